@@ -1,0 +1,54 @@
+"""Everything that can go wrong, as one tree.
+
+SlackwaterError
+├── InvalidInput       what was given cannot be decided on; the same input will fail again
+│   ├── BadNumber      NaN, infinite, or below what the field allows
+│   ├── UnknownName    a name that nothing declares
+│   └── CyclicGraph    stages that wait for each other in a circle
+└── Unavailable        what is needed is not there now; trying again later may work
+"""
+
+from collections.abc import Iterable
+
+
+class SlackwaterError(Exception):
+    """The root of the tree: catch this to catch everything Slackwater raises on purpose."""
+
+
+class InvalidInput(SlackwaterError):  # noqa: N818 - reads as a sentence: `raise InvalidInput("shortlist", …)`
+    """A value that cannot be decided on. Names the field, what is wrong with it and what to write instead."""
+
+    def __init__(self, field: str, problem: str, remedy: str) -> None:
+        super().__init__(f"{field}: {problem}; {remedy}")
+        self.field = field
+        self.problem = problem
+        self.remedy = remedy
+
+
+class BadNumber(InvalidInput):
+    """A number that is NaN, infinite, or outside the range of its field."""
+
+    def __init__(self, field: str, value: object, remedy: str = "give a finite number") -> None:
+        super().__init__(field, f"{value!r} is not usable", remedy)
+        self.value = value
+
+
+class UnknownName(InvalidInput):
+    """A name that nothing declares, with the names that would have been right."""
+
+    def __init__(self, field: str, name: str, known: Iterable[str]) -> None:
+        choices = ", ".join(sorted(known)) or "nothing is declared"
+        super().__init__(field, f"{name!r} is not known", f"use one of: {choices}")
+        self.name = name
+
+
+class CyclicGraph(InvalidInput):
+    """Stages or tasks that wait for each other in a circle, so none of them can ever start."""
+
+    def __init__(self, field: str, members: Iterable[str]) -> None:
+        circle = ", ".join(sorted(members))
+        super().__init__(field, f"these wait for each other in a circle: {circle}", "remove one dependency")
+
+
+class Unavailable(SlackwaterError):  # noqa: N818 - a state, not a mistake
+    """Something needed is not there now; the same call may succeed later."""

@@ -1,0 +1,61 @@
+"""Guards at the door of every decision: a bad number becomes an error that names its field."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from slackwater.errors import BadNumber
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+# Sums of requests are compared with this much slack, so that 0.1 + 0.2 fits into 0.3.
+TOLERANCE = 1e-9
+
+
+def finite(field: str, value: float) -> float:
+    """Return the value if it is a finite number, else raise BadNumber naming the field."""
+    if not math.isfinite(value):
+        raise BadNumber(field, value)
+    return value
+
+
+def amount(field: str, value: float) -> float:
+    """Return the value if it is finite and not negative."""
+    if not (math.isfinite(value) and value >= 0):
+        raise BadNumber(field, value, "give a finite number of at least 0")
+    return value
+
+
+def positive(field: str, value: float) -> float:
+    """Return the value if it is finite and above zero."""
+    if not (math.isfinite(value) and value > 0):
+        raise BadNumber(field, value, "give a finite number above 0")
+    return value
+
+
+def fraction(field: str, value: float) -> float:
+    """Return the value if it lies in [0, 1]."""
+    if not 0 <= value <= 1:  # NaN fails the comparison too
+        raise BadNumber(field, value, "give a number from 0 to 1")
+    return value
+
+
+def finite_array(field: str, values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the array if all of it is finite."""
+    if not np.isfinite(values).all():
+        raise BadNumber(field, "an array with NaN or infinity")
+    return values
+
+
+def clip(value: float, low: float, high: float) -> float:
+    """The value, or the nearer end of [low, high]."""
+    return min(max(value, low), high)
+
+
+def half_up(value: float) -> int:
+    """Round to the nearest integer, halves upward (Python's round would send 2.5 to 2)."""
+    return math.floor(value + 0.5)

@@ -1,0 +1,116 @@
+"""A small vector over named kinds of resource: cpu, memory, and whatever else a node offers (GPUs included).
+
+A kind that is not named is 0. Amounts are plain floats in the kind's base unit (cores, bytes, devices); parsing of
+Kubernetes quantities happens outside the core.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from slackwater.numbers import TOLERANCE, finite
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+CPU = "cpu"
+MEMORY = "memory"
+
+# The order in which kinds stand in arrays.
+Kinds = tuple[str, ...]
+
+
+class Resources(Mapping[str, float]):
+    """An immutable amount of each kind. Supports +, −, ×, element-wise limits and the test "does it fit"."""
+
+    __slots__ = ("_amounts",)
+    _amounts: dict[str, float]
+
+    def __init__(self, amounts: Mapping[str, float] | None = None, /, **named: float) -> None:
+        merged = {**(amounts or {}), **named}
+        self._amounts = {kind: float(finite(kind, value)) for kind, value in merged.items() if value != 0}
+
+    @classmethod
+    def from_vector(cls, kinds: Kinds, values: Iterable[float]) -> Resources:
+        """Name the values of an array row."""
+        return cls(dict(zip(kinds, (float(value) for value in values), strict=True)))
+
+    def __getitem__(self, kind: str) -> float:
+        return self._amounts.get(kind, 0.0)
+
+    def __contains__(self, kind: object) -> bool:
+        return kind in self._amounts
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._amounts)
+
+    def __len__(self) -> int:
+        return len(self._amounts)
+
+    def __hash__(self) -> int:
+        return hash(frozenset(self._amounts.items()))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Resources) and self._amounts == other._amounts
+
+    def __repr__(self) -> str:
+        inside = ", ".join(f"{kind}={self._amounts[kind]:g}" for kind in sorted(self._amounts))
+        return f"Resources({inside})"
+
+    def __add__(self, other: Resources) -> Resources:
+        return Resources({kind: self[kind] + other[kind] for kind in self.kinds(other)})
+
+    def __sub__(self, other: Resources) -> Resources:
+        return Resources({kind: self[kind] - other[kind] for kind in self.kinds(other)})
+
+    def __mul__(self, factor: float) -> Resources:
+        return Resources({kind: value * factor for kind, value in self._amounts.items()})
+
+    def kinds(self, *others: Resources) -> Kinds:
+        """All kinds named here or in the others, sorted."""
+        names = set(self._amounts)
+        for other in others:
+            names.update(other)
+        return tuple(sorted(names))
+
+    def fits(self, room: Resources) -> bool:
+        """Whether every kind asked for is there, within the tolerance. A kind not asked for never refuses."""
+        return not self.lacking(room)
+
+    def lacking(self, room: Resources) -> Kinds:
+        """The kinds of which the room has too little."""
+        return tuple(
+            sorted(k for k, v in self._amounts.items() if v > 0 and v > room[k] + TOLERANCE * max(1.0, abs(v)))
+        )
+
+    def at_least(self, floor: Resources) -> Resources:
+        """Element-wise maximum."""
+        return Resources({kind: max(self[kind], floor[kind]) for kind in self.kinds(floor)})
+
+    def at_most(self, ceiling: Resources) -> Resources:
+        """Element-wise minimum; a kind the ceiling does not name becomes 0."""
+        return Resources({kind: min(self[kind], ceiling[kind]) for kind in self.kinds(ceiling)})
+
+    def share(self, total: Resources) -> float:
+        """Dominant share: the largest fraction of any kind of the total; infinite where the total has none of it."""
+        shares = [value / total[kind] if total[kind] > 0 else float("inf") for kind, value in self.items() if value > 0]
+        return max(shares, default=0.0)
+
+    def vector(self, kinds: Kinds) -> NDArray[np.float64]:
+        """The amounts in the order of the given kinds, as a numpy row."""
+        return np.array([self._amounts.get(kind, 0.0) for kind in kinds], dtype=np.float64)
+
+
+NOTHING = Resources()
+
+
+def total(parts: Iterable[Resources]) -> Resources:
+    """The sum of many amounts, added in one pass."""
+    sums: dict[str, float] = {}
+    for part in parts:
+        for kind, value in part.items():
+            sums[kind] = sums.get(kind, 0.0) + value
+    return Resources(sums)
