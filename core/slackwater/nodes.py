@@ -1,0 +1,54 @@
+"""All nodes at one moment, as arrays: a row per node, a column per kind. Decisions read this and nothing else.
+
+The ledger makes it; filter, score and batch placement read it. Units are declared ones (D), except `native`,
+which is what kube-scheduler itself counts (N).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from slackwater.resources import Kinds
+
+
+@dataclass(frozen=True, slots=True)
+class NodeTable:
+    """One consistent view of every node."""
+
+    kinds: Kinds
+    names: tuple[str, ...]
+    index: Mapping[str, int]  # name → row
+    total: NDArray[np.float64]  # allocatable
+    room: NDArray[np.float64]  # min(AR, NC) − E, drivers charged in full; may be negative
+    native: NDArray[np.float64]  # allocatable − Σ native requests of the pods on it
+    open: NDArray[np.bool_]  # Ready and not cordoned
+    stale: NDArray[np.bool_]  # no fresh sample: room is already computed from reservations
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """One pod that wants a node. `declared` is what its owner asked for, `native` what kube-scheduler counts."""
+
+    uid: str
+    declared: tuple[float, ...]  # in the table's order of kinds
+    native: tuple[float, ...]
+    driver: bool = False
+    # Equal asks of one (app, stage, role) share these; they order the batch (paper 001), not the choice of node.
+    group: str = ""
+    urgency: float = 0.0
+    alignment: float = 0.0
+    submitted: float = 0.0
+    # Bytes of input by the name of the node that holds them (paper 003).
+    inputs: tuple[tuple[str, float], ...] = ()
+    # Rows of the table this pod may use (its node selector and tolerations); None means any.
+    allowed: NDArray[np.bool_] | None = None
