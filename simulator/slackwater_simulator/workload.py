@@ -1,4 +1,4 @@
-"""What is to be run: jobs of a driver and stages of tasks. Every reader and generator makes these, every world plays them.
+"""What is to be run: jobs of a driver and stages of tasks. Readers and generators make these, worlds play them.
 
 Per-task numbers are numpy arrays, one value per task, so that millions of tasks stay small. CPU is in cores, memory
 in bytes, time in seconds from the workload's start.
