@@ -32,6 +32,8 @@ class Usage:
     at: tuple[float, ...] = (0.0, 1.0)
     cpu_shape: tuple[float, ...] = (1.0, 1.0)
     memory_shape: tuple[float, ...] = (1.0, 1.0)
+    # Sigma of a log-normal factor of mean 1 on the CPU use, drawn anew each second (paper 000); 0 = smooth.
+    noise: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,10 +46,17 @@ class Stage:
     parents: tuple[str, ...] = ()
     # Share of the parents' tasks that must be done before this stage may ask (MapReduce slow-start); 1 = all of them.
     start_after: float = 1.0
+    # Instead of start_after: floor(done share of the parents × tasks) may be asked for at any time, and all tasks
+    # once every parent task is placed (paper 001's reduces).
+    gradual: bool = False
+    # Seconds between the moment the stage could ask and the moment it does (SLS request delay).
+    delay: float = 0.0
     # Seconds of each task spent fetching the parents' output; overlaps the parents, cannot end before they do.
     shuffle: float = 0.0
     # Bytes each task fetches from each parent task's node (paper 003); 0 = none.
     transfer: float = 0.0
+    # Bytes from each parent, in the order of `parents`, where they differ; empty = `transfer` from each.
+    transfers: tuple[float, ...] = ()
     usage: Usage | None = None
     hosts: tuple[tuple[str, ...], ...] = ()  # preferred hosts of each task; empty = anywhere
     reduce: bool = False  # HaSTE: counts as the job's waiting stage even without parents in the trace
@@ -83,6 +92,7 @@ class Job:
     gang: bool = False  # all tasks of a stage or none
     iterations: int = 0  # above 0: an iterative job with that many iterations
     strict: bool = False  # strict DAG: children only after their parents are placed (paper 003)
+    estimate: float = 0.0  # run time the user asked for, seconds (EASY backfilling plans with it); 0 = unknown
 
     @property
     def tasks(self) -> int:
