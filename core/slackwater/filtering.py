@@ -1,0 +1,121 @@
+"""May this pod use these nodes? One pod against all nodes at once, with a reason for each no (papers 000, 001).
+
+A node serves when it is open and allowed, its measured room holds the declared request and its native residual holds
+the native request. The native test repeats what kube-scheduler will do anyway, so that no placement is wasted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from slackwater.errors import InvalidInput
+from slackwater.fitness import demand, needed
+from slackwater.numbers import finite_array
+from slackwater.reasons import BY_CODE, Reason
+from slackwater.resources import CPU, MEMORY
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from slackwater.nodes import Ask, NodeTable
+
+
+class Own(NamedTuple):
+    """What the table already charges for the pod that asks; it is added back, since a pod does not count itself."""
+
+    row: int
+    declared: Sequence[float]
+    native: Sequence[float] = ()
+
+
+class Residual(NamedTuple):
+    """What is left on each node: measured room and native residual, a row per node."""
+
+    room: NDArray[np.float64]
+    native: NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """Which nodes serve a pod, and why the others do not."""
+
+    fits: NDArray[np.bool_]
+    codes: NDArray[np.int8]  # Reason.code, 0 where the pod fits
+
+    def reason(self, row: int) -> Reason | None:
+        """Why that node is refused; None when it is not."""
+        return BY_CODE.get(int(self.codes[row]))
+
+    def counts(self) -> dict[Reason, int]:
+        """How many nodes were refused for each reason, the commonest first."""
+        tally = np.bincount(self.codes, minlength=1)
+        found = [(BY_CODE[code], int(tally[code])) for code in np.flatnonzero(tally).tolist() if code]
+        return dict(sorted(found, key=lambda pair: -pair[1]))
+
+
+def fit_one(table: NodeTable, ask: Ask, *, own: Own | None = None) -> Fit:
+    """Hold one pod against every node."""
+    checked(table)
+    return judge(table, ask, residual(table, own))
+
+
+def residual(table: NodeTable, own: Own | None = None) -> Residual:
+    """What is left on each node; with `own`, as if the asking pod's present charge were not there."""
+    if own is None:
+        return Residual(table.room, table.native)
+    room, native = table.room.copy(), table.native.copy()
+    room[own.row] += demand("own.declared", own.declared, table.kinds)
+    if own.native:
+        native[own.row] += demand("own.native", own.native, table.kinds)
+    return Residual(room, native)
+
+
+def judge(table: NodeTable, ask: Ask, left: Residual) -> Fit:
+    """The test itself, against the residual given. Later writes win, so the reasons stand from weak to strong."""
+    codes = np.zeros(len(table), dtype=np.int8)
+    for short in _short(needed(demand("native", ask.native, table.kinds)), left.native, table.total):
+        np.copyto(codes, Reason.NATIVE.code, where=short)
+    least = needed(demand("declared", ask.declared, table.kinds))
+    for kind, short in zip(table.kinds, _short(least, left.room, table.total), strict=True):
+        np.copyto(codes, room_reason(kind).code, where=short)
+        np.copyto(codes, Reason.STALE.code, where=short & table.stale)
+    if ask.allowed is not None:
+        np.copyto(codes, Reason.NOT_ALLOWED.code, where=~allowed(ask, table))
+    np.copyto(codes, Reason.NOT_READY.code, where=~table.open)
+    return Fit(codes == 0, codes)
+
+
+def room_reason(kind: str) -> Reason:
+    """The reason that names this kind, or the general one."""
+    return {CPU: Reason.CPU, MEMORY: Reason.MEMORY}.get(kind, Reason.ROOM)
+
+
+def checked(table: NodeTable) -> NodeTable:
+    """The table, if all its numbers are finite."""
+    finite_array("table.total", table.total)
+    finite_array("table.room", table.room)
+    finite_array("table.native", table.native)
+    return table
+
+
+def allowed(ask: Ask, table: NodeTable) -> NDArray[np.bool_]:
+    """The rows this pod may use, as a mask of the table's length."""
+    if ask.allowed is None:
+        return np.ones(len(table), dtype=np.bool_)
+    if ask.allowed.shape != (len(table),):
+        raise InvalidInput("allowed", f"{ask.allowed.shape[0]} entries for {len(table)} nodes", "give one per node")
+    return ask.allowed
+
+
+def _short(
+    least: NDArray[np.float64], left: NDArray[np.float64], total: NDArray[np.float64]
+) -> list[NDArray[np.bool_]]:
+    """For each kind, the nodes that have too little of it. A kind the node has none of serves no positive demand."""
+    nowhere = np.zeros(len(left), dtype=np.bool_)
+    return [
+        (left[:, k] < least[k]) | (total[:, k] <= 0) if np.isfinite(least[k]) else nowhere for k in range(len(least))
+    ]

@@ -1,0 +1,58 @@
+"""Which request goes next: fitness and urgency on one scale (paper 001, HaSTE and HaSTE-A)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from slackwater.numbers import TOLERANCE, amount, finite_array
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+
+def nm(values: NDArray[np.float64], *, equal: float = 0.0) -> NDArray[np.float64]:
+    """Min-max: (x − min)/(max − min) over the candidates, and `equal` for all of them when they do not differ.
+
+    A spread within rounding (1e-9 of the largest) counts as none: otherwise the last bit of a float would decide
+    like a real difference.
+    """
+    if values.size == 0:
+        return values
+    low, high = values.min(), values.max()
+    spread = high - low
+    if spread <= TOLERANCE * max(abs(low), abs(high)):
+        return np.full_like(values, equal)
+    scaled: NDArray[np.float64] = (values - low) / spread
+    return scaled
+
+
+def preference(
+    fitness: ArrayLike, urgency: ArrayLike, alignment: ArrayLike | None = None, *, alpha: float = 0.0
+) -> NDArray[np.float64]:
+    """P = nm(F) + nm(U) (HaSTE), + alpha_A·nm(A) (HaSTE-A), over the current candidates."""
+    points = nm(_column("fitness", fitness)) + nm(_column("urgency", urgency))
+    if alignment is not None and amount("alpha", alpha) > 0:
+        points = points + alpha * nm(_column("alignment", alignment))
+    return points
+
+
+def winner(points: NDArray[np.float64], submitted: Sequence[float], masters: Sequence[bool] = ()) -> int | None:
+    """The request to serve: application masters outrank all, then the greatest P, then the earlier submission.
+
+    Equal in all of that, the one listed first; None without candidates. Points within rounding count as equal.
+    """
+    if points.size == 0:
+        return None
+    eligible = np.asarray(masters, dtype=np.bool_)
+    if not eligible.any():
+        eligible = np.ones(len(points), dtype=np.bool_)
+    best = points[eligible].max()
+    leaders = np.flatnonzero(eligible & (points >= best - TOLERANCE))
+    return min(leaders.tolist(), key=lambda i: (submitted[i], i))
+
+
+def _column(field: str, values: ArrayLike) -> NDArray[np.float64]:
+    return finite_array(field, np.asarray(values, dtype=np.float64))
