@@ -1,0 +1,66 @@
+"""Every policy by name: what it does, in which worlds it lives, and where its class is (loaded when asked for)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+from slackwater.errors import InvalidInput, UnknownName
+
+YARN = ("yarn", "ideal")
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """A line of the list. `factory` is `module:Class`; the class takes the policy's own options as keywords."""
+
+    description: str
+    factory: str
+    worlds: tuple[str, ...] = YARN
+
+
+_YARN = "slackwater_simulator.yarn.schedulers"
+POLICIES: dict[str, Policy] = {
+    "fifo": Policy(
+        "YARN's FIFO: jobs by arrival; a job whose next container does not fit is passed over", f"{_YARN}.fifo:Fifo"
+    ),
+    "capacity": Policy("YARN's Capacity: queue tree, user limits, share for drivers", f"{_YARN}.capacity:Capacity"),
+    "fair": Policy(
+        "YARN's Fair: queues and jobs share equally, by memory or (ordering=drf) dominant share", f"{_YARN}.fair:Fair"
+    ),
+    "drf": Policy("dominant resource fairness between jobs, without queues", f"{_YARN}.drf:Drf"),
+    "ffd-dp": Policy(
+        "first-fit-decreasing by dot product: the request that fits the node's free vector best", f"{_YARN}.ffddp:FfdDp"
+    ),
+    "first-fit": Policy(
+        "strict FIFO, each task on the first node it fits; the head of the queue blocks all others",
+        f"{_YARN}.firstfit:FirstFit",
+        ("ideal",),
+    ),
+    "fcfs": Policy("strict FIFO, whole jobs: all tasks of a stage at once or none", f"{_YARN}.gang:Fcfs", ("ideal",)),
+    "small-first-backfill": Policy("whole jobs, the smallest that fits first", f"{_YARN}.gang:SmallFirst", ("ideal",)),
+    "easy": Policy(
+        "EASY backfilling: FIFO with one reservation for the head, others may overtake if they do not delay it",
+        f"{_YARN}.easy:Easy",
+        ("ideal",),
+    ),
+}
+
+
+def policies() -> dict[str, str]:
+    """Name → one line of what it does."""
+    return {name: policy.description for name, policy in POLICIES.items()}
+
+
+def create(name: str, world: str, options: dict[str, Any]) -> Any:
+    """A fresh instance of the policy for that world."""
+    if name not in POLICIES:
+        raise UnknownName("policy", name, POLICIES)
+    policy = POLICIES[name]
+    if world not in policy.worlds:
+        raise InvalidInput(
+            "policy", f"{name} does not exist in the world {world!r}", f"use world {' or '.join(policy.worlds)}"
+        )
+    module, _, factory = policy.factory.partition(":")
+    return getattr(import_module(module), factory)(**options)

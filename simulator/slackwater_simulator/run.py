@@ -1,0 +1,52 @@
+"""The one way in: play a workload on a cluster under a policy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from slackwater.errors import UnknownName
+from slackwater_simulator.policies import policies
+
+if TYPE_CHECKING:
+    from slackwater_simulator.cluster import Cluster
+    from slackwater_simulator.outcome import Outcome
+    from slackwater_simulator.workload import Workload
+
+__all__ = ["WORLDS", "Progress", "policies", "run"]
+
+# Called now and then with the share of jobs that are over, 0 to 1.
+Progress = Callable[[float], None]
+# World → module with `simulate(workload, cluster, policy, seed, progress, options) -> Outcome`.
+WORLDS = {
+    "yarn": "slackwater_simulator.yarn.world",
+    "ideal": "slackwater_simulator.yarn.ideal",
+}
+
+
+def run(
+    workload: Workload,
+    cluster: Cluster,
+    policy: str,
+    *,
+    seed: int = 0,
+    world: str = "auto",
+    progress: Progress | None = None,
+    **options: object,
+) -> Outcome:
+    """Play the workload. Options are the settings of the world and of the policy, by name.
+
+    World `auto` is YARN for applications with drivers and the ideal world (no heartbeats, no delays) for plain batch
+    logs, whose jobs nobody would ask containers for.
+    """
+    chosen = choose(workload) if world == "auto" else world
+    if chosen not in WORLDS:
+        raise UnknownName("world", chosen, WORLDS)
+    outcome: Outcome = import_module(WORLDS[chosen]).simulate(workload, cluster, policy, seed, progress, options)
+    return outcome
+
+
+def choose(workload: Workload) -> str:
+    """The world that suits a workload."""
+    return "yarn" if any(job.driver is not None for job in workload.jobs) else "ideal"
