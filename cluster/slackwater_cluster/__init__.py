@@ -1,0 +1,1 @@
+"""How Slackwater sees and touches Kubernetes: sessions, the reflector, trimmed records, and recognition of apps."""

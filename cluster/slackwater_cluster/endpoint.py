@@ -1,0 +1,59 @@
+"""Where the API server is and how we prove who we are: a kubeconfig, or the service account of the pod we run in."""
+
+from __future__ import annotations
+
+import os
+import ssl
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from kubernetes import client, config
+from kubernetes.config.config_exception import ConfigException
+
+from slackwater.errors import Unavailable
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """An API server. `headers` is asked for each request, because service account tokens are renewed hourly."""
+
+    url: str
+    tls: ssl.SSLContext | bool
+    headers: Callable[[], Mapping[str, str]]
+
+
+def endpoint(kubeconfig: Path | None = None, context: str | None = None) -> Endpoint:
+    """The given kubeconfig, else the pod's own service account, else the user's kubeconfig ($KUBECONFIG, ~/.kube)."""
+    settings = client.Configuration()
+    try:
+        if kubeconfig is None and "KUBERNETES_SERVICE_HOST" in os.environ and not os.environ.get("KUBECONFIG"):
+            # The client library has no types.
+            config.load_incluster_config(client_configuration=settings)  # type: ignore[no-untyped-call]
+        else:
+            path = str(kubeconfig) if kubeconfig else None
+            config.load_kube_config(path, context, settings)  # type: ignore[no-untyped-call]
+    except (ConfigException, OSError, ValueError, TypeError) as problem:
+        raise Unavailable(f"no usable Kubernetes configuration: {problem}; give --kubeconfig") from problem
+    return Endpoint(url=settings.host.rstrip("/"), tls=_tls(settings), headers=_headers(settings))
+
+
+def _headers(settings: client.Configuration) -> Callable[[], Mapping[str, str]]:
+    def headers() -> Mapping[str, str]:
+        # Runs the configuration's refresh hook: re-reads a mounted token, re-runs an exec plugin when its token ends.
+        token = settings.get_api_key_with_prefix("authorization")
+        return {"Authorization": token} if token else {}
+
+    return headers
+
+
+def _tls(settings: client.Configuration) -> ssl.SSLContext | bool:
+    if not settings.host.startswith("https"):
+        return False
+    context = ssl.create_default_context(cafile=settings.ssl_ca_cert or None)
+    if not settings.verify_ssl:
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    if settings.cert_file:
+        context.load_cert_chain(settings.cert_file, settings.key_file or None)
+    return context
