@@ -1,0 +1,43 @@
+"""Who may talk to the API server: the administrator's token, and kubeconfig files for others."""
+
+import secrets
+from pathlib import Path
+
+import yaml
+
+from slackwater_lab.site import Site
+
+ADMINISTRATOR = "lab-admin"
+
+
+def ensure(site: Site) -> None:
+    """Make the administrator's token and kubeconfig if they are not there."""
+    tokens = site.folder / "tokens.csv"
+    if not tokens.exists():
+        tokens.touch(mode=0o600)
+        tokens.write_text(f"{secrets.token_urlsafe(24)},{ADMINISTRATOR},{ADMINISTRATOR},system:masters\n")
+    write_kubeconfig(site, site.kubeconfig, administrator_token(site))
+
+
+def administrator_token(site: Site) -> str:
+    """The token that may do everything."""
+    return (site.folder / "tokens.csv").read_text().partition(",")[0]
+
+
+def write_kubeconfig(site: Site, path: Path, token: str) -> None:
+    """A kubeconfig for one bearer of a token."""
+    name = f"slackwater-lab-{site.name}"
+    cluster = {
+        "server": site.url("apiserver", "https"),
+        "certificate-authority": str(site.certificates / "ca.crt"),
+    }
+    config = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"name": name, "cluster": cluster}],
+        "users": [{"name": name, "user": {"token": token}}],
+        "contexts": [{"name": name, "context": {"cluster": name, "user": name}}],
+        "current-context": name,
+    }
+    path.touch(mode=0o600)
+    path.write_text(yaml.safe_dump(config, sort_keys=False))

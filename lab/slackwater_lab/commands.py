@@ -1,0 +1,95 @@
+"""The lab on the command line: `python -m slackwater_lab`, and `slackwater lab`."""
+
+import time
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from slackwater.errors import SlackwaterError
+from slackwater_lab import builds, status
+from slackwater_lab.lab import Lab
+from slackwater_lab.nodes import Shape
+from slackwater_lab.plan import Plan, without
+from slackwater_lab.programs import PROGRAMS
+from slackwater_lab.scheduling import Extender
+from slackwater_lab.site import home, open_site
+
+app = typer.Typer(help="A real control plane on this machine, loopback only.", no_args_is_help=True)
+console = Console(highlight=False)
+Name = Annotated[str | None, typer.Option("--name", help="Which lab; default $SLACKWATER_LAB, else main.")]
+
+
+def _say(text: str) -> None:
+    console.print(f"  {text}", soft_wrap=True)
+
+
+@app.command()
+def up(
+    name: Name = None,
+    nodes: Annotated[int, typer.Option(help="Number of simulated nodes.")] = 10,
+    cpu: Annotated[str, typer.Option(help="CPUs of each simulated node.")] = "16",
+    memory: Annotated[str, typer.Option(help="Memory of each simulated node.")] = "64Gi",
+    real_nodes: Annotated[int, typer.Option(help="Number of real kubelets with containerd; needs root.")] = 0,
+    unwanted: Annotated[str, typer.Option("--without", help="Parts to leave out, comma-separated.")] = "",
+    extender_url: Annotated[str | None, typer.Option(help="Let our scheduler call this extender.")] = None,
+    scrape: Annotated[str, typer.Option(help="Scrape interval of Prometheus.")] = "2s",
+) -> None:
+    """Build what is missing, start what does not run, and print where everything listens."""
+    plan = Plan(
+        parts=without(unwanted.split(",")),
+        nodes=nodes,
+        shape=Shape(cpu, memory, tainted=real_nodes > 0),
+        real_nodes=real_nodes,
+        extender=Extender(extender_url) if extender_url else None,
+        scrape=scrape,
+    )
+    begin = time.monotonic()
+    lab = Lab(open_site(name), plan, _say).up()
+    console.print(f"lab {lab.site.name} is up after {time.monotonic() - begin:.1f} s")
+    console.print(f'  eval "$(python -m slackwater_lab env --name {lab.site.name})"', soft_wrap=True)
+
+
+@app.command()
+def down(
+    name: Name = None,
+    keep: Annotated[bool, typer.Option(help="Keep etcd's data, for the next `up`.")] = False,
+) -> None:
+    """Stop exactly what this lab started."""
+    if not home(name).exists():
+        console.print(f"there is no lab {home(name).name}")
+        return
+    lab = Lab(open_site(name))
+    lab.down(keep)
+    console.print(f"lab {lab.site.name} is down")
+
+
+@app.command("status")
+def show_status(name: Name = None) -> None:
+    """Show the processes of this lab, where they listen, and the nodes."""
+    if not (home(name) / "ports.json").exists():
+        console.print(f"there is no lab {home(name).name}; start one with `up`")
+        raise typer.Exit(1)
+    console.print(status.table(Lab(open_site(name))))
+
+
+@app.command()
+def env(name: Name = None) -> None:
+    """Print shell lines that point kubectl and the tests at this lab."""
+    for key, value in status.variables(open_site(name)).items():
+        typer.echo(f"export {key}={value}")
+
+
+@app.command()
+def build(names: Annotated[list[str] | None, typer.Argument(help="Programs; default all.")] = None) -> None:
+    """Build programs into the cache that all clones share."""
+    builds.build(names or [item.name for item in PROGRAMS], _say)
+
+
+def run() -> None:
+    """Run the command line; errors of ours are sentences, not tracebacks."""
+    try:
+        app()
+    except SlackwaterError as error:
+        console.print(f"[red]error[/red] {error}", soft_wrap=True)
+        raise SystemExit(1) from error

@@ -1,0 +1,161 @@
+"""The lab as one object: start it, use it, stop exactly what was started."""
+
+import shutil
+from collections.abc import Callable, Iterable
+from typing import Any, Self
+
+from slackwater.errors import Unavailable
+from slackwater_lab import access, certificates, chart, control, nodes, ports, services
+from slackwater_lab.api import Api
+from slackwater_lab.builds import build
+from slackwater_lab.kwok import kwok
+from slackwater_lab.plan import PARTS, Plan
+from slackwater_lab.processes import Processes
+from slackwater_lab.prometheus import prometheus
+from slackwater_lab.scheduling import PLAIN, PROFILE, Extender, scheduler
+from slackwater_lab.site import Site, open_site
+from slackwater_lab.statemetrics import state_metrics
+from slackwater_lab.waiting import answers, until, until_serving
+
+
+def _silent(_: str) -> None:
+    return
+
+
+class Lab:
+    """One control plane with its nodes. Use it as a context manager in tests: leaving stops it."""
+
+    def __init__(self, site: Site, plan: Plan | None = None, report: Callable[[str], None] = _silent) -> None:
+        self.site = site
+        self.plan = plan or Plan()
+        self.processes = Processes(site.folder)
+        self._report = report
+
+    @classmethod
+    def start(cls, name: str | None = None, parts: Iterable[str] = PARTS, **wishes: Any) -> Self:
+        """Start a lab with the given parts; `wishes` are the other fields of Plan."""
+        return cls(open_site(name), Plan(parts=frozenset(parts), **wishes)).up()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.down()
+
+    def up(self) -> Self:
+        """Bring the lab to what the plan says; what already runs is left alone."""
+        build(self.plan.programs(), self._report)
+        self._control_plane()
+        for part in PARTS:
+            if part in self.plan.parts:
+                self._steps[part](self)
+        if self.plan.real_nodes:
+            self._real_nodes()
+        return self
+
+    def down(self, keep: bool = False) -> None:
+        """Stop every process of this lab, last started first; forget its data unless told to keep it."""
+        for started in reversed(self.processes.all()):
+            self.processes.stop(started.name)
+        if not keep:
+            for name in ("etcd", "certs", "config", "prometheus", "pids"):
+                shutil.rmtree(self.site.folder / name, ignore_errors=True)
+            for name in ("kubeconfig", "tokens.csv"):
+                (self.site.folder / name).unlink(missing_ok=True)
+            ports.release(self.site.folder)
+
+    def api(self) -> Api:
+        """A new session with the API server, as administrator."""
+        return Api(self.site)
+
+    def call_extender(self, extender: Extender | None) -> None:
+        """Let our scheduler call another extender (or none): it is restarted with that configuration."""
+        self.processes.stop("slackwater-scheduler")
+        self._scheduler("slackwater-scheduler", PROFILE, extender)
+
+    def restart(self, name: str) -> None:
+        """Start a process again that has ended or was killed, with the command line it had."""
+        started = self.processes.find(name)
+        if started is None:
+            raise Unavailable(f"{name} was never started in the lab {self.site.name}")
+        self.processes.start(name, started.command)
+
+    def _control_plane(self) -> None:
+        certificates.ensure(self.site.certificates)
+        access.ensure(self.site)
+        self.processes.start("etcd", control.etcd(self.site))
+        until_serving(self.processes, "etcd", lambda: answers(f"{self.site.url('etcd')}/health"))
+        self.processes.start("apiserver", control.apiserver(self.site))
+        with self.api() as api:
+            until_serving(self.processes, "apiserver", api.ready)
+            self.processes.start("controller-manager", control.controller_manager(self.site))
+            account = "/api/v1/namespaces/default/serviceaccounts/default"
+            until_serving(self.processes, "controller-manager", lambda: api.get(account) is not None)
+        self._report(f"control plane  {self.site.url('apiserver', 'https')}")
+
+    def _kwok(self) -> None:
+        self.processes.start("kwok", kwok(self.site))
+        until_serving(self.processes, "kwok", lambda: answers(f"{self.site.url('kwok')}/healthz"))
+        wanted = nodes.names(self.plan.nodes)
+        with self.api() as api:
+            nodes.create(api, wanted, self.plan.shape)
+            until("all simulated nodes are Ready", lambda: set(wanted) <= set(nodes.ready(api)), 120.0)
+        self._report(f"simulated nodes  {len(wanted)} × {self.plan.shape.cpu} cpu, {self.plan.shape.memory}")
+
+    def _plain_scheduler(self) -> None:
+        self._scheduler("scheduler", PLAIN, None)
+
+    def _our_scheduler(self) -> None:
+        extender = self.plan.extender
+        if extender is None and "extender" in self.plan.parts and services.available("extender"):
+            extender = Extender(self.site.url("extender"))
+        self._scheduler("slackwater-scheduler", PROFILE, extender)
+
+    def _scheduler(self, name: str, profile: str, extender: Extender | None) -> None:
+        self.processes.start(name, scheduler(self.site, name, profile, extender))
+        until_serving(self.processes, name, lambda: answers(f"{self.site.url(name, 'https')}/healthz"))
+        self._report(f"{name}  schedulerName {profile}" + (f", extender {extender.url}" if extender else ""))
+
+    def _state_metrics(self) -> None:
+        self.processes.start("state-metrics", state_metrics(self.site))
+        until_serving(self.processes, "state-metrics", lambda: answers(f"{self.site.url('state-metrics')}/healthz"))
+        self._report(f"kube-state-metrics  {self.site.url('state-metrics')}/metrics")
+
+    def _prometheus(self) -> None:
+        self.processes.start("prometheus", prometheus(self.site, self.plan.scrape, self.plan.real_nodes))
+        until_serving(self.processes, "prometheus", lambda: answers(f"{self.site.url('prometheus')}/-/ready"))
+        self._report(f"prometheus  {self.site.url('prometheus')}")
+
+    def _chart(self) -> None:
+        for line in chart.install(self.site):
+            self._report(f"chart  {line}")
+
+    def _extender(self) -> None:
+        self._service("extender")
+
+    def _operator(self) -> None:
+        self._service("operator")
+
+    def _service(self, name: str) -> None:
+        if not services.available(name):
+            self._report(f"{name}  skipped: the console script slackwater-{name} is not installed")
+            return
+        with self.api() as api:
+            environment = services.environment(self.site, name, api)
+        self.processes.start(name, services.command(name), environment)
+        until_serving(self.processes, name, lambda: services.healthy(self.site, name))
+        self._report(f"{name}  {self.site.url(name)}")
+
+    def _real_nodes(self) -> None:
+        raise Unavailable("real nodes are not part of this lab")
+
+    _steps: dict[str, Callable[["Lab"], None]] = {  # noqa: RUF012 - a table, never changed
+        "kwok": _kwok,
+        "scheduler": _plain_scheduler,
+        "slackwater-scheduler": _our_scheduler,
+        "chart": _chart,
+        "state-metrics": _state_metrics,
+        "prometheus": _prometheus,
+        "extender": _extender,
+        "operator": _operator,
+    }

@@ -1,0 +1,64 @@
+"""What a lab shall consist of, decided before anything is started."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from slackwater.errors import InvalidInput, UnknownName
+from slackwater_lab.nodes import Shape
+from slackwater_lab.ports import REAL_NODES
+from slackwater_lab.scheduling import Extender
+
+# In the order of their start; the control plane (etcd, API server, controller manager) is always there.
+PARTS = (
+    "kwok",
+    "scheduler",
+    "slackwater-scheduler",
+    "chart",
+    "state-metrics",
+    "prometheus",
+    "extender",
+    "operator",
+)
+CONTROL = ("etcd", "kube-apiserver", "kubectl", "kube-controller-manager")
+NEEDED = {
+    "kwok": ("kwok",),
+    "scheduler": ("kube-scheduler",),
+    "slackwater-scheduler": ("kube-scheduler",),
+    "chart": ("helm",),
+    "state-metrics": ("kube-state-metrics",),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The wanted state of a lab. Starting it twice changes nothing the second time."""
+
+    parts: frozenset[str] = frozenset(PARTS)
+    nodes: int = 10
+    shape: Shape = field(default_factory=Shape)
+    real_nodes: int = 0
+    extender: Extender | None = None  # set: our scheduler calls this one instead of the lab's own
+    scrape: str = "2s"
+
+    def __post_init__(self) -> None:
+        for part in self.parts - set(PARTS):
+            raise UnknownName("part", part, PARTS)
+        if not 0 <= self.real_nodes <= REAL_NODES:
+            raise InvalidInput("real nodes", f"{self.real_nodes} is out of range", f"use 0 to {REAL_NODES}")
+        if self.nodes < 0:
+            raise InvalidInput("nodes", f"{self.nodes} is negative", "use 0 or more")
+
+    def programs(self) -> list[str]:
+        """The programs that must have been built for this plan."""
+        wanted = [*CONTROL, *(name for part in PARTS if part in self.parts for name in NEEDED.get(part, ()))]
+        if self.real_nodes:
+            wanted.append("kubelet")
+        return list(dict.fromkeys(wanted))
+
+
+def without(unwanted: Iterable[str]) -> frozenset[str]:
+    """All parts but the named ones."""
+    unwanted = {name.strip() for name in unwanted if name.strip()}
+    for part in unwanted - set(PARTS):
+        raise UnknownName("--without", part, PARTS)
+    return frozenset(PARTS) - unwanted

@@ -1,0 +1,86 @@
+"""Prometheus: scrapes the nodes as a production cluster names them, and the programs of the lab."""
+
+from typing import Any
+
+import yaml
+
+from slackwater_lab.builds import installed
+from slackwater_lab.site import Site
+
+NODE_PATH = "/metrics/nodes/([^/]+)(/metrics/.+)"  # how kwok serves the metrics of a node
+
+
+def prometheus(site: Site, scrape: str, real_nodes: int) -> list[str]:
+    """Its command line; two hours of samples are plenty for any test."""
+    config = site.write("prometheus.yaml", yaml.safe_dump(configuration(site, scrape, real_nodes), sort_keys=False))
+    return [
+        installed("prometheus", "prometheus"),
+        f"--config.file={config}",
+        f"--storage.tsdb.path={site.folder / 'prometheus'}",
+        "--storage.tsdb.retention.time=2h",
+        f"--web.listen-address=127.0.0.1:{site.ports['prometheus']}",
+        "--web.enable-lifecycle",
+        "--log.level=warn",
+    ]
+
+
+def configuration(site: Site, scrape: str, real_nodes: int = 0) -> dict[str, Any]:
+    """The scrape configuration. Simulated and real kubelets share the job name `kubelet`, as the usual stack does."""
+    return {
+        "global": {"scrape_interval": scrape, "scrape_timeout": scrape},
+        "scrape_configs": [
+            _simulated(site),
+            *(_real(site, path, real_nodes) for path in ("cadvisor", "resource") if real_nodes),
+            *(_program(site, name, port) for name, port in _PROGRAMS.items()),
+        ],
+    }
+
+
+_PROGRAMS = {
+    "kube-state-metrics": "state-metrics",
+    "slackwater-extender": "extender",
+    "slackwater-operator": "operator",
+}
+
+
+def _simulated(site: Site) -> dict[str, Any]:
+    discovery = {"url": f"{site.url('kwok')}/discovery/prometheus", "refresh_interval": "5s"}
+    source = {"source_labels": ["__metrics_path__"], "regex": NODE_PATH}
+    return {
+        "job_name": "kubelet",
+        "http_sd_configs": [discovery],
+        "relabel_configs": [
+            {**source, "target_label": "node", "replacement": "$1"},
+            {**source, "target_label": "instance", "replacement": "$1"},
+            {**source, "target_label": "metrics_path", "replacement": "$2"},
+            {"regex": "metrics_name", "action": "labeldrop"},
+        ],
+    }
+
+
+def _real(site: Site, path: str, count: int) -> dict[str, Any]:
+    targets = [
+        {"targets": [f"127.0.0.1:{site.ports.kubelet(number)}"], "labels": {"node": f"real-{number}"}}
+        for number in range(1, count + 1)
+    ]
+    relabel = [
+        {"source_labels": ["node"], "target_label": "instance"},
+        {"target_label": "job", "replacement": "kubelet"},
+        {"source_labels": ["__metrics_path__"], "target_label": "metrics_path"},
+    ]
+    return {
+        "job_name": f"kubelet-{path}",
+        "scheme": "https",
+        "metrics_path": f"/metrics/{path}",
+        "tls_config": {"insecure_skip_verify": True},
+        "static_configs": targets,
+        "relabel_configs": relabel,
+    }
+
+
+def _program(site: Site, name: str, port: str) -> dict[str, Any]:
+    return {
+        "job_name": name,
+        "honor_labels": True,  # kube-state-metrics speaks of pods and nodes other than itself
+        "static_configs": [{"targets": [f"127.0.0.1:{site.ports[port]}"]}],
+    }

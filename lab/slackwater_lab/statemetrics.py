@@ -1,0 +1,19 @@
+"""kube-state-metrics: what the API server knows about pods and nodes, as Prometheus series."""
+
+from slackwater_lab.builds import built
+from slackwater_lab.site import Site
+
+KINDS = "pods,nodes,jobs,namespaces"
+
+
+def state_metrics(site: Site) -> list[str]:
+    """Its command line; only the kinds that our queries read."""
+    return [
+        built("kube-state-metrics"),
+        f"--kubeconfig={site.kubeconfig}",
+        "--host=127.0.0.1",
+        f"--port={site.ports['state-metrics']}",
+        "--telemetry-host=127.0.0.1",
+        f"--telemetry-port={site.ports['state-metrics-telemetry']}",
+        f"--resources={KINDS}",
+    ]
