@@ -39,20 +39,23 @@ class Choice:
 
 
 def ita(
-    residuals: Sequence[NDArray[np.float64]],
+    residuals: NDArray[np.float64],
     tasks: NDArray[np.float64],
-    weight: Sequence[NDArray[np.float64]],
+    weight: NDArray[np.float64],
     *,
     axes: tuple[int, int] = (0, 1),
+    usable: NDArray[np.bool_] | None = None,
 ) -> Iterator[Choice]:
-    """Fill the nodes in order; each takes its best set from what the earlier ones left. Indices are rows of `tasks`.
+    """Fill the nodes in order, a row of `residuals` and `weight` each, with rows of `tasks` the earlier ones left.
 
-    Maximise Σ_i x_ij Σ_k w_k·R[i,k] with Σ_i x_ij·R[i,k] ≤ C[j,k], each task at most once.
+    Maximise Σ_i x_ij Σ_k w_k·R[i,k] with Σ_i x_ij·R[i,k] ≤ C[j,k], each task at most once. `usable[i, j]` says
+    whether task i may use node j at all.
     """
     pending = np.arange(len(tasks))
-    for residual, worth in zip(residuals, weight, strict=True):
-        found = knapsack(residual, tasks[pending], worth, axes=axes)
-        chosen = pending[list(found.chosen)]
+    for node, (residual, worth) in enumerate(zip(residuals, weight, strict=True)):
+        offered = pending if usable is None else pending[usable[pending, node]]
+        found = knapsack(residual, tasks[offered], worth, axes=axes)
+        chosen = offered[list(found.chosen)]
         yield Choice(tuple(chosen.tolist()), found.value, found.exact)
         pending = np.setdiff1d(pending, chosen)
 
