@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 
 def weights(total: NDArray[np.float64]) -> NDArray[np.float64]:
     """w_k = 1/Tot_k², so that cores and bytes count alike; a kind the node has none of weighs nothing."""
-    return np.divide(1.0, np.square(total), out=np.zeros_like(total), where=total > 0)
+    offered = np.where(total > 0, total, np.inf)  # 1/∞² = 0
+    scaled: NDArray[np.float64] = 1.0 / (offered * offered)
+    return scaled
 
 
 def fitness(
@@ -30,6 +32,16 @@ def fitness(
 ) -> NDArray[np.float64]:
     """F_ij = Σ_k w_k · R[i,k] · C[j,k] (paper 001). Any shapes whose last axis is the kind and that broadcast."""
     return np.asarray((request * residual * weight).sum(axis=-1), dtype=np.float64)
+
+
+def over_nodes(
+    request: NDArray[np.float64], residual: NDArray[np.float64], total: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """The same for one request over all nodes, a column at a time: several times as fast as a sum over a short axis."""
+    fitted = np.zeros(len(residual))
+    for k in np.flatnonzero(request).tolist():
+        fitted += request[k] * residual[:, k] * weights(total[:, k])
+    return fitted
 
 
 def demand(field: str, amounts: Sequence[float], kinds: Kinds) -> NDArray[np.float64]:

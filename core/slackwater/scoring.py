@@ -13,7 +13,7 @@ import numpy as np
 
 from slackwater.errors import BadNumber, InvalidInput
 from slackwater.filtering import Fit, Own, residual
-from slackwater.fitness import demand, fitness, weights
+from slackwater.fitness import demand, over_nodes
 from slackwater.numbers import TOLERANCE, fraction
 from slackwater.preference import nm
 
@@ -56,7 +56,7 @@ def score(
     points = np.zeros(len(table), dtype=np.int16)
     request = demand("declared", ask.declared, table.kinds)
     left = residual(table, own).room
-    fitted = fitness(request, left[rows], weights(table.total[rows]))
+    fitted = over_nodes(request, left, table.total)[rows]
     points[rows] = blend(fitted, _seconds(incoming, rows, len(table)), FITNESS_ONLY if ask.driver else balance)
     return points
 
@@ -76,6 +76,8 @@ def blend(
 def lateness(seconds: NDArray[np.float64]) -> NDArray[np.float64]:
     """Min-max of T_in, where a node that no bandwidth reaches (infinite) is worst and does not flatten the others."""
     reachable = np.isfinite(seconds)
+    if reachable.all():
+        return nm(seconds)
     late = np.ones_like(seconds) if reachable.any() else np.zeros_like(seconds)
     late[reachable] = nm(seconds[reachable])
     return late
