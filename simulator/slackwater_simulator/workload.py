@@ -51,7 +51,8 @@ class Stage:
     gradual: bool = False
     # Seconds between the moment the stage could ask and the moment it does (SLS request delay).
     delay: float = 0.0
-    # Seconds of each task spent fetching the parents' output; overlaps the parents, cannot end before they do.
+    # Seconds each task spends fetching the parents' output, before its duration; overlaps the parents, and cannot end
+    # before they do: a task ends at max(start + shuffle, last parent's end) + duration.
     shuffle: float = 0.0
     # Bytes each task fetches from each parent task's node (paper 003); 0 = none.
     transfer: float = 0.0
@@ -61,6 +62,9 @@ class Stage:
     hosts: tuple[tuple[str, ...], ...] = ()  # preferred hosts of each task; empty = anywhere
     reduce: bool = False  # HaSTE: counts as the job's waiting stage even without parents in the trace
     iteration: int = 0  # 1..n within an iterative job
+    # With start_after below 1: ask for floor(done share of the parents × tasks), and for all once every parent task has
+    # been given a container (paper 001's reduces); otherwise all are asked for at once.
+    ramp: bool = False
 
     @property
     def tasks(self) -> int:
