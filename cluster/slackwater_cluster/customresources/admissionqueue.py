@@ -1,0 +1,151 @@
+"""AdmissionQueue: who waits where, for which nodes, and in which order (paper 002)."""
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Annotated
+
+from pydantic import Field
+
+from slackwater_cluster.customresources.base import Amounts, Conditions, ObservedGeneration, Part, refined, rule
+
+
+class Source(StrEnum):
+    """Where the capacity C of the admission test comes from."""
+
+    NODES = "nodes"
+    STATED = "stated"
+
+
+class Order(StrEnum):
+    """The order among waiting apps of equal priority."""
+
+    FIFO = "fifo"
+    FAIR = "fair"
+
+
+class State(StrEnum):
+    """Whether the queue lets go: everything, nothing, or only what belongs to apps already started."""
+
+    OPEN = "open"
+    PAUSED = "paused"
+    DRAINING = "draining"
+
+
+class Capacity(Part):
+    """What the admission test counts as capacity."""
+
+    model_config = refined(
+        rule(
+            "self.source != 'stated' || size(self.maximum) > 0",
+            "source stated counts exactly what maximum says, and maximum is empty; "
+            "write for example maximum: {cpu: 64, memory: 256Gi}, or use source nodes",
+        )
+    )
+
+    source: Source = Field(
+        default=Source.NODES,
+        description="nodes: allocatable of Ready, selected nodes less what unmanaged pods request; stated: maximum.",
+    )
+    maximum: Amounts = Field(
+        default_factory=dict,
+        description="The most this queue can ever have (an autoscaled pool at its largest). "
+        "A job is refused as infeasible only against this.",
+    )
+
+
+class Release(Part):
+    """How many pods may be on their way at once, and for how long."""
+
+    model_config = refined(
+        rule(
+            "self.unschedulableSeconds < self.timeoutSeconds",
+            "unschedulableSeconds must be below timeoutSeconds: a pod is moved to another node before it is parked",
+        )
+    )
+
+    window: int = Field(default=500, ge=1, le=100000, description="Pods released but not yet bound, at most.")
+    timeout_seconds: float = Field(
+        default=60, ge=5, le=86400, description="A pod not bound by then is parked: its share goes to others."
+    )
+    unschedulable_seconds: float = Field(
+        default=5, ge=1, le=3600, description="An Unschedulable pod gets another node, or none, after this time."
+    )
+
+
+class Stall(Part):
+    """What is done when no task runs, nothing is free and tasks wait."""
+
+    after_seconds: float = Field(default=60, ge=10, le=86400, description="How long it must last to be called so.")
+    evict_youngest_driver: bool = Field(
+        default=False, description="Evict the youngest driver that a controller brings back; never a bare pod."
+    )
+
+
+Weight = Annotated[int, Field(ge=1, le=1000)]
+
+
+class AdmissionQueueSpec(Part):
+    """Which apps wait here, for which nodes, in which order."""
+
+    model_config = refined(
+        rule(
+            "self.order == 'fair' || size(self.weights) == 0",
+            "weights are used by order fair only; set order to fair or remove weights",
+        ),
+        rule(
+            "size(self.namespaces) == 0 || self.weights.all(n, n in self.namespaces)",
+            "weights names a namespace that this queue does not serve; add it to namespaces or remove its weight",
+        ),
+        rule(
+            "self.namespaces.all(n, self.namespaces.exists_one(m, m == n))",
+            "a namespace stands twice in namespaces; name each once",
+        ),
+    )
+
+    namespaces: list[str] = Field(
+        default_factory=list,
+        max_length=100,
+        description="Namespaces whose apps wait here; empty takes every managed namespace no other queue names.",
+        json_schema_extra={"items": {"type": "string", "maxLength": 63}},
+    )
+    node_selector: Mapping[str, str] = Field(
+        default_factory=dict, description="Labels of the nodes this queue may use; empty means all nodes."
+    )
+    capacity: Capacity = Field(default_factory=Capacity, description="What the admission test counts.")
+    order: Order = Field(default=Order.FIFO, description="Order among apps of equal PriorityClass.")
+    weights: Mapping[str, Weight] = Field(
+        default_factory=dict,
+        description="Share of each namespace under order fair; 1 where none is given.",
+        json_schema_extra={"maxProperties": 100},
+    )
+    state: State = Field(default=State.OPEN, description="open, paused (nothing new), draining (started apps only).")
+    release: Release = Field(default_factory=Release, description="How pods are let go.")
+    growth_pods: int = Field(
+        default=8,
+        ge=0,
+        le=1000,
+        description="Pods released although no node has room, so that a cluster autoscaler sees the need; "
+        "used only while maximum allows more than the nodes have. 0 switches it off.",
+    )
+    stall: Stall = Field(default_factory=Stall, description="What a true stall leads to.")
+
+
+class AdmissionQueueStatus(Part):
+    """The admission test in numbers."""
+
+    observed_generation: ObservedGeneration = None
+    conditions: Conditions = Field(default_factory=list)
+    capacity: Amounts = Field(default_factory=dict, description="C: what the test counts now.")
+    reservation: Amounts = Field(default_factory=dict, description="R: what is kept free for tasks (equation 2, 3).")
+    budget: Amounts = Field(default_factory=dict, description="C − R − drivers: what further drivers may take.")
+    drivers_running: int = Field(default=0, ge=0, description="Drivers released or running.")
+    drivers_waiting: int = Field(default=0, ge=0, description="Drivers held.")
+    pods_held: int = Field(default=0, ge=0, description="All pods held, tasks included.")
+    pods_released: int = Field(default=0, ge=0, description="Pods released and not yet bound.")
+
+
+class AdmissionQueue(Part):
+    """A queue of apps before a set of nodes."""
+
+    spec: AdmissionQueueSpec = Field(default_factory=AdmissionQueueSpec, description="What is wanted.")
+    status: AdmissionQueueStatus | None = Field(default=None, description="What was found.")

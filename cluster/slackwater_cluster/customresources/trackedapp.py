@@ -1,0 +1,77 @@
+"""TrackedApp: what Slackwater knows about one app, for the people who wait for it. Written by the operator only."""
+
+from enum import StrEnum
+
+from pydantic import Field
+
+from slackwater_cluster.customresources.base import Amounts, Conditions, ObservedGeneration, Part, rule
+
+
+class Phase(StrEnum):
+    """Where an app stands."""
+
+    WAITING = "Waiting"  # no pod of it was released yet
+    STARTED = "Started"  # at least one pod was released
+    RUNNING = "Running"  # at least one task runs
+    FINISHED = "Finished"
+    REFUSED = "Refused"  # it can never fit its queue's stated maximum
+
+
+class Category(StrEnum):
+    """Which pool serves an app."""
+
+    SMALL = "small"
+    LARGE = "large"
+
+
+class TrackedAppSpec(Part):
+    """Which app this is about. Fixed when the object is made."""
+
+    app: str = Field(min_length=1, max_length=253, description="The app's id within its namespace.")
+    framework: str = Field(default="", max_length=63, description="The row of the framework table that recognised it.")
+    owner: str = Field(default="", max_length=317, description="Kind and name of the object at the top of its owners.")
+    queue: str = Field(default="", max_length=253, description="The AdmissionQueue it waits in.")
+
+
+class PodCounts(Part):
+    """The app's pods by state."""
+
+    held: int = Field(default=0, ge=0, description="Behind our gate.")
+    released: int = Field(default=0, ge=0, description="Let go, not yet on a node.")
+    parked: int = Field(default=0, ge=0, description="Let go, found no node in time, and waiting for a new share.")
+    bound: int = Field(default=0, ge=0, description="On a node.")
+    finished: int = Field(default=0, ge=0, description="Done, well or badly.")
+
+
+class TrackedAppStatus(Part):
+    """Where the app stands and why."""
+
+    observed_generation: ObservedGeneration = None
+    conditions: Conditions = Field(default_factory=list)
+    phase: Phase = Field(default=Phase.WAITING, description="Waiting, Started, Running, Finished or Refused.")
+    category: Category | None = Field(default=None, description="small or large (paper 004).")
+    position: int | None = Field(default=None, ge=1, description="Place among the apps waiting in its queue.")
+    reason: str = Field(default="", max_length=64, description="Class of the reason it waits, stable for machines.")
+    message: str = Field(default="", max_length=1024, description="The reason as one sentence with numbers.")
+    wait_seconds: float | None = Field(default=None, ge=0, description="Estimated wait from now, where one is known.")
+    wait_error_seconds: float | None = Field(default=None, ge=0, description="Mean error of past estimates.")
+    pods: PodCounts = Field(default_factory=PodCounts, description="Its pods by state.")
+    declared: Amounts = Field(default_factory=dict, description="What its running pods asked for.")
+    used: Amounts = Field(default_factory=dict, description="What they were measured to use.")
+    efficiency: float | None = Field(default=None, ge=0, description="Used ÷ declared of its dominant resource.")
+    reservation: Amounts = Field(default_factory=dict, description="R of its queue when this was written.")
+    budget: Amounts = Field(default_factory=dict, description="What was left for drivers when this was written.")
+
+
+class TrackedApp(Part):
+    """One app as Slackwater sees it."""
+
+    spec: TrackedAppSpec = Field(
+        description="Which app this is about.",
+        json_schema_extra={
+            "x-kubernetes-validations": [
+                rule("self.app == oldSelf.app", "app cannot be changed; Slackwater makes one TrackedApp for each app")
+            ]
+        },
+    )
+    status: TrackedAppStatus | None = Field(default=None, description="Where it stands.")

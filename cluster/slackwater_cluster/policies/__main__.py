@@ -1,0 +1,23 @@
+"""`python -m slackwater_cluster.policies FOLDER` writes the admission policies."""
+
+import sys
+from pathlib import Path
+
+from slackwater_cluster.frameworks import builtin
+from slackwater_cluster.manifests import render, write
+from slackwater_cluster.policies.guard import guard
+from slackwater_cluster.policies.mutating import mutating
+
+COMMAND = "python -m slackwater_cluster.policies helm/slackwater/files"
+
+
+def files() -> dict[str, str]:
+    """The policies by the name of their file."""
+    return {
+        "mutating.yaml": render(mutating(builtin().rules()), COMMAND),
+        "guard.yaml": render(guard(), COMMAND),
+    }
+
+
+if __name__ == "__main__":
+    write(Path(sys.argv[1] if len(sys.argv) > 1 else "helm/slackwater/files"), files())

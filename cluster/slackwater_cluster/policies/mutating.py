@@ -1,0 +1,168 @@
+"""The MutatingAdmissionPolicy: scheduler, gate, declared requests, role; and lower requests for known tasks.
+
+It runs inside the API server, so there is no webhook that could be down. `ApplyConfiguration` only: on 1.36 a JSONPatch
+whose value is a list of objects makes the API server panic.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from slackwater_cluster import names
+from slackwater_cluster.frameworks import RoleRule
+from slackwater_cluster.policies import cel
+
+NAME = "slackwater-pods"
+# Namespaces whose pods are never ours, whatever their labels say.
+EXEMPT = ("kube-system", "kube-public", "kube-node-lease", names.SYSTEM_NAMESPACE)
+DAEMONS = ("system:serviceaccount:kube-system:daemon-set-controller", "system:kube-controller-manager")
+
+Manifest = dict[str, Any]
+
+
+def mutating(rules: Sequence[RoleRule]) -> list[Manifest]:
+    """The policy and its binding."""
+    policy = {
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": "MutatingAdmissionPolicy",
+        "metadata": {"name": NAME},
+        "spec": {
+            # Ignore would let pods in that are neither gated nor shrunk, and nobody would notice.
+            "failurePolicy": "Fail",
+            "reinvocationPolicy": "Never",
+            "paramKind": {"apiVersion": names.API_VERSION, "kind": "SlackPolicy"},
+            "matchConstraints": _match(),
+            "matchConditions": _conditions(),
+            "variables": [{"name": name, "expression": text} for name, text in _variables(rules)],
+            "mutations": [
+                {"patchType": "ApplyConfiguration", "applyConfiguration": {"expression": text}} for text in _mutations()
+            ],
+        },
+    }
+    binding = {
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": "MutatingAdmissionPolicyBinding",
+        "metadata": {"name": NAME},
+        # Every SlackPolicy is tried; the variable `mine` lets only the one act that the namespace names.
+        "spec": {"policyName": NAME, "paramRef": {"selector": {}, "parameterNotFoundAction": "Allow"}},
+    }
+    return [policy, binding]
+
+
+def _match() -> Manifest:
+    return {
+        "namespaceSelector": {
+            "matchExpressions": [
+                {"key": names.MANAGED, "operator": "In", "values": ["true"]},
+                {"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": list(EXEMPT)},
+            ]
+        },
+        "resourceRules": [{"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["pods"]}],
+    }
+
+
+def _conditions() -> list[Manifest]:
+    conditions = {
+        "only-stock-or-our-scheduler": (
+            f"object.spec.?schedulerName.orValue('default-scheduler') in ['default-scheduler', '{names.SCHEDULER}']"
+        ),
+        # A gate beside spec.nodeName is refused by validation.
+        "not-bound-at-creation": "object.spec.?nodeName.orValue('') == ''",
+        "not-mirror": "!('kubernetes.io/config.mirror' in object.metadata.?annotations.orValue({}))",
+        # Anyone could write an owner reference; only the controller is believed.
+        "not-from-a-daemonset": (
+            f"!(request.userInfo.username in {cel.listed(DAEMONS)} && "
+            "object.metadata.?ownerReferences.orValue([])"
+            ".exists(o, o.kind == 'DaemonSet' && o.?controller.orValue(false)))"
+        ),
+    }
+    return [{"name": name, "expression": text} for name, text in conditions.items()]
+
+
+def _variables(rules: Sequence[RoleRule]) -> list[tuple[str, str]]:
+    policy = f"namespaceObject.metadata.?labels[?'{names.POLICY}'].orValue('{names.DEFAULT_POLICY}')"
+    return [
+        # namespaceObject is empty in matchConditions, so the choice of the policy stands here.
+        ("mine", f"{policy} == params.metadata.name"),
+        ("enforce", "variables.mine && params.spec.mode == 'enforce'"),
+        ("labels", "object.metadata.?labels.orValue({})"),
+        # In mode observe a pod stays as it is, unless its creator forged what only this policy may write.
+        ("forged", f"{cel.listed(names.SEALED)}.exists(k, k in object.metadata.?annotations.orValue({{}}))"),
+        ("acts", "variables.mine && (params.spec.mode != 'observe' || variables.forged)"),
+        ("role", cel.role(rules)),
+        ("shrink", f"variables.enforce && variables.role == '{names.TASK}'"),
+        ("podLevel", "has(object.spec.resources) && has(object.spec.resources.requests)"),
+        ("inits", "object.spec.?initContainers.orValue([])"),
+        ("sidecars", "variables.inits.filter(c, c.?restartPolicy.orValue('') == 'Always')"),
+        *(each for kind in (cel.CPU, cel.MEMORY) for each in _sizes(kind)),
+    ]
+
+
+def _sizes(kind: str) -> list[tuple[str, str]]:
+    """D of one kind: what the scheduler would count for the pod as its creator wrote it."""
+    name = kind.capitalize()
+    overhead = cel.whole(kind, f"object.spec.?overhead[?'{kind}'].orValue('0')")
+    pod_level = cel.whole(kind, f"object.spec.resources.requests['{kind}']")
+    larger = f"size(variables.inits) > 0 && variables.init{name} > variables.main{name}"
+    return [
+        (f"side{name}", cel.summed("variables.sidecars", kind)),
+        (f"main{name}", f"{cel.summed('object.spec.containers', kind)} + variables.side{name}"),
+        # An init container runs beside the sidecars declared before it; counting all of them is never too small.
+        (
+            f"init{name}",
+            (
+                "variables.inits.map(c, c.?restartPolicy.orValue('') == 'Always' ? 0 : "
+                f"{cel.asked('c', kind)} + variables.side{name}).max()"
+            ),
+        ),
+        # spec.resources, where present, replaces the sum of the containers.
+        (
+            f"declared{name}",
+            (
+                f"{overhead} + ({cel.request('object.spec', kind)}.hasValue() ? {pod_level} : "
+                f"({larger} ? variables.init{name} : variables.main{name}))"
+            ),
+        ),
+    ]
+
+
+def _mutations() -> list[str]:
+    return [_marks(), _containers("containers"), _containers("initContainers"), _pod_level()]
+
+
+def _marks() -> str:
+    """Scheduler, gate, role and declared requests, written over whatever the creator put there."""
+    ceiling = "string(params.spec.ceiling.cpuPercent) + '/' + string(params.spec.ceiling.memoryPercent)"
+    gate = f"schedulingGates: [Object.spec.schedulingGates{{name: '{names.GATE}'}}]"
+    return f"""!variables.acts ? Object{{}} : Object{{
+  metadata: Object.metadata{{annotations: {{
+    '{names.DECLARED_CPU}': string(variables.declaredCpu) + 'm',
+    '{names.DECLARED_MEMORY}': string(variables.declaredMemory),
+    '{names.ADMITTED_ROLE}': variables.role,
+    '{names.SHRUNK}': variables.shrink ? {ceiling} : '100/100'
+  }}}},
+  spec: variables.enforce ? Object.spec{{schedulerName: '{names.SCHEDULER}', {gate}}}
+    : params.spec.mode == 'score' ? Object.spec{{schedulerName: '{names.SCHEDULER}'}}
+    : Object.spec{{}}
+}}"""
+
+
+def _containers(field: str) -> str:
+    """Lower the requests of the containers, or of the init containers and sidecars, of a task."""
+    none = " || size(variables.inits) == 0" if field == "initContainers" else ""
+    kind = f"Object.spec.{field}"
+    requests = cel.lowered_requests("c").replace("\n", "\n    ")
+    return f"""!variables.shrink{none} ? Object{{}} : Object{{spec: Object.spec{{
+  {field}: object.spec.{field}.map(c, {kind}{{name: c.name, resources: {kind}.resources{{requests:
+    {requests}}}}})
+}}}}"""
+
+
+def _pod_level() -> str:
+    """Lower pod-level requests too: the sum of the containers must stay within them, and the scheduler reads these."""
+    requests = cel.lowered_requests("object.spec").replace("\n", "\n  ")
+    return f"""!variables.shrink || !variables.podLevel ? Object{{}} : Object{{spec: Object.spec{{
+  resources: Object.spec.resources{{requests:
+  {requests}}}
+}}}}"""
