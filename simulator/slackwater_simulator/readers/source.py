@@ -1,0 +1,118 @@
+"""Opening trace files, plain or gzipped, and saying exactly where one is broken."""
+
+from __future__ import annotations
+
+import gc
+import gzip
+import json
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from slackwater.errors import InvalidInput
+
+GZIP_MAGIC = b"\x1f\x8b"
+# How many broken places are quoted in the notes of a workload; the rest is only counted.
+QUOTED = 5
+
+
+@dataclass(slots=True)
+class Faults:
+    """Decides what a broken line means: an error that names it, or one more skip."""
+
+    path: Path
+    skip: bool = False
+    unit: str = "line"
+    skipped: int = 0
+    quoted: list[str] = field(default_factory=list)
+
+    def bad(self, line: int, problem: str, expected: str) -> None:
+        """Refuse the line, or count it when skipping was asked for."""
+        error = InvalidInput(f"{self.path.name}, {self.unit} {line}", problem, f"expected {expected}")
+        if not self.skip:
+            raise error
+        self.skipped += 1
+        if len(self.quoted) < QUOTED:
+            self.quoted.append(f"skipped {error}")
+
+
+def load_bytes(path: Path) -> bytes:
+    """The whole content of a file, unzipped if it was gzipped (told by its first bytes, not by its name)."""
+    try:
+        raw = path.read_bytes()
+    except OSError as error:
+        problem = f"{str(path)!r} cannot be read ({error.strerror or error})"
+        raise InvalidInput("workload", problem, "give the path of a trace file, or gen:NAME for a generator") from error
+    if not raw.startswith(GZIP_MAGIC):
+        return raw
+    try:
+        return gzip.decompress(raw)
+    except (OSError, EOFError) as error:
+        raise InvalidInput(path.name, f"the gzip data is damaged ({error})", "fetch the file again") from error
+
+
+def load_text(path: Path) -> str:
+    """The content as text; bytes that are not UTF-8 become replacement marks, so that the line check can name them."""
+    return load_bytes(path).decode("utf-8", errors="replace")
+
+
+@contextmanager
+def without_collector() -> Iterator[None]:
+    """Pause the cycle collector while millions of small objects are made that have no cycles: half the time."""
+    was = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was:
+            gc.enable()
+
+
+def numbered(text: str) -> Iterator[tuple[int, str]]:
+    """Every line that is not blank, with its number from 1."""
+    for number, line in enumerate(text.split("\n"), start=1):
+        if line.strip():
+            yield number, line.rstrip("\r")
+
+
+def concatenated(text: str, faults: Faults) -> Iterator[tuple[int, dict[str, Any]]]:
+    """JSON objects that follow one another without a list around them (Rumen, SLS), each with its first line.
+
+    After a broken object the next one is found by its brace at the margin of the first.
+    """
+    decoder = json.JSONDecoder()
+    margin = _margin(text)
+    at, line = 0, 1
+    while (start := _next_value(text, at)) is not None:
+        line += text.count("\n", at, start)
+        try:
+            value, end = decoder.raw_decode(text, start)
+        except json.JSONDecodeError as error:
+            faults.bad(error.lineno, f"{error.msg} at column {error.colno}", "a complete JSON object")
+            end = _resume(text, start, margin)
+        else:
+            if isinstance(value, dict):
+                yield line, value
+            else:
+                faults.bad(line, f"a JSON {type(value).__name__}", "JSON objects one after another")
+        line += text.count("\n", start, end)
+        at = end
+
+
+def _next_value(text: str, at: int) -> int | None:
+    match = re.compile(r"[^\s,]").search(text, at)
+    return match.start() if match else None
+
+
+def _margin(text: str) -> int:
+    brace = text.find("{")
+    return brace - (text.rfind("\n", 0, brace) + 1) if brace >= 0 else 0
+
+
+def _resume(text: str, start: int, margin: int) -> int:
+    """Where the object after a broken one begins: a line whose brace stands no deeper than the first of the file."""
+    match = re.compile(rf"\n[ \t]{{0,{margin}}}(?=\{{)").search(text, start + 1)
+    return match.end() if match else len(text)
