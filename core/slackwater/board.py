@@ -1,0 +1,154 @@
+"""The ledger's answers: the table of all nodes, kept current row by row, and the arithmetic of one node.
+
+A table once given out never changes. A pod event touches one row; the next table copies the arrays (a few
+microseconds at 5,000 nodes) and computes that row anew. A sample touches all rows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from slackwater.fleet import Fleet, Measure
+from slackwater.freshness import Freshness
+from slackwater.hosts import Hosts
+from slackwater.nodes import NodeTable
+from slackwater.resources import Kinds
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+    Rows = NDArray[np.intp]
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """The arithmetic of one kind on one node: room = min(AR, NC) − E − drivers."""
+
+    capacity: float  # as the API shows it; 0 is unknown
+    allocatable: float
+    allowed: float  # AR
+    real: float  # NC
+    used: float  # U of the last sample, less the measured use of drivers
+    learned: float  # B
+    residual: float  # Σ ρ: what is still believed of requests
+    reserved: float  # Σ of what pods other than drivers are charged when nothing is measured
+    estimate: float  # E; where samples are stale, at least `reserved`
+    declared: float  # Σ D of managed pods
+    drivers: float  # Σ over drivers of max(use, D)
+    native: float  # Σ N of all pods
+    room: float  # may be negative
+    stale: bool
+
+    @property
+    def free(self) -> float:
+        """What can still be placed: the room, or 0."""
+        return max(self.room, 0.0)
+
+
+class Board:
+    """Makes tables of what hosts, fleet and freshness hold."""
+
+    def __init__(self, kinds: Kinds, hosts: Hosts, fleet: Fleet, freshness: Freshness) -> None:
+        self._kinds, self._hosts, self._fleet, self._freshness = kinds, hosts, fleet, freshness
+        self._table: NodeTable | None = None
+        self._limit: Floats = hosts.limit
+        self._touched: set[int] = set()
+
+    def touch(self, row: int) -> None:
+        """A row's pods changed."""
+        self._touched.add(row)
+
+    def touch_all(self) -> None:
+        """Everything may have changed."""
+        self._table = None
+
+    def table(self, now: float) -> NodeTable:
+        """All nodes at this moment."""
+        stale = self._freshness.stale(now)
+        if self._hosts.refresh() or self._table is None:
+            self._table = self._whole(stale)
+        else:
+            rows = self._touched.union(np.flatnonzero(stale != self._table.stale).tolist())
+            rows.discard(-1)
+            if rows:
+                self._table = self._renewed(self._table, np.array(sorted(rows), np.intp), stale)
+        self._touched.clear()
+        return self._table
+
+    def without(self, slot: int, now: float) -> NodeTable:
+        """The table as if the pod in this slot were not there."""
+        table, row = self.table(now), self._fleet.pods.row_of(slot)
+        if row < 0:
+            return table
+        return self._renewed(table, np.array([row], np.intp), table.stale, without=slot)
+
+    def pool_total(self, now: float) -> Floats:
+        """Σ D + room over open nodes, room counted from 0."""
+        table = self.table(now)
+        declared = self._fleet.pods.sums[table.open, Measure.DECLARED]
+        total: Floats = declared.sum(axis=0) + np.maximum(table.room[table.open], 0.0).sum(axis=0)
+        return total
+
+    def explain(self, row: int, now: float) -> dict[str, Line]:
+        """The arithmetic of one node, by kind."""
+        table, rows = self.table(now), np.array([row], np.intp)
+        estimate = self._estimate(rows, table.stale)[0]
+        return {kind: self._line(table, row, k, float(estimate[k])) for k, kind in enumerate(self._kinds)}
+
+    def _line(self, table: NodeTable, row: int, kind: int, estimate: float) -> Line:
+        sums, hosts, fleet = self._fleet.pods.sums[row, :, kind], self._hosts, self._fleet
+        capacity = hosts[row].capacity
+        return Line(
+            capacity=capacity[kind] if capacity else 0.0,
+            allocatable=float(hosts.total[row, kind]),
+            allowed=float(hosts.allowed[row, kind]),
+            real=float(hosts.real[row, kind]),
+            used=float(fleet.used[row, kind]),
+            learned=float(fleet.learned[row, kind]),
+            residual=float(sums[Measure.RESIDUAL]),
+            reserved=float(sums[Measure.REQUEST]),
+            estimate=estimate,
+            declared=float(sums[Measure.DECLARED]),
+            drivers=float(sums[Measure.CHARGE]),
+            native=float(sums[Measure.NATIVE]),
+            room=float(table.room[row, kind]),
+            stale=bool(table.stale[row]),
+        )
+
+    def _estimate(self, rows: Rows | slice, stale: NDArray[np.bool_], without: int | None = None) -> Floats:
+        """E, and max(E, Σ RR) where samples are stale."""
+        estimate = self._fleet.estimate(rows, without)
+        requests = self._sums(rows, without)[:, Measure.REQUEST]
+        return np.where(stale[rows, None], np.maximum(estimate, requests), estimate)
+
+    def _sums(self, rows: Rows | slice, without: int | None) -> Floats:
+        sums = self._fleet.pods.sums[rows]
+        return sums if without is None else sums - self._fleet.pods.cells[:, :, without]
+
+    def _rows(self, rows: Rows | slice, stale: NDArray[np.bool_], without: int | None = None) -> tuple[Floats, Floats]:
+        """Room and what is left of native requests, for some rows."""
+        sums = self._sums(rows, without)
+        room = self._limit[rows] - self._estimate(rows, stale, without) - sums[:, Measure.CHARGE]
+        return room, self._hosts.total[rows] - sums[:, Measure.NATIVE]
+
+    def _whole(self, stale: NDArray[np.bool_]) -> NodeTable:
+        hosts = self._hosts
+        self._limit = hosts.limit
+        room, native = self._rows(slice(None), stale)
+        return _frozen(NodeTable(self._kinds, hosts.names, hosts.index, hosts.total, room, native, hosts.open, stale))
+
+    def _renewed(self, table: NodeTable, rows: Rows, stale: NDArray[np.bool_], without: int | None = None) -> NodeTable:
+        room, native = table.room.copy(), table.native.copy()
+        room[rows], native[rows] = self._rows(rows, stale, without)
+        return _frozen(replace(table, room=room, native=native, stale=stale))
+
+
+def _frozen(table: NodeTable) -> NodeTable:
+    """Make the arrays read-only: a decision reads one consistent view, whatever happens meanwhile."""
+    for array in (table.total, table.room, table.native, table.open, table.stale):
+        array.setflags(write=False)
+    return table

@@ -1,0 +1,122 @@
+"""What the ledger is told: hosts, the claims of pods on them, readings of their use, and the terms it charges by.
+
+Amounts are tuples in the order of the ledger's kinds; `Resources.vector` makes them. D is the declared request, N the
+native one that kube-scheduler counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from slackwater.errors import InvalidInput
+from slackwater.estimation import ALPHA, Mode
+from slackwater.freshness import HEARTBEAT, PATIENCE
+from slackwater.numbers import amount, clip
+from slackwater.resources import CPU, MEMORY, Kinds
+
+Amounts = tuple[float, ...]
+
+
+class Role(StrEnum):
+    """Part of a pod in its app. Only drivers are charged in full."""
+
+    DRIVER = "driver"
+    TASK = "task"
+    UNKNOWN = "unknown"
+
+
+class State(StrEnum):
+    """Where a pod is in its life on a node. It is charged in every one of them."""
+
+    PROVISIONAL = "provisional"  # placed by us, not yet seen bound; expires
+    BOUND = "bound"
+    RUNNING = "running"
+    TERMINATING = "terminating"  # still there until the API says it is gone
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """One pod's claim on one node."""
+
+    uid: str
+    node: str
+    declared: Amounts  # D as annotated; charged after clamping to [N, N × c]
+    native: Amounts  # N
+    role: Role = Role.UNKNOWN
+    app: str = ""  # name under which peaks are learned
+    state: State = State.BOUND
+    started: float | None = None  # container start, in the clock of sample timestamps
+    ceiling: Amounts = ()  # c from the sealed annotation; () means 1: the pod was not shrunk
+    managed: bool = True  # False: somebody else's pod; its D is its N and it is not part of the pools
+
+    @property
+    def driver(self) -> bool:
+        """Whether it is charged in full. Pods of others are counted by what they use, whatever they call themselves."""
+        return self.managed and self.role is Role.DRIVER
+
+    @property
+    def charged(self) -> Amounts:
+        """D clamped to [N, N × c]: nobody can annotate more, or less, than admission allowed."""
+        if not self.managed:
+            return self.native
+        ceiling = self.ceiling or (1.0,) * len(self.native)
+        return tuple(clip(d, n, n * max(c, 1.0)) for d, n, c in zip(self.declared, self.native, ceiling, strict=True))
+
+    def check(self, kinds: Kinds) -> None:
+        """Raise a typed error that names the field, if an amount is missing or not a usable number."""
+        for name, amounts in (("declared", self.declared), ("native", self.native), ("ceiling", self.ceiling)):
+            check_amounts(f"{name} of pod {self.uid}", amounts, kinds, optional=name == "ceiling")
+
+
+@dataclass(frozen=True, slots=True)
+class Host:
+    """One node as the API shows it."""
+
+    name: str
+    allocatable: Amounts
+    capacity: Amounts = ()  # () is unknown: AR stands in for NC
+    eviction: Amounts = ()  # hard eviction thresholds; NC = capacity − eviction
+    ready: bool = True
+    cordoned: bool = False
+
+    def check(self, kinds: Kinds) -> None:
+        """Raise a typed error that names the field, if an amount is missing or not a usable number."""
+        check_amounts(f"allocatable of node {self.name}", self.allocatable, kinds)
+        check_amounts(f"capacity of node {self.name}", self.capacity, kinds, optional=True)
+        check_amounts(f"eviction of node {self.name}", self.eviction, kinds, optional=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """Measured use of one node. NaN: that kind was not measured."""
+
+    stamp: float  # the sample's own timestamp, seconds
+    used: Amounts
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """How a ledger charges."""
+
+    kinds: Kinds = (CPU, MEMORY)
+    alpha: float = ALPHA
+    # Seconds. Memory learns slowly: a task takes longer to fill its memory than to burn its CPU.
+    tau0: Mapping[str, float] = field(default_factory=lambda: {CPU: 1.0, MEMORY: 30.0})
+    allowance: float = 0.875  # AR = allocatable × this (28 of 32 GB in the paper)
+    mode: Mode = Mode.CAPPED
+    heartbeat: float = HEARTBEAT
+    patience: float = PATIENCE
+    # Only these are overcommitted. Any other kind (GPUs) counts at what is declared, of all that is allocatable.
+    measured: frozenset[str] = frozenset({CPU, MEMORY})
+
+
+def check_amounts(name: str, amounts: Amounts, kinds: Kinds, *, optional: bool = False) -> None:
+    """Raise unless there is one finite amount of at least 0 for every kind (or none at all, if optional)."""
+    if optional and not amounts:
+        return
+    if len(amounts) != len(kinds):
+        raise InvalidInput(name, f"{len(amounts)} amounts, {len(kinds)} kinds", f"give one each of {', '.join(kinds)}")
+    for kind, value in zip(kinds, amounts, strict=True):
+        amount(f"{name}: {kind}", value)

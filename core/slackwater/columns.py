@@ -1,0 +1,124 @@
+"""Amounts of many pods as arrays, with their sums per node kept current.
+
+Every pod has a slot, every node a row. A pod's cells are its amounts by measure and kind; adding, moving or dropping a
+pod touches one slot and one or two rows, whatever the size of the cluster. Freed slots are used again.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeVar
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+Scalar = TypeVar("Scalar", bound=np.generic)
+
+# The row of pods whose node is not known (yet): a watch may show the pod before its node.
+NOWHERE = -1
+
+
+def grown(array: NDArray[Scalar], axis: int, size: int) -> NDArray[Scalar]:
+    """The array with room for `size` entries along an axis, doubled so that growing is cheap on average."""
+    have = array.shape[axis]
+    if size <= have:
+        return array
+    shape = list(array.shape)
+    shape[axis] = max(size, 2 * have)
+    larger: NDArray[Scalar] = np.zeros(shape, array.dtype)
+    larger[tuple(slice(0, n) for n in array.shape)] = array
+    return larger
+
+
+class Columns:
+    """Cells per pod and their sums per node. Row 0 of the inner arrays is nowhere, so that every pod has a row."""
+
+    def __init__(self, measures: int, kinds: int) -> None:
+        self._cells: NDArray[np.float64] = np.zeros((measures, kinds, 64))
+        self._homes: NDArray[np.int64] = np.zeros(64, np.int64)
+        self._sums: NDArray[np.float64] = np.zeros((64, measures, kinds))
+        self._free: list[int] = []
+        self.slots = 0  # slots ever used, freed ones included
+        self.rows = 0
+
+    @property
+    def cells(self) -> NDArray[np.float64]:
+        """Measure × kind × slot. A freed slot holds zeros."""
+        return self._cells[:, :, : self.slots]
+
+    @property
+    def homes(self) -> NDArray[np.int64]:
+        """The row of each slot's pod plus one; 0 is nowhere."""
+        return self._homes[: self.slots]
+
+    @property
+    def sums(self) -> NDArray[np.float64]:
+        """Row × measure × kind."""
+        return self._sums[1 : self.rows + 1]
+
+    def row_of(self, slot: int) -> int:
+        """The row of a pod, or NOWHERE."""
+        return int(self._homes[slot]) - 1
+
+    def on_row(self, row: int) -> NDArray[np.intp]:
+        """The slots of the pods on a row."""
+        return np.flatnonzero(self.homes == row + 1)
+
+    def add(self, row: int, cells: NDArray[np.float64]) -> int:
+        """Enter a pod and return its slot."""
+        slot = self._free.pop() if self._free else self._new_slot()
+        self._homes[slot] = row + 1
+        self._cells[:, :, slot] = cells
+        self._sums[row + 1] += cells
+        return slot
+
+    def rewrite(self, slot: int, cells: NDArray[np.float64]) -> None:
+        """Replace a pod's amounts."""
+        self._sums[self._homes[slot]] += cells - self._cells[:, :, slot]
+        self._cells[:, :, slot] = cells
+
+    def move(self, slot: int, row: int) -> None:
+        """Take a pod to another row, amounts unchanged."""
+        self._sums[self._homes[slot]] -= self._cells[:, :, slot]
+        self._homes[slot] = row + 1
+        self._sums[row + 1] += self._cells[:, :, slot]
+
+    def drop(self, slot: int) -> None:
+        """Forget a pod; its slot is used again."""
+        self._sums[self._homes[slot]] -= self._cells[:, :, slot]
+        self._cells[:, :, slot] = 0.0
+        self._homes[slot] = 0
+        self._free.append(slot)
+
+    def add_row(self) -> int:
+        """Enter a node and return its row."""
+        self.rows += 1
+        self._sums = grown(self._sums, 0, self.rows + 1)
+        self._sums[self.rows] = 0.0
+        return self.rows - 1
+
+    def drop_row(self, row: int) -> None:
+        """Forget a node: its pods are nowhere, and later rows move up by one."""
+        self._sums[0] += self._sums[row + 1]
+        self._sums[row + 1 : self.rows] = self._sums[row + 2 : self.rows + 1].copy()
+        self.rows -= 1
+        homes = self.homes
+        homes[homes == row + 1] = 0
+        homes[homes > row + 1] -= 1
+
+    def refresh(self, measure: int) -> None:
+        """Sum a measure anew over all pods, after its cells were changed in bulk."""
+        for kind, weights in enumerate(self.cells[measure]):
+            summed = np.bincount(self.homes, weights, minlength=self.rows + 1)
+            self._sums[: self.rows + 1, measure, kind] = summed
+
+    def refresh_row(self, row: int, measure: int, slots: NDArray[np.intp]) -> None:
+        """Sum a measure anew for one row, given the slots of its pods."""
+        self._sums[row + 1, measure] = self._cells[measure][:, slots].sum(axis=1)
+
+    def _new_slot(self) -> int:
+        self.slots += 1
+        self._cells = grown(self._cells, 2, self.slots)
+        self._homes = grown(self._homes, 0, self.slots)
+        return self.slots - 1

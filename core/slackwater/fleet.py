@@ -1,0 +1,239 @@
+"""The estimator of paper 000 over all nodes at once; `estimation` is the same in words.
+
+Arrays hold B and U per node and kind, ρ and RR per pod and kind; one `sample` moves everything. A number that cannot
+be used (NaN, infinite, negative) is a sample that did not come: one bad series must not stop the rest of the cluster.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import IntEnum
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from slackwater.columns import Columns, grown
+from slackwater.estimation import ALPHA, TAU0, Mode
+from slackwater.numbers import fraction, positive
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+
+
+class Measure(IntEnum):
+    """What is summed per node. The first four are the estimator's; the ledger keeps the others beside them."""
+
+    RESIDUAL = 0  # ρ
+    REQUEST = 1  # RR
+    TOP = 2  # max(RR, floor): the most capped mode charges for a pod
+    EXTRA = 3  # what a young pod's part of E lacks to its floor
+    CHARGE = 4  # drivers: max(use, D), outside the estimate
+    NATIVE = 5  # what kube-scheduler counts
+    DECLARED = 6  # D of managed pods, drivers included
+
+
+def reported(learned: Floats, used: Floats, sums: Floats, mode: Mode) -> Floats:
+    """E from the state: max(B + Σρ, 0) + Σ extra, in capped mode at most max(Σ max(RR, floor), U)."""
+    raw = np.maximum(learned + sums[..., Measure.RESIDUAL, :], 0.0) + sums[..., Measure.EXTRA, :]
+    if mode is Mode.PRINTED:
+        return raw
+    return np.minimum(raw, np.maximum(sums[..., Measure.TOP, :], used))
+
+
+def shortfalls(floor: Floats, request: Floats, residual: Floats, use: Floats) -> Floats:
+    """`estimation.shortfall` for many pods."""
+    believed = np.divide(residual, request, out=np.zeros_like(residual), where=request > 0)
+    lacking = np.maximum(use, floor) - use - believed * np.maximum(0.0, request - use)
+    return np.where(floor > 0, np.maximum(0.0, lacking), 0.0)
+
+
+class Fleet:
+    """The estimates of all nodes. Rows are nodes in the order they were added, slots are pods."""
+
+    def __init__(
+        self, kinds: int, alpha: float = ALPHA, tau0: Sequence[float] | None = None, mode: Mode = Mode.CAPPED
+    ) -> None:
+        self.alpha = fraction("alpha", alpha)
+        self.tau0 = np.array([positive("tau0", tau) for tau in tau0 or [TAU0] * kinds])
+        self.mode = Mode(mode)
+        self.pods = Columns(len(Measure), kinds)
+        self._learned: Floats = np.zeros((64, kinds))
+        self._used: Floats = np.zeros((64, kinds))
+        self._primed: NDArray[np.bool_] = np.zeros((64, kinds), np.bool_)
+        self._floors: Floats = np.zeros((kinds, 64))
+        self._uses: Floats = np.zeros((kinds, 64))
+
+    @property
+    def learned(self) -> Floats:
+        """B per row and kind."""
+        return self._learned[: self.pods.rows]
+
+    @property
+    def used(self) -> Floats:
+        """U of the last sample per row and kind; 0 before the first."""
+        return self._used[: self.pods.rows]
+
+    @property
+    def primed(self) -> NDArray[np.bool_]:
+        """Whether a row has an estimate to go on from."""
+        return self._primed[: self.pods.rows]
+
+    def estimate(self, rows: NDArray[np.intp] | slice = slice(None), without: int | None = None) -> Floats:
+        """E of some rows (all by default), as if the pod in slot `without` were not there."""
+        sums = self.pods.sums[rows]
+        if without is not None:
+            sums = sums - self.pods.cells[:, :, without]
+        return reported(self.learned[rows], self.used[rows], sums, self.mode)
+
+    def add_node(self, start: Floats | None = None) -> int:
+        """Enter a node, with a first estimate where one is known; return its row."""
+        row = self.pods.add_row()
+        for name in ("_learned", "_used", "_primed"):
+            setattr(self, name, grown(getattr(self, name), 0, row + 1))
+        self._learned[row] = 0.0 if start is None else start
+        self._used[row] = 0.0
+        self._primed[row] = start is not None
+        return row
+
+    def remove_node(self, row: int) -> None:
+        """Forget a node; its pods stay, nowhere, and count in full wherever they appear again."""
+        slots = self.pods.on_row(row)
+        rows = self.pods.rows
+        for array in (self._learned, self._used, self._primed):
+            array[row : rows - 1] = array[row + 1 : rows].copy()
+        self.pods.drop_row(row)
+        for slot in slots:
+            self.renew(int(slot))
+
+    def add(self, row: int, request: Floats, beside: Floats | None = None, floor: Floats | None = None) -> int:
+        """Eq. 2: a pod counts in full at once. `beside` holds the ledger's own measures (charge, native, declared)."""
+        slot = self.pods.add(row, np.zeros(self.pods.cells.shape[:2]))
+        self._floors = grown(self._floors, 1, self.pods.slots)
+        self._uses = grown(self._uses, 1, self.pods.slots)
+        self._floors[:, slot] = 0.0 if floor is None else floor
+        self._uses[:, slot] = 0.0
+        self._write(slot, request, request, beside)
+        return slot
+
+    def resize(self, slot: int, request: Floats, beside: Floats | None = None) -> None:
+        """Growth counts in full at once; a smaller request shrinks what is believed in proportion."""
+        residual, before = self.pods.cells[Measure.RESIDUAL, :, slot], self.pods.cells[Measure.REQUEST, :, slot]
+        share = np.divide(request, before, out=np.ones_like(request), where=before > 0)
+        left = np.where(request >= before, residual + request - before, residual * share)
+        self._write(slot, request, left, beside)
+
+    def renew(self, slot: int) -> None:
+        """A pod that starts over (new container, other node) counts in full again."""
+        request = self.pods.cells[Measure.REQUEST, :, slot].copy()
+        self._write(slot, request, request, None)
+
+    def move(self, slot: int, row: int) -> None:
+        """Take a pod to another node, where nothing has been measured of it."""
+        self.renew(slot)
+        self.pods.move(slot, row)
+
+    def finish(self, slot: int) -> Floats:
+        """Eq. 4: give back what is left of the request, and return it."""
+        residual = self.pods.cells[Measure.RESIDUAL, :, slot].copy()
+        self._floors[:, slot] = self._uses[:, slot] = 0.0
+        self.pods.drop(slot)
+        return residual
+
+    def guard(self, floors: Floats, uses: Floats) -> None:
+        """Set every slot's floor (0: not young) and own use (0: unknown), kind × slot; see `estimation.shortfall`."""
+        young = np.flatnonzero(((self._floors[:, : self.pods.slots] > 0) | (floors > 0)).any(axis=0))
+        self._floors[:, : self.pods.slots] = floors
+        self._uses[:, : self.pods.slots] = uses
+        self._weigh_all(young)
+
+    def sample(self, used: Floats, dt: Floats, seen: NDArray[np.bool_] | None = None) -> None:
+        """Eqs 1 and 3 for all nodes: U per row and kind (NaN: none came), seconds per row, who was seen per slot."""
+        usable, keep, used = self._step(slice(None), used, dt)
+        factors = np.vstack([np.ones((1, keep.shape[1])), keep])  # pods that are nowhere do not decay
+        homes = self.pods.homes if seen is None else np.where(seen, self.pods.homes, 0)
+        for kind, factor in enumerate(factors.T):
+            self.pods.cells[Measure.RESIDUAL, kind] *= factor[homes]
+        self.pods.refresh(Measure.RESIDUAL)
+        self._weigh_all(np.flatnonzero(self._floors[:, : self.pods.slots].any(axis=0)))
+        self._attack(slice(None), usable, used)
+
+    def sample_node(self, row: int, used: Floats, dt: float, seen: NDArray[np.bool_] | None = None) -> None:
+        """The same for one node whose heartbeat comes alone; `seen` is still per slot of the whole fleet."""
+        rows, slots = slice(row, row + 1), self.pods.on_row(row)
+        usable, keep, used = self._step(rows, used[None, :], np.array([dt]))
+        decaying = slots if seen is None else slots[seen[slots]]
+        self.pods.cells[Measure.RESIDUAL][:, decaying] *= keep[0][:, None]
+        self.pods.refresh_row(row, Measure.RESIDUAL, slots)
+        self._weigh(slots)
+        for measure in (Measure.TOP, Measure.EXTRA):
+            self.pods.refresh_row(row, measure, slots)
+        self._attack(rows, usable, used)
+
+    def recall(self, slots: NDArray[np.intp], uses: Floats, ages: Floats, used: Floats) -> None:
+        """Restart, before a node's first sample: E0 = system + Σ [u + (1−a)^(age/tau0)·max(0, RR − u)].
+
+        `uses` and `ages` are those of the pods in `slots`; pods whose use is not known count in full, and what U holds
+        beyond both is the system's.
+        """
+        fresh = ~self.primed & np.isfinite(used) & (used >= 0)
+        for kind in range(len(self.tau0)):
+            mine = np.concatenate([[False], fresh[:, kind]])[self.pods.homes[slots]]
+            measured, believed, learned = self._remember(kind, slots[mine], uses[kind, mine], ages[mine])
+            unknown = self.pods.sums[:, Measure.REQUEST, kind] - believed
+            system = np.maximum(0.0, np.where(fresh[:, kind], used[:, kind], 0.0) - measured - unknown)
+            self.learned[:, kind] = np.where(fresh[:, kind], learned + system, self.learned[:, kind])
+        self.pods.refresh(Measure.RESIDUAL)
+
+    def _remember(self, kind: int, slots: NDArray[np.intp], use: Floats, age: Floats) -> tuple[Floats, Floats, Floats]:
+        """Set ρ as if the pods had been watched since they started; return Σ use, Σ RR and their part of B per row."""
+        request = self.pods.cells[Measure.REQUEST, kind, slots]
+        left = (1.0 - self.alpha) ** (np.maximum(age, 0.0) / self.tau0[kind])
+        self.pods.cells[Measure.RESIDUAL, kind, slots] = left * request
+        learned = use - left * np.minimum(use, request)
+        return self._by_row(slots, use), self._by_row(slots, request), self._by_row(slots, learned)
+
+    def _by_row(self, slots: NDArray[np.intp], weights: Floats) -> Floats:
+        sums = np.zeros(self.pods.rows + 1)
+        sums += np.bincount(self.pods.homes[slots], weights=weights, minlength=len(sums))
+        return sums[1:]
+
+    def _step(self, rows: slice, used: Floats, dt: Floats) -> tuple[NDArray[np.bool_], Floats, Floats]:
+        """Eq. 1 for B. A node's first sample moves nothing: there is no estimate yet to go on from."""
+        timed = np.isfinite(dt) & (dt >= 0)
+        usable = np.isfinite(used) & (used >= 0) & timed[:, None]
+        beats = np.where(timed, dt, 0.0)[:, None] / self.tau0
+        keep = np.where(usable & self.primed[rows], (1.0 - self.alpha) ** beats, 1.0)
+        used = np.where(usable, used, self.used[rows])
+        self.learned[rows] += (1.0 - keep) * (used - self.learned[rows])
+        return usable, keep, used
+
+    def _attack(self, rows: slice, usable: NDArray[np.bool_], used: Floats) -> None:
+        """Eq. 3: fast attack, slow release."""
+        floor = used - self.pods.sums[rows, Measure.RESIDUAL]
+        self.learned[rows] = np.where(usable, np.maximum(self.learned[rows], floor), self.learned[rows])
+        self.used[rows] = used
+        self.primed[rows] |= usable
+
+    def _weigh(self, slots: NDArray[np.intp]) -> None:
+        """Set what the floors of some pods add, and the most they may be charged."""
+        cells, floors = self.pods.cells, self._floors[:, slots]
+        request, residual = cells[Measure.REQUEST][:, slots], cells[Measure.RESIDUAL][:, slots]
+        cells[Measure.TOP][:, slots] = np.maximum(request, floors)
+        cells[Measure.EXTRA][:, slots] = shortfalls(floors, request, residual, self._uses[:, slots])
+
+    def _weigh_all(self, young: NDArray[np.intp]) -> None:
+        if young.size:
+            self._weigh(young)
+            self.pods.refresh(Measure.TOP)
+            self.pods.refresh(Measure.EXTRA)
+
+    def _write(self, slot: int, request: Floats, residual: Floats, beside: Floats | None) -> None:
+        cells = self.pods.cells[:, :, slot].copy()
+        cells[Measure.REQUEST], cells[Measure.RESIDUAL] = request, residual
+        cells[Measure.TOP] = np.maximum(request, self._floors[:, slot])
+        cells[Measure.EXTRA] = shortfalls(self._floors[:, slot], request, residual, self._uses[:, slot])
+        if beside is not None:
+            cells[Measure.CHARGE :] = beside
+        self.pods.rewrite(slot, cells)

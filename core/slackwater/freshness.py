@@ -1,0 +1,92 @@
+"""Whether a node's samples are recent enough to overcommit on.
+
+Samples carry their own timestamps (the source's clock), which give the time between samples; whether they still come
+is judged by our monotonic clock. Stale = no new timestamp for `patience` periods, where
+period = max(heartbeat, median of the last gaps between timestamps): a source that scrapes every 30 s is not stale
+because we ask every 5 s.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from slackwater.columns import grown
+from slackwater.numbers import positive
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+
+HEARTBEAT = 5.0  # seconds between two rounds of samples
+PATIENCE = 3.0  # periods without a new timestamp until a node is stale
+GAPS = 7  # how many gaps are remembered; odd, so that the median is one of them
+
+
+class Freshness:
+    """Timestamps and arrivals, a row per node."""
+
+    def __init__(self, heartbeat: float = HEARTBEAT, patience: float = PATIENCE) -> None:
+        self.heartbeat = positive("heartbeat", heartbeat)
+        self.patience = positive("patience", patience)
+        self._rows = 0
+        # Columns: stamp of the newest sample, our clock when it came, period, then the gaps. −inf: never.
+        self._table: Floats = np.zeros((64, 3 + GAPS))
+
+    @property
+    def stamps(self) -> Floats:
+        """The newest sample's own timestamp per row, −inf before the first."""
+        return self._table[: self._rows, 0]
+
+    @property
+    def arrivals(self) -> Floats:
+        """Our clock when that sample came."""
+        return self._table[: self._rows, 1]
+
+    @property
+    def periods(self) -> Floats:
+        """max(heartbeat, median gap) per row."""
+        return self._table[: self._rows, 2]
+
+    def add_row(self) -> None:
+        """Enter a node that has no sample yet."""
+        self._rows += 1
+        self._table = grown(self._table, 0, self._rows)
+        self._table[self._rows - 1] = [-np.inf, -np.inf, self.heartbeat, *[np.nan] * GAPS]
+
+    def drop_row(self, row: int) -> None:
+        """Forget a node; later rows move up by one."""
+        self._table[row : self._rows - 1] = self._table[row + 1 : self._rows].copy()
+        self._rows -= 1
+
+    def record(self, rows: NDArray[np.intp], stamps: Floats, now: float) -> Floats:
+        """Note samples; return the seconds since each row's last one: 0 for a first, NaN for one that is not newer."""
+        last = self.stamps[rows]
+        newer = np.isfinite(stamps) & (stamps > last)
+        first = newer & np.isneginf(last)
+        gaps = np.where(newer & ~first, stamps - np.where(np.isfinite(last), last, 0.0), np.nan)
+        self._learn(rows[newer & ~first], gaps[newer & ~first])
+        self._table[rows[newer], 0] = stamps[newer]
+        self._table[rows[newer], 1] = now
+        return np.where(first, 0.0, gaps)
+
+    def stale(self, now: float) -> NDArray[np.bool_]:
+        """Which rows have had no new sample for too long. A node never sampled is stale."""
+        return now - self.arrivals > self.patience * self.periods
+
+    def _learn(self, rows: NDArray[np.intp], gaps: Floats) -> None:
+        kept = self._table[rows, 3:]
+        kept[:, 1:] = kept[:, :-1].copy()
+        kept[:, 0] = gaps
+        self._table[rows, 3:] = kept
+        self._table[rows, 2] = np.maximum(self.heartbeat, _medians(kept))
+
+
+def _medians(gaps: Floats) -> Floats:
+    """Median of the known gaps of each row (the lower of two middle ones); sorting puts the unknown last."""
+    count = np.isfinite(gaps).sum(axis=1)
+    middle = np.maximum(count - 1, 0) // 2
+    medians: Floats = np.sort(gaps, axis=1)[np.arange(len(gaps)), middle]
+    return medians

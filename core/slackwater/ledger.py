@@ -1,0 +1,275 @@
+"""Who claims what on which node, what was measured, and how much room is left: one pure state machine.
+
+The extender feeds it from watches and Prometheus, the simulator from virtual events; both get the same answers. Time
+comes in with every call that needs it: `now` is monotonic, sample timestamps are the source's own.
+
+    room = min(AR, NC) − E − Σ over drivers of max(use, D)
+
+E is the capped estimate over everything but drivers; where samples are stale it is at least the sum of requests.
+
+Restart: claims and hosts are put in again in any order, and the first sample of each node rebuilds its estimate from
+the pods' own use and the age of their containers (`Fleet.recall`), exact for pods whose use is steady.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from slackwater.board import Board, Line
+from slackwater.claims import Amounts, Claim, Host, Reading, State, Terms
+from slackwater.columns import NOWHERE
+from slackwater.errors import UnknownName
+from slackwater.fleet import Fleet
+from slackwater.hosts import Hosts
+from slackwater.metering import Meter
+from slackwater.nodes import NodeTable
+from slackwater.numbers import finite
+from slackwater.roster import Roster
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+
+
+class Ledger:
+    """The state of all nodes and pods."""
+
+    def __init__(self, terms: Terms | None = None) -> None:
+        self.terms = terms or Terms()
+        kinds = self.terms.kinds
+        tau0 = [self.terms.tau0.get(kind, 1.0) for kind in kinds]
+        self._hosts = Hosts(self.terms)
+        self._fleet = Fleet(len(kinds), self.terms.alpha, tau0, self.terms.mode)
+        self._roster = Roster(len(kinds))
+        self._meter = Meter(self.terms, self._hosts, self._fleet, self._roster)
+        self._board = Board(kinds, self._hosts, self._fleet, self._meter.freshness)
+        self._expiry: dict[str, float] = {}  # provisional pods only
+        self._astray: dict[str, set[str]] = {}  # node that is not known → pods that name it
+
+    @classmethod
+    def rebuild(cls, hosts: Iterable[Host], claims: Iterable[Claim], terms: Terms | None = None) -> Ledger:
+        """A ledger from what the API lists. Stale, so without overcommit, until each node's first sample."""
+        ledger = cls(terms)
+        for host in hosts:
+            ledger.upsert_node(host)
+        for claim in claims:
+            ledger.put(claim)
+        return ledger
+
+    # ---- nodes
+
+    def upsert_node(self, host: Host) -> None:
+        """A node appeared or changed. Pods that named it before it was known find their place."""
+        if not self._hosts.upsert(host):
+            return
+        row = self._fleet.add_node()
+        self._meter.freshness.add_row()
+        for uid in self._astray.pop(host.name, ()):
+            self._fleet.move(self._roster.slots[uid], row)
+
+    def remove_node(self, name: str) -> None:
+        """A node is gone. Its pods are kept until the API says that they are gone too."""
+        row = self._hosts.index.get(name)
+        if row is None:
+            return
+        for slot in self._fleet.pods.on_row(row).tolist():
+            claim = self._roster[slot]
+            self._astray.setdefault(name, set()).add(claim.uid)
+            self._start_over(slot, claim)
+        self._fleet.remove_node(row)
+        self._meter.freshness.drop_row(row)
+        self._hosts.remove(row)
+
+    # ---- pods
+
+    def place(self, claim: Claim, expires: float) -> bool:
+        """Enter a placement we are about to answer (eq. 2), until `expires`. False: the pod is bound already."""
+        finite("expires", expires)
+        held = self.claim(claim.uid)
+        if held is not None and held.state is not State.PROVISIONAL:
+            return False
+        self._enter(replace(claim, state=State.PROVISIONAL, started=None))
+        self._expiry[claim.uid] = expires
+        return True
+
+    def put(self, claim: Claim) -> None:
+        """What a watch shows of a pod that has a node: binds, moves, starts, resizes. Repeating it changes nothing."""
+        self._enter(claim)
+        if claim.state is not State.PROVISIONAL:
+            self._expiry.pop(claim.uid, None)
+
+    def bind(self, uid: str, node: str) -> None:
+        """A placement came true, there or elsewhere."""
+        self.put(replace(self._known(uid), node=node, state=State.BOUND))
+
+    def start(self, uid: str, at: float) -> None:
+        """The pod's container runs since `at` (the clock of sample timestamps)."""
+        self.put(replace(self._known(uid), state=State.RUNNING, started=finite("started", at)))
+
+    def terminate(self, uid: str) -> None:
+        """The pod is asked to end; it is charged until it is gone."""
+        self.put(replace(self._known(uid), state=State.TERMINATING))
+
+    def resize(self, uid: str, declared: Amounts, native: Amounts) -> None:
+        """The pod's requests changed in place."""
+        self.put(replace(self._known(uid), declared=declared, native=native))
+
+    def remove(self, uid: str) -> Claim | None:
+        """The pod finished or was deleted: eq. 4 gives back the residue at once. An unknown pod is no error."""
+        slot = self._roster.slots.get(uid)
+        if slot is None:
+            return None
+        claim = self._roster[slot]
+        self._meter.teach(slot)
+        self._board.touch(self._fleet.pods.row_of(slot))
+        self._fleet.finish(slot)
+        self._roster.forget(slot)
+        self._expiry.pop(uid, None)
+        self._unstray(claim)
+        return claim
+
+    def expire(self, now: float) -> list[Claim]:
+        """Drop placements that did not come true in time, and return them."""
+        late = [uid for uid, expires in self._expiry.items() if expires <= now]
+        return [claim for uid in late if (claim := self.remove(uid))]
+
+    # ---- samples
+
+    def sample(
+        self,
+        now: float,
+        nodes: Mapping[str, Reading],
+        pods: Mapping[str, Amounts] | None = None,
+        seen: Collection[str] | None = None,
+    ) -> None:
+        """One round of measurement: use by node, and use by pod where it is known.
+
+        Nodes and pods that are not known, and readings not newer than the last, are passed over. `seen` names the
+        pods that the samples saw running; by default those in `pods`, and without `pods` those started by then.
+        """
+        self._meter.sample(now, nodes, pods, seen)
+        self._board.touch_all()
+
+    # ---- views
+
+    def __len__(self) -> int:
+        return len(self._roster.slots)
+
+    def __contains__(self, uid: object) -> bool:
+        return uid in self._roster.slots
+
+    @property
+    def provisional(self) -> int:
+        """How many placements wait to come true."""
+        return len(self._expiry)
+
+    @property
+    def nodes(self) -> tuple[Host, ...]:
+        """Every node held."""
+        return tuple(self._hosts)
+
+    def claim(self, uid: str) -> Claim | None:
+        """What is held about a pod."""
+        slot = self._roster.slots.get(uid)
+        return None if slot is None else self._roster[slot]
+
+    def claims(self) -> Iterator[Claim]:
+        """Every pod held."""
+        return iter(self._roster)
+
+    def table(self, now: float) -> NodeTable:
+        """All nodes at this moment, for filter, score and batch placement."""
+        return self._board.table(now)
+
+    def room_without(self, uid: str, now: float) -> NodeTable:
+        """The same table as if this pod were not there: a pod asked about again does not count itself."""
+        slot = self._roster.slots.get(uid)
+        return self._board.table(now) if slot is None else self._board.without(slot, now)
+
+    def pool_total(self, now: float) -> Floats:
+        """Tot of the pools by kind: Σ D of placed pods + room, over open nodes. Placing a pod leaves it as it is."""
+        return self._board.pool_total(now)
+
+    def explain(self, name: str, now: float) -> dict[str, Line]:
+        """The arithmetic of one node, by kind."""
+        return self._board.explain(self._hosts.row(name), now)
+
+    def age(self, name: str, now: float) -> float:
+        """Seconds since the node's newest sample came; infinite before the first."""
+        return now - float(self._meter.freshness.arrivals[self._hosts.row(name)])
+
+    # ---- inside
+
+    def _known(self, uid: str) -> Claim:
+        claim = self.claim(uid)
+        if claim is None:
+            raise UnknownName("uid", uid, ["a pod that was placed or put before"])
+        return claim
+
+    def _enter(self, claim: Claim) -> None:
+        held = self.claim(claim.uid)
+        if claim == held:
+            return
+        claim.check(self.terms.kinds)
+        row = self._hosts.index.get(claim.node, NOWHERE)
+        app = self._meter.peaks.identify(claim.app)
+        if held is None:
+            slot = self._fleet.add(row, *_weights(claim), floor=self._floor(claim, app))
+            self._meter.begin(slot)
+        else:
+            slot = self._roster.slots[claim.uid]
+            self._update(slot, held, claim, row)
+        self._roster.enter(slot, claim, app)
+        if row == NOWHERE:
+            self._astray.setdefault(claim.node, set()).add(claim.uid)
+        self._board.touch(row)
+
+    def _update(self, slot: int, held: Claim, claim: Claim, row: int) -> None:
+        moved = claim.node != held.node
+        if moved:
+            self._board.touch(self._fleet.pods.row_of(slot))
+            self._unstray(held)
+            self._fleet.move(slot, row)
+        # A container that is down, new or elsewhere has yet to show what it uses.
+        if moved or held.started not in (None, claim.started):
+            self._start_over(slot, claim)
+        elif _cost(held) != _cost(claim):
+            self._fleet.resize(slot, *_weights(claim, self._roster.uses[:, slot]))
+
+    def _start_over(self, slot: int, claim: Claim) -> None:
+        self._roster.uses[:, slot] = 0.0
+        self._fleet.resize(slot, *_weights(claim))
+        self._fleet.renew(slot)
+        self._meter.begin(slot)
+
+    def _floor(self, claim: Claim, app: int) -> Floats | None:
+        return None if claim.driver else self._meter.peaks.expected(app)[0]
+
+    def _unstray(self, claim: Claim) -> None:
+        strays = self._astray.get(claim.node)
+        if strays is not None:
+            strays.discard(claim.uid)
+            if not strays:
+                del self._astray[claim.node]
+
+
+def _cost(claim: Claim) -> tuple[Amounts, Amounts, bool, bool]:
+    """Everything of a claim that its charge depends on."""
+    return claim.charged, claim.native, claim.driver, claim.managed
+
+
+def _weights(claim: Claim, use: Floats | None = None) -> tuple[Floats, Floats]:
+    """What a pod adds to its node: its request in the estimate, and charge, native and declared beside it.
+
+    A driver is not estimated but charged max(use, D).
+    """
+    declared, native = np.array(claim.charged), np.array(claim.native)
+    nothing = np.zeros_like(declared)
+    full = declared if use is None else np.maximum(declared, use)
+    request, charge = (nothing, full) if claim.driver else (declared, nothing)
+    return request, np.array([charge, native, declared if claim.managed else nothing])

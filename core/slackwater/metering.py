@@ -1,0 +1,141 @@
+"""What one round of measurement does to the ledger, step by step.
+
+1. Readings that are not newer than the last are passed over.
+2. A driver is charged max(use, D) instead of its use: its use leaves U.
+3. A node's first sample rebuilds its estimate from its pods' use and age.
+4. Eqs 1 and 3 move the estimates.
+5. Pods teach what their app comes to use, and young pods are charged at least that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from slackwater.claims import Amounts, Reading, Terms
+from slackwater.fleet import Fleet, Measure
+from slackwater.freshness import Freshness
+from slackwater.hosts import Hosts
+from slackwater.peaks import Growth, Peaks
+from slackwater.roster import Roster
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+    Slots = NDArray[np.intp]
+
+
+class Meter:
+    """Applies samples to the fleet. Holds what is learned about apps; the rest belongs to the ledger."""
+
+    def __init__(self, terms: Terms, hosts: Hosts, fleet: Fleet, roster: Roster) -> None:
+        self._hosts, self._fleet, self._roster = hosts, fleet, roster
+        self._measured = np.array([kind in terms.measured for kind in terms.kinds], np.bool_)
+        self._growth = Growth(len(terms.kinds))
+        self.peaks = Peaks(len(terms.kinds))
+        self.freshness = Freshness(terms.heartbeat, terms.patience)
+
+    def sample(
+        self,
+        now: float,
+        nodes: Mapping[str, Reading],
+        pods: Mapping[str, Amounts] | None,
+        seen: Collection[str] | None,
+    ) -> None:
+        """One round; see the steps above."""
+        rows, used, dt = self._read(now, nodes)
+        slots, uses = self._known_uses(pods or {})
+        self._charge_drivers(used, slots, uses)
+        self._recall(slots, uses, used)
+        mask = self._seen(pods if seen is None else seen)
+        if len(rows) == 1:
+            self._fleet.sample_node(int(rows[0]), used[rows[0]], float(dt[rows[0]]), mask)
+        else:
+            self._fleet.sample(used, dt, mask)
+        self._learn(slots, uses)
+        self._guard()
+
+    def begin(self, slot: int) -> None:
+        """A pod, or its container, starts from nothing."""
+        self._growth.reset(slot)
+
+    def teach(self, slot: int) -> None:
+        """Let a pod's app learn from it, once."""
+        lesson = self._growth.lesson(slot)
+        if lesson is not None:
+            self.peaks.learn(int(self._roster.apps[slot]), *lesson)
+
+    def _read(self, now: float, nodes: Mapping[str, Reading]) -> tuple[Slots, Floats, Floats]:
+        """Rows with a reading, and U (NaN: none) and seconds since the last sample for all rows."""
+        index = self._hosts.index
+        known = [(index[name], reading) for name, reading in nodes.items() if name in index]
+        rows = np.array([row for row, _ in known], np.intp)
+        used: Floats = np.full((len(self._hosts), len(self._measured)), np.nan)
+        dt: Floats = np.full(len(self._hosts), np.nan)
+        if known:
+            stamps = np.array([reading.stamp for _, reading in known], np.float64)
+            dt[rows] = self.freshness.record(rows, stamps, now)
+            used[rows] = np.array([reading.used for _, reading in known], np.float64)
+        used[:, ~self._measured] = np.nan  # kinds that are never overcommitted count at what is declared
+        used[np.isnan(dt)] = np.nan
+        return rows, used, dt
+
+    def _known_uses(self, pods: Mapping[str, Amounts]) -> tuple[Slots, Floats]:
+        """Use of pods that are known, whole and sensible; a pod with a bad number is one whose use is not known."""
+        slots, uses = self._roster.locate(pods)
+        uses = np.where(self._measured[:, None], uses, 0.0)
+        good = (np.isfinite(uses) & (uses >= 0)).all(axis=0)
+        slots, uses = slots[good], uses[:, good]
+        self._roster.uses[:, slots] = uses
+        return slots, uses
+
+    def _charge_drivers(self, used: Floats, slots: Slots, uses: Floats) -> None:
+        """Charge max(use, D), and take the use out of U (in place). A driver without a reading is counted twice."""
+        driving = self._roster.drivers[slots]
+        if not driving.any():
+            return
+        at, use, pods = slots[driving], uses[:, driving], self._fleet.pods
+        homes = pods.homes[at]
+        for kind, measured in enumerate(use):
+            used[:, kind] -= np.bincount(homes, weights=measured, minlength=pods.rows + 1)[1:]
+        np.maximum(used, 0.0, out=used)  # NaN stays NaN
+        pods.cells[Measure.CHARGE][:, at] = np.maximum(use, pods.cells[Measure.DECLARED][:, at])
+        pods.refresh(Measure.CHARGE)
+
+    def _recall(self, slots: Slots, uses: Floats, used: Floats) -> None:
+        """Rebuild the estimates of nodes whose first sample this is, from pods whose use and start are known."""
+        if (self._fleet.primed | np.isnan(used)).all():
+            return
+        told = ~self._roster.drivers[slots] & np.isfinite(self._roster.started[slots])
+        self._fleet.recall(slots[told], uses[:, told], self._ages()[slots[told]], used)
+
+    def _ages(self) -> Floats:
+        """Seconds from each pod's container start to its node's newest sample; 0 before the start."""
+        stamps = np.concatenate([[-np.inf], self.freshness.stamps])[self._fleet.pods.homes]
+        ages: Floats = np.fmax(stamps - self._roster.started, 0.0)  # NaN (not started) becomes 0
+        return ages
+
+    def _seen(self, uids: Collection[str] | None) -> NDArray[np.bool_]:
+        """Which slots the samples saw running; without a list, those whose container had started by then."""
+        if uids is None:
+            stamps = np.concatenate([[-np.inf], self.freshness.stamps])[self._fleet.pods.homes]
+            return self._roster.started <= stamps
+        mask = np.zeros(len(self._roster.apps), np.bool_)
+        mask[[slot for uid in uids if (slot := self._roster.slots.get(uid)) is not None]] = True
+        return mask
+
+    def _learn(self, slots: Slots, uses: Floats) -> None:
+        running = np.isfinite(self._roster.started[slots])
+        if running.any():
+            settled = self._growth.watch(slots[running], uses[:, running], self._ages()[slots[running]])
+            for slot in settled:
+                self.teach(int(slot))
+
+    def _guard(self) -> None:
+        """Young pods are charged at least their app's learned peak; drivers are charged in full anyway."""
+        if self.peaks:
+            floors = self.peaks.floors(self._roster.apps, self._ages())
+            self._fleet.guard(np.where(self._roster.drivers, 0.0, floors), self._roster.uses)

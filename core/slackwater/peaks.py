@@ -1,0 +1,119 @@
+"""What the pods of an app come to use, and how long they take to get there.
+
+A task does not use its memory at once: image pull, start-up and metric lag take longer than the estimator takes to
+believe its low first samples. So the ledger charges a pod younger than its app's learned ramp at least
+max(own use, app's learned peak) (paper 000 on a live cluster).
+
+Learned from pods of the same app name: peak = largest use seen, ramp = age at which 90 % of that was first reached.
+An app's values are the largest of its last few pods, so one lazy pod does not make the next twenty unsafe.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict, deque
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from slackwater.columns import grown
+from slackwater.numbers import amount
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+
+REACHED = 0.9  # share of the peak that counts as having got there
+PODS = 16  # pods remembered per app
+NO_APP = 0  # the id of pods without an app: nothing is learned of it
+
+
+class Peaks:
+    """Learned peak and ramp per app and kind. Apps have small integer ids, so that whole arrays of pods can ask."""
+
+    def __init__(self, kinds: int, limit: int = 20_000) -> None:
+        self._limit = limit  # apps remembered; names that never come back must not fill the memory
+        self._ids: OrderedDict[str, int] = OrderedDict()
+        self._lessons: dict[int, deque[tuple[Floats, Floats]]] = {}
+        self._peaks: Floats = np.zeros((64, kinds))
+        self._ramps: Floats = np.zeros((64, kinds))
+
+    def __bool__(self) -> bool:
+        """Whether anything has been learned."""
+        return bool(self._lessons)
+
+    def identify(self, app: str) -> int:
+        """The id of an app. The app asked for longest ago gives up its id when there are too many."""
+        if not app:
+            return NO_APP
+        if app not in self._ids:
+            self._ids[app] = self._new_id()
+        self._ids.move_to_end(app)
+        return self._ids[app]
+
+    def learn(self, app: int, peak: Sequence[float] | Floats, ramp: Sequence[float] | Floats) -> None:
+        """Take in one pod's peak and the age at which it was reached."""
+        if app == NO_APP:
+            return
+        lessons = self._lessons.setdefault(app, deque(maxlen=PODS))
+        lessons.append((_amounts("peak", peak), _amounts("ramp", ramp)))
+        self._peaks[app] = np.max([lesson[0] for lesson in lessons], axis=0)
+        self._ramps[app] = np.max([lesson[1] for lesson in lessons], axis=0)
+
+    def expected(self, app: int) -> tuple[Floats, Floats]:
+        """Learned peak and ramp of an app; zeros while nothing is known."""
+        return self._peaks[app].copy(), self._ramps[app].copy()
+
+    def floors(self, apps: NDArray[np.intp], ages: Floats) -> Floats:
+        """Kind × pod: the app's peak while the pod is younger than the app's ramp, else 0."""
+        young = ages[:, None] < self._ramps[apps]
+        floors: Floats = np.where(young, self._peaks[apps], 0.0).T
+        return floors
+
+    def _new_id(self) -> int:
+        if len(self._ids) < self._limit:
+            self._peaks = grown(self._peaks, 0, len(self._ids) + 2)
+            self._ramps = grown(self._ramps, 0, len(self._ids) + 2)
+            return len(self._ids) + 1
+        _, recycled = self._ids.popitem(last=False)
+        self._lessons.pop(recycled, None)
+        self._peaks[recycled] = self._ramps[recycled] = 0.0
+        return recycled
+
+
+class Growth:
+    """How far each pod has come: kind × slot arrays of peak, of the use at which it was marked, and the age then."""
+
+    def __init__(self, kinds: int) -> None:
+        self._table: Floats = np.zeros((3, kinds, 64))
+        self._taught: NDArray[np.bool_] = np.zeros(64, np.bool_)
+
+    def reset(self, slot: int) -> None:
+        """Begin anew for a slot (a new pod, or a new container of the same pod)."""
+        self._table = grown(self._table, 2, slot + 1)
+        self._taught = grown(self._taught, 0, slot + 1)
+        self._table[:, :, slot] = 0.0
+        self._taught[slot] = False
+
+    def watch(self, slots: NDArray[np.intp], uses: Floats, ages: Floats) -> NDArray[np.intp]:
+        """Note the use of pods at their ages; return those that have settled: not grown for as long as they grew."""
+        peak, mark, reach = self._table[:, :, slots]
+        peak = np.maximum(peak, uses)
+        grew = mark < REACHED * peak
+        mark, reach = np.where(grew, uses, mark), np.where(grew, ages, reach)
+        self._table[:, :, slots] = np.stack([peak, mark, reach])
+        settled: NDArray[np.bool_] = (ages >= 2.0 * reach).all(axis=0) & (peak > 0).any(axis=0) & ~self._taught[slots]
+        told: NDArray[np.intp] = slots[settled]
+        return told
+
+    def lesson(self, slot: int) -> tuple[Floats, Floats] | None:
+        """A pod's peak and ramp, once: None if it has told already or was never seen using anything."""
+        if self._taught[slot] or not self._table[0, :, slot].any():
+            return None
+        self._taught[slot] = True
+        return self._table[0, :, slot].copy(), self._table[2, :, slot].copy()
+
+
+def _amounts(field: str, values: Sequence[float] | Floats) -> Floats:
+    return np.array([amount(field, float(value)) for value in values])

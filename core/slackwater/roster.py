@@ -1,0 +1,89 @@
+"""The pods of the ledger: which slot each has, and the facts about it that whole-array arithmetic needs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from slackwater.claims import Amounts, Claim
+from slackwater.columns import grown
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+
+
+class Roster:
+    """Claims by uid and by slot, with per-slot arrays beside them."""
+
+    def __init__(self, kinds: int) -> None:
+        self.slots: dict[str, int] = {}
+        self._claims: list[Claim | None] = []
+        self._started: Floats = np.full(64, np.nan)
+        self._apps: NDArray[np.intp] = np.zeros(64, np.intp)
+        self._drivers: NDArray[np.bool_] = np.zeros(64, np.bool_)
+        self._uses: Floats = np.zeros((kinds, 64))
+
+    @property
+    def started(self) -> Floats:
+        """Container start per slot, NaN before it."""
+        return self._started[: len(self._claims)]
+
+    @property
+    def apps(self) -> NDArray[np.intp]:
+        """Id of the app per slot."""
+        return self._apps[: len(self._claims)]
+
+    @property
+    def drivers(self) -> NDArray[np.bool_]:
+        """Which slots hold drivers."""
+        return self._drivers[: len(self._claims)]
+
+    @property
+    def uses(self) -> Floats:
+        """Last known own use, kind × slot; 0 while unknown."""
+        return self._uses[:, : len(self._claims)]
+
+    def __getitem__(self, slot: int) -> Claim:
+        claim = self._claims[slot]
+        if claim is None:
+            raise LookupError(f"slot {slot} is free")
+        return claim
+
+    def __iter__(self) -> Iterator[Claim]:
+        return (claim for claim in self._claims if claim is not None)
+
+    def enter(self, slot: int, claim: Claim, app: int) -> None:
+        """Note a claim, or its change."""
+        self._reserve(slot + 1)
+        self.slots[claim.uid] = slot
+        self._claims[slot] = claim
+        self._started[slot] = np.nan if claim.started is None else claim.started
+        self._apps[slot] = app
+        self._drivers[slot] = claim.driver
+
+    def forget(self, slot: int) -> None:
+        """Free a slot."""
+        del self.slots[self[slot].uid]
+        self._claims[slot] = None
+        self._started[slot] = np.nan
+        self._apps[slot] = 0
+        self._drivers[slot] = False
+        self._uses[:, slot] = 0.0
+
+    def locate(self, pods: Mapping[str, Amounts]) -> tuple[NDArray[np.intp], Floats]:
+        """Slots of the pods that are known, and the given amounts as kind × pod."""
+        found = [(slot, use) for uid, use in pods.items() if (slot := self.slots.get(uid)) is not None]
+        slots = np.array([slot for slot, _ in found], np.intp)
+        uses = np.array([use for _, use in found], np.float64).reshape(len(found), len(self._uses))
+        return slots, uses.T
+
+    def _reserve(self, size: int) -> None:
+        self._claims.extend([None] * (size - len(self._claims)))
+        self._started = grown(self._started, 0, size)
+        self._apps = grown(self._apps, 0, size)
+        self._drivers = grown(self._drivers, 0, size)
+        self._uses = grown(self._uses, 1, size)
