@@ -120,7 +120,8 @@ def nearest(node: int, racks: Sequence[str], bandwidth: Floats) -> list[int]:
 def _seconds(volumes: Floats, bandwidth: Floats) -> Floats:
     """Volume / bandwidth, where nothing takes no time and no bandwidth takes for ever."""
     times = np.where(volumes > 0, np.inf, 0.0)
-    np.divide(volumes, bandwidth, out=times, where=(bandwidth > 0) & (volumes > 0))
+    with np.errstate(over="ignore"):  # too slow to count is for ever as well
+        np.divide(volumes, bandwidth, out=times, where=(bandwidth > 0) & (volumes > 0))
     return times
 
 

@@ -45,3 +45,8 @@ def oracle(name: str) -> Oracle:
 def ids(prefix: str) -> set[str]:
     """The ids of one policy, so that a test can say it covers them all."""
     return {name for name in oracles() if name.startswith(prefix)}
+
+
+def rows(*names: str) -> pytest.MarkDecorator:
+    """Parametrise a test's `row` with these oracles, each under its id."""
+    return pytest.mark.parametrize("row", [pytest.param(oracle(name), id=name) for name in names])
