@@ -46,9 +46,6 @@ class Stage:
     parents: tuple[str, ...] = ()
     # Share of the parents' tasks that must be done before this stage may ask (MapReduce slow-start); 1 = all of them.
     start_after: float = 1.0
-    # Instead of start_after: floor(done share of the parents × tasks) may be asked for at any time, and all tasks
-    # once every parent task is placed (paper 001's reduces).
-    gradual: bool = False
     # Seconds between the moment the stage could ask and the moment it does (SLS request delay).
     delay: float = 0.0
     # Seconds each task spends fetching the parents' output, before its duration; overlaps the parents, and cannot end

@@ -46,7 +46,7 @@ def stages(draw: st.DrawFn, name: str, before: list[str]) -> Stage:
         durations,
         parents,
         start_after=draw(st.floats(0, 1)),
-        gradual=draw(st.booleans()),
+        ramp=draw(st.booleans()),
         delay=draw(numbers),
         shuffle=draw(numbers),
         transfer=draw(numbers),

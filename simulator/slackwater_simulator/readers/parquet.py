@@ -53,7 +53,7 @@ STAGE = (
     ("durations", NUMBERS),
     ("parents", TEXTS),
     ("start_after", NUMBER),
-    ("gradual", FLAG),
+    ("ramp", FLAG),
     ("delay", NUMBER),
     ("shuffle", NUMBER),
     ("transfer", NUMBER),

@@ -59,7 +59,7 @@ class StageEntry(Entry):
     durations: Numbers
     parents: list[str] = []
     start_after: float = Field(default=1.0, ge=0, le=1)
-    gradual: bool = False
+    ramp: bool = False
     delay: Positive = 0.0
     shuffle: Positive = 0.0
     transfer: Positive = 0.0
