@@ -2,7 +2,7 @@
 
     C = Σ over Ready, selected nodes of max(0, allocatable − requests of pods that are not this queue's)
 
-Elastic room would admit drivers that deadlock later, when the estimate rises (papers' conflict 000 × 002). On nodes that
+Elastic room would admit drivers that deadlock later, when the estimate rises (conflict 000 × 002). On nodes that
 several queues share, the pods of the other queues count as taken.
 """
 

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from slackwater.pools import Category
 from slackwater.resources import NOTHING, Resources
 
 
@@ -20,13 +21,6 @@ class Role(StrEnum):
     DRIVER = "driver"  # starts other pods: a Spark driver, a Ray head, an MPI launcher
     TASK = "task"  # does the work
     UNKNOWN = "unknown"  # not recognised: released like a task, never shrunk
-
-
-class Category(StrEnum):
-    """DRESS: which of the two pools an app belongs to, fixed when it is first seen."""
-
-    SMALL = "small"
-    LARGE = "large"
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +91,8 @@ class Queue:
     total: Resources = NOTHING  # Σ allocatable, which fitness is normalised by; defaults to the capacity
     order: Order = Order.FIFO
     weights: Mapping[str, float] = field(default_factory=dict)  # per namespace; 1 where not named
-    paused: bool = False
+    paused: bool = False  # nothing of it is released
+    draining: bool = False  # what started may finish, nothing new starts
     pool: str = ""  # the ReservationPool that guards it; "" = none
     growth: int = 4  # pods released towards nodes that do not exist yet, so that an autoscaler sees the need
 
@@ -115,7 +110,7 @@ class Pool:
     low: float = 0.0  # the owner's own bounds of delta, inside [1/Tot, 1 − 1/Tot]
     high: float = 1.0
     releases: Mapping[Category, float] = field(default_factory=dict)  # forecast F1, F2 within the horizon
-    # Expected cumulative releases of both pools: (seconds from now, slots), ascending; for the wait estimate.
+    # Releases to come, of both pools: (seconds from now, slots); for the wait estimate.
     outlook: tuple[tuple[float, float], ...] = ()
 
 
@@ -127,5 +122,7 @@ class Snapshot:
     queues: tuple[Queue, ...]
     apps: tuple[App, ...]
     pools: tuple[Pool, ...] = ()
+    # An app that waited longer is no longer overtaken by smaller ones, so that a large gang does not starve.
+    patience: float = 300.0
     window: int = 200  # pods that may be released but unbound at once, all queues together
     alpha: float | None = None  # HaSTE-A's factor; None: chosen from the share of iterative apps

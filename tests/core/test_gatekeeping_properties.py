@@ -1,0 +1,206 @@
+"""What holds for every round, whatever the cluster looks like."""
+
+from __future__ import annotations
+
+import random
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from slackwater.gatekeeping import Round, decide
+from slackwater.numbers import TOLERANCE
+from slackwater.pools import Category, slots
+from slackwater.resources import Resources, total
+from slackwater.snapshot import App, Group, Order, Pool, Queue, Role, Snapshot
+
+sizes = st.builds(
+    lambda cpu, memory: Resources(cpu=cpu, memory=memory),
+    st.sampled_from([0.5, 1.0, 2.0, 4.0]),
+    st.sampled_from([1.0, 2.0, 8.0]),
+)
+
+
+@st.composite
+def apps(draw: st.DrawFn, number: int) -> App:
+    """An app in some state of its life."""
+    name = f"app{number:02}"
+    started = draw(st.booleans())
+    has_driver = draw(st.booleans())
+    groups = []
+    if has_driver:
+        held = 0 if started else 1
+        uids = tuple(f"{name}/driver/{n}" for n in range(held))
+        groups.append(Group(f"{name}/driver", Role.DRIVER, draw(sizes), held=uids, running=1 if started else 0))
+    if started or not has_driver:
+        for stage in range(draw(st.integers(1, 2))):
+            count = draw(st.integers(0, 6))
+            groups.append(
+                Group(
+                    f"{name}/{stage}",
+                    Role.TASK,
+                    draw(sizes),
+                    held=tuple(f"{name}/{stage}/{n}" for n in range(count)),
+                    released=draw(st.integers(0, 2)) if started else 0,
+                    running=draw(st.integers(0, 3)) if started else 0,
+                    finished=draw(st.integers(0, 3)) if started else 0,
+                    stage=str(stage),
+                    level=stage,
+                    waiting=stage > 0,
+                )
+            )
+    return App(
+        name,
+        draw(st.sampled_from(["a", "b", "c"])),
+        float(draw(st.integers(0, 5))),
+        tuple(groups),
+        priority=draw(st.sampled_from([0, 0, 10])),
+        started=started,
+        demand=draw(st.none() | st.floats(1, 40)),
+        task_request=draw(sizes),
+        has_driver=has_driver,
+        gang=draw(st.booleans()) if not has_driver else False,
+        strict=draw(st.booleans()),
+        stages=draw(st.sampled_from([0, 0, 5])),
+        stage=draw(st.integers(1, 5)),
+        paused=draw(st.sampled_from([False, False, False, True])),
+    )
+
+
+@st.composite
+def snapshots(draw: st.DrawFn) -> Snapshot:
+    """A whole cluster."""
+    capacity = Resources(cpu=draw(st.floats(0, 64)), memory=draw(st.floats(0, 128)))
+    free = capacity * draw(st.floats(0, 1.5))
+    tot = draw(st.floats(0, 80))
+    queue = Queue(
+        "default",
+        capacity,
+        maximum=draw(st.none() | st.just(capacity * 2)),
+        free=free,
+        total=capacity,
+        order=draw(st.sampled_from(Order)),
+        weights={"a": 2.0},
+        pool=draw(st.sampled_from(["", "default"])),
+    )
+    pool = Pool(
+        "default",
+        Resources(cpu=1, memory=2),
+        tot=tot,
+        nominal=tot,
+        delta=draw(st.floats(0, 1)),
+        releases={kind: draw(st.floats(0, 10)) for kind in Category},
+        outlook=((10.0, 5.0), (20.0, 50.0)),
+    )
+    members = tuple(draw(apps(number)) for number in range(draw(st.integers(0, 8))))
+    return Snapshot(100.0, (queue,), members, (pool,), window=draw(st.integers(0, 20)))
+
+
+def placed(outcome: Round) -> list[Resources]:
+    """Requests of everything released onto nodes that exist."""
+    return [release.group.request for release in outcome.releases if not release.growth]
+
+
+@given(snapshots())
+def test_releases_fit_into_what_is_free(snapshot: Snapshot) -> None:
+    """Never more than the queue's room in any kind."""
+    assert total(placed(decide(snapshot))).fits(snapshot.queues[0].free)
+
+
+@given(snapshots())
+def test_releases_stay_inside_the_window(snapshot: Snapshot) -> None:
+    """Except a gang larger than the window, which goes alone and only when nothing else is on its way."""
+    outcome = decide(snapshot)
+    flight = sum(group.released for app in snapshot.apps for group in app.groups)
+    members = [release for release in outcome.releases if not release.growth]
+    gangs = {app.id for app in snapshot.apps if app.gang}
+    if members and members[0].app in gangs and flight == 0:
+        first = [release for release in members if release.app == members[0].app]
+        assert len(members) <= max(snapshot.window, len(first))
+    else:
+        assert len(members) <= max(0, snapshot.window - flight)
+
+
+@given(snapshots())
+def test_no_pod_is_released_twice_and_only_held_ones_are(snapshot: Snapshot) -> None:
+    """Each release names one held pod of the snapshot."""
+    uids = [release.uid for release in decide(snapshot).releases]
+    held = {uid for app in snapshot.apps for group in app.groups for uid in group.held}
+    assert len(uids) == len(set(uids))
+    assert set(uids) <= held
+
+
+@given(snapshots())
+def test_pools_are_never_exceeded(snapshot: Snapshot) -> None:
+    """Charged and released slots stay inside δ·Tot, but an empty pool lets one pod through."""
+    outcome = decide(snapshot)
+    if snapshot.queues[0].pool == "":
+        return
+    pool, delta = snapshot.pools[0], outcome.adjustments["default"].delta
+    for kind in Category:
+        mine = {app.id for app in snapshot.apps if outcome.categories[app.id] is kind}
+        size = pool.tot * (delta if kind is Category.SMALL else 1 - delta)
+        before = sum(
+            slots(group.request, pool.slot) * group.charged
+            for app in snapshot.apps
+            if app.id in mine and app.started
+            for group in app.groups
+        )
+        new = [r for r in outcome.releases if r.app in mine and not r.growth]
+        taken = sum(slots(release.group.request, pool.slot) for release in new)
+        allowed = max(size, before, slots(new[0].group.request, pool.slot) if new and before == 0 else 0.0)
+        assert before + taken <= allowed + TOLERANCE * 100
+
+
+@given(snapshots())
+def test_delta_stays_inside_its_bounds(snapshot: Snapshot) -> None:
+    """[1/Tot, 1 − 1/Tot] where two slots exist."""
+    for adjustment in decide(snapshot).adjustments.values():
+        tot = snapshot.pools[0].tot
+        if tot >= 2:
+            assert 1 / tot - TOLERANCE <= adjustment.delta <= 1 - 1 / tot + TOLERANCE
+
+
+@given(snapshots())
+def test_every_app_gets_a_verdict_whose_sentence_can_be_read(snapshot: Snapshot) -> None:
+    """No app without a word, no sentence without its numbers."""
+    verdicts = decide(snapshot).verdicts
+    assert set(verdicts) == {app.id for app in snapshot.apps}
+    assert all(verdict.sentence for verdict in verdicts.values())
+
+
+@given(snapshots(), st.randoms())
+def test_the_order_of_listing_does_not_matter(snapshot: Snapshot, rng: random.Random) -> None:
+    """Equal inputs in another order give the same round."""
+    shuffled = list(snapshot.apps)
+    rng.shuffle(shuffled)
+    other = Snapshot(snapshot.now, snapshot.queues, tuple(shuffled), snapshot.pools, window=snapshot.window)
+    assert decide(other) == decide(snapshot)
+
+
+@given(
+    st.integers(1, 4), st.integers(1, 4), st.integers(1, 100), st.integers(1, 30), st.lists(st.booleans(), max_size=30)
+)
+def test_drivers_always_leave_each_other_room_for_a_task(
+    driver: int, task: int, capacity: int, waiting: int, ends: list[bool]
+) -> None:
+    """Homogeneous case: round after round, running drivers and one task each fit into the capacity."""
+    request, worker = Resources(cpu=driver), Resources(cpu=task)
+    running: set[str] = set()
+    left = [f"app{number:02}" for number in range(waiting)]
+    for end in [*ends, False]:
+        if end and running:
+            running.remove(min(running))
+        queue = Queue("default", Resources(cpu=capacity), free=Resources(cpu=capacity), total=Resources(cpu=capacity))
+        members = [_driver_app(name, request, worker, started=True) for name in sorted(running)]
+        members += [_driver_app(name, request, worker, started=False) for name in left]
+        for name in decide(Snapshot(0.0, (queue,), tuple(members))).started:
+            running.add(name)
+            left.remove(name)
+        assert len(running) * (driver + task) <= capacity
+        assert running or not left or driver + task > capacity
+
+
+def _driver_app(name: str, driver: Resources, task: Resources, *, started: bool) -> App:
+    held = () if started else (f"{name}/driver",)
+    group = Group(f"{name}/driver", Role.DRIVER, driver, held=held, running=1 if started else 0)
+    return App(name, "team", 0.0, (group,), started=started, task_request=task, has_driver=True)
