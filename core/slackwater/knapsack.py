@@ -108,18 +108,20 @@ def _candidates(capacity: NDArray[np.float64], tasks: NDArray[np.float64]) -> ND
     kept = []
     for shape in range(len(shapes)):
         members = fitting[which.reshape(-1) == shape]
-        asked = shapes[shape] > 0
+        asked = shapes[shape] > TOLERANCE
         most = np.min(capacity[asked] / shapes[shape][asked], initial=len(members))
         kept.append(members[: math.floor(most + TOLERANCE)])
     return np.sort(np.concatenate(kept))
 
 
 def _grids(capacity: NDArray[np.float64], tasks: NDArray[np.float64], axes: tuple[int, int]) -> tuple[_Grid, _Grid]:
-    """Both axes in the demands' own steps when that table is small enough, else rounded."""
-    first, second = (_fine(float(capacity[k]), tasks[:, k]) for k in axes)
-    if len(tasks) * _cells((first, second)) <= MAX_CELLS:
-        return first, second
-    return _coarse(float(capacity[axes[0]]), tasks[:, axes[0]]), _coarse(float(capacity[axes[1]]), tasks[:, axes[1]])
+    """Both axes in the demands' own steps when that table is small enough, else rounded.
+
+    A demand within the tolerance counts as none; any other that fits means a positive capacity.
+    """
+    a, b = ((float(capacity[k]), np.where(tasks[:, k] > TOLERANCE, tasks[:, k], 0.0)) for k in axes)
+    fine = _fine(*a), _fine(*b)
+    return fine if len(tasks) * _cells(fine) <= MAX_CELLS else (_coarse(*a), _coarse(*b))
 
 
 def _cells(grids: tuple[_Grid, _Grid]) -> int:
@@ -128,8 +130,6 @@ def _cells(grids: tuple[_Grid, _Grid]) -> int:
 
 def _fine(capacity: float, demands: NDArray[np.float64]) -> _Grid:
     """Steps of the demands' greatest common divisor: nothing is rounded."""
-    if not demands.any():
-        return _Grid(0, np.zeros(len(demands), dtype=np.int64), exact=True)
     step = _divisor(demands)
     if step <= 0 or capacity / step > FINE_STEPS:
         return _coarse(capacity, demands)
@@ -137,11 +137,13 @@ def _fine(capacity: float, demands: NDArray[np.float64]) -> _Grid:
 
 
 def _coarse(capacity: float, demands: NDArray[np.float64]) -> _Grid:
-    """Equal parts of the capacity. Only tasks that fit get here, so capacity is positive where anything is asked."""
-    return _stepped(capacity, demands, capacity / COARSE_STEPS, exact=False) if demands.any() else _fine(0.0, demands)
+    """Equal parts of the capacity."""
+    return _stepped(capacity, demands, capacity / COARSE_STEPS, exact=False)
 
 
 def _stepped(capacity: float, demands: NDArray[np.float64], step: float, *, exact: bool) -> _Grid:
+    if not demands.any():
+        return _Grid(0, np.zeros(len(demands), dtype=np.int64), exact=True)
     whole = np.ceil(demands / step - TOLERANCE).astype(np.int64)
     return _Grid(math.floor(capacity / step + TOLERANCE), whole, exact)
 

@@ -1,0 +1,46 @@
+"""Node tables and asks for tests, with only what a test cares about written out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from slackwater.nodes import Ask, NodeTable
+from slackwater.resources import CPU, MEMORY, Kinds
+
+CPU_MEMORY: Kinds = (CPU, MEMORY)
+
+
+def node_table(
+    room: Sequence[Sequence[float]],
+    *,
+    total: Sequence[Sequence[float]] | None = None,
+    native: Sequence[Sequence[float]] | None = None,
+    kinds: Kinds = CPU_MEMORY,
+    closed: Sequence[int] = (),
+    stale: Sequence[int] = (),
+) -> NodeTable:
+    """A table with these rooms; totals and native residuals equal the rooms unless given."""
+    names = tuple(f"node-{i}" for i in range(len(room)))
+    rows = np.arange(len(room))
+    return NodeTable(
+        kinds=kinds,
+        names=names,
+        index={name: i for i, name in enumerate(names)},
+        total=matrix(total if total is not None else room, kinds),
+        room=matrix(room, kinds),
+        native=matrix(native if native is not None else room, kinds),
+        open=~np.isin(rows, closed),
+        stale=np.isin(rows, stale),
+    )
+
+
+def matrix(values: Sequence[Sequence[float]], kinds: Kinds) -> np.ndarray:
+    """Rows of amounts as an array; an empty one keeps its width."""
+    return np.array(values, dtype=np.float64).reshape(len(values), len(kinds))
+
+
+def ask(uid: str, *declared: float, native: Sequence[float] | None = None, **rest: object) -> Ask:
+    """A pod that declares these amounts; its native request is the same unless given."""
+    return Ask(uid, declared, tuple(native) if native is not None else declared, **rest)  # type: ignore[arg-type] # builder
