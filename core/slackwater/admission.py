@@ -220,15 +220,21 @@ def _own(candidate: Candidate | None, kind: str, *, driver: bool) -> float:
 # Paper 002, eqs 1 and 2:  R = C · TC / (AMC + TC)
 def reservation(capacity: float, driver: float, task: float) -> float:
     """What of one kind is kept for tasks, from the (mean) sizes of a driver and of a task."""
-    capacity, driver, task = amount("capacity", capacity), amount("driver", driver), amount("task", task)
-    both = driver + task
-    return capacity * (task / both) if both > 0 else 0.0
+    return _reservation(amount("capacity", capacity), amount("driver", driver), amount("task", task))
 
 
 # Paper 002, eq 3:  if R + TotalAMC > C:  R ← min(C, R · (R + TotalAMC) / C)
 def scaled(reserved: float, charged: float, capacity: float) -> float:
     """The reservation, raised when drivers already reach into it; never more than there is."""
-    reserved, charged, capacity = amount("R", reserved), amount("TotalAMC", charged), amount("capacity", capacity)
+    return _scaled(amount("R", reserved), amount("TotalAMC", charged), amount("capacity", capacity))
+
+
+def _reservation(capacity: float, driver: float, task: float) -> float:
+    both = driver + task
+    return capacity * (task / both) if both > 0 else 0.0
+
+
+def _scaled(reserved: float, charged: float, capacity: float) -> float:
     if reserved + charged <= capacity:
         return reserved
     return min(capacity, reserved * ((reserved + charged) / capacity)) if capacity > 0 else 0.0
@@ -237,20 +243,16 @@ def scaled(reserved: float, charged: float, capacity: float) -> float:
 def budget(capacity: Resources, running: RunningMeans, candidate: Candidate | None = None) -> Budget:
     """R and the charge of every kind; without a candidate, as seen by the next one of average size."""
     charged = running.charged
-    kinds = {
-        *capacity,
-        *running.kinds(),
-        *(candidate.driver if candidate else ()),
-        *(candidate.task if candidate else ()),
-    }
+    kinds = {*capacity, *running.kinds()}
+    if candidate is not None:
+        kinds.update(candidate.driver, candidate.task)
     reserved = {}
     for kind in kinds:
-        first = reservation(
-            amount(f"capacity[{kind}]", capacity[kind]),
-            amount(f"driver[{kind}]", running.driver_mean(kind, candidate)),
-            amount(f"task[{kind}]", running.task_mean(kind, candidate)),
-        )
-        reserved[kind] = scaled(first, charged[kind], capacity[kind])
+        nominal = capacity[kind]
+        if nominal < 0:
+            amount(f"capacity[{kind}]", nominal)
+        first = _reservation(nominal, running.driver_mean(kind, candidate), running.task_mean(kind, candidate))
+        reserved[kind] = _scaled(first, charged[kind], nominal)
     return Budget(capacity, Resources(reserved), charged)
 
 
@@ -269,12 +271,7 @@ def admit(
         return Verdict(Outcome.INFEASIBLE, held, lacking)
     if lacking := _shortages(smallest, capacity):
         return Verdict(Outcome.BEYOND_CAPACITY, held, lacking)
-    left = held.left
-    short = tuple(
-        Shortage(kind, candidate.driver[kind], left[kind])
-        for kind in sorted(smallest)
-        if candidate.driver[kind] > left[kind] + TOLERANCE * max(1.0, capacity[kind])
-    )
+    short = tuple(_overdrawn(candidate, held, sorted(smallest)))
     return Verdict(Outcome.WAITING if short else Outcome.ADMITTED, held, short)
 
 
@@ -301,6 +298,15 @@ def score(makespan: float, best: float) -> float:
     return (1 - (amount("makespan", makespan) - positive("best", best)) / best) * 100
 
 
+def _overdrawn(candidate: Candidate, held: Budget, kinds: Iterable[str]) -> Iterator[Shortage]:
+    """The kinds of which the driver needs more than is left beside the reservation."""
+    for kind in kinds:
+        capacity = held.capacity[kind]
+        left = capacity - held.reserved[kind] - held.charged[kind]
+        if candidate.driver[kind] > left + TOLERANCE * max(1.0, capacity):
+            yield Shortage(kind, candidate.driver[kind], left)
+
+
 def _shortages(need: Resources, room: Resources) -> tuple[Shortage, ...]:
     return tuple(Shortage(kind, need[kind], room[kind]) for kind in need.lacking(room))
 
@@ -309,4 +315,5 @@ def _check(candidate: Candidate) -> None:
     """Resources are finite by construction; here they must also not be negative."""
     for field, size in (("driver", candidate.driver), ("task", candidate.task)):
         for kind, value in size.items():
-            amount(f"{candidate.name}.{field}[{kind}]", value)
+            if value < 0:
+                amount(f"{candidate.name}.{field}[{kind}]", value)
