@@ -1,0 +1,74 @@
+"""The framework table: what it contains, how it is extended, and which roles it gives."""
+
+import pytest
+
+from slackwater_cluster.frameworks import Framework, Term, builtin, extension, policy_rules, role_by_labels
+
+NAMES = [row.name for row in builtin().frameworks]
+
+
+def test_table_knows_the_promised_frameworks() -> None:
+    """Every framework that the documentation names has a row."""
+    assert {
+        "spark", "spark-operator", "flink", "ray", "rayjob-submitter", "mpi", "training", "trainer", "jobset",
+        "leaderworkerset", "dask", "argo", "volcano", "job",
+    } == set(NAMES)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_row_asks_for_an_owner(name: str) -> None:
+    """A label alone is never enough to join an app."""
+    row = builtin().named(name)
+    assert row is not None
+    assert row.owners
+
+
+@pytest.mark.parametrize(
+    ("labels", "role"),
+    [
+        ({"spark-app-selector": "s", "spark-role": "driver"}, "driver"),
+        ({"spark-app-selector": "s", "spark-role": "executor"}, "task"),
+        ({"spark-role": "driver"}, "unknown"),
+        ({"ray.io/cluster": "r", "ray.io/node-type": "head"}, "driver"),
+        ({"batch.kubernetes.io/job-name": "j"}, "task"),
+        ({"batch.kubernetes.io/job-name": "j", "slackwater.io/role": "driver"}, "driver"),
+        ({"batch.kubernetes.io/job-name": "j", "slackwater.io/role": "boss"}, "unknown"),
+        ({"component": "jobmanager"}, "unknown"),
+        ({}, "unknown"),
+    ],
+    ids=["spark driver", "spark executor", "no app label", "ray head", "job", "own word", "bad word", "stray", "none"],
+)
+def test_roles_by_label(labels: dict[str, str], role: str) -> None:
+    """A pod's own word wins; then the first rule of the table that holds."""
+    assert role_by_labels(labels, builtin().rules()) == role
+
+
+def test_policy_labels_come_before_the_table() -> None:
+    """A SlackPolicy can call something a driver that the table calls a task."""
+    rules = (*policy_rules([("batch.kubernetes.io/job-name", ["boss"])], []), *builtin().rules())
+    assert role_by_labels({"batch.kubernetes.io/job-name": "boss"}, rules) == "driver"
+    assert role_by_labels({"batch.kubernetes.io/job-name": "other"}, rules) == "task"
+
+
+def test_rows_of_a_config_map_come_first_and_replace() -> None:
+    """A user's row wins over a built-in one, and one of the same name takes its place."""
+    mine = Framework(name="spark", app=("my/app",), tasks=(Term(key="my/app"),))
+    table = builtin().extended([mine])
+    assert table.frameworks[0] is mine
+    assert [row.name for row in table.frameworks].count("spark") == 1
+
+
+def test_a_bad_entry_is_told_and_the_others_count() -> None:
+    """One mistake in the ConfigMap does not take the other rows away."""
+    good = "frameworks: [{name: house, app: [example.com/run]}]"
+    rows, problems = extension({"bad": "frameworks: [{name: x, ap: [y]}]", "good": good, "text": "a: b: c"}, "cm")
+    assert [row.name for row in rows] == ["house"]
+    assert [problem.field for problem in problems] == ["cm[bad].frameworks.0.app", "cm[text]"]
+
+
+@pytest.mark.parametrize("key", ["a\nb", "it's", "x y", "", "a/b/c"])
+def test_keys_that_cannot_be_labels_are_refused(key: str) -> None:
+    """A key with a newline or a quote never reaches the admission policy."""
+    rows, problems = extension({"x": f"frameworks: [{{name: x, app: [{key!r}]}}]"}, "cm")
+    assert rows == ()
+    assert len(problems) == 1

@@ -1,0 +1,126 @@
+"""How large an app will be before its tasks exist."""
+
+from typing import Any
+
+import pytest
+
+from slackwater.errors import InvalidInput
+from slackwater.resources import Resources
+from slackwater_cluster.frameworks import SizeRule, builtin
+from slackwater_cluster.sizing import announced, from_object, spark_memory
+
+GIB = 2**30
+
+
+def size_rule(framework: str) -> SizeRule:
+    """The row's own rule."""
+    row = builtin().named(framework)
+    assert row is not None
+    assert row.size is not None
+    return row.size
+
+
+def template(cpu: str, memory: str) -> dict[str, Any]:
+    """A pod template with one container."""
+    return {"spec": {"containers": [{"name": "c", "resources": {"requests": {"cpu": cpu, "memory": memory}}}]}}
+
+
+def test_annotations_state_the_size() -> None:
+    """The user's own word needs no framework."""
+    size = announced(
+        {"slackwater.io/tasks": "20", "slackwater.io/task-cpu": "500m", "slackwater.io/task-memory": "2Gi"}
+    )
+    assert size is not None
+    assert (size.tasks, size.request) == (20, Resources(cpu=0.5, memory=2 * GIB))
+
+
+def test_no_annotation_states_nothing() -> None:
+    """Silence is not zero tasks."""
+    assert announced({}) is None
+
+
+@pytest.mark.parametrize("text", ["-1", "many", "1e3", "", "1\n", "99999999"])
+def test_unreadable_counts_are_refused(text: str) -> None:
+    """A count that is no count is an error that names the annotation."""
+    with pytest.raises(InvalidInput, match=r"slackwater\.io/tasks"):
+        announced({"slackwater.io/tasks": text})
+
+
+OBJECTS: dict[str, tuple[str, dict[str, Any], int, Resources]] = {
+    "spark-operator": (
+        "spark-operator",
+        {"spec": {"executor": {"instances": 4, "cores": 2, "memory": "4g"}}},
+        4,
+        Resources(cpu=2, memory=4 * GIB * 1.1),
+    ),
+    "ray": (
+        "ray",
+        {
+            "spec": {
+                "workerGroupSpecs": [
+                    {"replicas": 3, "template": template("2", "4Gi")},
+                    {"replicas": 1, "template": template("6", "8Gi")},
+                ]
+            }
+        },
+        4,
+        Resources(cpu=3, memory=5 * GIB),
+    ),
+    "jobset": (
+        "jobset",
+        {
+            "spec": {
+                "replicatedJobs": [
+                    {"replicas": 2, "template": {"spec": {"parallelism": 4, "template": template("1", "1Gi")}}}
+                ]
+            }
+        },
+        8,
+        Resources(cpu=1, memory=GIB),
+    ),
+    "job": (
+        "job",
+        {"spec": {"parallelism": 7, "template": template("250m", "64Mi")}},
+        7,
+        Resources(cpu=0.25, memory=2**26),
+    ),
+    "mpi": (
+        "mpi",
+        {"spec": {"mpiReplicaSpecs": {"Worker": {"replicas": 2, "template": template("1", "1Gi")}}}},
+        2,
+        Resources(cpu=1, memory=GIB),
+    ),
+}
+
+
+@pytest.mark.parametrize(("framework", "body", "tasks", "request_"), OBJECTS.values(), ids=OBJECTS)
+def test_framework_objects_state_the_size(
+    framework: str, body: dict[str, Any], tasks: int, request_: Resources
+) -> None:
+    """Counts and templates are where the table says."""
+    size = from_object(size_rule(framework), body)
+    assert size is not None
+    assert size.tasks == tasks
+    assert dict(size.request) == pytest.approx(dict(request_))
+
+
+@pytest.mark.parametrize(
+    "body", [{}, {"spec": None}, {"spec": {"executor": {"cores": 1}}}], ids=["empty", "null", "no count"]
+)
+def test_objects_that_say_nothing(body: dict[str, Any]) -> None:
+    """Dynamic allocation leaves the count open: then nothing is known, and the app counts as large."""
+    assert from_object(size_rule("spark-operator"), body) is None
+
+
+def test_malformed_template_is_an_error_with_its_path() -> None:
+    """A template that is no template names its place."""
+    body = {"spec": {"parallelism": 1, "template": {"spec": {"containers": "none"}}}}
+    with pytest.raises(InvalidInput, match=r"spec\.template\.spec"):
+        from_object(size_rule("job"), body)
+
+
+def test_small_heaps_get_the_least_overhead() -> None:
+    """Spark adds at least 384 MiB."""
+    assert spark_memory("512m") == (512 + 384) * 2**20
+    with pytest.raises(InvalidInput):
+        spark_memory("4 gigs")
