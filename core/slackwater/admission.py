@@ -106,7 +106,11 @@ class _Mean:
         self.counts: dict[str, int] = {}
 
     def add(self, size: Resources, count: int = 1) -> None:
+        if count <= 0:
+            return
         for kind, value in size.items():
+            if value < 0:
+                amount(f"running[{kind}]", value)
             self.sums[kind] = self.sums.get(kind, 0.0) + value * count
             self.counts[kind] = self.counts.get(kind, 0) + count
 

@@ -149,6 +149,15 @@ def test_task_size_falls_back_from_running_to_declared_to_own() -> None:
     assert running.driver_mean("cpu", candidate) == 2
 
 
+def test_equal_tasks_may_be_counted_together() -> None:
+    """Many at once equal one by one, and none at all leaves no trace."""
+    together, single = RunningMeans(), RunningMeans.of(tasks=[Resources(cpu=2)] * 3)
+    together.start_task(Resources(cpu=2), 3)
+    together.start_task(Resources(gpu=1), 0)
+    assert together.kinds() == single.kinds() == {"cpu"}
+    assert together.task_mean("cpu", None) == single.task_mean("cpu", None) == 2
+
+
 def test_means_are_over_those_who_ask_for_the_kind() -> None:
     """Nine drivers without a GPU do not make the tenth's GPU a tenth."""
     plain = (Resources(cpu=1), Resources(cpu=1, gpu=1))
