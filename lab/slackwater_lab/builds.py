@@ -61,7 +61,10 @@ def _build(item: Program) -> None:
     part = target.with_name(f".{target.name}.part")
     command = ["nice", "-n", "5", _go(), "build", "-p", str(os.cpu_count() or 2), "-trimpath", "-buildvcs=false"]
     command += ["-ldflags", item.linker_flags(), "-o", str(part), item.package]
-    run(command, MODULES / item.folder, {"CGO_ENABLED": "0"})
+    try:
+        run(command, MODULES / item.folder, {"CGO_ENABLED": "0"})
+    except Unavailable as error:
+        raise Unavailable(f"{item.name} {item.version} did not build: {error}") from error
     part.rename(target)  # a build that is cut off never leaves a half-written program behind
 
 

@@ -49,4 +49,4 @@ def render(values: Path | None = None) -> str:
 
 def kubectl(site: Site, *arguments: str) -> str:
     """Run kubectl as the lab's administrator."""
-    return run([built("kubectl"), f"--kubeconfig={site.kubeconfig}", *arguments])
+    return run([built("kubectl"), *arguments, f"--kubeconfig={site.kubeconfig}"])

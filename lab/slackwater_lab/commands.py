@@ -8,6 +8,7 @@ from rich.console import Console
 
 from slackwater.errors import SlackwaterError
 from slackwater_lab import builds, status
+from slackwater_lab.kubelets import Capacity
 from slackwater_lab.lab import Lab
 from slackwater_lab.nodes import Shape
 from slackwater_lab.plan import Plan, without
@@ -31,6 +32,8 @@ def up(
     cpu: Annotated[str, typer.Option(help="CPUs of each simulated node.")] = "16",
     memory: Annotated[str, typer.Option(help="Memory of each simulated node.")] = "64Gi",
     real_nodes: Annotated[int, typer.Option(help="Number of real kubelets with containerd; needs root.")] = 0,
+    real_cpu: Annotated[int, typer.Option(help="CPUs a real node claims; 0 is what the machine has.")] = 0,
+    real_memory: Annotated[int, typer.Option(help="Memory a real node claims, in MiB; 0 as above.")] = 0,
     unwanted: Annotated[str, typer.Option("--without", help="Parts to leave out, comma-separated.")] = "",
     extender_url: Annotated[str | None, typer.Option(help="Let our scheduler call this extender.")] = None,
     scrape: Annotated[str, typer.Option(help="Scrape interval of Prometheus.")] = "2s",
@@ -41,6 +44,7 @@ def up(
         nodes=nodes,
         shape=Shape(cpu, memory, tainted=real_nodes > 0),
         real_nodes=real_nodes,
+        capacity=Capacity(real_cpu, real_memory),
         extender=Extender(extender_url) if extender_url else None,
         scrape=scrape,
     )

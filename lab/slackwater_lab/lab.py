@@ -12,6 +12,7 @@ from slackwater_lab.kwok import kwok
 from slackwater_lab.plan import PARTS, Plan
 from slackwater_lab.processes import Processes
 from slackwater_lab.prometheus import prometheus
+from slackwater_lab.realnodes import RealNodes
 from slackwater_lab.scheduling import PLAIN, PROFILE, Extender, scheduler
 from slackwater_lab.site import Site, open_site
 from slackwater_lab.statemetrics import state_metrics
@@ -50,11 +51,12 @@ class Lab:
             if part in self.plan.parts:
                 self._steps[part](self)
         if self.plan.real_nodes:
-            self._real_nodes()
+            self.real.up(self.plan.real_nodes, self.plan.capacity, self._report)
         return self
 
     def down(self, keep: bool = False) -> None:
         """Stop every process of this lab, last started first; forget its data unless told to keep it."""
+        self.real.down()
         for started in reversed(self.processes.all()):
             self.processes.stop(started.name)
         if not keep:
@@ -70,7 +72,6 @@ class Lab:
 
     def call_extender(self, extender: Extender | None) -> None:
         """Let our scheduler call another extender (or none): it is restarted with that configuration."""
-        self.processes.stop("slackwater-scheduler")
         self._scheduler("slackwater-scheduler", PROFILE, extender)
 
     def restart(self, name: str) -> None:
@@ -112,7 +113,11 @@ class Lab:
         self._scheduler("slackwater-scheduler", PROFILE, extender)
 
     def _scheduler(self, name: str, profile: str, extender: Extender | None) -> None:
-        self.processes.start(name, scheduler(self.site, name, profile, extender))
+        before = self.site.read(f"{name}.yaml")
+        command = scheduler(self.site, name, profile, extender)
+        if self.site.read(f"{name}.yaml") != before:
+            self.processes.stop(name)
+        self.processes.start(name, command)
         until_serving(self.processes, name, lambda: answers(f"{self.site.url(name, 'https')}/healthz"))
         self._report(f"{name}  schedulerName {profile}" + (f", extender {extender.url}" if extender else ""))
 
@@ -122,7 +127,7 @@ class Lab:
         self._report(f"kube-state-metrics  {self.site.url('state-metrics')}/metrics")
 
     def _prometheus(self) -> None:
-        self.processes.start("prometheus", prometheus(self.site, self.plan.scrape, self.plan.real_nodes))
+        self.processes.start("prometheus", prometheus(self.site, self.plan.scrape))
         until_serving(self.processes, "prometheus", lambda: answers(f"{self.site.url('prometheus')}/-/ready"))
         self._report(f"prometheus  {self.site.url('prometheus')}")
 
@@ -146,8 +151,10 @@ class Lab:
         until_serving(self.processes, name, lambda: services.healthy(self.site, name))
         self._report(f"{name}  {self.site.url(name)}")
 
-    def _real_nodes(self) -> None:
-        raise Unavailable("real nodes are not part of this lab")
+    @property
+    def real(self) -> RealNodes:
+        """The real nodes of this lab, if it has any."""
+        return RealNodes(self.site, self.processes)
 
     _steps: dict[str, Callable[["Lab"], None]] = {  # noqa: RUF012 - a table, never changed
         "kwok": _kwok,

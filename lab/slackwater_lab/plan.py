@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from slackwater.errors import InvalidInput, UnknownName
+from slackwater_lab.kubelets import Capacity
 from slackwater_lab.nodes import Shape
 from slackwater_lab.ports import REAL_NODES
 from slackwater_lab.scheduling import Extender
@@ -37,6 +38,7 @@ class Plan:
     nodes: int = 10
     shape: Shape = field(default_factory=Shape)
     real_nodes: int = 0
+    capacity: Capacity = field(default_factory=Capacity)  # what each real node claims to have
     extender: Extender | None = None  # set: our scheduler calls this one instead of the lab's own
     scrape: str = "2s"
 
@@ -52,7 +54,7 @@ class Plan:
         """The programs that must have been built for this plan."""
         wanted = [*CONTROL, *(name for part in PARTS if part in self.parts for name in NEEDED.get(part, ()))]
         if self.real_nodes:
-            wanted.append("kubelet")
+            wanted += ["kubelet", "pause", "burn"]
         return list(dict.fromkeys(wanted))
 
 

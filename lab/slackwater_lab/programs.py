@@ -3,12 +3,14 @@
 Separate modules keep the programs' dependencies from forcing versions on each other.
 """
 
+import hashlib
 import re
 from dataclasses import dataclass
 from pathlib import Path
 
 from slackwater.errors import InvalidInput, UnknownName
 
+OURS = "slackwater.io/lab/load"
 MODULES = Path(__file__).resolve().parents[1] / "go"
 KUBERNETES_STAMP = "k8s.io/component-base/version.git"  # Version, Major, Minor
 
@@ -25,7 +27,10 @@ class Program:
 
     @property
     def version(self) -> str:
-        """The version that go.mod asks for, so that it is written down once."""
+        """The version that go.mod asks for, so that it is written down once; our own go by their content."""
+        if self.module == OURS:
+            source = MODULES / self.folder / self.package / "main.go"
+            return f"v{hashlib.sha256(source.read_bytes()).hexdigest()[:8]}"
         text = (MODULES / self.folder / "go.mod").read_text()
         found = re.search(rf"^\s*(?:require )?{re.escape(self.module)} (v\S+)", text, re.MULTILINE)
         if found is None:
@@ -64,6 +69,8 @@ PROGRAMS = (
         "k8s.io/kube-state-metrics/v2",
         "k8s.io/kube-state-metrics/v2",
     ),
+    Program("pause", "load", OURS, "./pause"),
+    Program("burn", "load", OURS, "./burn"),
 )
 
 

@@ -1,5 +1,7 @@
 """Prometheus: scrapes the nodes as a production cluster names them, and the programs of the lab."""
 
+import json
+from collections.abc import Mapping
 from typing import Any
 
 import yaml
@@ -8,11 +10,17 @@ from slackwater_lab.builds import installed
 from slackwater_lab.site import Site
 
 NODE_PATH = "/metrics/nodes/([^/]+)(/metrics/.+)"  # how kwok serves the metrics of a node
+REAL_NODES = "kubelets.json"
+# cAdvisor repeats what the resource metrics say already; a sum over both would count every pod twice.
+WANTED = {
+    "resource": ".*",
+    "cadvisor": "machine_.*|container_(cpu_cfs_.*|oom_events_total|memory_rss|spec_.*|start_time_seconds)",
+}
 
 
-def prometheus(site: Site, scrape: str, real_nodes: int) -> list[str]:
+def prometheus(site: Site, scrape: str) -> list[str]:
     """Its command line; two hours of samples are plenty for any test."""
-    config = site.write("prometheus.yaml", yaml.safe_dump(configuration(site, scrape, real_nodes), sort_keys=False))
+    config = site.write("prometheus.yaml", yaml.safe_dump(configuration(site, scrape), sort_keys=False))
     return [
         installed("prometheus", "prometheus"),
         f"--config.file={config}",
@@ -24,13 +32,13 @@ def prometheus(site: Site, scrape: str, real_nodes: int) -> list[str]:
     ]
 
 
-def configuration(site: Site, scrape: str, real_nodes: int = 0) -> dict[str, Any]:
+def configuration(site: Site, scrape: str) -> dict[str, Any]:
     """The scrape configuration. Simulated and real kubelets share the job name `kubelet`, as the usual stack does."""
     return {
         "global": {"scrape_interval": scrape, "scrape_timeout": scrape},
         "scrape_configs": [
             _simulated(site),
-            *(_real(site, path, real_nodes) for path in ("cadvisor", "resource") if real_nodes),
+            *(_real(site, path) for path in WANTED),
             *(_program(site, name, port) for name, port in _PROGRAMS.items()),
         ],
     }
@@ -58,11 +66,13 @@ def _simulated(site: Site) -> dict[str, Any]:
     }
 
 
-def _real(site: Site, path: str, count: int) -> dict[str, Any]:
-    targets = [
-        {"targets": [f"127.0.0.1:{site.ports.kubelet(number)}"], "labels": {"node": f"real-{number}"}}
-        for number in range(1, count + 1)
-    ]
+def tell_real_nodes(site: Site, kubelets: Mapping[str, str]) -> None:
+    """Write down the address of each real kubelet; Prometheus notices the change by itself."""
+    targets = [{"targets": [address], "labels": {"node": name}} for name, address in kubelets.items()]
+    site.write(REAL_NODES, json.dumps(targets))
+
+
+def _real(site: Site, path: str) -> dict[str, Any]:
     relabel = [
         {"source_labels": ["node"], "target_label": "instance"},
         {"target_label": "job", "replacement": "kubelet"},
@@ -72,9 +82,10 @@ def _real(site: Site, path: str, count: int) -> dict[str, Any]:
         "job_name": f"kubelet-{path}",
         "scheme": "https",
         "metrics_path": f"/metrics/{path}",
-        "tls_config": {"insecure_skip_verify": True},
-        "static_configs": targets,
+        "tls_config": {"insecure_skip_verify": True},  # a kubelet signs its own certificate
+        "file_sd_configs": [{"files": [str(site.folder / "config" / REAL_NODES)]}],
         "relabel_configs": relabel,
+        "metric_relabel_configs": [{"source_labels": ["__name__"], "regex": WANTED[path], "action": "keep"}],
     }
 
 

@@ -40,6 +40,11 @@ class Site:
         path.write_text(text)
         return str(path)
 
+    def read(self, name: str) -> str | None:
+        """A configuration file as it was last written."""
+        path = self.folder / "config" / name
+        return path.read_text() if path.exists() else None
+
 
 def home(name: str | None = None) -> Path:
     """The folder of the named lab; the name defaults to $SLACKWATER_LAB, else `main`."""

@@ -1,0 +1,3 @@
+module slackwater.io/lab/load
+
+go 1.26.0
