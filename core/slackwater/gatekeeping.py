@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from slackwater.admission import Budget, budget
 from slackwater.alignment import factor
 from slackwater.ordering import Candidate, Line, Pick, eligible
-from slackwater.pools import Adjustment, Category, slots
+from slackwater.pools import Adjustment, Category
 from slackwater.snapshot import App, Group, Pool, Queue, Role, Snapshot
 from slackwater.starting import Entrance, Starts
 from slackwater.verdicts import Reason, Verdict
@@ -77,7 +77,7 @@ def decide(snapshot: Snapshot) -> Round:
         releases=tuple(release for lane in lanes for release in lane.releases),
         verdicts=_verdicts(snapshot, lanes, flight),
         started=tuple(app.id for lane in lanes for app in (*lane.starts.started, *lane.starts.grown)),
-        categories={app: kind for lane in lanes for app, kind in lane.entrance.categories.items()},
+        categories={app: size.category for lane in lanes for app, size in lane.entrance.sizes.items()},
         adjustments={
             lane.pool.name: lane.starts.adjustment
             for lane in lanes
@@ -111,10 +111,10 @@ def _candidates(app: App, entrance: Entrance) -> Iterable[Candidate]:
     if app.paused:
         return
     led = _led(app)
-    for group in app.groups:
+    size = entrance.sizes[app.id]
+    for group, slots in zip(app.groups, size.slots, strict=True):
         if group.held and (group.role is Role.DRIVER or (led and eligible(app, group))):
-            size = slots(group.request, entrance.pool.slot) if entrance.pool else 0.0
-            yield Candidate(app, group, entrance.categories[app.id], size)
+            yield Candidate(app, group, size.category, slots)
 
 
 def _led(app: App) -> bool:
@@ -243,7 +243,7 @@ def _not_yet(app: App, held: Sequence[Group]) -> Verdict:
 
 
 def _closed(app: App, lane: _Lane, row: int) -> Verdict:
-    pool, kind = lane.pool, lane.entrance.categories[app.id]
+    pool, kind = lane.pool, lane.entrance.sizes[app.id].category
     delta = lane.starts.adjustment.delta if lane.starts.adjustment else 0.0
     tot = pool.tot if pool else 0.0
     size = tot * (delta if kind is Category.SMALL else 1 - delta)

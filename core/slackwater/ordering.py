@@ -72,13 +72,16 @@ class Line:
         self.free = queue.free.vector(self._kinds)
         self._request = self._matrix()
         self._needed = needed(self._request)
+        self._largest = self._needed.max(axis=0, initial=-np.inf)
         self._left = np.array([len(c.group.held) for c in self.rows], dtype=np.int64)
         self._taken = [0] * len(self.rows)
         self._priority = np.array([c.app.priority for c in self.rows], dtype=np.int64)
         self._driver = np.array([c.group.role is Role.DRIVER for c in self.rows], dtype=np.bool_)
+        self._mixed = len(set(self._priority.tolist())) > 1
+        self._drivers = bool(self._driver.any())
         self._align = np.array([_alignment(c.app) for c in self.rows])
         self._alpha = alpha
-        self._sizes = (self._request * np.sqrt(self._weight)).sum(axis=1).tolist()
+        self._unit = dict(zip(self._kinds, np.sqrt(self._weight).tolist(), strict=True))
         self._members = self._by_app()
         self._urgency = np.zeros(len(self.rows))
         for members in self._members.values():
@@ -141,6 +144,7 @@ class Line:
 
     def _open_pools(self, headroom: Mapping[Category, float] | None) -> None:
         self._slots = np.array([c.slots for c in self.rows])
+        self._largest_slots = float(self._slots.max(initial=0.0))
         self._pool = np.array([0 if c.category is Category.SMALL else 1 for c in self.rows], dtype=np.int64)
         given = headroom or dict.fromkeys(Category, np.inf)
         self._headroom = np.array([given[Category.SMALL], given[Category.LARGE]], dtype=np.float64)
@@ -156,22 +160,32 @@ class Line:
         self._increment = [h / w for h, w in zip(heaviness, weight, strict=True)]
 
     def _next(self) -> int | None:
-        open_rows = (self._left > 0) & (self._slots <= self._headroom[self._pool] + TOLERANCE)
-        open_rows &= (self._needed <= self.free).all(axis=1)
-        rows = np.flatnonzero(open_rows)
+        rows = self._open()
         if rows.size == 0:
             return None
-        rows = rows[self._priority[rows] == self._priority[rows].max()]
-        drivers = rows[self._driver[rows]]
+        if self._mixed:
+            rows = rows[self._priority[rows] == self._priority[rows].max()]
+        drivers = rows[self._driver[rows]] if self._drivers else rows[:0]
+        if drivers.size:
+            rows = drivers
         if self._fair:
-            rows = rows if drivers.size == 0 else drivers
             shares = self._shares[self._namespace[rows]]
             rows = rows[shares <= shares.min() + TOLERANCE]
-        if drivers.size:
-            return int(rows[0] if self._fair else drivers[0])
+        return int(rows[0] if drivers.size else rows[self._preferred(rows)])
+
+    def _open(self) -> NDArray[np.int64]:
+        """Rows that have pods left, fit and have headroom. A test that the largest row passes is passed by all."""
+        open_rows = self._left > 0
+        if self._largest_slots > self._headroom.min() + TOLERANCE:
+            open_rows &= self._slots <= self._headroom[self._pool] + TOLERANCE
+        if (self._largest > self.free).any():
+            open_rows &= (self._needed <= self.free).all(axis=1)
+        return np.flatnonzero(open_rows)
+
+    def _preferred(self, rows: NDArray[np.int64]) -> int:
         fit = self._request[rows] @ (self._weight * np.maximum(self.free, 0.0))
         points = preference(fit, self._urgency[rows], self._align[rows], alpha=self._alpha)
-        return int(rows[np.argmax(points >= points.max() - TOLERANCE)])
+        return int(np.argmax(points >= points.max() - TOLERANCE))
 
     def _take(self, row: int) -> None:
         self._taken[row] += 1
@@ -194,7 +208,8 @@ class Line:
             self._urgency[row] = found.waiting if group.waiting else found.leading
 
     def _size(self, group: Group) -> float:
-        return float((group.request.vector(self._kinds) * np.sqrt(self._weight)).sum())
+        """R of the paper: one pod's share of the nodes, summed over kinds."""
+        return sum(value * self._unit.get(kind, 0.0) for kind, value in group.request.items())
 
 
 def app_urgency(app: App, picked: Mapping[str, int], size: Callable[[Group], float]) -> Urgency:

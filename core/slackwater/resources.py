@@ -6,7 +6,7 @@ Kubernetes quantities happens outside the core.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import ItemsView, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -50,6 +50,10 @@ class Resources(Mapping[str, float]):
     def __len__(self) -> int:
         return len(self._amounts)
 
+    def items(self) -> ItemsView[str, float]:
+        """The named kinds and their amounts."""
+        return self._amounts.items()
+
     def __hash__(self) -> int:
         return hash(frozenset(self._amounts.items()))
 
@@ -78,13 +82,12 @@ class Resources(Mapping[str, float]):
 
     def fits(self, room: Resources) -> bool:
         """Whether every kind asked for is there, within the tolerance. A kind not asked for never refuses."""
-        return not self.lacking(room)
+        there = room._amounts
+        return not any(_exceeds(value, there.get(kind, 0.0)) for kind, value in self._amounts.items())
 
     def lacking(self, room: Resources) -> Kinds:
         """The kinds of which the room has too little."""
-        return tuple(
-            sorted(k for k, v in self._amounts.items() if v > 0 and v > room[k] + TOLERANCE * max(1.0, abs(v)))
-        )
+        return tuple(sorted(kind for kind, value in self._amounts.items() if _exceeds(value, room[kind])))
 
     def at_least(self, floor: Resources) -> Resources:
         """Element-wise maximum."""
@@ -102,6 +105,10 @@ class Resources(Mapping[str, float]):
     def vector(self, kinds: Kinds) -> NDArray[np.float64]:
         """The amounts in the order of the given kinds, as a numpy row."""
         return np.array([self._amounts.get(kind, 0.0) for kind in kinds], dtype=np.float64)
+
+
+def _exceeds(asked: float, there: float) -> bool:
+    return asked > 0 and asked > there + TOLERANCE * max(1.0, asked)
 
 
 NOTHING = Resources()

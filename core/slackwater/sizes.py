@@ -1,10 +1,55 @@
-"""How large an app is: its driver, one task, and the slots of a pool that it takes or will take."""
+"""How large an app is: its driver, one task, and the slots of a pool that it takes or will take.
+
+Measured once per app and round; every test of the round reads the same numbers.
+"""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 from slackwater.pools import Category, classify, slots
 from slackwater.resources import NOTHING, Resources
 from slackwater.snapshot import App, Pool, Role
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """One app, measured. Slots are 0 where no pool guards its queue."""
+
+    category: Category
+    driver: Resources  # what its drivers declare together
+    task: Resources  # what one task declares
+    slots: tuple[float, ...]  # of one pod, group by group
+    charged: float  # slots its released and running pods take
+    held: float  # slots its held pods would take
+    coming: float  # slots of all pods that are not finished
+
+    def demand(self, app: App) -> float:
+        """Slots the app wants at once; an unknown size counts by what is known to exist."""
+        return app.demand if app.demand is not None else self.held + self.charged
+
+    def committed(self, app: App) -> float:
+        """Slots a started app occupies: what it has, and what it was let in for and will still ask for.
+
+        A driver starts before its tasks exist; without the commitment the next app would be let in on its slots.
+        """
+        if app.demand is None:
+            return self.charged
+        return max(self.charged, min(app.demand, self.coming))
+
+
+def measure(app: App, pool: Pool | None) -> Size:
+    """Measure one app in slots of the pool."""
+    each = tuple(slots(group.request, pool.slot) for group in app.groups) if pool else (0.0,) * len(app.groups)
+    charged = held = coming = 0.0
+    for group, size in zip(app.groups, each, strict=True):
+        charged += size * group.charged
+        held += size * len(group.held)
+        coming += size * (group.total - group.finished)
+    # The tasks of a driver that has just started do not exist yet: its whole demand is still to come.
+    if app.has_driver and all(group.role is Role.DRIVER for group in app.groups):
+        coming = app.demand or 0.0
+    return Size(category(app, pool), driver_size(app), task_size(app), each, charged, held, coming if pool else 0.0)
 
 
 def category(app: App, pool: Pool | None) -> Category:
@@ -27,39 +72,11 @@ def driver_size(app: App) -> Resources:
 
 def task_size(app: App) -> Resources:
     """What one task declares: the largest of the groups that exist, else what the app announced."""
-    size = app.task_request or NOTHING
-    for group in app.groups:
-        if group.role is not Role.DRIVER:
-            size = size.at_least(group.request)
+    requests = [group.request for group in app.groups if group.role is not Role.DRIVER]
+    if app.task_request is not None:
+        requests.append(app.task_request)
+    size = requests[0] if requests else NOTHING
+    for request in requests[1:]:
+        if request != size:
+            size = size.at_least(request)
     return size
-
-
-def charged_slots(app: App, pool: Pool) -> float:
-    """Slots its released and running pods take."""
-    return sum(slots(group.request, pool.slot) * group.charged for group in app.groups)
-
-
-def held_slots(app: App, pool: Pool) -> float:
-    """Slots its held pods would take."""
-    return sum(slots(group.request, pool.slot) * len(group.held) for group in app.groups)
-
-
-def committed(app: App, pool: Pool | None) -> float:
-    """Slots a started app occupies: what it has, and what it was let in for and will still ask for.
-
-    A driver starts before its tasks exist; without the commitment the next app would be let in on the same slots.
-    """
-    if pool is None:
-        return 0.0
-    has = charged_slots(app, pool)
-    if app.demand is None:
-        return has
-    return max(has, min(app.demand, _to_come(app, pool)))
-
-
-def _to_come(app: App, pool: Pool) -> float:
-    """Slots of all pods that are not finished. A driver app whose tasks do not exist yet counts its whole demand."""
-    tasks = [group for group in app.groups if group.role is not Role.DRIVER]
-    if app.has_driver and not tasks:
-        return app.demand or 0.0
-    return sum(slots(group.request, pool.slot) * (group.total - group.finished) for group in app.groups)

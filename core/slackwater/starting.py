@@ -15,7 +15,7 @@ from slackwater.forecast import first_fit
 from slackwater.numbers import TOLERANCE
 from slackwater.pools import Adjustment, Category, Pools, Supply, adjust, required, slot_count, slots
 from slackwater.resources import Resources
-from slackwater.sizes import category, charged_slots, committed, driver_size, held_slots, task_size
+from slackwater.sizes import measure
 from slackwater.snapshot import App, Order, Pool, Queue, Role
 from slackwater.verdicts import Reason, Verdict
 
@@ -37,7 +37,7 @@ class Entrance:
         self.queue = queue
         self.pool = pool
         self.apps = apps
-        self.categories = {app.id: category(app, pool) for app in apps}
+        self.sizes = {app.id: measure(app, pool) for app in apps}
         self.running = [app for app in apps if app.started]
         self.waiting = [app for app in apps if not app.started and any(group.held for group in app.groups)]
         self.means = RunningMeans()
@@ -49,9 +49,10 @@ class Entrance:
         self._charge_shares()
         self._charged = dict.fromkeys(Category, 0.0)  # slots that pods hold
         self._occupied = dict.fromkeys(Category, 0.0)  # and what started apps were promised on top
-        for app in self.running if pool else ():
-            self._charged[self.categories[app.id]] += charged_slots(app, pool)
-            self._occupied[self.categories[app.id]] += committed(app, pool)
+        for app in self.running:
+            size = self.sizes[app.id]
+            self._charged[size.category] += size.charged
+            self._occupied[size.category] += size.committed(app)
         self._blocked: dict[Category | None, App] = {}  # None: whoever waits for the driver budget
 
     def open(self) -> Starts:
@@ -82,15 +83,17 @@ class Entrance:
         """An empty pool lets one pod through, however small the pool: else a pod larger than it waits for ever."""
         if self._charged[kind] > 0 or self.pool is None:
             return max(0.0, size - self._charged[kind])
-        mine = [app for app in started if self.categories[app.id] is kind]
-        sizes = [slots(group.request, self.pool.slot) for app in mine for group in app.groups if group.held]
-        return max(size, min(sizes, default=0.0))
+        mine = [app for app in started if self.sizes[app.id].category is kind]
+        pods = [
+            each for app in mine for each, group in zip(self.sizes[app.id].slots, app.groups, strict=True) if group.held
+        ]
+        return max(size, min(pods, default=0.0))
 
     def _line(self, adjustment: Adjustment | None) -> list[App]:
         """Waiting apps in the order in which they are tried."""
         buckets: dict[tuple[int, int], list[App]] = {}
         for app in self.waiting:
-            small = self.categories[app.id] is Category.SMALL
+            small = self.sizes[app.id].category is Category.SMALL
             buckets.setdefault((-app.priority, 0 if small else 1), []).append(app)
         ascending = adjustment is not None and adjustment.ascending
         turns = self._fair if self.queue.order is Order.FAIR else _fifo
@@ -103,7 +106,7 @@ class Entrance:
         """Both pools short: smallest demand first, but whoever lost patience keeps its place at the head."""
         overdue = [app for app in apps if self._now - app.submitted > self._patience]
         rest = [app for app in apps if self._now - app.submitted <= self._patience]
-        return [*_fifo(overdue), *sorted(rest, key=lambda app: (self._demand(app), app.submitted, app.id))]
+        return [*_fifo(overdue), *sorted(rest, key=lambda app: (self.sizes[app.id].demand(app), app.submitted, app.id))]
 
     def _fair(self, apps: Iterable[App]) -> list[App]:
         """Weighted DRF between namespaces: whoever has the least share of its weight is next, FIFO inside."""
@@ -116,7 +119,7 @@ class Entrance:
             namespace = min(lines, key=lambda name: (shares.get(name, 0.0), lines[name][0].submitted, name))
             app = lines[namespace].pop(0)
             turns.append(app)
-            shares[namespace] = shares.get(namespace, 0.0) + self._share(namespace, driver_size(app) + task_size(app))
+            shares[namespace] = shares.get(namespace, 0.0) + self._share(namespace, self._first(app))
             if not lines[namespace]:
                 del lines[namespace]
         return turns
@@ -143,7 +146,8 @@ class Entrance:
         """002: one reservation for all drivers of the queue. The second value: start it so that nodes are added."""
         if None in self._blocked and app.priority <= self._blocked[None].priority:
             return _behind(app, self._blocked[None], "the driver budget", position), False
-        candidate = Candidate(app.id, driver_size(app), task_size(app))
+        size = self.sizes[app.id]
+        candidate = Candidate(app.id, size.driver, size.task)
         answer = admit(candidate, self.means, self.queue.capacity, self.queue.maximum or self.queue.capacity)
         if answer.admitted:
             return None, False
@@ -170,7 +174,7 @@ class Entrance:
         """004: a gang needs all of its slots, any other app a driver and one task; the rest follows pod by pod."""
         if self.pool is None:
             return None
-        kind = self.categories[app.id]
+        kind = self.sizes[app.id].category
         if kind in self._blocked and app.priority <= self._blocked[kind].priority:
             return _behind(app, self._blocked[kind], f"the {kind.name.lower()} pool", position)
         pools = self._pools()
@@ -201,25 +205,24 @@ class Entrance:
     def _need(self, app: App, pools: Pools) -> float:
         """Slots that must be there before it starts."""
         assert self.pool is not None  # noqa: S101 - callers ask only where a pool guards the queue
-        r = required(self._demand(app), pools, self.categories[app.id], gang=app.gang)
-        first = slots(driver_size(app), self.pool.slot) + slots(task_size(app), self.pool.slot)
+        size = self.sizes[app.id]
+        r = required(size.demand(app), pools, size.category, gang=app.gang)
+        first = slots(size.driver, self.pool.slot) + slots(size.task, self.pool.slot)
         return r if app.gang else min(r, first)
 
-    def _demand(self, app: App) -> float:
-        """Slots the app wants at once; an unknown size counts by what is known to wait."""
-        if app.demand is not None:
-            return app.demand
-        return held_slots(app, self.pool) + charged_slots(app, self.pool) if self.pool else 0.0
-
     def _enter(self, app: App) -> None:
-        driver = driver_size(app)
-        if driver:
-            self.means.start_driver(driver, task_size(app))
+        size = self.sizes[app.id]
+        if size.driver:
+            self.means.start_driver(size.driver, size.task)
         if self.pool is not None:
-            self._occupied[self.categories[app.id]] += max(committed(app, self.pool), self._need(app, self._pools()))
-        self.shares[app.namespace] = self.shares.get(app.namespace, 0.0) + self._share(
-            app.namespace, driver + task_size(app)
-        )
+            self._occupied[size.category] += max(size.committed(app), self._need(app, self._pools()))
+        share = self._share(app.namespace, self._first(app))
+        self.shares[app.namespace] = self.shares.get(app.namespace, 0.0) + share
+
+    def _first(self, app: App) -> Resources:
+        """What the app takes to begin with: its driver and one task."""
+        size = self.sizes[app.id]
+        return size.driver + size.task
 
     def _adjust(self) -> Adjustment | None:
         """Algorithm 3, before anybody is let in."""
@@ -230,13 +233,13 @@ class Entrance:
         supplies = [Supply(pools.available(kind), pool.releases.get(kind, 0.0)) for kind in Category]
         wants: dict[Category, list[float]] = {kind: [] for kind in Category}
         for app in self.waiting:
-            wants[self.categories[app.id]].append(
-                required(self._demand(app), pools, self.categories[app.id], gang=app.gang)
-            )
+            size = self.sizes[app.id]
+            wants[size.category].append(required(size.demand(app), pools, size.category, gang=app.gang))
         for app in self.running:
-            more = charged_slots(app, pool) + held_slots(app, pool) - committed(app, pool)
+            size = self.sizes[app.id]
+            more = size.charged + size.held - size.committed(app)
             if more > TOLERANCE:
-                wants[self.categories[app.id]].append(more)
+                wants[size.category].append(more)
         moved = adjust(
             pool.delta,
             pool.tot,
@@ -270,7 +273,7 @@ class Entrance:
 
     def _count(self, app: App) -> None:
         """Charge a started app: its drivers by number and size, its tasks for the means."""
-        promised = task_size(app)
+        promised = self.sizes[app.id].task
         for group in app.groups:
             if group.role is Role.DRIVER:
                 for _ in range(max(group.charged, 1 if group.held else 0)):
@@ -280,7 +283,7 @@ class Entrance:
 
     def _charge_shares(self) -> None:
         held: dict[str, dict[str, float]] = {}
-        for app in self.running:
+        for app in self.running if self.queue.order is Order.FAIR else ():
             sums = held.setdefault(app.namespace, {})
             for group in app.groups:
                 for kind, value in group.request.items():

@@ -7,6 +7,7 @@ share of what the job runs is below the progress of the maps.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -25,8 +26,10 @@ class Stage:
     finished: float = 0.0
 
     def __post_init__(self) -> None:
-        for field in ("total", "assigned", "occupying", "size", "finished"):
-            amount(f"stage.{field}", getattr(self, field))
+        numbers = (self.total, self.assigned, self.occupying, self.size, self.finished)
+        if not (min(numbers) >= 0 and math.isfinite(sum(numbers))):  # NaN fails both
+            for field in ("total", "assigned", "occupying", "size", "finished"):
+                amount(f"stage.{field}", getattr(self, field))
 
     @property
     def progress(self) -> float:

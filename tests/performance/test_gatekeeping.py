@@ -1,0 +1,63 @@
+"""One round at the gate with ten thousand held pods, and how it grows."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+from statistics import median
+from time import process_time
+
+import pytest
+
+from slackwater.gatekeeping import decide
+from slackwater.resources import Resources
+from slackwater.snapshot import App, Group, Pool, Queue, Role, Snapshot
+
+BOUNDS = tomllib.loads(Path(__file__).with_name("bounds.toml").read_text())["gatekeeping"]
+
+
+def crowd(apps: int, pods_each: int) -> Snapshot:
+    """Half of the apps run and want more pods, half wait to start; pools, two stages, priorities."""
+    capacity = Resources(cpu=apps * 4, memory=apps * 16)
+    queue = Queue("default", capacity, free=capacity, total=capacity, pool="default")
+    pool = Pool("default", Resources(cpu=1, memory=2), tot=apps * 4, nominal=apps * 4)
+    return Snapshot(0.0, (queue,), tuple(_app(number, pods_each) for number in range(apps)), (pool,))
+
+
+def _app(number: int, pods: int) -> App:
+    name, started = f"app{number:05}", number % 2 == 0
+    held = tuple(f"{name}/{pod}" for pod in range(pods))
+    size = Resources(cpu=1 + number % 3, memory=2 + number % 5)
+    groups = (
+        Group(f"{name}/map", Role.TASK, size, held=held[: pods // 2], running=2 if started else 0, finished=1),
+        Group(f"{name}/reduce", Role.TASK, size, held=held[pods // 2 :], running=int(started), waiting=True),
+    )
+    return App(name, f"team{number % 7}", float(number), groups, started=started, demand=float(pods))
+
+
+def seconds(snapshot: Snapshot, repeats: int = 7) -> float:
+    """Median CPU time of one round: what others do on the machine does not count."""
+    times = []
+    for _ in range(repeats):
+        begin = process_time()
+        decide(snapshot)
+        times.append(process_time() - begin)
+    return median(times)
+
+
+@pytest.mark.bench
+def test_a_round_over_ten_thousand_held_pods_is_quick() -> None:
+    """1,000 apps of 10 pods."""
+    taken = seconds(crowd(1_000, 10)) * 1_000
+    print(f"\ngatekeeping, 10,000 held pods of 1,000 apps: {taken:.1f} ms (bound {BOUNDS['round_ms']})")  # noqa: T201
+    assert taken < BOUNDS["round_ms"]
+
+
+@pytest.mark.bench
+@pytest.mark.parametrize(("apps", "pods"), [(1_000, 100), (10_000, 10)], ids=["larger apps", "more apps"])
+def test_ten_times_the_pods_cost_at_most_twelve_times_the_time(apps: int, pods: int) -> None:
+    """Both runs in one go, alternating with each other."""
+    small, large = crowd(1_000, 10), crowd(apps, pods)
+    ratio = median(seconds(large, 3) / seconds(small, 3) for _ in range(3))
+    print(f"\ngatekeeping, ten times the pods: {ratio:.1f} times the time (bound {BOUNDS['growth']})")  # noqa: T201
+    assert ratio <= BOUNDS["growth"]
