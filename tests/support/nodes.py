@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -41,6 +42,6 @@ def matrix(values: Sequence[Sequence[float]], kinds: Kinds) -> np.ndarray:
     return np.array(values, dtype=np.float64).reshape(len(values), len(kinds))
 
 
-def ask(uid: str, *declared: float, native: Sequence[float] | None = None, **rest: object) -> Ask:
+def ask(uid: str, *declared: float, native: Any = None, **rest: Any) -> Ask:
     """A pod that declares these amounts; its native request is the same unless given."""
-    return Ask(uid, declared, tuple(native) if native is not None else declared, **rest)  # type: ignore[arg-type] # builder
+    return Ask(uid, declared, declared if native is None else tuple(native), **rest)
