@@ -1,0 +1,1 @@
+"""Workloads of the five papers' evaluations, one file per paper; `catalogue.generate` makes one by name."""
