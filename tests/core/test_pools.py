@@ -252,7 +252,7 @@ def test_clock_set_back_does_not_move_the_total() -> None:
 def test_border_stays_between_one_slot_and_all_but_one(
     delta: float, tot: float, supply: tuple[float, ...], small: list[int], large: list[int], printed: bool
 ) -> None:
-    """δ in [1/Tot, 1 − 1/Tot], for any state and both arithmetics."""
+    """δ in [1/Tot, 1 − 1/Tot], for any state and in both forms."""
     a1, f1, a2, f2 = supply
     found = adjust(delta, tot, Supply(a1, f1), Supply(a2, f2), small, large, printed=printed)
     assert 1 / tot <= found.delta <= 1 - 1 / tot
