@@ -209,7 +209,7 @@ class Line:
 
     def _size(self, group: Group) -> float:
         """R of the paper: one pod's share of the nodes, summed over kinds."""
-        return sum(value * self._unit.get(kind, 0.0) for kind, value in group.request.items())
+        return float(sum(value * self._unit.get(kind, 0.0) for kind, value in group.request.items()))
 
 
 def app_urgency(app: App, picked: Mapping[str, int], size: Callable[[Group], float]) -> Urgency:
