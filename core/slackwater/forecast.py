@@ -95,14 +95,14 @@ def wait(required: float, free: float, waves: Iterable[Wave], now: float) -> flo
 
 
 def first_fit(required: float, free: float, ends: Iterable[tuple[float, float]]) -> float | None:
-    """When `required` slots are free, given (time, slots) of each coming release; None if that is never."""
+    """Seconds until `required` slots are free, given (seconds from now, slots) of each release; None if never."""
     have = finite("free", free)
     if have >= amount("required", required) - TOLERANCE:
         return 0.0
-    for time, slots in sorted(ends):
+    for seconds, slots in sorted(ends):
         have += amount("slots", slots)
         if have >= required - TOLERANCE:
-            return finite("time", time)
+            return max(0.0, finite("seconds", seconds))
     return None
 
 

@@ -174,11 +174,11 @@ class PhaseDetector:
 
     def _current(self, size: int | None) -> Phase:
         """The open unlabelled phase, or a new one."""
-        if self.phases and self.phases[-1].label is None and self.phases[-1].closed is None:
-            phase = self.phases[-1]
-            phase.size = size if size is not None else phase.size
-            return phase
-        return self._open(Phase(size=size))
+        phase = next((known for known in reversed(self.phases) if known.label is None), None)
+        if phase is None or phase.closed is not None:
+            return self._open(Phase(size=size))
+        phase.size = size if size is not None else phase.size
+        return phase
 
     def _stage(self, label: str, size: int | None) -> Phase:
         phase = self._labelled.get(label)

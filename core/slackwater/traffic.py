@@ -23,29 +23,31 @@ if TYPE_CHECKING:
 class Traffic:
     """Trans[s][d]: bytes assigned from s to d and not yet arrived. Sparse: most pairs of nodes never talk."""
 
-    __slots__ = ("_bytes",)
+    __slots__ = ("_sent",)
 
     def __init__(self) -> None:
-        self._bytes: dict[tuple[int, int], float] = {}
+        self._sent: dict[int, dict[int, float]] = {}  # sender → receiver → bytes
 
     def begin(self, sender: int, receiver: int, size: float) -> None:
         """A transfer is on its way; data that is there already needs none."""
         amount("size", size)
         if sender != receiver and size > 0:
-            self._bytes[sender, receiver] = self._bytes.get((sender, receiver), 0.0) + size
+            row = self._sent.setdefault(sender, {})
+            row[receiver] = row.get(receiver, 0.0) + size
 
     def end(self, sender: int, receiver: int, size: float) -> None:
         """A transfer has arrived, or a part of it: the paper only ever adds, which would avoid busy nodes for good."""
-        left = self._bytes.get((sender, receiver), 0.0) - amount("size", size)
+        row = self._sent.get(sender, {})
+        left = row.get(receiver, 0.0) - amount("size", size)
         if left > 0:
-            self._bytes[sender, receiver] = left
+            row[receiver] = left
         else:
-            self._bytes.pop((sender, receiver), None)
+            row.pop(receiver, None)
 
     def copy(self) -> Traffic:
         """A twin that can be changed without changing this one."""
         twin = Traffic()
-        twin._bytes = dict(self._bytes)
+        twin._sent = {sender: dict(row) for sender, row in self._sent.items()}
         return twin
 
     def matrix(self, nodes: int) -> Floats:
@@ -54,11 +56,10 @@ class Traffic:
 
     def rows(self, senders: Sequence[int], nodes: int) -> Floats:
         """What the given senders have on its way to every node."""
-        place = {sender: row for row, sender in enumerate(senders)}
         found = np.zeros((len(senders), nodes))
-        for (sender, receiver), size in self._bytes.items():
-            if sender in place:
-                found[place[sender], receiver] = size
+        for place, sender in enumerate(senders):
+            for receiver, size in self._sent.get(sender, {}).items():
+                found[place, receiver] = size
         return found
 
 
@@ -91,7 +92,8 @@ def order(priorities: Floats, held: Floats | None = None) -> list[int]:
 def incoming(senders: Sequence[int], sizes: Sequence[float], traffic: Floats, bandwidth: Floats) -> Floats:
     """Seconds until a task's inputs would have arrived on each node; `traffic` and `bandwidth` are the senders' rows.
 
-    Costs O(senders × nodes). A task without inputs waits for nothing.
+    One entry per sender: add up the inputs that lie on one node. Costs O(senders × nodes). A task without inputs
+    waits for nothing.
     """
     volumes = np.asarray([amount("size", size) for size in sizes], dtype=np.float64)
     times = _seconds(_amounts("Trans", traffic) + volumes[:, None], _amounts("BPre", bandwidth))

@@ -220,6 +220,11 @@ def test_what_if_leaves_the_original_alone() -> None:
     assert running.drivers == 1
 
 
+def test_admitted_app_is_told_why() -> None:
+    """A yes has a sentence too."""
+    assert admit(cores(1, 1), RunningMeans(), Resources(cpu=4)).sentence().startswith("the driver fits")
+
+
 def test_memory_is_written_for_people() -> None:
     """Bytes appear as GiB."""
     job = Candidate("app", Resources(memory=6 * GIB), Resources(memory=4 * GIB))

@@ -113,6 +113,40 @@ def test_stage_labels_replace_detection() -> None:
     assert (by_label["reduce"].first, by_label["reduce"].gamma, len(by_label["reduce"].running)) == (0.5, None, 2)
 
 
+def test_labelled_stage_of_unknown_size_counts_what_it_saw() -> None:
+    """Two tasks seen: two ends are enough; in silence the stage is over."""
+    detector = PhaseDetector()
+    detector.start(0, "a", stage="map")
+    detector.start(3, "b", stage="map")
+    detector.finish(20, "a")
+    assert detector.phases[0].gamma is None
+    detector.finish(21, "b")
+    assert (detector.phases[0].gamma, detector.phases[0].spread) == (20, 3)
+    assert detector.waves(40) == []
+
+
+def test_labelled_and_unlabelled_tasks_do_not_mix() -> None:
+    """A labelled start in between does not break an unlabelled burst."""
+    detector = job([0.0] * 3)
+    detector.start(1, "labelled", stage="map")
+    for number in range(3, 6):
+        detector.start(2, f"t{number}")
+    assert [(phase.label, phase.count) for phase in detector.phases] == [(None, 6), ("map", 1)]
+    assert detector.phases[0].first == 0
+
+
+def test_trailing_tasks_join_a_phase_that_is_there_already() -> None:
+    """The second burst takes the stragglers of the first."""
+    detector = job([0.0] * 8)
+    for number in range(6):
+        detector.finish(30, f"t{number}")
+    for number in range(6):
+        detector.start(32, f"u{number}")
+    detector.tick(45)
+    assert [phase.count for phase in detector.phases] == [6, 8]
+    assert [wave.running for wave in detector.waves(46)] == [8]
+
+
 def test_labelled_stage_that_runs_again_is_watched_again() -> None:
     """A retried task of a finished stage counts."""
     detector = PhaseDetector()
