@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 MAX_TASKS = 500  # pending tasks; the table grows with each
 MAX_NODES = 64  # nodes; a table is made for each
-MAX_CELLS = 4_000_000  # tasks × C1 × C2 of one table: about 10 ms, half of the extender's slice
+MAX_CELLS = 3_000_000  # tasks × C1 × C2 of one table: about 10 ms, half of the extender's slice
 FINE_STEPS = 256  # steps of an axis, at most, when they are the demands' own common step
 COARSE_STEPS = 64  # steps of an axis when amounts must be rounded; 500 tasks then stay below MAX_CELLS
 
@@ -104,9 +104,11 @@ def _candidates(capacity: NDArray[np.float64], tasks: NDArray[np.float64]) -> ND
     fitting = np.flatnonzero((needed(tasks) <= capacity).all(axis=1)).astype(np.intp)
     if len(fitting) == 0:
         return fitting
-    shapes, which = np.unique(tasks[fitting], axis=0, return_inverse=True)
-    kept = []
-    for shape in range(len(shapes)):
+    shapes, first, which, count = np.unique(
+        tasks[fitting], axis=0, return_index=True, return_inverse=True, return_counts=True
+    )
+    kept = [fitting[first[count == 1]]]
+    for shape in np.flatnonzero(count > 1).tolist():
         members = fitting[which.reshape(-1) == shape]
         asked = shapes[shape] > TOLERANCE
         most = np.min(capacity[asked] / shapes[shape][asked], initial=len(members))
@@ -196,11 +198,13 @@ def _refill(
 ) -> list[int]:
     """Add from the others whatever still fits in every kind, in their order."""
     left = capacity - tasks[kept].sum(axis=0)
-    result, present = list(kept), set(kept)
-    for i in others:
-        if i not in present and (needed(tasks[i]) <= left).all():
-            left = left - tasks[i]
-            result.append(i)
+    present = set(kept)
+    waiting = np.array([i for i in others if i not in present], dtype=np.intp)
+    result, least = list(kept), needed(tasks)
+    while (waiting := waiting[(least[waiting] <= left).all(axis=1)]).size:
+        result.append(int(waiting[0]))
+        left = left - tasks[waiting[0]]
+        waiting = waiting[1:]
     return result
 
 

@@ -84,7 +84,9 @@ class Batch:
         self._shapes = Shapes(table, incoming or {}, balance)
         groups = grouped(self._shapes, asks)
         self._standings = Standings(table, min(WINDOW, len({group.shape for group in groups})))
-        self._stream = self._in_order(asks) if ordered else self._by_preference(groups, cold=cold)
+        self._stream: Iterator[Outcome | None] = (
+            self._in_order(asks) if ordered else self._by_preference(groups, cold=cold)
+        )
         self.remaining = len(asks)
 
     @property
@@ -93,8 +95,15 @@ class Batch:
         return self.remaining == 0
 
     def step(self, max_pods: int) -> list[Outcome]:
-        """Decide up to so many more pods, in the order in which they should be released."""
-        decided = list(islice(self._stream, max_pods))
+        """Decide up to so many more pods, in the order in which they should be released.
+
+        A knapsack is a slice of its own: the step ends after it, with fewer pods or none. `done` says when to stop.
+        """
+        decided: list[Outcome] = []
+        for outcome in islice(self._stream, max_pods):
+            if outcome is None:
+                break
+            decided.append(outcome)
         self.remaining -= len(decided)
         return decided
 
@@ -110,7 +119,7 @@ class Batch:
                 refused[shape] = refused.get(shape) or self._refusal(ask)
                 yield replace(refused[shape], uid=ask.uid)
 
-    def _by_preference(self, groups: Sequence[Group], *, cold: bool) -> Iterator[Outcome]:
+    def _by_preference(self, groups: Sequence[Group], *, cold: bool) -> Iterator[Outcome | None]:
         """Drivers outrank all tasks: room only falls, so serving them first is the same as letting them win."""
         tasks = [group for group in groups if not group.driver]
         yield from self._haste([group for group in groups if group.driver])
@@ -138,8 +147,11 @@ class Batch:
         tasks = sum(len(group.asks) for group in groups)
         return 0 < tasks <= MAX_TASKS and int(self._table.open.sum()) <= MAX_NODES and len(self._table.kinds) > 0
 
-    def _packed(self, groups: Sequence[Group]) -> Iterator[Outcome]:
-        """ITA: node after node by knapsack. The native residual is a further limit that is kept, not optimised."""
+    def _packed(self, groups: Sequence[Group]) -> Iterator[Outcome | None]:
+        """ITA: node after node by knapsack, a pause (None) before each.
+
+        The native residual is a further limit that is kept, not optimised.
+        """
         waiting = [(group, ask) for group in groups for ask in group.asks]
         rows = np.flatnonzero(self._table.open)
         share = np.divide(1.0, self._table.total, out=np.zeros_like(self._table.total), where=self._table.total > 0)
@@ -151,6 +163,7 @@ class Batch:
             usable=np.array([group.shape.usable[rows] for group, _ in waiting]),
         )
         for row, choice in zip(rows.tolist(), choices, strict=True):
+            yield None
             for group, ask in (waiting[i] for i in choice.chosen):
                 group.asks.remove(ask)
                 yield self._placed(ask, group.shape, row)
@@ -181,7 +194,9 @@ def place(
 ) -> list[Outcome]:
     """Place all pods at once; the outcomes stand in the order of the asks. The options are those of `Batch`."""
     batch = Batch(table, asks, ordered=ordered, cold=cold, alpha=alpha, incoming=incoming, balance=balance)
-    found = {outcome.uid: outcome for outcome in batch.step(len(asks))}
+    found: dict[str, Outcome] = {}
+    while not batch.done:
+        found |= {outcome.uid: outcome for outcome in batch.step(len(asks))}
     return [found[ask.uid] for ask in asks]
 
 

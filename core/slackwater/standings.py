@@ -43,12 +43,12 @@ class Standings:
         self._free = list(range(width))
         self._held: dict[Shape, int] = {}  # the oldest first
         self._kinds = kinds
-        # Room and native residual side by side: a pod fits where all of its 2K needs are met.
-        self._left = np.concatenate([table.room, table.native], axis=1).astype(np.float64)
+        # Room and then native residual, a row per kind: a pod fits where all of its 2K needs are met.
+        self._left = np.concatenate([table.room.T, table.native.T])
         # A kind the node has none of serves no positive demand, whatever its residual claims.
-        absent = np.concatenate([table.total, table.total], axis=1) <= 0
+        absent = np.concatenate([table.total.T, table.total.T]) <= 0
         self._left[absent] = np.minimum(self._left[absent], 0.0)
-        self._weight = weights(table.total)
+        self._weight = weights(np.ascontiguousarray(table.total.T))
         self._block = max(1, math.isqrt(nodes))
         blocks = max(1, -(-nodes // self._block))
         self._needs = np.full((width, 2 * kinds), np.inf)
@@ -65,7 +65,7 @@ class Standings:
     @property
     def left(self) -> Residual:
         """Room and native residual as they now stand."""
-        return Residual(self._left[:, : self._kinds], self._left[:, self._kinds :])
+        return Residual(self._left[: self._kinds].T, self._left[self._kinds :].T)
 
     def hold(self, shape: Shape) -> int | None:
         """The slot in which the shape is kept current from now on; None when all slots are taken."""
@@ -105,10 +105,10 @@ class Standings:
 
     def charge(self, row: int, shape: Shape) -> None:
         """Place one pod of that shape on that node, and bring the standing of every held shape there up to date."""
-        left = self._left[row]
+        left = self._left[:, row]
         left -= shape.charge
         block, inner = divmod(row, self._block)
-        fitted = self._declared @ (self._weight[row] * left[: self._kinds])
+        fitted = self._declared @ (self._weight[:, row] * left[: self._kinds])
         column = self._fitness[block, :, inner]
         # A node that did not serve a shape before has only less now.
         gone = (self._needs > left).any(axis=1) | (column == -np.inf)
@@ -123,9 +123,13 @@ class Standings:
         """Compute the row of a shape over all nodes."""
         self._declared[slot] = shape.declared
         self._needs[slot] = needed(shape.charge)
-        usable = shape.usable & (self._needs[slot] <= self._left).all(axis=1)
-        room = self._left[:, : self._kinds]
-        fitted = np.where(usable, (self._weight * room) @ shape.declared, -np.inf)
+        usable = shape.usable.copy()
+        for k in np.flatnonzero(shape.charge).tolist():
+            usable &= self._left[k] >= self._needs[slot, k]
+        fitted = np.zeros(len(usable))
+        for k in np.flatnonzero(shape.declared).tolist():
+            fitted += self._weight[k] * self._left[k] * shape.declared[k]
+        fitted[~usable] = -np.inf
         self._write(self._fitness, slot, fitted)
         self._load_keys(slot, shape, fitted, usable)
         keys = self._keys[:, slot]

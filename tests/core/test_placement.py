@@ -106,14 +106,15 @@ def test_the_given_order_is_kept_on_request() -> None:
     ]
 
 
-def test_slices_give_what_one_go_gives() -> None:
+@pytest.mark.parametrize("cold", [False, True])
+def test_slices_give_what_one_go_gives(cold: bool) -> None:
     """The extender stops after each slice and goes on later."""
     table, pods = node_table([[8, 8]] * 7), mixed(60)
-    batch = Batch(table, pods)
-    sliced = []
+    batch = Batch(table, pods, cold=cold)
+    sliced: dict[str, Placement | Refusal] = {}
     while not batch.done:
-        sliced += batch.step(7)
-    assert {outcome.uid: outcome for outcome in sliced} == {outcome.uid: outcome for outcome in place(table, pods)}
+        sliced |= {outcome.uid: outcome for outcome in batch.step(7)}
+    assert [sliced[pod.uid] for pod in pods] == place(table, pods, cold=cold)
     assert batch.step(7) == []
 
 
