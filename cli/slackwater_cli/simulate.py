@@ -1,0 +1,103 @@
+"""`slackwater simulate`: play a workload on a cluster under one or more policies and compare them."""
+
+from __future__ import annotations
+
+import json
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+
+from slackwater.errors import UnknownName
+from slackwater_cli.options import parse_settings
+from slackwater_cli.progress import bars
+
+if TYPE_CHECKING:
+    from slackwater_simulator.cluster import Cluster
+    from slackwater_simulator.outcome import Outcome
+    from slackwater_simulator.workload import Workload
+
+
+class Format(StrEnum):
+    """How results are printed."""
+
+    TABLE = "table"
+    JSON = "json"
+
+
+def command(
+    workload: Annotated[
+        str,
+        typer.Argument(
+            help="A trace file (SWIM, Rumen, SLS, SWF, our own; gz accepted) or a generator: gen:dress?small=0.2"
+        ),
+    ],
+    cluster: Annotated[
+        str | None,
+        typer.Option(
+            help="500x4 (nodes x cores), 8x24c32Gi, or a YAML file of node groups; a generator knows its own."
+        ),
+    ] = None,
+    policy: Annotated[
+        str, typer.Option("--policy", "-p", help="Policies, separated by commas.")
+    ] = "fifo,capacity,fair",
+    seed: Annotated[int, typer.Option(help="Feeds every model and the heartbeat phases; same seed, same result.")] = 0,
+    world: Annotated[str, typer.Option(help="yarn, ideal (no heartbeats, no delays), kubernetes, or auto.")] = "auto",
+    setting: Annotated[
+        list[str] | None,
+        typer.Option("--set", "-s", help="A setting of world or policy, as name=value; may be given several times."),
+    ] = None,
+    report: Annotated[Path | None, typer.Option(help="Write a page of figures into this folder.")] = None,
+    output: Annotated[Format, typer.Option("--output", "-o", help="Print a table or JSON.")] = Format.TABLE,
+    skip_bad: Annotated[
+        bool, typer.Option("--skip-bad", help="Count broken lines instead of stopping at one.")
+    ] = False,
+) -> None:
+    """Play WORKLOAD under each policy and print what came out."""
+    from slackwater_simulator.cluster import parse
+    from slackwater_simulator.loading import default_cluster, load
+
+    names = [name.strip() for name in policy.split(",") if name.strip()]
+    machines = parse(cluster or default_cluster(workload))
+    jobs = load(workload, seed=seed, skip_bad=skip_bad)
+    options = parse_settings(setting or [])
+    outcomes = _play(jobs, machines, names, seed, world, options)
+    if report is not None:
+        _write(outcomes, report)
+    _print(outcomes, output)
+
+
+def _play(
+    jobs: Workload, machines: Cluster, names: list[str], seed: int, world: str, options: dict[str, object]
+) -> list[Outcome]:
+    from slackwater_simulator.policies import policies
+    from slackwater_simulator.run import run
+
+    known = policies()
+    for name in names:
+        if name not in known:
+            raise UnknownName("policy", name, known)
+    with bars() as tick:
+        return [run(jobs, machines, name, seed=seed, world=world, progress=tick(name), **options) for name in names]
+
+
+def _write(outcomes: list[Outcome], folder: Path) -> None:
+    from slackwater_simulator.reports.page import write
+
+    path = write(outcomes, folder)
+    Console(stderr=True, soft_wrap=True).print(f"report: {path}")
+
+
+def _print(outcomes: list[Outcome], output: Format) -> None:
+    from slackwater_simulator.reports.rows import described
+    from slackwater_simulator.reports.table import notes, table
+
+    if output is Format.JSON:
+        typer.echo(json.dumps([described(outcome) for outcome in outcomes], indent=2, ensure_ascii=False))
+        return
+    console = Console()
+    console.print(table(outcomes))
+    for line in notes(outcomes):
+        console.print(line, style="dim", soft_wrap=True, highlight=False, markup=False)

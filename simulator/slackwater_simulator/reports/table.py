@@ -1,0 +1,104 @@
+"""The result table for terminals: a row per metric, a column per policy."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from rich.table import Table
+
+from slackwater_simulator.metrics import Metrics, Spread, measure
+from slackwater_simulator.outcome import Outcome
+
+Cell = Callable[[Metrics, Outcome], str]
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One metric: its name, how to print it, and whether a rule follows."""
+
+    label: str
+    cell: Cell
+    last: bool = False
+
+
+def seconds(value: float) -> str:
+    """A time a person can read, in seconds."""
+    if not math.isfinite(value):
+        return "–"
+    return f"{value:,.2f}" if abs(value) < 1000 else f"{value:,.0f}"
+
+
+def percent(value: float) -> str:
+    """A share as percent."""
+    return f"{value:.1%}" if math.isfinite(value) else "–"
+
+
+def _three(pick: Callable[[Metrics], Spread]) -> Cell:
+    return lambda metrics, _: " / ".join(seconds(value) for value in _values(pick(metrics)))
+
+
+def _values(spread: Spread) -> tuple[float, float, float]:
+    return spread.mean, spread.median, spread.p95
+
+
+def _shares(pick: Callable[[Metrics], tuple[float, ...]]) -> Cell:
+    return lambda metrics, _: " / ".join(percent(value) for value in pick(metrics)[:2]) or "not told"
+
+
+def _cost(metrics: Metrics, _: Outcome) -> str:
+    if not metrics.decisions:
+        return "–"
+    return f"{metrics.decisions:,} × {1e6 * metrics.decision_seconds / metrics.decisions:,.0f} µs"
+
+
+def _jobs(metrics: Metrics, _: Outcome) -> str:
+    total = metrics.finished + metrics.unfinished
+    return f"{metrics.finished:,}" if not metrics.unfinished else f"{metrics.finished:,} of {total:,}"
+
+
+LINES = (
+    Line("jobs finished", _jobs),
+    Line("makespan, s", lambda metrics, _: seconds(metrics.makespan), last=True),
+    Line("completion, s", _three(lambda metrics: metrics.completion)),
+    Line("  small jobs", _three(lambda metrics: metrics.small_completion)),
+    Line("  large jobs", _three(lambda metrics: metrics.large_completion)),
+    Line("wait, s", _three(lambda metrics: metrics.wait)),
+    Line("  small jobs", _three(lambda metrics: metrics.small_wait)),
+    Line("  large jobs", _three(lambda metrics: metrics.large_wait)),
+    Line("mean slowdown", lambda metrics, _: seconds(metrics.slowdown), last=True),
+    Line("requested, cpu / memory", _shares(lambda metrics: metrics.allocated)),
+    Line("used, cpu / memory", _shares(lambda metrics: metrics.used)),
+    Line("allocation efficiency", _shares(lambda metrics: metrics.efficiency), last=True),
+    Line("failures", lambda metrics, _: f"{metrics.failures:,}"),
+    Line("deadlock", lambda metrics, _: "yes" if metrics.deadlock else "no"),
+    Line("decisions", _cost),
+)
+
+
+def table(outcomes: Sequence[Outcome]) -> Table:
+    """The comparison. Triples are mean / median / 95th percentile."""
+    first = outcomes[0]
+    title = f"{first.workload.name} on {first.cluster.name}, seed {first.seed} (mean / median / p95)"
+    grid = Table(title=title, title_justify="left", title_style="bold")
+    grid.add_column("")
+    for outcome in outcomes:
+        grid.add_column(outcome.policy, justify="right", overflow="fold")
+    measured = [measure(outcome) for outcome in outcomes]
+    for line in LINES:
+        cells = [line.cell(metrics, outcome) for metrics, outcome in zip(measured, outcomes, strict=True)]
+        style = "bold red" if line.label == "deadlock" and "yes" in cells else None
+        grid.add_row(line.label, *cells, end_section=line.last, style=style)
+    return grid
+
+
+def notes(outcomes: Sequence[Outcome]) -> list[str]:
+    """What a reader of the table must know: modelled fields, skipped lines, remarks."""
+    workload, cluster = outcomes[0].workload, outcomes[0].cluster
+    lines = [f"modelled: {field}: {model}" for field, model in (*workload.modelled, *cluster.assumed)]
+    if workload.skipped:
+        lines.append(f"skipped: {workload.skipped} broken line(s)")
+    lines.extend(f"note: {note}" for note in workload.notes)
+    lines.extend(f"note ({outcome.policy}): {note}" for outcome in outcomes for note in outcome.notes)
+    return lines
