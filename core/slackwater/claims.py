@@ -6,14 +6,15 @@ native one that kube-scheduler counts.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from slackwater.errors import InvalidInput
+from slackwater.errors import BadNumber, InvalidInput
 from slackwater.estimation import ALPHA, Mode
 from slackwater.freshness import HEARTBEAT, PATIENCE
-from slackwater.numbers import amount, clip
+from slackwater.numbers import clip
 from slackwater.resources import CPU, MEMORY, Kinds
 
 Amounts = tuple[float, ...]
@@ -119,4 +120,5 @@ def check_amounts(name: str, amounts: Amounts, kinds: Kinds, *, optional: bool =
     if len(amounts) != len(kinds):
         raise InvalidInput(name, f"{len(amounts)} amounts, {len(kinds)} kinds", f"give one each of {', '.join(kinds)}")
     for kind, value in zip(kinds, amounts, strict=True):
-        amount(f"{name}: {kind}", value)
+        if not 0 <= value < math.inf:
+            raise BadNumber(f"{name}: {kind}", value, "give a finite number of at least 0")

@@ -20,12 +20,12 @@ NOWHERE = -1
 
 
 def grown(array: NDArray[Scalar], axis: int, size: int) -> NDArray[Scalar]:
-    """The array with room for `size` entries along an axis, doubled so that growing is cheap on average."""
+    """The array with room for `size` entries along an axis, and a quarter more so that growing is cheap on average."""
     have = array.shape[axis]
     if size <= have:
         return array
     shape = list(array.shape)
-    shape[axis] = max(size, 2 * have)
+    shape[axis] = max(size, have + have // 4 + 64)
     larger: NDArray[Scalar] = np.zeros(shape, array.dtype)
     larger[tuple(slice(0, n) for n in array.shape)] = array
     return larger

@@ -232,8 +232,10 @@ class Fleet:
     def _write(self, slot: int, request: Floats, residual: Floats, beside: Floats | None) -> None:
         cells = self.pods.cells[:, :, slot].copy()
         cells[Measure.REQUEST], cells[Measure.RESIDUAL] = request, residual
-        cells[Measure.TOP] = np.maximum(request, self._floors[:, slot])
-        cells[Measure.EXTRA] = shortfalls(self._floors[:, slot], request, residual, self._uses[:, slot])
+        cells[Measure.TOP], cells[Measure.EXTRA] = request, 0.0
+        if (floor := self._floors[:, slot]).any():
+            cells[Measure.TOP] = np.maximum(request, floor)
+            cells[Measure.EXTRA] = shortfalls(floor, request, residual, self._uses[:, slot])
         if beside is not None:
             cells[Measure.CHARGE :] = beside
         self.pods.rewrite(slot, cells)

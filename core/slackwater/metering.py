@@ -10,6 +10,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from itertools import chain
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -50,7 +51,10 @@ class Meter:
         slots, uses = self._known_uses(pods or {})
         self._charge_drivers(used, slots, uses)
         self._recall(slots, uses, used)
-        mask = self._seen(pods if seen is None else seen)
+        if seen is None:
+            mask = self._started() if pods is None else self._mask(slots)
+        else:
+            mask = self._mask(self._roster.find(seen))
         if len(rows) == 1:
             self._fleet.sample_node(int(rows[0]), used[rows[0]], float(dt[rows[0]]), mask)
         else:
@@ -85,9 +89,11 @@ class Meter:
 
     def _known_uses(self, pods: Mapping[str, Amounts]) -> tuple[Slots, Floats]:
         """Use of pods that are known, whole and sensible; a pod with a bad number is one whose use is not known."""
-        slots, uses = self._roster.locate(pods)
+        kinds = len(self._measured)
+        slots = self._roster.find(pods)
+        uses = np.fromiter(chain.from_iterable(pods.values()), np.float64, len(pods) * kinds).reshape(-1, kinds).T
         uses = np.where(self._measured[:, None], uses, 0.0)
-        good = (np.isfinite(uses) & (uses >= 0)).all(axis=0)
+        good = (slots >= 0) & ((uses >= 0) & (uses < np.inf)).all(axis=0)
         slots, uses = slots[good], uses[:, good]
         self._roster.uses[:, slots] = uses
         return slots, uses
@@ -118,13 +124,14 @@ class Meter:
         ages: Floats = np.fmax(stamps - self._roster.started, 0.0)  # NaN (not started) becomes 0
         return ages
 
-    def _seen(self, uids: Collection[str] | None) -> NDArray[np.bool_]:
-        """Which slots the samples saw running; without a list, those whose container had started by then."""
-        if uids is None:
-            stamps = np.concatenate([[-np.inf], self.freshness.stamps])[self._fleet.pods.homes]
-            return self._roster.started <= stamps
+    def _started(self) -> NDArray[np.bool_]:
+        """Which containers had started when their node's newest sample was taken."""
+        stamps = np.concatenate([[-np.inf], self.freshness.stamps])[self._fleet.pods.homes]
+        return self._roster.started <= stamps
+
+    def _mask(self, slots: Slots) -> NDArray[np.bool_]:
         mask = np.zeros(len(self._roster.apps), np.bool_)
-        mask[[slot for uid in uids if (slot := self._roster.slots.get(uid)) is not None]] = True
+        mask[slots[slots >= 0]] = True
         return mask
 
     def _learn(self, slots: Slots, uses: Floats) -> None:

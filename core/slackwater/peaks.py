@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 REACHED = 0.9  # share of the peak that counts as having got there
 PODS = 16  # pods remembered per app
+OLD = 60.0  # seconds; a pod first sampled later than this had grown before we looked
 NO_APP = 0  # the id of pods without an app: nothing is learned of it
 
 
@@ -98,12 +99,16 @@ class Growth:
 
     def watch(self, slots: NDArray[np.intp], uses: Floats, ages: Floats) -> NDArray[np.intp]:
         """Note the use of pods at their ages; return those that have settled: not grown for as long as they grew."""
-        peak, mark, reach = self._table[:, :, slots]
-        peak = np.maximum(peak, uses)
+        learning = ~self._taught[slots]
+        slots, uses, ages = slots[learning], uses[:, learning], ages[learning]
+        before, mark, reach = self._table[:, :, slots]
+        peak = np.maximum(before, uses)
         grew = mark < REACHED * peak
-        mark, reach = np.where(grew, uses, mark), np.where(grew, ages, reach)
+        # A pod first met when it was old (we have just started) says what it uses, but not how it came there.
+        met_old = (before == 0) & (ages > OLD)
+        mark, reach = np.where(grew, uses, mark), np.where(grew, np.where(met_old, 0.0, ages), reach)
         self._table[:, :, slots] = np.stack([peak, mark, reach])
-        settled: NDArray[np.bool_] = (ages >= 2.0 * reach).all(axis=0) & (peak > 0).any(axis=0) & ~self._taught[slots]
+        settled: NDArray[np.bool_] = (ages >= 2.0 * reach).all(axis=0) & (peak > 0).any(axis=0)
         told: NDArray[np.intp] = slots[settled]
         return told
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator
+from itertools import repeat
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from slackwater.claims import Amounts, Claim
+from slackwater.claims import Claim
 from slackwater.columns import grown
 
 if TYPE_CHECKING:
@@ -74,12 +75,9 @@ class Roster:
         self._drivers[slot] = False
         self._uses[:, slot] = 0.0
 
-    def locate(self, pods: Mapping[str, Amounts]) -> tuple[NDArray[np.intp], Floats]:
-        """Slots of the pods that are known, and the given amounts as kind × pod."""
-        found = [(slot, use) for uid, use in pods.items() if (slot := self.slots.get(uid)) is not None]
-        slots = np.array([slot for slot, _ in found], np.intp)
-        uses = np.array([use for _, use in found], np.float64).reshape(len(found), len(self._uses))
-        return slots, uses.T
+    def find(self, uids: Collection[str]) -> NDArray[np.intp]:
+        """The slot of each pod, −1 where it is not known."""
+        return np.fromiter(map(self.slots.get, uids, repeat(-1)), np.intp, len(uids))
 
     def _reserve(self, size: int) -> None:
         self._claims.extend([None] * (size - len(self._claims)))
