@@ -39,6 +39,18 @@ def test_the_native_residual_falls_too() -> None:
     assert found[1].reason == Reason.NATIVE
 
 
+def test_the_worked_example_of_the_documentation() -> None:
+    """Equal pods spread, unlike pods share a node, and the seventh finds nothing."""
+    kinds = {"cpu": (4, 2), "memory": (1, 6)}
+    pods = [ask(f"{kind}-{i}", *kinds[kind], group=kind, submitted=len(kind)) for kind in kinds for i in range(4)]
+    found = Batch(node_table([[8, 16]] * 3), pods).step(8)
+    assert [(one.uid, one.row) for one in found if isinstance(one, Placement)] == [
+        *[("cpu-0", 0), ("cpu-1", 1), ("cpu-2", 2), ("memory-0", 0), ("memory-1", 1), ("memory-2", 2)],
+        ("memory-3", 0),
+    ]
+    assert found[6] == Refusal("cpu-3", Reason.CPU, ((Reason.CPU, 3),))
+
+
 @pytest.mark.parametrize("ordered", [False, True])
 def test_a_burst_of_equal_pods_spreads_over_equal_nodes(ordered: bool) -> None:
     """200 pods, 50 nodes, 4 on each: a filled node falls behind."""

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from slackwater.errors import BadNumber, InvalidInput
+from slackwater.fitness import over_nodes
 from slackwater.nodes import Ask, NodeTable
 from slackwater.placement import Weights, fit_one, score, shortlist
 from slackwater.scoring import blend
@@ -26,6 +27,14 @@ def test_the_score_is_half_fitness_and_half_nearness(row: Oracle) -> None:
     balance = Weights(row.inputs["w_fitness"], row.inputs["w_network"])
     found = blend(np.array(row.inputs["F"]), np.array(row.inputs["T_in"]), balance)
     assert found.tolist() == row.expected["score"]
+
+
+def test_the_worked_example_of_the_documentation() -> None:
+    """Fitness alone, and with incoming-data times."""
+    table = node_table([[2, 8], [6, 6], [8, 16]], total=[[8, 16]] * 3)
+    assert over_nodes(np.array([2.0, 4.0]), table.room, table.total).tolist() == [0.1875, 0.28125, 0.5]
+    assert scored(table, ask("pod", 2, 4)) == [5, 7, 10]
+    assert scored(table, ask("pod", 2, 4), np.array([0, 6.4, 3.2])) == [5, 2, 8]
 
 
 def test_a_driver_is_scored_by_fitness_only() -> None:
