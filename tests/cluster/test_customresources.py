@@ -91,9 +91,9 @@ def test_defaults_are_those_of_the_design() -> None:
 
 
 def test_nested_defaults_reach_an_empty_spec() -> None:
-    """An optional object defaults to {}, so that the API server fills in its fields."""
+    """An optional object has a complete default, so that an empty spec is a whole one."""
     spec = schema("SlackPolicy")["properties"]["spec"]["properties"]
-    assert spec["ceiling"]["default"] == {}
+    assert spec["ceiling"]["default"] == {"cpuPercent": 200, "memoryPercent": 150}
     assert spec["driverLabels"]["default"] == []
     assert spec["mode"]["default"] == "observe"
 

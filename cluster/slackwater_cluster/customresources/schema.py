@@ -14,7 +14,6 @@ Schema = dict[str, Any]
 # Keys pydantic adds that the API server refuses or that say nothing.
 DROPPED = ("title", "$defs", "const", "discriminator")
 RULES = "x-kubernetes-validations"
-EMPTY: Mapping[str, Any] = {"object": {}, "array": []}
 
 
 def structural(model: type[Part]) -> Schema:
@@ -75,11 +74,19 @@ def _bounds(node: Schema) -> None:
 
 
 def filled(node: Schema) -> Schema:
-    """The schema with an empty default for each optional object and list, so that the API server fills in the rest."""
+    """The schema with a complete default for each optional object and list.
+
+    Complete, not `{}`: the API server tests a default against the CEL rules before it fills in what lies deeper.
+    """
     for name, child in node.get("properties", {}).items():
-        if name not in node.get("required", []) and child.get("type") in EMPTY:
-            child.setdefault("default", EMPTY[child["type"]])
         filled(child)
+        if name not in node.get("required", []) and child.get("type") in ("object", "array"):
+            child.setdefault("default", [] if child["type"] == "array" else _default(child))
     if isinstance(node.get("items"), dict):
         filled(node["items"])
     return node
+
+
+def _default(node: Schema) -> Schema:
+    """The defaults of an object's fields together."""
+    return {name: child["default"] for name, child in node.get("properties", {}).items() if "default" in child}

@@ -107,8 +107,8 @@ class SlackPolicySpec(Part):
             "a label stands in driverLabels and in taskLabels; a pod is one or the other, so remove it from one list",
         ),
         rule(
-            "self.mode != 'observe' || !self.reclaim.enabled",
-            "reclaim.enabled changes pods, which mode observe forbids; set mode to enforce or reclaim.enabled to false",
+            "self.mode == 'enforce' || !self.reclaim.enabled",
+            "reclaim.enabled changes pods, which only mode enforce allows; set mode to enforce or reclaim.enabled to false",
         ),
     )
 

@@ -1,0 +1,169 @@
+"""Who may change what on a managed pod, asked of a real API server under different names."""
+
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+pytestmark = pytest.mark.lab
+
+NAMESPACE = "guarded"
+PODS = f"/api/v1/namespaces/{NAMESPACE}/pods"
+UNGATE = {"spec": {"schedulingGates": [{"$patch": "delete", "name": "slackwater.io/admission"}]}}
+OPERATOR = "system:serviceaccount:slackwater-system:slackwater-operator"
+EDITS = [
+    {
+        "apiGroups": [""],
+        "resources": ["pods", "pods/status", "pods/resize"],
+        "verbs": ["get", "create", "patch", "update"],
+    }
+]
+RELEASES = [{"apiGroups": ["slackwater.io"], "resources": ["gates"], "verbs": ["release"]}]
+
+
+def allow(kube: Any, name: str, users: list[str], rules: list[dict[str, Any]]) -> None:
+    """Give users rights in the namespace."""
+    rbac = "/apis/rbac.authorization.k8s.io/v1"
+    role = {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role", "metadata": {"name": name}, "rules": rules}
+    binding = {
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "RoleBinding",
+        "metadata": {"name": name},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": name},
+        "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": user} for user in users],
+    }
+    assert kube.apply(role, f"{rbac}/namespaces/{NAMESPACE}/roles").ok
+    assert kube.apply(binding, f"{rbac}/namespaces/{NAMESPACE}/rolebindings").ok
+
+
+@pytest.fixture(scope="module")
+def tenant(kube: Any) -> Iterator[Any]:
+    """Somebody who may edit pods, and no more."""
+    policy = {
+        "apiVersion": "slackwater.io/v1alpha1",
+        "kind": "SlackPolicy",
+        "metadata": {"name": "guarding"},
+        "spec": {"mode": "enforce"},
+    }
+    assert kube.apply(policy, "/apis/slackwater.io/v1alpha1/slackpolicies").ok
+    kube.namespace(NAMESPACE, slackwater_io__managed="true", slackwater_io__policy="guarding")
+    allow(kube, "edits", ["tenant", OPERATOR, "trusted"], EDITS)
+    allow(kube, "releases", [OPERATOR, "trusted"], RELEASES)
+    with kube.acting_as("tenant") as session:
+        for attempt in range(100):
+            made = kube.post(PODS, pod(f"probe-{attempt}")).body
+            refused = session.patch(f"{PODS}/probe-{attempt}", UNGATE)
+            if made["spec"].get("schedulingGates") and refused.status == 403:
+                break
+            time.sleep(0.2)
+        yield session
+
+
+@pytest.fixture
+def operator(kube: Any, tenant: Any) -> Iterator[Any]:
+    """The operator's own name."""
+    with kube.acting_as(OPERATOR) as session:
+        yield session
+
+
+def pod(name: str) -> dict[str, Any]:
+    """A task."""
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "labels": {"slackwater.io/role": "task"}},
+        "spec": {
+            "containers": [{"name": "m", "image": "none", "resources": {"requests": {"cpu": "2", "memory": "1Gi"}}}]
+        },
+    }
+
+
+def made(kube: Any, name: str) -> str:
+    """A gated pod's path."""
+    answer = kube.post(PODS, pod(name))
+    assert answer.ok, answer.message
+    return f"{PODS}/{name}"
+
+
+def annotate(key: str, value: str | None) -> dict[str, Any]:
+    """A patch of one annotation."""
+    return {"metadata": {"annotations": {f"slackwater.io/{key}": value}}}
+
+
+def test_tenant_cannot_lift_the_gate(kube: Any, tenant: Any) -> None:
+    """The right to patch pods is not the right to jump the queue."""
+    answer = tenant.patch(made(kube, "gate-tenant"), UNGATE)
+    assert answer.status == 403
+    assert "you need the verb 'release' on gates.slackwater.io" in answer.message
+
+
+def test_trusted_user_may_lift_the_gate(kube: Any, tenant: Any) -> None:
+    """Who was given the verb may, and the patch may be repeated."""
+    path = made(kube, "gate-trusted")
+    with kube.acting_as("trusted") as trusted:
+        assert "schedulingGates" not in trusted.patch(path, UNGATE).body["spec"]
+        assert trusted.patch(path, UNGATE).ok
+
+
+@pytest.mark.parametrize("key", ["declared-cpu", "declared-memory", "admitted-role", "shrunk"])
+@pytest.mark.parametrize("part", ["", "/status"], ids=["pod", "status"])
+def test_sealed_annotations_never_change(kube: Any, tenant: Any, key: str, part: str) -> None:
+    """Not by a tenant, not by an administrator, not through the status either."""
+    path = made(kube, f"sealed-{key}-{len(part)}")
+    for session in (tenant, kube):
+        for value in ("1", None):
+            answer = session.patch(f"{path}{part}", annotate(key, value))
+            assert answer.status == 403
+            assert "never change" in answer.message
+
+
+@pytest.mark.parametrize("part", ["", "/status"], ids=["pod", "status"])
+def test_parked_needs_the_verb(kube: Any, tenant: Any, operator: Any, part: str) -> None:
+    """A tenant can neither park nor un-park; the operator can do both."""
+    path = made(kube, f"parked-{len(part)}")
+    assert tenant.patch(f"{path}{part}", annotate("parked", "now")).status == 403
+    assert operator.patch(path, annotate("parked", "now")).ok
+    answer = tenant.patch(f"{path}{part}", annotate("parked", None))
+    assert answer.status == 403
+    assert "is written by Slackwater" in answer.message
+    assert operator.patch(path, annotate("parked", None)).ok
+
+
+def test_tenant_may_annotate_otherwise(kube: Any, tenant: Any) -> None:
+    """Everything that is not ours stays free."""
+    assert tenant.patch(made(kube, "free"), annotate("pause", "true")).ok
+    assert tenant.patch(f"{PODS}/free", {"metadata": {"annotations": {"mine": "1"}}}).ok
+
+
+def test_operator_lifts_gates_nominates_and_annotates(kube: Any, operator: Any) -> None:
+    """All that the release loop does is allowed under the operator's name."""
+    path = made(kube, "released")
+    assert operator.patch(path, annotate("reason", "no-room")).ok
+    assert operator.patch(f"{path}/status", {"status": {"nominatedNodeName": "node-1"}}).ok
+    answer = operator.patch(path, UNGATE)
+    assert answer.ok
+    assert answer.body["status"]["nominatedNodeName"] == "node-1"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"spec": {"containers": [{"name": "m", "image": "other"}]}},
+        {"spec": {"tolerations": [{"key": "x", "operator": "Exists"}]}},
+    ],
+    ids=["image", "toleration"],
+)
+def test_operator_may_change_nothing_else(kube: Any, operator: Any, change: dict[str, Any]) -> None:
+    """Its right to patch pods is no right to their images or tolerations."""
+    path = made(kube, f"limited-{len(str(change))}")
+    answer = operator.patch(path, change)
+    assert answer.status == 403
+    assert "gates and annotations of pods only" in answer.message
+
+
+def test_operator_may_not_invent_a_status(kube: Any, operator: Any) -> None:
+    """Phase and conditions are the kubelet's."""
+    answer = operator.patch(f"{made(kube, 'status')}/status", {"status": {"phase": "Succeeded"}})
+    assert answer.status == 403
+    assert "nominatedNodeName in the status of pods only" in answer.message
