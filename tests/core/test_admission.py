@@ -262,6 +262,14 @@ def test_every_running_driver_keeps_room_for_one_task(capacity: int, driver: flo
     assert (running.drivers + 1) * both > capacity / 10 - 1e-6 or running.drivers == 300
 
 
+@given(st.integers(1, 30), sizes, sizes, st.sampled_from([1.0, 1.1e9]))
+def test_exact_fit_is_a_fit_in_cores_and_in_bytes(count: int, driver: float, task: float, unit: float) -> None:
+    """Rounding of sums never costs a driver, whatever the unit."""
+    running = RunningMeans()
+    list(drain([cores(driver * unit, task * unit)] * 40, running, Resources(cpu=count * (driver + task) * unit)))
+    assert running.drivers == count
+
+
 @given(driver=vectors, task=vectors, spare=vectors, orphans=st.lists(vectors, max_size=5))
 def test_first_feasible_app_always_starts(
     driver: Resources, task: Resources, spare: Resources, orphans: list[Resources]

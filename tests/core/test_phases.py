@@ -56,6 +56,7 @@ def test_next_burst_is_the_next_phase() -> None:
     detector = job([0, 0, 1, 1, 2, 2, 60, 60, 61, 61, 62, 62])
     detector.tick(100)
     assert [(phase.first, phase.last, phase.count) for phase in detector.phases] == [(0, 2, 6), (60, 62, 6)]
+    assert [phase.spread for phase in detector.phases] == [2, 2]
     assert detector.alpha == 0
 
 
@@ -82,8 +83,8 @@ def test_forecast_promises_nothing_before_the_phase_is_known() -> None:
 def test_small_phase_is_seen_where_its_size_is_known() -> None:
     """min(5, n − 1): three of three starts are enough."""
     detector = PhaseDetector()
-    for number in range(3):
-        detector.start(number, f"t{number}", size=3)
+    for number in range(3):  # the size is told once, at the second start
+        detector.start(number, f"t{number}", size=3 if number == 1 else None)
     detector.tick(20)
     for number in range(3):
         detector.finish(40 + number, f"t{number}")
