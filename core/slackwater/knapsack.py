@@ -2,7 +2,7 @@
 
 A two-dimensional 0/1 knapsack by dynamic programming. Items stand in the outer loop and each reads the table as it
 was before it, which is what makes the result optimal; the printed form loops over capacities instead and is not.
-Past its bounds it hands over to the greedy real-time assignment.
+Too large a table is made coarser; past its bound of tasks it hands over to the greedy real-time assignment.
 """
 
 from __future__ import annotations
@@ -83,8 +83,6 @@ def knapsack(
     if len(rows) > MAX_TASKS:
         return _greedy(capacity, tasks, rows, weight)
     grids = _grids(capacity, tasks[rows], axes)
-    if len(rows) * _cells(grids) > MAX_CELLS:
-        return _greedy(capacity, tasks, rows, weight)
     picked = rows[_solve(*grids, tasks[rows] @ weight)].tolist()
     kept = _refill(_kept(picked, capacity, tasks, weight), rows.tolist(), capacity, tasks)
     return _choice(kept, tasks, weight, exact=set(picked) <= set(kept) and all(grid.exact for grid in grids))
@@ -146,8 +144,10 @@ def _coarse(capacity: float, demands: NDArray[np.float64]) -> _Grid:
 def _stepped(capacity: float, demands: NDArray[np.float64], step: float, *, exact: bool) -> _Grid:
     if not demands.any():
         return _Grid(0, np.zeros(len(demands), dtype=np.int64), exact=True)
-    whole = np.ceil(demands / step - TOLERANCE).astype(np.int64)
-    return _Grid(math.floor(capacity / step + TOLERANCE), whole, exact)
+    steps = math.floor(capacity / step + TOLERANCE)
+    # All of them fit alone, within the tolerance; so none may need more steps than there are.
+    whole = np.minimum(np.ceil(demands / step - TOLERANCE), steps).astype(np.int64)
+    return _Grid(steps, whole, exact)
 
 
 def _divisor(demands: NDArray[np.float64]) -> float:
@@ -165,8 +165,6 @@ def _solve(first: _Grid, second: _Grid, values: NDArray[np.float64]) -> list[int
     picks = np.zeros((len(values), first.steps + 1, second.steps + 1), dtype=np.bool_)
     for item, value in enumerate(values):
         a, b = int(first.demands[item]), int(second.demands[item])
-        if a > first.steps or b > second.steps:
-            continue
         # The sum is a new array, so this item is never counted on top of itself.
         taken = best[: first.steps + 1 - a, : second.steps + 1 - b] + value
         target = best[a:, b:]

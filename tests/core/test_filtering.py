@@ -65,6 +65,7 @@ def test_a_pod_asked_about_again_does_not_count_itself() -> None:
     table = node_table([[0, 0], [0, 0]], total=[[4, 4], [4, 4]])
     pod = ask("pod", 1, 1)
     assert fit_one(table, pod, own=Own(1, (1, 1), (1, 1))).fits.tolist() == [False, True]
+    assert fit_one(table, pod, own=Own(1, (1, 1))).reason(1) == Reason.NATIVE
     assert table.room.tolist() == [[0, 0], [0, 0]]
 
 

@@ -94,6 +94,20 @@ def test_equal_tasks_do_not_count_against_the_bound() -> None:
     assert len(found.chosen) == 16
 
 
+def test_a_table_too_large_is_made_coarser_and_says_so() -> None:
+    """Steps of a thousandth on both axes: rounded to 64 steps, still nearly full."""
+    tasks = np.random.default_rng(1).integers(10, 200, (300, 2)) / 1000
+    found = knapsack(np.ones(2), tasks, np.ones(2))
+    assert not found.exact
+    assert 1.9 < found.value <= 2.0
+
+
+def test_a_task_as_large_as_the_node_survives_rounding() -> None:
+    """Rounded up alone it would need 65 of 64 steps."""
+    tasks = np.array([[1 + 9e-10, 1 / 3], [1 / 7, 1 / 3]])
+    assert knapsack(np.ones(2), tasks, np.array([1.0, 0.0])).chosen == (0,)
+
+
 @pytest.mark.parametrize("tasks", [np.zeros((0, 2)), np.full((2, 2), 9.0)], ids=["no-task", "none-fits"])
 def test_nothing_to_take_is_an_empty_choice(tasks: np.ndarray) -> None:
     """Empty sets and zero capacity are answers, not errors."""

@@ -75,6 +75,12 @@ def test_tasks_go_near_their_data_and_drivers_do_not_care() -> None:
     assert [outcome.node for outcome in found if isinstance(outcome, Placement)] == ["node-0", "node-1"]
 
 
+def test_a_bad_data_time_is_refused_by_name() -> None:
+    """The error says whose."""
+    with pytest.raises(BadNumber, match=r"incoming\[pod\]"):
+        place(node_table([[1, 1]]), [ask("pod", 1, 1)], incoming={"pod": np.array([NAN])})
+
+
 def test_drivers_win_outright() -> None:
     """The last slot goes to the driver, however urgent and early the task."""
     pods = [ask("task", 1, 1, urgency=9.0, submitted=0.0), ask("driver", 1, 1, driver=True, submitted=5.0)]
@@ -149,6 +155,13 @@ def test_a_cold_start_packs_by_knapsack() -> None:
         "node-0",
         "node-1",
     ]
+
+
+def test_a_cold_start_with_a_single_kind() -> None:
+    """Room and native residual of the one kind are then the two axes."""
+    pods = [ask(f"pod-{i}", size, native=(size / 2,)) for i, size in enumerate([5, 4, 4])]
+    found = place(node_table([[8]], kinds=("cpu",)), pods, cold=True)
+    assert [type(outcome) for outcome in found] == [Refusal, Placement, Placement]
 
 
 @pytest.mark.parametrize(("pods", "nodes"), [(501, 2), (4, 65)], ids=["too-many-pods", "too-many-nodes"])
