@@ -40,4 +40,6 @@ def write_kubeconfig(site: Site, path: Path, token: str) -> None:
         "current-context": name,
     }
     path.touch(mode=0o600)
-    path.write_text(yaml.safe_dump(config, sort_keys=False))
+    text = yaml.safe_dump(config, sort_keys=False)
+    if path.read_text() != text:  # some programs watch the file and start over when it is written to
+        path.write_text(text)

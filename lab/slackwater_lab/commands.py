@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from slackwater.errors import SlackwaterError
+from slackwater.errors import SlackwaterError, Unavailable
 from slackwater_lab import builds, status
 from slackwater_lab.kubelets import Capacity
 from slackwater_lab.lab import Lab
@@ -14,7 +14,7 @@ from slackwater_lab.nodes import Shape
 from slackwater_lab.plan import Plan, without
 from slackwater_lab.programs import PROGRAMS
 from slackwater_lab.scheduling import Extender
-from slackwater_lab.site import home, open_site
+from slackwater_lab.site import Site, home, open_site
 
 app = typer.Typer(help="A real control plane on this machine, loopback only.", no_args_is_help=True)
 console = Console(highlight=False)
@@ -22,7 +22,13 @@ Name = Annotated[str | None, typer.Option("--name", help="Which lab; default $SL
 
 
 def _say(text: str) -> None:
-    console.print(f"  {text}", soft_wrap=True)
+    console.print(f"  {text}", soft_wrap=True, markup=False)
+
+
+def _existing(name: str | None) -> Site:
+    if not (home(name) / "ports.json").exists():
+        raise Unavailable(f"there is no lab {home(name).name}; start one with `up`")
+    return open_site(name)
 
 
 @app.command()
@@ -71,16 +77,13 @@ def down(
 @app.command("status")
 def show_status(name: Name = None) -> None:
     """Show the processes of this lab, where they listen, and the nodes."""
-    if not (home(name) / "ports.json").exists():
-        console.print(f"there is no lab {home(name).name}; start one with `up`")
-        raise typer.Exit(1)
-    console.print(status.table(Lab(open_site(name))))
+    console.print(status.table(Lab(_existing(name))))
 
 
 @app.command()
 def env(name: Name = None) -> None:
     """Print shell lines that point kubectl and the tests at this lab."""
-    for key, value in status.variables(open_site(name)).items():
+    for key, value in status.variables(_existing(name)).items():
         typer.echo(f"export {key}={value}")
 
 
@@ -95,5 +98,5 @@ def run() -> None:
     try:
         app()
     except SlackwaterError as error:
-        console.print(f"[red]error[/red] {error}", soft_wrap=True)
+        console.print(f"error: {error}", style="red", soft_wrap=True, markup=False)
         raise SystemExit(1) from error

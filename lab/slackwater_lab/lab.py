@@ -57,8 +57,9 @@ class Lab:
     def down(self, keep: bool = False) -> None:
         """Stop every process of this lab, last started first; forget its data unless told to keep it."""
         self.real.down()
-        for started in reversed(self.processes.all()):
-            self.processes.stop(started.name)
+        names = [started.name for started in reversed(self.processes.all())]
+        for name in sorted(names, key=("apiserver", "etcd").__contains__):
+            self.processes.stop(name)
         if not keep:
             for name in ("etcd", "certs", "config", "prometheus", "pids"):
                 shutil.rmtree(self.site.folder / name, ignore_errors=True)
@@ -76,6 +77,9 @@ class Lab:
 
     def restart(self, name: str) -> None:
         """Start a process again that has ended or was killed, with the command line it had."""
+        if name in services.HEALTH:
+            self._service(name)  # gets a fresh token too
+            return
         started = self.processes.find(name)
         if started is None:
             raise Unavailable(f"{name} was never started in the lab {self.site.name}")

@@ -68,12 +68,13 @@ def find_again(api: Api, name: str) -> None:
 
 
 def ready(api: Api) -> list[str]:
-    """The names of the nodes that are Ready and free of the taint every new node starts with."""
+    """The names of the nodes that are Ready and free of the taints of new and silent nodes."""
     listed = api.get(NODES) or {"items": []}
     return [node["metadata"]["name"] for node in listed["items"] if _is_ready(node)]
 
 
 def _is_ready(node: Mapping[str, Any]) -> bool:
-    taints = [taint["key"] for taint in node["spec"].get("taints", [])]
+    # The taints go some seconds after the condition: a pod would still not be placed there.
+    tainted = any(taint["key"].startswith("node.kubernetes.io/") for taint in node["spec"].get("taints", []))
     conditions = {item["type"]: item["status"] for item in node["status"].get("conditions", [])}
-    return conditions.get("Ready") == "True" and "node.kubernetes.io/not-ready" not in taints
+    return conditions.get("Ready") == "True" and not tainted
