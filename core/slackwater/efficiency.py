@@ -10,9 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from slackwater.errors import InvalidInput
 from slackwater.numbers import amount
+
+Key = TypeVar("Key", bound=Hashable)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,9 +49,9 @@ def together(parts: Iterable[Usage]) -> Usage:
     return whole
 
 
-def grouped(parts: Iterable[tuple[Hashable, Usage]]) -> Mapping[Hashable, Usage]:
+def grouped(parts: Iterable[tuple[Key, Usage]]) -> Mapping[Key, Usage]:
     """Usage by key (job, user, queue) from (key, usage) pairs."""
-    groups: dict[Hashable, Usage] = {}
+    groups: dict[Key, Usage] = {}
     for key, usage in parts:
         groups[key] = groups.get(key, Usage()) + usage
     return groups

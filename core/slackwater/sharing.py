@@ -7,8 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from enum import StrEnum
+from typing import TypeVar
 
 from slackwater.numbers import amount
+
+Task = TypeVar("Task", bound=Hashable)
 
 
 class Victims(StrEnum):
@@ -28,10 +31,10 @@ def progress(cores: float, system: float, demands: Sequence[float]) -> float:
 def crash_victims(
     capacity: float,
     system: float,
-    before: Mapping[Hashable, float],
-    after: Mapping[Hashable, float],
+    before: Mapping[Task, float],
+    after: Mapping[Task, float],
     rule: Victims = Victims.GROWING,
-) -> list[Hashable]:
+) -> list[Task]:
     """The tasks that break when `system` and their memory no longer fit: none while it does.
 
     If nothing grew and it still does not fit (the node shrank), all break: somebody has to.

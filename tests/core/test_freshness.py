@@ -1,0 +1,65 @@
+"""Staleness: judged by our clock, with the period learned from the samples' own."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from slackwater.errors import BadNumber
+from slackwater.freshness import Freshness
+
+
+def fed(stamps: list[float], now: float = 0.0) -> tuple[Freshness, list[float]]:
+    """One node, given these timestamps; and the seconds each was said to be after the last."""
+    freshness = Freshness()
+    freshness.add_row()
+    return freshness, [float(freshness.record(np.array([0]), np.array([stamp]), now)[0]) for stamp in stamps]
+
+
+def test_a_node_never_sampled_is_stale() -> None:
+    """No overcommit on hope."""
+    assert fed([])[0].stale(0.0).tolist() == [True]
+
+
+def test_stale_after_three_periods_of_our_clock() -> None:
+    """The heartbeat is 5 s."""
+    freshness, _ = fed([1000.0, 1001.0, 1002.0])
+    assert [bool(freshness.stale(now)[0]) for now in (15.0, 15.1)] == [False, True]
+
+
+def test_a_slow_source_is_not_stale_between_its_samples() -> None:
+    """The median gap is the period when it is longer than the heartbeat; one outage does not move it."""
+    freshness, _ = fed([0.0, 30.0, 60.0, 600.0, 630.0])
+    assert freshness.periods.tolist() == [30.0]
+    assert [bool(freshness.stale(now)[0]) for now in (90.0, 90.1)] == [False, True]
+
+
+def test_gaps_come_from_timestamps() -> None:
+    """First 0; a repeated, older or broken timestamp is no sample."""
+    _, gaps = fed([100.0, 105.0, 105.0, 101.0, np.nan, np.inf, 112.0])
+    assert gaps == pytest.approx([0.0, 5.0, np.nan, np.nan, np.nan, np.nan, 7.0], nan_ok=True)
+
+
+def test_old_timestamps_do_not_make_a_node_fresh() -> None:
+    """A source that repeats itself has stopped."""
+    freshness, _ = fed([100.0])
+    freshness.record(np.array([0]), np.array([100.0]), 500.0)
+    assert freshness.stale(500.0).tolist() == [True]
+
+
+def test_rows_move_up_when_one_goes() -> None:
+    """Each node keeps its own timestamps."""
+    freshness = Freshness()
+    for _ in range(3):
+        freshness.add_row()
+    freshness.record(np.array([2]), np.array([7.0]), 1.0)
+    freshness.drop_row(0)
+    assert freshness.stamps.tolist() == [-np.inf, 7.0]
+    assert freshness.stale(1.0).tolist() == [True, False]
+
+
+@pytest.mark.parametrize(("heartbeat", "patience"), [(0.0, 3.0), (5.0, np.nan)], ids=["heartbeat", "patience"])
+def test_bad_settings_are_refused(heartbeat: float, patience: float) -> None:
+    """At the start, not at the first outage."""
+    with pytest.raises(BadNumber):
+        Freshness(heartbeat, patience)

@@ -1,0 +1,53 @@
+"""Guards at the door: bad numbers become errors that name their field."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from slackwater.errors import BadNumber
+from slackwater.numbers import amount, clip, finite, finite_array, fraction, half_up, positive
+
+Guard = Callable[[str, float], float]
+
+
+@pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf], ids=str)
+@pytest.mark.parametrize("guard", [finite, amount, positive, fraction], ids=lambda guard: guard.__name__)
+def test_no_guard_lets_a_non_number_pass(guard: Guard, bad: float) -> None:
+    """Whatever else it allows."""
+    with pytest.raises(BadNumber) as caught:
+        guard("alpha", bad)
+    assert caught.value.field == "alpha"
+
+
+@pytest.mark.parametrize(
+    ("guard", "good", "bad"),
+    [(amount, 0.0, -1e-9), (positive, 1e-9, 0.0), (fraction, 1.0, 1.0 + 1e-9), (fraction, 0.0, -1e-9)],
+    ids=["amount", "positive", "fraction above", "fraction below"],
+)
+def test_each_guard_draws_its_line(guard: Guard, good: float, bad: float) -> None:
+    """On one side the value comes back, on the other an error says what to write."""
+    assert guard("x", good) == good
+    with pytest.raises(BadNumber, match=r"x: .* is not usable; give a"):
+        guard("x", bad)
+
+
+def test_arrays_are_finite_as_a_whole() -> None:
+    """One NaN is enough."""
+    good = np.array([1.0, 2.0])
+    assert finite_array("room", good) is good
+    with pytest.raises(BadNumber, match=r"^room"):
+        finite_array("room", np.array([1.0, np.nan]))
+
+
+def test_halves_go_up() -> None:
+    """Scores of 2.5 and 3.5 must not become 2 and 4."""
+    assert [half_up(value) for value in (2.5, 3.5, 2.49, 0.0)] == [3, 4, 2, 0]
+
+
+def test_clip() -> None:
+    """The nearer end."""
+    assert [clip(value, 0.0, 1.0) for value in (-1.0, 0.5, 2.0)] == [0.0, 0.5, 1.0]

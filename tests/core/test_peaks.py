@@ -1,0 +1,109 @@
+"""What is learned about the pods of an app."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from slackwater.errors import BadNumber
+from slackwater.peaks import NO_APP, OLD, PODS, Growth, Peaks
+
+
+def watch(growth: Growth, curve: list[tuple[float, float]]) -> list[int]:
+    """Show one pod's use at its ages; return at which points it had settled."""
+    growth.reset(0)
+    return [
+        step
+        for step, (age, use) in enumerate(curve)
+        if growth.watch(np.array([0]), np.array([[use]]), np.array([age])).size
+    ]
+
+
+@pytest.mark.parametrize(
+    ("curve", "peak", "ramp"),
+    [
+        ([(5.0, 1.0), (10.0, 3.5), (15.0, 3.6), (20.0, 2.0)], 3.6, 10.0),
+        ([(5.0, 3.6), (10.0, 3.6)], 3.6, 5.0),
+        ([(OLD + 1, 3.6)], 3.6, 0.0),
+        ([(OLD + 1, 1.0), (OLD + 9, 3.6)], 3.6, OLD + 9),
+    ],
+    ids=["grows", "at once", "first met when old", "met when old, still growing"],
+)
+def test_peak_and_the_age_at_which_it_was_reached(curve: list[tuple[float, float]], peak: float, ramp: float) -> None:
+    """The ramp ends at 90 % of the peak."""
+    growth = Growth(1)
+    watch(growth, curve)
+    lesson = growth.lesson(0)
+    assert lesson is not None
+    assert (lesson[0][0], lesson[1][0]) == (peak, ramp)
+
+
+def test_a_pod_settles_when_it_has_not_grown_for_as_long_as_it_grew() -> None:
+    """Reached at 10, so settled from 20 on."""
+    assert watch(Growth(1), [(5.0, 1.0), (10.0, 3.6), (15.0, 3.6), (20.0, 3.6)]) == [3]
+
+
+def test_a_pod_teaches_once() -> None:
+    """When it has settled or, before that, when it ends."""
+    growth = Growth(1)
+    watch(growth, [(5.0, 1.0), (10.0, 1.0)])
+    assert growth.lesson(0) is not None
+    assert growth.lesson(0) is None
+
+
+def test_a_pod_never_measured_teaches_nothing() -> None:
+    """Zero would be a dangerous lesson."""
+    growth = Growth(1)
+    growth.reset(0)
+    assert growth.lesson(0) is None
+
+
+def test_floor_holds_until_the_ramp_ends() -> None:
+    """Then measurement speaks for itself."""
+    peaks = Peaks(1)
+    app = peaks.identify("etl")
+    peaks.learn(app, [3.6], [90.0])
+    floors = peaks.floors(np.array([app, app, NO_APP, peaks.identify("new")]), np.array([0.0, 90.0, 0.0, 0.0]))
+    assert floors.tolist() == [[3.6, 0.0, 0.0, 0.0]]
+
+
+def test_the_largest_of_the_last_pods_counts() -> None:
+    """One lazy pod changes nothing; after enough of them the old peak is forgotten."""
+    peaks = Peaks(1)
+    app = peaks.identify("etl")
+    peaks.learn(app, [3.6], [90.0])
+    peaks.learn(app, [0.2], [5.0])
+    assert [values.tolist() for values in peaks.expected(app)] == [[3.6], [90.0]]
+    for _ in range(PODS):
+        peaks.learn(app, [0.2], [5.0])
+    assert [values.tolist() for values in peaks.expected(app)] == [[0.2], [5.0]]
+
+
+def test_pods_without_an_app_are_not_an_app() -> None:
+    """They have nothing in common."""
+    peaks = Peaks(1)
+    peaks.learn(peaks.identify(""), [3.6], [90.0])
+    assert not peaks
+
+
+def test_names_that_never_come_back_do_not_fill_the_memory() -> None:
+    """The app asked for longest ago is forgotten first."""
+    peaks = Peaks(1, limit=2)
+    for name in ("old", "kept"):
+        peaks.learn(peaks.identify(name), [1.0], [1.0])
+    peaks.identify("old")
+    peaks.identify("new")
+    assert peaks.expected(peaks.identify("old"))[0].tolist() == [1.0]
+    assert peaks.expected(peaks.identify("kept"))[0].tolist() == [0.0]
+
+
+@pytest.mark.parametrize("field", ["peak", "ramp"])
+def test_bad_lessons_name_their_field(field: str) -> None:
+    """NaN would poison every later maximum."""
+    peaks = Peaks(1)
+    values = {"peak": [1.0], "ramp": [1.0]} | {field: [math.nan]}
+    with pytest.raises(BadNumber) as caught:
+        peaks.learn(peaks.identify("etl"), **values)
+    assert caught.value.field == field

@@ -1,0 +1,92 @@
+"""Speed of the estimate and of the ledger, against `bounds.toml`."""
+
+from __future__ import annotations
+
+import statistics
+import time
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from slackwater.claims import Claim, Host, Reading, Role, State
+from slackwater.fleet import Fleet
+from slackwater.ledger import Ledger
+
+BOUNDS = tomllib.loads((Path(__file__).parent / "bounds.toml").read_text())["estimate"]
+NODES, PODS = BOUNDS["nodes"], BOUNDS["pods"]
+
+pytestmark = pytest.mark.bench
+
+
+def median_ms(work: Callable[[], object], repeats: int = 25) -> float:
+    """Median over repeats, so that one interruption does not decide."""
+    times = []
+    for _ in range(repeats):
+        began = time.perf_counter()
+        work()
+        times.append(time.perf_counter() - began)
+    return 1000 * statistics.median(times)
+
+
+def full_fleet(nodes: int, pods: int) -> Fleet:
+    """Cpu and memory, pods spread evenly."""
+    fleet = Fleet(2, tau0=[1.0, 30.0])
+    for _ in range(nodes):
+        fleet.add_node()
+    for pod in range(pods):
+        fleet.add(pod % nodes, np.array([1.0, 2e9]))
+    return fleet
+
+
+def full_ledger() -> Ledger:
+    """Every node sampled once."""
+    ledger = Ledger()
+    for node in range(NODES):
+        ledger.upsert_node(Host(f"node-{node}", (16.0, 64e9), (16.0, 66e9)))
+    for pod in range(PODS):
+        ledger.put(
+            Claim(f"pod-{pod}", f"node-{pod % NODES}", (1.0, 2e9), (0.5, 1.5e9), Role.TASK, "", State.RUNNING, 0.0)
+        )
+    ledger.sample(0.0, {f"node-{node}": Reading(100.0, (4.0, 2e10)) for node in range(NODES)})
+    return ledger
+
+
+def test_one_sample_of_all_nodes() -> None:
+    """Eqs 1 and 3 for every node and pod, with nine of ten pods seen."""
+    fleet = full_fleet(NODES, PODS)
+    rng = np.random.default_rng(1)
+    used, seen = rng.random((NODES, 2)) * [10.0, 1e10], rng.random(PODS) < 0.9
+    took = median_ms(lambda: fleet.sample(used, np.full(NODES, 5.0), seen))
+    assert took < BOUNDS["sample_ms"], f"{took:.2f} ms"
+
+
+def test_cost_of_a_sample_grows_with_the_cluster_and_no_faster() -> None:
+    """Ten times the nodes and pods."""
+    times = []
+    for scale in (10, 1):
+        fleet = full_fleet(NODES // scale, PODS // scale)
+        used, dt = np.ones((NODES // scale, 2)), np.full(NODES // scale, 5.0)
+        times.append(median_ms(lambda fleet=fleet, used=used, dt=dt: fleet.sample(used, dt)))  # type: ignore[misc]  # lambda defaults
+    assert times[1] < BOUNDS["tenfold_ratio"] * times[0], times
+
+
+def test_table_after_one_pod_changed() -> None:
+    """One row is computed anew, the others are copied."""
+    ledger = full_ledger()
+    ledger.table(0.0)
+    times = []
+    for pod in range(100):
+        ledger.place(Claim(f"new-{pod}", f"node-{pod}", (1.0, 2e9), (0.5, 1.5e9), Role.TASK), expires=60.0)
+        times.append(median_ms(lambda: ledger.table(0.0), repeats=1))
+    took = statistics.median(times)
+    assert took < BOUNDS["table_ms"], f"{took:.3f} ms"
+
+
+def test_table_without_one_pod() -> None:
+    """What a filter asks for on every call about a pod that is placed."""
+    ledger = full_ledger()
+    took = median_ms(lambda: ledger.room_without("pod-7", 0.0), repeats=100)
+    assert took < BOUNDS["table_ms"], f"{took:.3f} ms"
