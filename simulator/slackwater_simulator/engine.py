@@ -9,7 +9,7 @@ from collections.abc import Callable
 from heapq import heappop, heappush
 from typing import Any
 
-Action = Callable[[Any], None]
+Action = Callable[[Any], object]
 Event = tuple[float, int, int, Action, Any]
 
 

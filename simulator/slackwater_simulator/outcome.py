@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from slackwater_simulator.cluster import Cluster
     from slackwater_simulator.workload import Workload
+    from slackwater_simulator.yarn.model import Container
 
 # How a container ended.
 DONE, CRASHED, LOST, KILLED = 0, 1, 2, 3
@@ -96,6 +97,19 @@ class Recorder:
     end: array[float] = field(default_factory=lambda: array("d"))
     released: array[float] = field(default_factory=lambda: array("d"))
     status: array[int] = field(default_factory=lambda: array("b"))
+
+    def add(self, container: Container, node: int, now: float) -> None:
+        """One row: the container's resources are back at `now`."""
+        request = container.request
+        self.job.append(request.app.index)
+        self.stage.append(request.index)
+        self.task.append(container.task)
+        self.node.append(node)
+        self.allocated.append(container.allocated)
+        self.start.append(container.start)
+        self.end.append(min(container.end, now))
+        self.released.append(now)
+        self.status.append(container.status)
 
     def containers(self) -> Containers:
         """The rows as numpy arrays that share the recorder's memory."""

@@ -1,0 +1,219 @@
+"""What tasks really use, looked at once per period: CPU is shared and slows tasks down, memory breaks them.
+
+A task's use of a kind is request × level × shape(life fraction). On a node whose tasks want more CPU than it has, all
+of them advance by the factor `sharing.progress` gives and their ends move back by what they lost: no work vanishes. On
+a node whose tasks want more memory than it has, `sharing.crash_victims` says who breaks.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from slackwater.sharing import Victims, crash_victims, progress
+from slackwater_simulator.outcome import CRASHED, DRIVER, Series
+from slackwater_simulator.workload import Usage
+from slackwater_simulator.yarn.order import END
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Mapping
+
+    from numpy.typing import NDArray
+
+    from slackwater_simulator.workload import Workload
+    from slackwater_simulator.yarn.model import Container
+    from slackwater_simulator.yarn.world import World
+
+CPU, MEMORY = 0, 1
+# A driver has no life span of its own; its curve is over after this many seconds.
+DRIVER_LIFE = 60.0
+# Points kept of a series; beyond this every second one is dropped.
+MOST_POINTS = 4096
+
+Curve = tuple[tuple[float, ...], tuple[float, ...], tuple[float, ...]]
+
+
+def wanted(workload: Workload) -> bool:
+    """Whether the workload says what its tasks use."""
+    return any(stage.usage is not None for job in workload.jobs for stage in job.stages) or any(
+        job.driver is not None and job.driver.usage is not None for job in workload.jobs
+    )
+
+
+class UsageModel:
+    """Live containers with a usage curve, as rows of arrays that are kept without gaps."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self.period = world.settings.usage_period
+        self.count = 0
+        self.rows: list[Container] = []
+        self.node = np.zeros(64, dtype=np.int64)
+        self.curve = np.zeros(64, dtype=np.int64)
+        # Per row: peak cores, peak bytes, life in seconds, life lived, bytes at the last look, seconds lost to sharing.
+        self.cpu, self.memory, self.life, self.lived, self.before, self.lost = np.zeros((6, 64))
+        self.curves: dict[Curve, int] = {}
+        self.system = (world.settings.system_cpu, world.settings.system_memory)
+        self.area = [0.0, 0.0]
+        self.ticking = False
+        self.last = 0.0
+        self.first = math.nan
+        self.points: list[tuple[float, float, float]] = []
+        self.stride, self.skipped = 1, 0
+
+    # ---- rows -----------------------------------------------------------------------------------------------------
+
+    def add(self, container: Container) -> None:
+        """A container starts; without a curve it uses what it asked for."""
+        request = container.request
+        job = request.app.job
+        if request.index == DRIVER:
+            usage, asked, life = (
+                job.driver.usage if job.driver else None,
+                job.driver.request if job.driver else (0.0, 0.0),
+                DRIVER_LIFE,
+            )
+        else:
+            stage = job.stages[request.index]
+            usage, asked = stage.usage, stage.request
+            life = request.durations[container.task] + stage.shuffle
+        row = self._row(container)
+        self.node[row] = container.node
+        self.life[row] = max(life, 1e-3)
+        self.lived[row] = self.before[row] = self.lost[row] = 0.0
+        self.cpu[row], self.memory[row] = asked[CPU], asked[MEMORY]
+        self.curve[row] = self._curve(usage)
+        if usage is not None:
+            self.cpu[row] *= usage.cpu[container.task % len(usage.cpu)]
+            self.memory[row] *= usage.memory[container.task % len(usage.memory)]
+        if not self.ticking:
+            self._begin()
+
+    def _row(self, container: Container) -> int:
+        if self.count == len(self.node):
+            for name in ("node", "curve", "cpu", "memory", "life", "lived", "before", "lost"):
+                setattr(self, name, np.concatenate([getattr(self, name)] * 2))
+        container.slot = self.count
+        self.rows.append(container)
+        self.count += 1
+        return container.slot
+
+    def _curve(self, usage: Usage | None) -> int:
+        key: Curve = (
+            ((0.0, 1.0), (1.0, 1.0), (1.0, 1.0)) if usage is None else (usage.at, usage.cpu_shape, usage.memory_shape)
+        )
+        return self.curves.setdefault(key, len(self.curves))
+
+    def remove(self, container: Container) -> None:
+        """A container is gone: the last row takes its place."""
+        row, last = container.slot, self.count - 1
+        container.slot = -1
+        moved = self.rows.pop()
+        if moved is not container:
+            self.rows[row] = moved
+            moved.slot = row
+            for values in (self.node, self.curve, self.cpu, self.memory, self.life, self.lived, self.before, self.lost):
+                values[row] = values[last]
+        self.count = last
+
+    def postponed(self, container: Container) -> bool:
+        """Move the container's end back by what CPU sharing cost it; True if it has not ended yet."""
+        row = container.slot
+        if row < 0 or not self.lost[row]:
+            return False
+        container.end += float(self.lost[row])
+        self.lost[row] = 0.0
+        return container.end > self.world.engine.now + 1e-9
+
+    # ---- looking --------------------------------------------------------------------------------------------------
+
+    def _begin(self) -> None:
+        self.ticking = True
+        self.last = self.world.engine.now
+        if math.isnan(self.first):
+            self.first = self.last
+        self.world.engine.at(self.last + self.period, END, self._look)
+
+    def _look(self, _: None) -> None:
+        now = self.world.engine.now
+        elapsed, self.last = now - self.last, now
+        cpu, memory = self.now()
+        nodes = len(self.world.order)
+        node = self.node[: self.count]
+        cores = np.bincount(node, weights=cpu, minlength=nodes).astype(np.float64)
+        stored = np.bincount(node, weights=memory, minlength=nodes).astype(np.float64)
+        self._advance(elapsed, node, cores)
+        self._note(now, elapsed, np.minimum(cores, self._cores()).sum(), stored.sum())
+        self._break(memory, stored)
+        self.before[: self.count] = self.now()[MEMORY] if self.count != len(memory) else memory
+        self.world.scheduler.sampled(cores, stored)
+        self.ticking = bool(self.count) and not self._stuck()
+        if self.ticking:
+            self.world.engine.at(now + self.period, END, self._look)
+
+    def _stuck(self) -> bool:
+        """Only drivers are left and nothing else will ever happen: looking on would hide a deadlock."""
+        return not self.world.engine.heap and not self.world.tasks
+
+    def now(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """What each row uses at this moment: cores and bytes."""
+        count = self.count
+        lived = np.minimum(self.lived[:count] / self.life[:count], 1.0)
+        cpu, memory = self.cpu[:count].copy(), self.memory[:count].copy()
+        for (at, cpu_shape, memory_shape), number in self.curves.items():
+            mine = slice(None) if len(self.curves) == 1 else self.curve[:count] == number
+            cpu[mine] *= np.interp(lived[mine], at, cpu_shape)
+            memory[mine] *= np.interp(lived[mine], at, memory_shape)
+        return cpu, memory
+
+    def _cores(self) -> NDArray[np.float64]:
+        return np.array([capacity[CPU] - self.system[CPU] for capacity in self.world.capacity])
+
+    def _advance(self, elapsed: float, node: NDArray[np.int64], cores: NDArray[np.float64]) -> None:
+        """Everybody lives on by the elapsed time; on an overloaded node only by its share of it."""
+        self.lived[: self.count] += elapsed
+        for slow in np.flatnonzero(cores > self._cores()):
+            factor = progress(self.world.capacity[slow][CPU], self.system[CPU], [float(cores[slow])])
+            behind = np.flatnonzero(node == slow)
+            self.lived[behind] -= elapsed * (1.0 - factor)
+            self.lost[behind] += elapsed * (1.0 - factor)
+
+    def _break(self, memory: NDArray[np.float64], stored: NDArray[np.float64]) -> None:
+        limit = np.array([capacity[MEMORY] - self.system[MEMORY] for capacity in self.world.capacity])
+        victims = Victims(self.world.settings.victims)
+        for full in np.flatnonzero(stored > limit * (1 + 1e-12)):
+            rows = np.flatnonzero(self.node[: len(memory)] == full)
+            before: dict[Hashable, float] = {self.rows[row]: float(self.before[row]) for row in rows}
+            after: dict[Hashable, float] = {self.rows[row]: float(memory[row]) for row in rows}
+            capacity = self.world.capacity[full][MEMORY]
+            for container in crash_victims(capacity, self.system[MEMORY], before, after, victims):
+                self.world.lose(container, CRASHED)  # type: ignore[arg-type]  # the keys above are containers
+            memory = self.now()[MEMORY]
+
+    # ---- what is kept ---------------------------------------------------------------------------------------------
+
+    def _note(self, now: float, elapsed: float, cores: float, stored: float) -> None:
+        self.area[CPU] += cores * elapsed
+        self.area[MEMORY] += stored * elapsed
+        self.skipped += 1
+        if self.skipped >= self.stride:
+            self.skipped = 0
+            self.points.append((now, float(cores), float(stored)))
+        if len(self.points) > MOST_POINTS:
+            self.points = self.points[1::2]
+            self.stride *= 2
+
+    def shares(self) -> tuple[float, ...]:
+        """Mean use as a share of the cluster, from the first start to the last look."""
+        span = self.last - self.first
+        total = self.world.cluster.total
+        return tuple(area / (span * total[k]) if span > 0 else 0.0 for k, area in enumerate(self.area))
+
+    def series(self) -> Mapping[str, Series]:
+        """Use over time."""
+        if not self.points:
+            return {}
+        time, cpu, memory = (np.array(column) for column in zip(*self.points, strict=True))
+        return {"used_cpu": Series(time, cpu), "used_memory": Series(time, memory)}
