@@ -21,11 +21,11 @@ Amounts = tuple[float, ...]
 
 
 class Role(StrEnum):
-    """Part of a pod in its app. Only drivers are charged in full."""
+    """What a pod is to its app. Only drivers are charged in full."""
 
-    DRIVER = "driver"
-    TASK = "task"
-    UNKNOWN = "unknown"
+    DRIVER = "driver"  # starts other pods: a Spark driver, a Ray head, an MPI launcher
+    TASK = "task"  # does the work
+    UNKNOWN = "unknown"  # not recognised: released like a task, never shrunk
 
 
 class State(StrEnum):

@@ -20,7 +20,7 @@ from slackwater.ordering import Candidate, Line, Pick, eligible
 from slackwater.pools import Adjustment, Category
 from slackwater.snapshot import App, Group, Pool, Queue, Role, Snapshot
 from slackwater.starting import Entrance, Starts
-from slackwater.verdicts import Reason, Verdict
+from slackwater.verdicts import Reason, Verdict, describe
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +113,7 @@ def _candidates(app: App, entrance: Entrance) -> Iterable[Candidate]:
     led = _led(app)
     size = entrance.sizes[app.id]
     for group, slots in zip(app.groups, size.slots, strict=True):
-        if group.held and (group.role is Role.DRIVER or (led and eligible(app, group))):
+        if group.held and not group.unplaceable and (group.role is Role.DRIVER or (led and eligible(app, group))):
             yield Candidate(app, group, size.category, slots)
 
 
@@ -225,7 +225,7 @@ def _held(app: App, lane: _Lane, rows: Mapping[str, int], flight: int, window: i
         return Verdict(app.id, Reason.PAUSED, {"what": what})
     row = rows.get(app.id)
     if row is None:
-        return _not_yet(app, held)
+        return _not_yet(app, held, lane.queue)
     if not lane.line.fits(row):
         kind, free, ask = lane.line.lacking(row)
         return Verdict(app.id, Reason.ROOM, {"queue": lane.queue.name, "kind": kind, "free": free, "ask": ask})
@@ -234,8 +234,11 @@ def _held(app: App, lane: _Lane, rows: Mapping[str, int], flight: int, window: i
     return Verdict(app.id, Reason.WINDOW, {"flight": flight, "window": window})
 
 
-def _not_yet(app: App, held: Sequence[Group]) -> Verdict:
-    """No group of it is a candidate: its driver or its parents are not there yet."""
+def _not_yet(app: App, held: Sequence[Group], queue: Queue) -> Verdict:
+    """No group of it is a candidate: its driver or its parents are not there yet, or no single node has room."""
+    stuck = next((group for group in held if group.unplaceable), None)
+    if stuck is not None:
+        return Verdict(app.id, Reason.FRAGMENTED, {"queue": queue.name, "ask": describe(stuck.request)})
     if not _led(app):
         return Verdict(app.id, Reason.DRIVER, {"count": sum(len(group.held) for group in held)})
     first = min(held, key=lambda group: group.level)

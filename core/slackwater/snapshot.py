@@ -11,16 +11,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from slackwater.claims import Role
 from slackwater.pools import Category
 from slackwater.resources import NOTHING, Resources
 
-
-class Role(StrEnum):
-    """What a pod is to its app."""
-
-    DRIVER = "driver"  # starts other pods: a Spark driver, a Ray head, an MPI launcher
-    TASK = "task"  # does the work
-    UNKNOWN = "unknown"  # not recognised: released like a task, never shrunk
+__all__ = ["App", "Category", "Group", "Order", "Pool", "Queue", "Role", "Snapshot"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +33,7 @@ class Group:
     stage: str = ""
     level: int = 0  # strict DAG: the level of the stage, roots at 0
     waiting: bool = False  # HaSTE: a stage that waits on another one of this app (reduce), not the earliest one
+    unplaceable: bool = False  # placement found no node for it lately: it would only take the turn of others
     blocked: int = 0  # pods that carry somebody else's gate too: never released, never counted as held
 
     @property

@@ -9,6 +9,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from slackwater.admission import quantity
+from slackwater.resources import Resources
+
 
 class Reason(StrEnum):
     """Why pods are released, held or refused. The value is the reason class written on a held pod."""
@@ -26,6 +29,7 @@ class Reason(StrEnum):
     DRIVER = "waiting-for-driver"
     PARENTS = "waiting-for-parents"
     ROOM = "no-room"
+    FRAGMENTED = "no-node-has-room"
     WINDOW = "window-full"
     GROWTH = "waiting-for-nodes"
     NO_QUEUE = "no-queue"
@@ -53,10 +57,16 @@ SENTENCES: Mapping[Reason, str] = {
     Reason.DRIVER: "its driver is not running yet; {count} pods wait for it",
     Reason.PARENTS: "stage {stage} (level {level}) starts once the stages before it are placed",
     Reason.ROOM: "the nodes of queue {queue} have {free:g} {kind} free in all, a pod of this app asks for {ask:g}",
+    Reason.FRAGMENTED: "no single node of queue {queue} has room for {ask}; it goes as soon as one has",
     Reason.WINDOW: "{flight} pods are released and not bound yet; the window allows {window}",
     Reason.GROWTH: "released {count} pods beyond the present nodes so that the autoscaler sees the need",
     Reason.NO_QUEUE: "namespace {namespace} belongs to no admission queue; add it to one",
 }
+
+
+def describe(request: Resources) -> str:
+    """A request in words, such as `2 cpu and 4 GiB memory`."""
+    return " and ".join(f"{quantity(kind, value)} {kind}" for kind, value in sorted(request.items())) or "nothing"
 
 
 @dataclass(frozen=True, slots=True)

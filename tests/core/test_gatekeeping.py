@@ -270,6 +270,13 @@ class TestLimits:
         alone = decide(snapshot(running_app("app", held=5, size=2), on=queue(16, free=1)))
         assert "have 1 cpu free in all, a pod of this app asks for 2" in alone.verdicts["app"].sentence
 
+    def test_pods_that_no_node_can_take_do_not_take_the_turn_of_others(self) -> None:
+        """Free in all is not free on one node: what placement refused waits, with that reason, and others go."""
+        wide = App("wide", "team", 0.0, (group("wide", held=3, size=4, unplaceable=True),), started=True)
+        outcome = decide(snapshot(wide, running_app("thin", 1, held=2), on=queue(16, free=4)))
+        assert released(outcome) == ["thin/task/0", "thin/task/1"]
+        assert "no single node of queue default has room for 4 cpu" in outcome.verdicts["wide"].sentence
+
     @pytest.mark.parametrize("what", ["app", "queue"])
     def test_paused_releases_nothing(self, what: str) -> None:
         """An app or a whole queue, by annotation."""
