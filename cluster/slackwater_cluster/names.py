@@ -54,3 +54,8 @@ API_VERSION: Final = f"{GROUP}/{VERSION}"
 # The resource and verb of our own that say, in plain RBAC, who may lift a gate or park a pod.
 RELEASE_RESOURCE: Final = "gates"
 RELEASE_VERB: Final = "release"
+
+# Paper 003 on a live cluster: what a finished or running parent leaves on its node (a quantity of bytes, annotation of
+# the pod), and how fast a node sends and receives (a quantity of bytes per second, annotation of the node).
+OUTPUT: Final = "slackwater.io/output"
+BANDWIDTH: Final = "slackwater.io/bandwidth"

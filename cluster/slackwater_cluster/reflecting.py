@@ -30,7 +30,9 @@ def customs(kind: str) -> Source[CustomRecord]:
     if kind not in _PLURALS:
         raise UnknownName("kind", kind, _PLURALS)
     path = f"/apis/{names.GROUP}/{names.VERSION}/{_PLURALS[kind]}"
-    return Source(path, shapes.Custom, trimming.custom, key=lambda record: f"{record.namespace}/{record.name}")
+    return Source(
+        path, shapes.Custom, trimming.custom, key=lambda record: f"{record.namespace}/{record.name}", optional=True
+    )
 
 
 async def reflect(reflectors: Iterable[Reflector[Any]]) -> None:

@@ -39,7 +39,11 @@ WATCH_SECONDS = 300
 # A watch that ended sooner than this did not do its work: wait before the next one.
 TOO_SHORT = 1.0
 
+# How often it is looked whether a kind that was not installed is there now.
+ABSENT_SECONDS = 10.0
+
 GONE = 410
+MISSING = 404
 
 
 class Sink(Protocol[R_contra]):
@@ -64,6 +68,7 @@ class Source(Generic[R]):
     trim: Callable[[Any], R]
     key: Callable[[R], str] = lambda record: record.uid
     params: tuple[tuple[str, str], ...] = ()
+    optional: bool = False  # a kind that is not installed (404) counts as an empty list, and is asked for again
 
 
 @dataclass(slots=True)
@@ -111,7 +116,10 @@ class Reflector(Generic[R]):
                 log.info("listing again", path=self.source.path, reason=str(reason))
                 await self.sleep(self._backoff.pause())
             except _Refused as refusal:
-                await self._wait(str(refusal), refusal.retry_after)
+                if refusal.status == MISSING and self.source.optional:
+                    await self._absent(str(refusal))
+                else:
+                    await self._wait(str(refusal), refusal.retry_after)
             except Unavailable as problem:
                 await self._wait(str(problem))
 
@@ -121,6 +129,16 @@ class Reflector(Generic[R]):
             log.warning("cannot read", path=self.source.path, trouble=trouble)
         self.health.trouble = trouble
         await self.sleep(self._backoff.pause(asked))
+
+    async def _absent(self, trouble: str) -> None:
+        gone, self.held = list(self.held.values()), {}
+        self._version, self.health.trouble = "", trouble
+        if gone:
+            self.sink.vanished(gone)
+        if not self.health.synced:
+            self.health.synced = True
+            self.sink.synced()
+        await self.sleep(ABSENT_SECONDS)
 
     # -- list ---------------------------------------------------------------------------------------------------
 
@@ -259,6 +277,7 @@ class _Refused(Unavailable):
 
     def __init__(self, answer: Answer) -> None:
         super().__init__(answer.message())
+        self.status = answer.status
         self.retry_after = answer.retry_after
 
 

@@ -1,0 +1,36 @@
+"""`slackwater-extender`: settings in, a serving process out."""
+
+from __future__ import annotations
+
+import sys
+
+from slackwater.errors import SlackwaterError
+from slackwater_extender.settings import load
+
+
+def run() -> None:
+    """The console script."""
+    try:
+        settings = load(sys.argv[1:])
+    except SlackwaterError as problem:
+        sys.exit(f"slackwater-extender: {problem}")
+    # Imported late, so that --help and a typing mistake are answered at once.
+    from slackwater_extender.checking import check  # noqa: PLC0415
+    from slackwater_extender.logs import configure  # noqa: PLC0415
+    from slackwater_extender.serving import Server  # noqa: PLC0415
+
+    configure(settings.log_level, settings.log_format)
+    if settings.check:
+        sys.exit(0 if check(settings, say=_print) else 1)
+    try:
+        Server(settings).run()
+    except SlackwaterError as problem:
+        sys.exit(f"slackwater-extender: {problem}")
+
+
+def _print(line: str) -> None:
+    sys.stdout.write(f"{line}\n")
+
+
+if __name__ == "__main__":
+    run()

@@ -1,0 +1,140 @@
+"""What the extender tells Prometheus. Cardinality is bounded: by verbs, by the fixed reasons, and by nodes × kinds.
+
+Per-node series are computed when scraped, from one snapshot, and only for the kinds of the ledger (cpu, memory and
+extended resources that exist): 5,000 nodes with two kinds are 70,000 series, so `metrics.nodes` can be switched off.
+No label holds a pod, an app or a namespace.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from prometheus_client import CollectorRegistry, Counter, Histogram
+from prometheus_client.core import GaugeMetricFamily, InfoMetricFamily
+from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
+from prometheus_client.registry import Collector
+
+import slackwater
+from slackwater_extender.books import Books
+from slackwater_extender.waiting import Waiting
+
+# Seconds. The scheduler waits for every call: a millisecond matters, so the buckets start well below one.
+BUCKETS = (0.0005, 0.001, 0.0015, 0.002, 0.003, 0.005, 0.0075, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0)
+
+CONTENT_TYPE = CONTENT_TYPE_LATEST
+
+
+class Metrics:
+    """Counters and histograms that verbs and loops write to."""
+
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+        self.latency = Histogram(
+            "slackwater_extender_request_seconds",
+            "Time to answer one request.",
+            ["verb"],
+            buckets=BUCKETS,
+            registry=self.registry,
+        )
+        self.decisions = Counter(
+            "slackwater_extender_decisions",
+            "Decisions by verb, result and reason (the commonest where nodes differ).",
+            ["verb", "result", "reason"],
+            registry=self.registry,
+        )
+        self.errors = Counter(
+            "slackwater_extender_errors", "Requests that ended in an error of ours.", ["verb"], registry=self.registry
+        )
+        self.rejected = Counter(
+            "slackwater_extender_rejected_requests",
+            "Requests refused before any decision: bad body, unknown caller.",
+            ["why"],
+            registry=self.registry,
+        )
+        self.expired = Counter(
+            "slackwater_extender_expired_placements", "Placements that never came true.", registry=self.registry
+        )
+        self.rounds = Counter(
+            "slackwater_extender_sample_rounds", "Rounds of measurement by result.", ["result"], registry=self.registry
+        )
+        self.dropped = Counter(
+            "slackwater_extender_dropped_samples", "Samples not used, by why.", ["why"], registry=self.registry
+        )
+        self.wakeups = Counter(
+            "slackwater_extender_wakeups", "Refused pods told to have room again.", registry=self.registry
+        )
+
+    def page(self) -> bytes:
+        """The exposition."""
+        return generate_latest(self.registry)
+
+
+@dataclass
+class Gauges(Collector):
+    """What is read from the books at scrape time."""
+
+    books: Books
+    waiting: Waiting
+    sample_age: Callable[[], float]
+    per_node: bool = True
+
+    def collect(self) -> Iterator[GaugeMetricFamily | InfoMetricFamily]:
+        """All gauges of one moment."""
+        yield InfoMetricFamily("slackwater_extender_build", "Version.", value={"version": slackwater.__version__})
+        with self.books.lock:
+            yield from self._sizes()
+            rows = self._rows() if self.per_node else []
+        yield from rows
+        age = GaugeMetricFamily("slackwater_extender_sample_age_seconds", "Age of the newest round of samples.")
+        age.add_metric([], self.sample_age())
+        yield age
+
+    def _sizes(self) -> Iterator[GaugeMetricFamily]:
+        books = self.books
+        yield _one("slackwater_extender_ledger_pods", "Pods in the ledger.", len(books.ledger))
+        yield _one("slackwater_extender_ledger_nodes", "Nodes in the ledger.", len(books.nodes))
+        yield _one(
+            "slackwater_extender_provisional_pods",
+            "Placements that have not come true yet.",
+            books.ledger.provisional,
+        )
+        yield _one("slackwater_extender_charges", "Releases without a node of ours.", len(books.charges))
+        yield _one("slackwater_extender_refused_pods", "Pods waiting for room.", len(self.waiting))
+        table = books.ledger.table(books.clock())
+        yield _one("slackwater_extender_stale_nodes", "Nodes without fresh samples.", int(table.stale.sum()))
+        modes = GaugeMetricFamily(
+            "slackwater_extender_namespaces", "Managed namespaces by mode of their policy.", labels=["mode"]
+        )
+        for mode, number in books.policies.modes().items():
+            modes.add_metric([mode], number)
+        yield modes
+
+    def _rows(self) -> list[GaugeMetricFamily]:
+        """Requested, used, estimated, allowed and room of each node and kind."""
+        now = self.books.clock()
+        families = {
+            name: GaugeMetricFamily(f"slackwater_node_{name}", text, labels=["node", "resource"])
+            for name, text in NODE_GAUGES.items()
+        }
+        for node in self.books.nodes:
+            for kind, line in self.books.ledger.explain(node, now).items():
+                for name, family in families.items():
+                    family.add_metric([node, kind], getattr(line, name))
+        return list(families.values())
+
+
+NODE_GAUGES = {
+    "declared": "Declared requests of managed pods.",
+    "native": "Native requests of all pods, as kube-scheduler counts them.",
+    "used": "Measured use.",
+    "estimate": "Estimated use, reservations where samples are stale.",
+    "allowed": "Allowance: allocatable times the allowance factor.",
+    "room": "What may still be placed; negative when overfull.",
+}
+
+
+def _one(name: str, text: str, value: float) -> GaugeMetricFamily:
+    family = GaugeMetricFamily(name, text)
+    family.add_metric([], value)
+    return family

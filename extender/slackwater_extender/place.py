@@ -1,0 +1,279 @@
+"""A node for each of many pods, entered in the ledger at once; the operator nominates pods with the answer.
+
+The core decides on a snapshot, in slices of some milliseconds with the lock free in between, so that no /filter waits.
+Whatever happened meanwhile is met by one more look at the chosen row before a placement is entered; pods that lost
+their node that way are decided again on a new snapshot.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import msgspec
+import numpy as np
+
+from slackwater.claims import Role
+from slackwater.errors import InvalidInput
+from slackwater.fitness import needed
+from slackwater.nodes import Ask, NodeTable
+from slackwater.placement import Batch, Placement, Refusal
+from slackwater.reasons import Reason
+from slackwater_cluster.records import PodRecord
+from slackwater_extender import claiming
+from slackwater_extender.books import Books
+from slackwater_extender.network import incoming
+from slackwater_extender.policies import weights
+
+STEP = 8  # pods decided between two looks at the clock
+ROUNDS = 4  # new snapshots for pods that lost their node to others
+
+UNKNOWN_POD = "slackwater: pod not known yet"
+PARKED = Reason.PARKED.value
+
+
+class PodAsk(msgspec.Struct, forbid_unknown_fields=True):
+    """One pod of a batch. What orders it (paper 001) comes from the operator, its amounts from the watch."""
+
+    uid: str
+    group: str = ""
+    urgency: float = 0.0
+    alignment: float = 0.0
+    submitted: float = 0.0
+    nodes: list[str] | None = None  # only these, where given
+    avoid: list[str] | None = None  # not these
+
+
+class Request(msgspec.Struct, forbid_unknown_fields=True):
+    """Body of POST /v1/place."""
+
+    pods: list[PodAsk]
+    ordered: bool = False  # keep the order given instead of HaSTE's
+    cold: bool = False  # pack by knapsack where the batch is small enough (ITA)
+    alpha: float = 0.0  # HaSTE-A's factor
+    charge_only: bool = False  # release without a node of ours: register the charge, choose nothing
+
+
+class Placed(msgspec.Struct):
+    """A pod and its node."""
+
+    uid: str
+    node: str
+
+
+class Refusing(msgspec.Struct):
+    """A pod without a node, the commonest reason, and how many nodes gave each."""
+
+    uid: str
+    reason: str
+    counts: dict[str, int] = {}
+
+
+class Reply(msgspec.Struct):
+    """Answer of POST /v1/place. `placed` stands in the order in which the pods should be released."""
+
+    placed: list[Placed] = []
+    refused: list[Refusing] = []
+    charged: list[str] = []
+
+
+_REQUESTS = msgspec.json.Decoder(Request)
+
+
+def read(body: bytes) -> Request:
+    """Decode a request, or say what is wrong with it."""
+    try:
+        return _REQUESTS.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as problem:
+        raise InvalidInput("body", str(problem), 'send {"pods": [{"uid": "…"}, …]}') from problem
+
+
+def read_uids(body: bytes) -> list[str]:
+    """Decode the body of /v1/withdraw."""
+    try:
+        return msgspec.json.decode(body, type=_Uids).uids
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as problem:
+        raise InvalidInput("body", str(problem), 'send {"uids": ["…"]}') from problem
+
+
+def write(reply: Reply) -> bytes:
+    """Encode a reply."""
+    return msgspec.json.encode(reply)
+
+
+class _Uids(msgspec.Struct, forbid_unknown_fields=True):
+    uids: list[str]
+
+
+@dataclass
+class Placer:
+    """Batch placement over one set of books."""
+
+    books: Books
+
+    def place(self, request: Request) -> Reply:
+        """Decide a whole batch."""
+        reply = Reply()
+        if request.charge_only:
+            return self._charged(request, reply)
+        asks = self._asks(request, reply)
+        for _ in range(ROUNDS):
+            if not asks:
+                return reply
+            asks = self._round(request, asks, reply)
+        reply.refused.extend(Refusing(ask.uid, Reason.ROOM.value) for ask in asks)
+        return reply
+
+    def _charged(self, request: Request, reply: Reply) -> Reply:
+        with self.books.lock:
+            for each in request.pods:
+                self.books.charge(each.uid)
+                reply.charged.append(each.uid)
+        return reply
+
+    # -- 1. who asks ----------------------------------------------------------------------------------------------
+
+    def _asks(self, request: Request, reply: Reply) -> list[_Wanted]:
+        """The pods of the batch with their amounts; a pod that is placed already is placed anew."""
+        wanted: dict[str, _Wanted] = {}
+        for some in _slices(request.pods):
+            with self.books.lock:
+                for each in some:
+                    if each.uid not in wanted and (found := self._ask(each, reply)) is not None:
+                        wanted[each.uid] = found
+        return list(wanted.values())
+
+    def _ask(self, each: PodAsk, reply: Reply) -> _Wanted | None:
+        pod = self.books.family.pods.get(each.uid)
+        if pod is None or pod.done or pod.node:
+            reply.refused.append(Refusing(each.uid, UNKNOWN_POD))
+            return None
+        self.books.withdraw(each.uid)
+        role, app = self.books.family.recognise(pod)
+        return _Wanted(each, pod, app, driver=role is Role.DRIVER)
+
+    # -- 2. one snapshot ------------------------------------------------------------------------------------------
+
+    def _round(self, request: Request, wanted: Sequence[_Wanted], reply: Reply) -> list[_Wanted]:
+        """Place what can be placed on this snapshot; return the pods whose node was taken meanwhile."""
+        with self.books.lock:
+            table = self.books.ledger.table(self.books.clock())
+        asks = [self._prepared(each, table) for each in wanted]
+        batch = Batch(
+            table,
+            asks,
+            ordered=request.ordered,
+            cold=request.cold,
+            alpha=request.alpha,
+            incoming=self._incoming(wanted, table),
+            balance=weights(self.books.policies.of(wanted[0].pod.namespace)),
+        )
+        by_uid = {each.uid: each for each in wanted}
+        lost: list[_Wanted] = []
+        while not batch.done:
+            with self.books.lock:
+                self._slice(batch, by_uid, reply, lost)
+        return lost
+
+    def _prepared(self, each: _Wanted, table: NodeTable) -> Ask:
+        with self.books.lock:
+            allowed = self.books.allowed(each.pod.constraints)
+        if allowed is not None and len(allowed) != len(table):  # nodes came or went since the snapshot
+            allowed = np.fromiter((name in self.books.nodes for name in table.names), np.bool_, len(table))
+        return each.prepared(table, allowed)
+
+    def _incoming(self, wanted: Sequence[_Wanted], table: NodeTable) -> dict[str, np.ndarray]:
+        """T_in of those pods that read from others."""
+        found: dict[str, np.ndarray] = {}
+        shared: dict[tuple[tuple[str, float], ...], np.ndarray | None] = {}
+        for each in wanted:
+            inputs = {} if each.driver else self.books.outputs.inputs(each.pod, each.app)
+            if inputs:
+                key = tuple(sorted(inputs.items()))
+                if key not in shared:
+                    shared[key] = incoming(self.books, inputs, table.names, self.books.load)
+                if (seconds := shared[key]) is not None:
+                    found[each.uid] = seconds
+        return found
+
+    # -- 3. one slice ---------------------------------------------------------------------------------------------
+
+    def _slice(self, batch: Batch, wanted: Mapping[str, _Wanted], reply: Reply, lost: list[_Wanted]) -> None:
+        """Decide for some milliseconds, against the rows as they are now."""
+        until = self.books.clock() + self.books.settings.slice
+        live = _Live(self.books.ledger.table(self.books.clock()))
+        while not batch.done and self.books.clock() < until:
+            for outcome in batch.step(STEP):
+                each = wanted[outcome.uid]
+                if isinstance(outcome, Refusal):
+                    reply.refused.append(_refusing(outcome))
+                elif live.take(outcome, each) and self.books.place(each.pod, outcome.node):
+                    reply.placed.append(Placed(outcome.uid, outcome.node))
+                else:
+                    lost.append(each)
+
+
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """A pod of the batch and what was found out about it."""
+
+    ask: PodAsk
+    pod: PodRecord
+    app: str
+    driver: bool
+
+    @property
+    def uid(self) -> str:
+        return self.pod.uid
+
+    def prepared(self, table: NodeTable, allowed: np.ndarray | None) -> Ask:
+        """The pod as the core wants it."""
+        made = claiming.ask(self.pod, table.kinds, driver=self.driver, allowed=self._narrowed(table, allowed))
+        return replace(
+            made,
+            group=self.ask.group,
+            urgency=self.ask.urgency,
+            alignment=self.ask.alignment,
+            submitted=self.ask.submitted or self.pod.created,
+        )
+
+    def _narrowed(self, table: NodeTable, allowed: np.ndarray | None) -> np.ndarray | None:
+        if self.ask.nodes is None and not self.ask.avoid:
+            return allowed
+        mask = np.ones(len(table), np.bool_) if allowed is None else allowed.copy()
+        if self.ask.nodes is not None:
+            only = np.zeros(len(table), np.bool_)
+            only[[table.index[name] for name in self.ask.nodes if name in table.index]] = True
+            mask &= only
+        mask[[table.index[name] for name in self.ask.avoid or () if name in table.index]] = False
+        return mask
+
+
+@dataclass
+class _Live:
+    """Rows as they are in this slice, less what the slice has given out itself."""
+
+    table: NodeTable
+    _left: dict[int, tuple[np.ndarray, np.ndarray]] = field(default_factory=dict)
+
+    def take(self, outcome: Placement, each: _Wanted) -> bool:
+        """Whether the chosen node still serves the pod; if so it is charged."""
+        row = self.table.index.get(outcome.node)
+        if row is None or not self.table.open[row]:
+            return False
+        room, native = self._left.get(row) or (self.table.room[row].copy(), self.table.native[row].copy())
+        declared = np.array(claiming.amounts(each.pod.declared, self.table.kinds))
+        asked = np.array(claiming.amounts(each.pod.native, self.table.kinds))
+        if (room < needed(declared)).any() or (native < needed(asked)).any():
+            return False
+        self._left[row] = (room - declared, native - asked)
+        return True
+
+
+def _refusing(refusal: Refusal) -> Refusing:
+    counts = {reason.value: number for reason, number in refusal.counts}
+    return Refusing(refusal.uid, refusal.reason.value, counts)
+
+
+def _slices(items: Sequence[PodAsk], size: int = 200) -> Iterator[Sequence[PodAsk]]:
+    return (items[start : start + size] for start in range(0, len(items), size))

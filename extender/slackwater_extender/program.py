@@ -1,0 +1,84 @@
+"""The running extender: the parts, the threads that feed them, and how both end."""
+
+from __future__ import annotations
+
+import gc
+import os
+import sys
+import threading
+from dataclasses import dataclass, field
+
+import structlog
+from flask import Flask
+
+from slackwater_cluster.endpoint import endpoint
+from slackwater_extender.app import create
+from slackwater_extender.parts import Parts, assemble
+from slackwater_extender.sampler.prometheus import Client
+from slackwater_extender.settings import Settings
+from slackwater_extender.watching import Watcher, refusal
+
+log = structlog.get_logger(__name__)
+
+TICK = 1.0  # seconds between two looks at lapsed placements and refused pods
+# A thread that computes gives way after this many seconds: a /filter that waits for it must not wait long.
+SWITCH = 0.001
+FATAL = 3  # gunicorn's master ends too when its worker ends with this code
+
+
+@dataclass
+class Program:
+    """One extender process."""
+
+    settings: Settings
+    _stop: threading.Event = field(default_factory=threading.Event)
+
+    def __post_init__(self) -> None:
+        prometheus = self.settings.prometheus
+        self._client = Client(prometheus) if prometheus.url is not None else None
+        self.parts: Parts = assemble(
+            self.settings,
+            ask=self._client.query if self._client else None,
+            review=lambda token: self.watcher.review(token, self.settings.callers.audiences),
+            troubles=lambda: self.watcher.troubles(),  # noqa: PLW0108 - the watcher is made a line later
+        )
+        self.watcher = Watcher(
+            endpoint(self.settings.kubeconfig, self.settings.context), self.parts.books, self.parts.waiting, self.die
+        )
+
+    def start(self) -> Flask:
+        """Start the threads and return the application."""
+        sys.setswitchinterval(SWITCH)
+        self.watcher.start()
+        self.parts.heartbeat.after = self.parts.review
+        self.parts.heartbeat.start()
+        threading.Thread(target=self._tick, name="tick", daemon=True).start()
+        return create(self.parts)
+
+    def stop(self) -> None:
+        """End the threads."""
+        self._stop.set()
+        self.parts.heartbeat.stop()
+        self.watcher.stop()
+        if self._client is not None:
+            self._client.close()
+
+    def die(self, problem: BaseException) -> None:
+        """A view that is no longer kept is worse than none: end the process, loudly, and be started again."""
+        if self._stop.is_set():
+            return
+        log.critical("the watch of the cluster ended", problem=refusal(problem), exc_info=problem)
+        os._exit(FATAL)
+
+    def _tick(self) -> None:
+        frozen = False
+        while not self._stop.wait(TICK):
+            try:
+                self.parts.tick()
+            except Exception:
+                log.exception("tick failed")
+            if not frozen and self.parts.readiness().ready:
+                # What was listed lives long: keep it out of every further garbage collection.
+                gc.collect()
+                gc.freeze()
+                frozen = True

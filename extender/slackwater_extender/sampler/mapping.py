@@ -1,0 +1,79 @@
+"""Which node or pod a series speaks of. Exporters disagree: a name, an IP, IP:port, or a label of their own."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+
+from slackwater_cluster.records import NodeRecord
+from slackwater_extender.sampler.prometheus import Series
+
+# Tried in this order where the settings name none; `instance` is always there, and usually an address.
+NODE_LABELS = ("node", "kubernetes_node", "nodename", "node_name", "kubernetes_io_hostname", "instance", "host")
+POD_LABELS = (("namespace", "pod"), ("pod_namespace", "pod_name"), ("exported_namespace", "exported_pod"))
+
+Find = Callable[[Mapping[str, str]], str | None]
+
+
+class NodeNames:
+    """Node by name, host name, IP, with or without port."""
+
+    def __init__(self, nodes: Iterable[NodeRecord], label: str = "") -> None:
+        self._labels = (label,) if label else NODE_LABELS
+        self._by: dict[str, str] = {}
+        for node in nodes:
+            for alias in (*node.addresses, node.labels.get("kubernetes.io/hostname", ""), node.name):
+                if alias:
+                    self._by[alias] = node.name
+
+    def find(self, labels: Mapping[str, str]) -> str | None:
+        """The node's name, or None."""
+        for label in self._labels:
+            if (value := labels.get(label)) and (name := self._by.get(value) or self._by.get(without_port(value))):
+                return name
+        return None
+
+
+def without_port(address: str) -> str:
+    """The host of host:port; brackets of an IPv6 address go too."""
+    if address.startswith("["):
+        return address[1:].partition("]")[0]
+    host, colon, port = address.rpartition(":")
+    return host if colon and port.isdigit() and ":" not in host else address
+
+
+def pod_of(labels: Mapping[str, str]) -> tuple[str, str] | None:
+    """Namespace and name of the pod, or None."""
+    for namespace, pod in POD_LABELS:
+        if labels.get(pod):
+            return labels.get(namespace, ""), labels[pod]
+    return None
+
+
+def number(text: str) -> float:
+    """The value as a float; text that is no number is NaN, which nobody uses."""
+    try:
+        return float(text)
+    except ValueError:
+        return math.nan
+
+
+def usable(value: float) -> bool:
+    """Whether a measured amount can be believed at all."""
+    return 0 <= value < math.inf
+
+
+def by_node(series: Iterable[Series], names: NodeNames, drop: Callable[[str], None]) -> dict[str, float]:
+    """Value per node. Of duplicates the larger stays: to believe the smaller would overfill."""
+    found: dict[str, float] = {}
+    for each in series:
+        name, value = names.find(each.metric), number(each.value[1])
+        if name is None:
+            drop("unknown node")
+        elif not usable(value):
+            drop("not a number")
+        else:
+            if name in found:
+                drop("duplicate")
+            found[name] = max(found.get(name, 0.0), value)
+    return found

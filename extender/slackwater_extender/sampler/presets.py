@@ -1,0 +1,66 @@
+"""Queries for the exporters that clusters usually have. Every one can be replaced in the settings.
+
+Each must give one series per node or pod: cores, bytes, seconds since 1970, bytes per second. `irate` keeps resets of
+counters out; `timestamp` tells when a node was really measured, which is not when we ask. Where two scrapers deliver
+the same series twice, `max` keeps one of them. {window} and {namespaces} are filled in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from slackwater.errors import UnknownName
+from slackwater_extender.settings import Preset, Prometheus
+
+Queries = Mapping[str, str]
+
+# What a round asks for; the last one is only asked for where it is given.
+NAMES = ("node_cpu", "node_memory", "node_time", "pod_cpu", "pod_memory", "node_network")
+
+PRESETS: Mapping[Preset, Queries] = {
+    # Kubelet's own /metrics/resource.
+    Preset.KUBELET: {
+        "node_cpu": "max by (node, instance) (irate(node_cpu_usage_seconds_total[{window}]))",
+        "node_memory": "max by (node, instance) (node_memory_working_set_bytes)",
+        "node_time": "max by (node, instance) (timestamp(node_memory_working_set_bytes))",
+        "pod_cpu": 'max by (namespace, pod) (irate(pod_cpu_usage_seconds_total{namespace=~"{namespaces}"}[{window}]))',
+        "pod_memory": 'max by (namespace, pod) (pod_memory_working_set_bytes{namespace=~"{namespaces}"})',
+    },
+    # kube-prometheus-stack: containers from cAdvisor, nodes from node-exporter.
+    Preset.CADVISOR: {
+        "node_cpu": "sum by (node, instance) (max by (node, instance, cpu, mode) "
+        '(irate(node_cpu_seconds_total{mode!~"idle|iowait|steal"}[{window}])))',
+        "node_memory": "max by (node, instance) (node_memory_MemTotal_bytes - node_memory_MemAvailable_bytes)",
+        "node_time": "max by (node, instance) (timestamp(node_memory_MemAvailable_bytes))",
+        "pod_cpu": "sum by (namespace, pod) (max by (namespace, pod, container) "
+        '(irate(container_cpu_usage_seconds_total{container!="",namespace=~"{namespaces}"}[{window}])))',
+        "pod_memory": "sum by (namespace, pod) (max by (namespace, pod, container) "
+        '(container_memory_working_set_bytes{container!="",namespace=~"{namespaces}"}))',
+        "node_network": "sum by (node, instance) (max by (node, instance, device) "
+        '(irate(node_network_receive_bytes_total{device!~"lo|veth.*|cali.*|cni.*|docker.*"}[{window}])))',
+    },
+    # Exporters of the metrics API: gauges in nanocores and KiB.
+    Preset.METRICS_SERVER: {
+        "node_cpu": "max by (instance) (kube_metrics_server_nodes_cpu) / 1e9",
+        "node_memory": "max by (instance) (kube_metrics_server_nodes_mem) * 1024",
+        "node_time": "max by (instance) (timestamp(kube_metrics_server_nodes_mem))",
+        "pod_cpu": "sum by (pod_namespace, pod_name) (max by (pod_namespace, pod_name, pod_container_name) "
+        '(kube_metrics_server_pods_cpu{pod_namespace=~"{namespaces}"})) / 1e9',
+        "pod_memory": "sum by (pod_namespace, pod_name) (max by (pod_namespace, pod_name, pod_container_name) "
+        '(kube_metrics_server_pods_mem{pod_namespace=~"{namespaces}"})) * 1024',
+    },
+}
+
+
+def queries(settings: Prometheus) -> dict[str, str]:
+    """The queries in force: the preset's, replaced by the user's own."""
+    for name in settings.queries:
+        if name not in NAMES:
+            raise UnknownName("prometheus.queries", name, NAMES)
+    chosen = {**PRESETS[settings.preset], **settings.queries}
+    return {name: query for name, query in chosen.items() if query}
+
+
+def filled(query: str, window: float, namespaces: str) -> str:
+    """A query with its blanks filled in."""
+    return query.replace("{window}", f"{max(1, round(window))}s").replace("{namespaces}", namespaces)

@@ -1,0 +1,152 @@
+"""Instant queries to Prometheus (or Thanos, Mimir, VictoriaMetrics) and their answers, decoded in short slices."""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import Generator, Iterator
+from dataclasses import dataclass, field
+
+import httpx2
+import msgspec
+
+from slackwater.errors import Unavailable
+from slackwater_extender.settings import Prometheus
+
+# Decoding holds the interpreter; 256 kB are some 2 ms, so a /filter gets its turn in between.
+SLICE = 256 * 1024
+_BEGIN = b'"result":['
+_NEXT = b',{"metric":'
+
+
+class Series(msgspec.Struct, gc=False):
+    """One element of an instant vector: its labels, and [time of evaluation, value as text]."""
+
+    metric: dict[str, str]
+    value: tuple[float, str]
+
+
+class _Data(msgspec.Struct):
+    result_type: str = msgspec.field(name="resultType", default="")
+    result: list[Series] = []
+
+
+class _Answer(msgspec.Struct):
+    status: str = ""
+    data: _Data | None = None
+    error: str = ""
+    warnings: list[str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Vector:
+    """The answer to one query; `warnings` tell of a partial one."""
+
+    series: list[Series] = field(default_factory=list)
+    warnings: tuple[str, ...] = ()
+
+
+_ANSWERS = msgspec.json.Decoder(_Answer)
+_SERIES = msgspec.json.Decoder(list[Series])
+
+
+class Client:
+    """A connection to one Prometheus. Secrets are read from their files for each round and never logged."""
+
+    def __init__(self, settings: Prometheus, transport: httpx2.BaseTransport | None = None) -> None:
+        self._settings = settings
+        self._http = httpx2.Client(
+            base_url=str(settings.url or "http://127.0.0.1:9090").rstrip("/"),
+            timeout=settings.timeout,
+            verify=_verify(settings),
+            transport=transport,
+            follow_redirects=False,
+            auth=Secrets(settings),
+        )
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._http.close()
+
+    def query(self, promql: str) -> Vector:
+        """Run one instant query. Anything but a vector is Unavailable, with what the server said."""
+        try:
+            reply = self._http.post(
+                "/api/v1/query",
+                data={"query": promql, "timeout": f"{self._settings.timeout}s"},
+            )
+        except (httpx2.HTTPError, OSError, ValueError) as problem:
+            raise Unavailable(f"{type(problem).__name__}: {problem}") from problem
+        return decode(reply.status_code, reply.content)
+
+
+class Secrets(httpx2.Auth):
+    """Proves who we are with what the secret files hold at that moment."""
+
+    def __init__(self, settings: Prometheus) -> None:
+        self._settings = settings
+
+    def auth_flow(self, request: httpx2.Request) -> Generator[httpx2.Request, httpx2.Response, None]:
+        """Add token, password, tenant and further headers to one request."""
+        chosen = self._settings
+        for name, value in chosen.headers.items():
+            request.headers[name] = value.get_secret_value()
+        if chosen.tenant:
+            request.headers["X-Scope-OrgID"] = chosen.tenant
+        if chosen.token_file is not None:
+            request.headers["Authorization"] = f"Bearer {chosen.token_file.read_text().strip()}"
+        if chosen.username:
+            password = chosen.password_file.read_text().strip() if chosen.password_file else ""
+            yield from httpx2.BasicAuth(chosen.username, password).auth_flow(request)
+        else:
+            yield request
+
+
+def decode(status: int, body: bytes) -> Vector:
+    """The vector in an answer, or Unavailable with the server's own words."""
+    if status == 200:
+        quick = _sliced(body)
+        if quick is not None:
+            return quick
+    try:
+        answer = _ANSWERS.decode(body)
+    except msgspec.DecodeError as problem:
+        said = body[:120].decode(errors="replace")
+        raise Unavailable(f"{status}: not an answer of Prometheus ({problem}): {said}") from problem
+    if status != 200 or answer.status != "success" or answer.data is None:
+        raise Unavailable(f"{status}: {answer.error or answer.status or 'no data'}")
+    if answer.data.result_type != "vector":
+        raise Unavailable(f"the query gives a {answer.data.result_type or 'nothing'}, not a vector")
+    return Vector(answer.data.result, tuple(answer.warnings or ()))
+
+
+def _sliced(body: bytes) -> Vector | None:
+    """A long answer, piece by piece. None where it is not laid out as Prometheus lays it out.
+
+    The mark between two series cannot stand inside a JSON string: its quotes would be escaped there.
+    """
+    start = body.find(_BEGIN, 0, 4096)
+    if len(body) <= SLICE or start < 0 or b'"resultType":"vector"' not in body[:4096]:
+        return None
+    start += len(_BEGIN)
+    end = body.rfind(b"]}")
+    found: list[Series] = []
+    try:
+        for piece in _pieces(body, start, body.rfind(b"]", 0, end + 1)):
+            found.extend(_SERIES.decode(b"[" + piece + b"]"))
+    except msgspec.DecodeError:
+        return None
+    return Vector(found)
+
+
+def _pieces(body: bytes, start: int, end: int) -> Iterator[bytes]:
+    while start < end:
+        cut = body.find(_NEXT, start + SLICE, end)
+        stop = end if cut < 0 else cut
+        yield body[start:stop]
+        start = stop + 1  # past the comma
+
+
+def _verify(settings: Prometheus) -> ssl.SSLContext | bool:
+    if settings.insecure:
+        return False
+    return ssl.create_default_context(cafile=str(settings.ca)) if settings.ca is not None else True

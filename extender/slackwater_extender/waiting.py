@@ -1,0 +1,124 @@
+"""Pods that were refused, and the news that there is room for one of them.
+
+A change in Prometheus is no event for kube-scheduler: a refused pod would wait up to five minutes. The operator asks
+here which pods have room now and nominates exactly those (a nudge to the scheduler would wake all of them).
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from slackwater.filtering import fit_one
+from slackwater_cluster.records import PodRecord
+from slackwater_extender import claiming
+from slackwater_extender.books import Books
+
+KEPT = 4096  # wake-ups kept for a slow reader; one that missed some is told to look at all pods
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """A pod that found no node."""
+
+    pod: PodRecord
+    since: float  # Unix seconds
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class WakeUp:
+    """There is room for a refused pod now."""
+
+    number: int
+    uid: str
+    namespace: str
+    pod: str
+    nodes: int  # how many would serve it
+
+
+class Waiting:
+    """Refused pods and numbered wake-ups."""
+
+    def __init__(self, limit: int, wall: Callable[[], float]) -> None:
+        self._limit, self._wall = limit, wall
+        self._pods: dict[str, Refused] = {}
+        self._told: set[str] = set()  # woken, not refused again since
+        self._news: deque[WakeUp] = deque(maxlen=KEPT)
+        self._number = 0
+        self._changed = threading.Condition()
+        self.forgotten = 0
+
+    def __len__(self) -> int:
+        return len(self._pods)
+
+    def add(self, pod: PodRecord, reason: str) -> None:
+        """A pod was refused everywhere."""
+        with self._changed:
+            if pod.uid not in self._pods and len(self._pods) >= self._limit:
+                self._forget(next(iter(self._pods)))
+                self.forgotten += 1
+            self._pods[pod.uid] = Refused(pod, self._wall(), reason)
+            self._told.discard(pod.uid)
+
+    def drop(self, uid: str) -> None:
+        """It has a node, or is gone."""
+        with self._changed:
+            self._forget(uid)
+
+    def get(self, uid: str) -> Refused | None:
+        """A refused pod."""
+        return self._pods.get(uid)
+
+    def review(self, books: Books) -> int:
+        """Look whether refused pods have room now; equal pods are judged together. Returns how many were woken."""
+        with self._changed:
+            open_cases = [each.pod for uid, each in self._pods.items() if uid not in self._told]
+        groups: dict[tuple[object, ...], list[PodRecord]] = {}
+        for pod in open_cases:
+            groups.setdefault((pod.declared, pod.native, pod.constraints), []).append(pod)
+        return sum(self._review(books, pods) for pods in groups.values())
+
+    def _review(self, books: Books, pods: list[PodRecord]) -> int:
+        with books.lock:
+            table = books.ledger.table(books.clock())
+            ask = claiming.ask(pods[0], table.kinds, driver=False, allowed=books.allowed(pods[0].constraints))
+            fit = fit_one(table, ask)
+            places = int(_places(table.room, ask.declared, fit.fits))
+        nodes = int(fit.fits.sum())
+        # Oldest first, and no more than would fit: the others would only be refused again.
+        for pod in pods[:places]:
+            self._tell(pod, nodes)
+        return min(places, len(pods))
+
+    def _tell(self, pod: PodRecord, nodes: int) -> None:
+        with self._changed:
+            if pod.uid in self._pods:
+                self._number += 1
+                self._told.add(pod.uid)
+                self._news.append(WakeUp(self._number, pod.uid, pod.namespace, pod.name, nodes))
+                self._changed.notify_all()
+
+    def news(self, after: int, wait: float) -> tuple[int, list[WakeUp]]:
+        """Wake-ups numbered above `after`, waiting some seconds for the first; and the number to ask from next."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._number > after, timeout=wait)
+            return self._number, [each for each in self._news if each.number > after]
+
+    def _forget(self, uid: str) -> None:
+        self._pods.pop(uid, None)
+        self._told.discard(uid)
+
+
+def _places(room: np.ndarray, declared: tuple[float, ...], fits: np.ndarray) -> float:
+    """How many pods of this size the fitting nodes hold: Σ over nodes of min over kinds of ⌊room / D⌋."""
+    asked = np.array(declared)
+    wanted = asked > 0
+    if not wanted.any():
+        return float("inf") if fits.any() else 0.0
+    each = np.floor((room[fits][:, wanted] + 1e-9) / asked[wanted])
+    return float(np.maximum(each.min(axis=1), 1.0).sum()) if len(each) else 0.0
