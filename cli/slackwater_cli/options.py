@@ -4,22 +4,47 @@ from __future__ import annotations
 
 import yaml
 
-from slackwater.errors import InvalidInput
+from slackwater.errors import InvalidInput, UnknownName
+
+REMEDY = "write name=value, for example node_heartbeat=0.1 or capacity.user_limit_factor=2"
 
 
-def parse_settings(pairs: list[str]) -> dict[str, object]:
-    """`node_heartbeat=0.1` becomes a number, `drf=true` a truth value, anything else text: YAML's reading."""
-    return dict(_pair(text) for text in pairs)
+RESERVED = ("seed", "world", "progress", "policy", "workload", "cluster")
+
+
+def parse_settings(pairs: list[str], policies: list[str]) -> dict[str, dict[str, object]]:
+    """Settings of each policy's run.
+
+    `node_heartbeat=0.1` goes to every run, `capacity.user_limit_factor=2` only to that policy's. Values are read as
+    YAML: numbers, `true`, lists and text.
+    """
+    chosen: dict[str, dict[str, object]] = {policy: {} for policy in policies}
+    for text in pairs:
+        name, value = _pair(text)
+        policy, found, own = name.partition(".")
+        if found and policy not in chosen:
+            raise UnknownName(f"--set {name}", policy, policies)
+        for target in [policy] if found else policies:
+            chosen[target][_identifier(text, own if found else name)] = value
+    return chosen
 
 
 def _pair(text: str) -> tuple[str, object]:
     name, found, value = text.partition("=")
-    name = name.strip().replace("-", "_")
-    if not found or not name.isidentifier():
-        raise InvalidInput("--set", f"{text!r} is not a setting", "write name=value, for example node_heartbeat=0.1")
+    if not found:
+        raise InvalidInput("--set", f"{text!r} is not a setting", REMEDY)
     try:
-        return name, yaml.safe_load(value)
+        return name.strip(), yaml.safe_load(value)
     except yaml.YAMLError as error:
         raise InvalidInput(
             f"--set {name}", f"{value!r} cannot be read", "write a number, a word or a list [a, b]"
         ) from error
+
+
+def _identifier(text: str, name: str) -> str:
+    plain = name.replace("-", "_")
+    if not plain.isidentifier():
+        raise InvalidInput("--set", f"{text!r} is not a setting", REMEDY)
+    if plain in RESERVED:
+        raise InvalidInput("--set", f"{plain} is not a setting", f"use the option --{plain} or the argument instead")
+    return plain

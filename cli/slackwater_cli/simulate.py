@@ -47,7 +47,9 @@ def command(
     world: Annotated[str, typer.Option(help="yarn, ideal (no heartbeats, no delays), kubernetes, or auto.")] = "auto",
     setting: Annotated[
         list[str] | None,
-        typer.Option("--set", "-s", help="A setting of world or policy, as name=value; may be given several times."),
+        typer.Option(
+            "--set", "-s", help="A setting of world or policy: name=value, or policy.name=value; may be repeated."
+        ),
     ] = None,
     report: Annotated[Path | None, typer.Option(help="Write a page of figures into this folder.")] = None,
     output: Annotated[Format, typer.Option("--output", "-o", help="Print a table or JSON.")] = Format.TABLE,
@@ -60,9 +62,9 @@ def command(
     from slackwater_simulator.loading import default_cluster, load
 
     names = [name.strip() for name in policy.split(",") if name.strip()]
+    options = parse_settings(setting or [], names)
     machines = parse(cluster or default_cluster(workload))
     jobs = load(workload, seed=seed, skip_bad=skip_bad)
-    options = parse_settings(setting or [])
     outcomes = _play(jobs, machines, names, seed, world, options)
     if report is not None:
         _write(outcomes, report)
@@ -70,7 +72,7 @@ def command(
 
 
 def _play(
-    jobs: Workload, machines: Cluster, names: list[str], seed: int, world: str, options: dict[str, object]
+    jobs: Workload, machines: Cluster, names: list[str], seed: int, world: str, options: dict[str, dict[str, object]]
 ) -> list[Outcome]:
     from slackwater_simulator.policies import policies
     from slackwater_simulator.run import run
@@ -80,7 +82,9 @@ def _play(
         if name not in known:
             raise UnknownName("policy", name, known)
     with bars() as tick:
-        return [run(jobs, machines, name, seed=seed, world=world, progress=tick(name), **options) for name in names]
+        return [
+            run(jobs, machines, name, seed=seed, world=world, progress=tick(name), **options[name]) for name in names
+        ]
 
 
 def _write(outcomes: list[Outcome], folder: Path) -> None:

@@ -230,7 +230,9 @@ def _stuck(outcome: Outcome) -> str:
     if not outcome.deadlock:
         return ""
     drivers = f"{outcome.peak_drivers:,} drivers" if outcome.peak_drivers else "what is running"
-    return f" Deadlock at {outcome.stalled_at:,.0f} s: {drivers} hold what the tasks wait for; what never ended is not drawn."
+    return (
+        f" Deadlock at {outcome.stalled_at:,.0f} s: {drivers} hold what tasks wait for; what never ended is not drawn."
+    )
 
 
 def efficiencies(outcome: Outcome) -> Iterator[Figure]:

@@ -1,0 +1,110 @@
+"""`slackwater sweep`: a grid of parameters, every combination played and summarised over seeds."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from slackwater_cli.progress import bars
+
+if TYPE_CHECKING:
+    from slackwater_simulator.reports.rows import Row
+    from slackwater_simulator.sweeps import Cell, Summary
+
+# The columns of the table; JSON and CSV hold every metric of every run.
+METRICS = {
+    "makespan_s": "makespan",
+    "mean_completion_s": "completion",
+    "small_mean_completion_s": "of small jobs",
+    "mean_wait_s": "wait",
+    "failures": "failures",
+}
+
+
+class Format(StrEnum):
+    """How results are printed."""
+
+    TABLE = "table"
+    JSON = "json"
+    CSV = "csv"
+
+
+def command(
+    file: Annotated[
+        Path, typer.Argument(help="YAML: workload, cluster, policy, seeds, set and grid (see docs/simulator).")
+    ],
+    jobs: Annotated[int, typer.Option("--jobs", "-j", help="Processes; -1 uses all cores.")] = -1,
+    backend: Annotated[str, typer.Option(help="loky, threading, dask or ray.")] = "loky",
+    output: Annotated[Format, typer.Option("--output", "-o", help="Print a table, JSON or CSV.")] = Format.TABLE,
+) -> None:
+    """Play every combination of FILE's grid and print means over seeds."""
+    from slackwater_simulator.sweeps import cells, read
+
+    todo = cells(read(file))
+    rows = _play(todo, jobs, backend)
+    if output is Format.JSON:
+        typer.echo(json.dumps(rows, indent=2, ensure_ascii=False))
+    elif output is Format.CSV:
+        _csv(rows)
+    else:
+        _table(todo, rows)
+
+
+def _play(todo: list[Cell], jobs: int, backend: str) -> list[Row]:
+    from slackwater_simulator.sweeps import play_all
+
+    rows: list[Row] = []
+    with bars() as tick:
+        done = tick(f"{len(todo)} runs")
+        for row in play_all(todo, jobs=jobs, backend=backend):
+            rows.append(row)
+            done(len(rows) / len(todo))
+    return rows
+
+
+def _csv(rows: list[Row]) -> None:
+    writer = csv.DictWriter(sys.stdout, fieldnames=list(rows[0]) if rows else [], lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+
+
+def _table(todo: list[Cell], rows: list[Row]) -> None:
+    from slackwater_simulator.sweeps import summarise
+
+    summaries = summarise(todo, rows, tuple(METRICS))
+    shown = [name for name in METRICS if any(summary.mean[name] > 0 for summary in summaries)]
+    grid = Table(title="seconds: mean ± standard deviation over seeds", title_justify="left", title_style="bold")
+    for name, _ in summaries[0].point:
+        grid.add_column(name)
+    grid.add_column("policy")
+    stuck = any(summary.deadlocks for summary in summaries)
+    for name in ("runs", *(METRICS[name] for name in shown), *(["deadlocks"] if stuck else [])):
+        grid.add_column(name, justify="right", no_wrap=name != "runs")
+    for summary in summaries:
+        grid.add_row(
+            *_cells(summary, shown),
+            *([str(summary.deadlocks)] if stuck else []),
+            style="red" if summary.deadlocks else None,
+        )
+    Console().print(grid)
+
+
+def _cells(summary: Summary, shown: list[str]) -> list[str]:
+    point = [str(value) for _, value in summary.point]
+    numbers = [_number(summary.mean[name], summary.deviation[name], summary.runs) for name in shown]
+    return [*point, summary.policy, str(summary.runs), *numbers]
+
+
+def _number(mean: float, deviation: float, runs: int) -> str:
+    if math.isnan(mean):
+        return "–"
+    return f"{mean:,.1f} ± {deviation:,.1f}" if runs > 1 else f"{mean:,.1f}"

@@ -1,0 +1,173 @@
+"""Parameter grids: one YAML file, many runs, spread over processes or a Dask or Ray cluster by joblib.
+
+workload: gen:dress?small={small}   # a grid name in braces is filled in, here and in `cluster`
+cluster: 5x20
+policy: [fcfs, small-first-backfill]
+seeds: 5                            # 0 to 4, or a list
+world: auto
+set: {node_heartbeat: 1}            # settings of world or policy, for every run
+grid:
+  small: [0.1, 0.2, 0.4]
+  node_delay: [0, 40]               # a grid name without braces is a setting
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import yaml
+from joblib import Parallel, delayed, parallel_config  # type: ignore[import-untyped]  # ships no types
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from slackwater.errors import InvalidInput, Unavailable, UnknownName
+from slackwater_simulator.cluster import parse
+from slackwater_simulator.loading import default_cluster, load
+from slackwater_simulator.policies import POLICIES
+from slackwater_simulator.reports.rows import Row, row
+from slackwater_simulator.run import run
+
+BACKENDS = ("loky", "threading", "dask", "ray")
+Value = bool | int | float | str
+
+
+class Sweep(BaseModel):
+    """The file."""
+
+    model_config = ConfigDict(extra="forbid", populate_by_name=True)
+
+    workload: str
+    cluster: str | None = None
+    policy: list[str] = Field(min_length=1)
+    seeds: int | list[int] = 1
+    world: str = "auto"
+    settings: dict[str, Any] = Field(default_factory=dict, alias="set")
+    grid: dict[str, list[Value]] = Field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One run of the sweep."""
+
+    point: tuple[tuple[str, Value], ...]  # the grid names and their values here
+    workload: str
+    cluster: str
+    policy: str
+    world: str
+    seed: int
+    settings: tuple[tuple[str, Any], ...]
+
+
+def read(path: Path) -> Sweep:
+    """The file, or an error that names the field."""
+    try:
+        return Sweep.model_validate(yaml.safe_load(path.read_text(encoding="utf-8")))
+    except OSError as error:
+        raise InvalidInput("sweep", f"{str(path)!r} cannot be read ({error.strerror})", "give a YAML file") from error
+    except yaml.YAMLError as error:
+        raise InvalidInput(path.name, f"not YAML ({error})", "see `slackwater sweep --help`") from error
+    except ValidationError as error:
+        detail = error.errors()[0]
+        where = ".".join(str(part) for part in detail["loc"]) or "the file"
+        raise InvalidInput(f"{path.name}, {where}", detail["msg"], "write workload, policy and a grid") from error
+
+
+def cells(sweep: Sweep) -> list[Cell]:
+    """Every combination of the grid, with every policy and seed."""
+    for name in sweep.policy:
+        if name not in POLICIES:
+            raise UnknownName("policy", name, POLICIES)
+    seeds = list(range(sweep.seeds)) if isinstance(sweep.seeds, int) else sweep.seeds
+    return [
+        _cell(sweep, point, policy, seed) for point in _points(sweep.grid) for policy in sweep.policy for seed in seeds
+    ]
+
+
+def _points(grid: Mapping[str, Sequence[Value]]) -> Iterator[tuple[tuple[str, Value], ...]]:
+    for values in product(*grid.values()):
+        yield tuple(zip(grid, values, strict=True))
+
+
+def _cell(sweep: Sweep, point: tuple[tuple[str, Value], ...], policy: str, seed: int) -> Cell:
+    workload = _filled(sweep.workload, point)
+    cluster = _filled(sweep.cluster, point) if sweep.cluster else default_cluster(workload)
+    written = sweep.workload + (sweep.cluster or "")
+    free = {name: value for name, value in point if f"{{{name}}}" not in written}
+    return Cell(point, workload, cluster, policy, sweep.world, seed, tuple((sweep.settings | free).items()))
+
+
+def _filled(text: str, point: tuple[tuple[str, Value], ...]) -> str:
+    for name, value in point:
+        text = text.replace(f"{{{name}}}", str(value))
+    return text
+
+
+def play(cell: Cell) -> Row:
+    """Run one cell; the row begins with where in the grid it stands."""
+    workload = load(cell.workload, seed=cell.seed)
+    outcome = run(workload, parse(cell.cluster), cell.policy, seed=cell.seed, world=cell.world, **dict(cell.settings))
+    return dict(cell.point) | row(outcome)
+
+
+def play_all(todo: Sequence[Cell], *, jobs: int = -1, backend: str = "loky") -> Iterator[Row]:
+    """Rows in the order of the cells, as they become ready. `jobs` −1 uses all cores."""
+    if backend not in BACKENDS:
+        raise UnknownName("backend", backend, BACKENDS)
+    _prepare(backend)
+    with parallel_config(backend=backend, n_jobs=jobs):
+        yield from Parallel(return_as="generator")(delayed(play)(cell) for cell in todo)
+
+
+def _prepare(backend: str) -> None:
+    """Dask and Ray are not among our dependencies: whoever names one has it."""
+    try:
+        if backend == "dask":
+            # Without an address this starts workers here; DASK_SCHEDULER_ADDRESS names a cluster.
+            import_module("dask.distributed").Client()
+        elif backend == "ray":
+            import_module("ray.util.joblib").register_ray()
+    except ModuleNotFoundError as error:
+        package = "dask[distributed]" if backend == "dask" else "ray"
+        raise Unavailable(f"the backend {backend} is not installed; run: pip install '{package}'") from error
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """One point and policy over all seeds: means and standard deviations of the chosen metrics."""
+
+    point: tuple[tuple[str, Value], ...]
+    policy: str
+    runs: int
+    mean: Mapping[str, float]
+    deviation: Mapping[str, float]
+    deadlocks: int
+
+
+def summarise(todo: Sequence[Cell], rows: Sequence[Row], metrics: Sequence[str]) -> list[Summary]:
+    """Rows grouped by point and policy, in the order of the cells."""
+    groups: dict[tuple[tuple[tuple[str, Value], ...], str], list[Row]] = {}
+    for cell, made in zip(todo, rows, strict=True):
+        groups.setdefault((cell.point, cell.policy), []).append(made)
+    return [_summary(point, policy, made, metrics) for (point, policy), made in groups.items()]
+
+
+def _summary(point: tuple[tuple[str, Value], ...], policy: str, made: list[Row], metrics: Sequence[str]) -> Summary:
+    columns = {name: np.array([_number(row[name]) for row in made]) for name in metrics}
+    known = {name: values[~np.isnan(values)] for name, values in columns.items()}
+    return Summary(
+        point,
+        policy,
+        len(made),
+        {name: float(values.mean()) if len(values) else float("nan") for name, values in known.items()},
+        {name: float(values.std(ddof=1)) if len(values) > 1 else 0.0 for name, values in known.items()},
+        sum(bool(row["deadlock"]) for row in made),
+    )
+
+
+def _number(value: object) -> float:
+    return float(value) if isinstance(value, int | float) else float("nan")
