@@ -31,7 +31,8 @@ class Masters:
         self.apps: dict[int, App] = {}  # not yet over, by row of the outcome
         self.over = 0
         self.progress = progress
-        self.largest = [max(node[k] for node in world.capacity) for k in range(len(world.kinds))]
+        self.fitting: dict[tuple[float, ...], bool] = {}  # shapes that some node could hold when empty
+        self.step = max(1, len(self.jobs) // 100)  # jobs between two reports of progress
 
     # ---- submission -----------------------------------------------------------------------------------------------
 
@@ -66,9 +67,13 @@ class Masters:
     def _feasible(self, app: App) -> bool:
         """A container larger than every node would wait for ever."""
         requests = app.requests if app.master is None else [app.master, *app.requests]
-        return all(
-            request.shape[k] <= self.largest[k] + 1e-9 for request in requests for k in self.world.scheduler.kinds
-        )
+        return all(self.fitting.get(request.shape) or self._fitting(request.shape) for request in requests)
+
+    def _fitting(self, shape: tuple[float, ...]) -> bool:
+        kinds = self.world.scheduler.kinds
+        fits = any(all(shape[k] <= node[k] + 1e-9 for k in kinds) for node in self.world.capacity)
+        self.fitting[shape] = fits
+        return fits
 
     def _accept(self, app: App) -> None:
         self.world.scheduler.submitted(app)
@@ -172,7 +177,7 @@ class Masters:
             return
         if container.task >= 0:
             if container.status == CRASHED:
-                tries = request.tries[container.task] = request.tries.get(container.task, 0) + 1
+                tries = request.failed(container.task)
                 if settings.attempts and tries >= settings.attempts:
                     self.fail(request.app)
                     return
@@ -194,7 +199,7 @@ class Masters:
         self.world.started(container)
         if request.parents and not fetchable(request):
             container.end = math.inf
-            request.shuffling.append(container)
+            request.shuffle(container)
             return
         container.end = run_end(container)
         self.world.ends(container)
@@ -223,8 +228,8 @@ class Masters:
 
     def _fetched(self, request: Request) -> None:
         """The last parent is done: the ends of those that waited for it are known now."""
-        waiting, request.shuffling = request.shuffling, []
-        for container in waiting:
+        waiting, request.shuffling = request.shuffling, None
+        for container in waiting or ():
             if container.status < 0:
                 container.end = max(run_end(container), self.engine.now)
                 self.world.ends(container)
@@ -259,9 +264,8 @@ class Masters:
         self.over += 1
         self.world.times.note(app)
         del self.apps[app.index]
-        if self.progress is not None and (
-            self.over % max(1, len(self.jobs) // 100) == 0 or self.over == len(self.jobs)
-        ):
+        app.untie()
+        if self.progress is not None and (self.over % self.step == 0 or self.over == len(self.jobs)):
             self.progress(self.over / len(self.jobs))
 
     def fail(self, app: App) -> None:
@@ -289,7 +293,7 @@ class Masters:
                 container.request.again(container.task)
             self.world.release(container, KILLED)
         for request in app.requests:
-            request.shuffling.clear()
+            request.shuffling = None
             request.asked = request.done
             if request.seen < request.done == request.total:
                 app.left -= 1
@@ -316,11 +320,12 @@ class Masters:
     def _preempt(self, request: Request, count: int) -> None:
         """Kill the youngest; they are asked for again only when all maps have their containers."""
         app = request.app
-        for container in request.shuffling[-count:]:
+        waiting = request.shuffling or []
+        for container in waiting[-count:]:
             self.world.release(container, KILLED)
             request.again(container.task)
             request.asked -= 1
-        del request.shuffling[-count:]
+        del waiting[-count:]
         request.asked -= request.pending
         request.barred = True
         if request.pending:

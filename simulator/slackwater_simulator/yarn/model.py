@@ -6,6 +6,7 @@ resources at this moment is a Container.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from slackwater_simulator.outcome import DRIVER, UNFINISHED
@@ -56,12 +57,13 @@ class Request:
         self.done = 0  # tasks that ended well on their node
         self.seen = 0  # … and of which the master knows
         self.next = 0  # the next task in trace order
-        self.retries: list[int] = []  # tasks to run again
-        self.tries: dict[int, int] = {}  # task → failed attempts
-        self.durations: list[float] = []  # filled when the stage first asks
-        self.parents: list[Request] = []
-        self.children: list[Request] = []
-        self.shuffling: list[Container] = []  # started, and waiting for the parents' last output
+        # Most requests need none of these, and there are many requests: they are made when needed.
+        self.retries: list[int] | None = None  # tasks to run again
+        self.tries: dict[int, int] | None = None  # task → failed attempts
+        self.durations: Sequence[float] = ()  # filled when the stage first asks
+        self.parents: Sequence[Request] = ()
+        self.children: Sequence[Request] = ()
+        self.shuffling: list[Container] | None = None  # started, and waiting for the parents' last output
         self.last_done = 0.0  # when the stage's last task ended
         self.locality: Locality | None = None
         self.barred = False  # preempted for its own parents: asks again once they all have containers
@@ -83,8 +85,24 @@ class Request:
         """A task must run once more."""
         if self.locality is not None:
             self.locality.give_back(task)
+        elif self.retries is None:
+            self.retries = [task]
         else:
             self.retries.append(task)
+
+    def shuffle(self, container: Container) -> None:
+        """The container has started before its parents' output is complete."""
+        if self.shuffling is None:
+            self.shuffling = [container]
+        else:
+            self.shuffling.append(container)
+
+    def failed(self, task: int) -> int:
+        """Count one more failed attempt of the task."""
+        if self.tries is None:
+            self.tries = {}
+        self.tries[task] = self.tries.get(task, 0) + 1
+        return self.tries[task]
 
 
 class Container:
@@ -149,6 +167,14 @@ class App:
         self.status = UNFINISHED
         self.queue: object = None  # the scheduler's queue
         self.extras: object = None  # a policy's own notes
+
+    def untie(self) -> None:
+        """The application is over: cut the references that go in circles, so that it is freed at once."""
+        for request in self.requests:
+            request.parents = request.children = ()
+        self.requests = []
+        self.waiting = []
+        self.driver = self.master = self.extras = self.queue = None
 
     def neediest(self) -> Request | None:
         """The first request in order of service that still wants a container."""

@@ -18,14 +18,17 @@ if TYPE_CHECKING:
 def build(app: App, rounded: Callable[[tuple[float, ...]], tuple[float, ...]], places: Mapping[str, int]) -> None:
     """Give the application one request per stage, linked to its parents, in an order that puts parents first."""
     made: dict[str, Request] = {}
-    for index, stage in enumerate(app.job.stages):
-        request = Request(app, index, stage, rounded(stage.request), stage.tasks)
-        if any(stage.hosts):
+    stages = app.job.stages
+    for index, stage in enumerate(stages):
+        request = Request(app, index, stage, rounded(stage.request), len(stage.durations))
+        if stage.hosts and any(stage.hosts):
             request.locality = Locality(stage.hosts, places)
         made[stage.name] = request
-    for request in made.values():
-        _link(request, made)
-    app.requests = _ordered(app.job, list(made.values()))
+    app.requests = list(made.values())
+    if len(stages) > 1 or (stages and stages[0].parents):
+        for request in app.requests:
+            _link(request, made)
+        app.requests = _ordered(app.job, app.requests)
     app.waiting = [request for request in app.requests if request.total]
     app.left = len(app.waiting)
 
@@ -35,8 +38,8 @@ def _link(request: Request, made: Mapping[str, Request]) -> None:
     for name in request.stage.parents:
         if name not in made:
             raise UnknownName(f"stage {request.stage.name}: parents", name, made)
-        request.parents.append(made[name])
-        made[name].children.append(request)
+        request.parents = [*request.parents, made[name]]
+        made[name].children = [*made[name].children, request]
 
 
 def _ordered(job: Job, requests: list[Request]) -> list[Request]:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import gc
 from array import array
 from collections.abc import Callable, Mapping
 from time import perf_counter
@@ -109,10 +110,13 @@ class World:
         request.pending += count
         app.pending += count
         self.pending += count
+        fresh = request.shape not in self.shapes
         self._count(request.shape, count)
         self.scheduler.asked(app)
         if count > 0:
-            self.reopen(request.shape)
+            # A closed node had no room for anything that was allowed; only a new shape, or a limit, changes that.
+            if fresh or self.scheduler.limited:
+                self.reopen(request.shape)
             self.wake()
 
     def withdraw(self, app: App) -> None:
@@ -262,18 +266,28 @@ class World:
         scheduler.misfit = scheduler.waiting = False
         began = perf_counter()
         scheduler.beat(node)
-        self.decision_seconds += perf_counter() - began
-        self.decisions += 1
+        self.decided(began)
         if self.placed > before:
             return True
         if scheduler.misfit and not scheduler.waiting:
             self.beats.open[node] = 0
         return False
 
+    @staticmethod
+    def clock() -> float:
+        """Wall time, only to say what decisions cost."""
+        return perf_counter()
+
+    def decided(self, began: float) -> None:
+        """A decision that began at that wall time was made."""
+        self.decision_seconds += perf_counter() - began
+        self.decisions += 1
+
     def started(self, container: Container) -> None:
         """A container begins to use its node."""
         if self.usage is not None:
             self.usage.add(container)
+        self.scheduler.started(container)
 
     def ends(self, container: Container) -> None:
         """A running task will end; its node reports it at the first beat after that."""
@@ -323,9 +337,16 @@ class World:
         """Run to the end, or to the deadlock."""
         self.masters.begin()
         self.outages.begin()
-        self.engine.run()
-        while self.masters.preempt_reduces():
+        # Applications untie their own knots when they end, so the cyclic collector would only cost time.
+        collecting = gc.isenabled()
+        gc.disable()
+        try:
             self.engine.run()
+            while self.masters.preempt_reduces():
+                self.engine.run()
+        finally:
+            if collecting:
+                gc.enable()
         return gather(self, policy)
 
 

@@ -53,6 +53,9 @@ class Scheduler:
     def allocated(self, container: Container, /) -> None:
         """A container was given out (by this policy)."""
 
+    def started(self, container: Container, /) -> None:
+        """A container's process begins to run."""
+
     def released(self, container: Container, /) -> None:
         """A container's resources are back."""
 
