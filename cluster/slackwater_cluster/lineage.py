@@ -19,7 +19,7 @@ class Lineage(Protocol):
         """The pod with this uid, if it is or was known."""
 
     def parents(self, owner: OwnerRef) -> Sequence[OwnerRef] | None:
-        """The owners of an object that is no pod; None while nobody looked."""
+        """The owners of any other object; None while nobody looked, () where it no longer exists."""
 
     def owns_pods(self, uid: str) -> bool:
         """Whether some pod names this uid as its owner."""
@@ -52,7 +52,6 @@ def chain(pod: PodRecord, lineage: Lineage) -> Chain:
 
 
 def _above(owner: OwnerRef, lineage: Lineage) -> Sequence[OwnerRef] | None:
-    if owner.kind == "Pod" and not owner.group:
-        pod = lineage.pod(owner.uid)
-        return None if pod is None else pod.owners
-    return lineage.parents(owner)
+    pod = lineage.pod(owner.uid) if owner.kind == "Pod" and not owner.group else None
+    # A pod that is not known may have been looked up too, and found to be gone.
+    return lineage.parents(owner) if pod is None else pod.owners

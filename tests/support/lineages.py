@@ -38,8 +38,8 @@ class Owners:
         return next((each for each in self.pods if each.uid == uid), None)
 
     def parents(self, owner: OwnerRef) -> Sequence[OwnerRef] | None:
-        """The owners of an object."""
-        return None if owner.uid in self.unseen else self.above.get(owner.uid, ())
+        """The owners of an object; pods are known by themselves or not at all."""
+        return None if owner.uid in self.unseen or owner.kind == "Pod" else self.above.get(owner.uid, ())
 
     def owns_pods(self, uid: str) -> bool:
         """Whether a pod names this uid."""

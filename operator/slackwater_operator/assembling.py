@@ -1,0 +1,322 @@
+"""From everything that is watched to the one snapshot that a round of gatekeeping reads. No I/O; the time is given."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from slackwater.gatekeeping import Round
+from slackwater.pools import Category
+from slackwater.resources import NOTHING, Resources, total
+from slackwater.snapshot import App, Group, Order, Pool, Queue, Snapshot
+from slackwater_cluster.customresources import Mode
+from slackwater_cluster.customresources.admissionqueue import Source
+from slackwater_cluster.customresources.admissionqueue import State as QueueState
+from slackwater_cluster.frameworks import Table, builtin
+from slackwater_cluster.quantities import resources
+from slackwater_cluster.recognition import Resolver
+from slackwater_cluster.records import NamespaceRecord, NodeRecord, OwnerRef, PodRecord
+from slackwater_cluster.sizing import Size
+from slackwater_operator.census import Census, Key
+from slackwater_operator.forecasting import Phases
+from slackwater_operator.governing import Governing
+from slackwater_operator.occupancy import Occupancy
+from slackwater_operator.pooling import PoolState, demand, pool, restored
+from slackwater_operator.portraits import Portrait, portrait
+from slackwater_operator.states import Flights, State, state
+
+Rooms = Mapping[str, Resources]  # Σ room over the nodes of each queue, as the extender measures it
+
+
+@dataclass
+class Assembly:
+    """The operator's whole memory. Watches and writers change it, `snapshot` reads it."""
+
+    governing: Governing = field(default_factory=Governing)
+    table: Table = field(default_factory=builtin)
+    window: int = 200
+
+    def __post_init__(self) -> None:
+        self.flights = Flights()
+        self.census = Census(Resolver.of(self.table), self.governing.counts)
+        self.occupancy = Occupancy(self._seat_queue)
+        self.phases = Phases()
+        self.portraits: dict[str, Portrait] = {}  # by cluster-wide app id
+        self.categories: dict[str, Category] = {}
+        self.sizes: dict[str, Size] = {}  # told by a framework's own object, or by an earlier run
+        self.pool_states: dict[str, PoolState] = {}
+        self.refused: dict[str, float] = {}  # pods that found no node → not asked about again before
+        self.news = True  # something changed since the last snapshot
+        self._ids: dict[Key, list[str]] = {}
+        self._everyone: dict[str, PodRecord] = {}  # every pod of namespaces that might become managed
+
+    # -- what the watches tell ------------------------------------------------------------------------------------
+
+    def set_pods(self, records: Sequence[PodRecord], now: float) -> None:
+        """Pods are new or changed."""
+        for record in records:
+            self.occupancy.set(record)
+            self._everyone[record.uid] = record
+            self._take(record, now)
+        self.news = True
+
+    def drop_pods(self, records: Sequence[PodRecord], now: float) -> None:
+        """Pods are gone."""
+        for record in records:
+            self._everyone.pop(record.uid, None)
+            self.occupancy.drop(record)
+            self.census.drop(record)
+            self.flights.end(record.uid)
+            self.refused.pop(record.uid, None)
+            self.phases.gone(record, now)
+        self.news = True
+
+    def set_nodes(self, records: Sequence[NodeRecord]) -> None:
+        """Nodes are new or changed; room there may be new room."""
+        self.occupancy.set_nodes(records)
+        self.refused.clear()
+        self.news = True
+
+    def drop_nodes(self, records: Sequence[NodeRecord]) -> None:
+        """Nodes are gone."""
+        self.occupancy.drop_nodes(records)
+        self.news = True
+
+    def set_namespaces(self, records: Iterable[NamespaceRecord], now: float) -> None:
+        """Namespaces may have become managed, or follow another policy."""
+        for record in records:
+            before = self.governing.namespaces.get(record.name)
+            self.governing.namespaces[record.name] = record
+            if before is None or before.managed != record.managed:
+                self._review(record.name, now)
+        self.news = True
+
+    def drop_namespaces(self, records: Iterable[NamespaceRecord], now: float) -> None:
+        """Namespaces are gone."""
+        for record in records:
+            self.governing.namespaces.pop(record.name, None)
+            self._review(record.name, now)
+
+    def govern(self) -> None:
+        """Policies, queues or pools changed: roles may differ, and pods may belong to other queues."""
+        rules = (*self.governing.role_rules(), *self.table.rules())
+        if rules != self.census.resolver.rules or self.census.resolver.table is not self.table:
+            self.census.use(Resolver(self.table, rules))
+        for pod in list(self._everyone.values()):
+            self.occupancy.set(pod)
+        self.news = True
+
+    def learn(self, owner: OwnerRef, parents: Sequence[OwnerRef]) -> None:
+        """An owner was looked up."""
+        self.census.learn(owner, parents)
+        self.news = True
+
+    # -- what the writers did -------------------------------------------------------------------------------------
+
+    def begin(self, uid: str, now: float, node: str, *, growth: bool = False) -> None:
+        """A pod is about to be released."""
+        self.flights.begin(uid, now, node, growth=growth)
+        self._touch(uid)
+
+    def end(self, uid: str) -> None:
+        """A release was taken back: it could not be written, or the pod was parked."""
+        self.flights.end(uid)
+        self._touch(uid)
+
+    def refuse(self, uid: str, until: float) -> None:
+        """No node has room for a pod; others may be asked about meanwhile."""
+        self.refused[uid] = until
+
+    def remember(self, decided: Round) -> None:
+        """Keep what a round decided for later rounds: categories never change, the border moves on."""
+        for app, category in decided.categories.items():
+            if app in self.portraits:
+                self.categories.setdefault(app, category)
+        for name, adjustment in decided.adjustments.items():
+            if name in self.pool_states:
+                self.pool_states[name].delta = adjustment.delta
+
+    # -- what a round reads ---------------------------------------------------------------------------------------
+
+    def refresh(self) -> None:
+        """Put apps together anew whose pods changed."""
+        dirty, self.census.dirty = self.census.dirty, set()
+        for key in dirty:
+            for old in self._ids.pop(key, []):
+                self.portraits.pop(old, None)
+            found = [
+                portrait(key[0], app, pods, self.flights, self.table) for app, pods in self.census.app(key).items()
+            ]
+            if found:
+                self._ids[key] = [each.id for each in found]
+                self.portraits.update({each.id: self._sized(each) for each in found})
+            else:
+                self._forget(f"{key[0]}/{key[1]}")
+
+    def snapshot(self, now: float, rooms: Rooms | None) -> Snapshot:
+        """Everything one round may know."""
+        self.refresh()
+        self.news = False
+        self.refused = {uid: until for uid, until in self.refused.items() if until > now}
+        queues: list[Queue] = []
+        pools: list[Pool] = []
+        apps: list[App] = []
+        members = self._by_queue()
+        for name in self.governing.queue_names():
+            mine = members.get(name, [])
+            capacity, free = self._capacity(name), self._free(name, rooms)
+            guarded = self._pool(name, mine, capacity, free, now)
+            queues.append(self._queue(name, capacity, free, guarded.name if guarded else ""))
+            pools += [guarded] if guarded else []
+            apps += [self._app(each, name, guarded) for each in mine]
+        orphans = members.get("", [])
+        apps += [self._app(each, "", None) for each in orphans]
+        return Snapshot(now, tuple(queues), tuple(apps), tuple(pools), window=self.window)
+
+    def freed(self) -> list[PodRecord]:
+        """Held and parked pods of namespaces whose mode holds nothing: they are let go."""
+        return [
+            pod
+            for each in self.portraits.values()
+            if (each.counts.held or each.counts.parked) and self.governing.mode(each.namespace) is not Mode.ENFORCE
+            for group in each.groups
+            for uid in group.held
+            if (pod := self.census.pod(uid)) is not None
+        ]
+
+    # -- parts ----------------------------------------------------------------------------------------------------
+
+    def _take(self, pod: PodRecord, now: float) -> None:
+        if self.governing.counts(pod):
+            self.flights.observe(pod, now)
+        self.census.set(pod)
+        member = self.census.member(pod.uid)
+        if member is not None and (pod.started or pod.done):
+            self.phases.observe(f"{pod.namespace}/{member.app}", pod, member.stage, now)
+
+    def _review(self, namespace: str, now: float) -> None:
+        for pod in [each for each in self._everyone.values() if each.namespace == namespace]:
+            self.occupancy.set(pod)
+            self._take(pod, now)
+
+    def _touch(self, uid: str) -> None:
+        pod, member = self.census.pod(uid), self.census.member(uid)
+        if pod is not None and member is not None:
+            self.census.dirty.add((pod.namespace, member.app))
+            self.news = True
+
+    def _forget(self, app: str) -> None:
+        self.categories.pop(app, None)
+        self.phases.forget(app)
+
+    def _sized(self, each: Portrait) -> Portrait:
+        """The size its user states, else what its framework's object or an earlier run says."""
+        known = self.sizes.get(each.id)
+        return replace(each, size=known) if each.size is None and known is not None else each
+
+    def _seat_queue(self, pod: PodRecord) -> str:
+        return self.governing.queue_of(pod.namespace) if self.governing.counts(pod) else ""
+
+    def _by_queue(self) -> dict[str, list[Portrait]]:
+        found: dict[str, list[Portrait]] = {}
+        for each in self.portraits.values():
+            found.setdefault(self.governing.queue_of(each.namespace), []).append(each)
+        return found
+
+    def _capacity(self, queue: str) -> Resources:
+        spec = self.governing.queue(queue)
+        if spec.capacity.source is Source.STATED:
+            return _amounts(spec.capacity.maximum)
+        return self.occupancy.capacity(queue, spec.node_selector)
+
+    def _free(self, queue: str, rooms: Rooms | None) -> Resources:
+        """Σ room over the queue's nodes; without the extender, what declared sums leave."""
+        if rooms is not None:
+            return rooms.get(queue, NOTHING)
+        selected = [node for node in self.occupancy.selected(self.governing.queue(queue).node_selector) if node.open]
+        left = total(self.occupancy.free(node.name) for node in selected)
+        return (left - self._flying(queue)).at_least(NOTHING)
+
+    def _flying(self, queue: str) -> Resources:
+        pods = [pod for uid, _ in self.flights.all() if (pod := self.census.pod(uid)) is not None]
+        return total(pod.declared for pod in pods if self.governing.queue_of(pod.namespace) == queue)
+
+    def _queue(self, name: str, capacity: Resources, free: Resources, guarded: str) -> Queue:
+        spec = self.governing.queue(name)
+        return Queue(
+            name=name,
+            capacity=capacity,
+            maximum=_amounts(spec.capacity.maximum) if spec.capacity.maximum else None,
+            free=free,
+            order=Order(spec.order.value),
+            weights={namespace: float(weight) for namespace, weight in spec.weights.items()},
+            paused=spec.state is QueueState.PAUSED,
+            draining=spec.state is QueueState.DRAINING,
+            pool=guarded,
+            growth=spec.growth_pods,
+        )
+
+    def _pool(
+        self, queue: str, apps: Sequence[Portrait], capacity: Resources, free: Resources, now: float
+    ) -> Pool | None:
+        name = self.governing.pool_of(queue)
+        if not name:
+            return None
+        spec = self.governing.pools[name]
+        if name not in self.pool_states:
+            self.pool_states[name] = restored(spec, self.governing.status.get(("ReservationPool", name), {}))
+        return pool(
+            name,
+            spec,
+            self.pool_states[name],
+            apps,
+            self.categories,
+            self.phases,
+            capacity=capacity,
+            free=free,
+            now=now,
+        )
+
+    def _app(self, each: Portrait, queue: str, guarded: Pool | None) -> App:
+        return App(
+            id=each.id,
+            namespace=each.namespace,
+            submitted=each.submitted,
+            groups=self._groups(each),
+            queue=queue,
+            priority=each.priority,
+            started=each.started,
+            category=self.categories.get(each.id),
+            demand=demand(each, guarded.slot) if guarded else None,
+            task_request=each.size.request if each.size else None,
+            has_driver=each.has_driver,
+            gang=each.gang,
+            strict=each.strict,
+            stage=each.stage,
+            stages=each.stages,
+            paused=bool(each.pause),
+        )
+
+    def _groups(self, each: Portrait) -> tuple[Group, ...]:
+        """Without pods that may not be released now: of unheld namespaces, unsettled apps, and those just refused."""
+        if self.governing.mode(each.namespace) is not Mode.ENFORCE or not each.settled:
+            return tuple(_without(group, group.held) for group in each.groups)
+        if not self.refused:
+            return each.groups
+        return tuple(_without(group, [uid for uid in group.held if uid in self.refused]) for group in each.groups)
+
+    def state_of(self, pod: PodRecord) -> State:
+        """Where a pod stands."""
+        return state(pod, self.flights)
+
+
+def _without(group: Group, uids: Sequence[str]) -> Group:
+    if not uids:
+        return group
+    taken = set(uids)
+    left = tuple(uid for uid in group.held if uid not in taken)
+    return replace(group, held=left, blocked=group.blocked + len(taken))
+
+
+def _amounts(written: Mapping[str, int | str]) -> Resources:
+    return resources({kind: str(value) for kind, value in written.items()})

@@ -1,0 +1,74 @@
+"""Pods and the owners above them: what the resolver may ask, and what still has to be looked up."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from slackwater_cluster.records import OwnerRef, PodRecord
+
+# Owners remembered. Each is a few hundred bytes; the oldest go first, and are looked up again if needed.
+MOST_OWNERS = 50_000
+# Driver pods remembered after their end, so that executors which outlive them for a moment keep their app.
+MOST_GONE = 5_000
+
+
+class Kinship:
+    """The memory behind recognition (slackwater_cluster.lineage.Lineage)."""
+
+    def __init__(self) -> None:
+        self.pods: dict[str, PodRecord] = {}
+        self._gone: dict[str, PodRecord] = {}
+        self._children: Counter[str] = Counter()
+        self._parents: dict[str, tuple[OwnerRef, ...]] = {}
+
+    def set(self, pod: PodRecord) -> PodRecord | None:
+        """Take in a pod; returns its owner pod where this first child makes it a driver."""
+        known = self.pods.get(pod.uid)
+        self.pods[pod.uid] = pod
+        if known is not None and known.owners == pod.owners:
+            return None
+        if known is not None:
+            self._count(known, -1)
+        return self._count(pod, +1)
+
+    def drop(self, pod: PodRecord) -> None:
+        """Forget a pod, but not that it was."""
+        known = self.pods.pop(pod.uid, None)
+        if known is None:
+            return
+        self._count(known, -1)
+        if self.owns_pods(pod.uid):
+            self._gone[pod.uid] = known
+            while len(self._gone) > MOST_GONE:
+                del self._gone[next(iter(self._gone))]
+
+    def learn(self, owner: OwnerRef, parents: Sequence[OwnerRef]) -> None:
+        """What a look-up found above an owner; nothing, where it no longer exists."""
+        self._parents[owner.uid] = tuple(parents)
+        while len(self._parents) > MOST_OWNERS:
+            del self._parents[next(iter(self._parents))]
+
+    def pod(self, uid: str) -> PodRecord | None:
+        """The pod with this uid, if it is or was known."""
+        return self.pods.get(uid) or self._gone.get(uid)
+
+    def parents(self, owner: OwnerRef) -> Sequence[OwnerRef] | None:
+        """The owners of an object that is no pod; None while nobody looked."""
+        return self._parents.get(owner.uid)
+
+    def owns_pods(self, uid: str) -> bool:
+        """Whether some pod names this uid as its owner."""
+        return uid in self._children
+
+    def _count(self, pod: PodRecord, step: int) -> PodRecord | None:
+        first = None
+        for owner in pod.owners:
+            if owner.kind != "Pod":
+                continue
+            self._children[owner.uid] += step
+            if step > 0 and self._children[owner.uid] == 1:
+                first = self.pods.get(owner.uid)
+            if self._children[owner.uid] <= 0:
+                del self._children[owner.uid]
+        return first

@@ -1,0 +1,116 @@
+"""Where a managed pod stands between its creation and its end.
+
+    held ──release──► released ──bind──► bound ──► done
+                         │  ▲
+                  timeout│  │released again
+                         ▼  │
+                        parked          blocked: somebody else's gate holds it too
+
+A pod is charged from its release on. What the watch shows lags behind what was just written, so releases in flight are
+remembered here and count at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+
+from slackwater_cluster import names
+from slackwater_cluster.records import PodRecord
+
+
+class State(StrEnum):
+    """What may be done with a pod."""
+
+    HELD = "held"
+    BLOCKED = "blocked"
+    RELEASED = "released"
+    PARKED = "parked"
+    BOUND = "bound"
+    DONE = "done"
+    FOREIGN = "foreign"  # waits for another scheduler: not ours to hold or to move
+
+
+@dataclass(frozen=True, slots=True)
+class Flight:
+    """A release that has not become a bind yet."""
+
+    since: float  # when it was released, or first seen so after a restart
+    node: str = ""  # the node it was nominated to; "" where it searches by itself
+    seen: bool = False  # the watch has shown the pod without gate and mark
+    tried: float = 0.0  # when its nomination was last looked at
+    growth: bool = False  # released although no node has room, for an autoscaler to see
+
+
+@dataclass(slots=True)
+class Flights:
+    """All releases under way, by uid."""
+
+    _by_uid: dict[str, Flight] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self._by_uid)
+
+    def __contains__(self, uid: object) -> bool:
+        return uid in self._by_uid
+
+    def get(self, uid: str) -> Flight | None:
+        """The flight of a pod, if it is under way."""
+        return self._by_uid.get(uid)
+
+    def begin(self, uid: str, now: float, node: str, *, growth: bool = False) -> None:
+        """Charge a pod from now on, before anything is written: a crash in between costs a timeout, not a deadlock."""
+        self._by_uid[uid] = Flight(now, node, growth=growth, tried=now)
+
+    def moved(self, uid: str, now: float, node: str) -> None:
+        """Another node was named, or none."""
+        if uid in self._by_uid:
+            self._by_uid[uid] = replace(self._by_uid[uid], node=node, tried=now)
+
+    def end(self, uid: str) -> Flight | None:
+        """Bound, parked, gone, or never written."""
+        return self._by_uid.pop(uid, None)
+
+    def observe(self, pod: PodRecord, now: float) -> None:
+        """Follow what the watch shows."""
+        flight = self._by_uid.get(pod.uid)
+        if pod.node or pod.done or pod.deleted:
+            self._by_uid.pop(pod.uid, None)
+        elif not ours(pod):
+            return
+        elif flight is None and not pod.gates and not pod.parked:
+            # Released by a leader before us, or by hand: its time begins now.
+            self._by_uid[pod.uid] = Flight(now, pod.nominated, seen=True, tried=now)
+        elif flight is not None and not flight.seen and not pod.gates and not pod.parked:
+            self._by_uid[pod.uid] = replace(flight, seen=True)
+        elif flight is not None and flight.seen and pod.parked:
+            self._by_uid.pop(pod.uid)
+
+    def all(self) -> Iterable[tuple[str, Flight]]:
+        """Every flight, oldest first."""
+        return sorted(self._by_uid.items(), key=lambda each: each[1].since)
+
+
+def ours(pod: PodRecord) -> bool:
+    """Whether our scheduler places this pod."""
+    return pod.scheduler == names.SCHEDULER
+
+
+def state(pod: PodRecord, flights: Flights) -> State:
+    """Where a pod stands, by what the watch shows and what was just written."""
+    if pod.done or (pod.deleted and not pod.node):  # one that is deleted before it has a node never gets one
+        return State.DONE
+    if pod.node:
+        return State.BOUND
+    return _waiting(pod, flights) if ours(pod) else State.FOREIGN
+
+
+def _waiting(pod: PodRecord, flights: Flights) -> State:
+    if any(gate != names.GATE for gate in pod.gates):
+        return State.BLOCKED
+    if pod.uid in flights:
+        return State.RELEASED
+    if pod.gated:
+        return State.HELD
+    return State.PARKED if pod.parked else State.RELEASED
