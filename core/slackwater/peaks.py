@@ -108,7 +108,7 @@ class Growth:
         met_old = (before == 0) & (ages > OLD)
         mark, reach = np.where(grew, uses, mark), np.where(grew, np.where(met_old, 0.0, ages), reach)
         self._table[:, :, slots] = np.stack([peak, mark, reach])
-        settled: NDArray[np.bool_] = (ages >= 2.0 * reach).all(axis=0) & (peak > 0).any(axis=0)
+        settled = np.flatnonzero((ages >= 2.0 * reach).all(axis=0) & (peak > 0).any(axis=0))
         told: NDArray[np.intp] = slots[settled]
         return told
 

@@ -83,6 +83,17 @@ def test_a_driver_is_charged_in_full_instead_of_its_use() -> None:
     assert ledger.table(0.0).room[0, 0] == pytest.approx(14.0 - 1.0 - 5.0)
 
 
+def test_a_driver_seen_using_more_than_its_node_leaves_nothing_to_the_others() -> None:
+    """Series of pods and nodes are not taken at the same instant; U without the driver is then 0, not negative."""
+    ledger = Ledger(CPU)
+    ledger.upsert_node(NODE)
+    ledger.put(Claim("driver", "n", (4.0,), (4.0,), Role.DRIVER, state=State.RUNNING, started=0.0))
+    steady(ledger, 8.0, {"driver": (2.0,)})
+    ledger.sample(0.0, {"n": Reading(9000.0, (1.0,))}, {"driver": (2.0,)})
+    assert ledger.explain("n", 0.0)["cpu"].used == 0.0
+    assert ledger.table(0.0).room[0, 0] == pytest.approx(14.0 - 4.0)
+
+
 def test_unmanaged_pods_count_by_use_and_native_requests() -> None:
     """Whatever they declare or call themselves; and they are no part of the pools."""
     ledger = Ledger(CPU)
@@ -209,6 +220,16 @@ def test_pods_may_be_shown_before_their_node() -> None:
     assert ledger.table(0.0).room[:, 0].tolist() == [12.0]
 
 
+def test_a_pod_that_left_an_unknown_node_is_not_drawn_back_to_it() -> None:
+    """It was placed on a node we never saw, bound elsewhere, and then that node appeared."""
+    ledger = Ledger(CPU)
+    ledger.upsert_node(NODE)
+    ledger.place(task("p", "late"), expires=60.0)
+    ledger.bind("p", "n")
+    ledger.upsert_node(replace(NODE, name="late"))
+    assert ledger.table(0.0).room[:, 0].tolist() == [12.0, 14.0]
+
+
 def test_a_new_container_has_yet_to_show_its_use() -> None:
     """After a crash the pod counts in full again."""
     ledger = six_tasks()
@@ -329,8 +350,8 @@ def test_a_restart_finds_the_estimate_of_steady_pods_again() -> None:
     rebuilt = Ledger.rebuild(ledger.nodes, ledger.claims(), CPU)
     assert rebuilt.table(0.0).stale.all()
     assert numbers(rebuilt)[0] == 14.0
-    rebuilt.sample(0.0, {"n": Reading(2000.0, (3.5,))}, uses)
-    assert numbers(rebuilt)[0] == pytest.approx(3.5 + 0.875**5 * 1.5)
+    rebuilt.sample(0.0, {"n": Reading(2000.0, (4.5,))}, uses)  # 3.5 of the pods, 1 of the system
+    assert numbers(rebuilt)[0] == pytest.approx(1.0 + 3.5 + 0.875**5 * 1.5)
 
 
 def test_restart_without_use_by_pod_is_the_larger_of_use_and_requests() -> None:
