@@ -41,7 +41,7 @@ def endpoint(kubeconfig: Path | None = None, context: str | None = None) -> Endp
 def _headers(settings: client.Configuration) -> Callable[[], Mapping[str, str]]:
     def headers() -> Mapping[str, str]:
         # Runs the configuration's refresh hook: re-reads a mounted token, re-runs an exec plugin when its token ends.
-        token = settings.get_api_key_with_prefix("authorization")
+        token = settings.get_api_key_with_prefix("BearerToken", alias="authorization")
         return {"Authorization": token} if token else {}
 
     return headers

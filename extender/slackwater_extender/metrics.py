@@ -13,10 +13,12 @@ from dataclasses import dataclass
 from prometheus_client import CollectorRegistry, Counter, Histogram
 from prometheus_client.core import GaugeMetricFamily, InfoMetricFamily
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
+from prometheus_client.metrics import disable_created_metrics
 from prometheus_client.registry import Collector
 
 import slackwater
 from slackwater_extender.books import Books
+from slackwater_extender.explaining import lines_of
 from slackwater_extender.waiting import Waiting
 
 # Seconds. The scheduler waits for every call: a millisecond matters, so the buckets start well below one.
@@ -29,6 +31,8 @@ class Metrics:
     """Counters and histograms that verbs and loops write to."""
 
     def __init__(self) -> None:
+        # A second series for each counter that nobody reads; the library leaves this call untyped.
+        disable_created_metrics()  # type: ignore[no-untyped-call]
         self.registry = CollectorRegistry()
         self.latency = Histogram(
             "slackwater_extender_request_seconds",
@@ -70,7 +74,7 @@ class Metrics:
         return generate_latest(self.registry)
 
 
-@dataclass
+@dataclass(eq=False)  # the registry keeps collectors by identity
 class Gauges(Collector):
     """What is read from the books at scrape time."""
 
@@ -83,9 +87,9 @@ class Gauges(Collector):
         """All gauges of one moment."""
         yield InfoMetricFamily("slackwater_extender_build", "Version.", value={"version": slackwater.__version__})
         with self.books.lock:
-            yield from self._sizes()
-            rows = self._rows() if self.per_node else []
-        yield from rows
+            sizes = list(self._sizes())
+        yield from sizes
+        yield from self._rows() if self.per_node else []
         age = GaugeMetricFamily("slackwater_extender_sample_age_seconds", "Age of the newest round of samples.")
         age.add_metric([], self.sample_age())
         yield age
@@ -112,13 +116,12 @@ class Gauges(Collector):
 
     def _rows(self) -> list[GaugeMetricFamily]:
         """Requested, used, estimated, allowed and room of each node and kind."""
-        now = self.books.clock()
         families = {
             name: GaugeMetricFamily(f"slackwater_node_{name}", text, labels=["node", "resource"])
             for name, text in NODE_GAUGES.items()
         }
-        for node in self.books.nodes:
-            for kind, line in self.books.ledger.explain(node, now).items():
+        for node, lines in lines_of(self.books):
+            for kind, line in lines.items():
                 for name, family in families.items():
                     family.add_metric([node, kind], getattr(line, name))
         return list(families.values())

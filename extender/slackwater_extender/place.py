@@ -24,6 +24,7 @@ from slackwater_extender import claiming
 from slackwater_extender.books import Books
 from slackwater_extender.network import incoming
 from slackwater_extender.policies import weights
+from slackwater_extender.waiting import Waiting
 
 STEP = 8  # pods decided between two looks at the clock
 ROUNDS = 4  # new snapshots for pods that lost their node to others
@@ -110,6 +111,7 @@ class Placer:
     """Batch placement over one set of books."""
 
     books: Books
+    waiting: Waiting
 
     def place(self, request: Request) -> Reply:
         """Decide a whole batch."""
@@ -207,8 +209,10 @@ class Placer:
                 each = wanted[outcome.uid]
                 if isinstance(outcome, Refusal):
                     reply.refused.append(_refusing(outcome))
+                    self.waiting.add(each.pod, outcome.reason.value)
                 elif live.take(outcome, each) and self.books.place(each.pod, outcome.node):
                     reply.placed.append(Placed(outcome.uid, outcome.node))
+                    self.waiting.drop(outcome.uid)
                 else:
                     lost.append(each)
 

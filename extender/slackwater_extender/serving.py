@@ -8,9 +8,20 @@ from typing import Any
 
 from flask import Flask
 from gunicorn.app.base import BaseApplication  # type: ignore[import-untyped] # gunicorn has no types
+from gunicorn.glogging import Logger  # type: ignore[import-untyped] # gunicorn has no types
 
 from slackwater_extender.program import Program
 from slackwater_extender.settings import Settings
+
+
+class Logs(Logger):  # type: ignore[misc] # its base has no types
+    """Gunicorn's own lines, sent the way of all others."""
+
+    def setup(self, cfg: Any) -> None:
+        """Let the root logger write."""
+        del cfg
+        self.error_log.handlers.clear()
+        self.error_log.propagate = True
 
 
 class Server(BaseApplication):  # type: ignore[misc] # its base has no types
@@ -34,13 +45,14 @@ class Server(BaseApplication):  # type: ignore[misc] # its base has no types
             "timeout": 60,
             "accesslog": None,
             "errorlog": "-",
+            "logger_class": Logs,
+            # One process with one configuration: there is nothing to control from outside.
             "control_socket_disable": True,
             "worker_exit": self._exited(),
             **self._tls(),
         }
         for name, value in options.items():
-            if name in self.cfg.settings:
-                self.cfg.set(name, value)
+            self.cfg.set(name, value)
 
     def load(self) -> Flask:
         """Called in the worker."""

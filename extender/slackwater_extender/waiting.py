@@ -7,7 +7,7 @@ here which pods have room now and nominates exactly those (a nudge to the schedu
 from __future__ import annotations
 
 import threading
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -18,6 +18,8 @@ from slackwater_cluster.records import PodRecord
 from slackwater_extender import claiming
 from slackwater_extender.books import Books
 
+# Seconds for which a pod that was told is believed to be on its way; then it is told again.
+PATIENCE = 30.0
 KEPT = 4096  # wake-ups kept for a slow reader; one that missed some is told to look at all pods
 
 
@@ -47,7 +49,7 @@ class Waiting:
     def __init__(self, limit: int, wall: Callable[[], float]) -> None:
         self._limit, self._wall = limit, wall
         self._pods: dict[str, Refused] = {}
-        self._told: set[str] = set()  # woken, not refused again since
+        self._told: dict[str, float] = {}  # woken, not refused again since: uid → when
         self._news: deque[WakeUp] = deque(maxlen=KEPT)
         self._number = 0
         self._changed = threading.Condition()
@@ -63,7 +65,7 @@ class Waiting:
                 self._forget(next(iter(self._pods)))
                 self.forgotten += 1
             self._pods[pod.uid] = Refused(pod, self._wall(), reason)
-            self._told.discard(pod.uid)
+            self._told.pop(pod.uid, None)
 
     def drop(self, uid: str) -> None:
         """It has a node, or is gone."""
@@ -76,30 +78,36 @@ class Waiting:
 
     def review(self, books: Books) -> int:
         """Look whether refused pods have room now; equal pods are judged together. Returns how many were woken."""
-        with self._changed:
-            open_cases = [each.pod for uid, each in self._pods.items() if uid not in self._told]
         groups: dict[tuple[object, ...], list[PodRecord]] = {}
-        for pod in open_cases:
-            groups.setdefault((pod.declared, pod.native, pod.constraints), []).append(pod)
-        return sum(self._review(books, pods) for pods in groups.values())
+        underway: Counter[tuple[object, ...]] = Counter()
+        with self._changed:
+            late = self._wall() - PATIENCE
+            for uid, each in self._pods.items():
+                shape = (each.pod.declared, each.pod.native, each.pod.constraints)
+                if self._told.get(uid, 0.0) > late:
+                    underway[shape] += 1
+                else:
+                    groups.setdefault(shape, []).append(each.pod)
+        return sum(self._review(books, pods, underway[shape]) for shape, pods in groups.items())
 
-    def _review(self, books: Books, pods: list[PodRecord]) -> int:
+    def _review(self, books: Books, pods: list[PodRecord], underway: int) -> int:
         with books.lock:
             table = books.ledger.table(books.clock())
             ask = claiming.ask(pods[0], table.kinds, driver=False, allowed=books.allowed(pods[0].constraints))
             fit = fit_one(table, ask)
-            places = int(_places(table.room, ask.declared, fit.fits))
+            places = _places(table.room, ask.declared, fit.fits)
         nodes = int(fit.fits.sum())
-        # Oldest first, and no more than would fit: the others would only be refused again.
-        for pod in pods[:places]:
+        # Oldest first, and no more than would fit beside those told before: others would only be refused again.
+        chosen = pods[: int(min(max(0.0, places - underway), len(pods)))]
+        for pod in chosen:
             self._tell(pod, nodes)
-        return min(places, len(pods))
+        return len(chosen)
 
     def _tell(self, pod: PodRecord, nodes: int) -> None:
         with self._changed:
             if pod.uid in self._pods:
                 self._number += 1
-                self._told.add(pod.uid)
+                self._told[pod.uid] = self._wall()
                 self._news.append(WakeUp(self._number, pod.uid, pod.namespace, pod.name, nodes))
                 self._changed.notify_all()
 
@@ -111,7 +119,7 @@ class Waiting:
 
     def _forget(self, uid: str) -> None:
         self._pods.pop(uid, None)
-        self._told.discard(uid)
+        self._told.pop(uid, None)
 
 
 def _places(room: np.ndarray, declared: tuple[float, ...], fits: np.ndarray) -> float:

@@ -126,7 +126,7 @@ def _plausible(
 
 def _possible(kind: str, value: float, node: NodeRecord) -> bool:
     capacity = node.capacity[kind] or node.allocatable[kind]
-    if kind == MEMORY and value < min(LEAST_MEMORY, capacity / 1000):
+    if kind == MEMORY and 0 < value < min(LEAST_MEMORY, capacity / 1000):
         return False
     return capacity == 0 or value <= capacity * PLAUSIBLE
 
