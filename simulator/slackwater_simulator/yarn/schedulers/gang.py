@@ -42,9 +42,7 @@ class Gang(Scheduler):
         free, shape, wanted = self.world.free, request.shape, request.pending
         nodes: list[int] = []
         for node in range(len(self.world.order)):
-            fit = min(
-                (int((free[k][node] + SLACK) // shape[k]) for k in self.kinds if shape[k] > 0), default=wanted
-            )
+            fit = min((int((free[k][node] + SLACK) // shape[k]) for k in self.kinds if shape[k] > 0), default=wanted)
             nodes += [node] * min(fit, wanted - len(nodes))
             if len(nodes) == wanted:
                 return nodes
