@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 
-from slackwater.errors import UnknownName
+from slackwater.errors import InvalidInput, UnknownName
 from slackwater_cli.options import parse_settings
 from slackwater_cli.progress import bars
 
@@ -62,6 +62,10 @@ def command(
     from slackwater_simulator.loading import default_cluster, load
 
     names = [name.strip() for name in policy.split(",") if name.strip()]
+    if not names:
+        raise InvalidInput(
+            "--policy", f"{policy!r} names no policy", "name at least one, for example --policy fifo,fair"
+        )
     options = parse_settings(setting or [], names)
     machines = parse(cluster or default_cluster(workload))
     jobs = load(workload, seed=seed, skip_bad=skip_bad)

@@ -1,0 +1,104 @@
+"""The command itself: version, help, clean errors, interruption."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from slackwater import __version__
+from slackwater_cli.extras import EXTRAS, remedy
+
+PROGRAM = (sys.executable, "-c", "from slackwater_cli.main import run; run()")
+
+
+def slackwater(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Run the program as a user would."""
+    return subprocess.run(
+        [*PROGRAM, *arguments], capture_output=True, text=True, timeout=60, env=os.environ | environment, check=False
+    )
+
+
+def test_version() -> None:
+    """Name and number."""
+    assert slackwater("--version").stdout == f"slackwater {__version__}\n"
+
+
+def test_help_lists_the_commands() -> None:
+    """Each command is a file of its own."""
+    shown = slackwater("--help")
+    assert shown.returncode == 0
+    assert "simulate" in shown.stdout
+    assert "sweep" in shown.stdout
+
+
+def test_help_imports_nothing_heavy() -> None:
+    """`--help` is quick because simulator and its libraries are imported when a command runs."""
+    code = (
+        "import sys, slackwater_cli.main; print(*(sys.modules.keys() & {'numpy', 'pyarrow', 'joblib', 'kubernetes'}))"
+    )
+    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+    assert shown.stdout == "\n"
+
+
+def test_refusal_is_one_line_and_exit_code_2() -> None:
+    """No traceback for what a user can mend."""
+    refused = slackwater("simulate", "gen:tetris")
+    assert refused.returncode == 2
+    assert refused.stdout == ""
+    assert refused.stderr.count("\n") == 1
+    assert "'tetris' is not known; use one of: gen:admission" in refused.stderr
+
+
+def test_square_brackets_in_an_error_are_not_markup(tmp_path: Path) -> None:
+    """A path such as jobs[1].tsv is shown as it is."""
+    refused = slackwater("simulate", str(tmp_path / "jobs[1].tsv"), "--cluster", "1x1")
+    assert "jobs[1].tsv" in refused.stderr
+
+
+def test_wrong_option_is_exit_code_2() -> None:
+    """As for any program."""
+    assert slackwater("simulate", "--colour").returncode == 2
+
+
+def test_missing_library_says_which_extra_to_install(tmp_path: Path) -> None:
+    """Parquet needs pyarrow, which a bare installation lacks."""
+    path = tmp_path / "t.parquet"
+    path.write_bytes(b"PAR1" + bytes(20))
+    code = f"import sys; sys.modules['pyarrow'] = None; {PROGRAM[2]}"
+    missing = subprocess.run(
+        [sys.executable, "-c", code, "simulate", str(path), "--cluster", "1x1"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert missing.returncode == 2
+    assert missing.stderr == "pyarrow is not installed; run: pip install 'slackwater[sim]'\n"
+
+
+@pytest.mark.parametrize(("extra", "module"), [(extra, modules[0]) for extra, modules in EXTRAS.items()])
+def test_every_extra_has_a_remedy(extra: str, module: str) -> None:
+    """Submodules count as their package."""
+    assert remedy(f"{module}.inner") == f"run: pip install 'slackwater[{extra}]'"
+
+
+def test_unknown_module_is_a_bug_not_a_missing_extra() -> None:
+    """A traceback is right for a mistake of ours."""
+    assert remedy("slackwater.typo") is None
+
+
+def test_interruption_is_exit_code_130(tmp_path: Path) -> None:
+    """Ctrl-C leaves no traceback. The program hangs on a pipe that nobody fills."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    arguments = ("simulate", str(pipe), "--cluster", "1x1")
+    with subprocess.Popen([*PROGRAM, *arguments], stderr=subprocess.PIPE, text=True) as running:
+        end = os.open(pipe, os.O_WRONLY)  # returns when the program has opened its side
+        running.send_signal(signal.SIGINT)
+        _, errors = running.communicate(timeout=30)
+        os.close(end)
+    assert running.returncode == 130
+    assert "Traceback" not in errors

@@ -1,0 +1,41 @@
+"""`slackwater sweep` from the outside."""
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from slackwater_cli.main import app
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> str:
+    """Two workloads, one policy, two seeds."""
+    path = tmp_path / "sweep.yaml"
+    path.write_text("workload: gen:haste?case={case}\npolicy: [fifo]\nseeds: [3, 4]\ngrid:\n  case: [a, b]\n")
+    return str(path)
+
+
+def sweep(*arguments: str) -> str:
+    """Standard output of a sweep that must succeed."""
+    result = CliRunner().invoke(app, ["sweep", "--backend", "threading", *arguments], catch_exceptions=False)
+    assert result.exit_code == 0
+    return str(result.stdout)
+
+
+def test_table_shows_means_over_seeds(file: str) -> None:
+    """One line per point and policy; case a has no randomness."""
+    shown = sweep(file)
+    assert "mean ± standard deviation over seeds" in shown
+    assert "± 0.0" in shown
+
+
+def test_json_and_csv_hold_every_run(file: str) -> None:
+    """Two points × two seeds, all metrics."""
+    rows = json.loads(sweep(file, "-o", "json"))
+    table = list(csv.DictReader(io.StringIO(sweep(file, "-o", "csv"))))
+    assert [(row["case"], row["seed"]) for row in rows] == [("a", 3), ("a", 4), ("b", 3), ("b", 4)]
+    assert [float(row["makespan_s"]) for row in table] == [row["makespan_s"] for row in rows]

@@ -1,0 +1,90 @@
+"""Grids become cells, cells become rows, rows become means over seeds."""
+
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from slackwater.errors import InvalidInput, Unavailable
+from slackwater_simulator.sweeps import cells, play_all, read, summarise
+
+TEXT = """
+workload: gen:haste?case=a&shuffle={shuffle}
+cluster: 8x8c8Gi
+policy: [fifo]
+seeds: 2
+set: {attempts: 3}
+grid:
+  shuffle: [5, 30]
+  usage_period: [1.0]
+"""
+
+
+def written(tmp_path: Path, text: str) -> Path:
+    path = tmp_path / "sweep.yaml"
+    path.write_text(text)
+    return path
+
+
+def test_grid_fills_braces_and_passes_the_rest_as_settings(tmp_path: Path) -> None:
+    """2 shuffles × 1 period × 1 policy × 2 seeds."""
+    made = cells(read(written(tmp_path, TEXT)))
+    assert len(made) == 4
+    assert [cell.workload for cell in made[::2]] == ["gen:haste?case=a&shuffle=5", "gen:haste?case=a&shuffle=30"]
+    assert made[0].settings == (("attempts", 3), ("usage_period", 1.0))
+    assert [cell.seed for cell in made] == [0, 1, 0, 1]
+
+
+@pytest.mark.parametrize("backend", ["loky", "threading"])
+def test_rows_come_in_order_and_do_not_depend_on_the_backend(tmp_path: Path, backend: str) -> None:
+    """Each row begins with its place in the grid."""
+    made = cells(read(written(tmp_path, TEXT)))
+    rows = list(play_all(made, jobs=2, backend=backend))
+    assert [(row["shuffle"], row["seed"]) for row in rows] == [(5, 0), (5, 1), (30, 0), (30, 1)]
+    assert [row["makespan_s"] for row in rows] == [row["makespan_s"] for row in play_all(made, jobs=1)]
+
+
+def test_summary_is_a_mean_over_seeds(tmp_path: Path) -> None:
+    """Seeds are not a dimension of the table."""
+    made = cells(read(written(tmp_path, TEXT)))
+    rows = [{"makespan_s": value, "deadlock": value > 3} for value in (1.0, 3.0, 4.0, 4.0)]
+    short, long = summarise(made, rows, ["makespan_s"])  # type: ignore[arg-type]  # fewer columns than a real row
+    assert (short.runs, short.mean["makespan_s"], short.deadlocks) == (2, 2.0, 0)
+    assert short.deviation["makespan_s"] == pytest.approx(2**0.5)
+    assert (long.mean["makespan_s"], long.deviation["makespan_s"], long.deadlocks) == (4.0, 0.0, 2)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        pytest.param("policy: [fifo]", "sweep.yaml, workload: Field required", id="field-missing"),
+        pytest.param(TEXT + "sedes: 3\n", "sedes", id="field-misspelt"),
+        pytest.param("a: [", "not YAML", id="not-yaml"),
+        pytest.param(TEXT.replace("[fifo]", "[tetris]"), "'tetris' is not known", id="unknown-policy"),
+    ],
+)
+def test_bad_file_is_refused_with_its_field(tmp_path: Path, text: str, said: str) -> None:
+    """The error names the file and the field."""
+    with pytest.raises(InvalidInput, match=said):
+        cells(read(written(tmp_path, text)))
+
+
+def test_missing_file_is_refused(tmp_path: Path) -> None:
+    """With its path."""
+    with pytest.raises(InvalidInput, match="cannot be read"):
+        read(tmp_path / "absent.yaml")
+
+
+def test_unknown_backend_is_refused() -> None:
+    """With the names that would have been right."""
+    with pytest.raises(InvalidInput, match="dask, loky, ray, threading"):
+        list(play_all([], backend="slurm"))
+
+
+@pytest.mark.parametrize("backend", ["dask", "ray"])
+def test_backend_that_is_not_installed_says_what_to_install(backend: str) -> None:
+    """Dask and Ray are the user's choice, not our dependency."""
+    if find_spec(backend):
+        pytest.skip(f"{backend} is installed here")
+    with pytest.raises(Unavailable, match=f"pip install '{backend}"):
+        list(play_all([], backend=backend))
