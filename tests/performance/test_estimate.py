@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+import psutil
 import pytest
 
 from slackwater.claims import Claim, Host, Reading, Role, State
@@ -90,3 +91,19 @@ def test_table_without_one_pod() -> None:
     ledger = full_ledger()
     took = median_ms(lambda: ledger.room_without("pod-7", 0.0), repeats=100)
     assert took < BOUNDS["table_ms"], f"{took:.3f} ms"
+
+
+def test_memory_of_a_large_cluster() -> None:
+    """Every pod with its own uid, sizes and start, as watches deliver them."""
+    process = psutil.Process()
+    before = process.memory_info().rss
+    ledger = Ledger()
+    for node in range(NODES):
+        ledger.upsert_node(Host(f"node-{node}", (16.0, 64e9), (16.0, 66e9)))
+    for pod in range(BOUNDS["memory_pods"]):
+        sizes = (1.0 + pod % 7, 2e9 + pod)
+        uid = f"{pod:08d}-0000-4000-8000-000000000000"
+        ledger.put(Claim(uid, f"node-{pod % NODES}", sizes, sizes, Role.TASK, "etl", State.RUNNING, float(pod)))
+    took = (process.memory_info().rss - before) / 1e6
+    assert len(ledger) == BOUNDS["memory_pods"]
+    assert took < BOUNDS["memory_mb"], f"{took:.0f} MB"
