@@ -22,13 +22,13 @@ class Easy(Gang):
     def __init__(self) -> None:
         super().__init__()
         self.ends: list[tuple[float, int, Container]] = []  # running, by the end that was promised
-        self.started = 0
+        self.serial = 0
 
     def allocated(self, container: Container, /) -> None:
         """Remember when it will end."""
         request = container.request
-        self.started += 1
-        heappush(self.ends, (self.world.engine.now + self.length(request), self.started, container))
+        self.serial += 1
+        heappush(self.ends, (self.world.engine.now + self.length(request), self.serial, container))
 
     @staticmethod
     def length(request: Request) -> float:
