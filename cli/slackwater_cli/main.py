@@ -1,23 +1,26 @@
-"""The `slackwater` command. Each command is a file of its own; what is heavy is imported only when a command runs."""
+"""The `slackwater` command.
+
+Every file of this package with a function `command` is a command named like the file, and one with a typer app `group`
+is a group of commands. Such files import what is heavy only when the command runs, so that `--help` stays quick.
+"""
 
 from __future__ import annotations
 
 import sys
 from importlib import import_module
-from importlib.util import find_spec
+from pkgutil import iter_modules
 
 import typer
 from rich.console import Console
 from rich.markup import escape
 
+import slackwater_cli
 from slackwater import __version__
 from slackwater.errors import SlackwaterError
 from slackwater_cli.extras import remedy
 
 # Exit codes: 2 as for any wrong argument, 130 as shells report an interrupted program.
 REFUSED, INTERRUPTED = 2, 130
-# Files of this package that hold one command each, named like the command; in the order of `--help`.
-COMMANDS = ("assess", "explain", "release", "simulate", "reproduce", "sweep")
 
 app = typer.Typer(
     name="slackwater",
@@ -42,10 +45,15 @@ def _options(
 
 
 def _register() -> None:
-    for name in COMMANDS:
-        module = f"slackwater_cli.{name}"
-        if find_spec(module) is not None:
-            app.command(name)(import_module(module).command)
+    for found in sorted(iter_modules(slackwater_cli.__path__), key=lambda found: found.name):
+        if found.name == "main":
+            continue
+        module = import_module(f"slackwater_cli.{found.name}")
+        name = found.name.replace("_", "-")
+        if hasattr(module, "command"):
+            app.command(name)(module.command)
+        elif hasattr(module, "group"):
+            app.add_typer(module.group, name=name)
 
 
 _register()

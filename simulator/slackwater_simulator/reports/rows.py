@@ -51,9 +51,8 @@ def described(outcome: Outcome) -> dict[str, object]:
     workload = outcome.workload
     return {
         **row(outcome),
-        "modelled": [
-            {"field": field, "model": model} for field, model in (*workload.modelled, *outcome.cluster.assumed)
-        ],
+        "modelled": [{"field": field, "model": model} for field, model in workload.modelled],
+        "assumed": [{"field": field, "value": value} for field, value in outcome.cluster.assumed],
         "skipped": workload.skipped,
         "notes": [*workload.notes, *outcome.notes],
     }

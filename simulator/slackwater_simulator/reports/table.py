@@ -27,7 +27,8 @@ def seconds(value: float) -> str:
     """A time a person can read, in seconds."""
     if not math.isfinite(value):
         return "–"
-    return f"{value:,.2f}" if abs(value) < 1000 else f"{value:,.0f}"
+    digits = 2 if abs(value) < 1000 else 1 if abs(value) < 100_000 else 0
+    return f"{value:,.{digits}f}"
 
 
 def percent(value: float) -> str:
@@ -96,7 +97,8 @@ def table(outcomes: Sequence[Outcome]) -> Table:
 def notes(outcomes: Sequence[Outcome]) -> list[str]:
     """What a reader of the table must know: modelled fields, skipped lines, remarks."""
     workload, cluster = outcomes[0].workload, outcomes[0].cluster
-    lines = [f"modelled: {field}: {model}" for field, model in (*workload.modelled, *cluster.assumed)]
+    lines = [f"modelled: {field}: {model}" for field, model in workload.modelled]
+    lines.extend(f"assumed: {field} of the cluster: {value}" for field, value in cluster.assumed)
     if workload.skipped:
         lines.append(f"skipped: {workload.skipped} broken line(s)")
     lines.extend(f"note: {note}" for note in workload.notes)
