@@ -16,7 +16,9 @@ from slackwater_lab.programs import PROGRAMS
 from slackwater_lab.scheduling import Extender
 from slackwater_lab.site import Site, home, open_site
 
-app = typer.Typer(help="A real control plane on this machine, loopback only.", no_args_is_help=True)
+app = typer.Typer(
+    help="A real control plane on this machine, loopback only.", no_args_is_help=True, add_completion=False
+)
 console = Console(highlight=False)
 Name = Annotated[str | None, typer.Option("--name", help="Which lab; default $SLACKWATER_LAB, else main.")]
 

@@ -8,7 +8,7 @@ from slackwater.errors import Unavailable
 from slackwater_lab import access, certificates, chart, control, nodes, ports, services
 from slackwater_lab.api import Api
 from slackwater_lab.builds import build
-from slackwater_lab.kwok import kwok
+from slackwater_lab.kwok import kwok, lease
 from slackwater_lab.plan import PARTS, Plan
 from slackwater_lab.processes import Processes
 from slackwater_lab.prometheus import prometheus
@@ -93,18 +93,19 @@ class Lab:
         self.processes.start("apiserver", control.apiserver(self.site))
         with self.api() as api:
             until_serving(self.processes, "apiserver", api.ready)
-            self.processes.start("controller-manager", control.controller_manager(self.site))
+            self.processes.start("controller-manager", control.controller_manager(self.site, lease(self.plan.nodes)))
             account = "/api/v1/namespaces/default/serviceaccounts/default"
             until_serving(self.processes, "controller-manager", lambda: api.get(account) is not None)
         self._report(f"control plane  {self.site.url('apiserver', 'https')}")
 
     def _kwok(self) -> None:
-        self.processes.start("kwok", kwok(self.site))
+        self.processes.start("kwok", kwok(self.site, self.plan.nodes))
         until_serving(self.processes, "kwok", lambda: answers(f"{self.site.url('kwok')}/healthz"))
         wanted = nodes.names(self.plan.nodes)
         with self.api() as api:
             nodes.create(api, wanted, self.plan.shape)
-            until("all simulated nodes are Ready", lambda: set(wanted) <= set(nodes.ready(api)), 120.0)
+            patience, pause = 60.0 + len(wanted) / 10, 0.1 + len(wanted) / 500  # a list of many nodes is large
+            until("all simulated nodes are Ready", lambda: set(wanted) <= set(nodes.ready(api)), patience, pause)
         self._report(f"simulated nodes  {len(wanted)} × {self.plan.shape.cpu} cpu, {self.plan.shape.memory}")
 
     def _plain_scheduler(self) -> None:

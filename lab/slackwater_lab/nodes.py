@@ -9,6 +9,12 @@ from slackwater_lab.api import Api
 from slackwater_lab.kwok import ANNOTATION
 
 NODES = "/api/v1/nodes"
+KIND = "slackwater.io/lab-node"  # label and taint: kwok or real
+PLATFORM = {
+    f"{prefix}kubernetes.io/{key}": value
+    for prefix in ("", "beta.")
+    for key, value in (("os", "linux"), ("arch", "amd64"))
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,16 +29,26 @@ class Shape:
 
 
 def manifest(name: str, shape: Shape) -> dict[str, Any]:
-    """A node that kwok will take care of."""
+    """A node that kwok will take care of. It is born Ready and labelled, which spares each node four writes."""
     amounts = {"cpu": shape.cpu, "memory": shape.memory, "pods": str(shape.pods), "ephemeral-storage": "1Ti"}
-    labels = {"kubernetes.io/hostname": name, "kubernetes.io/os": "linux", "slackwater.io/lab-node": "kwok"}
-    taints = [{"key": "slackwater.io/lab-node", "value": "kwok", "effect": "NoSchedule"}]
+    taints = [{"key": KIND, "value": "kwok", "effect": "NoSchedule"}]
     return {
         "apiVersion": "v1",
         "kind": "Node",
-        "metadata": {"name": name, "labels": labels | dict(shape.labels), "annotations": {ANNOTATION: "fake"}},
+        "metadata": {
+            "name": name,
+            "labels": {"kubernetes.io/hostname": name, KIND: "kwok", **PLATFORM, **shape.labels},
+            "annotations": {ANNOTATION: "fake"},
+        },
         "spec": {"taints": taints if shape.tainted else []},
-        "status": {"capacity": amounts, "allocatable": amounts},
+        "status": {
+            "capacity": amounts,
+            "allocatable": amounts,
+            "addresses": [{"type": "Hostname", "address": name}],
+            "conditions": [{"type": "Ready", "status": "True", "reason": "KubeletReady"}],
+            "nodeInfo": {"kubeletVersion": "kwok", "operatingSystem": "linux", "architecture": "amd64"},
+            "phase": "Running",
+        },
     }
 
 
@@ -69,7 +85,7 @@ def find_again(api: Api, name: str) -> None:
 
 def ready(api: Api) -> list[str]:
     """The names of the nodes that are Ready and free of the taints of new and silent nodes."""
-    listed = api.get(NODES) or {"items": []}
+    listed = api.get(NODES, resourceVersion="0") or {"items": []}  # from the API server's memory
     return [node["metadata"]["name"] for node in listed["items"] if _is_ready(node)]
 
 

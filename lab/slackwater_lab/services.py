@@ -30,18 +30,18 @@ def command(name: str) -> list[str]:
 
 
 def environment(site: Site, name: str, api: Api) -> dict[str, str]:
-    """The settings of a program in this lab."""
-    kubeconfig = _kubeconfig(site, name, api)
-    prefix = f"SLACKWATER_{name.upper()}_"
+    """The settings of a program in this lab; each reads those under its own prefix."""
     settings = {
-        "HOST": "127.0.0.1",
-        "PORT": str(site.ports[name]),
-        "PROMETHEUS_URL": site.url("prometheus"),
-        "EXTENDER_URL": site.url("extender"),
-        "HEALTH_PORT": str(site.ports["operator-health"]),
-        "NAMESPACE": NAMESPACE,
+        "KUBECONFIG": str(_kubeconfig(site, name, api)),
+        "SERVER__HOST": "127.0.0.1",
+        "SERVER__PORT": str(site.ports[name]),
+        "PROMETHEUS__URL": site.url("prometheus"),
+        "EXTENDER__URL": site.url("extender"),
+        "HEALTH__PORT": str(site.ports["operator-health"]),
+        "LOG_FORMAT": "console",
     }
-    return {"KUBECONFIG": str(kubeconfig)} | {f"{prefix}{key}": value for key, value in settings.items()}
+    prefix = f"SLACKWATER_{name.upper()}_"
+    return {"KUBECONFIG": settings["KUBECONFIG"]} | {f"{prefix}{key}": value for key, value in settings.items()}
 
 
 def healthy(site: Site, name: str) -> bool:
