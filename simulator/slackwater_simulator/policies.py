@@ -47,6 +47,38 @@ POLICIES: dict[str, Policy] = {
     ),
 }
 
+_KUBE = "slackwater_simulator.kube"
+POLICIES |= {
+    "kube": Policy(
+        "the stock kube-scheduler: requests decide, least allocated node first", f"{_KUBE}.stock:Stock", ("kubernetes",)
+    ),
+    "kube-most": Policy("the stock kube-scheduler, most allocated node first", f"{_KUBE}.stock:Most", ("kubernetes",)),
+    "slackwater": Policy(
+        "the whole composition: measured room, admission, pools, order",
+        f"{_KUBE}.slackwater:Slackwater",
+        ("kubernetes",),
+    ),
+}
+
+# The papers, each alone.
+POLICIES |= {
+    "admission": Policy(
+        "002: drivers wait at a gate until enough is left for tasks; base=fair, fifo … decides behind it",
+        f"{_YARN}.admission:Admission",
+    ),
+    "static-reservation": Policy(
+        "a fixed number of cores (reserve=) kept for tasks, in front of base=fair, fifo …", f"{_YARN}.static:Static"
+    ),
+    "dress": Policy(
+        "004: two pools of slots for small and large jobs, whose border follows demand; whole jobs",
+        f"{_YARN}.dress:Dress",
+        ("ideal",),
+    ),
+    "replay": Policy(
+        "whole jobs at the seconds a script gives (starts={job: second})", f"{_YARN}.replay:Replay", ("ideal",)
+    ),
+}
+
 
 def policies() -> dict[str, str]:
     """Name → one line of what it does."""

@@ -1,4 +1,4 @@
-"""Driver admission alone (paper 002), in front of Fair or FIFO: the core says who may start and what is kept for tasks."""
+"""Driver admission alone (paper 002), in front of Fair or FIFO: the core says who may start, and what tasks keep."""
 
 from __future__ import annotations
 
