@@ -1,0 +1,69 @@
+{{/*
+Names are fixed: a cluster has one Slackwater (one scheduler profile, one set of admission policies), whatever the
+release is called. helm refuses a second release that would own the same cluster-wide objects.
+*/}}
+{{- define "slackwater.labels" -}}
+{{ include "slackwater.selector" . }}
+app.kubernetes.io/version: {{ .context.Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .context.Release.Service }}
+app.kubernetes.io/part-of: slackwater
+helm.sh/chart: {{ printf "%s-%s" .context.Chart.Name .context.Chart.Version | replace "+" "_" }}
+{{- end }}
+
+{{- define "slackwater.selector" -}}
+app.kubernetes.io/name: slackwater
+app.kubernetes.io/instance: {{ .context.Release.Name }}
+app.kubernetes.io/component: {{ .component }}
+{{- end }}
+
+{{- define "slackwater.metadata" -}}
+name: slackwater-{{ .name | default .component }}
+{{- if not .clusterWide }}
+namespace: {{ .context.Release.Namespace }}
+{{- end }}
+labels:
+  {{- include "slackwater.labels" . | nindent 2 }}
+{{- end }}
+
+{{/* Our own image: registry, name, and a digest where one is given, else the tag. */}}
+{{- define "slackwater.image" -}}
+{{- include "slackwater.imageOf" (dict "image" .Values.image "tag" (.Values.image.tag | default .Chart.AppVersion)) }}
+{{- end }}
+
+{{- define "slackwater.imageOf" -}}
+{{- $name := .image.repository }}
+{{- if .image.registry }}{{ $name = printf "%s/%s" .image.registry .image.repository }}{{ end }}
+{{- if .image.digest }}{{ printf "%s@%s" $name .image.digest }}{{ else }}{{ printf "%s:%s" $name .tag }}{{ end }}
+{{- end }}
+
+{{/* The scheduler's version follows the API server's, without what a vendor appended (v1.36.4-gke.12 becomes v1.36.4). */}}
+{{- define "slackwater.schedulerImage" -}}
+{{- $server := semver .Capabilities.KubeVersion.Version }}
+{{- $tag := printf "v%d.%d.%d" $server.Major $server.Minor $server.Patch }}
+{{- include "slackwater.imageOf" (dict "image" .Values.scheduler.image "tag" (.Values.scheduler.image.tag | default $tag)) }}
+{{- end }}
+
+{{- define "slackwater.extenderHost" -}}
+slackwater-extender.{{ .Release.Namespace }}.svc
+{{- end }}
+
+{{- define "slackwater.extenderUrl" -}}
+https://{{ include "slackwater.extenderHost" . }}:{{ .Values.extender.port }}
+{{- end }}
+
+{{/* MutatingAdmissionPolicy is stable, and on, from 1.36. */}}
+{{- define "slackwater.canEnforce" -}}
+{{- if semverCompare ">=1.36.0-0" .Capabilities.KubeVersion.Version }}true{{ end }}
+{{- end }}
+
+{{- define "slackwater.mutates" -}}
+{{- if or (eq .Values.admission.mutating "on") (and (eq .Values.admission.mutating "auto") (include "slackwater.canEnforce" .)) }}true{{ end }}
+{{- end }}
+
+{{- define "slackwater.extenderSecret" -}}
+{{- if eq .Values.tls.mode "existing" }}{{ .Values.tls.existing.extenderSecret }}{{ else }}slackwater-extender-tls{{ end }}
+{{- end }}
+
+{{- define "slackwater.schedulerSecret" -}}
+{{- if eq .Values.tls.mode "existing" }}{{ .Values.tls.existing.schedulerSecret }}{{ else }}slackwater-scheduler-tls{{ end }}
+{{- end }}

@@ -1,0 +1,75 @@
+{{/* What every pod of ours has in common: no root, nothing writable, no capability, the runtime's seccomp profile. */}}
+{{- define "slackwater.podSecurity" -}}
+runAsNonRoot: true
+runAsUser: 65532
+runAsGroup: 65532
+fsGroup: 65532
+seccompProfile:
+  type: RuntimeDefault
+{{- end }}
+
+{{- define "slackwater.containerSecurity" -}}
+allowPrivilegeEscalation: false
+readOnlyRootFilesystem: true
+capabilities:
+  drop: [ALL]
+{{- end }}
+
+{{/* Where pods of one component may run. Call with context, component and its values. */}}
+{{- define "slackwater.placement" -}}
+{{- with .values.nodeSelector }}
+nodeSelector:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .values.tolerations }}
+tolerations:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .values.affinity }}
+affinity:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- if gt (int (.values.replicas | default 1)) 1 }}
+topologySpreadConstraints:
+  {{- range $key := list "kubernetes.io/hostname" "topology.kubernetes.io/zone" }}
+  - maxSkew: 1
+    topologyKey: {{ $key }}
+    whenUnsatisfiable: ScheduleAnyway
+    labelSelector:
+      matchLabels:
+        {{- include "slackwater.selector" $ | nindent 8 }}
+  {{- end }}
+{{- end }}
+{{- end }}
+
+{{/* The head of a pod specification: account, security, pull secrets, priority. */}}
+{{- define "slackwater.podHead" -}}
+serviceAccountName: slackwater-{{ .component }}
+automountServiceAccountToken: true
+# Service variables would look like settings of ours (SLACKWATER_EXTENDER_PORT).
+enableServiceLinks: false
+{{- with .context.Values.imagePullSecrets }}
+imagePullSecrets:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- $class := .values.priorityClassName | default (ternary "slackwater-control" "" .context.Values.priorityClasses.create) }}
+{{- with $class }}
+priorityClassName: {{ . }}
+{{- end }}
+securityContext:
+  {{- include "slackwater.podSecurity" . | nindent 2 }}
+{{- end }}
+
+{{/* Labels and annotations of pods. */}}
+{{- define "slackwater.podMetadata" -}}
+labels:
+  {{- include "slackwater.labels" . | nindent 2 }}
+  {{- with .values.podLabels }}
+  {{- toYaml . | nindent 2 }}
+  {{- end }}
+{{- $notes := merge (dict) (.notes | default dict) (.values.podAnnotations | default dict) }}
+{{- with $notes }}
+annotations:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- end }}
