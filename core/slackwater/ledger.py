@@ -125,7 +125,7 @@ class Ledger:
         if slot is None:
             return None
         claim = self._roster[slot]
-        self._meter.teach(slot)
+        self._meter.teach(np.array([slot], np.intp))
         self._board.touch(self._fleet.pods.row_of(slot))
         self._fleet.finish(slot)
         self._roster.forget(slot)

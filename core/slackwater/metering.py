@@ -66,11 +66,11 @@ class Meter:
         """A pod, or its container, starts from nothing."""
         self._growth.reset(slot)
 
-    def teach(self, slot: int) -> None:
-        """Let a pod's app learn from it, once."""
-        lesson = self._growth.lesson(slot)
-        if lesson is not None:
-            self.peaks.learn(int(self._roster.apps[slot]), *lesson)
+    def teach(self, slots: Slots) -> None:
+        """Let apps learn from these pods, from each once."""
+        told, peaks, ramps = self._growth.lessons(slots)
+        if told.size:
+            self.peaks.learn(self._roster.apps[told], peaks, ramps)
 
     def _read(self, now: float, nodes: Mapping[str, Reading]) -> tuple[Slots, Floats, Floats]:
         """Rows with a reading, and U (NaN: none) and seconds since the last sample for all rows."""
@@ -137,9 +137,7 @@ class Meter:
     def _learn(self, slots: Slots, uses: Floats) -> None:
         running = np.isfinite(self._roster.started[slots])
         if running.any():
-            settled = self._growth.watch(slots[running], uses[:, running], self._ages()[slots[running]])
-            for slot in settled:
-                self.teach(int(slot))
+            self.teach(self._growth.watch(slots[running], uses[:, running], self._ages()[slots[running]]))
 
     def _guard(self) -> None:
         """Young pods are charged at least their app's learned peak; drivers are charged in full anyway."""

@@ -10,14 +10,13 @@ An app's values are the largest of its last few pods, so one lazy pod does not m
 
 from __future__ import annotations
 
-from collections import OrderedDict, deque
-from collections.abc import Sequence
+from collections import OrderedDict
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from slackwater.columns import grown
-from slackwater.numbers import amount
+from slackwater.numbers import finite_array
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -36,13 +35,14 @@ class Peaks:
     def __init__(self, kinds: int, limit: int = 20_000) -> None:
         self._limit = limit  # apps remembered; names that never come back must not fill the memory
         self._ids: OrderedDict[str, int] = OrderedDict()
-        self._lessons: dict[int, deque[tuple[Floats, Floats]]] = {}
-        self._peaks: Floats = np.zeros((64, kinds))
-        self._ramps: Floats = np.zeros((64, kinds))
+        # App × lesson × kind: peaks and ramps of the last pods, as rings; and how many lessons there ever were.
+        self._peaks: Floats = np.zeros((64, PODS, kinds))
+        self._ramps: Floats = np.zeros((64, PODS, kinds))
+        self._lessons: NDArray[np.int64] = np.zeros(64, np.int64)
 
     def __bool__(self) -> bool:
         """Whether anything has been learned."""
-        return bool(self._lessons)
+        return bool(self._lessons.any())
 
     def identify(self, app: str) -> int:
         """The id of an app. The app asked for longest ago gives up its id when there are too many."""
@@ -53,33 +53,38 @@ class Peaks:
         self._ids.move_to_end(app)
         return self._ids[app]
 
-    def learn(self, app: int, peak: Sequence[float] | Floats, ramp: Sequence[float] | Floats) -> None:
-        """Take in one pod's peak and the age at which it was reached."""
-        if app == NO_APP:
-            return
-        lessons = self._lessons.setdefault(app, deque(maxlen=PODS))
-        lessons.append((_amounts("peak", peak), _amounts("ramp", ramp)))
-        self._peaks[app] = np.max([lesson[0] for lesson in lessons], axis=0)
-        self._ramps[app] = np.max([lesson[1] for lesson in lessons], axis=0)
+    def learn(self, apps: NDArray[np.intp], peaks: Floats, ramps: Floats) -> None:
+        """Take in pods, one per row: their app, peak and the age at which it was reached."""
+        finite_array("peak", peaks)
+        finite_array("ramp", ramps)
+        order = np.argsort(apps, kind="stable")
+        order = order[apps[order] != NO_APP]
+        names, first, counts = np.unique(apps[order], return_index=True, return_counts=True)
+        # Where several pods of an app come at once, the last ones written stay.
+        place = (self._lessons[apps[order]] + np.arange(len(order)) - np.repeat(first, counts)) % PODS
+        self._peaks[apps[order], place] = peaks[order]
+        self._ramps[apps[order], place] = ramps[order]
+        self._lessons[names] += counts
 
     def expected(self, app: int) -> tuple[Floats, Floats]:
         """Learned peak and ramp of an app; zeros while nothing is known."""
-        return self._peaks[app].copy(), self._ramps[app].copy()
+        return self._peaks[app].max(axis=0), self._ramps[app].max(axis=0)
 
     def floors(self, apps: NDArray[np.intp], ages: Floats) -> Floats:
         """Kind × pod: the app's peak while the pod is younger than the app's ramp, else 0."""
-        young = ages[:, None] < self._ramps[apps]
-        floors: Floats = np.where(young, self._peaks[apps], 0.0).T
+        peaks, ramps = self._peaks.max(axis=1), self._ramps.max(axis=1)
+        floors: Floats = np.where(ages[:, None] < ramps[apps], peaks[apps], 0.0).T
         return floors
 
     def _new_id(self) -> int:
         if len(self._ids) < self._limit:
             self._peaks = grown(self._peaks, 0, len(self._ids) + 2)
             self._ramps = grown(self._ramps, 0, len(self._ids) + 2)
+            self._lessons = grown(self._lessons, 0, len(self._ids) + 2)
             return len(self._ids) + 1
         _, recycled = self._ids.popitem(last=False)
-        self._lessons.pop(recycled, None)
         self._peaks[recycled] = self._ramps[recycled] = 0.0
+        self._lessons[recycled] = 0
         return recycled
 
 
@@ -112,13 +117,9 @@ class Growth:
         told: NDArray[np.intp] = slots[settled]
         return told
 
-    def lesson(self, slot: int) -> tuple[Floats, Floats] | None:
-        """A pod's peak and ramp, once: None if it has told already or was never seen using anything."""
-        if self._taught[slot] or not self._table[0, :, slot].any():
-            return None
-        self._taught[slot] = True
-        return self._table[0, :, slot].copy(), self._table[2, :, slot].copy()
-
-
-def _amounts(field: str, values: Sequence[float] | Floats) -> Floats:
-    return np.array([amount(field, float(value)) for value in values])
+    def lessons(self, slots: NDArray[np.intp]) -> tuple[NDArray[np.intp], Floats, Floats]:
+        """Slots, peaks and ramps, a row per pod, of those that have used anything and have not told yet."""
+        ready = ~self._taught[slots] & self._table[0][:, slots].any(axis=0)
+        told: NDArray[np.intp] = slots[ready]
+        self._taught[told] = True
+        return told, self._table[0][:, told].T, self._table[2][:, told].T

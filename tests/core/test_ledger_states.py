@@ -237,4 +237,4 @@ class LedgerStates(RuleBasedStateMachine):
 
 
 TestLedgerStates = LedgerStates.TestCase
-TestLedgerStates.settings = settings(max_examples=100, stateful_step_count=30, deadline=None)
+TestLedgerStates.settings = settings(max_examples=60, stateful_step_count=30, deadline=None)

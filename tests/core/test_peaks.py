@@ -21,6 +21,11 @@ def watch(growth: Growth, curve: list[tuple[float, float]]) -> list[int]:
     ]
 
 
+def teach(peaks: Peaks, app: int, peak: float, ramp: float) -> None:
+    """One pod of one kind."""
+    peaks.learn(np.array([app]), np.array([[peak]]), np.array([[ramp]]))
+
+
 @pytest.mark.parametrize(
     ("curve", "peak", "ramp"),
     [
@@ -35,9 +40,8 @@ def test_peak_and_the_age_at_which_it_was_reached(curve: list[tuple[float, float
     """The ramp ends at 90 % of the peak."""
     growth = Growth(1)
     watch(growth, curve)
-    lesson = growth.lesson(0)
-    assert lesson is not None
-    assert (lesson[0][0], lesson[1][0]) == (peak, ramp)
+    _, peaks, ramps = growth.lessons(np.array([0]))
+    assert (peaks.tolist(), ramps.tolist()) == ([[peak]], [[ramp]])
 
 
 def test_a_pod_settles_when_it_has_not_grown_for_as_long_as_it_grew() -> None:
@@ -49,22 +53,21 @@ def test_a_pod_teaches_once() -> None:
     """When it has settled or, before that, when it ends."""
     growth = Growth(1)
     watch(growth, [(5.0, 1.0), (10.0, 1.0)])
-    assert growth.lesson(0) is not None
-    assert growth.lesson(0) is None
+    assert [growth.lessons(np.array([0]))[0].size for _ in range(2)] == [1, 0]
 
 
 def test_a_pod_never_measured_teaches_nothing() -> None:
     """Zero would be a dangerous lesson."""
     growth = Growth(1)
     growth.reset(0)
-    assert growth.lesson(0) is None
+    assert growth.lessons(np.array([0]))[0].size == 0
 
 
 def test_floor_holds_until_the_ramp_ends() -> None:
     """Then measurement speaks for itself."""
     peaks = Peaks(1)
     app = peaks.identify("etl")
-    peaks.learn(app, [3.6], [90.0])
+    teach(peaks, app, 3.6, 90.0)
     floors = peaks.floors(np.array([app, app, NO_APP, peaks.identify("new")]), np.array([0.0, 90.0, 0.0, 0.0]))
     assert floors.tolist() == [[3.6, 0.0, 0.0, 0.0]]
 
@@ -73,18 +76,30 @@ def test_the_largest_of_the_last_pods_counts() -> None:
     """One lazy pod changes nothing; after enough of them the old peak is forgotten."""
     peaks = Peaks(1)
     app = peaks.identify("etl")
-    peaks.learn(app, [3.6], [90.0])
-    peaks.learn(app, [0.2], [5.0])
+    teach(peaks, app, 3.6, 90.0)
+    teach(peaks, app, 0.2, 5.0)
     assert [values.tolist() for values in peaks.expected(app)] == [[3.6], [90.0]]
     for _ in range(PODS):
-        peaks.learn(app, [0.2], [5.0])
+        teach(peaks, app, 0.2, 5.0)
     assert [values.tolist() for values in peaks.expected(app)] == [[0.2], [5.0]]
+
+
+def test_many_pods_teach_at_once() -> None:
+    """As one after another: each app keeps its own, and the last ones stay."""
+    bulk, single = Peaks(1), Peaks(1)
+    apps = np.array([bulk.identify(name) for name in ("a", "b", "", "a", "b")] * 10)
+    sizes = np.linspace(50.0, 1.0, len(apps))[:, None]
+    bulk.learn(apps, sizes, 2 * sizes)
+    for app, size in zip([single.identify(name) for name in ("a", "b", "", "a", "b")] * 10, sizes[:, 0], strict=True):
+        teach(single, app, size, 2 * size)
+    for app in (1, 2):
+        assert bulk.expected(app)[0].tolist() == single.expected(app)[0].tolist() != [50.0]
 
 
 def test_pods_without_an_app_are_not_an_app() -> None:
     """They have nothing in common."""
     peaks = Peaks(1)
-    peaks.learn(peaks.identify(""), [3.6], [90.0])
+    teach(peaks, peaks.identify(""), 3.6, 90.0)
     assert not peaks
 
 
@@ -92,7 +107,7 @@ def test_names_that_never_come_back_do_not_fill_the_memory() -> None:
     """The app asked for longest ago is forgotten first."""
     peaks = Peaks(1, limit=2)
     for name in ("old", "kept"):
-        peaks.learn(peaks.identify(name), [1.0], [1.0])
+        teach(peaks, peaks.identify(name), 1.0, 1.0)
     peaks.identify("old")
     peaks.identify("new")
     assert peaks.expected(peaks.identify("old"))[0].tolist() == [1.0]
@@ -103,7 +118,7 @@ def test_names_that_never_come_back_do_not_fill_the_memory() -> None:
 def test_bad_lessons_name_their_field(field: str) -> None:
     """NaN would poison every later maximum."""
     peaks = Peaks(1)
-    values = {"peak": [1.0], "ramp": [1.0]} | {field: [math.nan]}
+    values = {"peak": 1.0, "ramp": 1.0} | {field: math.nan}
     with pytest.raises(BadNumber) as caught:
-        peaks.learn(peaks.identify("etl"), **values)
+        teach(peaks, peaks.identify("etl"), **values)
     assert caught.value.field == field
