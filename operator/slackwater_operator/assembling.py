@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from slackwater.gatekeeping import Round
-from slackwater.pools import Category
+from slackwater.pools import Category, slots
 from slackwater.resources import NOTHING, Resources, total
-from slackwater.snapshot import App, Group, Order, Pool, Queue, Snapshot
+from slackwater.snapshot import App, Group, Order, Pool, Queue, Role, Snapshot
 from slackwater_cluster.customresources import Mode
 from slackwater_cluster.customresources.admissionqueue import Source
 from slackwater_cluster.customresources.admissionqueue import State as QueueState
@@ -17,12 +17,12 @@ from slackwater_cluster.quantities import resources
 from slackwater_cluster.recognition import Resolver
 from slackwater_cluster.records import NamespaceRecord, NodeRecord, OwnerRef, PodRecord
 from slackwater_cluster.sizing import Size
-from slackwater_operator.census import Census, Key
+from slackwater_operator.census import Census, Key, Pod
 from slackwater_operator.forecasting import Phases
 from slackwater_operator.governing import Governing
 from slackwater_operator.occupancy import Occupancy
 from slackwater_operator.pooling import PoolState, demand, pool, restored
-from slackwater_operator.portraits import Portrait, portrait
+from slackwater_operator.portraits import Portrait, portrait, role
 from slackwater_operator.states import Flights, State, state
 
 Rooms = Mapping[str, Resources]  # Σ room over the nodes of each queue, as the extender measures it
@@ -109,6 +109,13 @@ class Assembly:
     def learn(self, owner: OwnerRef, parents: Sequence[OwnerRef]) -> None:
         """An owner was looked up."""
         self.census.learn(owner, parents)
+        self.news = True
+
+    def resize(self, each: Portrait, size: Size) -> None:
+        """The app's size became known."""
+        self.sizes[each.id] = size
+        if each.id in self.portraits:
+            self.portraits[each.id] = self._sized(self.portraits[each.id])
         self.news = True
 
     # -- what the writers did -------------------------------------------------------------------------------------
@@ -207,6 +214,7 @@ class Assembly:
 
     def _forget(self, app: str) -> None:
         self.categories.pop(app, None)
+        self.sizes.pop(app, None)
         self.phases.forget(app)
 
     def _sized(self, each: Portrait) -> Portrait:
@@ -299,11 +307,48 @@ class Assembly:
 
     def _groups(self, each: Portrait) -> tuple[Group, ...]:
         """Without pods that may not be released now: of unheld namespaces, unsettled apps, and those just refused."""
-        if self.governing.mode(each.namespace) is not Mode.ENFORCE or not each.settled:
+        if self.governing.mode(each.namespace) is not Mode.ENFORCE:
+            # Nothing is held there, and what waits for our scheduler takes nothing of the window.
+            return tuple(replace(_without(group, group.held), released=0) for group in each.groups)
+        if not each.settled:
             return tuple(_without(group, group.held) for group in each.groups)
         if not self.refused:
             return each.groups
         return tuple(_without(group, [uid for uid in group.held if uid in self.refused]) for group in each.groups)
+
+    def side(self, guarded: Pool, kind: Category, snapshot: Snapshot) -> dict[str, float]:
+        """One side of a pool in slots, for its status."""
+        mine = [
+            app for app in snapshot.apps if self.categories.get(app.id) is kind and self._guarded(app) == guarded.name
+        ]
+        occupied = sum(slots(group.request, guarded.slot) * group.charged for app in mine for group in app.groups)
+        wanted = sum(slots(group.request, guarded.slot) * len(group.held) for app in mine for group in app.groups)
+        delta = self.pool_states[guarded.name].delta
+        size = guarded.tot * (delta if kind is Category.SMALL else 1 - delta)
+        return {
+            "occupied": round(occupied, 2),
+            "available": round(max(0.0, size - occupied), 2),
+            "demand": round(wanted, 2),
+            "forecast": round(guarded.releases.get(kind, 0.0), 2),
+        }
+
+    def _guarded(self, app: App) -> str:
+        return self.governing.pool_of(app.queue)
+
+    def drivers(self, apps: Iterable[Portrait]) -> list[PodRecord]:
+        """The driver pods of some apps."""
+        wanted = {(each.namespace, each.app) for each in apps}
+        return [
+            pod
+            for uid, pod in self.census.kinship.pods.items()
+            if (member := self.census.member(uid)) is not None
+            and (pod.namespace, member.app) in wanted
+            and role(Pod(pod, member)) is Role.DRIVER
+        ]
+
+    def busy(self) -> bool:
+        """Whether anything of ours is bound or on its way: else this is a cold start."""
+        return bool(self.flights) or any(each.counts.bound for each in self.portraits.values())
 
     def state_of(self, pod: PodRecord) -> State:
         """Where a pod stands."""

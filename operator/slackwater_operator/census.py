@@ -43,7 +43,7 @@ class Census:
         self._members: dict[str, Member] = {}
         self._apps: dict[Key, dict[str, None]] = {}
         self._asking: dict[str, set[str]] = {}  # uid of an owner nobody looked at → pods that wait for it
-        self._unknown: dict[str, OwnerRef] = {}
+        self._unknown: dict[str, tuple[OwnerRef, str]] = {}  # with the namespace it is in
 
     def __len__(self) -> int:
         return len(self._members)
@@ -86,8 +86,8 @@ class Census:
         for pod in pods:
             self.set(pod)
 
-    def unknown(self) -> list[OwnerRef]:
-        """Owners to look up."""
+    def unknown(self) -> list[tuple[OwnerRef, str]]:
+        """Owners to look up, and their namespace."""
         return list(self._unknown.values())
 
     def member(self, uid: str) -> Member | None:
@@ -121,7 +121,7 @@ class Census:
         self.dirty.add(key)
         if member.unknown is not None:
             self._asking.setdefault(member.unknown.uid, set()).add(pod.uid)
-            self._unknown[member.unknown.uid] = member.unknown
+            self._unknown[member.unknown.uid] = (member.unknown, pod.namespace)
 
     def _leave(self, namespace: str, uid: str) -> None:
         known = self._members.get(uid)

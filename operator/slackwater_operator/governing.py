@@ -33,8 +33,9 @@ class Governing:
         self.broken: dict[tuple[str, str], str] = {}
         self._exempt = (*EXEMPT, own_namespace)
 
-    def set(self, kind: str, records: Iterable[Configured]) -> None:
-        """Take over custom resources of one kind."""
+    def set(self, kind: str, records: Iterable[Configured]) -> bool:
+        """Take over custom resources of one kind; whether anything but a status is different."""
+        before = (dict(self._table(kind)), dict(self.paused))
         for record in records:
             self.status[kind, record.name] = record.status
             self._annotate(kind, record)
@@ -45,6 +46,7 @@ class Governing:
                 first = problem.errors()[0]
                 where = ".".join(str(part) for part in first["loc"])
                 self.broken[kind, record.name] = f"spec.{where}: {first['msg']}"
+        return before != (self._table(kind), self.paused)
 
     def drop(self, kind: str, records: Iterable[Configured]) -> None:
         """Forget custom resources."""
@@ -101,6 +103,10 @@ class Governing:
     def pool_of(self, queue: str) -> str:
         """The reservation pool that shares the queue's nodes; the first by name, where several claim it."""
         return next((name for name, pool in sorted(self.pools.items()) if pool.queue == queue), "")
+
+    def known(self, kind: str) -> frozenset[str]:
+        """The names of all objects of a kind, broken ones included."""
+        return frozenset({*self._table(kind), *(name for other, name in self.broken if other == kind)})
 
     def role_rules(self) -> tuple[RoleRule, ...]:
         """The role labels that all policies add to the framework table."""

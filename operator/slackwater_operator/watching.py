@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 import msgspec
@@ -71,7 +72,7 @@ class Feed(Generic[R]):
 
     changed_to: Callable[[Sequence[R]], None]
     vanished_to: Callable[[Sequence[R]], None]
-    complete: bool = False
+    complete: asyncio.Event = field(default_factory=asyncio.Event)
 
     def changed(self, records: Sequence[R]) -> None:
         """These exist now."""
@@ -83,4 +84,4 @@ class Feed(Generic[R]):
 
     def synced(self) -> None:
         """Everything was listed."""
-        self.complete = True
+        self.complete.set()

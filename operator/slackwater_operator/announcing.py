@@ -1,0 +1,162 @@
+"""Events on the pod that stands for an app: admitted, held, released, refused, parked, stalled. Never a flood."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from enum import StrEnum
+
+import structlog
+
+from slackwater.errors import Unavailable
+from slackwater.verdicts import Reason
+from slackwater_cluster.records import PodRecord
+from slackwater_cluster.session import Session
+from slackwater_operator.metrics import Metrics
+from slackwater_operator.pacing import Bucket
+from slackwater_operator.telling import Account
+
+log = structlog.get_logger(__name__)
+
+COMPONENT = "slackwater-operator"
+# The same event about the same app is told again after this many seconds at the soonest.
+AGAIN = 60.0
+# An app that waits shorter than this is not worth an event.
+PATIENCE = 5.0
+MOST = 1024  # characters the API server accepts in a message
+
+
+class Happening(StrEnum):
+    """The reasons of our events."""
+
+    ADMITTED = "Admitted"
+    HELD = "Held"
+    RELEASED = "Released"
+    REFUSED = "Refused"
+    PARKED = "Parked"
+    STALLED = "Stalled"
+    DOUBTED = "Doubted"  # labels that nothing vouches for, or that cannot be meant
+
+    @property
+    def warning(self) -> bool:
+        """Whether somebody should look."""
+        return self in (Happening.REFUSED, Happening.STALLED, Happening.DOUBTED)
+
+
+@dataclass(frozen=True, slots=True)
+class Happened:
+    """One event to be posted."""
+
+    what: Happening
+    pod: PodRecord
+    message: str
+
+
+@dataclass
+class _Told:
+    """What was last known of an app."""
+
+    reason: str = ""
+    since: float = 0.0
+    told: bool = True
+    started: bool = False
+
+
+@dataclass
+class Announcer:
+    """Decides what is worth an event, and posts it."""
+
+    session: Session
+    metrics: Metrics
+    clock: Callable[[], float]
+    bucket: Bucket
+    _apps: dict[str, _Told] = field(default_factory=dict)
+    _last: dict[tuple[str, Happening], float] = field(default_factory=dict)
+    _queue: list[Happened] = field(default_factory=list)
+
+    def observe(self, said: Account, lead: PodRecord, *, started: bool, problems: Iterable[str]) -> None:
+        """Compare with what was said before."""
+        now = self.clock()
+        known = self._apps.setdefault(said.app, _Told(since=now, started=started))
+        if said.reason != known.reason:
+            known.reason, known.since, known.told = said.reason, now, False
+        if started and not known.started:
+            self.add(said.app, Happened(Happening.ADMITTED, lead, f"app {said.app} starts: {said.sentence}"))
+        known.started = started
+        for problem in problems:
+            self.add(said.app, Happened(Happening.DOUBTED, lead, problem))
+        if not known.told and (said.held or said.reason == Reason.RELEASED):
+            self._reason(said, known, lead, now)
+
+    def _reason(self, said: Account, known: _Told, lead: PodRecord, now: float) -> None:
+        if said.reason == Reason.RELEASED:
+            what = Happening.RELEASED
+        elif said.reason in (Reason.INFEASIBLE, Reason.NO_QUEUE):
+            what = Happening.REFUSED
+        elif now - known.since < PATIENCE:
+            return
+        else:
+            what = Happening.HELD
+        known.told = True
+        self.add(said.app, Happened(what, lead, said.sentence))
+
+    def add(self, about: str, happened: Happened) -> None:
+        """Queue an event, unless the same one was told a moment ago."""
+        now = self.clock()
+        key = (about, happened.what)
+        if now - self._last.get(key, float("-inf")) < AGAIN:
+            return
+        self._last[key] = now
+        self._queue.append(happened)
+
+    def forget(self, alive: set[str]) -> None:
+        """Drop what is known of apps that are gone."""
+        for app in [app for app in self._apps if app not in alive]:
+            del self._apps[app]
+        for key in [key for key, at in self._last.items() if self.clock() - at >= AGAIN and key[0] not in alive]:
+            del self._last[key]
+
+    async def post(self) -> None:
+        """Send what is queued, as far as the rate allows; the rest is dropped and counted."""
+        waiting, self._queue = self._queue, []
+        for happened in waiting:
+            if not self.bucket.take():
+                self.metrics.events.labels("dropped").inc()
+                continue
+            await self._post(happened)
+
+    async def _post(self, happened: Happened) -> None:
+        pod = happened.pod
+        try:
+            answer = await self.session.write(
+                "POST", f"/api/v1/namespaces/{pod.namespace}/events", self._body(happened)
+            )
+        except Unavailable as problem:
+            log.warning("event not posted", pod=pod.key, trouble=str(problem))
+            return
+        self.metrics.events.labels("posted" if answer.ok else "refused").inc()
+
+    def _body(self, happened: Happened) -> dict[str, object]:
+        pod = happened.pod
+        when = datetime.fromtimestamp(self.clock(), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        return {
+            "apiVersion": "v1",
+            "kind": "Event",
+            "metadata": {"generateName": f"{pod.name[:200]}.", "namespace": pod.namespace},
+            "involvedObject": {
+                "apiVersion": "v1",
+                "kind": "Pod",
+                "name": pod.name,
+                "namespace": pod.namespace,
+                "uid": pod.uid,
+            },
+            "type": "Warning" if happened.what.warning else "Normal",
+            "reason": happened.what.value,
+            "message": happened.message[:MOST],
+            "source": {"component": COMPONENT},
+            "reportingComponent": COMPONENT,
+            "firstTimestamp": when,
+            "lastTimestamp": when,
+            "count": 1,
+        }

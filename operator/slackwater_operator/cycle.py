@@ -1,0 +1,200 @@
+"""The loop around the rounds: release, look after flights, tell people; pause; again.
+
+The order is the order of importance. Telling is cheap but writes, so it comes last and in small portions.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from time import perf_counter
+
+import structlog
+
+from slackwater_cluster.customresources import Mode
+from slackwater_operator.announcing import Announcer, Happened, Happening
+from slackwater_operator.assembling import Assembly
+from slackwater_operator.forecasting import Accuracy
+from slackwater_operator.labelling import Labeller
+from slackwater_operator.lookups import Lookups
+from slackwater_operator.metrics import Metrics
+from slackwater_operator.releasing import Outlook, Releaser
+from slackwater_operator.reporting import Reporter
+from slackwater_operator.settings import Settings
+from slackwater_operator.stalling import Stall, StallKeeper
+from slackwater_operator.telling import Account, account, status
+from slackwater_operator.tracking import Tracker
+from slackwater_operator.upkeep import Upkeep
+
+log = structlog.get_logger(__name__)
+
+# Seconds between two looks at flights, stalls and words.
+UPKEEP = 1.0
+
+
+@dataclass
+class Cycle:
+    """All parts of the loop. `clock` gives Unix seconds, `pause` waits."""
+
+    assembly: Assembly
+    releaser: Releaser
+    upkeep: Upkeep
+    lookups: Lookups
+    tracker: Tracker
+    announcer: Announcer
+    labeller: Labeller
+    reporter: Reporter
+    stalls: StallKeeper
+    settings: Settings
+    metrics: Metrics
+    clock: Callable[[], float]
+    news: asyncio.Event = field(default_factory=asyncio.Event)
+    waits: Accuracy = field(default_factory=Accuracy)
+    _estimates: dict[str, float] = field(default_factory=dict)  # app → when it was expected to start
+    _last_upkeep: float = 0.0
+    beat: float = 0.0  # when the last turn ended; the probe reads it
+
+    async def run(self) -> None:
+        """Turn until cancelled."""
+        left = await self.upkeep.clean()
+        log.info("leading", cleared_nominations=left, apps=len(self.assembly.portraits), pods=len(self.assembly.census))
+        while True:
+            released = await self.turn()
+            await self._rest(busy=released > 0)
+
+    async def turn(self) -> int:
+        """One turn of everything; returns how many pods were released."""
+        began = perf_counter()
+        await self.lookups.run(self.assembly)
+        released = await self.releaser.round()
+        if self.clock() - self._last_upkeep >= UPKEEP:
+            self._last_upkeep = self.clock()
+            await self.upkeep.run()
+            await self._tell()
+        self.metrics.round.labels("turn").observe(perf_counter() - began)
+        self.beat = self.clock()
+        return released
+
+    async def _rest(self, *, busy: bool) -> None:
+        """Until there is news, at least a moment, at most the idle period."""
+        await asyncio.sleep(self.settings.period)
+        if busy or self.assembly.news:
+            return
+        self.news.clear()
+        # Flights, stalls and refused pods have times of their own; nothing else moves without news.
+        timed = self.assembly.flights or self.assembly.refused
+        limit = UPKEEP if timed else self.settings.idle_period
+        try:
+            await asyncio.wait_for(self.news.wait(), limit)
+        except TimeoutError:
+            return
+
+    async def _tell(self) -> None:
+        outlook = self.releaser.outlook
+        if outlook is None:
+            return
+        accounts = [
+            account(
+                each,
+                outlook.round.verdicts.get(each.id),
+                self.assembly,
+                outlook,
+                self.releaser.no_node.get(each.id, ""),
+            )
+            for each in self.assembly.portraits.values()
+        ]
+        self._learn_waits(accounts)
+        self._announce(accounts)
+        await self._stall(outlook)
+        await self.announcer.post()
+        await self._track(accounts, outlook)
+        await self.labeller.write(self.assembly, accounts, self.releaser.last_release)
+        await self.reporter.report(outlook)
+        self._measure(accounts, outlook)
+
+    def _announce(self, accounts: list[Account]) -> None:
+        for said in accounts:
+            each = self.assembly.portraits[said.app]
+            lead = self.assembly.census.pod(each.lead)
+            if lead is not None and self.assembly.governing.mode(each.namespace) is Mode.ENFORCE:
+                self.announcer.observe(said, lead, started=each.started, problems=each.problems[:1])
+        self.announcer.forget(set(self.assembly.portraits))
+
+    async def _track(self, accounts: list[Account], outlook: Outlook) -> None:
+        error = self.waits.mean if self.waits.count else None
+        for said in accounts:
+            each = self.assembly.portraits[said.app]
+            await self.tracker.write(each, status(each, said, self.assembly, outlook, error), said.queue)
+        await self.tracker.sweep(self.assembly)
+
+    async def _stall(self, outlook: Outlook) -> None:
+        moving = bool(self.assembly.flights) or bool(outlook.round.releases) or bool(outlook.holding)
+        for stall in self.stalls.look(outlook.snapshot, moving=moving):
+            self.metrics.stalls.labels(stall.queue).inc()
+            self._tell_stall(stall)
+            if stall.evict and stall.driver is not None:
+                await self._evict(stall)
+            self.stalls.reset(stall.queue)
+
+    def _tell_stall(self, stall: Stall) -> None:
+        words = (
+            f"queue {stall.queue} has not moved for {stall.seconds:.0f} s: drivers hold the nodes, "
+            f"{stall.waiting} tasks wait and none of them fits"
+        )
+        log.error("stall", queue=stall.queue, seconds=stall.seconds, waiting=stall.waiting)
+        if stall.driver is not None:
+            self.announcer.add(stall.queue, Happened(Happening.STALLED, stall.driver, words))
+
+    async def _evict(self, stall: Stall) -> None:
+        assert stall.driver is not None  # noqa: S101 - the caller looked
+        written = await self.upkeep.writer.evict(stall.driver)
+        log.warning("driver evicted to end a stall", pod=stall.driver.key, outcome=written.outcome.value)
+        if written.done:
+            self.metrics.evictions.labels(stall.queue).inc()
+
+    def _learn_waits(self, accounts: list[Account]) -> None:
+        """Compare when apps started with when they were first expected to."""
+        now = self.clock()
+        for said in accounts:
+            if said.wait is not None:
+                self._estimates.setdefault(said.app, now + said.wait)
+            elif said.app in self._estimates and self.assembly.portraits[said.app].started:
+                self.waits.learn(abs(now - self._estimates.pop(said.app)))
+        alive = self.assembly.portraits
+        self._estimates = {app: when for app, when in self._estimates.items() if app in alive}
+
+    def _measure(self, accounts: list[Account], outlook: Outlook) -> None:
+        held: dict[tuple[str, ...], float] = {}
+        phases: dict[tuple[str, ...], float] = {}
+        for said in accounts:
+            phases[said.queue, said.phase.value] = phases.get((said.queue, said.phase.value), 0) + 1
+            if said.held:
+                held[said.queue, said.reason] = held.get((said.queue, said.reason), 0) + said.held
+        self.metrics.set_all(self.metrics.held, held)
+        self.metrics.set_all(self.metrics.apps, phases)
+        self.metrics.flying.set(len(self.assembly.flights))
+        self.metrics.parked.set(sum(each.counts.parked for each in self.assembly.portraits.values()))
+        self.metrics.wait_error.set(self.waits.mean)
+        self._measure_pools(outlook)
+        self._measure_drivers(outlook)
+
+    def _measure_pools(self, outlook: Outlook) -> None:
+        now = self.clock()
+        for pool in outlook.snapshot.pools:
+            state = self.assembly.pool_states[pool.name]
+            ended = float(sum(self.assembly.phases.finished.values()))
+            state.accuracy.settle(now, ended)
+            state.accuracy.predict(now, UPKEEP, sum(pool.releases.values()), ended)
+            self.metrics.delta.labels(pool.name).set(state.delta)
+            self.metrics.pool_total.labels(pool.name).set(pool.tot)
+            self.metrics.forecast_error.labels(pool.name).set(state.accuracy.mean)
+
+    def _measure_drivers(self, outlook: Outlook) -> None:
+        counts: dict[tuple[str, ...], float] = {}
+        for app in outlook.snapshot.apps:
+            for group in app.groups:
+                if group.role.value == "driver":
+                    for state, number in (("running", group.charged), ("waiting", len(group.held))):
+                        counts[app.queue, state] = counts.get((app.queue, state), 0) + number
+        self.metrics.set_all(self.metrics.drivers, counts)

@@ -1,0 +1,65 @@
+"""`slackwater-operator`: settings, logs, metrics, kopf; then the program until it is told to stop."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import sys
+
+import kopf
+import structlog
+from prometheus_client import start_http_server
+
+from slackwater.errors import SlackwaterError
+from slackwater_operator.handlers import registry
+from slackwater_operator.program import Program
+from slackwater_operator.settings import Settings, load
+
+
+def run() -> None:
+    """The console script. Ends with 0 when told to stop, with 1 when something failed, with 2 on bad settings."""
+    try:
+        settings = load(sys.argv[1:])
+    except SlackwaterError as problem:
+        print(problem, file=sys.stderr)  # noqa: T201 - there is no log yet
+        sys.exit(2)
+    talk(settings)
+    program = Program(settings)
+    if settings.metrics_port:
+        start_http_server(settings.metrics_port, settings.host, registry=program.metrics.registry)
+    asyncio.run(serve(program, settings))
+    sys.exit(1 if program.trouble else 0)
+
+
+async def serve(program: Program, settings: Settings) -> None:
+    """Let kopf run the program."""
+    stop = asyncio.Event()
+    health = f"http://{settings.host}:{settings.health_port}/healthz" if settings.health_port else None
+    await kopf.operator(
+        registry=registry(program, settings, stop),
+        standalone=True,
+        clusterwide=True,
+        liveness_endpoint=health,
+        stop_flag=stop,
+    )
+
+
+def talk(settings: Settings) -> None:
+    """Logs to standard error, one line each."""
+    level = logging.getLevelNamesMapping()[settings.log_level.upper()]
+    logging.basicConfig(level=max(level, logging.WARNING), stream=sys.stderr, format="%(name)s %(message)s")
+    shown = structlog.processors.JSONRenderer() if settings.log_format == "json" else structlog.dev.ConsoleRenderer()
+    structlog.configure(
+        processors=[
+            structlog.processors.add_log_level,
+            structlog.processors.TimeStamper(fmt="iso"),
+            structlog.processors.format_exc_info,
+            shown,
+        ],
+        wrapper_class=structlog.make_filtering_bound_logger(level),
+        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+    )
+
+
+if __name__ == "__main__":
+    run()

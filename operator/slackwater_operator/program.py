@@ -1,0 +1,231 @@
+"""The program put together: sessions, watches, leadership, loop. Any part that dies ends it all, loudly."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
+from typing import Any
+
+import structlog
+
+from slackwater.errors import Unavailable
+from slackwater_cluster.endpoint import endpoint
+from slackwater_cluster.frameworks import Framework, builtin, extension
+from slackwater_cluster.records import NamespaceRecord, NodeRecord, PodRecord
+from slackwater_cluster.reflecting import NAMESPACES, NODES, PODS, reflect
+from slackwater_cluster.reflector import Reflector, Source
+from slackwater_cluster.session import Session
+from slackwater_operator.announcing import Announcer, Happened, Happening
+from slackwater_operator.assembling import Assembly
+from slackwater_operator.cycle import Cycle
+from slackwater_operator.electing import Election
+from slackwater_operator.governing import Governing
+from slackwater_operator.labelling import Labeller
+from slackwater_operator.lookups import Lookups
+from slackwater_operator.metrics import Metrics
+from slackwater_operator.pacing import Bucket
+from slackwater_operator.placing import Extender, Grace
+from slackwater_operator.releasing import Releaser
+from slackwater_operator.reporting import Reporter
+from slackwater_operator.settings import Settings
+from slackwater_operator.stalling import StallKeeper
+from slackwater_operator.tracking import Tracker
+from slackwater_operator.upkeep import Upkeep
+from slackwater_operator.watching import Configured, Feed, custom_source, frameworks_source
+from slackwater_operator.writing import PodWriter
+
+log = structlog.get_logger(__name__)
+
+CONFIGURING = ("SlackPolicy", "AdmissionQueue", "ReservationPool")
+
+
+@dataclass
+class Program:
+    """One replica of the operator."""
+
+    settings: Settings
+    metrics: Metrics = field(default_factory=Metrics)
+
+    def __post_init__(self) -> None:
+        self.assembly = Assembly(Governing(self.settings.namespace), window=self.settings.window)
+        self.cycle: Cycle | None = None
+        self.trouble = "not started"
+        self._feeds: list[Feed[Any]] = []
+        self._extensions: dict[str, Configured] = {}
+        self._bodies: dict[tuple[str, str], Mapping[str, Any]] = {}  # custom resources as kopf showed them
+
+    async def run(self) -> None:
+        """Wait for leadership, then watch, decide and write until the Lease is lost or a part fails."""
+        self.trouble = ""
+        lost = asyncio.Event()
+        await Election(self.settings).lead(lost)
+        self.metrics.leading.set(1)
+        async with AsyncExitStack() as stack:
+            session = await stack.enter_async_context(
+                Session(endpoint(self.settings.kubeconfig), in_flight=self.settings.in_flight)
+            )
+            extender = await stack.enter_async_context(
+                Extender(
+                    self.settings.extender_url,
+                    timeout=self.settings.extender_timeout,
+                    token=self.settings.extender_token_file,
+                    authority=self.settings.extender_ca_file,
+                )
+            )
+            self.cycle = self._cycle(session, extender)
+            for (kind, _), body in self._bodies.items():
+                self.cycle.reporter.seen(kind, body, gone=False)
+            async with asyncio.TaskGroup() as group:
+                group.create_task(reflect(self._reflectors(session)), name="watches")
+                group.create_task(self._work(self.cycle), name="loop")
+                group.create_task(_until_lost(lost), name="lease")
+
+    def see(self, kind: str, body: Any, *, gone: bool) -> None:
+        """A custom resource as kopf shows it; a replica that does not lead only remembers it."""
+        key = (kind, str(body["metadata"]["name"]))
+        if gone:
+            self._bodies.pop(key, None)
+        else:
+            self._bodies[key] = body
+        if self.cycle is not None:
+            self.cycle.reporter.seen(kind, body, gone=gone)
+            self._wake()
+
+    @property
+    def healthy(self) -> bool:
+        """Whether the loop turns; a replica that waits for leadership is healthy."""
+        if self.cycle is None or not self.cycle.beat:
+            return True
+        return time.time() - self.cycle.beat < 60 + self.settings.idle_period
+
+    async def _work(self, cycle: Cycle) -> None:
+        await asyncio.gather(*(feed.complete.wait() for feed in self._feeds))
+        self.assembly.govern()
+        self.assembly.refresh()
+        cycle.tracker.restore(self.assembly)
+        await cycle.run()
+
+    def _cycle(self, session: Session, extender: Extender) -> Cycle:
+        wall, settings = time.time, self.settings
+        writer = PodWriter(session)
+        announcer = Announcer(session, self.metrics, wall, Bucket(settings.event_rate, 50, wall))
+
+        def parked(pod: PodRecord) -> None:
+            words = "released, but no node took it in time: its share goes to others and it waits for a new one"
+            announcer.add(pod.uid, Happened(Happening.PARKED, pod, words))
+
+        return Cycle(
+            assembly=self.assembly,
+            releaser=Releaser(
+                self.assembly,
+                extender,
+                writer,
+                settings,
+                self.metrics,
+                Grace(settings.grace, time.monotonic),
+                wall,
+            ),
+            upkeep=Upkeep(self.assembly, extender, writer, self.metrics, wall, told=parked),
+            lookups=Lookups(session),
+            tracker=Tracker(
+                session, wall, settings.track_seconds, Bucket(settings.track_rate, 20, wall), settings.keep_finished
+            ),
+            announcer=announcer,
+            labeller=Labeller(writer, Bucket(settings.reason_rate, 20, wall), wall, settings.reason_after),
+            reporter=Reporter(session, self.assembly, wall, settings.track_seconds),
+            stalls=StallKeeper(self.assembly, wall),
+            settings=settings,
+            metrics=self.metrics,
+            clock=wall,
+        )
+
+    # -- watches ----------------------------------------------------------------------------------------------------
+
+    def _reflectors(self, session: Session) -> list[Reflector[Any]]:
+        assembly = self.assembly
+        made: list[Reflector[Any]] = [
+            self._reflector(session, NAMESPACES, Feed[NamespaceRecord](self._set_namespaces, self._drop_namespaces)),
+            self._reflector(session, NODES, Feed[NodeRecord](assembly.set_nodes, assembly.drop_nodes)),
+            self._reflector(session, PODS, Feed[PodRecord](self._set_pods, self._drop_pods)),
+            self._reflector(
+                session,
+                frameworks_source(self.settings.namespace),
+                Feed[Configured](self._extend, self._shorten),
+            ),
+        ]
+        made += [self._reflector(session, custom_source(kind), self._configuring(kind)) for kind in CONFIGURING]
+        tracker = self.cycle.tracker if self.cycle else None
+        if tracker is not None:
+            feed = Feed[Configured](
+                lambda records: tracker.set(list(records)), lambda records: tracker.drop(list(records))
+            )
+            made.append(self._reflector(session, custom_source("TrackedApp"), feed))
+        return made
+
+    def _reflector(self, session: Session, source: Source[Any], feed: Feed[Any]) -> Reflector[Any]:
+        self._feeds.append(feed)
+        return Reflector(session, source, feed)
+
+    def _configuring(self, kind: str) -> Feed[Configured]:
+        def changed(records: Sequence[Configured]) -> None:
+            if self.assembly.governing.set(kind, records):
+                self._governed()
+
+        def vanished(records: Sequence[Configured]) -> None:
+            self.assembly.governing.drop(kind, records)
+            self._governed()
+
+        return Feed(changed, vanished)
+
+    def _governed(self) -> None:
+        self.assembly.govern()
+        self._wake()
+
+    def _set_pods(self, records: Sequence[PodRecord]) -> None:
+        self.assembly.set_pods(records, time.time())
+        self._wake()
+
+    def _drop_pods(self, records: Sequence[PodRecord]) -> None:
+        self.assembly.drop_pods(records, time.time())
+        self._wake()
+
+    def _set_namespaces(self, records: Sequence[NamespaceRecord]) -> None:
+        self.assembly.set_namespaces(records, time.time())
+        self._wake()
+
+    def _drop_namespaces(self, records: Sequence[NamespaceRecord]) -> None:
+        self.assembly.drop_namespaces(records, time.time())
+
+    def _extend(self, records: Sequence[Configured]) -> None:
+        self._extensions.update({each.name: each for each in records})
+        self._frameworks()
+
+    def _shorten(self, records: Sequence[Configured]) -> None:
+        for each in records:
+            self._extensions.pop(each.name, None)
+        self._frameworks()
+
+    def _frameworks(self) -> None:
+        """The framework table with the rows of users' ConfigMaps; a bad entry is told and left out."""
+        rows: list[Framework] = []
+        for name, record in sorted(self._extensions.items()):
+            found, problems = extension(record.data, name)
+            rows += found
+            for problem in problems:
+                log.error("framework left out", problem=str(problem))
+        self.assembly.table = builtin().extended(rows)
+        if self.cycle is not None:
+            self.cycle.reporter.rows = tuple(rows)
+        self._governed()
+
+    def _wake(self) -> None:
+        if self.cycle is not None:
+            self.cycle.news.set()
+
+
+async def _until_lost(lost: asyncio.Event) -> None:
+    await lost.wait()
+    raise Unavailable("the lease is lost; another replica leads")

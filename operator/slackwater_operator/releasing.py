@@ -1,0 +1,228 @@
+"""One round of the release loop: decide on a snapshot, have nodes named, write nominations and lift gates.
+
+1. let go of everything in namespaces that no longer hold
+2. ask for room; without the extender hold for the grace time, then go on with declared sums
+3. decide, place, release; pods that found no node step aside and the next ones are tried
+4. remember categories and borders, and keep the verdicts for those who tell them
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from time import perf_counter
+
+import structlog
+
+from slackwater.errors import Unavailable
+from slackwater.gatekeeping import Release, Round, decide
+from slackwater.snapshot import Snapshot
+from slackwater_cluster.constraints import allows
+from slackwater_cluster.records import PodRecord
+from slackwater_operator.assembling import Assembly, Rooms
+from slackwater_operator.metrics import Metrics
+from slackwater_operator.placing import Grace, Placement, Places, Wish, declared_sums, wish
+from slackwater_operator.settings import Settings
+from slackwater_operator.writing import Outcome, PodWriter, Written
+
+log = structlog.get_logger(__name__)
+
+# Tries per round for those behind pods that found no node.
+TRIES = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Outlook:
+    """The last round, for whoever tells about it."""
+
+    snapshot: Snapshot
+    round: Round
+    holding: str = ""  # why nothing at all is released, if so
+
+
+@dataclass
+class Releaser:
+    """Runs rounds. `clock` gives Unix seconds."""
+
+    assembly: Assembly
+    places: Places
+    writer: PodWriter
+    settings: Settings
+    metrics: Metrics
+    grace: Grace
+    clock: Callable[[], float]
+    outlook: Outlook | None = None
+    last_release: float = 0.0
+    no_node: dict[str, str] = field(default_factory=dict)  # app → why its pods found no node
+
+    async def round(self) -> int:
+        """Run one round; returns how many pods were released."""
+        released = await self._free()
+        rooms = await self._rooms()
+        if rooms is None and not self.grace.over:
+            self._look(None, holding=f"the extender does not answer ({self.grace.trouble})")
+            return released
+        for _ in range(TRIES):
+            outlook = self._look(rooms)
+            chosen = outlook.round.releases[: self.settings.batch]
+            if not chosen:
+                break
+            done, refused = await self._release(chosen)
+            released += done
+            if not refused:
+                break
+        return released
+
+    # -- 1. ---------------------------------------------------------------------------------------------------------
+
+    async def _free(self) -> int:
+        """Modes observe and score hold nothing."""
+        self.assembly.refresh()
+        pods = self.assembly.freed()[: self.settings.batch]
+        if not pods:
+            return 0
+        try:
+            await self.places.charge([pod.uid for pod in pods])
+        except Unavailable as problem:
+            self.grace.failed(problem)  # they are let go all the same: holding is what must not happen
+        return await self._write([(pod, "", False) for pod in pods], "freed")
+
+    # -- 2. ---------------------------------------------------------------------------------------------------------
+
+    async def _rooms(self) -> Rooms | None:
+        governing = self.assembly.governing
+        selectors = {name: governing.queue(name).node_selector for name in governing.queue_names()}
+        try:
+            rooms = await self.places.room(selectors)
+        except Unavailable as problem:
+            self._failed(problem)
+            return None
+        self.grace.well()
+        self.metrics.without_extender.set(0)
+        return rooms
+
+    def _failed(self, problem: Unavailable) -> None:
+        if self.grace.since is None:
+            log.warning("the extender does not answer; holding", trouble=str(problem), grace=self.grace.patience)
+        self.grace.failed(problem)
+        self.metrics.errors.labels("extender").inc()
+        self.metrics.without_extender.set(self.grace.clock() - (self.grace.since or self.grace.clock()))
+
+    # -- 3. ---------------------------------------------------------------------------------------------------------
+
+    def _look(self, rooms: Rooms | None, holding: str = "") -> Outlook:
+        """Snapshot and decision; both are pure and take milliseconds."""
+        began = perf_counter()
+        snapshot = self.assembly.snapshot(self.clock(), rooms)
+        seen = perf_counter()
+        decided = decide(snapshot)
+        self.metrics.round.labels("snapshot").observe(seen - began)
+        self.metrics.round.labels("decide").observe(perf_counter() - seen)
+        if not holding:
+            self.assembly.remember(decided)
+        self.outlook = Outlook(snapshot, decided, holding)
+        return self.outlook
+
+    async def _release(self, chosen: Sequence[Release]) -> tuple[int, int]:
+        """Place and write; returns how many were released and how many found no node."""
+        queues = {app.id: app.queue for app in self.outlook.snapshot.apps} if self.outlook else {}
+        wishes = [wish(each, self._nodes(queues.get(each.app, ""))) for each in chosen if not each.growth]
+        grown = [each.uid for each in chosen if each.growth]
+        placement = await self._place(wishes, grown)
+        if placement is None:
+            return 0, 0
+        apps = {each.uid: each.app for each in chosen}
+        self._step_aside(placement, apps)
+        pairs = [(pod, node, False) for uid, node in placement.placed.items() if (pod := self.assembly.census.pod(uid))]
+        pairs += [(pod, "", True) for uid in grown if (pod := self.assembly.census.pod(uid))]
+        for uid in placement.placed:
+            self.no_node.pop(apps[uid], None)
+        return await self._write(pairs, "nominated"), len(placement.refused)
+
+    async def _place(self, wishes: Sequence[Wish], grown: Sequence[str]) -> Placement | None:
+        try:
+            await self.places.charge(grown)
+            return await self.places.place(wishes, cold=not self.assembly.busy())
+        except Unavailable as problem:
+            self._failed(problem)
+            return self._alone(wishes) if self.grace.over else None
+
+    def _alone(self, wishes: Sequence[Wish]) -> Placement:
+        occupancy, census = self.assembly.occupancy, self.assembly.census
+        pods = {each.uid: pod for each in wishes if (pod := census.pod(each.uid)) is not None}
+
+        def allowed(uid: str, node: str) -> bool:
+            return allows(pods[uid].constraints, occupancy.nodes[node])
+
+        free = {name: occupancy.free(name) for name, node in occupancy.nodes.items() if node.open}
+        for uid, flight in self.assembly.flights.all():
+            pod = census.pod(uid)
+            if pod is not None and flight.node in free:
+                free[flight.node] = free[flight.node] - pod.declared
+        known = [each for each in wishes if each.uid in pods]
+        return declared_sums(known, {uid: pod.declared for uid, pod in pods.items()}, free, allowed)
+
+    def _step_aside(self, placement: Placement, apps: dict[str, str]) -> None:
+        until = self.clock() + self.settings.retry
+        for uid, reason in placement.refused.items():
+            self.assembly.refuse(uid, until)
+            self.no_node[apps.get(uid, "")] = reason
+
+    def _nodes(self, queue: str) -> tuple[str, ...] | None:
+        """The nodes of a queue that has a selector; None where all of them serve."""
+        selector = self.assembly.governing.queue(queue).node_selector
+        if not selector:
+            return None
+        return tuple(node.name for node in self.assembly.occupancy.selected(selector))
+
+    # -- writes -----------------------------------------------------------------------------------------------------
+
+    async def _write(self, pairs: Sequence[tuple[PodRecord, str, bool]], how: str) -> int:
+        """Write releases side by side, paced by the session; each is charged before its first write."""
+        now = self.clock()
+        for pod, node, growth in pairs:
+            self.assembly.begin(pod.uid, now, node, growth=growth)
+        results = await asyncio.gather(*(self._write_one(pod, node) for pod, node, _ in pairs))
+        failed = [pod.uid for (pod, _, _), done in zip(pairs, results, strict=True) if not done]
+        for uid in failed:
+            self.assembly.end(uid)
+        if failed:
+            await self._withdraw(failed)
+        done = len(pairs) - len(failed)
+        if done:
+            self.last_release = self.clock()
+            self.metrics.released.labels(how).inc(done)
+        return done
+
+    async def _write_one(self, pod: PodRecord, node: str) -> bool:
+        began = perf_counter()
+        try:
+            written = await (self.writer.unpark(pod, node) if pod.parked else self.writer.release(pod, node))
+        except Unavailable as problem:
+            log.warning("not released", pod=pod.key, trouble=str(problem))
+            self.metrics.errors.labels("release").inc()
+            return False
+        self.metrics.release.observe(perf_counter() - began)
+        if written.done:
+            self._waited(pod)
+        else:
+            self._not_written(pod, written)
+        return written.done
+
+    def _waited(self, pod: PodRecord) -> None:
+        member = self.assembly.census.member(pod.uid)
+        name = member.role if member else "unknown"
+        self.metrics.wait.labels(name).observe(max(0.0, self.clock() - pod.created))
+
+    def _not_written(self, pod: PodRecord, written: Written) -> None:
+        if written.outcome is Outcome.REFUSED:
+            log.error("the API server refuses a release", pod=pod.key, message=written.message)
+            self.metrics.errors.labels("release").inc()
+            self.assembly.refuse(pod.uid, self.clock() + 10 * self.settings.retry)
+
+    async def _withdraw(self, uids: Sequence[str]) -> None:
+        try:
+            await self.places.withdraw(uids)
+        except Unavailable as problem:
+            self.grace.failed(problem)  # its placements lapse by themselves

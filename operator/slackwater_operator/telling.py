@@ -1,0 +1,127 @@
+"""What is said about each app after a round: phase, reason, sentence, position, wait. An outlook in, words out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from slackwater.pools import Category
+from slackwater.resources import Resources, total
+from slackwater.snapshot import Role
+from slackwater.verdicts import Reason, Verdict
+from slackwater_cluster.customresources import Mode, TrackedAppStatus
+from slackwater_cluster.customresources.trackedapp import Category as Shown
+from slackwater_cluster.customresources.trackedapp import Phase, PodCounts
+from slackwater_operator.assembling import Assembly
+from slackwater_operator.portraits import Portrait
+from slackwater_operator.releasing import Outlook
+
+NO_NODE = "the nodes have room in sum, but no single node has it for a pod of this app ({why})"
+UNSETTLED = "its owners are being looked up"
+HOLDING = "nothing is released while {why}"
+FREE = "the policy's mode is {mode}: nothing is held here"
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """One app in words."""
+
+    app: str
+    phase: Phase
+    reason: str
+    sentence: str
+    position: int | None = None
+    wait: float | None = None
+    held: int = 0
+    queue: str = ""
+
+
+def account(
+    each: Portrait, verdict: Verdict | None, assembly: Assembly, outlook: Outlook, no_node: str = ""
+) -> Account:
+    """What is said about one app."""
+    queue = assembly.governing.queue_of(each.namespace)
+    reason, sentence = _reason(each, verdict, assembly, outlook, no_node)
+    waits = verdict is not None and not each.started and each.counts.held + each.counts.parked > 0
+    return Account(
+        app=each.id,
+        phase=_phase(each, verdict),
+        reason=reason,
+        sentence="; ".join([sentence, *each.problems[:3]]),
+        position=verdict.position if waits and verdict and verdict.position else None,
+        wait=verdict.wait if waits and verdict else None,
+        held=each.counts.held + each.counts.parked,
+        queue=queue,
+    )
+
+
+def _reason(
+    each: Portrait, verdict: Verdict | None, assembly: Assembly, outlook: Outlook, no_node: str
+) -> tuple[str, str]:
+    mode = assembly.governing.mode(each.namespace)
+    if mode is not Mode.ENFORCE:
+        return Reason.COMPLETE.value, FREE.format(mode=mode.value)
+    waiting = each.counts.held + each.counts.parked
+    if outlook.holding and waiting:
+        return Reason.ROOM.value, HOLDING.format(why=outlook.holding)
+    if waiting and not each.settled:
+        return Reason.DRIVER.value, UNSETTLED
+    if verdict is None:
+        return Reason.COMPLETE.value, "no pod of this app is held"
+    if waiting and verdict.reason in (Reason.FOREIGN, Reason.COMPLETE):
+        # Its pods stepped aside after the placement refused them.
+        return Reason.ROOM.value, NO_NODE.format(why=no_node or "no room")
+    return verdict.reason.value, verdict.sentence
+
+
+def _phase(each: Portrait, verdict: Verdict | None) -> Phase:
+    if each.over:
+        return Phase.FINISHED
+    if each.counts.bound and any(group.running and group.role is not Role.DRIVER for group in each.groups):
+        return Phase.RUNNING
+    if each.counts.bound or each.counts.released:
+        return Phase.STARTED
+    if verdict is not None and verdict.refused:
+        return Phase.REFUSED
+    return Phase.RUNNING if each.started else Phase.WAITING
+
+
+def status(
+    each: Portrait, said: Account, assembly: Assembly, outlook: Outlook, wait_error: float | None
+) -> TrackedAppStatus:
+    """The status of the app's TrackedApp."""
+    kind = assembly.categories.get(each.id)
+    budget = outlook.round.budgets.get(said.queue)
+    counts = each.counts
+    return TrackedAppStatus(
+        phase=said.phase,
+        category=None if kind is None else Shown.SMALL if kind is Category.SMALL else Shown.LARGE,
+        position=said.position,
+        reason=said.reason,
+        message=said.sentence[:1024],
+        wait_seconds=None if said.wait is None else round(said.wait, 1),
+        wait_error_seconds=None if wait_error is None or said.wait is None else round(wait_error, 1),
+        pods=PodCounts(
+            held=counts.held + counts.blocked,
+            released=counts.released,
+            parked=counts.parked,
+            bound=counts.bound,
+            finished=counts.done,
+        ),
+        declared=written(total(group.request * group.running for group in each.groups)),
+        reservation=written(budget.reserved) if budget else {},
+        budget=written(budget.left) if budget else {},
+    )
+
+
+def written(amounts: Resources) -> Mapping[str, int | str]:
+    """Amounts as quantities: cpu in milli, the rest in whole units; nothing below 0."""
+    return {kind: quantity(kind, max(0.0, value)) for kind, value in sorted(amounts.items())}
+
+
+def quantity(kind: str, value: float) -> str:
+    """One amount as Kubernetes writes it."""
+    if kind != "cpu":
+        return str(round(value))
+    milli = round(value * 1000)
+    return str(milli // 1000) if milli % 1000 == 0 else f"{milli}m"

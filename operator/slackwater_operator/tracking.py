@@ -1,0 +1,147 @@
+"""The writer of TrackedApps: at most one write per app and ten seconds, and only when something is different."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import structlog
+
+from slackwater.errors import Unavailable
+from slackwater.pools import Category
+from slackwater_cluster import names
+from slackwater_cluster.customresources import TrackedAppSpec, TrackedAppStatus
+from slackwater_cluster.session import MERGE, Session
+from slackwater_operator.assembling import Assembly
+from slackwater_operator.pacing import Bucket
+from slackwater_operator.portraits import Portrait
+from slackwater_operator.watching import Configured
+
+log = structlog.get_logger(__name__)
+
+# Differences in these alone are not worth a write: they move all the time.
+RESTLESS = ("waitSeconds", "waitErrorSeconds", "message", "budget", "reservation", "used", "efficiency")
+
+
+@dataclass
+class Tracker:
+    """Keeps one TrackedApp per app."""
+
+    session: Session
+    clock: Callable[[], float]
+    every: float
+    bucket: Bucket
+    keep: float
+    _known: dict[str, Configured] = field(default_factory=dict)  # by namespace/name
+    _written: dict[str, tuple[float, Mapping[str, Any]]] = field(default_factory=dict)
+    _ended: dict[str, float] = field(default_factory=dict)
+
+    def set(self, records: list[Configured]) -> None:
+        """TrackedApps as the watch shows them."""
+        self._known.update({f"{record.namespace}/{record.name}": record for record in records})
+
+    def drop(self, records: list[Configured]) -> None:
+        """TrackedApps that are gone."""
+        for record in records:
+            self._known.pop(f"{record.namespace}/{record.name}", None)
+            self._written.pop(f"{record.namespace}/{record.name}", None)
+
+    def restore(self, assembly: Assembly) -> None:
+        """Categories are fixed for an app's life: take them over from what a leader before us wrote."""
+        for record in self._known.values():
+            kind, app = record.status.get("category"), record.spec.get("app")
+            if isinstance(app, str) and kind in ("small", "large"):
+                assembly.categories.setdefault(f"{record.namespace}/{app}", Category(kind))
+
+    async def write(self, each: Portrait, status: TrackedAppStatus, queue: str) -> None:
+        """Bring the app's object up to date, unless it was written a moment ago or says the same already."""
+        name = object_name(each.app)
+        key = f"{each.namespace}/{name}"
+        body = status.body()
+        at, before = self._written.get(key, (float("-inf"), self._shown(key)))
+        if not differs(before, body) or self.clock() - at < self.every or not self.bucket.take():
+            return
+        try:
+            if key not in self._known:
+                await self._create(each, name, queue)
+            answer = await self.session.write(
+                "PATCH",
+                f"{_path(each.namespace)}/{name}/status",
+                {"status": _cleared(before, body)},
+                content_type=MERGE,
+            )
+        except Unavailable as problem:
+            log.warning("not tracked", app=each.id, trouble=str(problem))
+            return
+        if answer.ok:
+            self._written[key] = (self.clock(), body)
+        elif answer.status == 404:
+            self._known.pop(key, None)
+        else:
+            log.warning("not tracked", app=each.id, trouble=answer.message())
+            self._written[key] = (self.clock(), before)
+
+    async def sweep(self, assembly: Assembly) -> None:
+        """Delete the objects of apps that are gone for a while."""
+        alive = {f"{each.namespace}/{object_name(each.app)}" for each in assembly.portraits.values()}
+        now = self.clock()
+        for key in list(self._known):
+            if key in alive:
+                self._ended.pop(key, None)
+            elif now - self._ended.setdefault(key, now) >= self.keep and self.bucket.take():
+                await self._delete(key)
+
+    async def _create(self, each: Portrait, name: str, queue: str) -> None:
+        spec = TrackedAppSpec(app=each.app, framework=each.framework, owner=each.owner, queue=queue).body()
+        body = {
+            "apiVersion": names.API_VERSION,
+            "kind": "TrackedApp",
+            "metadata": {"name": name, "namespace": each.namespace},
+            "spec": spec,
+        }
+        answer = await self.session.write("POST", _path(each.namespace), body)
+        if answer.ok or answer.status == 409:
+            self._known[f"{each.namespace}/{name}"] = Configured(name=name, namespace=each.namespace, spec=spec)
+
+    async def _delete(self, key: str) -> None:
+        namespace, _, name = key.partition("/")
+        try:
+            answer = await self.session.write("DELETE", f"{_path(namespace)}/{name}", {})
+        except Unavailable:
+            return
+        if answer.ok or answer.status == 404:
+            self._known.pop(key, None)
+            self._written.pop(key, None)
+            self._ended.pop(key, None)
+
+    def _shown(self, key: str) -> Mapping[str, Any]:
+        known = self._known.get(key)
+        return known.status if known else {}
+
+
+def object_name(app: str) -> str:
+    """A name the API server accepts: the app's id, and a digest of it where letters had to be changed or cut."""
+    plain = re.sub(r"[^a-z0-9.]+", "-", app.lower()).strip("-.")
+    plain = re.sub(r"\.(?=[-.])|(?<=-)\.", "", plain)
+    if plain == app.replace("/", "-") and len(plain) <= 200:
+        return plain
+    digest = hashlib.sha256(app.encode()).hexdigest()[:8]
+    return f"{plain[:200].rstrip('-.')}-{digest}".lstrip("-.")
+
+
+def differs(before: Mapping[str, Any], now: Mapping[str, Any]) -> bool:
+    """Whether anything but the restless numbers is different."""
+    quiet = [key for key in {*before, *now} if key not in (*RESTLESS, "conditions", "observedGeneration")]
+    return any(before.get(key) != now.get(key) for key in quiet)
+
+
+def _cleared(before: Mapping[str, Any], now: Mapping[str, Any]) -> dict[str, Any]:
+    """A merge patch keeps what it does not name: name what must go."""
+    return {**dict.fromkeys((key for key in before if key not in now), None), **now}
+
+
+def _path(namespace: str) -> str:
+    return f"/apis/{names.GROUP}/{names.VERSION}/namespaces/{namespace}/trackedapps"
