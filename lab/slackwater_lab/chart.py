@@ -1,11 +1,11 @@
 """Puts the chart's custom resources, roles and policies into the lab, rendered by helm as in production."""
 
-from collections.abc import Iterator
-from pathlib import Path
+from collections.abc import Iterator, Sequence
 
 import yaml
 
 from slackwater_lab.builds import built
+from slackwater_lab.programs import program
 from slackwater_lab.running import run
 from slackwater_lab.site import PROJECT, Site
 
@@ -16,7 +16,7 @@ NAMESPACE = "slackwater-system"
 LEFT_OUT = {"Deployment", "DaemonSet", "StatefulSet", "Job", "ServiceMonitor", "PrometheusRule", "PodMonitor"}
 
 
-def install(site: Site) -> Iterator[str]:
+def install(site: Site, values: Sequence[str] = ()) -> Iterator[str]:
     """Apply the custom resource definitions, then everything else of the chart; yields what was done."""
     definitions = CHART / "crds"
     if not definitions.is_dir():
@@ -28,11 +28,11 @@ def install(site: Site) -> Iterator[str]:
     if not (CHART / "Chart.yaml").exists():
         yield "templates skipped: helm/slackwater/Chart.yaml does not exist yet"
         return
-    yield _templates(site)
+    yield _templates(site, values)
 
 
-def _templates(site: Site) -> str:
-    wanted = [item for item in yaml.safe_load_all(render()) if item and item["kind"] not in LEFT_OUT]
+def _templates(site: Site, values: Sequence[str]) -> str:
+    wanted = [item for item in yaml.safe_load_all(render(values)) if item and item["kind"] not in LEFT_OUT]
     path = site.write("chart.yaml", yaml.safe_dump_all(wanted, sort_keys=False))
     namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}}
     kubectl(site, "apply", "--server-side", "-f", site.write("namespace.yaml", yaml.safe_dump(namespace)))
@@ -40,11 +40,11 @@ def _templates(site: Site) -> str:
     return f"{len(wanted)} objects in {NAMESPACE}"
 
 
-def render(values: Path | None = None) -> str:
-    """The chart as helm would install it on the lab's version of Kubernetes."""
-    command = [built("helm"), "template", RELEASE, str(CHART), "--namespace", NAMESPACE, "--kube-version", "1.36.4"]
-    command += ["--values", str(values)] if values else []
-    return run(command)
+def render(values: Sequence[str] = ()) -> str:
+    """The chart as helm would install it on the lab's version of Kubernetes; its hooks are jobs in containers."""
+    version = program("kube-apiserver").version
+    command = [built("helm"), "template", RELEASE, str(CHART), f"--namespace={NAMESPACE}", f"--kube-version={version}"]
+    return run([*command, "--no-hooks", *(f"--set={value}" for value in values)])
 
 
 def kubectl(site: Site, *arguments: str) -> str:

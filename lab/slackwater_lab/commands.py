@@ -45,6 +45,8 @@ def up(
     unwanted: Annotated[str, typer.Option("--without", help="Parts to leave out, comma-separated.")] = "",
     extender_url: Annotated[str | None, typer.Option(help="Let our scheduler call this extender.")] = None,
     scrape: Annotated[str, typer.Option(help="Scrape interval of Prometheus.")] = "2s",
+    operators: Annotated[int, typer.Option(help="2: a second operator stands by.")] = 1,
+    values: Annotated[list[str] | None, typer.Option("--set", help="A value of the chart, as for helm.")] = None,
 ) -> None:
     """Build what is missing, start what does not run, and print where everything listens."""
     plan = Plan(
@@ -55,6 +57,8 @@ def up(
         capacity=Capacity(real_cpu, real_memory),
         extender=Extender(extender_url) if extender_url else None,
         scrape=scrape,
+        operators=operators,
+        values=tuple(values or ()),
     )
     begin = time.monotonic()
     lab = Lab(open_site(name), plan, _say).up()

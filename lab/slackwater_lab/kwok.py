@@ -10,7 +10,7 @@ STAGES = Path(__file__).parent / "data" / "kwok.yaml"
 
 
 def lease(nodes: int) -> int:
-    """Seconds a node may be silent: 40 as with a kubelet; above 200 nodes more, so that renewals stay at 20 a second."""
+    """Seconds a node may be silent: 40 as with a kubelet; above 200 nodes more, and renewals stay at 20 per second."""
     return max(40, nodes // 5)
 
 

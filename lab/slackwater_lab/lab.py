@@ -2,6 +2,7 @@
 
 import shutil
 from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import Any, Self
 
 from slackwater.errors import Unavailable
@@ -77,7 +78,7 @@ class Lab:
 
     def restart(self, name: str) -> None:
         """Start a process again that has ended or was killed, with the command line it had."""
-        if name in services.HEALTH:
+        if name in services.SERVICES:
             self._service(name)  # gets a fresh token too
             return
         started = self.processes.find(name)
@@ -119,12 +120,22 @@ class Lab:
 
     def _scheduler(self, name: str, profile: str, extender: Extender | None) -> None:
         before = self.site.read(f"{name}.yaml")
-        command = scheduler(self.site, name, profile, extender)
+        with self.api() as api:
+            kubeconfig = (
+                services.kubeconfig(self.site, "scheduler", api) if profile == PROFILE else self.site.kubeconfig
+            )
+        command = scheduler(self.site, name, kubeconfig, profile, extender)
         if self.site.read(f"{name}.yaml") != before:
             self.processes.stop(name)
         self.processes.start(name, command)
         until_serving(self.processes, name, lambda: answers(f"{self.site.url(name, 'https')}/healthz"))
         self._report(f"{name}  schedulerName {profile}" + (f", extender {extender.url}" if extender else ""))
+
+    def _scheduler_account(self, profile: str) -> Path:
+        if profile != PROFILE:
+            return self.site.kubeconfig
+        with self.api() as api:
+            return services.kubeconfig(self.site, "scheduler", api)
 
     def _state_metrics(self) -> None:
         self.processes.start("state-metrics", state_metrics(self.site))
@@ -137,22 +148,26 @@ class Lab:
         self._report(f"prometheus  {self.site.url('prometheus')}")
 
     def _chart(self) -> None:
-        for line in chart.install(self.site):
+        for line in chart.install(self.site, self.plan.values):
             self._report(f"chart  {line}")
 
     def _extender(self) -> None:
         self._service("extender")
 
     def _operator(self) -> None:
-        self._service("operator")
+        for name in services.OPERATORS[: self.plan.operators]:
+            self._service(name)
 
     def _service(self, name: str) -> None:
         if not services.available(name):
-            self._report(f"{name}  skipped: the console script slackwater-{name} is not installed")
+            self._report(f"{name}  skipped: the program is not part of this tree yet")
             return
-        with self.api() as api:
-            environment = services.environment(self.site, name, api)
-        self.processes.start(name, services.command(name), environment)
+        started = self.processes.find(name)
+        if not (started and started.alive):
+            with self.api() as api:
+                kubeconfig = services.kubeconfig(self.site, name, api)
+            settings = services.environment(self.site, name, kubeconfig, "prometheus" in self.plan.parts)
+            self.processes.start(name, services.command(name), settings)
         until_serving(self.processes, name, lambda: services.healthy(self.site, name))
         self._report(f"{name}  {self.site.url(name)}")
 

@@ -13,8 +13,8 @@ from slackwater_lab.scheduling import Extender
 PARTS = (
     "kwok",
     "scheduler",
-    "slackwater-scheduler",
     "chart",
+    "slackwater-scheduler",
     "state-metrics",
     "prometheus",
     "extender",
@@ -41,12 +41,16 @@ class Plan:
     capacity: Capacity = field(default_factory=Capacity)  # what each real node claims to have
     extender: Extender | None = None  # set: our scheduler calls this one instead of the lab's own
     scrape: str = "2s"
+    operators: int = 1  # 2: a second one stands by
+    values: tuple[str, ...] = ()  # of the chart, as helm's --set takes them
 
     def __post_init__(self) -> None:
         for part in self.parts - set(PARTS):
             raise UnknownName("part", part, PARTS)
         if not 0 <= self.real_nodes <= REAL_NODES:
             raise InvalidInput("real nodes", f"{self.real_nodes} is out of range", f"use 0 to {REAL_NODES}")
+        if self.operators not in (1, 2):
+            raise InvalidInput("operators", f"{self.operators} is out of range", "use 1 or 2")
         if self.nodes < 0:
             raise InvalidInput("nodes", f"{self.nodes} is negative", "use 0 or more")
 

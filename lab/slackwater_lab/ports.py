@@ -28,6 +28,8 @@ NAMES = (
     "extender",
     "operator",
     "operator-health",
+    "operator-2",
+    "operator-2-health",
     "monitor",
 )
 KUBELETS = 20  # from here on in the block: two ports for each real node

@@ -42,12 +42,12 @@ class Extender:
         return entry
 
 
-def configuration(site: Site, profile: str, extender: Extender | None) -> dict[str, object]:
+def configuration(kubeconfig: Path, profile: str, extender: Extender | None) -> dict[str, object]:
     """A KubeSchedulerConfiguration with one profile; the default of 50 requests a second would cap binding."""
     config: dict[str, object] = {
         "apiVersion": "kubescheduler.config.k8s.io/v1",
         "kind": "KubeSchedulerConfiguration",
-        "clientConnection": {"kubeconfig": str(site.kubeconfig), "qps": 5000, "burst": 5000},
+        "clientConnection": {"kubeconfig": str(kubeconfig), "qps": 5000, "burst": 5000},
         "leaderElection": {"leaderElect": False},
         "profiles": [{"schedulerName": profile}],
     }
@@ -56,9 +56,9 @@ def configuration(site: Site, profile: str, extender: Extender | None) -> dict[s
     return config
 
 
-def scheduler(site: Site, name: str, profile: str, extender: Extender | None = None) -> list[str]:
-    """The command line of the scheduler called `name` in this lab."""
-    config = site.write(f"{name}.yaml", yaml.safe_dump(configuration(site, profile, extender), sort_keys=False))
+def scheduler(site: Site, name: str, kubeconfig: Path, profile: str, extender: Extender | None) -> list[str]:
+    """The command line of the scheduler called `name` in this lab, acting as whom the kubeconfig names."""
+    config = site.write(f"{name}.yaml", yaml.safe_dump(configuration(kubeconfig, profile, extender), sort_keys=False))
     return [
         built("kube-scheduler"),
         f"--config={config}",

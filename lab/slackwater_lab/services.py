@@ -1,62 +1,82 @@
-"""The project's own programs in the lab: extender and operator, each as its own service account."""
+"""The project's own programs in the lab: extender and operator, each with the token of its own service account."""
 
-import shutil
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
+from slackwater.errors import Unavailable
 from slackwater_lab.access import write_kubeconfig
 from slackwater_lab.api import Api
 from slackwater_lab.chart import NAMESPACE
 from slackwater_lab.site import Site
 from slackwater_lab.waiting import answers
 
-HEALTH = {"extender": ("extender", "/healthz"), "operator": ("operator-health", "/healthz")}
+OPERATORS = ("operator", "operator-2")  # the second waits for the first to fall
+SERVICES = ("extender", *OPERATORS)
 
 
-def script(name: str) -> str | None:
-    """The console script of a program, if it is installed beside this Python or on the path."""
-    beside = Path(sys.executable).with_name(f"slackwater-{name}")
-    return str(beside) if beside.exists() else shutil.which(f"slackwater-{name}")
+def command(name: str) -> list[str]:
+    """The command line of a program: its console script, or its module where the scripts were not made anew."""
+    kind = _kind(name)
+    script = Path(sys.executable).with_name(f"slackwater-{kind}")
+    return [str(script)] if script.exists() else [sys.executable, "-m", f"slackwater_{kind}.main"]
 
 
 def available(name: str) -> bool:
     """Whether the program can be started."""
-    return script(name) is not None
+    package = f"slackwater_{_kind(name)}"
+    return find_spec(package) is not None and find_spec(f"{package}.main") is not None
 
 
-def command(name: str) -> list[str]:
-    """Its command line; everything else it learns from its environment."""
-    return [script(name) or f"slackwater-{name}"]
-
-
-def environment(site: Site, name: str, api: Api) -> dict[str, str]:
-    """The settings of a program in this lab; each reads those under its own prefix."""
-    settings = {
-        "KUBECONFIG": str(_kubeconfig(site, name, api)),
-        "SERVER__HOST": "127.0.0.1",
-        "SERVER__PORT": str(site.ports[name]),
-        "PROMETHEUS__URL": site.url("prometheus"),
-        "EXTENDER__URL": site.url("extender"),
-        "HEALTH__PORT": str(site.ports["operator-health"]),
-        "LOG_FORMAT": "console",
-    }
-    prefix = f"SLACKWATER_{name.upper()}_"
-    return {"KUBECONFIG": settings["KUBECONFIG"]} | {f"{prefix}{key}": value for key, value in settings.items()}
+def environment(site: Site, name: str, kubeconfig: Path, measured: bool) -> dict[str, str]:
+    """The settings of a program in this lab; `measured` says whether there is a Prometheus to ask."""
+    kind = _kind(name)
+    settings = {"KUBECONFIG": str(kubeconfig), "LOG_FORMAT": "console"}
+    if kind == "extender":
+        settings |= {"SERVER__HOST": "127.0.0.1", "SERVER__PORT": str(site.ports[name])}
+        settings |= {"PROMETHEUS__URL": site.url("prometheus")} if measured else {}
+    else:
+        settings |= {
+            "HOST": "127.0.0.1",
+            "METRICS_PORT": str(site.ports[name]),
+            "HEALTH_PORT": str(site.ports[f"{name}-health"]),
+            "EXTENDER_URL": site.url("extender"),
+            "NAMESPACE": NAMESPACE,
+            "IDENTITY": name,
+        }
+    return {f"SLACKWATER_{kind.upper()}_{key}": value for key, value in settings.items()}
 
 
 def healthy(site: Site, name: str) -> bool:
-    """Whether the program says that it is well."""
-    port, path = HEALTH[name]
-    return answers(f"{site.url(port)}{path}")
+    """Whether the program can do its work: the extender has its lists, the operator is alive."""
+    if name == "extender":
+        return answers(f"{site.url(name)}/readyz")
+    return answers(f"{site.url(f'{name}-health')}/healthz")
 
 
-def _kubeconfig(site: Site, name: str, api: Api) -> Path:
-    # With the chart installed, the program gets a token of its own account, so that its role is put to the test.
-    account = f"/api/v1/namespaces/{NAMESPACE}/serviceaccounts/slackwater-{name}"
+def kubeconfig(site: Site, name: str, api: Api) -> Path:
+    """A way in for the service account that the chart made for a program, so that its role is put to the test.
+
+    Without the chart there is no such account, and the program gets the administrator's.
+    """
+    account = f"/api/v1/namespaces/{NAMESPACE}/serviceaccounts/slackwater-{_kind(name)}"
     if api.get(account) is None:
         return site.kubeconfig
-    request = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {"expirationSeconds": 86400}}
-    granted = api.create(f"{account}/token", request) or {}
     path = site.folder / "config" / f"{name}.kubeconfig"
-    write_kubeconfig(site, path, granted["status"]["token"])
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_kubeconfig(site, path, _token(api, account))
     return path
+
+
+def _token(api: Api, account: str) -> str:
+    day = {"expirationSeconds": 86_400}
+    granted = api.create(
+        f"{account}/token", {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": day}
+    )
+    if granted is None:
+        raise Unavailable(f"the API server gave no token for {account}")
+    return str(granted["status"]["token"])
+
+
+def _kind(name: str) -> str:
+    return "operator" if name in OPERATORS else name

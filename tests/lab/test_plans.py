@@ -53,6 +53,7 @@ def test_without_names_what_to_leave_out() -> None:
         pytest.param(lambda: Plan(parts=frozenset({"magic"})), id="unknown part wanted"),
         pytest.param(lambda: Plan(nodes=-1), id="negative nodes"),
         pytest.param(lambda: Plan(real_nodes=99), id="too many real nodes"),
+        pytest.param(lambda: Plan(operators=3), id="too many operators"),
         pytest.param(lambda: home("Bad Name"), id="bad lab name"),
         pytest.param(lambda: program("nonsense"), id="unknown program"),
     ],
@@ -71,7 +72,7 @@ def test_unknown_parts_name_the_known_ones() -> None:
 
 def test_our_scheduler_calls_the_extender_with_names_only(site: Site) -> None:
     """Managed pods wait while the extender is away, and Node objects are not sent."""
-    config: Any = configuration(site, PROFILE, Extender("http://127.0.0.1:1"))
+    config: Any = configuration(site.kubeconfig, PROFILE, Extender("http://127.0.0.1:1"))
     [block] = config["extenders"]
     assert block["nodeCacheCapable"] is True
     assert block["ignorable"] is False
@@ -80,7 +81,7 @@ def test_our_scheduler_calls_the_extender_with_names_only(site: Site) -> None:
 
 def test_the_plain_scheduler_knows_no_extender(site: Site) -> None:
     """All profiles of one scheduler share its extenders, so the plain one must not have any."""
-    assert "extenders" not in configuration(site, "default-scheduler", None)
+    assert "extenders" not in configuration(site.kubeconfig, "default-scheduler", None)
 
 
 def test_a_verified_extender_names_its_authority(site: Site) -> None:
