@@ -196,3 +196,13 @@ def test_up_brings_back_what_has_died(lab: Lab, api: Api) -> None:
     lab.up()
     until("the API server answers", api.ready, 30.0)
     assert api.get(f"{PODS}/survivor") is not None
+
+
+def test_a_second_lab_leaves_the_first_alone(lab: Lab) -> None:
+    """Side by side on ports of their own; stopping one ends all of its processes and none of the other's."""
+    with Lab.start(f"{lab.site.name}-b", parts=[]) as second:
+        started = second.processes.all()
+        assert second.site.ports.base != lab.site.ports.base
+        assert [item.name for item in started] == ["etcd", "apiserver", "controller-manager"]
+    assert not any(item.alive for item in started)
+    assert all(item.alive for item in lab.processes.all())
