@@ -86,6 +86,23 @@ class Board:
             return table
         return self._renewed(table, np.array([row], np.intp), table.stale, without=slot)
 
+    def part(self, rows: Rows, now: float, without: int | None = None) -> NodeTable:
+        """Some rows alone, at a cost that follows their number and not the cluster's: one node is the common case."""
+        if self._hosts.refresh():
+            self._table = None
+            self._limit = self._hosts.limit
+        stale = self._freshness.stale(now)
+        room, native = self._rows(rows, stale)
+        if without is not None:
+            own = np.flatnonzero(rows == self._fleet.pods.row_of(without))
+            if own.size:
+                room[own], native[own] = self._rows(rows[own], stale, without)
+        hosts = self._hosts
+        names = tuple([hosts.names[row] for row in rows.tolist()])
+        index = {name: at for at, name in enumerate(names)}
+        total, takes = hosts.total[rows], hosts.open[rows]
+        return NodeTable(self._kinds, names, index, total, room, native, takes, stale[rows])
+
     def pool_total(self, now: float) -> Floats:
         """Σ D + room over open nodes, room counted from 0."""
         table = self.table(now)

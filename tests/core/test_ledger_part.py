@@ -1,0 +1,49 @@
+"""A part of the table is the same as the whole table, row by row."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from slackwater.claims import Claim, Host, Reading, State
+from slackwater.ledger import Ledger
+
+NODES = [f"n{index}" for index in range(5)]
+claims = st.lists(st.tuples(st.sampled_from(NODES), st.floats(0.1, 4), st.booleans()), max_size=12)
+ASKED = st.lists(st.sampled_from([*NODES, "unknown"]), unique=True)
+
+
+def built(pods: list[tuple[str, float, bool]]) -> Ledger:
+    ledger = Ledger()
+    for name in NODES:
+        ledger.upsert_node(Host(name, (16.0, 64.0), (16.0, 64.0), cordoned=name == "n4"))
+    for index, (node, cpu, placed) in enumerate(pods):
+        claim = Claim(f"u{index}", node, (cpu, 1.0), (cpu, 1.0), state=State.RUNNING, started=0.0)
+        ledger.place(claim, 60.0) if placed else ledger.put(claim)
+    ledger.sample(0.0, {name: Reading(10.0, (1.0, 2.0)) for name in NODES[:3]})
+    return ledger
+
+
+@given(claims, ASKED, st.integers(0, 12), st.sampled_from([0.0, 99.0]))
+def test_a_part_equals_the_whole(pods: list[tuple[str, float, bool]], asked: list[str], index: int, now: float) -> None:
+    """Whichever nodes are asked for, with or without one pod, fresh or stale."""
+    ledger = built(pods)
+    part = ledger.part(asked, now, f"u{index}")
+    whole = ledger.room_without(f"u{index}", now)
+    rows = [whole.index[name] for name in asked if name in whole.index]
+    assert part.names == tuple(whole.names[row] for row in rows)
+    assert [part.index[name] for name in part.names] == list(range(len(rows)))
+    for mine, theirs in ((part.total, whole.total), (part.room, whole.room), (part.native, whole.native)):
+        np.testing.assert_allclose(mine, theirs[rows])
+    assert part.open.tolist() == whole.open[rows].tolist()
+    assert part.stale.tolist() == whole.stale[rows].tolist()
+
+
+def test_a_part_sees_nodes_that_changed_since_the_last_table() -> None:
+    """And the next whole table sees them too."""
+    ledger = built([])
+    ledger.table(0.0)
+    ledger.upsert_node(Host("n0", (4.0, 64.0), (4.0, 64.0)))
+    assert ledger.part(["n0"], 0.0).total[0, 0] == 4.0
+    assert ledger.table(0.0).total[ledger.table(0.0).index["n0"], 0] == 4.0
