@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
+from rich.table import Table
 
 from slackwater.errors import InvalidInput, UnknownName
 from slackwater_cli.options import parse_settings
@@ -25,6 +26,24 @@ class Format(StrEnum):
 
     TABLE = "table"
     JSON = "json"
+
+
+def _list(asked: bool) -> None:
+    if not asked:
+        return
+    from slackwater_simulator.generators.catalogue import GENERATORS, PREFIX
+    from slackwater_simulator.policies import policies
+
+    grid = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
+    for title, lines in (
+        ("policies", policies()),
+        ("generators", {PREFIX + name: entry.about for name, entry in GENERATORS.items()}),
+    ):
+        grid.add_row(f"[bold]{title}[/]")
+        for name, about in lines.items():
+            grid.add_row(f"  {name}", about)
+    Console().print(grid)
+    raise typer.Exit
 
 
 def command(
@@ -53,6 +72,9 @@ def command(
     ] = None,
     report: Annotated[Path | None, typer.Option(help="Write a page of figures into this folder.")] = None,
     output: Annotated[Format, typer.Option("--output", "-o", help="Print a table or JSON.")] = Format.TABLE,
+    listing: Annotated[  # noqa: ARG001 - its callback acts
+        bool, typer.Option("--list", callback=_list, is_eager=True, help="Show all policies and generators.")
+    ] = False,
     skip_bad: Annotated[
         bool, typer.Option("--skip-bad", help="Count broken lines instead of stopping at one.")
     ] = False,

@@ -40,6 +40,13 @@ def test_table_names_policies_and_models() -> None:
     assert "modelled: everything" in shown
 
 
+def test_list_shows_policies_and_generators() -> None:
+    """Nobody has to guess a name."""
+    shown = simulate("--list")
+    assert "first-fit" in shown
+    assert "gen:dress" in shown
+
+
 def test_report_is_written_where_asked(tmp_path: Path) -> None:
     """One page."""
     simulate("gen:haste", "-p", "fifo", "--report", str(tmp_path / "out"), "-o", "json")

@@ -119,7 +119,7 @@ def timelines(outcome: Outcome, end: float, tops: dict[str, float]) -> Iterator[
     yield _queue(outcome, borders, middle, axis, tops)
     yield _containers(outcome, borders, middle, axis, tops)
     for kind in (CPU, MEMORY):
-        if outcome.cluster.total[kind] > 0:
+        if any(stage.request[kind] > 0 for job in outcome.workload.jobs for stage in job.stages):
             yield _resource(outcome, kind, borders, middle, axis)
     yield from _pools(outcome, axis)
 

@@ -55,7 +55,7 @@ def _header(outcomes: Sequence[Outcome]) -> str:
         f"{len(first.workload.jobs):,} jobs",
         f"{containers:,} containers",
         f"{len(first.cluster):,} nodes ({first.cluster.name})",
-        f"world {first.world}",
+        f"world {', '.join(dict.fromkeys(outcome.world for outcome in outcomes))}",
         f"seed {first.seed}",
     )
     links = "".join(
