@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 METRICS = {
     "makespan_s": "makespan",
     "mean_completion_s": "completion",
-    "small_mean_completion_s": "of small jobs",
+    "small_mean_completion_s": "small jobs",
     "mean_wait_s": "wait",
     "failures": "failures",
 }
@@ -84,11 +84,11 @@ def _table(todo: list[Cell], rows: list[Row]) -> None:
     shown = [name for name in METRICS if any(summary.mean[name] > 0 for summary in summaries)]
     grid = Table(title="seconds: mean ± standard deviation over seeds", title_justify="left", title_style="bold")
     for name, _ in summaries[0].point:
-        grid.add_column(name)
-    grid.add_column("policy")
+        grid.add_column(name, no_wrap=True)
+    grid.add_column("policy", no_wrap=True)
     stuck = any(summary.deadlocks for summary in summaries)
     for name in ("runs", *(METRICS[name] for name in shown), *(["deadlocks"] if stuck else [])):
-        grid.add_column(name, justify="right", no_wrap=name != "runs")
+        grid.add_column(name, justify="right", no_wrap=True)
     for summary in summaries:
         grid.add_row(
             *_cells(summary, shown),
@@ -107,4 +107,5 @@ def _cells(summary: Summary, shown: list[str]) -> list[str]:
 def _number(mean: float, deviation: float, runs: int) -> str:
     if math.isnan(mean):
         return "–"
-    return f"{mean:,.1f} ± {deviation:,.1f}" if runs > 1 else f"{mean:,.1f}"
+    digits = 0 if mean >= 100 else 1
+    return f"{mean:,.{digits}f} ± {deviation:,.{digits}f}" if runs > 1 else f"{mean:,.{digits}f}"
