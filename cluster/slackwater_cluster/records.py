@@ -15,6 +15,7 @@ class Record(msgspec.Struct, frozen=True, gc=False, kw_only=True):
 
     name: str
     uid: str = ""
+    version: str = ""  # resourceVersion
 
 
 class OwnerRef(msgspec.Struct, frozen=True, gc=False):
@@ -61,7 +62,6 @@ class PodRecord(Record, frozen=True, gc=False, kw_only=True):
     """A pod: all that a decision, a ledger entry or a gate needs. Times are Unix seconds; 0 means not yet."""
 
     namespace: str = ""
-    version: str = ""  # resourceVersion
     labels: Mapping[str, str] = {}
     annotations: Mapping[str, str] = {}  # only those of Slackwater and of the frameworks it recognises
     owners: tuple[OwnerRef, ...] = ()
@@ -117,7 +117,6 @@ class PodRecord(Record, frozen=True, gc=False, kw_only=True):
 class NodeRecord(Record, frozen=True, gc=False, kw_only=True):
     """A node: what it offers, and whether it takes pods."""
 
-    version: str = ""
     labels: Mapping[str, str] = {}
     annotations: Mapping[str, str] = {}
     capacity: Resources = NOTHING
@@ -154,6 +153,5 @@ class CustomRecord(Record, frozen=True, kw_only=True):
     """A custom resource whose body its own model validates."""
 
     namespace: str = ""
-    version: str = ""
     spec: Mapping[str, object] = {}
     status: Mapping[str, object] = {}

@@ -12,9 +12,9 @@ from slackwater_cluster.records import CustomRecord, NamespaceRecord, NodeRecord
 from slackwater_cluster.reflector import Reflector, Source
 
 PODS: Source[PodRecord] = Source("/api/v1/pods", shapes.Pod, trimming.pod)
-NODES: Source[NodeRecord] = Source("/api/v1/nodes", shapes.Node, trimming.node, key=lambda record: record.name)
+NODES: Source[NodeRecord] = Source("/api/v1/nodes", shapes.Node, trimming.node, key=lambda thing: str(thing.name))
 NAMESPACES: Source[NamespaceRecord] = Source(
-    "/api/v1/namespaces", shapes.Bare, trimming.namespace, key=lambda record: record.name
+    "/api/v1/namespaces", shapes.Bare, trimming.namespace, key=lambda thing: str(thing.name)
 )
 
 _PLURALS = {
@@ -31,7 +31,7 @@ def customs(kind: str) -> Source[CustomRecord]:
         raise UnknownName("kind", kind, _PLURALS)
     path = f"/apis/{names.GROUP}/{names.VERSION}/{_PLURALS[kind]}"
     return Source(
-        path, shapes.Custom, trimming.custom, key=lambda record: f"{record.namespace}/{record.name}", optional=True
+        path, shapes.Custom, trimming.custom, key=lambda thing: f"{thing.namespace or ''}/{thing.name}", optional=True
     )
 
 

@@ -22,6 +22,7 @@ from slackwater_cluster.backoff import Backoff
 from slackwater_cluster.decoding import Decoding, failure
 from slackwater_cluster.records import Record
 from slackwater_cluster.session import Answer, Session, seconds
+from slackwater_cluster.shapes import Meta
 
 R = TypeVar("R", bound=Record)
 R_contra = TypeVar("R_contra", bound=Record, contravariant=True)
@@ -33,7 +34,7 @@ log = structlog.get_logger(__name__)
 FIRST_CHUNK = 5000
 CHUNK = 500
 # Records handed over at once: a slice of a few milliseconds in the receiver.
-SLICE = 250
+SLICE = 200
 # A watch is renewed after this many seconds (with jitter), so that no connection grows old.
 WATCH_SECONDS = 300
 # A watch that ended sooner than this did not do its work: wait before the next one.
@@ -66,7 +67,8 @@ class Source(Generic[R]):
     path: str
     shape: type[Any]
     trim: Callable[[Any], R]
-    key: Callable[[R], str] = lambda record: record.uid
+    # Of a record or of an object's metadata: both have uid, name and namespace.
+    key: Callable[[Any], str] = lambda thing: str(thing.uid)
     params: tuple[tuple[str, str], ...] = ()
     optional: bool = False  # a kind that is not installed (404) counts as an empty list, and is asked for again
 
@@ -171,11 +173,15 @@ class Reflector(Generic[R]):
         meta, items = self._decoding.chunk(answer.body)
         del answer  # 22 MB at 5,000 pods: not kept while the items are worked through
         for some in _slices(items):
-            records = list(self._trimmed(some))
-            seen.update(self.source.key(record) for record in records)
-            self._hold(records)
+            seen.update(self.source.key(item.metadata) for item in some)
+            self._hold(list(self._trimmed([item for item in some if self._news(item.metadata)])))
             await asyncio.sleep(0)
         return meta.resource_version, meta.continue_ or ""
+
+    def _news(self, meta: Meta) -> bool:
+        """Whether a listed object differs from what is held; most of a list made anew does not."""
+        held = self.held.get(self.source.key(meta))
+        return held is None or held.version != meta.resource_version or not held.version or held.uid != meta.uid
 
     # -- watch --------------------------------------------------------------------------------------------------
 

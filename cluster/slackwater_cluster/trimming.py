@@ -106,7 +106,10 @@ def node(wire: shapes.Node) -> NodeRecord:
 def namespace(wire: shapes.Bare) -> NamespaceRecord:
     """Keep of a namespace its labels."""
     return NamespaceRecord(
-        name=sys.intern(wire.metadata.name), uid=wire.metadata.uid, labels=interned(wire.metadata.labels)
+        name=sys.intern(wire.metadata.name),
+        uid=wire.metadata.uid,
+        version=wire.metadata.resource_version,
+        labels=interned(wire.metadata.labels),
     )
 
 

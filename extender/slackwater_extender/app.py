@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import traceback
-from collections.abc import Callable
 from dataclasses import dataclass
 from time import perf_counter
 
@@ -13,26 +11,23 @@ from flask import Flask, Response, request
 from werkzeug.exceptions import HTTPException
 
 from slackwater.errors import InvalidInput, Unavailable
-from slackwater_extender import place, wire
+from slackwater_extender import place
 from slackwater_extender.api import api
 from slackwater_extender.callers import Stranger
-from slackwater_extender.decisions import Decision
+from slackwater_extender.front import Front
 from slackwater_extender.metrics import CONTENT_TYPE
 from slackwater_extender.parts import Parts
 
 log = structlog.get_logger(__name__)
 
 JSON = "application/json"
-INTERNAL = "slackwater: internal error, see the extender's log"
 
 
 def create(parts: Parts) -> Flask:
     """The application over one set of parts."""
     app = Flask("slackwater_extender", static_folder=None)
     app.config["MAX_CONTENT_LENGTH"] = parts.settings.server.body_limit
-    serving = _Serving(parts, set())
-    app.add_url_rule("/filter", "filter", serving.filter, methods=["POST"])
-    app.add_url_rule("/prioritize", "prioritize", serving.prioritize, methods=["POST"])
+    serving = _Serving(parts)
     app.add_url_rule("/v1/place", "place", serving.place, methods=["POST"])
     app.add_url_rule("/v1/withdraw", "withdraw", serving.withdraw, methods=["POST"])
     app.add_url_rule("/metrics", "metrics", serving.metrics)
@@ -42,21 +37,13 @@ def create(parts: Parts) -> Flask:
     app.register_error_handler(Unavailable, _unavailable)
     app.register_error_handler(HTTPException, serving.http_error)
     app.register_error_handler(Exception, serving.unexpected)
+    app.wsgi_app = Front(parts, app.wsgi_app)  # type: ignore[method-assign] # Flask's own way to put something in front
     return app
 
 
 @dataclass
 class _Serving:
     parts: Parts
-    told: set[str]  # where an unexpected error was logged already
-
-    def filter(self) -> Response:
-        """POST /filter: the scheduler's question which nodes may be used."""
-        return self._verb("filter", self.parts.verbs.filter, lambda _: wire.failed(INTERNAL))
-
-    def prioritize(self) -> Response:
-        """POST /prioritize: the scheduler's question which node is best."""
-        return self._verb("prioritize", self.parts.verbs.prioritize, wire.flat)
 
     def place(self) -> Response:
         """POST /v1/place: a node for each of many pods."""
@@ -82,40 +69,8 @@ class _Serving:
         """GET /metrics."""
         return Response(self.parts.metrics.page(), content_type=CONTENT_TYPE)
 
-    def _verb(
-        self,
-        name: str,
-        decide: Callable[[wire.Question], tuple[bytes, Decision]],
-        give_up: Callable[[wire.Question], bytes],
-    ) -> Response:
-        began = perf_counter()
-        self._admit()
-        question = wire.read(request.get_data(cache=False))
-        metrics = self.parts.metrics
-        try:
-            body, decision = decide(question)
-        except InvalidInput:
-            raise
-        except Exception as problem:  # noqa: BLE001 - an error on one pod is that pod's error, never the process's
-            self._tell(name, question, problem)
-            body = give_up(question)
-        else:
-            metrics.decisions.labels(name, decision.result.value, decision.reason).inc()
-        metrics.latency.labels(name).observe(perf_counter() - began)
-        return Response(body, mimetype=JSON)
-
     def _admit(self) -> None:
         self.parts.doorkeeper.admit(request.environ)
-
-    def _tell(self, verb: str, question: wire.Question, problem: Exception) -> None:
-        """Log an unexpected error once per place where it happened; count it each time."""
-        self.parts.metrics.errors.labels(verb).inc()
-        frames = traceback.extract_tb(problem.__traceback__)
-        place_of = f"{type(problem).__name__} {frames[-1].filename}:{frames[-1].lineno}" if frames else ""
-        if place_of not in self.told:
-            self.told.add(place_of)
-            meta = question.pod.metadata
-            log.error("cannot decide", verb=verb, pod=f"{meta.namespace}/{meta.name}", exc_info=problem)
 
     def bad_input(self, problem: InvalidInput) -> Response:
         """400: what is wrong, and what to send instead."""

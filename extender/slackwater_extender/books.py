@@ -6,7 +6,6 @@ Watches write here in short slices, verbs read and place here. The lock is held 
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar
@@ -25,13 +24,14 @@ from slackwater_extender.guard import Guard
 from slackwater_extender.network import Outputs
 from slackwater_extender.policies import Policies
 from slackwater_extender.settings import Decisions
+from slackwater_extender.turns import Turns
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 T = TypeVar("T")
 
-SLICE = 250  # records per hold of the lock: some 5 ms
+SLICE = 50  # records per hold of the lock: some 4 ms
 MASKS = 512  # distinct constraints remembered
 
 
@@ -42,7 +42,7 @@ class Books:
     settings: Decisions
     clock: Callable[[], float]
     wall: Callable[[], float]
-    lock: threading.RLock = field(default_factory=threading.RLock)
+    lock: Turns = field(default_factory=Turns)
 
     def __post_init__(self) -> None:
         self.policies = Policies()
@@ -70,14 +70,14 @@ class Books:
     def set_pods(self, records: Sequence[PodRecord]) -> None:
         """Take over what a watch shows of pods."""
         for some in _slices(records):
-            with self.lock:
+            with self.lock.patiently():
                 for record in some:
                     self._set_pod(record)
 
     def drop_pods(self, records: Sequence[PodRecord]) -> None:
         """Forget pods that are gone: eq. 4 gives back their residue at once."""
         for some in _slices(records):
-            with self.lock:
+            with self.lock.patiently():
                 for record in some:
                     self._drop_pod(record)
 
@@ -169,13 +169,13 @@ class Books:
         if kinds != self.kinds:
             self.remake(self.policies.terms(kinds))
         for some in _slices(records):
-            with self.lock:
+            with self.lock.patiently():
                 for record in some:
                     self._set_node(record)
 
     def drop_nodes(self, records: Iterable[NodeRecord]) -> None:
         """Forget nodes."""
-        with self.lock:
+        with self.lock.patiently():
             for record in records:
                 self.nodes.pop(record.name, None)
                 self.ledger.remove_node(record.name)
@@ -209,7 +209,7 @@ class Books:
 
         Estimates start again from reservations until the next sample, which is at most a heartbeat away.
         """
-        with self.lock:
+        with self.lock.patiently():
             self._changed = set()
             pods, nodes = list(self.family.pods.values()), list(self.nodes.values())
         fresh = Ledger(terms)
@@ -218,7 +218,7 @@ class Books:
         for pod in pods:
             if pod.node and not pod.done:
                 fresh.put(self.claim(pod, kinds=terms.kinds))
-        with self.lock:
+        with self.lock.patiently():
             self._take_over(fresh)
 
     def _take_over(self, fresh: Ledger) -> None:
@@ -250,16 +250,17 @@ class Books:
         for namespace in namespaces:
             uids = list(self._names.get(namespace, {}).values())
             for some in _slices(uids):
-                with self.lock:
+                with self.lock.patiently():
                     for uid in some:
                         if (pod := self.family.pods.get(uid)) is not None:
                             self._enter(pod)
 
     # -- placements -----------------------------------------------------------------------------------------------
 
-    def place(self, pod: PodRecord, node: str) -> bool:
-        """Enter a placement at answer time (eq. 2); it lapses unless the watch confirms it."""
-        return self.ledger.place(self.claim(pod, node), self.clock() + self.settings.expiry)
+    def place(self, pod: PodRecord, node: str, role: Role, app: str) -> bool:
+        """Enter a placement of one of our pods at answer time (eq. 2); it lapses unless the watch confirms it."""
+        claim = claiming.claim(pod, self.kinds, role=role, app=app, managed=True, node=node)
+        return self.ledger.place(claim, self.clock() + self.settings.expiry)
 
     def charge(self, uid: str) -> None:
         """Register a release that has no node of ours: the guard lets the pod pass until the charge lapses."""
@@ -287,7 +288,7 @@ class Books:
 
     def expire(self) -> list[Claim]:
         """Drop what lapsed."""
-        with self.lock:
+        with self.lock.patiently():
             now = self.clock()
             for uid in [uid for uid, lapses in self.charges.items() if lapses <= now]:
                 del self.charges[uid]

@@ -29,10 +29,10 @@ def nodes(books: Books, selector: Mapping[str, str]) -> list[dict[str, Any]]:
 def lines_of(books: Books, selector: Mapping[str, str] | None = None) -> Iterator[tuple[str, Mapping[str, Line]]]:
     """The arithmetic of every selected node; the lock is free between slices, so that no /filter waits for all."""
     chosen = selector or {}
-    with books.lock:
+    with books.lock.patiently():
         names = [name for name, record in books.nodes.items() if _selected(record, chosen)]
     for some in _slices(names):
-        with books.lock:
+        with books.lock.patiently():
             now = books.clock()
             lines = [(name, books.ledger.explain(name, now)) for name in some if name in books.nodes]
         yield from lines

@@ -6,14 +6,26 @@ only makes the app under which peaks are learned a little finer than the operato
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from collections.abc import Sequence
 
 from slackwater.claims import Role
 from slackwater_cluster import names
-from slackwater_cluster.frameworks import builtin
-from slackwater_cluster.recognition import Resolver
+from slackwater_cluster.frameworks import Table, builtin
+from slackwater_cluster.recognition import FOREIGN, Resolver
 from slackwater_cluster.records import OwnerRef, PodRecord
+
+REMEMBERED = 50_000  # distinct kinds of pod kept; beyond that memory starts anew
+
+
+def telling(table: Table) -> frozenset[str]:
+    """Every label and annotation that recognition may read."""
+    keys = {names.APP, names.ROLE, names.STAGE, names.ADMITTED_ROLE, *FOREIGN}
+    for row in table.frameworks:
+        keys.update(row.app, row.stage, {row.coordinator})
+        keys.update(term.key for term in (*row.when, *row.drivers, *row.tasks))
+    return frozenset(keys)
 
 
 class Family:
@@ -23,6 +35,8 @@ class Family:
         self.pods: dict[str, PodRecord] = {}
         self._children: Counter[str] = Counter()
         self._resolver = Resolver.of(builtin())
+        self._telling = telling(builtin())
+        self._memory: dict[tuple[object, ...], tuple[Role, str]] = {}
 
     def set(self, pod: PodRecord) -> PodRecord | None:
         """Take in a pod; return its owner pod if this is the first child that makes it a driver."""
@@ -41,12 +55,35 @@ class Family:
             self._count(known, -1)
 
     def recognise(self, pod: PodRecord) -> tuple[Role, str]:
-        """The pod's role and the app under whose name its use is learned."""
+        """The pod's role and the app under whose name its use is learned. Siblings are recognised once."""
+        traits = self._traits(pod)
+        found = self._memory.get(traits)
+        if found is None:
+            if len(self._memory) >= REMEMBERED:
+                self._memory.clear()
+            found = self._memory[traits] = self._recognised(pod)
+        return found
+
+    def _recognised(self, pod: PodRecord) -> tuple[Role, str]:
         member = self._resolver.resolve(pod, self)
         admitted = pod.annotations.get(names.ADMITTED_ROLE, "")
         driver = names.DRIVER in (admitted, member.role)
         role = Role.DRIVER if driver else Role.TASK if names.TASK in (admitted, member.role) else Role.UNKNOWN
-        return role, f"{pod.namespace}/{member.app}"
+        return role, sys.intern(f"{pod.namespace}/{member.app}")
+
+    def _traits(self, pod: PodRecord) -> tuple[object, ...]:
+        """All that recognition looks at. Labels that only number the pods of an app are none of it."""
+        telling = self._telling
+        return (
+            pod.namespace,
+            tuple([item for item in pod.labels.items() if item[0] in telling]),
+            tuple([item for item in pod.annotations.items() if item[0] in telling]),
+            pod.owners or pod.name,
+            pod.group,
+            pod.hostname,
+            pod.uid in self._children,
+            any(owner.uid in self.pods for owner in pod.owners),
+        )
 
     def _count(self, pod: PodRecord, step: int) -> PodRecord | None:
         first = None

@@ -86,7 +86,7 @@ class Gauges(Collector):
     def collect(self) -> Iterator[GaugeMetricFamily | InfoMetricFamily]:
         """All gauges of one moment."""
         yield InfoMetricFamily("slackwater_extender_build", "Version.", value={"version": slackwater.__version__})
-        with self.books.lock:
+        with self.books.lock.patiently():
             sizes = list(self._sizes())
         yield from sizes
         yield from self._rows() if self.per_node else []

@@ -152,7 +152,7 @@ class Placer:
             return None
         self.books.withdraw(each.uid)
         role, app = self.books.family.recognise(pod)
-        return _Wanted(each, pod, app, driver=role is Role.DRIVER)
+        return _Wanted(each, pod, app, role)
 
     # -- 2. one snapshot ------------------------------------------------------------------------------------------
 
@@ -210,7 +210,7 @@ class Placer:
                 if isinstance(outcome, Refusal):
                     reply.refused.append(_refusing(outcome))
                     self.waiting.add(each.pod, outcome.reason.value)
-                elif live.take(outcome, each) and self.books.place(each.pod, outcome.node):
+                elif live.take(outcome, each) and self.books.place(each.pod, outcome.node, each.role, each.app):
                     reply.placed.append(Placed(outcome.uid, outcome.node))
                     self.waiting.drop(outcome.uid)
                 else:
@@ -224,7 +224,11 @@ class _Wanted:
     ask: PodAsk
     pod: PodRecord
     app: str
-    driver: bool
+    role: Role
+
+    @property
+    def driver(self) -> bool:
+        return self.role is Role.DRIVER
 
     @property
     def uid(self) -> str:

@@ -13,6 +13,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+import numpy as np
+
 from slackwater_cluster import trimming
 from slackwater_cluster.customresources import Mode
 from slackwater_cluster.records import PodRecord
@@ -73,7 +75,7 @@ class Verbs:
     def _answer(self, question: wire.Question, found: Case, findings: Findings) -> tuple[bytes, Decision]:
         rows = findings.best(found.policy.score.shortlist).tolist()
         failed, unresolvable = findings.refused()
-        decision = self._noted("filter", found, findings, Result.PLACED if rows else Result.REFUSED)
+        decision = self._noted("filter", found, findings, Result.PLACED if rows else Result.REFUSED, rows[:1])
         if rows:
             self._place(found, decision.node)
         else:
@@ -89,24 +91,25 @@ class Verbs:
         if observed:
             return wire.flat(question), decision
         self._place(found, decision.node)
-        points = [0] * len(findings.names)
-        for position, value in zip(findings.known.tolist(), findings.points.tolist(), strict=True):
-            points[position] = value
-        return wire.prioritised(findings.names, points), decision
+        points = np.zeros(len(findings.names), np.int16)
+        points[findings.known] = findings.points
+        return wire.prioritised(findings.names, points.tolist()), decision
 
     def _place(self, found: Case, node: str) -> None:
         if node and not found.pod.node:
-            self.books.place(found.pod, node)
+            self.books.place(found.pod, node, found.role, found.app)
             self.waiting.drop(found.pod.uid)
 
     def _refused(self, found: Case, nodes: Mapping[str, str]) -> Decision:
         reason = found.refusal.value if found.refusal else ""
         return self._note("filter", found, Result.REFUSED, reason, asked=len(nodes), counts={reason: len(nodes)})
 
-    def _noted(self, verb: str, found: Case, findings: Findings, result: Result) -> Decision:
+    def _noted(
+        self, verb: str, found: Case, findings: Findings, result: Result, best: list[int] | None = None
+    ) -> Decision:
         """Remember a decision with its numbers."""
         counts = findings.counts()
-        leaders = findings.best().tolist()
+        leaders = findings.best().tolist() if best is None else best
         room = named(findings.table.kinds, findings.table.room[leaders[0]]) if leaders else {}
         reason = "" if leaders else next(iter(counts), "")
         return self._note(

@@ -91,7 +91,7 @@ class Waiting:
         return sum(self._review(books, pods, underway[shape]) for shape, pods in groups.items())
 
     def _review(self, books: Books, pods: list[PodRecord], underway: int) -> int:
-        with books.lock:
+        with books.lock.patiently():
             table = books.ledger.table(books.clock())
             ask = claiming.ask(pods[0], table.kinds, driver=False, allowed=books.allowed(pods[0].constraints))
             fit = fit_one(table, ask)

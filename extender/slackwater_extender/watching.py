@@ -38,7 +38,7 @@ class Sink:
 
     def synced(self) -> None:
         """Everything of this kind is known."""
-        with self.books.lock:
+        with self.books.lock.patiently():
             self.books.synced.add(self.kind)
 
 
@@ -79,7 +79,7 @@ class Namespaces(Sink):
 
     def changed(self, records: Sequence[NamespaceRecord]) -> None:
         """They exist."""
-        with self.books.lock:
+        with self.books.lock.patiently():
             before = {record.name: self.books.policies.managed(record.name) for record in records}
             self.books.policies.set_namespaces(records)
             turned = [name for name, was in before.items() if self.books.policies.managed(name) != was]
@@ -87,7 +87,7 @@ class Namespaces(Sink):
 
     def vanished(self, records: Sequence[NamespaceRecord]) -> None:
         """They are gone."""
-        with self.books.lock:
+        with self.books.lock.patiently():
             self.books.policies.drop_namespaces(records)
 
 
@@ -96,13 +96,13 @@ class Policies(Sink):
 
     def changed(self, records: Sequence[CustomRecord]) -> None:
         """They exist."""
-        with self.books.lock:
+        with self.books.lock.patiently():
             self.books.policies.set_policies(records)
         self.books.set_terms()
 
     def vanished(self, records: Sequence[CustomRecord]) -> None:
         """They are gone."""
-        with self.books.lock:
+        with self.books.lock.patiently():
             self.books.policies.drop_policies(records)
         self.books.set_terms()
 
@@ -112,12 +112,12 @@ class Guarded(Sink):
 
     def changed(self, records: Sequence[CustomRecord]) -> None:
         """They exist."""
-        with self.books.lock:
+        with self.books.lock.patiently():
             self.books.guard.set(self.kind, records)
 
     def vanished(self, records: Sequence[CustomRecord]) -> None:
         """They are gone."""
-        with self.books.lock:
+        with self.books.lock.patiently():
             self.books.guard.drop(self.kind, records)
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from slackwater.claims import State
+from slackwater.claims import Role, State
 from support import objects
 from support.extender import World, custom, world
 
@@ -287,7 +287,7 @@ class TestGuard:
         self.queue(made, "1")
         made.show(self.driver())
         made.parts.books.charge("uid-batch-driver")
-        made.parts.books.place(made.parts.books.family.pods["uid-batch-driver"], "busy")
+        made.parts.books.place(made.parts.books.family.pods["uid-batch-driver"], "busy", Role.DRIVER, "batch/a")
         assert made.filter(self.driver(), "busy")["NodeNames"] == []
         assert made.filter(self.driver(), "busy", "idle")["NodeNames"] == ["idle"]
 

@@ -89,7 +89,7 @@ class Heartbeat:
         uses = self._uses(found)
         self.books.load = found.network
         for names in _slices([name for name in found.stamps if name in self.books.nodes]):
-            with self.books.lock:
+            with self.books.lock.patiently():
                 self._apply(found, names, uses)
         self.newest = max([self.newest, *found.stamps.values()])
 
