@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
@@ -82,12 +83,13 @@ def _table(todo: list[Cell], rows: list[Row]) -> None:
 
     summaries = summarise(todo, rows, tuple(METRICS))
     shown = [name for name in METRICS if any(summary.mean[name] > 0 for summary in summaries)]
-    grid = Table(title="seconds: mean ± standard deviation over seeds", title_justify="left", title_style="bold")
+    title = f"seconds: mean ± standard deviation over {summaries[0].runs} seed(s)"
+    grid = Table(title=title, title_justify="left", title_style="bold", box=SIMPLE_HEAD, padding=(0, 1))
     for name, _ in summaries[0].point:
         grid.add_column(name, no_wrap=True)
     grid.add_column("policy", no_wrap=True)
     stuck = any(summary.deadlocks for summary in summaries)
-    for name in ("runs", *(METRICS[name] for name in shown), *(["deadlocks"] if stuck else [])):
+    for name in (*(METRICS[name] for name in shown), *(["deadlocks"] if stuck else [])):
         grid.add_column(name, justify="right", no_wrap=True)
     for summary in summaries:
         grid.add_row(
@@ -101,7 +103,7 @@ def _table(todo: list[Cell], rows: list[Row]) -> None:
 def _cells(summary: Summary, shown: list[str]) -> list[str]:
     point = [str(value) for _, value in summary.point]
     numbers = [_number(summary.mean[name], summary.deviation[name], summary.runs) for name in shown]
-    return [*point, summary.policy, str(summary.runs), *numbers]
+    return [*point, summary.policy, *numbers]
 
 
 def _number(mean: float, deviation: float, runs: int) -> str:

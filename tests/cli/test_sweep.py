@@ -29,7 +29,7 @@ def sweep(*arguments: str) -> str:
 def test_table_shows_means_over_seeds(file: str) -> None:
     """One line per point and policy; case a has no randomness."""
     shown = sweep(file)
-    assert "mean ± standard deviation over seeds" in shown
+    assert "mean ± standard deviation over 2 seed(s)" in shown
     assert "± 0 " in shown
 
 
