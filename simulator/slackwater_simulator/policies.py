@@ -62,6 +62,8 @@ POLICIES |= {
 
 # The papers, each alone.
 POLICIES |= {
+    "haste": Policy("001: fills a node by fitness and urgency, at the cold start by knapsack", f"{_YARN}.haste:Haste"),
+    "haste-a": Policy("001: HaSTE with late rounds of iterative jobs pulled forward", f"{_YARN}.haste:HasteA"),
     "admission": Policy(
         "002: drivers wait at a gate until enough is left for tasks; base=fair, fifo … decides behind it",
         f"{_YARN}.admission:Admission",
