@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
@@ -84,7 +83,7 @@ def _table(todo: list[Cell], rows: list[Row]) -> None:
     summaries = summarise(todo, rows, tuple(METRICS))
     shown = [name for name in METRICS if any(summary.mean[name] > 0 for summary in summaries)]
     title = f"seconds: mean ± standard deviation over {summaries[0].runs} seed(s)"
-    grid = Table(title=title, title_justify="left", title_style="bold", box=SIMPLE_HEAD, padding=(0, 1))
+    grid = Table(title=title, title_justify="left", title_style="bold", box=None, padding=(0, 2, 0, 0))
     for name, _ in summaries[0].point:
         grid.add_column(name, no_wrap=True)
     grid.add_column("policy", no_wrap=True)
