@@ -2,20 +2,37 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import typer
 
 from slackwater.errors import Unavailable
 
-# Everything after `slackwater lab` belongs to the lab's own command line, its help too.
-SETTINGS = {"context_settings": {"allow_extra_args": True, "ignore_unknown_options": True}, "add_help_option": False}
+group = typer.Typer(help="A real control plane on this machine, loopback only.", no_args_is_help=True)
+# What follows the command's name is read by the lab's own command line, --help too.
+_UNREAD = {"allow_extra_args": True, "ignore_unknown_options": True}
+_COMMANDS = {
+    "up": "Build what is missing, start what does not run, and print where everything listens.",
+    "down": "Stop exactly what this lab started.",
+    "status": "Show the processes of this lab, where they listen, and the nodes.",
+    "env": "Print shell lines that point kubectl and the tests at this lab.",
+    "build": "Build programs into the cache that all clones share.",
+    "packages": "Install the Debian packages that the lab needs; as root.",
+}
 
 
-def command(context: typer.Context) -> None:
-    """Start (`up`), stop (`down`) and look at (`status`) a real control plane on this machine."""
-    try:
-        from slackwater_lab.commands import app
-    except ModuleNotFoundError as error:
-        if error.name != "slackwater_lab":
-            raise
-        raise Unavailable("the lab is part of the source tree; clone the project and run `make install`") from error
-    app(args=context.args, prog_name="slackwater lab")
+def _handed_on(name: str) -> Callable[[typer.Context], None]:
+    def command(context: typer.Context) -> None:
+        try:
+            from slackwater_lab.commands import app
+        except ModuleNotFoundError as error:
+            if error.name != "slackwater_lab":
+                raise
+            raise Unavailable("the lab is part of the source tree; clone the project and run `make install`") from error
+        app(args=[name, *context.args], prog_name="slackwater lab")
+
+    return command
+
+
+for _name, _help in _COMMANDS.items():
+    group.command(_name, help=_help, context_settings=_UNREAD, add_help_option=False)(_handed_on(_name))

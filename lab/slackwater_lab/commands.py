@@ -7,7 +7,7 @@ import typer
 from rich.console import Console
 
 from slackwater.errors import SlackwaterError, Unavailable
-from slackwater_lab import builds, status
+from slackwater_lab import builds, packages, status
 from slackwater_lab.kubelets import Capacity
 from slackwater_lab.lab import Lab
 from slackwater_lab.nodes import Shape
@@ -97,6 +97,13 @@ def env(name: Name = None) -> None:
 def build(names: Annotated[list[str] | None, typer.Argument(help="Programs; default all.")] = None) -> None:
     """Build programs into the cache that all clones share."""
     builds.build(names or [item.name for item in PROGRAMS], _say)
+
+
+@app.command("packages")
+def install_packages() -> None:
+    """Install the Debian packages that the lab needs; as root."""
+    for name in packages.install():
+        _say(f"installed {name}")
 
 
 def run() -> None:
