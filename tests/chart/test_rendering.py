@@ -1,0 +1,209 @@
+"""The chart renders valid, safe objects for every supported version of Kubernetes and every switch."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from typing import Any
+
+import jsonschema  # type: ignore[import-untyped] # no types
+import kubernetes_validate  # type: ignore[import-untyped] # no types
+import pytest
+import yaml
+
+from support.chart import CHART, NAMESPACE, Object, call, named, objects, pod_specs, template
+
+VERSIONS = ("1.33.2", "1.34.0", "1.35.1", "1.36.4", "1.37.0")
+NEWEST = VERSIONS[-1]
+BUILT_IN = ("k8s.io", "apps", "batch", "policy", "v1")
+PROFILES = {
+    "default": (),
+    "observe": ("-f", str(CHART / "values-observe.yaml")),
+    "enforce": ("-f", str(CHART / "values-enforce.yaml")),
+    "kind": ("-f", str(CHART / "values-kind.yaml")),
+}
+SWITCHES = {
+    "everything": (
+        "--set=monitoring.serviceMonitor.enabled=true,monitoring.rules.enabled=true,monitoring.dashboards.enabled=true",
+        "--set=monitor.enabled=true,operator.may.resize=true,operator.may.evict=true",
+        "--set=prometheus.url=https://prometheus.monitoring.svc,prometheus.auth.secret=prom,prometheus.auth.tokenKey=token",
+        "--set=monitoring.rules.runbooks=https://example.com/runbooks",
+    ),
+    "nothing": (
+        "--set=policy.create=false,queue.create=false,pool.create=false,scheduler.enabled=false,admission.mutating=off",
+        "--set=admission.guard=false,priorityClasses.create=false,networkPolicy.enabled=false",
+        "--set=podDisruptionBudget.enabled=false,hooks.definitions.enabled=false,hooks.leave.enabled=false",
+    ),
+    "certManager": ("--set=tls.mode=certManager",),
+    "certManager issuer": ("--set=tls.mode=certManager,tls.certManager.issuerRef.name=house",),
+    "own secrets": ("--set=tls.mode=existing,tls.existing.extenderSecret=a,tls.existing.schedulerSecret=b",),
+    "placed": (
+        "--set=extender.nodeSelector.pool=infra,operator.tolerations[0].operator=Exists,image.registry=example.com",
+        "--set=imagePullSecrets[0].name=pull,extender.podAnnotations.a=b,scheduler.podLabels.c=d",
+        f"--set=image.digest=sha256:{'0' * 64},scheduler.percentageOfNodesToScore=100",
+        "--set=extender.settings.server.threads=8",
+        "--set=operator.settings.window=500,prometheus.queries.node_cpu=up,networkPolicy.extraIngress[0].ports[0].port=1",
+    ),
+    "score": ("--set=policy.spec.mode=score",),
+}
+ALL = {**PROFILES, **SWITCHES}
+
+
+def usable(version: str, name: str) -> bool:
+    """Mode enforce is refused before 1.36; a test of its own says so."""
+    return name not in ("enforce", "kind") or version >= "1.36"
+
+
+CASES = [(version, name) for version in VERSIONS for name in ALL if usable(version, name)]
+
+
+@pytest.mark.parametrize(("version", "name"), CASES, ids=[f"{version}-{name}" for version, name in CASES])
+def test_every_object_is_valid(version: str, name: str) -> None:
+    """Each object obeys the schema of its kind in that version, unknown fields included."""
+    found = objects(version, *ALL[name])
+    assert len(found) > 10
+    for each in found:
+        check(each, version)
+
+
+SEEN: set[tuple[str, str]] = set()
+
+
+def check(each: Object, version: str) -> None:
+    """Validate one object by whoever knows its kind; what is the same under several switches, once."""
+    key = (version, json.dumps(each, sort_keys=True))
+    if key in SEEN:
+        return
+    SEEN.add(key)
+    group = each["apiVersion"].partition("/")[0]
+    if group == "slackwater.io":
+        jsonschema.Draft4Validator(definition(each["kind"])).validate(each)  # OpenAPI's bounds are those of draft 4
+    elif group.endswith(BUILT_IN):
+        kubernetes_validate.validate(each, version.rpartition(".")[0], strict=True)
+    else:
+        assert group in ("monitoring.coreos.com", "cert-manager.io"), f"who defines {group}?"
+
+
+@cache
+def definition(kind: str) -> dict[str, Any]:
+    """The schema of one of our custom resources."""
+    found = [yaml.safe_load(path.read_text(encoding="utf-8")) for path in sorted((CHART / "crds").glob("*.yaml"))]
+    spec = next(each["spec"] for each in found if each["spec"]["names"]["kind"] == kind)
+    schema: dict[str, Any] = spec["versions"][0]["schema"]["openAPIV3Schema"]
+    return schema
+
+
+@pytest.mark.parametrize("name", PROFILES)
+def test_lint_finds_nothing(name: str) -> None:
+    """Helm's own linter is content, warnings included."""
+    done = call("lint", str(CHART), "--strict", "--kube-version", NEWEST, *ALL[name])
+    assert done.returncode == 0, done.stdout
+
+
+@pytest.mark.parametrize("name", ["everything", "kind"])
+def test_pods_pass_the_restricted_standard(name: str) -> None:
+    """Nothing runs as root, writes to its image, keeps a capability or leaves the runtime's seccomp profile."""
+    for who, spec in pod_specs(objects(NEWEST, *ALL[name])).items():
+        pod = spec["securityContext"]
+        assert pod["runAsNonRoot"] is True, who
+        assert pod["runAsUser"] > 0, who
+        assert pod["seccompProfile"] == {"type": "RuntimeDefault"}, who
+        assert not any(spec.get(key) for key in ("hostNetwork", "hostPID", "hostIPC")), who
+        for container in spec["containers"]:
+            own = container["securityContext"]
+            assert own["readOnlyRootFilesystem"] is True, who
+            assert own["allowPrivilegeEscalation"] is False, who
+            assert own["capabilities"] == {"drop": ["ALL"]}, who
+            assert {"requests", "limits"} <= set(container["resources"]), who
+        assert not any("hostPath" in volume for volume in spec.get("volumes", [])), who
+
+
+def test_pods_take_no_service_variables() -> None:
+    """A Service called slackwater-extender would set SLACKWATER_EXTENDER_PORT, which looks like a setting."""
+    assert all(spec["enableServiceLinks"] is False for spec in pod_specs(objects(NEWEST)).values())
+
+
+@pytest.mark.parametrize(
+    ("version", "image"),
+    [
+        ("1.33.2", "registry.k8s.io/kube-scheduler:v1.33.2"),
+        ("v1.36.4-gke.1080000", "registry.k8s.io/kube-scheduler:v1.36.4"),
+        ("v1.35.1+k3s1", "registry.k8s.io/kube-scheduler:v1.35.1"),
+        ("v1.37.0-eks-113cf36", "registry.k8s.io/kube-scheduler:v1.37.0"),
+    ],
+    ids=["plain", "gke", "k3s", "eks"],
+)
+def test_the_scheduler_has_the_version_of_the_cluster(version: str, image: str) -> None:
+    """What a vendor appends to the version is no part of the image's tag."""
+    spec = pod_specs(objects(version))["Deployment/slackwater-scheduler"]
+    assert spec["containers"][0]["image"] == image
+
+
+@pytest.mark.parametrize("version", ["1.33.2", "1.35.9"])
+def test_enforce_is_refused_before_1_36(version: str) -> None:
+    """The error says what is missing and what works instead."""
+    done = template(version, "--set", "policy.spec.mode=enforce")
+    assert done.returncode != 0
+    assert "needs Kubernetes 1.36" in done.stderr
+    assert "use observe or score" in done.stderr
+
+
+def test_enforce_without_the_mutating_policy_is_refused() -> None:
+    """Nothing would ever be gated, which is not what was asked for."""
+    done = template(NEWEST, "--set", "policy.spec.mode=enforce,admission.mutating=off")
+    assert "no pod would ever be gated" in done.stderr
+
+
+@pytest.mark.parametrize(("version", "there"), [("1.35.1", False), ("1.36.0", True)], ids=["before", "since"])
+def test_the_mutating_policy_comes_with_1_36(version: str, there: bool) -> None:
+    """Earlier servers do not serve its kind."""
+    kinds = {each["kind"] for each in objects(version)}
+    assert ("MutatingAdmissionPolicy" in kinds) is there
+    assert "ValidatingAdmissionPolicy" in kinds
+
+
+def test_clusters_before_1_33_are_refused() -> None:
+    """Nothing older was ever tried."""
+    assert "kubeVersion" in template("1.32.9").stderr
+
+
+def test_policies_follow_the_namespace_of_the_release() -> None:
+    """The generated policies name slackwater-system; another namespace must be exempt and trusted instead."""
+    done = call("template", "tide", str(CHART), "--namespace", "elsewhere", "--kube-version", NEWEST)
+    rendered = [each for each in yaml.safe_load_all(done.stdout) if each]
+    assert "slackwater-system" not in done.stdout
+    assert "system:serviceaccount:elsewhere:slackwater-operator" in str(
+        named(rendered, "ValidatingAdmissionPolicy", "slackwater-guard-operator")
+    )
+
+
+def test_there_is_never_a_second_extender() -> None:
+    """Its ledger is in memory: two would each give away the same room."""
+    spec = named(objects(NEWEST), "Deployment", "slackwater-extender")["spec"]
+    assert spec["replicas"] == 1
+    assert spec["strategy"] == {"type": "Recreate"}
+
+
+def test_the_scheduler_waits_for_the_extender_and_proves_itself() -> None:
+    """Not ignorable, names only, verified TLS with a client certificate, an answer within half a second."""
+    config = named(objects(NEWEST), "ConfigMap", "slackwater-scheduler")["data"]["scheduler.yaml"]
+    (block,) = yaml.safe_load(config)["extenders"]
+    assert block["ignorable"] is False
+    assert block["nodeCacheCapable"] is True
+    assert block["httpTimeout"] == "500ms"
+    assert set(block["tlsConfig"]) == {"serverName", "caFile", "certFile", "keyFile"}
+
+
+def test_a_scheduler_of_your_own_gets_the_block_to_add() -> None:
+    """There the extender must be ignorable: other pods depend on that scheduler."""
+    found = objects(NEWEST, "--set", "scheduler.enabled=false")
+    assert "Deployment/slackwater-scheduler" not in pod_specs(found)
+    block = named(found, "ConfigMap", "slackwater-extender-block")["data"]["extenders.yaml"]
+    assert yaml.safe_load(block)["extenders"][0]["ignorable"] is True
+
+
+def test_every_namespaced_object_names_its_namespace() -> None:
+    """`helm template | kubectl apply` must not put anything elsewhere."""
+    for each in objects(NEWEST, *SWITCHES["everything"]):
+        if each["kind"] in ("Deployment", "Service", "ConfigMap", "Secret", "Role", "ServiceAccount", "Job"):
+            assert each["metadata"]["namespace"] == NAMESPACE, each["metadata"]["name"]
