@@ -26,12 +26,14 @@ Kinds = tuple[str, ...]
 class Resources(Mapping[str, float]):
     """An immutable amount of each kind. Supports +, −, ×, element-wise limits and the test "does it fit"."""
 
-    __slots__ = ("_amounts",)
+    __slots__ = ("_amounts", "_hash")
     _amounts: dict[str, float]
+    _hash: int | None  # computed once: amounts are keys of many caches
 
     def __init__(self, amounts: Mapping[str, float] | None = None, /, **named: float) -> None:
         merged = {**(amounts or {}), **named}
         self._amounts = {kind: float(finite(kind, value)) for kind, value in merged.items() if value != 0}
+        self._hash = None
 
     @classmethod
     def from_vector(cls, kinds: Kinds, values: Iterable[float]) -> Resources:
@@ -55,7 +57,9 @@ class Resources(Mapping[str, float]):
         return self._amounts.items()
 
     def __hash__(self) -> int:
-        return hash(frozenset(self._amounts.items()))
+        if self._hash is None:
+            self._hash = hash(frozenset(self._amounts.items()))
+        return self._hash
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Resources) and self._amounts == other._amounts

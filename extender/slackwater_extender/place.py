@@ -15,8 +15,8 @@ import numpy as np
 
 from slackwater.claims import Role
 from slackwater.errors import InvalidInput
-from slackwater.fitness import needed
 from slackwater.nodes import Ask, NodeTable
+from slackwater.numbers import TOLERANCE
 from slackwater.placement import Batch, Placement, Refusal
 from slackwater.reasons import Reason
 from slackwater_cluster.records import PodRecord
@@ -262,19 +262,20 @@ class _Live:
     """Rows as they are in this slice, less what the slice has given out itself."""
 
     table: NodeTable
-    _left: dict[int, tuple[np.ndarray, np.ndarray]] = field(default_factory=dict)
+    _left: dict[int, list[float]] = field(default_factory=dict)
 
     def take(self, outcome: Placement, each: _Wanted) -> bool:
-        """Whether the chosen node still serves the pod; if so it is charged."""
-        row = self.table.index.get(outcome.node)
-        if row is None or not self.table.open[row]:
+        """Whether the chosen node still serves the pod; if so it is charged. Plain numbers: rows are short."""
+        table = self.table
+        row = table.index.get(outcome.node)
+        if row is None or not table.open[row]:
             return False
-        room, native = self._left.get(row) or (self.table.room[row].copy(), self.table.native[row].copy())
-        declared = np.array(claiming.amounts(each.pod.declared, self.table.kinds))
-        asked = np.array(claiming.amounts(each.pod.native, self.table.kinds))
-        if (room < needed(declared)).any() or (native < needed(asked)).any():
+        left = self._left.get(row) or [*table.room[row].tolist(), *table.native[row].tolist()]
+        kinds = table.kinds
+        asked = (*claiming.amounts(each.pod.declared, kinds), *claiming.amounts(each.pod.native, kinds))
+        if any(want > 0 and have < want - TOLERANCE * max(1.0, want) for have, want in zip(left, asked, strict=True)):
             return False
-        self._left[row] = (room - declared, native - asked)
+        self._left[row] = [have - want for have, want in zip(left, asked, strict=True)]
         return True
 
 
