@@ -79,6 +79,16 @@ POLICIES |= {
     "replay": Policy(
         "whole jobs at the seconds a script gives (starts={job: second})", f"{_YARN}.replay:Replay", ("ideal",)
     ),
+    "network": Policy(
+        "003: levels of a task graph near their data and away from busy links (key=literal or earliest_start)",
+        "slackwater_simulator.worlds.sitings:Network",
+        ("transfer",),
+    ),
+    "nearest": Policy(
+        "what 003 calls YARN: the nearest node to the task before that has a free slot",
+        "slackwater_simulator.worlds.sitings:Nearest",
+        ("transfer",),
+    ),
 }
 
 

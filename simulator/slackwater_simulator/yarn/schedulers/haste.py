@@ -25,9 +25,7 @@ if TYPE_CHECKING:
 
 
 class Haste(Scheduler):
-    """`initial`: fill the empty cluster by knapsack (ITA) before anything has ended; else by preference from the start."""
-
-    aligned = False
+    """`initial`: until something has ended, nodes are filled by knapsack (ITA) instead of by preference (RTA)."""
 
     def __init__(self, *, initial: bool = True) -> None:
         self.initial = initial

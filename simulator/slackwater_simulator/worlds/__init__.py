@@ -1,0 +1,1 @@
+"""Small worlds for evaluations that YARN's heartbeats and containers cannot express."""
