@@ -195,19 +195,27 @@ def _thinned(series: Series, css: str, unit: float, scale: float) -> Line:
     return Line(css, time, np.add.reduceat(series.value, starts) / counts / scale)
 
 
+# What policies record, in words: title, reading help, unit.
+KNOWN_SERIES = {
+    "delta": (
+        "Pool for small jobs",
+        "Share of the slots kept for small jobs (δ of paper 004), as the policy moved it.",
+        "share",
+    ),
+    "reservation": ("Reservation for tasks", "What drivers may not take (R of paper 002), as the policy moved it.", ""),
+}
+
+
 def _pools(outcome: Outcome, axis: Axis) -> Iterator[Figure]:
-    """Whatever else the policy recorded: its pools, its reservation, its share for small jobs. One figure per unit."""
-    known = {f"{what}_{kind}" for what in ("used", "estimated") for kind in outcome.cluster.kinds}
-    for name in sorted(set(outcome.series) - known):
+    """Whatever else the policy recorded: its pools, its reservation. One figure each."""
+    drawn = {f"{what}_{kind}" for what in ("used", "estimated") for kind in outcome.cluster.kinds}
+    for name in sorted(set(outcome.series) - drawn):
         line = _thinned(outcome.series[name], "pool", axis.unit, 1.0)
+        plain = name.replace("_", " ").capitalize()
+        title, caption, unit = KNOWN_SERIES.get(name, (f"Pool: {plain}", f"What {outcome.policy} decided by.", ""))
         if len(line.y):
-            title = name.replace("_", " ").capitalize()
-            yield Figure(
-                f"Pool: {title}",
-                f"What {outcome.policy} decided by, over time.",
-                _chart(title, [line], axis, "", max(float(line.y.max()), 1e-9)),
-                (("pool", title),),
-            )
+            top = max(float(line.y.max()), 1e-9)
+            yield Figure(title, caption, _chart(title, [line], axis, unit, top), (("pool", plain),))
 
 
 def _chart(title: str, lines: Sequence[Line], axis: Axis, unit: str, top: float, limit: float | None = None) -> str:

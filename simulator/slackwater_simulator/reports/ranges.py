@@ -8,7 +8,7 @@ from html import escape
 
 from slackwater_simulator.reports.svg import Scale, duration, element, label, number, ticks, unit_of
 
-WIDTH, LEFT, RIGHT = 460.0, 128.0, 62.0
+WIDTH, LEFT, RIGHT = 460.0, 134.0, 62.0
 HEAD, BOTTOM = 22.0, 34.0
 # Rows share the height of a neighbouring chart, within what still looks like a bar.
 HEIGHT, THINNEST, THICKEST = 230.0, 19.0, 44.0
@@ -40,7 +40,7 @@ def ranges(title: str, groups: Sequence[tuple[str, Sequence[Range]]]) -> str:
         parts.append(f'<text class="group" x="0" y="{number(top + 15)}">{escape(name)}</text>')
         top += HEAD
         for entry in entries:
-            parts.append(_row(entry, x, top, row))
+            parts.append(_row(entry, x, top, row, size, unit))
             top += row
     return element(WIDTH, height + BOTTOM, title, "".join(parts))
 
@@ -56,8 +56,8 @@ def _axis(x: Scale, size: float, unit: str, height: float) -> str:
     return "".join(parts)
 
 
-def _row(entry: Range, x: Scale, top: float, row: float) -> str:
-    name = entry.name if len(entry.name) <= 19 else entry.name[:18] + "…"
+def _row(entry: Range, x: Scale, top: float, row: float, size: float, unit: str) -> str:
+    name = entry.name if len(entry.name) <= 20 else entry.name[:19] + "…"
     middle, half = top + row / 2, row * 0.34
     base = number(middle + 4)
     text = f'<text class="tick end" x="{number(LEFT - 8)}" y="{base}">{escape(name)}</text>'
@@ -69,5 +69,10 @@ def _row(entry: Range, x: Scale, top: float, row: float) -> str:
         f'{text}<path class="whisker {entry.css}" d="M{zero} {number(middle)}H{p95}M{p95} {number(middle - 4)}v8"/>'
         f'<path class="block {entry.css}" d="M{zero} {number(middle - half)}H{mean}v{number(2 * half)}H{zero}z"/>'
         f'<path class="notch" d="M{median} {number(middle - 5)}l3.5 5l-3.5 5l-3.5 -5z"/>'
-        f'<text class="value" x="{number(end + 5)}" y="{base}">{duration(entry.mean)}</text>'
+        f'<text class="value" x="{number(end + 5)}" y="{base}">{_told(entry.mean, size, unit)}</text>'
     )
+
+
+def _told(seconds: float, size: float, unit: str) -> str:
+    """In the unit of the axis, unless that would be a fraction of it."""
+    return f"{label(seconds / size)} {unit}" if seconds >= size else duration(seconds)
