@@ -43,6 +43,13 @@ def real_lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     yield from _running(plan, tmp_path_factory.mktemp("labs"))
 
 
+@pytest.fixture(scope="module")
+def whole_lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
+    """Everything the project has, in the mode that holds and shrinks pods."""
+    plan = Plan(nodes=3, shape=Shape(cpu="4", memory="8Gi"), values=("policy.spec.mode=enforce",))
+    yield from _running(plan, tmp_path_factory.mktemp("labs"))
+
+
 def _running(plan: Plan, home: Path) -> Iterator[Lab]:
     _skip_unless_possible(plan)
     with pytest.MonkeyPatch.context() as patch:
