@@ -10,6 +10,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import lru_cache
 
 from slackwater.errors import BadNumber, InvalidInput
 from slackwater.estimation import ALPHA, Mode
@@ -60,15 +61,13 @@ class Claim:
     @property
     def charged(self) -> Amounts:
         """D clamped to [N, N × c]: nobody can annotate more, or less, than admission allowed."""
-        if not self.managed:
-            return self.native
-        ceiling = self.ceiling or (1.0,) * len(self.native)
-        return tuple(clip(d, n, n * max(c, 1.0)) for d, n, c in zip(self.declared, self.native, ceiling, strict=True))
+        return clamped(self.declared, self.native, self.ceiling) if self.managed else self.native
 
     def check(self, kinds: Kinds) -> None:
         """Raise a typed error that names the field, if an amount is missing or not a usable number."""
-        for name, amounts in (("declared", self.declared), ("native", self.native), ("ceiling", self.ceiling)):
-            check_amounts(f"{name} of pod {self.uid}", amounts, kinds, optional=name == "ceiling")
+        if not sound(self.declared, self.native, self.ceiling, kinds):
+            for name, amounts in (("declared", self.declared), ("native", self.native), ("ceiling", self.ceiling)):
+                check_amounts(f"{name} of pod {self.uid}", amounts, kinds, optional=name == "ceiling")
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +110,22 @@ class Terms:
     patience: float = PATIENCE
     # Only these are overcommitted. Any other kind (GPUs) counts at what is declared, of all that is allocatable.
     measured: frozenset[str] = frozenset({CPU, MEMORY})
+
+
+# A cluster has a few hundred distinct requests: what is computed from them is computed once.
+@lru_cache(maxsize=8192)
+def clamped(declared: Amounts, native: Amounts, ceiling: Amounts) -> Amounts:
+    """D clamped to [N, N × c]."""
+    factors = ceiling or (1.0,) * len(native)
+    return tuple(clip(d, n, n * max(c, 1.0)) for d, n, c in zip(declared, native, factors, strict=True))
+
+
+@lru_cache(maxsize=8192)
+def sound(declared: Amounts, native: Amounts, ceiling: Amounts, kinds: Kinds) -> bool:
+    """Whether all amounts are there and usable; `check_amounts` says which is not."""
+    if not len(declared) == len(native) == len(kinds) or len(ceiling) not in (0, len(kinds)):
+        return False
+    return all(0 <= value < math.inf for value in (*declared, *native, *ceiling))
 
 
 def check_amounts(name: str, amounts: Amounts, kinds: Kinds, *, optional: bool = False) -> None:

@@ -109,12 +109,18 @@ class Fleet:
 
     def add(self, row: int, request: Floats, beside: Floats | None = None, floor: Floats | None = None) -> int:
         """Eq. 2: a pod counts in full at once. `beside` holds the ledger's own measures (charge, native, declared)."""
-        slot = self.pods.add(row, np.zeros(self.pods.cells.shape[:2]))
+        cells = np.zeros(self.pods.cells.shape[:2])
+        cells[: Measure.EXTRA] = request  # ρ, RR and the most it may be charged
+        if floor is not None and floor.any():
+            cells[Measure.TOP] = np.maximum(request, floor)
+            cells[Measure.EXTRA] = shortfalls(floor, request, request, np.zeros_like(request))
+        if beside is not None:
+            cells[Measure.CHARGE :] = beside
+        slot = self.pods.add(row, cells)
         self._floors = grown(self._floors, 1, self.pods.slots)
         self._uses = grown(self._uses, 1, self.pods.slots)
         self._floors[:, slot] = 0.0 if floor is None else floor
         self._uses[:, slot] = 0.0
-        self._write(slot, request, request, beside)
         return slot
 
     def resize(self, slot: int, request: Floats, beside: Floats | None = None) -> None:

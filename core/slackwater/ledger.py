@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -273,8 +274,20 @@ def _weights(claim: Claim, use: Floats | None = None) -> tuple[Floats, Floats]:
 
     A driver is not estimated but charged max(use, D).
     """
-    declared, native = np.array(claim.charged), np.array(claim.native)
+    request, beside = _weighed(*_cost(claim))
+    if use is not None and claim.driver:
+        beside = beside.copy()
+        beside[0] = np.maximum(beside[0], use)
+    return request, beside
+
+
+@lru_cache(maxsize=8192)
+def _weighed(charged: Amounts, native: Amounts, driver: bool, managed: bool) -> tuple[Floats, Floats]:
+    """The same before any use is known; shared by all pods of one size, so read-only."""
+    declared = np.array(charged)
     nothing = np.zeros_like(declared)
-    full = declared if use is None else np.maximum(declared, use)
-    request, charge = (nothing, full) if claim.driver else (declared, nothing)
-    return request, np.array([charge, native, declared if claim.managed else nothing])
+    request, charge = (nothing, declared) if driver else (declared, nothing)
+    beside = np.array([charge, np.array(native), declared if managed else nothing])
+    request.setflags(write=False)
+    beside.setflags(write=False)
+    return request, beside
