@@ -1,0 +1,104 @@
+"""How much more a node takes, by reservation or by estimate (paper 000): the one thing in which the two worlds differ.
+
+Both answer for a node with the room of each kind; eq. 2 is entered at once, so that several tasks of one second do not
+see the same room.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+
+from slackwater.estimation import ALPHA, Mode
+from slackwater.fleet import Fleet
+from slackwater.room import sim_room
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+
+
+class Rooms(Protocol):
+    """What a strict FIFO asks before it places, and what it tells."""
+
+    def room(self, node: int) -> list[float]:
+        """What the node still takes, kind by kind."""
+
+    def start(self, task: int, node: int, request: Floats) -> None:
+        """A task was placed."""
+
+    def finish(self, task: int) -> None:
+        """A task is gone."""
+
+    def sample(self, used: Floats) -> None:
+        """One heartbeat: use per node and kind."""
+
+
+class Reserved:
+    """AR − Σ requests: what YARN does."""
+
+    def __init__(self, nodes: int, allowance: Sequence[float]) -> None:
+        self.left = np.tile(np.array(allowance, dtype=np.float64), (nodes, 1))
+        self.held: dict[int, tuple[int, Floats]] = {}
+
+    def room(self, node: int) -> list[float]:
+        """What is not reserved."""
+        left: list[float] = self.left[node].tolist()
+        return left
+
+    def start(self, task: int, node: int, request: Floats) -> None:
+        """Reserve."""
+        self.left[node] -= request
+        self.held[task] = (node, request)
+
+    def finish(self, task: int) -> None:
+        """Give back."""
+        node, request = self.held.pop(task)
+        self.left[node] += request
+
+    def sample(self, used: Floats) -> None:
+        """Reservations do not look."""
+
+
+class Estimated:
+    """AR − E, with E from the core's estimator."""
+
+    def __init__(
+        self,
+        nodes: int,
+        allowance: Sequence[float],
+        system: Sequence[float],
+        *,
+        alpha: float = ALPHA,
+        mode: str = Mode.PRINTED,
+        period: float = 1.0,
+    ) -> None:
+        self.allowance = tuple(allowance)
+        self.fleet = Fleet(len(self.allowance), alpha=alpha, mode=Mode(mode))
+        for _ in range(nodes):
+            self.fleet.add_node(np.array(system, dtype=np.float64))
+        self.period = np.full(nodes, period)
+        self.slots: dict[int, int] = {}
+        self.estimate = self.fleet.estimate()
+
+    def room(self, node: int) -> list[float]:
+        """What the estimate leaves of the allowance."""
+        return [sim_room(allowed, used) for allowed, used in zip(self.allowance, self.estimate[node], strict=True)]
+
+    def start(self, task: int, node: int, request: Floats) -> None:
+        """Eq. 2."""
+        self.slots[task] = self.fleet.add(node, request)
+        self.estimate[node] = self.fleet.estimate(slice(node, node + 1))[0]
+
+    def finish(self, task: int) -> None:
+        """Eq. 4. The new estimate is read at the next sample."""
+        self.fleet.finish(self.slots.pop(task))
+
+    def sample(self, used: Floats) -> None:
+        """Eqs 1 and 3."""
+        self.fleet.sample(used, self.period)
+        self.estimate = self.fleet.estimate()
