@@ -137,7 +137,9 @@ class Assembly:
     def remember(self, decided: Round) -> None:
         """Keep what a round decided for later rounds: categories never change, the border moves on."""
         for app, category in decided.categories.items():
-            if app in self.portraits:
+            each = self.portraits.get(app)
+            # Without a pool there are no categories; one that is made later classifies by its own terms.
+            if each is not None and self.governing.pool_of(self.governing.queue_of(each.namespace)):
                 self.categories.setdefault(app, category)
         for name, adjustment in decided.adjustments.items():
             if name in self.pool_states:

@@ -94,6 +94,7 @@ class Cycle:
         outlook = self.releaser.outlook
         if outlook is None:
             return
+        self.assembly.refresh()  # what was just released is told as released
         accounts = [
             account(
                 each,

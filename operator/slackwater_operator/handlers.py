@@ -11,6 +11,7 @@ import kopf
 import structlog
 
 from slackwater_cluster import names
+from slackwater_cluster.customresources import kind_named
 from slackwater_operator.program import CONFIGURING, Program
 from slackwater_operator.settings import Settings
 
@@ -51,7 +52,7 @@ def registry(program: Program, settings: Settings, stop: asyncio.Event) -> kopf.
 
 
 def _observe(made: kopf.OperatorRegistry, kind: str, program: Program) -> None:
-    @kopf.on.event(names.GROUP, names.VERSION, kind=kind, registry=made, id=f"see-{kind}")
+    @kopf.on.event(names.GROUP, names.VERSION, kind_named(kind).plural, registry=made, id=f"see-{kind}")
     def see(event: Mapping[str, Any], body: kopf.Body, **_: Any) -> None:
         program.see(kind, dict(body), gone=event.get("type") == "DELETED")
 

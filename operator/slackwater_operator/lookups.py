@@ -25,7 +25,7 @@ AT_ONCE = 50
 
 
 class _Bare(msgspec.Struct):
-    metadata: shapes.Meta = shapes.Meta()
+    metadata: shapes.Meta = msgspec.field(default_factory=shapes.Meta)
 
 
 @dataclass

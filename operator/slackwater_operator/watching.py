@@ -30,7 +30,7 @@ class Configured(Record, frozen=True, kw_only=True):
 class Wire(msgspec.Struct, rename="camel"):
     """A custom resource or ConfigMap on the wire."""
 
-    metadata: shapes.Meta = shapes.Meta()
+    metadata: shapes.Meta = msgspec.field(default_factory=shapes.Meta)
     spec: dict[str, object] | None = None
     status: dict[str, object] | None = None
     data: dict[str, str] | None = None

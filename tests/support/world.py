@@ -1,0 +1,322 @@
+"""A cluster in memory with a clock of its own: API server, scheduler, kubelets and app controllers, as far as we need.
+
+The operator's real parts run on it: what they write changes records, and the watch tells the assembly of each change.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+import msgspec
+
+from slackwater.errors import Unavailable
+from slackwater.resources import NOTHING, Resources, total
+from slackwater_cluster import names
+from slackwater_cluster.constraints import allows
+from slackwater_cluster.records import NamespaceRecord, NodeRecord, OwnerRef, PodRecord
+from slackwater_cluster.session import Answer, Session
+from slackwater_operator.assembling import Assembly
+from slackwater_operator.metrics import Metrics
+from slackwater_operator.placing import Grace, Placement, Wish
+from slackwater_operator.releasing import Releaser
+from slackwater_operator.settings import Settings
+from slackwater_operator.stalling import StallKeeper
+from slackwater_operator.telling import Account, account
+from slackwater_operator.upkeep import Upkeep
+from slackwater_operator.watching import Configured
+from slackwater_operator.writing import PodWriter
+
+GIB = 2.0**30
+POD = re.compile(r"/api/v1/namespaces/([^/]+)/pods/([^/]+)(/\w+)?$")
+
+
+def node(name: str, cpu: float = 8.0, memory: float = 32.0, **labels: str) -> NodeRecord:
+    """A Ready node."""
+    amounts = Resources(cpu=cpu, memory=memory * GIB)
+    return NodeRecord(name=name, uid=f"node-{name}", labels=labels, capacity=amounts, allocatable=amounts, ready=True)
+
+
+def owned(kind: str, name: str, uid: str = "", group: str = "") -> OwnerRef:
+    """A controlling owner."""
+    return OwnerRef(kind=kind, name=name, uid=uid or f"{kind}-{name}", group=group, controller=True)
+
+
+@dataclass
+class World:
+    """Nodes, pods and time."""
+
+    now: float = 1000.0
+    nodes: dict[str, NodeRecord] = field(default_factory=dict)
+    pods: dict[str, PodRecord] = field(default_factory=dict)
+    assembly: Assembly = field(default_factory=Assembly)
+    released: list[str] = field(default_factory=list)  # every gate that was lifted, in order
+    writes: list[str] = field(default_factory=list)
+    broken: Callable[[str], bool] = lambda _: False  # writes that fail
+
+    def clock(self) -> float:
+        """Unix seconds here."""
+        return self.now
+
+    # -- the API server ---------------------------------------------------------------------------------------------
+
+    def namespace(self, name: str, policy: str = "default") -> None:
+        """A managed namespace."""
+        labels = {names.MANAGED: "true", names.POLICY: policy}
+        self.assembly.set_namespaces([NamespaceRecord(name=name, labels=labels)], self.now)
+
+    def configure(self, kind: str, name: str, **spec: Any) -> None:
+        """Write a custom resource."""
+        annotations = spec.pop("annotations", {})
+        self.assembly.governing.set(kind, [Configured(name=name, spec=spec, annotations=annotations)])
+        self.assembly.govern()
+
+    def add_nodes(self, *records: NodeRecord) -> None:
+        """Nodes join."""
+        self.nodes.update({record.name: record for record in records})
+        self.assembly.set_nodes(records)
+
+    def lose_node(self, name: str) -> list[PodRecord]:
+        """A node dies with its pods; returns them."""
+        gone = [pod for pod in self.pods.values() if pod.node == name]
+        self.delete(*gone)
+        self.assembly.drop_nodes([self.nodes.pop(name)])
+        return gone
+
+    def create(
+        self,
+        name: str,
+        cpu: float = 1.0,
+        memory: float = 1.0,
+        *,
+        role: str = names.TASK,
+        namespace: str = "team",
+        app: str = "",
+        stage: str = "",
+        labels: Mapping[str, str] | None = None,
+        annotations: Mapping[str, str] | None = None,
+        owners: Sequence[OwnerRef] = (),
+        gates: Sequence[str] = (names.GATE,),
+        **more: Any,
+    ) -> PodRecord:
+        """A pod as the admission policy leaves it: gated, for our scheduler."""
+        marked = {**({names.APP: app} if app else {}), **({names.STAGE: stage} if stage else {}), **(labels or {})}
+        if role in (names.DRIVER, names.TASK):
+            marked.setdefault(names.ROLE, role)
+        asked = Resources(cpu=cpu, memory=memory * GIB)
+        number = len(self.pods) + len(self.writes)
+        pod = PodRecord(
+            name=name,
+            uid=f"{name}-{self.now:g}-{number}",
+            namespace=namespace,
+            labels=marked,
+            annotations={names.ADMITTED_ROLE: role, **(annotations or {})},
+            owners=tuple(owners),
+            phase="Pending",
+            gates=tuple(gates),
+            scheduler=names.SCHEDULER,
+            native=asked,
+            declared=asked,
+            created=self.now,
+            **more,
+        )
+        self.put(pod)
+        return pod
+
+    def put(self, *records: PodRecord) -> None:
+        """Pods as they are now."""
+        self.pods.update({record.uid: record for record in records})
+        self.assembly.set_pods(records, self.now)
+
+    def change(self, uid: str, **fields: Any) -> None:
+        """Change a pod that still exists."""
+        if uid in self.pods:
+            self.put(msgspec.structs.replace(self.pods[uid], **fields))
+
+    def delete(self, *records: PodRecord) -> None:
+        """Pods vanish."""
+        for record in records:
+            self.pods.pop(record.uid, None)
+        self.assembly.drop_pods(records, self.now)
+
+    async def write(self, method: str, path: str, body: Any, *, content_type: str = "") -> Answer:
+        """The session's write: only pods are known here."""
+        del content_type
+        await asyncio.sleep(0)
+        if self.broken(path):
+            raise Unavailable("the API server does not answer")
+        found = POD.match(path)
+        if found is None:
+            return Answer(404, b"{}")
+        namespace, name, part = found.groups()
+        pod = next((p for p in self.pods.values() if (p.namespace, p.name) == (namespace, name)), None)
+        if pod is None or body["metadata"].get("uid", pod.uid) != pod.uid:
+            return Answer(404, b"{}")
+        self.writes.append(f"{method} {path}")
+        if method == "POST":
+            self.delete(pod)
+        else:
+            self._patch(pod, part or "", body)
+        return Answer(200, b"{}")
+
+    def _patch(self, pod: PodRecord, part: str, body: Any) -> None:
+        if part == "/status":
+            if pod.node:
+                return
+            self.change(pod.uid, nominated=body["status"]["nominatedNodeName"] or "")
+            return
+        merged = {**pod.annotations, **body.get("metadata", {}).get("annotations", {})}
+        gates = pod.gates
+        if "spec" in body:
+            gone = {gate["name"] for gate in body["spec"]["schedulingGates"]}
+            if names.GATE in gates and names.GATE in gone:
+                self.released.append(pod.uid)
+            gates = tuple(gate for gate in gates if gate not in gone)
+        kept = {key: value for key, value in merged.items() if value is not None}
+        self.change(pod.uid, annotations=kept, gates=gates)
+
+    # -- the extender -----------------------------------------------------------------------------------------------
+
+    def left(self, name: str) -> Resources:
+        """What a node has left by declared sums; nominated pods count."""
+        seated = [p for p in self.pods.values() if not p.done and name in (p.node, "" if p.node else p.nominated)]
+        return self.nodes[name].allocatable - total(pod.declared for pod in seated)
+
+    async def place(self, wishes: Sequence[Wish], *, cold: bool = False) -> Placement:
+        """Best fit by declared sums."""
+        del cold
+        room = {name: self.left(name) for name, each in self.nodes.items() if each.open}
+        placed: dict[str, str] = {}
+        refused: dict[str, str] = {}
+        for wish in wishes:
+            pod = self.pods.get(wish.uid)
+            allowed = [n for n in room if n not in wish.avoid and (wish.nodes is None or n in wish.nodes)]
+            fitting = [
+                n for n in allowed if pod and pod.declared.fits(room[n]) and allows(pod.constraints, self.nodes[n])
+            ]
+            if pod is None or not fitting:
+                refused[wish.uid] = "slackwater: measured room too small"
+                continue
+            best = min(fitting, key=lambda name: (room[name]["cpu"], name))
+            room[best] = room[best] - pod.declared
+            placed[wish.uid] = best
+        return Placement(placed, refused)
+
+    async def charge(self, uids: Sequence[str]) -> None:
+        """Nothing to remember."""
+
+    async def withdraw(self, uids: Sequence[str]) -> None:
+        """Nothing to remember."""
+
+    async def room(self, selectors: Mapping[str, Mapping[str, str]]) -> Mapping[str, Resources]:
+        """Σ room of each queue's nodes."""
+        return {queue: self._room(selector) for queue, selector in selectors.items()}
+
+    def _room(self, selector: Mapping[str, str]) -> Resources:
+        chosen = [n for n, each in self.nodes.items() if selector.items() <= each.labels.items()]
+        return total(self.left(name).at_least(NOTHING) for name in chosen)
+
+    async def wakeups(self, after: int) -> tuple[int, Sequence[str]]:
+        """No news."""
+        return after, ()
+
+    # -- the scheduler ----------------------------------------------------------------------------------------------
+
+    def schedule(self) -> int:
+        """Bind every pod that has neither gate nor mark: its nominated node first, then any; returns how many."""
+        bound = 0
+        for pod in sorted(self.pods.values(), key=lambda each: (-each.priority, each.created, each.name)):
+            if pod.node or pod.gates or pod.parked or pod.done or pod.scheduler != names.SCHEDULER:
+                continue
+            chosen = next((n for n in self._candidates(pod) if pod.native.fits(self._native(n, pod))), None)
+            if chosen is None:
+                self.change(pod.uid, unscheduled="Unschedulable", unscheduled_since=self.now)
+            else:
+                self.change(pod.uid, node=chosen, nominated="", phase="Running", started=self.now, scheduled=self.now)
+                bound += 1
+        return bound
+
+    def _candidates(self, pod: PodRecord) -> list[str]:
+        others = [name for name in sorted(self.nodes) if name != pod.nominated]
+        return [name for name in [pod.nominated, *others] if name in self.nodes and self.nodes[name].open]
+
+    def _native(self, name: str, asking: PodRecord) -> Resources:
+        """What the scheduler sees free: bound pods, and pods nominated there that wait (of no lower priority)."""
+        seated = [
+            pod.native
+            for pod in self.pods.values()
+            if pod.uid != asking.uid and not pod.done and name in (pod.node, "" if pod.node else pod.nominated)
+        ]
+        return self.nodes[name].allocatable - total(seated)
+
+    def finish(self, *uids: str, phase: str = "Succeeded") -> None:
+        """Pods end."""
+        for uid in uids:
+            self.change(uid, phase=phase, finished=self.now)
+
+    # -- the operator -----------------------------------------------------------------------------------------------
+
+    def operator(self, **settings: Any) -> Operator:
+        """The operator's deciding and writing parts on this world."""
+        return Operator(self, Settings(period=0.1, **settings))
+
+    def restart(self, **settings: Any) -> Operator:
+        """A new leader: it knows only what the API server shows."""
+        fresh = Assembly()
+        fresh.governing = self.assembly.governing
+        fresh.__post_init__()
+        self.assembly = fresh
+        fresh.govern()
+        fresh.set_nodes(list(self.nodes.values()))
+        fresh.set_pods(list(self.pods.values()), self.now)
+        return self.operator(**settings)
+
+
+class Operator:
+    """Releaser, upkeep and stall keeper over a world."""
+
+    def __init__(self, world: World, settings: Settings) -> None:
+        self.world = world
+        self.metrics = Metrics()
+        writer = PodWriter(cast("Session", world))
+        self.releaser = Releaser(
+            world.assembly, world, writer, settings, self.metrics, Grace(settings.grace, world.clock), world.clock
+        )
+        self.upkeep = Upkeep(world.assembly, world, writer, self.metrics, world.clock)
+        self.stalls = StallKeeper(world.assembly, world.clock)
+
+    def step(self, seconds: float = 1.0) -> int:
+        """A round, upkeep, and then time passes; returns how many pods were released."""
+        released = asyncio.run(self._step())
+        self.world.now += seconds
+        return released
+
+    async def _step(self) -> int:
+        released = await self.releaser.round()
+        await self.upkeep.run()
+        return released
+
+    def take_over(self) -> int:
+        """Clear what a dead leader left."""
+        return asyncio.run(self.upkeep.clean())
+
+    def said(self, app: str) -> Account:
+        """What is said about an app of namespace `team`."""
+        self.world.assembly.refresh()
+        outlook = self.releaser.outlook
+        assert outlook is not None
+        each = self.world.assembly.portraits[f"team/{app}"]
+        verdict = outlook.round.verdicts.get(each.id)
+        return account(each, verdict, self.world.assembly, outlook, self.releaser.no_node.get(each.id, ""))
+
+
+def enforcing(*nodes: NodeRecord) -> World:
+    """A world with one managed namespace under a policy in force."""
+    world = World()
+    world.configure("SlackPolicy", "default", mode="enforce")
+    world.namespace("team")
+    world.add_nodes(*nodes)
+    return world
