@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from datetime import datetime
 from functools import lru_cache
 from typing import TypeVar, cast
@@ -25,6 +25,7 @@ from slackwater_cluster.records import (
 )
 
 T = TypeVar("T", bound=Hashable)
+Keep = Callable[[Mapping[str, str] | None], Mapping[str, str]]
 
 # Annotations kept of a pod: our own, and those by which frameworks group their pods.
 KEPT = (
@@ -41,8 +42,8 @@ _MIRROR = "kubernetes.io/config.mirror"
 _NONE: Mapping[str, str] = {}
 
 
-def pod(wire: shapes.Pod) -> PodRecord:
-    """Keep of a pod what decisions need."""
+def pod(wire: shapes.Pod, labels: Keep | None = None) -> PodRecord:
+    """Keep of a pod what decisions need. `labels` says which labels to keep; all by default."""
     meta, spec, status = wire.metadata, wire.spec or shapes.PodSpec(), wire.status or shapes.PodStatus()
     annotations = kept(meta.annotations)
     asked = native(wire)
@@ -55,7 +56,7 @@ def pod(wire: shapes.Pod) -> PodRecord:
         uid=meta.uid,
         namespace=sys.intern(meta.namespace or ""),
         version=meta.resource_version,
-        labels=interned(meta.labels),
+        labels=interned(meta.labels) if labels is None else labels(meta.labels),
         annotations=annotations,
         owners=owners(meta.owner_references),
         group=sys.intern((spec.scheduling_group.pod_group_name or "") if spec.scheduling_group else ""),
@@ -164,8 +165,22 @@ def interned(strings: Mapping[str, str] | None) -> Mapping[str, str]:
 
 
 def kept(annotations: Mapping[str, str] | None) -> Mapping[str, str]:
-    """Those annotations that anyone here reads."""
-    return interned({key: value for key, value in annotations.items() if key.startswith(KEPT)} if annotations else None)
+    """Those annotations that anyone here reads, one mapping for all pods that say the same."""
+    return _mapping(tuple([item for item in annotations.items() if item[0].startswith(KEPT)])) if annotations else _NONE
+
+
+def only(keys: frozenset[str]) -> Keep:
+    """Keep some labels, one mapping for all pods that say the same."""
+
+    def keep(strings: Mapping[str, str] | None) -> Mapping[str, str]:
+        return _mapping(tuple([item for item in strings.items() if item[0] in keys])) if strings else _NONE
+
+    return keep
+
+
+@lru_cache(maxsize=16_384)
+def _mapping(items: tuple[tuple[str, str], ...]) -> Mapping[str, str]:
+    return interned(dict(items))
 
 
 def _terms(affinity: shapes.Affinity | None) -> tuple[tuple[Requirement, ...], ...] | None:

@@ -86,9 +86,10 @@ class Books:
         uid = self._names.get(namespace, {}).get(name)
         return self.family.pods.get(uid) if uid else None
 
-    def names_in(self, namespace: str) -> dict[str, str]:
-        """Pod name → uid."""
-        return self._names.get(namespace, {})
+    def uid_of(self, namespace: str, name: str) -> str | None:
+        """The uid of the pod of this name; the very string that is held, so that many of them cost nothing."""
+        known = self._names.get(namespace)
+        return known.get(name) if known is not None else None
 
     def managed(self, pod: PodRecord) -> bool:
         """Whether a pod is ours to judge: our scheduler, a managed namespace, no daemon, no mirror, not our own."""

@@ -21,7 +21,7 @@ REMEMBERED = 50_000  # distinct kinds of pod kept; beyond that memory starts ane
 
 def telling(table: Table) -> frozenset[str]:
     """Every label and annotation that recognition may read."""
-    keys = {names.APP, names.ROLE, names.STAGE, names.ADMITTED_ROLE, *FOREIGN}
+    keys = {names.APP, names.ROLE, names.STAGE, names.PARENTS, names.ADMITTED_ROLE, *FOREIGN}
     for row in table.frameworks:
         keys.update(row.app, row.stage, {row.coordinator})
         keys.update(term.key for term in (*row.when, *row.drivers, *row.tasks))

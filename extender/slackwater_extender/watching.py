@@ -8,18 +8,21 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import structlog
 
 from slackwater.errors import SlackwaterError, Unavailable
+from slackwater_cluster import trimming
 from slackwater_cluster.endpoint import Endpoint
+from slackwater_cluster.frameworks import builtin
 from slackwater_cluster.records import CustomRecord, NamespaceRecord, NodeRecord, PodRecord
 from slackwater_cluster.reflecting import NAMESPACES, NODES, PODS, customs
 from slackwater_cluster.reflector import Reflector
 from slackwater_cluster.session import Session
 from slackwater_extender.books import Books
+from slackwater_extender.family import telling
 from slackwater_extender.guard import MODELS
 from slackwater_extender.waiting import Waiting
 
@@ -191,7 +194,7 @@ class Watcher:
             "namespaces": Reflector(session, NAMESPACES, Namespaces(books, "namespaces")),
             "SlackPolicy": Reflector(session, customs("SlackPolicy"), Policies(books, "SlackPolicy")),
             "nodes": Reflector(session, NODES, Nodes(books, "nodes")),
-            "pods": Reflector(session, PODS, Pods(books, "pods", self.waiting)),
+            "pods": Reflector(session, replace(PODS, trim=_slim()), Pods(books, "pods", self.waiting)),
         }
         for kind in MODELS:
             made[kind] = Reflector(session, customs(kind), Guarded(books, kind))
@@ -205,6 +208,12 @@ class Watcher:
             while not all(self.reflectors[kind].health.synced for kind in FIRST):  # noqa: ASYNC110 - once, at start
                 await asyncio.sleep(0.02)
             group.create_task(self.reflectors["pods"].run(), name="watch pods")
+
+
+def _slim() -> Callable[[Any], PodRecord]:
+    """Pods with those labels only that recognition reads: siblings then share them, which halves the memory."""
+    keep = trimming.only(telling(builtin()))
+    return lambda wire: trimming.pod(wire, keep)
 
 
 def refusal(problem: BaseException) -> str:

@@ -70,7 +70,7 @@ class Heartbeat:
     def beat(self, ask: Ask) -> None:
         """One round. Whatever goes wrong in it must not end the thread: the next one may work."""
         try:
-            found = self.inquiry.run(ask, self._pool, dict(self.books.nodes), self._namespaces())
+            found = self.inquiry.run(ask, self._pool, dict(self.books.nodes), self.books.uid_of, self._namespaces())
             self.apply(found)
         except Exception as problem:
             self._told(f"{type(problem).__name__}: {problem}")
@@ -104,15 +104,14 @@ class Heartbeat:
 
     def _uses(self, found: Round) -> dict[str, dict[str, Amounts]]:
         """Use of pods by node and uid. A pod of which one kind is missing counts as not seen: its request stays."""
-        kinds = self.books.kinds
-        measured = [found.pods.get(kind) for kind in kinds]
+        measured = [found.pods.get(kind) for kind in self.books.kinds]
         first = next((each for each in measured if each), {})
         made: dict[str, dict[str, Amounts]] = {}
-        for namespace, name in first:
-            pod = self.books.pod_named(namespace, name)
+        for uid in first:
+            pod = self.books.family.pods.get(uid)
             # A series older than the container speaks of an earlier pod of the same name.
             if pod is not None and 0 < pod.started <= found.stamps.get(pod.node, 0.0):
-                use = tuple(0.0 if each is None else each.get((namespace, name), math.nan) for each in measured)
+                use = tuple([0.0 if each is None else each.get(uid, math.nan) for each in measured])
                 if not any(map(math.isnan, use)):
                     made.setdefault(pod.node, {})[pod.uid] = use
         return made

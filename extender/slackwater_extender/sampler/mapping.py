@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 
 from slackwater_cluster.records import NodeRecord
-from slackwater_extender.sampler.prometheus import Series
 
 # Tried in this order where the settings name none; `instance` is always there, and usually an address.
 NODE_LABELS = ("node", "kubernetes_node", "nodename", "node_name", "kubernetes_io_hostname", "instance", "host")
 POD_LABELS = (("namespace", "pod"), ("pod_namespace", "pod_name"), ("exported_namespace", "exported_pod"))
-
-Find = Callable[[Mapping[str, str]], str | None]
 
 
 class NodeNames:
@@ -61,19 +58,3 @@ def number(text: str) -> float:
 def usable(value: float) -> bool:
     """Whether a measured amount can be believed at all."""
     return 0 <= value < math.inf
-
-
-def by_node(series: Iterable[Series], names: NodeNames, drop: Callable[[str], None]) -> dict[str, float]:
-    """Value per node. Of duplicates the larger stays: to believe the smaller would overfill."""
-    found: dict[str, float] = {}
-    for each in series:
-        name, value = names.find(each.metric), number(each.value[1])
-        if name is None:
-            drop("unknown node")
-        elif not usable(value):
-            drop("not a number")
-        else:
-            if name in found:
-                drop("duplicate")
-            found[name] = max(found.get(name, 0.0), value)
-    return found

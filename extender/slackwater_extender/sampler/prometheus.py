@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import ssl
-from collections.abc import Generator, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Generator, Iterable, Iterator
+from dataclasses import dataclass
 
 import httpx2
 import msgspec
@@ -39,9 +39,9 @@ class _Answer(msgspec.Struct):
 
 @dataclass(frozen=True, slots=True)
 class Vector:
-    """The answer to one query; `warnings` tell of a partial one."""
+    """The answer to one query, decoded while it is walked through; `warnings` tell of a partial one."""
 
-    series: list[Series] = field(default_factory=list)
+    series: Iterable[Series] = ()
     warnings: tuple[str, ...] = ()
 
 
@@ -120,22 +120,25 @@ def decode(status: int, body: bytes) -> Vector:
 
 
 def _sliced(body: bytes) -> Vector | None:
-    """A long answer, piece by piece. None where it is not laid out as Prometheus lays it out.
+    """A long answer, piece by piece: 150,000 series at once would be 80 MB. None where it is laid out otherwise.
 
     The mark between two series cannot stand inside a JSON string: its quotes would be escaped there.
     """
     start = body.find(_BEGIN, 0, 4096)
     if len(body) <= SLICE or start < 0 or b'"resultType":"vector"' not in body[:4096]:
         return None
-    start += len(_BEGIN)
-    end = body.rfind(b"]}")
-    found: list[Series] = []
-    try:
-        for piece in _pieces(body, start, body.rfind(b"]", 0, end + 1)):
-            found.extend(_SERIES.decode(b"[" + piece + b"]"))
-    except msgspec.DecodeError:
+    tail = body.rfind(b"]}}")
+    if tail < 0 or tail < len(body) - 4096:  # warnings and the like follow the data
         return None
-    return Vector(found)
+    return Vector(_walk(body, start + len(_BEGIN), tail))
+
+
+def _walk(body: bytes, start: int, end: int) -> Iterator[Series]:
+    for piece in _pieces(body, start, end):
+        try:
+            yield from _SERIES.decode(b"[" + piece + b"]")
+        except msgspec.DecodeError as problem:
+            raise Unavailable(f"an answer that breaks off: {problem}") from problem
 
 
 def _pieces(body: bytes, start: int, end: int) -> Iterator[bytes]:

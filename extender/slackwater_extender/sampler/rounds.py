@@ -7,19 +7,23 @@ estimate and grows stale, a number that no node could have is dropped and report
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
-from concurrent.futures import Executor
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import Executor, Future
 from dataclasses import dataclass, field
 
 from slackwater.errors import Unavailable
 from slackwater.resources import CPU, MEMORY, Kinds
 from slackwater_cluster.records import NodeRecord
-from slackwater_extender.sampler.mapping import NodeNames, by_node, number, pod_of, usable
+from slackwater_extender.sampler.mapping import NodeNames, number, pod_of, usable
 from slackwater_extender.sampler.presets import filled
-from slackwater_extender.sampler.prometheus import Vector
+from slackwater_extender.sampler.prometheus import Series, Vector
 
 Ask = Callable[[str], Vector]
 
+UidOf = Callable[[str, str], str | None]  # namespace and name of a pod → its uid
+Asked = Mapping[str, Future[Vector]]
+
+NODE_QUERIES = ("node_cpu", "node_memory", "node_time", "node_network")
 KINDS = {CPU: ("node_cpu", "pod_cpu"), MEMORY: ("node_memory", "pod_memory")}
 # A node may burst a little over what it reports (accounting lag), never by half.
 PLAUSIBLE = 1.5
@@ -29,12 +33,13 @@ LEAST_MEMORY = 1024.0**2
 
 @dataclass
 class Round:
-    """What one round found. Values are by node name and by (namespace, pod)."""
+    """What one round found."""
 
     nodes: dict[str, dict[str, float]] = field(default_factory=dict)  # kind → node → use
     stamps: dict[str, float] = field(default_factory=dict)  # node → when measured
-    pods: dict[str, dict[tuple[str, str], float]] = field(default_factory=dict)  # kind → pod → use
+    pods: dict[str, dict[str, float]] = field(default_factory=dict)  # kind → uid → use
     network: dict[str, float] = field(default_factory=dict)
+    evaluated: dict[str, float] = field(default_factory=dict)  # node → when the question was answered
     troubles: list[str] = field(default_factory=list)
     dropped: dict[str, int] = field(default_factory=dict)
 
@@ -55,7 +60,7 @@ class Inquiry:
     window: float
     node_label: str = ""
 
-    def run(self, ask: Ask, pool: Executor, nodes: Mapping[str, NodeRecord], namespaces: str) -> Round:
+    def run(self, ask: Ask, pool: Executor, nodes: Mapping[str, NodeRecord], uid_of: UidOf, namespaces: str) -> Round:
         """Ask everything at once and keep what can be believed. `namespaces` is a regular expression."""
         made = Round()
         asked = {
@@ -63,50 +68,53 @@ class Inquiry:
             for name, query in self.queries.items()
             if namespaces or not name.startswith("pod_")
         }
-        vectors = {name: self._vector(made, name, future.result) for name, future in asked.items()}
         names = NodeNames(nodes.values(), self.node_label)
+        found = {name: self._by_node(made, name, asked, names) for name in NODE_QUERIES}
         for kind, (by, of_pods) in KINDS.items():
-            found = by_node(vectors.get(by, NOTHING).series, names, made.drop)
-            made.nodes[kind] = _plausible(made, by, kind, found, nodes)
-            made.pods[kind] = _pods(made, vectors.get(of_pods, NOTHING))
-        made.stamps = _stamps(made, vectors, names)
-        made.network = by_node(vectors.get("node_network", NOTHING).series, names, made.drop)
+            made.nodes[kind] = _plausible(made, by, kind, found[by], nodes)
+            made.pods[kind] = self._by_pod(made, of_pods, asked, uid_of)
+        made.network = found["node_network"]
+        # Without a query for it, the time of the question stands in for the time of the measurement.
+        made.stamps = found["node_time"] if "node_time" in asked else made.evaluated
         if not made.stamps and not made.troubles:
-            made.troubles.append(
-                "no series could be matched to a node; see prometheus.preset and prometheus.node_label"
-            )
+            made.troubles.append("no series names a known node; see prometheus.preset and prometheus.node_label")
         return made
 
-    def _vector(self, made: Round, name: str, result: Callable[[], Vector]) -> Vector:
+    def _by_node(self, made: Round, name: str, asked: Asked, names: NodeNames) -> dict[str, float]:
+        """Value per node. Of duplicates the larger stays: to believe the smaller would overfill."""
+        found: dict[str, float] = {}
+        for each in self._series(made, name, asked):
+            node, value = names.find(each.metric), number(each.value[1])
+            if node is None or not usable(value):
+                made.drop("unknown node" if node is None else "not a number")
+                continue
+            if node in found:
+                made.drop("duplicate")
+            found[node] = max(found.get(node, 0.0), value)
+            made.evaluated[node] = each.value[0]
+        return found
+
+    def _by_pod(self, made: Round, name: str, asked: Asked, uid_of: UidOf) -> dict[str, float]:
+        found: dict[str, float] = {}
+        for each in self._series(made, name, asked):
+            pod, value = pod_of(each.metric), number(each.value[1])
+            uid = uid_of(*pod) if pod else None
+            if uid is None or not usable(value):
+                made.drop("unknown pod" if uid is None else "not a number")
+            else:
+                found[uid] = max(found.get(uid, 0.0), value)
+        return found
+
+    def _series(self, made: Round, name: str, asked: Asked) -> Iterator[Series]:
+        """The series of one query; whatever is wrong with it costs that query only."""
+        if name not in asked:
+            return
         try:
-            vector = result()
+            vector = asked[name].result()
+            made.troubles += [f"{name}: partial answer: {warning}" for warning in vector.warnings[:1]]
+            yield from vector.series
         except Unavailable as problem:
             made.troubles.append(f"{name}: {problem}")
-            return NOTHING
-        made.troubles += [f"{name}: partial answer: {warning}" for warning in vector.warnings[:1]]
-        return vector
-
-
-NOTHING = Vector()
-
-
-def _stamps(made: Round, vectors: Mapping[str, Vector], names: NodeNames) -> dict[str, float]:
-    """When each node was measured: its own timestamps, else the time of evaluation if no query for them is set."""
-    if "node_time" in vectors:
-        return by_node(vectors["node_time"].series, names, made.drop)
-    series = vectors.get("node_memory", NOTHING).series or vectors.get("node_cpu", NOTHING).series
-    return {name: each.value[0] for each in series if (name := names.find(each.metric))}
-
-
-def _pods(made: Round, vector: Vector) -> dict[tuple[str, str], float]:
-    found: dict[tuple[str, str], float] = {}
-    for each in vector.series:
-        pod, value = pod_of(each.metric), number(each.value[1])
-        if pod is None or not usable(value):
-            made.drop("not a number" if pod else "unknown pod")
-        else:
-            found[pod] = max(found.get(pod, 0.0), value)
-    return found
 
 
 def _plausible(
