@@ -176,7 +176,7 @@ def tls() -> Schema:
     return fields(
         mode=choice("helm", "certManager", "existing"),
         days={"type": "integer", "minimum": 1, "maximum": 36500},
-        renew=TEXT,
+        renew={"type": ["string", "integer"]},
         clientName={"type": "string", "minLength": 1},
         certManager=fields(issuerRef=issuer, duration=DURATION, renewBefore=DURATION),
         existing=fields(extenderSecret=TEXT, schedulerSecret=TEXT),

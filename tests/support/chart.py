@@ -25,11 +25,11 @@ def helm() -> str | None:
     return str(found[-1]) if found else shutil.which("helm")
 
 
-def call(*arguments: str) -> subprocess.CompletedProcess[str]:
+def call(*arguments: str, seconds: float = 60) -> subprocess.CompletedProcess[str]:
     """Run helm; the caller looks at what came of it."""
     program = helm()
     assert program, "no helm here; the fixture should have skipped this test"
-    return subprocess.run([program, *arguments], capture_output=True, text=True, timeout=60, check=False)
+    return subprocess.run([program, *arguments], capture_output=True, text=True, timeout=seconds, check=False)
 
 
 def template(version: str, *options: str, release: str = "slackwater") -> subprocess.CompletedProcess[str]:
