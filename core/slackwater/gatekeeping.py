@@ -226,11 +226,19 @@ def _held(app: App, lane: _Lane, rows: Mapping[str, int], flight: int, window: i
     row = rows.get(app.id)
     if row is None:
         return _not_yet(app, held, lane.queue)
+    return _crowded(app, lane, row, flight, window)
+
+
+def _crowded(app: App, lane: _Lane, row: int, flight: int, window: int) -> Verdict:
+    """It might go, but for room, pool or window."""
     if not lane.line.fits(row):
         kind, free, ask = lane.line.lacking(row)
         return Verdict(app.id, Reason.ROOM, {"queue": lane.queue.name, "kind": kind, "free": free, "ask": ask})
     if lane.line.rows[row].slots > lane.line.headroom(row):
         return _closed(app, lane, row)
+    if app.gang and (together := lane.line.lacking_together(app.id)) is not None:
+        kind, free, ask = together
+        return Verdict(app.id, Reason.WHOLE, {"queue": lane.queue.name, "kind": kind, "free": free, "ask": ask})
     return Verdict(app.id, Reason.WINDOW, {"flight": flight, "window": window})
 
 

@@ -117,6 +117,15 @@ class Line:
         short = int(np.argmax(self._needed[row] - self.free))
         return self._kinds[short], float(self.free[short]), float(self._request[row, short])
 
+    def lacking_together(self, app: str) -> tuple[str, float, float] | None:
+        """The kind of which there is too little for all held pods of an app at once; None where they would fit."""
+        rows = self._members.get(app, [])
+        asked = sum((len(self.rows[row].group.held) * self._request[row] for row in rows), np.zeros(len(self._kinds)))
+        short = int(np.argmax(needed(asked) - self.free))
+        if needed(asked)[short] <= self.free[short]:
+            return None
+        return self._kinds[short], float(self.free[short]), float(asked[short])
+
     def taken(self, row: int) -> int:
         """How many pods of this row were picked."""
         return self._taken[row]

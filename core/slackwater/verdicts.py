@@ -26,6 +26,7 @@ class Reason(StrEnum):
     BEHIND = "behind-another-app"
     POOL = "pool-closed"
     GANG = "gang-incomplete"
+    WHOLE = "gang-does-not-fit"
     DRIVER = "waiting-for-driver"
     PARENTS = "waiting-for-parents"
     ROOM = "no-room"
@@ -54,6 +55,10 @@ SENTENCES: Mapping[Reason, str] = {
         "the {category} pool has {size:.1f} of {tot:.1f} slots, {occupied:.1f} are taken, this app needs {need:.1f}"
     ),
     Reason.GANG: "a gang starts with all of its {expected} pods or none; {present} exist",
+    Reason.WHOLE: (
+        "a gang starts with all of its pods or none: together they ask for {ask:g} {kind}, "
+        "the nodes of queue {queue} have {free:g} free"
+    ),
     Reason.DRIVER: "its driver is not running yet; {count} pods wait for it",
     Reason.PARENTS: "stage {stage} (level {level}) starts once the stages before it are placed",
     Reason.ROOM: "the nodes of queue {queue} have {free:g} {kind} free in all, a pod of this app asks for {ask:g}",
