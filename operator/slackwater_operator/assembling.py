@@ -308,7 +308,7 @@ class Assembly:
         )
 
     def _groups(self, each: Portrait) -> tuple[Group, ...]:
-        """Without pods that may not be released now: of unheld namespaces, unsettled apps, and those just refused."""
+        """Without pods that may not be released now, and with a mark on those that just found no node."""
         if self.governing.mode(each.namespace) is not Mode.ENFORCE:
             # Nothing is held there, and what waits for our scheduler takes nothing of the window.
             return tuple(replace(_without(group, group.held), released=0) for group in each.groups)
@@ -316,7 +316,10 @@ class Assembly:
             return tuple(_without(group, group.held) for group in each.groups)
         if not self.refused:
             return each.groups
-        return tuple(_without(group, [uid for uid in group.held if uid in self.refused]) for group in each.groups)
+        return tuple(
+            replace(group, unplaceable=True) if any(uid in self.refused for uid in group.held) else group
+            for group in each.groups
+        )
 
     def side(self, guarded: Pool, kind: Category, snapshot: Snapshot) -> dict[str, float]:
         """One side of a pool in slots, for its status."""

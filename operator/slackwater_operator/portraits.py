@@ -12,6 +12,7 @@ from slackwater.snapshot import Group, Role
 from slackwater_cluster import names
 from slackwater_cluster.frameworks import Table
 from slackwater_cluster.recognition import own
+from slackwater_cluster.records import Constraints
 from slackwater_cluster.sizing import Size, announced
 from slackwater_operator.census import Pod
 from slackwater_operator.states import Flights, State, state
@@ -108,13 +109,14 @@ class _Tally:
 
 def portrait(namespace: str, app: str, pods: Sequence[Pod], flights: Flights, table: Table) -> Portrait:
     """Put an app together from its pods."""
-    tallies: dict[tuple[Role, str, Resources], _Tally] = {}
+    tallies: dict[tuple[Role, str, Resources, Constraints], _Tally] = {}
     totals: dict[State, int] = {}
     for pod in pods:
         where = state(pod.record, flights)
         totals[where] = totals.get(where, 0) + 1
-        key = (role(pod), pod.member.stage, pod.record.declared)
-        tallies.setdefault(key, _Tally(*key)).add(pod, where)
+        # Pods that may use different nodes are not equal: one may find no node where the other does.
+        key = (role(pod), pod.member.stage, pod.record.declared, pod.record.constraints)
+        tallies.setdefault(key, _Tally(*key[:3])).add(pod, where)
     ordered = sorted(
         tallies.values(), key=lambda each: (each.role is not Role.DRIVER, each.stage, sorted(each.request.items()))
     )

@@ -65,7 +65,7 @@ class Releaser:
             return released
         for _ in range(TRIES):
             outlook = self._look(rooms)
-            chosen = outlook.round.releases[: self.settings.batch]
+            chosen = _batch(outlook, self.settings.batch)
             if not chosen:
                 break
             done, refused = await self._release(chosen)
@@ -133,6 +133,7 @@ class Releaser:
         if placement is None:
             return 0, 0
         apps = {each.uid: each.app for each in chosen}
+        placement = await self._whole(placement, apps)
         self._step_aside(placement, apps)
         pairs = [(pod, node, False) for uid, node in placement.placed.items() if (pod := self.assembly.census.pod(uid))]
         pairs += [(pod, "", True) for uid in grown if (pod := self.assembly.census.pod(uid))]
@@ -162,6 +163,17 @@ class Releaser:
                 free[flight.node] = free[flight.node] - pod.declared
         known = [each for each in wishes if each.uid in pods]
         return declared_sums(known, {uid: pod.declared for uid, pod in pods.items()}, free, allowed)
+
+    async def _whole(self, placement: Placement, apps: dict[str, str]) -> Placement:
+        """A gang of which one pod found no node keeps none of the others' nodes."""
+        gangs = {app.id for app in self.outlook.snapshot.apps if app.gang} if self.outlook else set()
+        broken = {apps[uid] for uid in placement.refused if apps.get(uid) in gangs}
+        back = [uid for uid in placement.placed if apps[uid] in broken]
+        if not back:
+            return placement
+        await self._withdraw(back)
+        kept = {uid: node for uid, node in placement.placed.items() if uid not in set(back)}
+        return Placement(kept, {**placement.refused, **dict.fromkeys(back, "a pod of its gang found no node")})
 
     def _step_aside(self, placement: Placement, apps: dict[str, str]) -> None:
         until = self.clock() + self.settings.retry
@@ -226,3 +238,15 @@ class Releaser:
             await self.places.withdraw(uids)
         except Unavailable as problem:
             self.grace.failed(problem)  # its placements lapse by themselves
+
+
+def _batch(outlook: Outlook, size: int) -> Sequence[Release]:
+    """The first releases of a round, at least `size` of them if there are as many; a gang is never cut in two."""
+    releases = outlook.round.releases
+    if len(releases) <= size:
+        return releases
+    gangs = {app.id for app in outlook.snapshot.apps if app.gang}
+    end = size
+    while end < len(releases) and releases[end].app in gangs and releases[end].app == releases[end - 1].app:
+        end += 1
+    return releases[:end]

@@ -16,7 +16,6 @@ from slackwater_operator.assembling import Assembly
 from slackwater_operator.portraits import Portrait
 from slackwater_operator.releasing import Outlook
 
-NO_NODE = "the nodes have room in sum, but no single node has it for a pod of this app ({why})"
 UNSETTLED = "its owners are being looked up"
 HOLDING = "nothing is released while {why}"
 FREE = "the policy's mode is {mode}: nothing is held here"
@@ -68,9 +67,8 @@ def _reason(
         return Reason.DRIVER.value, UNSETTLED
     if verdict is None:
         return Reason.COMPLETE.value, "no pod of this app is held"
-    if waiting and verdict.reason in (Reason.FOREIGN, Reason.COMPLETE):
-        # Its pods stepped aside after the placement refused them.
-        return Reason.ROOM.value, NO_NODE.format(why=no_node or "no room")
+    if verdict.reason is Reason.FRAGMENTED and no_node:
+        return verdict.reason.value, f"{verdict.sentence} ({no_node})"
     return verdict.reason.value, verdict.sentence
 
 
