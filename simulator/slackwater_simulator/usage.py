@@ -1,18 +1,18 @@
 """What tasks really use, looked at once per period: CPU is shared and slows tasks down, memory breaks them.
 
 A task's use of a kind is request × level × shape(life fraction). On a node whose tasks want more CPU than it has, all
-of them advance by the factor `sharing.progress` gives and their ends move back by what they lost: no work vanishes. On
+of them advance by the factor of `sharing.progress` and their ends move back by what they lost: no work vanishes. On
 a node whose tasks want more memory than it has, `sharing.crash_victims` says who breaks.
 """
 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from slackwater.sharing import Victims, crash_victims, progress
+from slackwater.sharing import Victims, crash_victims
 from slackwater_simulator.outcome import CRASHED, DRIVER, Series
 from slackwater_simulator.workload import Usage
 from slackwater_simulator.yarn.order import END
@@ -29,10 +29,13 @@ if TYPE_CHECKING:
 CPU, MEMORY = 0, 1
 # A driver has no life span of its own; its curve is over after this many seconds.
 DRIVER_LIFE = 60.0
+# Seconds in which nothing but looking happened, after which nothing else will.
+STANDSTILL = 600.0
 # Points kept of a series; beyond this every second one is dropped.
 MOST_POINTS = 4096
 
 Curve = tuple[tuple[float, ...], tuple[float, ...], tuple[float, ...]]
+FLAT: Curve = ((0.0, 1.0), (1.0, 1.0), (1.0, 1.0))
 
 
 def wanted(workload: Workload) -> bool:
@@ -52,12 +55,18 @@ class UsageModel:
         self.rows: list[Container] = []
         self.node = np.zeros(64, dtype=np.int64)
         self.curve = np.zeros(64, dtype=np.int64)
-        # Per row: peak cores, peak bytes, life in seconds, life lived, bytes at the last look, seconds lost to sharing.
-        self.cpu, self.memory, self.life, self.lived, self.before, self.lost = np.zeros((6, 64))
+        # Per row: peak cores, peak bytes, life in seconds, life lived, bytes at the last look, seconds lost to sharing,
+        # and, for tasks past the end they would have had, seconds of work still owed.
+        self.cpu, self.memory, self.life, self.lived, self.before, self.lost, self.owed = np.zeros((7, 64))
+        self.late = 0  # rows that owe work
         self.curves: dict[Curve, int] = {}
         self.system = (world.settings.system_cpu, world.settings.system_memory)
+        self.cores = np.array([capacity[CPU] - self.system[CPU] for capacity in world.capacity])
+        self.bytes = np.array([capacity[MEMORY] - self.system[MEMORY] for capacity in world.capacity])
+        self.victims = Victims(world.settings.victims)
         self.area = [0.0, 0.0]
         self.ticking = False
+        self.idle = 0
         self.last = 0.0
         self.first = math.nan
         self.points: list[tuple[float, float, float]] = []
@@ -82,7 +91,7 @@ class UsageModel:
         row = self._row(container)
         self.node[row] = container.node
         self.life[row] = max(life, 1e-3)
-        self.lived[row] = self.before[row] = self.lost[row] = 0.0
+        self.lived[row] = self.before[row] = self.lost[row] = self.owed[row] = 0.0
         self.cpu[row], self.memory[row] = asked[CPU], asked[MEMORY]
         self.curve[row] = self._curve(usage)
         if usage is not None:
@@ -93,7 +102,7 @@ class UsageModel:
 
     def _row(self, container: Container) -> int:
         if self.count == len(self.node):
-            for name in ("node", "curve", "cpu", "memory", "life", "lived", "before", "lost"):
+            for name in ("node", "curve", "cpu", "memory", "life", "lived", "before", "lost", "owed"):
                 setattr(self, name, np.concatenate([getattr(self, name)] * 2))
         container.slot = self.count
         self.rows.append(container)
@@ -101,31 +110,40 @@ class UsageModel:
         return container.slot
 
     def _curve(self, usage: Usage | None) -> int:
-        key: Curve = (
-            ((0.0, 1.0), (1.0, 1.0), (1.0, 1.0)) if usage is None else (usage.at, usage.cpu_shape, usage.memory_shape)
-        )
+        key: Curve = FLAT if usage is None else (usage.at, usage.cpu_shape, usage.memory_shape)
         return self.curves.setdefault(key, len(self.curves))
 
     def remove(self, container: Container) -> None:
         """A container is gone: the last row takes its place."""
         row, last = container.slot, self.count - 1
         container.slot = -1
+        self.late -= self.owed[row] > 0
         moved = self.rows.pop()
         if moved is not container:
             self.rows[row] = moved
             moved.slot = row
-            for values in (self.node, self.curve, self.cpu, self.memory, self.life, self.lived, self.before, self.lost):
+            for values in self._columns():
                 values[row] = values[last]
         self.count = last
 
+    def _columns(self) -> tuple[NDArray[Any], ...]:
+        return (
+            self.node, self.curve, self.cpu, self.memory, self.life, self.lived, self.before, self.lost, self.owed,
+        )  # fmt: skip
+
     def postponed(self, container: Container) -> bool:
-        """Move the container's end back by what CPU sharing cost it; True if it has not ended yet."""
+        """Whether CPU sharing has moved the container's end beyond now. If so, a later look will find its end."""
         row = container.slot
         if row < 0 or not self.lost[row]:
             return False
-        container.end += float(self.lost[row])
+        owed = container.end + float(self.lost[row]) - self.last  # seconds of work left at the last look
         self.lost[row] = 0.0
-        return container.end > self.world.engine.now + 1e-9
+        if owed <= self.world.engine.now - self.last + 1e-9:
+            container.end = min(self.last + owed, self.world.engine.now)
+            return False
+        self.owed[row] = owed
+        self.late += 1
+        return True
 
     # ---- looking --------------------------------------------------------------------------------------------------
 
@@ -145,7 +163,9 @@ class UsageModel:
         cores = np.bincount(node, weights=cpu, minlength=nodes).astype(np.float64)
         stored = np.bincount(node, weights=memory, minlength=nodes).astype(np.float64)
         self._advance(elapsed, node, cores)
-        self._note(now, elapsed, np.minimum(cores, self._cores()).sum(), stored.sum())
+        if self.late:
+            self._finish(now)
+        self._note(now, elapsed, np.minimum(cores, self.cores).sum(), stored.sum())
         self._break(memory, stored)
         self.before[: self.count] = self.now()[MEMORY] if self.count != len(memory) else memory
         self.world.scheduler.sampled(cores, stored)
@@ -154,41 +174,58 @@ class UsageModel:
             self.world.engine.at(now + self.period, END, self._look)
 
     def _stuck(self) -> bool:
-        """Only drivers are left and nothing else will ever happen: looking on would hide a deadlock."""
-        return not self.world.engine.heap and not self.world.tasks
+        """Nothing else is going to happen: looking on would hide a deadlock.
+
+        A policy that learns may still place after some looks, when its estimates have fallen.
+        """
+        self.idle = 0 if self.world.engine.heap else self.idle + 1
+        return self.idle * self.period > (STANDSTILL if self.world.scheduler.learns else 0.0)
 
     def now(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """What each row uses at this moment: cores and bytes."""
         count = self.count
         lived = np.minimum(self.lived[:count] / self.life[:count], 1.0)
         cpu, memory = self.cpu[:count].copy(), self.memory[:count].copy()
-        for (at, cpu_shape, memory_shape), number in self.curves.items():
+        for curve, number in self.curves.items():
+            if curve == FLAT:
+                continue
+            at, cpu_shape, memory_shape = curve
             mine = slice(None) if len(self.curves) == 1 else self.curve[:count] == number
             cpu[mine] *= np.interp(lived[mine], at, cpu_shape)
             memory[mine] *= np.interp(lived[mine], at, memory_shape)
         return cpu, memory
 
-    def _cores(self) -> NDArray[np.float64]:
-        return np.array([capacity[CPU] - self.system[CPU] for capacity in self.world.capacity])
-
     def _advance(self, elapsed: float, node: NDArray[np.int64], cores: NDArray[np.float64]) -> None:
         """Everybody lives on by the elapsed time; on an overloaded node only by its share of it."""
-        self.lived[: self.count] += elapsed
-        for slow in np.flatnonzero(cores > self._cores()):
-            factor = progress(self.world.capacity[slow][CPU], self.system[CPU], [float(cores[slow])])
-            behind = np.flatnonzero(node == slow)
-            self.lived[behind] -= elapsed * (1.0 - factor)
-            self.lost[behind] += elapsed * (1.0 - factor)
+        done = np.full(len(node), elapsed)
+        overloaded = cores > self.cores
+        if overloaded.any():
+            # core.sharing.progress for all nodes at once: min(1, (NC − system) / Σ demand).
+            done *= np.where(overloaded, self.cores / np.where(overloaded, cores, 1.0), 1.0)[node]
+            self.lost[: self.count] += elapsed - done
+        self.lived[: self.count] += done
+        if self.late:
+            owing = np.flatnonzero(self.owed[: self.count] > 0)
+            left = self.owed[owing] - done[owing]
+            self.owed[owing] = np.where(left == 0.0, -1e-12, left)  # 0 means: owes nothing and is not late
+
+    def _finish(self, now: float) -> None:
+        """Tasks that owed work and have done it: their end lies between the last look and this one."""
+        for row in np.flatnonzero(self.owed[: self.count] < 0).tolist():
+            container = self.rows[row]
+            container.end = now + float(self.owed[row])
+            self.owed[row] = self.lost[row] = 0.0
+            self.late -= 1
+            self.world.ends(container)
 
     def _break(self, memory: NDArray[np.float64], stored: NDArray[np.float64]) -> None:
-        limit = np.array([capacity[MEMORY] - self.system[MEMORY] for capacity in self.world.capacity])
-        victims = Victims(self.world.settings.victims)
-        for full in np.flatnonzero(stored > limit * (1 + 1e-12)):
-            rows = np.flatnonzero(self.node[: len(memory)] == full)
+        """On nodes whose memory has run out, end whoever the rule names."""
+        for full in np.flatnonzero(stored > self.bytes * (1 + 1e-12)).tolist():
+            rows = np.flatnonzero(self.node[: len(memory)] == full).tolist()
             before: dict[Hashable, float] = {self.rows[row]: float(self.before[row]) for row in rows}
             after: dict[Hashable, float] = {self.rows[row]: float(memory[row]) for row in rows}
             capacity = self.world.capacity[full][MEMORY]
-            for container in crash_victims(capacity, self.system[MEMORY], before, after, victims):
+            for container in crash_victims(capacity, self.system[MEMORY], before, after, self.victims):
                 self.world.lose(container, CRASHED)  # type: ignore[arg-type]  # the keys above are containers
             memory = self.now()[MEMORY]
 

@@ -92,7 +92,7 @@ class Ideal(World):
 
     def ends(self, container: Container) -> None:
         """A container ends exactly when it ends."""
-        self.engine.at(container.end, END, self.reported, container)
+        self.engine.at(max(container.end, self.engine.now), END, self.reported, container)
 
     def release(self, container: Container, status: int) -> None:
         """As in YARN; whatever waits may now find room."""

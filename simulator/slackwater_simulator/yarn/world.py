@@ -292,7 +292,7 @@ class World:
     def ends(self, container: Container) -> None:
         """A running task will end; its node reports it at the first beat after that."""
         node = container.node
-        number = self.beats.number(node, container.end)
+        number = self.beats.number(node, max(container.end, self.engine.now))
         due = self.due[node]
         if number in due:
             due[number].append(container)
@@ -305,7 +305,6 @@ class World:
         if container.status >= 0:
             return  # killed or lost meanwhile
         if self.usage is not None and self.usage.postponed(container):
-            self.ends(container)
             return
         app = container.request.app
         self.release(container, DONE)

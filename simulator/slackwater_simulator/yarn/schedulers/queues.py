@@ -100,6 +100,8 @@ class CapacityQueue:
     def user_limit(self) -> Amounts:
         """What a user with waiting applications may hold (UsersManager.computeUserLimit)."""
         calc, settings = self.calculator, self.settings
+        if len(self.users) == 1 and calc.inside(self.maximum, self.guarantee) and settings.user_limit_factor >= 1:
+            return self.maximum  # one user in a queue that cannot grow: only the queue's own limit matters
         capacity = calc.larger(self.guarantee, calc.least)
         consumed = calc.up(self.used)
         current = capacity if calc.over(capacity, consumed) else plus(consumed, calc.least)
