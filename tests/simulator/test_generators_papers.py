@@ -159,7 +159,7 @@ def test_parameters_are_read_from_the_name() -> None:
     ("text", "said"),
     [
         pytest.param("gen:tetris", "gen:dress", id="unknown-name"),
-        pytest.param("gen:dress?smal=1", "use one of: .*small", id="unknown-parameter"),
+        pytest.param("gen:dress?smallest=1", "use one of: .*small", id="unknown-parameter"),
         pytest.param("gen:dress?jobs=few", "'few' is not a whole number", id="not-a-number"),
         pytest.param("gen:dress?small=nan", "finite", id="nan"),
         pytest.param("gen:dress?small", "name=value", id="no-value"),

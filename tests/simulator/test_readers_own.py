@@ -139,7 +139,7 @@ STAGE = '{"name": "map", "request": [1, 2], "durations": [1]'
     [
         pytest.param('{"id": "a"', "JSON", id="cut-off"),
         pytest.param('{"id": "a", "submit": 0}', "stages: Field required", id="field-missing"),
-        pytest.param('{"id": "a", "submit": 0, "stages": [], "sumbit": 1}', "sumbit", id="field-misspelt"),
+        pytest.param('{"id": "a", "submit": 0, "stages": [], "submitted": 1}', "submitted", id="field-misspelt"),
         pytest.param('{"id": "a", "submit": -1, "stages": []}', "submit", id="negative"),
         pytest.param(f'{{"id": "a", "submit": 0, "stages": [{STAGE}, "parents": ["x"]}}]}}', "parent 'x'", id="parent"),
         pytest.param(

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
+
+import numpy as np
 
 from slackwater_simulator.workload import Driver, Job, Stage
 
@@ -12,7 +15,22 @@ def problem(job: Job, kinds: int) -> tuple[str, str] | None:
     return next(_problems(job, kinds), None)
 
 
+# Malformed entries show up as any of these while their fields are read.
+UNREADABLE = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
+# No job of a real trace comes near; a damaged count would take all memory.
+MOST_TASKS = 10_000_000
+
+
+def counted(value: object) -> int:
+    """A count as written in a trace; ValueError if it is negative or absurd."""
+    count = int(value)  # type: ignore[call-overload]  # anything int() refuses is the caller's ValueError or TypeError
+    if not 0 <= count <= MOST_TASKS:
+        raise ValueError(f"a count of {count}")
+    return int(count)
+
+
 def _problems(job: Job, kinds: int) -> Iterator[tuple[str, str]]:
+    yield from _number_problems(job)
     names = [stage.name for stage in job.stages]
     if len(set(names)) < len(names):
         yield f"job {job.id}: two stages of one name", "a name of its own for every stage"
@@ -40,6 +58,21 @@ def _stage_problems(job: Job, stage: Stage, names: set[str], kinds: int) -> Iter
         yield f"{where}: use of another number of tasks than durations", "one cpu and one memory level per task"
     if stage.usage and not (len(stage.usage.at) == len(stage.usage.cpu_shape) == len(stage.usage.memory_shape) >= 1):
         yield f"{where}: curves of different length", "at, cpu_shape and memory_shape of one length"
+
+
+def _number_problems(job: Job) -> Iterator[tuple[str, str]]:
+    expected = "a finite number, 0 or more"
+    if not 0 <= job.submit < math.inf:
+        yield f"job {job.id}: submitted at {job.submit}", expected
+    for stage in job.stages:
+        where = f"job {job.id}, stage {stage.name}"
+        if not (np.isfinite(stage.durations) & (stage.durations >= 0)).all():
+            yield f"{where}: a duration that is negative or not finite", expected
+        amounts = (*stage.request, *stage.transfers, stage.delay, stage.shuffle, stage.transfer)
+        if not all(0 <= amount < math.inf for amount in amounts):
+            yield f"{where}: an amount that is negative or not finite", expected
+    if job.driver and not all(0 <= amount < math.inf for amount in (*job.driver.request, job.driver.startup)):
+        yield f"job {job.id}, driver: an amount that is negative or not finite", expected
 
 
 def _driver_problems(job: Job, driver: Driver, kinds: int) -> Iterator[tuple[str, str]]:

@@ -17,7 +17,7 @@ import pyarrow.parquet as pq  # type: ignore[import-untyped]  # ships no types
 from numpy.typing import NDArray
 
 from slackwater.errors import InvalidInput
-from slackwater_simulator.readers.check import problem
+from slackwater_simulator.readers.check import UNREADABLE, problem
 from slackwater_simulator.readers.jsonl import parse_header
 from slackwater_simulator.readers.schema import header_of, with_header
 from slackwater_simulator.readers.source import Faults
@@ -64,6 +64,8 @@ STAGE = (
 )
 # Columns with one number per task: kept as numpy slices, never as Python lists.
 ARRAYS = ("stage_durations", "stage_cpu", "stage_memory", "driver_cpu", "driver_memory")
+# What a damaged file may raise while it is decoded.
+BROKEN = (pa.ArrowException, UnicodeDecodeError, ValueError)
 Row = dict[str, Any]
 
 
@@ -104,10 +106,14 @@ def read(path: Path, *, seed: int = 0, skip_bad: bool = False) -> Workload:  # n
     header = parse_header(path, 1, (table.schema.metadata or {}).get(KEY, b"{}"))
     faults = Faults(path, skip_bad, unit="row")
     jobs: list[Job] = []
-    for _, group in groupby(enumerate(_read_rows(table), start=1), key=lambda pair: pair[1]["job_id"]):
+    for _, group in groupby(enumerate(_read_rows(path, table), start=1), key=lambda pair: pair[1]["job_id"]):
         members = list(group)
-        job = _job([row for _, row in members])
-        wrong = _bad_number(job) or problem(job, len(header.kinds))
+        try:
+            job = _job([row for _, row in members])
+        except UNREADABLE as error:
+            faults.bad(members[0][0], f"a job whose fields cannot be read ({error!r})", "the columns of version 1")
+            continue
+        wrong = problem(job, len(header.kinds))
         if wrong:
             faults.bad(members[0][0], *wrong)
         else:
@@ -115,20 +121,27 @@ def read(path: Path, *, seed: int = 0, skip_bad: bool = False) -> Workload:  # n
     return with_header(header, jobs, faults.skipped, faults.quoted)
 
 
+def _damaged(path: Path, error: Exception) -> InvalidInput:
+    return InvalidInput(path.name, f"not a readable Parquet file ({error})", "write the trace again")
+
+
 def _table(path: Path) -> pa.Table:
     try:
         table = pq.read_table(path)
-    except (OSError, pa.ArrowInvalid) as error:
-        raise InvalidInput(path.name, f"not a readable Parquet file ({error})", "write the trace again") from error
-    missing = [name for name in _schema().names if name not in table.column_names]
-    if missing:
-        raise InvalidInput(path.name, f"no column {missing[0]!r}", "expected the columns of slackwater-trace version 1")
-    return table.cast(_schema().with_metadata(table.schema.metadata))
+        missing = [name for name in _schema().names if name not in table.column_names]
+        if not missing:
+            return table.cast(_schema().with_metadata(table.schema.metadata))
+    except (OSError, *BROKEN) as error:
+        raise _damaged(path, error) from error
+    raise InvalidInput(path.name, f"no column {missing[0]!r}", "expected the columns of slackwater-trace version 1")
 
 
-def _read_rows(table: pa.Table) -> Iterator[Row]:
+def _read_rows(path: Path, table: pa.Table) -> Iterator[Row]:
     """Rows as mappings from column to value; per-task columns are slices of one flat array."""
-    columns = {name: _getter(table.column(name), name in ARRAYS) for name in table.column_names}
+    try:
+        columns = {name: _getter(table.column(name), name in ARRAYS) for name in table.column_names}
+    except BROKEN as error:
+        raise _damaged(path, error) from error
     for index in range(table.num_rows):
         yield {name: get(index) for name, get in columns.items()}
 
@@ -171,12 +184,3 @@ def _stage(row: Row) -> Stage:
 
 def _usage(row: Row, group: str) -> Usage | None:
     return None if row[f"{group}_cpu"] is None else Usage(**_plain(row, group, USAGE))
-
-
-def _bad_number(job: Job) -> tuple[str, str] | None:
-    for stage in job.stages:
-        if not (np.isfinite(stage.durations) & (stage.durations >= 0)).all():
-            return f"job {job.id}, stage {stage.name}: a duration that is negative or not finite", "seconds, 0 or more"
-    if not job.submit >= 0:
-        return f"job {job.id}: submitted at {job.submit}", "seconds, 0 or more"
-    return None

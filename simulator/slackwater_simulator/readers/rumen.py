@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slackwater_simulator.models import RUMEN, MapReduce
+from slackwater_simulator.readers.check import UNREADABLE, problem
 from slackwater_simulator.readers.source import Faults, concatenated, load_text
 from slackwater_simulator.workload import MEBI, Driver, Job, Request, Stage, Usage, Workload
 
@@ -47,9 +48,15 @@ def read(path: Path, *, seed: int = 0, skip_bad: bool = False) -> Workload:
     jobs: list[Job] = []
     for line, entry in concatenated(load_text(path), faults):
         try:
-            jobs.append(_job(entry, draws))
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            job = _job(entry, draws)
+        except UNREADABLE as error:
             faults.bad(line, f"a job whose fields cannot be read ({error!r})", JOB)
+            continue
+        wrong = problem(job, 2)
+        if wrong:
+            faults.bad(line, *wrong)
+        else:
+            jobs.append(job)
     first = min((job.submit for job in jobs), default=0.0)
     return Workload(
         name=path.name,

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from slackwater_simulator.readers import synth
+from slackwater_simulator.readers.check import UNREADABLE, counted, problem
 from slackwater_simulator.readers.source import Faults, concatenated, load_text
 from slackwater_simulator.workload import MEBI, Driver, Job, Request, Stage, Workload
 
@@ -32,13 +33,17 @@ def read(path: Path, *, seed: int = 0, skip_bad: bool = False) -> Workload:
     modelled: list[tuple[str, str]] = []
     for line, entry in concatenated(load_text(path), faults):
         try:
-            if "workloads" in entry:
-                jobs.extend(synth.jobs(entry, seed))
-                modelled.append(synth.modelled(entry, seed))
-            else:
-                jobs.extend(_jobs(entry, len(jobs)))
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            made = synth.jobs(entry, seed) if "workloads" in entry else _jobs(entry, len(jobs))
+        except UNREADABLE as error:
             faults.bad(line, f"a job whose fields cannot be read ({error!r})", JOB)
+            continue
+        wrong = next((found for job in made if (found := problem(job, 2))), None)
+        if wrong:
+            faults.bad(line, *wrong)
+            continue
+        jobs.extend(made)
+        if "workloads" in entry:
+            modelled.append(synth.modelled(entry, seed))
     return Workload(
         name=path.name,
         jobs=tuple(sorted(jobs, key=lambda job: job.submit)),
@@ -50,7 +55,7 @@ def read(path: Path, *, seed: int = 0, skip_bad: bool = False) -> Workload:
 
 def _jobs(entry: Entry, before: int) -> list[Job]:
     name = str(entry.get("job.id") or f"job_{before + 1}")
-    count = int(entry.get("job.count", 1))
+    count = counted(entry.get("job.count", 1))
     return [_job(entry, name if count == 1 else f"{name}_{copy + 1}") for copy in range(count)]
 
 
@@ -130,7 +135,7 @@ def _durations(task: Entry) -> list[float]:
     )
     if length < 0:
         raise ValueError(f"a task that ends {-length:g} ms before it starts")
-    return [length / 1e3] * int(task.get("container.count", task.get("count", 1)))
+    return [length / 1e3] * counted(task.get("container.count", task.get("count", 1)))
 
 
 def _host(task: Entry) -> tuple[str, ...]:

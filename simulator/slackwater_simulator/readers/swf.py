@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from slackwater_simulator.readers.check import MOST_TASKS
 from slackwater_simulator.readers.source import Faults, load_bytes, numbered, without_collector
 from slackwater_simulator.workload import Job, Stage, Workload
 
@@ -51,7 +52,7 @@ def _table(content: bytes, faults: Faults) -> NDArray[np.float64]:
             table = np.loadtxt(io.BytesIO(content), comments=";", ndmin=2)
     except ValueError:
         table = _by_line(content.decode("utf-8", errors="replace"), faults)
-    if table.size and table.shape[1] != 18:
+    if table.size and (table.shape[1] != 18 or not _plausible(table).all()):
         table = _by_line(content.decode("utf-8", errors="replace"), faults)
     return table.reshape(-1, 18)
 
@@ -69,9 +70,17 @@ def _by_line(text: str, faults: Faults) -> NDArray[np.float64]:
             continue
         if len(row) != 18:
             faults.bad(number, f"{len(row)} field(s)", FIELDS)
-            continue
-        rows.append(row)
+        elif not _plausible(np.array([row]))[0]:
+            faults.bad(number, "a number that is infinite, or no submit time or processor count can be", FIELDS)
+        else:
+            rows.append(row)
     return np.array(rows, dtype=np.float64)
+
+
+def _plausible(table: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Lines whose numbers are finite, that are submitted at 0 or later and do not ask for millions of processors."""
+    procs = table[:, (USED_PROCS, ASKED_PROCS)]
+    return np.asarray(np.isfinite(table).all(axis=1) & (table[:, SUBMIT] >= 0) & (procs <= MOST_TASKS).all(axis=1))
 
 
 def _usable(table: NDArray[np.float64]) -> Rows:

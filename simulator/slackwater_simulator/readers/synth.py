@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from slackwater_simulator.readers.check import counted
 from slackwater_simulator.workload import MEBI, Driver, Job, Stage
 
 Entry = Mapping[str, Any]
@@ -28,7 +29,7 @@ def jobs(entry: Entry, seed: int) -> list[Job]:
     """Draw `num_jobs` jobs: a workload by weight, a class by weight, a submission by its time distribution."""
     rng = np.random.default_rng((int(entry.get("rand_seed", 0)), seed))
     workloads: Sequence[Entry] = entry["workloads"]
-    return [_job(_pick(workloads, "workload_weight", rng), index, rng) for index in range(int(entry["num_jobs"]))]
+    return [_job(_pick(workloads, "workload_weight", rng), index, rng) for index in range(counted(entry["num_jobs"]))]
 
 
 def _pick(choices: Sequence[Entry], weight: str, rng: np.random.Generator) -> Entry:
@@ -76,7 +77,7 @@ def _flat(kind: Entry, rng: np.random.Generator) -> tuple[Stage, ...]:
 def _listed(kinds: Sequence[Entry], rng: np.random.Generator) -> tuple[Stage, ...]:
     stages: list[Stage] = []
     for kind in kinds:
-        tasks = max(0, round(_sample(kind["count"], rng)))
+        tasks = counted(max(0, round(_sample(kind["count"], rng))))
         if tasks:
             seconds = np.array([_sample(kind["time"], rng) for _ in range(tasks)])
             cores = max(1.0, float(round(_sample(kind.get("max_vcores", {"val": 1}), rng))))
@@ -96,7 +97,7 @@ def _size(kind: Entry, field: str, default: float, rng: np.random.Generator) -> 
 
 
 def _count(mean: float, deviation: float, rng: np.random.Generator) -> int:
-    return max(0, round(rng.normal(mean, deviation)))
+    return counted(max(0, round(rng.normal(mean, deviation))))
 
 
 def _lognormal(mean: float, deviation: float, size: int, rng: np.random.Generator) -> np.typing.NDArray[np.float64]:
