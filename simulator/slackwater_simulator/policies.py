@@ -62,6 +62,10 @@ POLICIES |= {
 
 # The papers, each alone.
 POLICIES |= {
+    "estimation": Policy(
+        "000: FIFO into the room that measurement leaves (alpha, mode=capped or printed, allowance)",
+        f"{_YARN}.estimation:Estimation",
+    ),
     "haste": Policy("001: fills a node by fitness and urgency, at the cold start by knapsack", f"{_YARN}.haste:Haste"),
     "haste-a": Policy("001: HaSTE with late rounds of iterative jobs pulled forward", f"{_YARN}.haste:HasteA"),
     "admission": Policy(

@@ -15,7 +15,7 @@ from slackwater.fleet import Fleet
 from slackwater.room import sim_room
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Hashable, Sequence
 
     from numpy.typing import NDArray
 
@@ -28,10 +28,10 @@ class Rooms(Protocol):
     def room(self, node: int) -> list[float]:
         """What the node still takes, kind by kind."""
 
-    def start(self, task: int, node: int, request: Floats) -> None:
+    def start(self, task: Hashable, node: int, request: Floats) -> None:
         """A task was placed."""
 
-    def finish(self, task: int) -> None:
+    def finish(self, task: Hashable) -> None:
         """A task is gone."""
 
     def sample(self, used: Floats) -> None:
@@ -41,21 +41,21 @@ class Rooms(Protocol):
 class Reserved:
     """AR − Σ requests: what YARN does."""
 
-    def __init__(self, nodes: int, allowance: Sequence[float]) -> None:
-        self.left = np.tile(np.array(allowance, dtype=np.float64), (nodes, 1))
-        self.held: dict[int, tuple[int, Floats]] = {}
+    def __init__(self, allowance: Floats) -> None:
+        self.left = allowance.copy()  # a row per node
+        self.held: dict[Hashable, tuple[int, Floats]] = {}
 
     def room(self, node: int) -> list[float]:
         """What is not reserved."""
         left: list[float] = self.left[node].tolist()
         return left
 
-    def start(self, task: int, node: int, request: Floats) -> None:
+    def start(self, task: Hashable, node: int, request: Floats) -> None:
         """Reserve."""
         self.left[node] -= request
         self.held[task] = (node, request)
 
-    def finish(self, task: int) -> None:
+    def finish(self, task: Hashable) -> None:
         """Give back."""
         node, request = self.held.pop(task)
         self.left[node] += request
@@ -69,34 +69,40 @@ class Estimated:
 
     def __init__(
         self,
-        nodes: int,
-        allowance: Sequence[float],
-        system: Sequence[float],
+        allowance: Floats,
+        system: Sequence[float] | Floats,
         *,
         alpha: float = ALPHA,
         mode: str = Mode.PRINTED,
         period: float = 1.0,
     ) -> None:
-        self.allowance = tuple(allowance)
-        self.fleet = Fleet(len(self.allowance), alpha=alpha, mode=Mode(mode))
-        for _ in range(nodes):
+        self.allowance: list[list[float]] = allowance.tolist()  # a row per node
+        self.fleet = Fleet(allowance.shape[1], alpha=alpha, mode=Mode(mode))
+        for _ in self.allowance:
             self.fleet.add_node(np.array(system, dtype=np.float64))
-        self.period = np.full(nodes, period)
-        self.slots: dict[int, int] = {}
+        self.period = np.full(len(self.allowance), period)
+        self.slots: dict[Hashable, int] = {}
         self.estimate = self.fleet.estimate()
 
     def room(self, node: int) -> list[float]:
         """What the estimate leaves of the allowance."""
-        return [sim_room(allowed, used) for allowed, used in zip(self.allowance, self.estimate[node], strict=True)]
+        used = self.estimate[node].tolist()
+        return [sim_room(allowed, estimate) for allowed, estimate in zip(self.allowance[node], used, strict=True)]
 
-    def start(self, task: int, node: int, request: Floats) -> None:
+    def start(self, task: Hashable, node: int, request: Floats) -> None:
         """Eq. 2."""
         self.slots[task] = self.fleet.add(node, request)
-        self.estimate[node] = self.fleet.estimate(slice(node, node + 1))[0]
+        self._refresh(node)
 
-    def finish(self, task: int) -> None:
-        """Eq. 4. The new estimate is read at the next sample."""
-        self.fleet.finish(self.slots.pop(task))
+    def finish(self, task: Hashable) -> None:
+        """Eq. 4."""
+        slot = self.slots.pop(task)
+        node = self.fleet.pods.row_of(slot)
+        self.fleet.finish(slot)
+        self._refresh(node)
+
+    def _refresh(self, node: int) -> None:
+        self.estimate[node] = self.fleet.estimate(slice(node, node + 1))[0]
 
     def sample(self, used: Floats) -> None:
         """Eqs 1 and 3."""

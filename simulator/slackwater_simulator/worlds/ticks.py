@@ -1,18 +1,19 @@
 """Paper 000's own world: seconds tick, tasks follow their usage curves, a node's CPU is shared and its memory breaks.
 
 All containers wait in one strict FIFO from the start. Each second: running tasks advance, some end, memory that does
-not fit breaks tasks (they run again, in their old place of the line), the use of every node is sampled, and the head of
-the line goes to the node with the most room until it fits nowhere.
+not fit breaks tasks (they wait in line again), the use of every node is sampled, and the head of the line goes to the
+node with the most room until it fits nowhere.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from heapq import heapify, heappop, heappush
+from heapq import heappop, heappush
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from slackwater.errors import UnknownName
 from slackwater.room import accepts
 from slackwater.sharing import Victims, crash_victims, progress
 
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 CPU, MEMORY = 0, 1
+# Where a task that broke waits: behind all others, or in its old place.
+RETRIES = ("last", "first")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +38,11 @@ class Machines:
     capacity: tuple[float, float]
     allowance: tuple[float, float]
     system: tuple[float, float]
+
+    @property
+    def allowances(self) -> Floats:
+        """AR, a row per node."""
+        return np.tile(np.array(self.allowance), (self.count, 1))
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,14 +101,18 @@ class World:
         rng: np.random.Generator,
         *,
         victims: Victims = Victims.GROWING,
+        retry: str = "last",
     ) -> None:
+        if retry not in RETRIES:
+            raise UnknownName("retry", retry, RETRIES)
         self.tasks, self.machines, self.rooms, self.rng, self.victims = tasks, machines, rooms, rng, victims
-        self.line = list(range(len(tasks)))
-        heapify(self.line)
+        self.again = len(tasks) if retry == "last" else 0
+        self.line = [(task, task) for task in range(len(tasks))]  # place in the line, task; sorted, so a heap
         self.running: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
         self.node = np.full(len(tasks), -1, dtype=np.int64)
         self.lived = np.zeros(len(tasks))
         self.held = np.zeros(len(tasks))  # bytes in use now
+        self.tries = np.zeros(len(tasks), dtype=np.int64)
         self.done = 0
         self.failures = 0
         self.now = 0
@@ -180,7 +192,9 @@ class World:
             self.failures += 1
             self.lived[task] = self.held[task] = 0.0
             self.node[task] = -1
-            heappush(self.line, task)
+            # One more round back for each failure: whoever breaks again and again does not hold up the others.
+            self.tries[task] += 1
+            heappush(self.line, (task + self.again * int(self.tries[task]), task))
         self.running = self.running[self.node[self.running] >= 0]
 
     def _sample(self, cores: Floats) -> None:
@@ -200,11 +214,11 @@ class World:
         started: list[int] = []
         rooms = [self.rooms.room(node) for node in range(self.machines.count)]
         while self.line:
-            request = self.tasks.requests[self.line[0]]
+            request = self.tasks.requests[self.line[0][1]]
             node = self._roomiest(rooms, request)
             if node < 0:
                 break
-            task = heappop(self.line)
+            _, task = heappop(self.line)
             self.rooms.start(task, node, request)
             self.node[task] = node
             rooms[node] = self.rooms.room(node)
