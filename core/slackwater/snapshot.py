@@ -7,7 +7,7 @@ thousand groups, and a decision costs by the group.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -25,7 +25,7 @@ class Group:
     key: str
     role: Role
     request: Resources  # declared, of one pod
-    held: tuple[str, ...] = ()  # uids behind our gate (or parked), in order of creation
+    held: Sequence[str] = ()  # uids behind our gate (or parked), in order of creation
     released: int = 0  # gate lifted, not bound yet: charged
     running: int = 0  # bound and not finished
     finished: int = 0

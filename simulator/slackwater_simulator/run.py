@@ -22,6 +22,8 @@ Progress = Callable[[float], None]
 WORLDS = {
     "yarn": "slackwater_simulator.yarn.world",
     "ideal": "slackwater_simulator.yarn.ideal",
+    "kubernetes": "slackwater_simulator.kube.world",
+    "transfer": "slackwater_simulator.worlds.transfers",
 }
 
 

@@ -34,6 +34,7 @@ class Scheduler:
 
     # Kinds whose room is checked, as positions; None: all. YARN's memory-only schedulers oversubscribe cores.
     checked: tuple[int, ...] | None = None
+    learns = False  # samples alone may make it place something
     limited = False
     misfit = False
     waiting = False  # a request declined this node hoping for a better one

@@ -1,0 +1,70 @@
+"""The Kubernetes world: the stock scheduler deadlocks on drivers, Slackwater does not; nobody is placed twice."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from slackwater_simulator.cluster import parse
+from slackwater_simulator.outcome import DONE, Outcome
+from slackwater_simulator.run import run
+from slackwater_simulator.workload import GIBI, Driver, Job, Stage, Usage, Workload
+
+
+def apps(count: int, tasks: int = 4, seconds: float = 30.0, usage: Usage | None = None) -> Workload:
+    """So many Spark-like apps at once: a driver of one core that asks for tasks of one core."""
+    stage = Stage("map", (1.0, GIBI), np.full(tasks, seconds), usage=usage)
+    driver = Driver((1.0, GIBI), startup=3.0)
+    return Workload("apps", tuple(Job(f"app{number:02}", 0.0, (stage,), driver) for number in range(count)))
+
+
+def play(workload: Workload, policy: str, cluster: str = "4x4c8Gi", **options: Any) -> Outcome:
+    """One run in the Kubernetes world."""
+    return run(workload, parse(cluster), policy, world="kubernetes", **options)
+
+
+@pytest.mark.parametrize("policy", ["kube", "kube-most"])
+def test_the_stock_scheduler_fills_a_small_cluster_with_drivers(policy: str) -> None:
+    """40 drivers on 16 cores: 16 of them run, no task ever does."""
+    outcome = play(apps(40), policy)
+    assert outcome.deadlock
+    assert (outcome.peak_drivers, outcome.peak_tasks) == (16, 0)
+
+
+def test_slackwater_finishes_them_all() -> None:
+    """Admission keeps room for tasks beside every driver."""
+    outcome = play(apps(40), "slackwater")
+    assert not outcome.deadlock
+    assert (outcome.jobs.end > 0).all()
+
+
+def test_without_admission_drivers_deadlock_again() -> None:
+    """What the part is worth: without 002 and 004 the gate lets every driver in that finds room."""
+    assert play(apps(40), "slackwater", admission=False, pools=False, allowance=1.0).deadlock
+
+
+def test_measured_slack_takes_more_pods_than_requests_allow() -> None:
+    """Tasks that use a quarter of their request: more run at once than cores are reserved, and all ends sooner."""
+    idle = Usage(cpu=np.full(64, 0.25), memory=np.full(64, 0.25))
+    workload = apps(4, tasks=64, seconds=120.0, usage=idle)
+    plain, ours = play(workload, "kube"), play(workload, "slackwater")
+    assert plain.peak_tasks + plain.peak_drivers <= 16 < ours.peak_tasks
+    assert ours.jobs.end.max() < plain.jobs.end.max()
+    assert (ours.containers.status == DONE).all()
+
+
+def test_stays_inside_the_ceiling() -> None:
+    """Never more than twice the cores by declared requests."""
+    idle = Usage(cpu=np.full(400, 0.01), memory=np.full(400, 0.01))
+    outcome = play(apps(1, tasks=400, seconds=200.0, usage=idle), "slackwater")
+    assert outcome.peak_tasks <= 2 * 16
+
+
+@pytest.mark.parametrize("policy", ["kube", "slackwater"])
+def test_the_same_seed_gives_the_same_run(policy: str) -> None:
+    """Byte for byte."""
+    first, second = (play(apps(3), policy, seed=3) for _ in range(2))
+    assert first.containers.start.tobytes() == second.containers.start.tobytes()
+    assert first.containers.node.tobytes() == second.containers.node.tobytes()
