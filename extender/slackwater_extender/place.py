@@ -204,7 +204,7 @@ class Placer:
         """Decide for some milliseconds, against the rows as they are now."""
         until = self.books.clock() + self.books.settings.slice
         live = _Live(self.books.ledger.table(self.books.clock()))
-        while not batch.done and self.books.clock() < until:
+        while not batch.done:
             for outcome in batch.step(STEP):
                 each = wanted[outcome.uid]
                 if isinstance(outcome, Refusal):
@@ -215,6 +215,8 @@ class Placer:
                     self.waiting.drop(outcome.uid)
                 else:
                     lost.append(each)
+            if self.books.clock() >= until:  # looked at after the work: each slice gets on by one step at least
+                return
 
 
 @dataclass(frozen=True, slots=True)

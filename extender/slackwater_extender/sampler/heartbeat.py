@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 import structlog
 
-from slackwater.claims import Amounts, Reading
+from slackwater.claims import Reading
 from slackwater_extender.books import Books
 from slackwater_extender.metrics import Metrics
 from slackwater_extender.sampler.presets import NAMES
@@ -86,34 +86,30 @@ class Heartbeat:
 
     def apply(self, found: Round) -> None:
         """Hand a round over to the ledger, some nodes at a time with their pods."""
-        uses = self._uses(found)
+        here = self._seen(found)
         self.books.load = found.network
         for names in _slices([name for name in found.stamps if name in self.books.nodes]):
             with self.books.lock.patiently():
-                self._apply(found, names, uses)
+                self._apply(found, names, here)
         self.newest = max([self.newest, *found.stamps.values()])
 
-    def _apply(self, found: Round, names: Sequence[str], uses: dict[str, dict[str, Amounts]]) -> None:
-        ledger, kinds = self.books.ledger, self.books.kinds
+    def _apply(self, found: Round, names: Sequence[str], here: Mapping[str, Sequence[str]]) -> None:
+        kinds = self.books.kinds
         readings = {name: Reading(found.stamps[name], found.used(name, kinds)) for name in names}
-        pods: dict[str, Amounts] = {}
-        for name in names:
-            pods.update(uses.get(name, {}))
+        uses = {uid: found.pods.get(uid, kinds) for name in names for uid in here.get(name, ())}
+        # A pod of which one kind is missing counts as not seen: its request stays.
+        pods = {uid: use for uid, use in uses.items() if not any(map(math.isnan, use))}
         strangers = (uid for name in names for uid in self.books.strangers_started(name, found.stamps[name]))
-        ledger.sample(self.books.clock(), readings, pods, [*pods, *strangers])
+        self.books.ledger.sample(self.books.clock(), readings, pods, {*pods, *strangers})
 
-    def _uses(self, found: Round) -> dict[str, dict[str, Amounts]]:
-        """Use of pods by node and uid. A pod of which one kind is missing counts as not seen: its request stays."""
-        measured = [found.pods.get(kind) for kind in self.books.kinds]
-        first = next((each for each in measured if each), {})
-        made: dict[str, dict[str, Amounts]] = {}
-        for uid in first:
+    def _seen(self, found: Round) -> dict[str, list[str]]:
+        """Measured pods by node."""
+        made: dict[str, list[str]] = {}
+        for uid in found.pods:
             pod = self.books.family.pods.get(uid)
             # A series older than the container speaks of an earlier pod of the same name.
             if pod is not None and 0 < pod.started <= found.stamps.get(pod.node, 0.0):
-                use = tuple([0.0 if each is None else each.get(uid, math.nan) for each in measured])
-                if not any(map(math.isnan, use)):
-                    made.setdefault(pod.node, {})[pod.uid] = use
+                made.setdefault(pod.node, []).append(uid)
         return made
 
     def _namespaces(self) -> str:

@@ -7,6 +7,7 @@ estimate and grows stale, a number that no node could have is dropped and report
 from __future__ import annotations
 
 import math
+from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Executor, Future
 from dataclasses import dataclass, field
@@ -31,13 +32,44 @@ PLAUSIBLE = 1.5
 LEAST_MEMORY = 1024.0**2
 
 
+class PodUses:
+    """Use by uid and kind, in arrays: two dicts of 150,000 floats would be 40 MB at every heartbeat."""
+
+    def __init__(self) -> None:
+        self._index: dict[str, int] = {}
+        self._values: dict[str, array[float]] = {kind: array("d") for kind in KINDS}
+
+    def __len__(self) -> int:
+        return len(self._index)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._index)
+
+    def note(self, kind: str, uid: str, value: float) -> None:
+        """Keep one value; of duplicates the larger."""
+        at = self._index.get(uid)
+        if at is None:
+            at = self._index[uid] = len(self._index)
+            for values in self._values.values():
+                values.append(math.nan)
+        values = self._values[kind]
+        if not values[at] >= value:  # NaN is not
+            values[at] = value
+
+    def get(self, uid: str, kinds: Kinds) -> tuple[float, ...]:
+        """The use of one pod in the ledger's order: NaN where it was not measured, 0 for kinds that never are."""
+        at = self._index.get(uid)
+        found = [self._values.get(kind) for kind in kinds]
+        return tuple([0.0 if values is None else math.nan if at is None else values[at] for values in found])
+
+
 @dataclass
 class Round:
     """What one round found."""
 
     nodes: dict[str, dict[str, float]] = field(default_factory=dict)  # kind → node → use
     stamps: dict[str, float] = field(default_factory=dict)  # node → when measured
-    pods: dict[str, dict[str, float]] = field(default_factory=dict)  # kind → uid → use
+    pods: PodUses = field(default_factory=PodUses)
     network: dict[str, float] = field(default_factory=dict)
     evaluated: dict[str, float] = field(default_factory=dict)  # node → when the question was answered
     troubles: list[str] = field(default_factory=list)
@@ -63,16 +95,14 @@ class Inquiry:
     def run(self, ask: Ask, pool: Executor, nodes: Mapping[str, NodeRecord], uid_of: UidOf, namespaces: str) -> Round:
         """Ask everything at once and keep what can be believed. `namespaces` is a regular expression."""
         made = Round()
-        asked = {
-            name: pool.submit(ask, filled(query, self.window, namespaces))
-            for name, query in self.queries.items()
-            if namespaces or not name.startswith("pod_")
-        }
+        wanted = {name: filled(query, self.window, namespaces) for name, query in self.queries.items()}
+        asked = {name: pool.submit(ask, wanted[name]) for name in NODE_QUERIES if name in wanted}
         names = NodeNames(nodes.values(), self.node_label)
         found = {name: self._by_node(made, name, asked, names) for name in NODE_QUERIES}
         for kind, (by, of_pods) in KINDS.items():
             made.nodes[kind] = _plausible(made, by, kind, found[by], nodes)
-            made.pods[kind] = self._by_pod(made, of_pods, asked, uid_of)
+            if namespaces and of_pods in wanted:  # one after the other: these answers are the long ones
+                self._by_pod(made, of_pods, kind, pool.submit(ask, wanted[of_pods]), uid_of)
         made.network = found["node_network"]
         # Without a query for it, the time of the question stands in for the time of the measurement.
         made.stamps = found["node_time"] if "node_time" in asked else made.evaluated
@@ -83,7 +113,7 @@ class Inquiry:
     def _by_node(self, made: Round, name: str, asked: Asked, names: NodeNames) -> dict[str, float]:
         """Value per node. Of duplicates the larger stays: to believe the smaller would overfill."""
         found: dict[str, float] = {}
-        for each in self._series(made, name, asked):
+        for each in self._series(made, name, asked.get(name)):
             node, value = names.find(each.metric), number(each.value[1])
             if node is None or not usable(value):
                 made.drop("unknown node" if node is None else "not a number")
@@ -94,23 +124,21 @@ class Inquiry:
             made.evaluated[node] = each.value[0]
         return found
 
-    def _by_pod(self, made: Round, name: str, asked: Asked, uid_of: UidOf) -> dict[str, float]:
-        found: dict[str, float] = {}
+    def _by_pod(self, made: Round, name: str, kind: str, asked: Future[Vector], uid_of: UidOf) -> None:
         for each in self._series(made, name, asked):
             pod, value = pod_of(each.metric), number(each.value[1])
             uid = uid_of(*pod) if pod else None
             if uid is None or not usable(value):
                 made.drop("unknown pod" if uid is None else "not a number")
             else:
-                found[uid] = max(found.get(uid, 0.0), value)
-        return found
+                made.pods.note(kind, uid, value)
 
-    def _series(self, made: Round, name: str, asked: Asked) -> Iterator[Series]:
+    def _series(self, made: Round, name: str, asked: Future[Vector] | None) -> Iterator[Series]:
         """The series of one query; whatever is wrong with it costs that query only."""
-        if name not in asked:
+        if asked is None:
             return
         try:
-            vector = asked[name].result()
+            vector = asked.result()
             made.troubles += [f"{name}: partial answer: {warning}" for warning in vector.warnings[:1]]
             yield from vector.series
         except Unavailable as problem:
