@@ -189,6 +189,7 @@ def monitoring() -> Schema:
         serviceMonitor=fields(enabled=FLAG, labels=LABELS, interval=DURATION, schedulerTokenSecret=TEXT),
         rules=fields(enabled=FLAG, labels=LABELS, runbooks=TEXT),
         dashboards=fields(enabled=FLAG, labels=LABELS, annotations=LABELS),
+        stateMetrics=fields(enabled=FLAG),
     )
 
 
