@@ -1,0 +1,1 @@
+"""From samples to statements: who reserved what, used what, waited how long, and where to begin."""

@@ -1,0 +1,246 @@
+"""A whole assessment: read the history once per kind, and say what was reserved, used, wasted and waited for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+
+from slackwater_cluster import names
+from slackwater_cluster.frameworks import Table
+from slackwater_monitor.assessing.census import Census, census
+from slackwater_monitor.assessing.kinship import Member, members
+from slackwater_monitor.assessing.levels import QUANTILES, Dense, Figures, measure
+from slackwater_monitor.assessing.places import Place, places
+from slackwater_monitor.assessing.reclaim import Ground, Offer, offers
+from slackwater_monitor.assessing.rows import CPU, MEMORY, Container, Floats, Index, Ints, interval, rows
+from slackwater_monitor.assessing.spool import BUCKETS, Spool
+from slackwater_monitor.assessing.waits import Stall, Waits, stalls, waits
+from slackwater_monitor.history.collecting import History
+from slackwater_monitor.history.grid import Grid
+
+KINDS = (CPU, MEMORY)
+LEVELS = ("container", "pod", "app", "namespace", "user", "node")
+Progress = Callable[[float], None]
+Name = tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Course:
+    """The whole cluster over time, one value per window; NaN where nothing was sampled."""
+
+    used: Floats
+    asked: Floats
+
+
+@dataclass(frozen=True, slots=True)
+class Assessment:
+    """What came out. Amounts are cores and bytes, times Unix seconds."""
+
+    grid: Grid
+    interval: float  # seconds between samples
+    total: Mapping[str, float]  # allocatable of all nodes, by kind; 0 where unknown
+    levels: Mapping[str, Mapping[str, Mapping[Name, Figures]]]  # level → kind → name → figures
+    members: Mapping[tuple[str, str], Member]
+    census: Census
+    courses: Mapping[str, Course]
+    offers: Mapping[str, Sequence[Offer]]
+    places: Sequence[Place]
+    waits: Mapping[str, Waits]
+    stalls: Sequence[Stall]
+    notes: Sequence[str] = field(default=())
+
+    @property
+    def drivers(self) -> dict[tuple[str, str], str]:
+        """Apps that have a driver → the framework that was recognised, "" where they were known by owning pods."""
+        return {
+            (key[0], member.app): member.framework
+            for key, member in self.members.items()
+            if member.role == names.DRIVER
+        }
+
+
+def assess(
+    history: History,
+    table: Table,
+    scratch: Path,
+    *,
+    user_labels: Iterable[str] = (),
+    progress: Progress | None = None,
+) -> Assessment:
+    """Assess a fetched period. `scratch` is a folder for temporary files (some 40 bytes per container and window)."""
+    users = tuple(user_labels)
+    index, gap = _containers(history), interval(history)
+    people = census(history, table, users)
+    for namespace, pod, _ in index.names:
+        people.pod((namespace, pod))
+    kin = members(people, table, users)
+    study = _Study(history, index, people, kin, gap)
+    with TemporaryDirectory(dir=scratch, prefix="rows-") as folder:
+        for number, kind in enumerate(KINDS):
+            study.run(kind, Path(folder))
+            if progress is not None:
+                progress((number + 1) / len(KINDS))
+    total = {kind: sum(each.get(kind, 0.0) for each in people.allocatable.values()) for kind in KINDS}
+    period = float(history.grid.step * history.grid.count)
+    return Assessment(
+        grid=history.grid,
+        interval=gap,
+        total=total,
+        levels=study.levels,
+        members=kin,
+        census=people,
+        courses=study.courses,
+        offers=study.offers,
+        places=places(study.of_containers(), kin, total, period),
+        waits={role: waits(people, kin, role, history.grid.start) for role in (names.DRIVER, names.TASK)},
+        stalls=stalls(people, kin, study.last_seen()),
+        notes=(*history.notes, *study.notes()),
+    )
+
+
+def _containers(history: History) -> Index:
+    index = Index()
+    for kind in KINDS:
+        for answer in history.answers(f"{kind}-count"):
+            index.column(answer)
+    return index
+
+
+class _Study:
+    """Goes through the rows of each kind and keeps what is asked of them."""
+
+    def __init__(
+        self, history: History, index: Index, people: Census, kin: Mapping[tuple[str, str], Member], gap: float
+    ) -> None:
+        self.history, self.index, self.people, self.kin, self.gap = history, index, people, kin, gap
+        self.levels: dict[str, dict[str, dict[Name, Figures]]] = {level: {} for level in LEVELS}
+        self.courses: dict[str, Course] = {}
+        self.offers: dict[str, list[Offer]] = {}
+        self.covered = np.zeros(history.grid.count, np.bool_)
+        self.last = np.zeros(len(index.names), np.int64)
+        self.labels = {level: _numbered([self._name(level, each) for each in index.names]) for level in LEVELS}
+        self.task = np.array([kin[each[:2]].role == names.TASK for each in index.names], np.bool_)
+
+    def _name(self, level: str, each: Container) -> Name:
+        namespace, pod, _ = each
+        member = self.kin[namespace, pod]
+        return {
+            "container": each,
+            "pod": (namespace, pod),
+            "app": (namespace, member.app),
+            "namespace": (namespace,),
+            "user": (member.user,),
+            "node": (member.node or "unknown",),
+        }[level]
+
+    def run(self, kind: str, folder: Path) -> None:
+        """One kind, in two passes: pieces of time, then buckets of apps."""
+        if not self.history.has(f"{kind}-count"):
+            return
+        grid = self.history.grid
+        dense = {
+            level: Dense(self.labels[level][0], len(self.labels[level][1]), grid.count, grid.step)
+            for level in ("namespace", "user", "node")
+        }
+        spool = Spool(folder, kind, self.labels["app"][0] % BUCKETS)
+        for piece in rows(self.history, kind, self.index, self.gap):
+            spool.add(piece)
+            for each in dense.values():
+                each.add(piece)
+            self.covered[np.unique(piece.window)] = True
+            np.maximum.at(self.last, piece.container, grid.start + (piece.window + 1) * grid.step)
+        spool.close()
+        for level, each in dense.items():
+            self.levels[level][kind] = self._named(level, each.figures())
+        self.courses[kind] = _course(dense["node"])
+        self._buckets(kind, spool)
+
+    def _buckets(self, kind: str, spool: Spool) -> None:
+        grid = self.history.grid
+        for level in ("container", "pod", "app"):
+            self.levels[level][kind] = {}
+        for bucket in spool.buckets():
+            for level in ("container", "pod", "app"):
+                group = self.labels[level][0][bucket.container]
+                found = measure(group, bucket, grid.count, grid.step, beside=level != "app")
+                self.levels[level][kind].update(self._named(level, found))
+        self.offers[kind] = offers(self._ground(kind), (spool.buckets() for _ in QUANTILES))
+
+    def _ground(self, kind: str) -> Ground:
+        figures = self.levels["container"][kind]
+        known = [figures.get(name) for name in self.index.names]
+        nothing = (float("nan"),) * len(QUANTILES)
+        return Ground(
+            asked=np.array([each.asked if each else 0.0 for each in known]),
+            seconds=np.array([each.seconds if each else 0.0 for each in known]),
+            quantiles=np.array([each.quantiles if each else nothing for each in known]),
+            task=self.task,
+            node=self.labels["node"][0],
+            nodes=len(self.labels["node"][1]),
+            windows=self.history.grid.count,
+            step=self.history.grid.step,
+        )
+
+    def _named(self, level: str, found: Mapping[int, Figures]) -> dict[Name, Figures]:
+        listed = self.labels[level][1]
+        return {listed[number]: figures for number, figures in found.items()}
+
+    def of_containers(self) -> dict[str, dict[Container, Figures]]:
+        """Figures of containers by kind."""
+        return {
+            kind: {(name[0], name[1], name[2]): each for name, each in found.items()}
+            for kind, found in self.levels["container"].items()
+        }
+
+    def last_seen(self) -> dict[tuple[str, str], float]:
+        """When each pod was last measured."""
+        found: dict[tuple[str, str], float] = {}
+        for (namespace, pod, _), moment in zip(self.index.names, self.last.tolist(), strict=True):
+            found[namespace, pod] = max(found.get((namespace, pod), 0.0), moment)
+        return found
+
+    def notes(self) -> list[str]:
+        """What a reader must know about holes in the data."""
+        grid = self.history.grid
+        told = [
+            f"no samples from {_moment(first)} to {_moment(last)} ({(last - first) / 3600:.1f} h); "
+            "this stretch counts neither as used nor as reserved"
+            for first, last in gaps(self.covered, grid)
+        ]
+        bare = sum(1 for each in self.levels["container"].get(CPU, {}).values() if each.asked <= 0)
+        if bare and self.history.has("requests"):
+            told.append(f"{bare} containers have no CPU request; they are left out of efficiency and reclaiming")
+        if not self.people.allocatable:
+            told.append("the size of nodes is unknown, so shares of the cluster are not given")
+        return told
+
+
+def gaps(covered: np.ndarray[tuple[int], np.dtype[np.bool_]], grid: Grid) -> list[tuple[float, float]]:
+    """Stretches of at least two windows in which nothing at all was sampled, as (from, to)."""
+    edges = np.flatnonzero(np.diff(np.concatenate(([1], covered.astype(np.int64), [1]))))
+    pairs = zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True)
+    return [
+        (grid.start + first * grid.step, grid.start + last * grid.step) for first, last in pairs if last - first >= 2
+    ]
+
+
+def _numbered(labels: list[Name]) -> tuple[Ints, list[Name]]:
+    """A number for each label, and the labels by number."""
+    numbers: dict[Name, int] = {}
+    column = np.fromiter((numbers.setdefault(label, len(numbers)) for label in labels), np.int64, len(labels))
+    return column, list(numbers)
+
+
+def _course(nodes: Dense) -> Course:
+    seen = nodes.present.any(axis=0)
+    used, asked = (np.where(seen, each.sum(axis=0, dtype=np.float64), np.nan) for each in (nodes.used, nodes.asked))
+    return Course(used, asked)
+
+
+def _moment(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M UTC")

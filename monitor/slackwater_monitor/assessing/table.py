@@ -1,0 +1,166 @@
+"""An assessment in the terminal: first what it means, then the numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rich.console import Group, RenderableType
+from rich.markup import escape
+from rich.table import Table
+
+from slackwater_monitor.amounts import amount, percent, seconds
+from slackwater_monitor.assessing.assessment import KINDS, Assessment, Name
+from slackwater_monitor.assessing.plain import NAMES, iso, summary
+
+TITLES = {"cpu": "CPU, cores", "memory": "memory, GiB"}
+
+
+def render(found: Assessment, level: str = "namespace", rows: int = 10) -> RenderableType:
+    """The whole assessment; `level` chooses the table of things, of which the most wasteful are shown."""
+    parts: list[RenderableType] = [_headline(found), _summary(found), things(found, level, rows)]
+    if found.offers:
+        parts.append(_offers(found))
+    if found.places:
+        parts.append(_places(found))
+    parts.extend(_words(found))
+    return Group(*parts)
+
+
+def _headline(found: Assessment) -> str:
+    days = (found.grid.end - found.grid.start) / 86400
+    return (
+        f"[bold]{iso(found.grid.start)} to {iso(found.grid.end)}[/] ({days:.3g} days, windows of "
+        f"{seconds(found.grid.step)}, a sample every {seconds(found.interval)})"
+    )
+
+
+def _grid(title: str, *columns: str, left: int = 1) -> Table:
+    made = Table(title=title, title_justify="left", title_style="bold")
+    for number, name in enumerate(columns):
+        made.add_column(name, justify="left" if number < left else "right", overflow="fold")
+    return made
+
+
+def _summary(found: Assessment) -> Table:
+    made = _grid("The cluster on average", "", "allocatable", "requested", "used", "used of requested")
+    for kind in found.courses:
+        each = summary(found, kind)
+        made.add_row(
+            TITLES[kind],
+            *(amount(kind, each[name]) for name in ("allocatable", "requested", "used")),
+            percent(each["efficiency"]),
+        )
+    return made
+
+
+def waste(found: Assessment, level: str, name: Name) -> float:
+    """Reserved and not used, as a share of the cluster (or of all reservations where its size is unknown)."""
+    worst = 0.0
+    for kind in KINDS:
+        figures = found.levels[level].get(kind, {}).get(name)
+        if figures is None:
+            continue
+        size = found.total.get(kind) or sum(each.asked for each in found.levels["node"].get(kind, {}).values()) or 1.0
+        period = found.grid.step * found.grid.count
+        worst = max(worst, (figures.usage.reserved - figures.usage.used) / period / size)
+    return worst
+
+
+def ranked(found: Assessment, level: str) -> list[Name]:
+    """Things of a level, the most wasteful first."""
+    names = {name for kind in found.levels[level].values() for name in kind}
+    return sorted(names, key=lambda name: (-waste(found, level, name), name))
+
+
+def things(found: Assessment, level: str, rows: int) -> Table:
+    """Requested, used (mean, p95, max) and efficiency of the most wasteful things of a level."""
+    names = ranked(found, level)
+    shown = min(rows, len(names))
+    heads = [f"{short} {what}" for short in ("CPU", "mem") for what in ("asked", "mean", "p95", "max", "eff.")]
+    made = _grid(
+        f"The {shown} of {len(names)} {level}s that waste most (CPU in cores, memory in GiB)",
+        *NAMES[level],
+        *heads,
+        left=len(NAMES[level]),
+    )
+    for name in names[:shown]:
+        made.add_row(*(escape(part) for part in name), *_cells(found, level, name))
+    return made
+
+
+def _cells(found: Assessment, level: str, name: Name) -> Iterator[str]:
+    for kind in KINDS:
+        each = found.levels[level].get(kind, {}).get(name)
+        if each is None:
+            yield from ("–",) * 5
+        else:
+            yield from (amount(kind, value) for value in (each.asked or None, each.used, each.p95, each.peak))
+            yield percent(each.efficiency)
+
+
+def _offers(found: Assessment) -> Table:
+    made = _grid(
+        "Reclaimable on average, if each request were what sufficed for a share of the time",
+        "resource", "sufficed", "of task pods", "of other pods", "container time above", "node time above", left=2,
+    )  # fmt: skip
+    for kind, offers in found.offers.items():
+        for offer in offers:
+            share = "always" if offer.share == 1 else percent(offer.share)
+            back = (amount(kind, value) for value in (offer.tasks, offer.others))
+            made.add_row(TITLES[kind], share, *back, percent(offer.alone), percent(offer.pooled))
+    return made
+
+
+def _places(found: Assessment) -> Table:
+    made = _grid(
+        f"The {len(found.places)} best places to start",
+        "namespace",
+        "app",
+        "pods",
+        "cores",
+        "GiB",
+        "of cluster",
+        "how",
+        left=2,
+    )
+    made.columns[-1].justify = "left"
+    for place in found.places:
+        how = "task pods: at once" if place.tasks else "lower requests or resize"
+        made.add_row(
+            escape(place.namespace),
+            escape(place.app),
+            f"{place.pods:,}",
+            amount("cpu", place.cpu),
+            amount("memory", place.memory),
+            percent(place.share),
+            how,
+        )
+    return made
+
+
+def _words(found: Assessment) -> Iterator[str]:
+    drivers = found.drivers
+    if drivers:
+        yield f"[bold]Drivers:[/] {len(drivers):,} apps have one. {wait_sentence(found)}"
+    for stall in found.stalls[:5]:
+        yield (
+            f"[bold red]Stall:[/] {iso(stall.start)}, {seconds(stall.end - stall.start)}: {stall.drivers} drivers ran, "
+            f"no task did, {stall.waiting} tasks waited"
+        )
+    if len(found.stalls) > 5:
+        yield f"[red]… and {len(found.stalls) - 5} more stalls[/]"
+    for note in found.notes:
+        yield f"[dim]note: {escape(note)}[/]"
+
+
+def wait_sentence(found: Assessment) -> str:
+    """How long drivers and tasks waited, in words."""
+    parts = [
+        f"{role}s waited {seconds(each.median)} at the median, {seconds(each.longest)} at most"
+        f" ({each.long} of {each.pods} over a minute{f', {each.never} never ran' if each.never else ''})"
+        for role, each in found.waits.items()
+        if each.pods
+    ]
+    stuck = sum(stall.end - stall.start for stall in found.stalls)
+    ended = f"{len(found.stalls)} stalls, {seconds(stuck)} in all" if found.stalls else "no stall"
+    return "; ".join([*parts, ended]) + "."

@@ -1,0 +1,159 @@
+"""Fetching a period, piece by piece.
+
+1. learn what this server has and how it names things
+2. choose pieces small enough for its and our memory
+3. ask every question about every piece, unless the answer is on disk
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slackwater.errors import Unavailable
+from slackwater_cluster.frameworks import Table
+from slackwater_monitor.history import labels as words
+from slackwater_monitor.history.cache import Answer, Cache, Row, read, write
+from slackwater_monitor.history.grid import Chunk, Grid, chunks
+from slackwater_monitor.history.labels import METRICS, Names, choose, spelled
+from slackwater_monitor.history.queries import Question, questions
+from slackwater_monitor.prometheus import Prometheus, Series, TooHeavy
+
+# Samples in one answer: some 20 MB decoded, so the largest answer stays a small part of half a gigabyte.
+SAMPLES = 150_000
+POINTS = (288, 144, 72, 36, 24, 12, 6)
+Progress = Callable[[float], None]
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """A period on disk: which windows, which pieces, which answers."""
+
+    grid: Grid
+    pieces: tuple[Chunk, ...]
+    asked: tuple[Question, ...]
+    files: Mapping[tuple[str, int], Path]  # (question, first window's end) → answer
+    names: Names
+    notes: tuple[str, ...] = ()
+
+    def has(self, name: str) -> bool:
+        """Whether this question was asked."""
+        return any(question.name == name for question in self.asked)
+
+    def answer(self, name: str, piece: Chunk) -> Answer:
+        """One answer."""
+        return read(self.files[name, piece.first])
+
+    def answers(self, name: str) -> Iterator[Answer]:
+        """All answers to one question, in order of time; none where it could not be asked."""
+        return (self.answer(name, piece) for piece in self.pieces) if self.has(name) else iter(())
+
+
+def survey(server: Prometheus, windows: Grid, given: Mapping[str, str]) -> Names:
+    """What this server has, and what it calls it."""
+    pattern = "|".join(name for names in METRICS.values() for name in names)
+    metrics = choose(server.names(windows.start, windows.end, pattern))
+    if words.CPU not in metrics and words.MEMORY not in metrics:
+        raise Unavailable(
+            f"Prometheus at {server.connection.url} has no samples of container use between the asked times: neither "
+            f"{METRICS[words.CPU][0]} nor {METRICS[words.MEMORY][0]}; scrape the kubelets' /metrics/cadvisor or "
+            "/metrics/resource, or ask for another time with --since and --until"
+        )
+    labels = {need: spelled(_example(server, name, windows), given) for need, name in metrics.items()}
+    return Names(metrics, _completed(metrics, labels))
+
+
+def _completed(metrics: Mapping[str, str], labels: Mapping[str, dict[str, str]]) -> dict[str, dict[str, str]]:
+    """Metrics of which no series was seen just then are spelled as their siblings of the same exporter."""
+    usual: dict[str, dict[str, str]] = {}
+    for need, name in metrics.items():
+        family = usual.setdefault(name.partition("_")[0], {})
+        family |= {meaning: label for meaning, label in labels[need].items() if meaning not in family}
+    return {need: labels[need] or usual[name.partition("_")[0]] for need, name in metrics.items()}
+
+
+def _example(server: Prometheus, metric: str, windows: Grid) -> dict[str, str]:
+    """One series of a metric, with as many labels as any: looked for at the end and at two earlier moments."""
+    chosen = '{container!="",container!="POD"}' if metric.startswith("container_") else ""
+    for share in (1.0, 0.5, 0.05):
+        moment = windows.start + share * (windows.end - windows.start)
+        for query in (f"topk(1, {metric}{chosen})", f"topk(1, {metric})"):
+            found = [labels for labels, _ in server.instant(query, moment)]
+            if found:
+                return max(found, key=len)
+    return {}
+
+
+def pieces(server: Prometheus, cache: Cache, windows: Grid, names: Names) -> tuple[Chunk, ...]:
+    """Pieces of a length that suits the number of series, the same as in earlier runs into this cache."""
+    metric = names.metrics.get(words.MEMORY) or names.metrics[words.CPU]
+    moments = (windows.end, (windows.start + windows.end) / 2)
+    counts = [value for at in moments for _, value in server.instant(f"count({metric})", at)]
+    series = max(counts, default=1.0)
+    points = next((points for points in POINTS if points * series <= SAMPLES), POINTS[-1])
+    return tuple(chunks(windows, cache.remembered(f"points-{windows.step}", points)))
+
+
+def collect(
+    server: Prometheus,
+    cache: Cache,
+    windows: Grid,
+    table: Table,
+    *,
+    given: Mapping[str, str] | None = None,
+    user_labels: Iterable[str] = (),
+    progress: Progress | None = None,
+) -> History:
+    """Fetch the period, or what of it is not on disk yet."""
+    names = survey(server, windows, given or {})
+    asked = tuple(questions(names, table, user_labels))
+    parts = pieces(server, cache, windows, names)
+    files: dict[tuple[str, int], Path] = {}
+    total = len(asked) * len(parts)
+    for piece in parts:
+        for question in asked:
+            path = cache.path(question.name, question.filled(windows.step), piece)
+            if not path.exists():
+                write(path, list(question.keys), _fetched(server, question, piece), piece)
+            files[question.name, piece.first] = path
+            if progress is not None:
+                progress(len(files) / total)
+    cache.forget_parts(set(files.values()))
+    notes = tuple(f"Prometheus says: {warning}" for warning in sorted(server.warnings))
+    return History(windows, parts, asked, files, names, (*names.missing, *names.renamed, *notes))
+
+
+def _fetched(server: Prometheus, question: Question, piece: Chunk) -> Iterator[Row]:
+    """The answer about one piece; where the server finds it too heavy, in two halves, and so on."""
+    try:
+        yield from list(_whole(server, question, piece))
+    except TooHeavy:
+        if piece.first == piece.last:
+            raise
+        for half in piece.halves():
+            yield from _fetched(server, question, half)
+
+
+def _whole(server: Prometheus, question: Question, piece: Chunk) -> Iterator[Row]:
+    keys = list(question.keys.values())
+    if not question.windows:
+        for labels, value in server.instant(question.filled(piece.seconds), piece.last):
+            yield _named(labels, keys), np.array([piece.last]), np.array([value])
+        return
+    for series in server.range(question.filled(piece.step), piece.first, piece.last, piece.step):
+        yield _named(series.metric, keys), *_numbers(series)
+
+
+def _named(labels: Mapping[str, str], keys: Sequence[str]) -> tuple[str, ...]:
+    return tuple(labels.get(key, "") for key in keys)
+
+
+def _numbers(series: Series) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    at = np.array([round(time) for time, _ in series.values], dtype=np.int64)
+    value = np.array([float(text) for _, text in series.values])
+    known = np.isfinite(value)
+    return at[known], value[known]

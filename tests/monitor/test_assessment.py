@@ -1,0 +1,211 @@
+"""`assess` against a real Prometheus: its numbers equal what the raw samples say, computed here by hand."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from slackwater_monitor.assessing.page import render
+from slackwater_monitor.assessing.plain import plain
+from slackwater_monitor.assessing.running import fetch, run, write
+from support.assessed import Week, assessed, order
+from support.weeks import DAY, SCRAPE, TOOLS, Container, Floats, openmetrics, prometheus, week
+
+pytestmark = pytest.mark.skipif(not TOOLS, reason="prometheus and promtool are not installed")
+EXACT = pytest.approx
+SAME = 2e-6  # values travel as 32-bit floats between two passes
+
+
+def cores(each: Container) -> tuple[float, float]:
+    """CPU seconds used and seconds observed, from the raw counter: between the first and the last sample."""
+    return float(each.counter[-1] - each.counter[0]), float(each.at[-1] - each.at[0])
+
+
+def windows(each: Container, values: Floats, step: int) -> dict[int, list[float]]:
+    """Raw values by window: a sample at the end of a window belongs to it."""
+    found: dict[int, list[float]] = defaultdict(list)
+    for at, value in zip(each.at, values, strict=True):
+        found[-int(-at // step)].append(float(value))
+    return found
+
+
+def test_memory_of_every_container_is_that_of_its_raw_samples(served_week: Week) -> None:
+    """Mean, maximum, 95th percentile of window peaks, and efficiency by equation 7."""
+    figures = served_week.found.levels["container"]["memory"]
+    assert len(figures) == len(served_week.raw)
+    for each in served_week.raw:
+        got = figures[each.namespace, each.pod, each.name]
+        peaks = [max(values) for values in windows(each, each.bytes, 300).values()]
+        assert got.used == EXACT(each.bytes.mean(), rel=SAME)
+        assert got.peak == EXACT(each.bytes.max(), rel=SAME)
+        assert got.p95 == EXACT(np.quantile(peaks, 0.95), rel=SAME)
+        assert got.seconds == EXACT(len(each.at) * SCRAPE, rel=SAME)
+        assert got.efficiency == (
+            EXACT(each.bytes.sum() / (len(each.at) * each.memory), rel=SAME) if each.memory else None
+        )
+
+
+def test_cpu_of_every_container_is_the_growth_of_its_raw_counter(served_week: Week) -> None:
+    """Nothing is extrapolated: CPU seconds between the first and the last sample over that time."""
+    figures = served_week.found.levels["container"]["cpu"]
+    for each in served_week.raw:
+        used, seconds = cores(each)
+        got = figures[each.namespace, each.pod, each.name]
+        assert got.used == EXACT(used / seconds, rel=SAME)
+        assert got.seconds == EXACT(seconds, rel=SAME)
+        assert got.efficiency == (EXACT(used / (seconds * each.cpu), rel=SAME) if each.cpu else None)
+
+
+def app_of(each: Container) -> str:
+    """The app a container should be found in."""
+    return f"spark/{each.labels['spark_app_selector']}" if each.labels else "replicaset/web-7d9"
+
+
+@pytest.mark.parametrize(
+    ("level", "key"),
+    [
+        ("pod", lambda each: (each.namespace, each.pod)),
+        ("namespace", lambda each: (each.namespace,)),
+        ("node", lambda each: (each.node,)),
+        ("user", lambda each: (each.labels.get("user", each.namespace),)),
+        ("app", lambda each: (each.namespace, app_of(each))),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)  # fmt: skip
+@pytest.mark.parametrize("kind", ["cpu", "memory"])
+def test_efficiency_of_groups_sums_numerators_and_denominators(
+    served_week: Week, level: str, key: Callable[[Container], tuple[str, ...]], kind: str
+) -> None:
+    """Equation 7 for pods, apps, users, namespaces and nodes; containers without a request count in neither sum."""
+    used: dict[tuple[str, ...], float] = defaultdict(float)
+    reserved: dict[tuple[str, ...], float] = defaultdict(float)
+    for each in served_week.raw:
+        if not each.cpu:
+            continue
+        sums = cores(each) if kind == "cpu" else (float(each.bytes.sum()) * SCRAPE, float(len(each.at) * SCRAPE))
+        used[key(each)] += sums[0]
+        reserved[key(each)] += sums[1] * (each.cpu if kind == "cpu" else each.memory)
+    figures = served_week.found.levels[level][kind]
+    assert set(figures) == set(used)
+    for name, got in figures.items():
+        assert got.efficiency == EXACT(used[name] / reserved[name], rel=1e-5)
+
+
+def test_node_series_are_sums_over_their_containers(served_week: Week) -> None:
+    """The largest window mean of a node, from the raw samples of all its containers."""
+    total: dict[int, float] = defaultdict(float)
+    for each in served_week.raw:
+        if each.node == "n1":
+            for window, values in windows(each, each.bytes, 300).items():
+                total[window] += sum(values) * SCRAPE / 300
+    got = served_week.found.levels["node"]["memory"]["n1",]
+    assert got.peak == EXACT(max(total.values()), rel=1e-5)
+    assert got.p95 == EXACT(np.quantile(list(total.values()), 0.95), rel=1e-5)
+
+
+def test_the_grid_of_windows_does_not_change_what_was_used(served_week: Week, tmp_path: Path) -> None:
+    """Sums over raw samples are the same in windows of five minutes and of an hour."""
+    coarse = run(order(served_week.url, tmp_path, step=3600))
+    for kind in ("cpu", "memory"):
+        for name, fine in served_week.found.levels["container"][kind].items():
+            if fine.efficiency is not None:
+                assert coarse.levels["container"][kind][name].efficiency == EXACT(fine.efficiency, rel=1e-5)
+
+
+def test_drivers_are_recognised_with_their_waits_and_stalls(served_week: Week) -> None:
+    """Fourteen Spark apps; executors of every third waited ten minutes while their driver ran: a stall each."""
+    found = served_week.found
+    assert len(found.drivers) == 14
+    assert set(found.drivers.values()) == {"spark"}
+    longest = max(each.start - each.created for each in served_week.raw if each.owner[0] == "Pod")
+    assert found.waits["task"].longest == EXACT(longest)
+    assert len(found.stalls) == 5
+    assert all(600 <= stall.end - stall.start <= 700 for stall in found.stalls)
+
+
+def test_reclaimable_amounts_follow_from_each_containers_own_use(served_week: Week) -> None:
+    """At the largest use ever seen nothing is above its new request; the amount is what the raw samples say."""
+    always = served_week.found.offers["memory"][-1]
+    period = 7 * DAY
+    tasks = sum(
+        (each.memory - each.bytes.max()) * len(each.at) * SCRAPE / period
+        for each in served_week.raw
+        if each.labels.get("spark_role") == "executor"
+    )
+    assert always.tasks == EXACT(tasks, rel=1e-5)
+    assert always.alone == 0
+    assert always.pooled == 0
+    half = served_week.found.offers["memory"][0]
+    assert half.tasks > always.tasks
+    assert half.alone == EXACT(0.5, abs=0.02)
+
+
+def test_the_best_place_wastes_most(served_week: Week) -> None:
+    """The web pods reserve six cores all week; the executors of all Spark runs are one recurring app of tasks."""
+    first, second = served_week.found.places
+    assert first.app == "replicaset/web-7d9"
+    assert not first.tasks
+    assert second.app == "spark/spark"
+    assert second.tasks
+    assert second.pods == 56
+
+
+def test_an_interrupted_run_goes_on_where_it_stopped(served_week: Week, tmp_path: Path) -> None:
+    """Answers on disk are not asked for again."""
+    wanted = order(served_week.url, tmp_path, days=2)
+    history, _ = fetch(wanted)
+    kept = {path: path.stat().st_mtime_ns for path in tmp_path.glob("*.parquet")}
+    lost = min(kept)
+    lost.unlink()
+    again, _ = fetch(wanted)
+    assert again.files == history.files
+    changed = {path for path in kept if path.stat().st_mtime_ns != kept[path]}
+    assert changed == {lost}
+
+
+def test_page_and_json_hold_the_same_numbers(served_week: Week, tmp_path: Path) -> None:
+    """One page without scripts or outside addresses, and a JSON file beside it."""
+    page = write(served_week.found, tmp_path)
+    text = page.read_text(encoding="utf-8")
+    assert "<script" not in text
+    assert "http://" not in text
+    assert "https://" not in text
+    written = json.loads((tmp_path / "assessment.json").read_text(encoding="utf-8"))
+    assert written == json.loads(json.dumps(plain(served_week.found)))
+    assert (
+        written["levels"]["container"][0]["cpu"]["limit"] == 2 * written["levels"]["container"][0]["cpu"]["requested"]
+    )
+    assert render(served_week.found) == text
+
+
+@pytest.fixture(scope="module")
+def troubled(tmp_path_factory: pytest.TempPathFactory) -> Week:
+    """Three days: the second was never scraped, labels are renamed, limits and completion times are absent."""
+    raw = week(days=3, gap=(1, 2))
+    lines = openmetrics(raw, renamed=True, without=("kube_pod_container_resource_limits", "kube_pod_completion_time"))
+    with prometheus(tmp_path_factory.mktemp("troubled"), lines) as url:
+        return assessed(raw, url, tmp_path_factory.mktemp("cache"), days=3)
+
+
+def test_renamed_labels_absent_metrics_and_a_gap_are_told(troubled: Week) -> None:
+    """A partial result says what is missing."""
+    notes = " ".join(troubled.found.notes)
+    assert "pod is read from exported_pod" in notes
+    assert "kube_pod_container_resource_limits is absent" in notes
+    assert "no samples from 2026-01-10 00:00 UTC to 2026-01-11 00:00 UTC (24.0 h)" in notes
+
+
+def test_a_gap_counts_neither_as_used_nor_as_reserved(troubled: Week) -> None:
+    """Growth of a counter across the gap belongs to nobody."""
+    raw, found = troubled.raw, troubled.found
+    web = next(each for each in raw if each.pod == "web-1")
+    got = found.levels["container"]["cpu"]["shop", "web-1", "app"]
+    edge = int(np.argmax(np.diff(web.at)))
+    used = web.counter[edge] - web.counter[0] + web.counter[-1] - web.counter[edge + 1]
+    seconds = web.at[edge] - web.at[0] + web.at[-1] - web.at[edge + 1]
+    assert got.efficiency == EXACT(used / (seconds * web.cpu), rel=SAME)
