@@ -54,6 +54,10 @@ class Assessment:
     stalls: Sequence[Stall]
     notes: Sequence[str] = field(default=())
 
+    def name(self, level: str, container: Container) -> Name:
+        """What a container belongs to at a level."""
+        return name_of(level, container, self.members)
+
     @property
     def drivers(self) -> dict[tuple[str, str], str]:
         """Apps that have a driver → the framework that was recognised, "" where they were known by owning pods."""
@@ -103,6 +107,20 @@ def assess(
     )
 
 
+def name_of(level: str, container: Container, kin: Mapping[tuple[str, str], Member]) -> Name:
+    """What a container belongs to at a level."""
+    namespace, pod, _ = container
+    member = kin[namespace, pod]
+    return {
+        "container": container,
+        "pod": (namespace, pod),
+        "app": (namespace, member.app),
+        "namespace": (namespace,),
+        "user": (member.user,),
+        "node": (member.node or "unknown",),
+    }[level]
+
+
 def _containers(history: History) -> Index:
     index = Index()
     for kind in KINDS:
@@ -123,20 +141,8 @@ class _Study:
         self.offers: dict[str, list[Offer]] = {}
         self.covered = np.zeros(history.grid.count, np.bool_)
         self.last = np.zeros(len(index.names), np.int64)
-        self.labels = {level: _numbered([self._name(level, each) for each in index.names]) for level in LEVELS}
+        self.labels = {level: _numbered([name_of(level, each, kin) for each in index.names]) for level in LEVELS}
         self.task = np.array([kin[each[:2]].role == names.TASK for each in index.names], np.bool_)
-
-    def _name(self, level: str, each: Container) -> Name:
-        namespace, pod, _ = each
-        member = self.kin[namespace, pod]
-        return {
-            "container": each,
-            "pod": (namespace, pod),
-            "app": (namespace, member.app),
-            "namespace": (namespace,),
-            "user": (member.user,),
-            "node": (member.node or "unknown",),
-        }[level]
 
     def run(self, kind: str, folder: Path) -> None:
         """One kind, in two passes: pieces of time, then buckets of apps."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from html import escape
 from importlib.resources import files
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from slackwater_monitor.amounts import GIBI, amount, percent, seconds
 from slackwater_monitor.assessing.assessment import KINDS, LEVELS, Assessment, Name
-from slackwater_monitor.assessing.plain import NAMES, efficiencies, iso, limit_of, summary
+from slackwater_monitor.assessing.plain import NAMES, efficiencies, iso, limits, summary
 from slackwater_monitor.assessing.table import ranked, wait_sentence
 from slackwater_simulator.reports.svg import Line, chart
 
@@ -45,8 +45,14 @@ def render(found: Assessment) -> str:
 
 
 EXTRA = """
-td.l, th.l { text-align: left; } details { margin-top: 10px; } summary { cursor: pointer; }
-table caption { text-align: left; color: var(--soft); font-size: .85rem; padding-bottom: 6px; }
+main { max-width: 1240px; }
+td.l, th.l, td:has(.why) { text-align: left; }
+td:has(.why) { white-space: normal; min-width: 24em; }
+th, td { padding-left: 8px; padding-right: 8px; }
+th.group { text-align: center; }
+details { margin-top: 10px; }
+summary { cursor: pointer; }
+table caption { text-align: left; color: var(--soft); background: var(--page); font-size: .85rem; padding-bottom: 6px; }
 """
 
 
@@ -96,9 +102,9 @@ def _section(name: str, title: str, body: str) -> str:
     return f'<section id="{name}"><h2>{title}</h2>{body}</section>' if body else ""
 
 
-def _table(caption: str, heads: list[str], rows: Iterator[list[str]], left: int = 1) -> str:
-    """Cells are already HTML; the first `left` columns are names."""
-    top = "".join(f'<th scope="col"{_left(at, left)}>{head}</th>' for at, head in enumerate(heads))
+def _table(caption: str, heads: list[str], rows: Iterator[list[str]], left: int = 1, above: str = "") -> str:
+    """Cells are already HTML; the first `left` columns are names; `above` is a row of headings over the headings."""
+    top = above + "".join(f'<th scope="col"{_left(at, left)}>{head}</th>' for at, head in enumerate(heads))
     lines = "".join(
         "<tr>"
         + "".join(
@@ -127,7 +133,7 @@ def _places(found: Assessment) -> str:
             amount("cpu", place.cpu),
             amount("memory", place.memory),
             percent(place.share),
-            escape(place.sentence),
+            f'<span class="why">{escape(place.sentence)}</span>',
         ]
         for place in found.places
     )
@@ -243,24 +249,30 @@ def _drivers(found: Assessment) -> str:
 
 def _level(found: Assessment, level: str) -> str:
     names = ranked(found, level)
-    heads = [*NAMES[level], *(f"{TITLES[kind]} {what}" for kind in KINDS for what in WHAT)]
-    rows = ([*(escape(part) for part in name), *_cells(found, level, name)] for name in names[:SHOWN])
+    heads = [*NAMES[level], *(what for _ in KINDS for what in WHAT)]
+    groups = "".join(f'<th scope="colgroup" class="group" colspan="{len(WHAT)}">{TITLES[kind]}</th>' for kind in KINDS)
+    above = f'<td colspan="{len(NAMES[level])}"></td>{groups}</tr><tr>'
+    most = {kind: limits(found, level, kind) for kind in KINDS}
+    rows = ([*(escape(part) for part in name), *_cells(found, level, name, most)] for name in names[:SHOWN])
     more = f" The {SHOWN} most wasteful of {len(names):,} are shown; the JSON has all." if len(names) > SHOWN else ""
     caption = f"CPU in cores, memory in GiB; the most wasteful first.{more}"
-    return _table(caption, heads, rows, len(NAMES[level])) if names else ""
+    table = _table(caption, heads, rows, len(NAMES[level]), above) if names else ""
+    if level in ("container", "pod") and table:
+        return f"<details><summary>{min(SHOWN, len(names)):,} {level}s</summary>{table}</details>"
+    return table
 
 
 WHAT = ("requested", "limit", "mean", "p95", "max", "efficiency")
 
 
-def _cells(found: Assessment, level: str, name: Name) -> Iterator[str]:
+def _cells(found: Assessment, level: str, name: Name, most: Mapping[str, Mapping[Name, float]]) -> Iterator[str]:
     for kind in KINDS:
         each = found.levels[level].get(kind, {}).get(name)
         if each is None:
             yield from ("–",) * len(WHAT)
         else:
-            limit = limit_of(found, level, name, kind)
-            yield from (amount(kind, value) for value in (each.asked or None, limit, each.used, each.p95, each.peak))
+            values = (each.asked or None, most[kind].get(name), each.used, each.p95, each.peak)
+            yield from (amount(kind, value) for value in values)
             yield percent(each.efficiency)
 
 

@@ -68,10 +68,11 @@ def _mean(values: np.ndarray[tuple[int], np.dtype[np.float64]]) -> float | None:
 def rows(found: Assessment, level: str) -> list[dict[str, Any]]:
     """One entry per thing of a level, by name."""
     names = sorted({name for kind in found.levels[level].values() for name in kind})
-    return [dict(zip(NAMES[level], name, strict=True)) | _kinds(found, level, name) for name in names]
+    most = {kind: limits(found, level, kind) for kind in KINDS}
+    return [dict(zip(NAMES[level], name, strict=True)) | _kinds(found, level, name, most) for name in names]
 
 
-def _kinds(found: Assessment, level: str, name: Name) -> dict[str, Any]:
+def _kinds(found: Assessment, level: str, name: Name, most: Mapping[str, Mapping[Name, float]]) -> dict[str, Any]:
     made: dict[str, Any] = {}
     if level in ("container", "pod"):
         member = found.members[name[0], name[1]]
@@ -79,7 +80,7 @@ def _kinds(found: Assessment, level: str, name: Name) -> dict[str, Any]:
     for kind in KINDS:
         figures = found.levels[level].get(kind, {}).get(name)
         if figures is not None:
-            made[kind] = _entry(figures) | {"limit": limit_of(found, level, name, kind)}
+            made[kind] = _entry(figures) | {"limit": most[kind].get(name)}
     return made
 
 
@@ -94,15 +95,17 @@ def _entry(figures: Figures) -> dict[str, float | None]:
     }
 
 
-def limit_of(found: Assessment, level: str, name: Name, kind: str) -> float | None:
-    """The limit of a container, or the sum over a pod's; None where there is none or where it says nothing."""
-    if level not in ("container", "pod"):
-        return None
-    limits = found.census.pods[name[0], name[1]].limits
-    chosen = [
-        value for (container, what), value in limits.items() if what == kind and container in (name[2:] or (container,))
-    ]
-    return sum(chosen) if chosen else None
+def limits(found: Assessment, level: str, kind: str) -> dict[Name, float]:
+    """The mean limit of each thing over its observed time: of a group, the sum over containers that have one."""
+    figures = found.levels[level].get(kind, {})
+    made: dict[Name, float] = {}
+    for container, each in found.levels["container"].get(kind, {}).items():
+        namespace, pod, inner = container
+        limit = found.census.pods[namespace, pod].limits.get((inner, kind))
+        if limit is not None:
+            name = found.name(level, (namespace, pod, inner))
+            made[name] = made.get(name, 0.0) + limit * each.seconds / figures[name].seconds
+    return made
 
 
 def cdf(found: Assessment, level: str, kind: str) -> dict[str, float]:
