@@ -4,7 +4,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.installed
 
-.PHONY: help install demo test check unit bench clean
+.PHONY: help install demo test check unit bench lab lab-down lab-test e2e clean
 help: ## list the commands
 	@grep -hE '^[a-z0-9-]+:.*?## ' $(MAKEFILE_LIST) | awk -F':.*?## ' '{printf "  make %-16s %s\n", $$1, $$2}'
 
@@ -33,6 +33,16 @@ unit: $(STAMP) ## tests and branch coverage
 
 bench: $(STAMP) ## speed of the core against tests/performance/bounds.toml
 	@$(BIN)/python -m pytest -q -p no:randomly -m bench tests/performance
+
+lab: $(STAMP) ## build (cached) and start a real control plane on this machine, with Slackwater in it
+	@$(BIN)/python -m slackwater_lab up
+
+lab-down: $(STAMP) ## stop exactly what `make lab` started
+	@$(BIN)/python -m slackwater_lab down
+
+lab-test: $(STAMP) ## every test that needs the lab's control plane
+	@$(BIN)/python -m slackwater_lab build
+	@$(BIN)/python -m pytest -q -m lab
 
 clean: ## remove what the commands above made
 	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .coverage site build dist
