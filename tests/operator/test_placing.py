@@ -1,0 +1,102 @@
+"""The extender's HTTP API as the operator calls it, against a server that answers like it."""
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+from aiohttp import web
+from aiohttp.test_utils import TestServer
+
+from slackwater.errors import Unavailable
+from slackwater.resources import Resources
+from slackwater_operator.placing import Extender, Grace, Wish, declared_sums
+
+
+@pytest.fixture
+async def server() -> AsyncIterator[Any]:
+    """An extender that places every pod on node a, but for one."""
+    app = web.Application()
+    asked: list[Any] = []
+
+    async def place(request: web.Request) -> web.Response:
+        body = await request.json()
+        asked.append(body)
+        if body.get("charge_only"):
+            return web.json_response({"placed": [], "refused": [], "charged": [pod["uid"] for pod in body["pods"]]})
+        placed = [{"uid": pod["uid"], "node": "a"} for pod in body["pods"] if pod["uid"] != "bad"]
+        return web.json_response({"placed": placed, "refused": [{"uid": "bad", "reason": "no room", "counts": {}}]})
+
+    async def capacity(request: web.Request) -> web.Response:
+        asked.append(dict(request.query))
+        return web.json_response({"room": {"cpu": 3.5, "memory": -1}})
+
+    async def broken(_: web.Request) -> web.Response:
+        return web.Response(status=500, text="oh")
+
+    app.router.add_post("/v1/place", place)
+    app.router.add_get("/v1/capacity", capacity)
+    app.router.add_post("/v1/withdraw", broken)
+    async with TestServer(app) as running:
+        running.asked = asked  # type: ignore[attr-defined]  # for the tests
+        yield running
+
+
+async def test_place_returns_nodes_and_reasons(server: Any) -> None:
+    """Both come back by uid; what orders the batch goes along."""
+    async with Extender(str(server.make_url(""))) as extender:
+        found = await extender.place([Wish("p", urgency=2.0, avoid=("b",)), Wish("bad")])
+    assert found.placed == {"p": "a"}
+    assert found.refused == {"bad": "no room"}
+    assert server.asked[0]["pods"][0]["avoid"] == ["b"]
+    assert "nodes" not in server.asked[0]["pods"][0]
+
+
+async def test_room_is_asked_for_by_queue(server: Any) -> None:
+    """Each queue's selector goes along; room below zero is none."""
+    async with Extender(str(server.make_url(""))) as extender:
+        rooms = await extender.room({"q": {"pool": "batch", "zone": "x"}})
+    assert rooms == {"q": Resources(cpu=3.5)}
+    assert server.asked == [{"selector": "pool=batch,zone=x"}]
+
+
+async def test_every_trouble_is_unavailable(server: Any) -> None:
+    """A status that is not 200, and nobody listening."""
+    async with Extender(str(server.make_url(""))) as extender:
+        with pytest.raises(Unavailable, match="500"):
+            await extender.withdraw(["p"])
+    async with Extender("http://127.0.0.1:9", timeout=1) as extender:
+        with pytest.raises(Unavailable):
+            await extender.room({"q": {}})
+
+
+async def test_nothing_to_ask_is_not_asked(server: Any) -> None:
+    """Empty lists cost no request."""
+    async with Extender(str(server.make_url(""))) as extender:
+        await extender.place([])
+        await extender.charge([])
+        await extender.withdraw([])
+    assert server.asked == []
+
+
+def test_grace_counts_from_the_first_failure() -> None:
+    """Hold for a while, go on afterwards, forget when it is well again."""
+    now = [0.0]
+    grace = Grace(60, lambda: now[0])
+    grace.failed(Unavailable("x"))
+    now[0] = 59
+    grace.failed(Unavailable("y"))
+    assert not grace.over
+    now[0] = 60
+    assert grace.over
+    grace.well()
+    assert not grace.over
+
+
+def test_declared_sums_never_overfill_a_node() -> None:
+    """Each pod takes from the node it gets; avoided and forbidden nodes are left out."""
+    wishes = [Wish("a"), Wish("b"), Wish("c", avoid=("n2",)), Wish("d", nodes=("n3",))]
+    requests = {wish.uid: Resources(cpu=2) for wish in wishes}
+    free = {"n1": Resources(cpu=3), "n2": Resources(cpu=4), "n3": Resources(cpu=8)}
+    found = declared_sums(wishes, requests, free, lambda uid, node: not (node == "n3" and uid != "d"))
+    assert found.placed == {"a": "n2", "b": "n1", "d": "n3"}
+    assert list(found.refused) == ["c"]

@@ -1,0 +1,93 @@
+"""Where a pod stands, and releases under way."""
+
+from typing import Any
+
+import pytest
+
+from slackwater_cluster import names
+from slackwater_cluster.records import PodRecord
+from slackwater_operator.states import Flights, State, state
+
+
+def pod(**fields: Any) -> PodRecord:
+    """A pod of ours behind the gate, unless said otherwise."""
+    return PodRecord(name="p", uid="u", **{"scheduler": names.SCHEDULER, "gates": (names.GATE,), **fields})
+
+
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        ({}, State.HELD),
+        ({"gates": (names.GATE, "example.com/x")}, State.BLOCKED),
+        ({"gates": ("example.com/x",)}, State.BLOCKED),
+        ({"gates": ()}, State.RELEASED),
+        ({"gates": (), "annotations": {names.PARKED: "now"}}, State.PARKED),
+        ({"gates": (), "node": "a"}, State.BOUND),
+        ({"gates": (), "node": "a", "deleted": 5.0}, State.BOUND),
+        ({"gates": (), "node": "a", "phase": "Succeeded"}, State.DONE),
+        ({"deleted": 5.0}, State.DONE),
+        ({"gates": (), "scheduler": "default-scheduler"}, State.FOREIGN),
+    ],
+    ids=[
+        "held",
+        "two gates",
+        "foreign gate",
+        "released",
+        "parked",
+        "bound",
+        "terminating",
+        "done",
+        "deleted",
+        "foreign",
+    ],
+)
+def test_states_by_what_the_watch_shows(fields: dict[str, Any], expected: State) -> None:
+    """Each shape of a pod is exactly one state."""
+    assert state(pod(**fields), Flights()) is expected
+
+
+def test_a_release_counts_before_the_watch_shows_it() -> None:
+    """The gate is still there in what the watch showed last; the pod is charged all the same."""
+    flights = Flights()
+    flights.begin("u", 10.0, "a")
+    assert state(pod(), flights) is State.RELEASED
+    flights.observe(pod(), 10.1)
+    assert "u" in flights
+
+
+def test_bind_end_and_deletion_end_a_flight() -> None:
+    """What has a node, ended or goes is not on its way."""
+    for fields in ({"node": "a"}, {"phase": "Failed"}, {"deleted": 3.0}):
+        flights = Flights()
+        flights.begin("u", 10.0, "a")
+        flights.observe(pod(**fields), 11.0)
+        assert len(flights) == 0
+
+
+def test_a_new_leader_times_old_releases_from_now() -> None:
+    """A pod found released belongs to a leader before us: its time begins when it is first seen."""
+    flights = Flights()
+    flights.observe(pod(gates=(), nominated="b"), 50.0)
+    flight = flights.get("u")
+    assert flight is not None
+    assert (flight.since, flight.node, flight.seen) == (50.0, "b", True)
+
+
+def test_unparking_is_a_new_flight() -> None:
+    """The mark is still shown for a moment; the flight stays."""
+    flights = Flights()
+    flights.begin("u", 10.0, "a")
+    parked = pod(gates=(), annotations={names.PARKED: "x"})
+    flights.observe(parked, 10.1)
+    assert state(parked, flights) is State.RELEASED
+    flights.observe(pod(gates=()), 10.2)
+    found = flights.get("u")
+    assert found is not None
+    assert found.seen
+
+
+def test_pods_of_other_schedulers_never_fly() -> None:
+    """What is not ours is not timed."""
+    flights = Flights()
+    flights.observe(pod(gates=(), scheduler="default-scheduler"), 1.0)
+    assert len(flights) == 0
