@@ -23,7 +23,7 @@ def lab() -> Iterator[Any]:
     labs = pytest.importorskip("slackwater_lab.lab", reason="the lab is not installed here")
     builds = pytest.importorskip("slackwater_lab.builds")
     plan = pytest.importorskip("slackwater_lab.plan").Plan(
-        parts=frozenset({"kwok", "scheduler", "slackwater-scheduler"})
+        parts=frozenset({"kwok", "scheduler", "slackwater-scheduler", "extender"})
     )
     if builds.missing(plan.programs()):
         pytest.skip("the lab's programs are not built; run: python -m slackwater_lab build")
