@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 CPU, MEMORY = 0, 1
-# Where a task that broke waits: behind all others, or in its old place.
-RETRIES = ("last", "first")
+# Where a task that broke waits: behind all others, in its old place, or not at all (it is lost, and that is that).
+RETRIES = ("last", "first", "never")
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +107,7 @@ class World:
             raise UnknownName("retry", retry, RETRIES)
         self.tasks, self.machines, self.rooms, self.rng, self.victims = tasks, machines, rooms, rng, victims
         self.again = len(tasks) if retry == "last" else 0
+        self.forgiven = retry != "never"
         self.line = [(task, task) for task in range(len(tasks))]  # place in the line, task; sorted, so a heap
         self.running: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
         self.node = np.full(len(tasks), -1, dtype=np.int64)
@@ -192,9 +193,12 @@ class World:
             self.failures += 1
             self.lived[task] = self.held[task] = 0.0
             self.node[task] = -1
-            # One more round back for each failure: whoever breaks again and again does not hold up the others.
-            self.tries[task] += 1
-            heappush(self.line, (task + self.again * int(self.tries[task]), task))
+            if self.forgiven:
+                # One more round back for each failure: whoever breaks again and again does not hold up the others.
+                self.tries[task] += 1
+                heappush(self.line, (task + self.again * int(self.tries[task]), task))
+            else:
+                self.done += 1
         self.running = self.running[self.node[self.running] >= 0]
 
     def _sample(self, cores: Floats) -> None:
