@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 import structlog
 
-from slackwater.errors import InvalidInput
+from slackwater.errors import InvalidInput, Unavailable
 from slackwater_extender import wire
 from slackwater_extender.callers import Stranger
 from slackwater_extender.decisions import Decision
@@ -26,7 +26,13 @@ if TYPE_CHECKING:
 log = structlog.get_logger(__name__)
 
 INTERNAL = "slackwater: internal error, see the extender's log"
-PHRASES = {200: "200 OK", 400: "400 Bad Request", 401: "401 Unauthorized", 413: "413 Content Too Large"}
+PHRASES = {
+    200: "200 OK",
+    400: "400 Bad Request",
+    401: "401 Unauthorized",
+    413: "413 Content Too Large",
+    503: "503 Service Unavailable",
+}
 
 Decide = Callable[[wire.Question], tuple[bytes, Decision]]
 GiveUp = Callable[[wire.Question], bytes]
@@ -68,6 +74,8 @@ class Front:
             return 200, self._decided(name, wire.read(body), decide, give_up)
         except Stranger as problem:
             return self._said(401, "unknown caller", str(problem))
+        except Unavailable as problem:  # the API server could not be asked who this is
+            return self._said(503, "unknown caller", str(problem))
         except InvalidInput as problem:
             return self._said(400, "bad input", str(problem), field=problem.field)
 
