@@ -243,6 +243,13 @@ class World:
             if self._beat((node, number)):
                 self.wake()
 
+    def _due(self, what: tuple[int, int]) -> None:
+        """A beat at which something is to be reported. What it placed may leave more for the nodes after it."""
+        before = self.placed
+        self._beat(what)
+        if self.placed > before and self.cursor is None:
+            self.wake()
+
     def _beat(self, what: tuple[int, int]) -> bool:
         """A node's heartbeat: report what ended, then take new containers. False: no node could take anything."""
         node, number = what
@@ -255,10 +262,7 @@ class World:
         self.beats.last[node] = number
         if not self.pending:
             return False
-        if self.offer(node):
-            self.wake()
-            return True
-        return self.scheduler.misfit or self.scheduler.waiting
+        return self.offer(node) or self.scheduler.misfit or self.scheduler.waiting
 
     def offer(self, node: int) -> bool:
         """Let the policy place on the node; True if it did. Closes a node on which nothing fits."""
@@ -298,7 +302,7 @@ class World:
             due[number].append(container)
         else:
             due[number] = [container]
-            self.engine.at(self.beats.time(node, number), BEAT, self._beat, (node, number))
+            self.engine.at(self.beats.time(node, number), BEAT, self._due, (node, number))
 
     def reported(self, container: Container) -> None:
         """A node says that a container has ended by itself."""

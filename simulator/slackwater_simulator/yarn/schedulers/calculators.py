@@ -21,15 +21,18 @@ class Calculator:
         self.total = total
         self.least = tuple(least)
         self.kinds = (MEMORY,) if name == "default" else tuple(range(len(total)))
+        self.single = name == "default"  # the common case has its own short path: these are called for every container
 
     def size(self, amounts: Amounts) -> float:
         """Memory, or the largest share of any kind of the cluster."""
-        if len(self.kinds) == 1:
+        if self.single:
             return amounts[MEMORY]
         return max((amounts[k] / self.total[k] for k in self.kinds if self.total[k] > 0), default=0.0)
 
     def over(self, amounts: Amounts, limit: Amounts) -> bool:
         """Whether the amounts are more than the limit."""
+        if self.single:
+            return amounts[MEMORY] > limit[MEMORY] * (1.0 + SLACK) + SLACK
         bound = self.size(limit)
         return self.size(amounts) > bound + SLACK * max(1.0, bound)
 
@@ -39,6 +42,8 @@ class Calculator:
 
     def inside(self, amounts: Amounts, room: Amounts) -> bool:
         """Whether every kind that counts fits."""
+        if self.single:
+            return amounts[MEMORY] <= room[MEMORY] * (1.0 + SLACK) + SLACK
         return all(amounts[k] <= room[k] + SLACK * max(1.0, room[k]) for k in self.kinds)
 
     def smaller(self, one: Amounts, other: Amounts) -> Amounts:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from slackwater.errors import InvalidInput, UnknownName
 from slackwater_simulator.yarn.schedulers.base import Queue
-from slackwater_simulator.yarn.schedulers.calculators import Amounts, Calculator, minus, plus, scaled
+from slackwater_simulator.yarn.schedulers.calculators import Amounts, Calculator, plus, scaled
 
 if TYPE_CHECKING:
     from slackwater_simulator.yarn.model import App
@@ -78,7 +78,8 @@ class CapacityQueue:
     def child_limit(self, child: CapacityQueue, limit: Amounts) -> Amounts:
         """How far a child may grow: own limit − own use + the child's use, rounded down."""
         mine = self.calculator.smaller(limit, self.maximum)
-        return self.calculator.down(plus(minus(mine, self.used), child.used))
+        room = [m - u + c for m, u, c in zip(mine, self.used, child.used, strict=True)]
+        return self.calculator.down(room)
 
     def charge(self, user: str, amounts: Amounts, sign: float) -> None:
         """Add to (or take from) what the user, this queue and its parents hold."""
