@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+import structlog
+
+from slackwater.errors import SlackwaterError
 from slackwater.gatekeeping import Round
 from slackwater.pools import Category, slots
 from slackwater.resources import NOTHING, Resources, total
@@ -22,8 +25,13 @@ from slackwater_operator.forecasting import Phases
 from slackwater_operator.governing import Governing
 from slackwater_operator.occupancy import Occupancy
 from slackwater_operator.pooling import PoolState, demand, pool, restored
-from slackwater_operator.portraits import Portrait, portrait, role
+from slackwater_operator.portraits import Portrait, portrait, role, run_size
 from slackwater_operator.states import Flights, State, state
+
+# Series of runs whose size is remembered; the one learned longest ago goes first.
+MOST_RUNS = 10_000
+
+log = structlog.get_logger(__name__)
 
 Rooms = Mapping[str, Resources]  # Σ room over the nodes of each queue, as the extender measures it
 
@@ -43,7 +51,8 @@ class Assembly:
         self.phases = Phases()
         self.portraits: dict[str, Portrait] = {}  # by cluster-wide app id
         self.categories: dict[str, Category] = {}
-        self.sizes: dict[str, Size] = {}  # told by a framework's own object, or by an earlier run
+        self.sizes: dict[str, Size] = {}  # told by a framework's own object
+        self.history: dict[tuple[str, str], Size] = {}  # by namespace and series: what the last run turned out to be
         self.pool_states: dict[str, PoolState] = {}
         self.refused: dict[str, float] = {}  # pods that found no node → not asked about again before
         self.news = True  # something changed since the last snapshot
@@ -152,20 +161,34 @@ class Assembly:
         dirty, self.census.dirty = self.census.dirty, set()
         for key in dirty:
             for old in self._ids.pop(key, []):
-                self.portraits.pop(old, None)
-            found = [
-                portrait(key[0], app, pods, self.flights, self.table) for app, pods in self.census.app(key).items()
-            ]
+                self._learn(self.portraits.pop(old, None))
+            found = self._portraits(key)
             if found:
                 self._ids[key] = [each.id for each in found]
                 self.portraits.update({each.id: self._sized(each) for each in found})
             else:
                 self._forget(f"{key[0]}/{key[1]}")
 
-    def snapshot(self, now: float, rooms: Rooms | None) -> Snapshot:
-        """Everything one round may know."""
+    def _learn(self, each: Portrait | None) -> None:
+        """How large runs of this app are, for those that come with a driver only."""
+        if each is not None and each.has_driver and (size := run_size(each)) is not None:
+            self.history.pop((each.namespace, each.series), None)
+            self.history[each.namespace, each.series] = size
+            while len(self.history) > MOST_RUNS:
+                del self.history[next(iter(self.history))]
+
+    def _portraits(self, key: Key) -> list[Portrait]:
+        """The app, or the apps that share an id. One that cannot be put together is left out; the others go on."""
+        try:
+            return [portrait(key[0], app, pods, self.flights, self.table) for app, pods in self.census.app(key).items()]
+        except SlackwaterError as problem:
+            log.error("app left out", namespace=key[0], app=key[1], problem=str(problem))  # noqa: TRY400 - its sentence says it all
+            return []
+
+    def snapshot(self, now: float, rooms: Rooms | None, *, supposed: bool = False) -> Snapshot:
+        """Everything one round may know; `supposed` as if every managed namespace were in mode enforce."""
         self.refresh()
-        self.news = False
+        self.news = self.news and supposed
         self.refused = {uid: until for uid, until in self.refused.items() if until > now}
         queues: list[Queue] = []
         pools: list[Pool] = []
@@ -177,9 +200,9 @@ class Assembly:
             guarded = self._pool(name, mine, capacity, free, now)
             queues.append(self._queue(name, capacity, free, guarded.name if guarded else ""))
             pools += [guarded] if guarded else []
-            apps += [self._app(each, name, guarded) for each in mine]
+            apps += [self._app(each, name, guarded, supposed=supposed) for each in mine]
         orphans = members.get("", [])
-        apps += [self._app(each, "", None) for each in orphans]
+        apps += [self._app(each, "", None, supposed=supposed) for each in orphans]
         return Snapshot(now, tuple(queues), tuple(apps), tuple(pools), window=self.window)
 
     def freed(self) -> list[PodRecord]:
@@ -221,7 +244,7 @@ class Assembly:
 
     def _sized(self, each: Portrait) -> Portrait:
         """The size its user states, else what its framework's object or an earlier run says."""
-        known = self.sizes.get(each.id)
+        known = self.sizes.get(each.id) or self.history.get((each.namespace, each.series))
         return replace(each, size=known) if each.size is None and known is not None else each
 
     def _seat_queue(self, pod: PodRecord) -> str:
@@ -287,12 +310,12 @@ class Assembly:
             now=now,
         )
 
-    def _app(self, each: Portrait, queue: str, guarded: Pool | None) -> App:
+    def _app(self, each: Portrait, queue: str, guarded: Pool | None, *, supposed: bool) -> App:
         return App(
             id=each.id,
             namespace=each.namespace,
             submitted=each.submitted,
-            groups=self._groups(each),
+            groups=self._supposed(each) if supposed else self._groups(each),
             queue=queue,
             priority=each.priority,
             started=each.started,
@@ -350,6 +373,22 @@ class Assembly:
             and (pod.namespace, member.app) in wanted
             and role(Pod(pod, member)) is Role.DRIVER
         ]
+
+    def _supposed(self, each: Portrait) -> tuple[Group, ...]:
+        """In modes that hold nothing: what waits for a scheduler now would be held."""
+        if self.governing.mode(each.namespace) is Mode.ENFORCE:
+            return self._groups(each)
+        return tuple(
+            replace(group, held=each.pending[group.key], released=0, blocked=0) if group.key in each.pending else group
+            for group in each.groups
+        )
+
+    def looks_on(self) -> bool:
+        """Whether some managed namespace is in a mode that holds nothing."""
+        return any(
+            self.governing.managed(name) and self.governing.mode(name) is not Mode.ENFORCE
+            for name in self.governing.namespaces
+        )
 
     def busy(self) -> bool:
         """Whether anything of ours is bound or on its way: else this is a cold start."""

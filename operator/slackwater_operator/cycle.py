@@ -12,6 +12,7 @@ from time import perf_counter
 
 import structlog
 
+from slackwater.gatekeeping import Round
 from slackwater_cluster.customresources import Mode
 from slackwater_operator.announcing import Announcer, Happened, Happening
 from slackwater_operator.assembling import Assembly
@@ -19,6 +20,7 @@ from slackwater_operator.forecasting import Accuracy
 from slackwater_operator.labelling import Labeller
 from slackwater_operator.lookups import Lookups
 from slackwater_operator.metrics import Metrics
+from slackwater_operator.portraits import Portrait
 from slackwater_operator.releasing import Outlook, Releaser
 from slackwater_operator.reporting import Reporter
 from slackwater_operator.settings import Settings
@@ -29,6 +31,8 @@ from slackwater_operator.upkeep import Upkeep
 
 log = structlog.get_logger(__name__)
 
+# Turns that fail one after the other before the process gives up and is started anew with an empty memory.
+HOPELESS = 20
 # Seconds between two looks at flights, stalls and words.
 UPKEEP = 1.0
 
@@ -52,6 +56,7 @@ class Cycle:
     news: asyncio.Event = field(default_factory=asyncio.Event)
     waits: Accuracy = field(default_factory=Accuracy)
     _estimates: dict[str, float] = field(default_factory=dict)  # app → when it was expected to start
+    _tracked: dict[str, tuple[Portrait, Account]] = field(default_factory=dict)  # as last written
     _last_upkeep: float = 0.0
     beat: float = 0.0  # when the last turn ended; the probe reads it
 
@@ -59,8 +64,18 @@ class Cycle:
         """Turn until cancelled."""
         left = await self.upkeep.clean()
         log.info("leading", cleared_nominations=left, apps=len(self.assembly.portraits), pods=len(self.assembly.census))
+        failures = 0
         while True:
-            released = await self.turn()
+            try:
+                released = await self.turn()
+                failures = 0
+            except Exception:
+                failures += 1
+                self.metrics.errors.labels("turn").inc()
+                log.exception("a turn failed", failures=failures)
+                if failures >= HOPELESS:
+                    raise
+                released = 0
             await self._rest(busy=released > 0)
 
     async def turn(self) -> int:
@@ -95,16 +110,8 @@ class Cycle:
         if outlook is None:
             return
         self.assembly.refresh()  # what was just released is told as released
-        accounts = [
-            account(
-                each,
-                outlook.round.verdicts.get(each.id),
-                self.assembly,
-                outlook,
-                self.releaser.no_node.get(each.id, ""),
-            )
-            for each in self.assembly.portraits.values()
-        ]
+        supposed = self.releaser.supposed()
+        accounts = [self._account(each, outlook, supposed) for each in self.assembly.portraits.values()]
         self._learn_waits(accounts)
         self._announce(accounts)
         await self._stall(outlook)
@@ -113,6 +120,10 @@ class Cycle:
         await self.labeller.write(self.assembly, accounts, self.releaser.last_release)
         await self.reporter.report(outlook)
         self._measure(accounts, outlook)
+
+    def _account(self, each: Portrait, outlook: Outlook, supposed: Round | None) -> Account:
+        verdict = outlook.round.verdicts.get(each.id)
+        return account(each, verdict, self.assembly, outlook, self.releaser.no_node.get(each.id, ""), supposed)
 
     def _announce(self, accounts: list[Account]) -> None:
         for said in accounts:
@@ -124,9 +135,17 @@ class Cycle:
 
     async def _track(self, accounts: list[Account], outlook: Outlook) -> None:
         error = self.waits.mean if self.waits.count else None
+        before, self._tracked = self._tracked, {}
         for said in accounts:
             each = self.assembly.portraits[said.app]
-            await self.tracker.write(each, status(each, said, self.assembly, outlook, error), said.queue)
+            known = before.get(said.app)
+            # Most apps are as they were a second ago: nothing to compare, nothing to write.
+            settled = known is not None and known[0] is each and known[1] == said
+            if not settled:
+                found = status(each, said, self.assembly, outlook, error)
+                settled = await self.tracker.write(each, found, said.queue)
+            if settled:
+                self._tracked[said.app] = (each, said)
         await self.tracker.sweep(self.assembly)
 
     async def _stall(self, outlook: Outlook) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -39,16 +40,17 @@ class Lookups:
 
     async def run(self, assembly: Assembly) -> None:
         """Look up what is unknown."""
-        for owner, namespace in assembly.census.unknown()[:AT_ONCE]:
-            parents = await self._parents(owner, namespace)
+        asked = assembly.census.unknown()[:AT_ONCE]
+        found = await asyncio.gather(*(self._parents(owner, namespace) for owner, namespace in asked))
+        for (owner, _), parents in zip(asked, found, strict=True):
             if parents is not None:
                 assembly.learn(owner, parents)
-        for each in [each for each in assembly.portraits.values() if self._wants_size(each)][:AT_ONCE]:
-            self._sized.add(each.id)
-            size = await self._size(each, assembly)
+        small = [each for each in assembly.portraits.values() if self._wants_size(each)][:AT_ONCE]
+        self._sized = {each.id for each in small} | (self._sized & set(assembly.portraits))
+        sizes = await asyncio.gather(*(self._size(each, assembly) for each in small))
+        for each, size in zip(small, sizes, strict=True):
             if size is not None:
                 assembly.resize(each, size)
-        self._sized &= set(assembly.portraits)
 
     def _wants_size(self, each: Portrait) -> bool:
         return each.has_driver and each.size is None and not each.started and each.id not in self._sized

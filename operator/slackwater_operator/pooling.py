@@ -64,6 +64,7 @@ def pool(
     running = _running(apps)
     elastic = slot_count(running + free, state.slot)
     span = spec.smoothing_seconds
+    # A second look within the same moment moves nothing.
     state.tot = smooth(state.tot, elastic, now, span) if span > 0 else Smoothed(elastic, now)
     nominal = slot_count(capacity, state.slot)
     started = [app for app in apps if app.counts.bound]

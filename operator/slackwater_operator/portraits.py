@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from slackwater.errors import InvalidInput, SlackwaterError
 from slackwater.levels import level_of
-from slackwater.resources import Resources
+from slackwater.resources import Resources, total
 from slackwater.snapshot import Group, Role
 from slackwater_cluster import names
 from slackwater_cluster.frameworks import Table
@@ -17,6 +18,10 @@ from slackwater_cluster.sizing import Size, announced
 from slackwater_operator.census import Pod
 from slackwater_operator.states import Flights, State, state
 
+# Labels that say the same in every run of an app.
+SERIES = ("spark-app-name", "workflows.argoproj.io/cron-workflow")
+# What controllers append to a name for each run: -28912345, -1712345678, -6f5e2b7c.
+RUN = re.compile(r"[-.](?:\d{2,}|[0-9a-f]*\d[0-9a-f]*|[a-z0-9]{5})$")
 # Text from labels that is shown to people and put into names is cut and cleaned.
 _BREAKS = str.maketrans({"\n": " ", "\r": " ", "\t": " "})
 
@@ -56,6 +61,9 @@ class Portrait:
     lead: str = ""  # the pod that events are about: the driver, else the oldest
     problems: tuple[str, ...] = ()  # what its labels say and cannot be meant
     settled: bool = True  # whether every pod's owners are known
+    series: str = ""  # the name that runs of this app share
+    # Pods that wait for a scheduler without being held, by group: what would be held if the mode were enforce.
+    pending: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     @property
     def id(self) -> str:
@@ -85,12 +93,15 @@ class _Tally:
     stage: str
     request: Resources
     held: list[tuple[float, str, str]] = field(default_factory=list)
+    pending: list[tuple[float, str, str]] = field(default_factory=list)
     counts: dict[State, int] = field(default_factory=dict)
 
     def add(self, pod: Pod, where: State) -> None:
         self.counts[where] = self.counts.get(where, 0) + 1
         if where in (State.HELD, State.PARKED):
             self.held.append((pod.record.created, pod.record.name, pod.uid))
+        elif where in (State.FOREIGN, State.RELEASED):
+            self.pending.append((pod.record.created, pod.record.name, pod.uid))
 
     def group(self, number: int) -> Group:
         running = self.counts.get(State.BOUND, 0)
@@ -121,6 +132,11 @@ def portrait(namespace: str, app: str, pods: Sequence[Pod], flights: Flights, ta
         tallies.values(), key=lambda each: (each.role is not Role.DRIVER, each.stage, sorted(each.request.items()))
     )
     groups = tuple(each.group(number) for number, each in enumerate(ordered))
+    pending = {
+        group.key: tuple(uid for _, _, uid in sorted(each.pending))
+        for group, each in zip(groups, ordered, strict=True)
+        if each.pending
+    }
     problems = [doubt for pod in pods[:50] for doubt in pod.member.doubts]
     strict = any(own(pod.record, names.DAG) == "strict" for pod in pods)
     groups = _levelled(groups, pods, problems)
@@ -145,6 +161,8 @@ def portrait(namespace: str, app: str, pods: Sequence[Pod], flights: Flights, ta
         lead=_lead(pods),
         problems=tuple(dict.fromkeys(problems)),
         settled=all(pod.member.settled for pod in pods),
+        series=_series(app, pods),
+        pending=pending,
     )
 
 
@@ -159,6 +177,21 @@ def role(pod: Pod) -> Role:
 def clean(text: str) -> str:
     """A name without line breaks."""
     return text.translate(_BREAKS).strip()[:253]
+
+
+def _series(app: str, pods: Sequence[Pod]) -> str:
+    """The app's name without what changes from run to run: a counter, a time or a digest at its end."""
+    named = next((pod.record.labels[key] for pod in pods for key in SERIES if key in pod.record.labels), "")
+    return named or RUN.sub("", app)
+
+
+def run_size(each: Portrait) -> Size | None:
+    """What a run turned out to be: its tasks and their mean request; None where it had none."""
+    tasks = [group for group in each.groups if group.role is not Role.DRIVER]
+    count = sum(group.total for group in tasks)
+    if not count:
+        return None
+    return Size(count, total(group.request * group.total for group in tasks) * (1 / count), "history")
 
 
 def _counts(totals: Mapping[State, int]) -> Counts:

@@ -55,11 +55,12 @@ class Releaser:
     outlook: Outlook | None = None
     last_release: float = 0.0
     no_node: dict[str, str] = field(default_factory=dict)  # app → why its pods found no node
+    rooms: Rooms | None = None  # as last asked for
 
     async def round(self) -> int:
         """Run one round; returns how many pods were released."""
         released = await self._free()
-        rooms = await self._rooms()
+        self.rooms = rooms = await self._rooms()
         if rooms is None and not self.grace.over:
             self._look(None, holding=f"the extender does not answer ({self.grace.trouble})")
             return released
@@ -73,6 +74,12 @@ class Releaser:
             if not refused:
                 break
         return released
+
+    def supposed(self) -> Round | None:
+        """What would be decided if namespaces in the modes observe and score were in enforce."""
+        if not self.assembly.looks_on():
+            return None
+        return decide(self.assembly.snapshot(self.clock(), self.rooms, supposed=True))
 
     # -- 1. ---------------------------------------------------------------------------------------------------------
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from slackwater.gatekeeping import Round
 from slackwater.pools import Category
 from slackwater.resources import Resources, total
 from slackwater.snapshot import Role
@@ -19,6 +20,7 @@ from slackwater_operator.releasing import Outlook
 UNSETTLED = "its owners are being looked up"
 HOLDING = "nothing is released while {why}"
 FREE = "the policy's mode is {mode}: nothing is held here"
+WOULD = "the policy's mode is {mode}: nothing is held here; in enforce: {sentence}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,11 +38,20 @@ class Account:
 
 
 def account(
-    each: Portrait, verdict: Verdict | None, assembly: Assembly, outlook: Outlook, no_node: str = ""
+    each: Portrait,
+    verdict: Verdict | None,
+    assembly: Assembly,
+    outlook: Outlook,
+    no_node: str = "",
+    supposed: Round | None = None,
 ) -> Account:
     """What is said about one app."""
     queue = assembly.governing.queue_of(each.namespace)
-    reason, sentence = _reason(each, verdict, assembly, outlook, no_node)
+    mode = assembly.governing.mode(each.namespace)
+    if mode is Mode.ENFORCE:
+        reason, sentence = _reason(each, verdict, outlook, no_node)
+    else:
+        reason, sentence = _would(supposed.verdicts.get(each.id) if supposed else None, mode)
     waits = verdict is not None and not each.started and each.counts.held + each.counts.parked > 0
     return Account(
         app=each.id,
@@ -54,12 +65,14 @@ def account(
     )
 
 
-def _reason(
-    each: Portrait, verdict: Verdict | None, assembly: Assembly, outlook: Outlook, no_node: str
-) -> tuple[str, str]:
-    mode = assembly.governing.mode(each.namespace)
-    if mode is not Mode.ENFORCE:
+def _would(verdict: Verdict | None, mode: Mode) -> tuple[str, str]:
+    """What enforce would have done, for the modes that do nothing."""
+    if verdict is None or verdict.reason is Reason.COMPLETE:
         return Reason.COMPLETE.value, FREE.format(mode=mode.value)
+    return verdict.reason.value, WOULD.format(mode=mode.value, sentence=verdict.sentence)
+
+
+def _reason(each: Portrait, verdict: Verdict | None, outlook: Outlook, no_node: str) -> tuple[str, str]:
     waiting = each.counts.held + each.counts.parked
     if outlook.holding and waiting:
         return Reason.ROOM.value, HOLDING.format(why=outlook.holding)

@@ -56,14 +56,16 @@ class Tracker:
             if isinstance(app, str) and kind in ("small", "large"):
                 assembly.categories.setdefault(f"{record.namespace}/{app}", Category(kind))
 
-    async def write(self, each: Portrait, status: TrackedAppStatus, queue: str) -> None:
-        """Bring the app's object up to date, unless it was written a moment ago or says the same already."""
+    async def write(self, each: Portrait, status: TrackedAppStatus, queue: str) -> bool:
+        """Bring the app's object up to date, unless it was written a moment ago; whether it says this now."""
         name = object_name(each.app)
         key = f"{each.namespace}/{name}"
         body = status.body()
         at, before = self._written.get(key, (float("-inf"), self._shown(key)))
-        if not differs(before, body) or self.clock() - at < self.every or not self.bucket.take():
-            return
+        if not differs(before, body):
+            return True
+        if self.clock() - at < self.every or not self.bucket.take():
+            return False
         try:
             if key not in self._known:
                 await self._create(each, name, queue)
@@ -75,7 +77,7 @@ class Tracker:
             )
         except Unavailable as problem:
             log.warning("not tracked", app=each.id, trouble=str(problem))
-            return
+            return False
         if answer.ok:
             self._written[key] = (self.clock(), body)
         elif answer.status == 404:
@@ -83,6 +85,7 @@ class Tracker:
         else:
             log.warning("not tracked", app=each.id, trouble=answer.message())
             self._written[key] = (self.clock(), before)
+        return answer.ok
 
     async def sweep(self, assembly: Assembly) -> None:
         """Delete the objects of apps that are gone for a while."""

@@ -17,7 +17,7 @@ from slackwater_operator.judging import conditions, judge, limits, unlisted
 from slackwater_operator.labelling import due
 from slackwater_operator.metrics import Metrics
 from slackwater_operator.pacing import Bucket
-from slackwater_operator.telling import Account, status, written
+from slackwater_operator.telling import Account, account, status, written
 from slackwater_operator.tracking import Tracker, differs, object_name
 from support.world import World, enforcing, node
 
@@ -239,3 +239,34 @@ def test_condition_time_moves_with_the_status_only() -> None:
     second = conditions(first, judged, 2, "t2")
     assert second[0]["lastTransitionTime"] == "t1"
     assert second[0]["observedGeneration"] == 2
+
+
+@pytest.mark.parametrize("mode", ["observe", "score"])
+def test_modes_that_hold_nothing_say_what_enforce_would_do(mode: str) -> None:
+    """Nothing is written to the pod, and the app's account tells what would have happened."""
+    world = enforcing(node("a", cpu=1))
+    world.configure("SlackPolicy", "default", mode=mode)
+    world.create("t", cpu=4, app="etl", gates=(), scheduler="default-scheduler")
+    operator = world.operator()
+    operator.step()
+    assert world.writes == []
+    each = world.assembly.portraits["team/etl"]
+    outlook = operator.releaser.outlook
+    assert outlook is not None
+    said = account(each, None, world.assembly, outlook, supposed=operator.releaser.supposed())
+    assert said.reason == "no-room"
+    assert f"mode is {mode}: nothing is held here; in enforce: the nodes" in said.sentence
+
+
+def test_size_of_earlier_runs_is_used_for_the_next() -> None:
+    """A nightly app without annotations: the second run is known by the first."""
+    world = enforcing(node("a"))
+    driver = world.create("nightly-28900-driver", role="driver", app="nightly-28900")
+    tasks = [world.create(f"nightly-28900-{number}", cpu=0.5, app="nightly-28900") for number in range(4)]
+    world.assembly.refresh()
+    world.delete(driver, *tasks)
+    world.create("nightly-28901-driver", role="driver", app="nightly-28901")
+    world.assembly.refresh()
+    size = world.assembly.portraits["team/nightly-28901"].size
+    assert size is not None
+    assert (size.tasks, size.request["cpu"], size.source) == (4, 0.5, "history")

@@ -117,11 +117,10 @@ class World:
             owners=tuple(owners),
             phase="Pending",
             gates=tuple(gates),
-            scheduler=names.SCHEDULER,
             native=asked,
             declared=asked,
             created=self.now,
-            **more,
+            **{"scheduler": names.SCHEDULER, **more},
         )
         self.put(pod)
         return pod
