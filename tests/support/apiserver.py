@@ -25,6 +25,7 @@ class ApiServer:
     troubles: dict[str, deque[int]] = field(default_factory=dict)
     asked: Counter[str] = field(default_factory=Counter)
     seen: list[dict[str, str]] = field(default_factory=list)
+    accounts: dict[str, str] = field(default_factory=dict)  # token → user, for TokenReview
     version: int = 100
     expired: int = 0  # watches from before this version get 410
     url: str = ""
@@ -89,9 +90,15 @@ class ApiServer:
         if waiting := self.troubles.get(path):
             status = waiting.popleft()
             return web.json_response({"kind": "Status", "code": status, "message": f"trouble {status}"}, status=status)
+        if path.endswith("/tokenreviews"):
+            return web.json_response({"status": self._reviewed(orjson.loads(await request.read()))})
         if request.query.get("watch"):
             return await self._watch(request)
         return web.Response(body=self._list(request), content_type="application/json")
+
+    def _reviewed(self, body: Object) -> Object:
+        user = self.accounts.get(body["spec"]["token"])
+        return {"authenticated": True, "user": {"username": user}} if user else {"authenticated": False}
 
     def _list(self, request: web.Request) -> bytes:
         things = list(self.objects.get(request.path, {}).values())
