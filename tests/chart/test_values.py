@@ -17,7 +17,7 @@ NEWEST = "1.37.0"
 @pytest.mark.parametrize(
     ("option", "names"),
     [
-        ("operater.replicas=2", "operater"),
+        ("extendr.port=2", "extendr"),
         ("operator.replica=2", "replica"),
         ("operator.replicas=0", "replicas"),
         ("policy.spec.mode=enforced", "mode"),

@@ -1,0 +1,45 @@
+# All of Slackwater's programs in one image:
+#   docker build -t slackwater:0.1.0 .
+# EXTRAS leaves programs out: extender,operator is all that the chart needs without the monitor.
+# BASE may be any image with Python 3.11 to 3.13 and the same path to it in both stages.
+ARG BASE=python:3.11-slim-bookworm
+
+FROM ${BASE} AS build
+ARG EXTRAS=extender,operator,monitor
+ENV PIP_NO_CACHE_DIR=1 PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_ROOT_USER_ACTION=ignore PYTHONDONTWRITEBYTECODE=1
+WORKDIR /source
+RUN python3 -m venv /opt/slackwater
+# Dependencies first and by themselves: a change of our code then costs seconds.
+COPY pyproject.toml constraints.txt README.md LICENSE ./
+COPY core/slackwater/__init__.py core/slackwater/__init__.py
+RUN /opt/slackwater/bin/pip install --no-compile -c constraints.txt ".[${EXTRAS}]"
+COPY core core
+COPY cluster cluster
+COPY extender extender
+COPY operator operator
+COPY simulator simulator
+COPY monitor monitor
+COPY cli cli
+RUN /opt/slackwater/bin/pip install --no-compile --no-deps --force-reinstall .
+# What no program of ours imports: an asynchronous copy of the Kubernetes client, tests, headers.
+# Byte code is made here, checked against nothing at run time: the image's file system is read-only.
+RUN cd /opt/slackwater/lib/python3*/site-packages \
+    && rm -rf kubernetes/aio pyarrow/include pyarrow/tests \
+    && find . -type d \( -name tests -o -name test \) -path '*/numpy/*' -prune -exec rm -rf {} + \
+    && /opt/slackwater/bin/pip uninstall --yes --quiet pip setuptools \
+    && PYTHONDONTWRITEBYTECODE= SOURCE_DATE_EPOCH=0 /opt/slackwater/bin/python -m compileall -q --invalidation-mode unchecked-hash .
+
+FROM ${BASE}
+ARG VERSION=0.1.0
+LABEL org.opencontainers.image.title="slackwater" \
+      org.opencontainers.image.description="Schedules batch pods into measured slack on the stock kube-scheduler" \
+      org.opencontainers.image.version="${VERSION}" \
+      org.opencontainers.image.licenses="Apache-2.0"
+COPY --from=build /opt/slackwater /opt/slackwater
+ENV PATH=/opt/slackwater/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
+    PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1
+USER 65532:65532
+WORKDIR /
+# Kubernetes asks by its own probes; this is for a container run by hand.
+HEALTHCHECK --interval=10s --timeout=5s --start-period=60s CMD ["python", "-c", "import os, ssl, urllib.request as web; web.urlopen(os.environ.get('SLACKWATER_HEALTH_URL', 'http://127.0.0.1:8480/healthz'), timeout=3, context=ssl._create_unverified_context())"]
+CMD ["slackwater", "--help"]
