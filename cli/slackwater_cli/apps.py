@@ -1,0 +1,65 @@
+"""`slackwater apps`: every app, where it stands, and why it waits."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from slackwater.errors import Unavailable
+from slackwater_cli.printing import Column, Format, Output, show
+from slackwater_cli.reaching import Context, Everywhere, Kubeconfig, Namespace, api_server, namespace_of
+
+if TYPE_CHECKING:
+    from slackwater_monitor.sources.views import App
+
+NOT_FOUND = 1
+
+
+def command(
+    app: Annotated[str | None, typer.Argument(help="Only the app of this name, or whose name contains it.")] = None,
+    namespace: Namespace = None,
+    everywhere: Everywhere = False,
+    waiting: Annotated[bool, typer.Option("--waiting", help="Only apps that wait.")] = False,
+    output: Output = Format.TABLE,
+    kubeconfig: Kubeconfig = None,
+    context: Context = None,
+) -> None:
+    """List apps. Exit code 1 where none matches."""
+    from slackwater_monitor.apiserver import NotFound
+    from slackwater_monitor.sources.live import GROUP
+    from slackwater_monitor.sources.reading import app as read
+
+    api = api_server(kubeconfig, context)
+    place = "" if everywhere else f"/namespaces/{namespace_of(namespace, kubeconfig, context)}"
+    try:
+        found = [read(body) for body in api.items(f"{GROUP}{place}/trackedapps")]
+    except NotFound as problem:
+        raise Unavailable("this cluster knows no TrackedApps; is Slackwater installed?") from problem
+    chosen = [each for each in found if (app is None or app in each.name) and (each.waits or not waiting)]
+    ordered = sorted(chosen, key=lambda each: (each.queue, each.position or 0, each.namespace, each.name))
+    show(ordered, columns(), output, "no app matches" if found else "no app is tracked there")
+    if not ordered:
+        raise typer.Exit(NOT_FOUND)
+
+
+def columns() -> list[Column[App]]:
+    """What is shown of an app."""
+    from slackwater_monitor.amounts import percent, seconds
+
+    return [
+        Column("NAMESPACE", lambda app: app.namespace),
+        Column("APP", lambda app: app.name),
+        Column("PHASE", lambda app: app.phase),
+        Column("QUEUE", lambda app: app.queue),
+        Column("POS", lambda app: str(app.position or ""), number=True),
+        Column("WAIT", lambda app: seconds(app.wait) if app.wait is not None else "", number=True),
+        Column("HELD", lambda app: str(app.pods.get("held", 0)), number=True),
+        Column("BOUND", lambda app: str(app.pods.get("bound", 0)), number=True),
+        Column("DONE", lambda app: str(app.pods.get("finished", 0)), number=True),
+        Column("USED", lambda app: percent(app.efficiency) if app.efficiency is not None else "", number=True),
+        Column("REASON", lambda app: app.reason),
+        Column("FRAMEWORK", lambda app: app.framework, wide=True),
+        Column("CATEGORY", lambda app: app.category, wide=True),
+        Column("MESSAGE", lambda app: app.message, wide=True),
+    ]

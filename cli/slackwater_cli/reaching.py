@@ -1,0 +1,65 @@
+"""How commands reach a cluster: the options they share, and what they make of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from slackwater_monitor.apiserver import ApiServer, Extender
+    from slackwater_monitor.sources.live import Live
+
+Kubeconfig = Annotated[Path | None, typer.Option(envvar="KUBECONFIG", help="Path of a kubeconfig.")]
+Context = Annotated[str | None, typer.Option(help="Context of that kubeconfig; default its current one.")]
+ExtenderUrl = Annotated[
+    str,
+    typer.Option("--extender", envvar="SLACKWATER_EXTENDER_URL", help="Its address; default: through the API server."),
+]
+Namespace = Annotated[str | None, typer.Option("--namespace", "-n", help="Namespace; default that of the context.")]
+Everywhere = Annotated[bool, typer.Option("--all-namespaces", "-A", help="All namespaces.")]
+System = Annotated[str, typer.Option(help="Namespace that Slackwater is installed in.")]
+
+
+def api_server(kubeconfig: Path | None, context: str | None) -> ApiServer:
+    """The API server of the chosen context."""
+    from slackwater_cluster.endpoint import endpoint
+    from slackwater_monitor.apiserver import ApiServer
+
+    return ApiServer(endpoint(_single(kubeconfig), context))
+
+
+def extender(api: ApiServer, url: str, system: str) -> Extender:
+    """The extender at its address, or behind the API server."""
+    from slackwater_monitor.apiserver import Extender
+
+    return Extender(api, url, namespace=system)
+
+
+def live(kubeconfig: Path | None, context: str | None, url: str, system: str) -> Live:
+    """The cluster as a source of views."""
+    from slackwater_monitor.sources.live import Live
+
+    api = api_server(kubeconfig, context)
+    return Live(api, extender(api, url, system))
+
+
+def namespace_of(given: str | None, kubeconfig: Path | None, context: str | None) -> str:
+    """The namespace asked for, else the context's, else default."""
+    if given:
+        return given
+    from kubernetes import config
+    from kubernetes.config.config_exception import ConfigException
+
+    try:
+        contexts, active = config.list_kube_config_contexts(str(kubeconfig) if kubeconfig else None)  # type: ignore[no-untyped-call]  # the client library has no types
+    except (ConfigException, OSError):
+        return "default"
+    chosen = next((each for each in contexts if each["name"] == context), active) if context else active
+    return str(chosen["context"].get("namespace") or "default")
+
+
+def _single(kubeconfig: Path | None) -> Path | None:
+    """A list of files in $KUBECONFIG is left to the client library, which merges them."""
+    return None if kubeconfig is not None and ":" in str(kubeconfig) else kubeconfig

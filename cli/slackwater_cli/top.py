@@ -1,0 +1,45 @@
+"""`slackwater top`: nodes, queues, pools and apps, live."""
+
+from __future__ import annotations
+
+import time
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.live import Live as Screen
+
+from slackwater_cli.printing import Format, Output, data, plain
+from slackwater_cli.reaching import Context, ExtenderUrl, Kubeconfig, System, live
+
+# Nothing at all could be read.
+BLIND = 1
+
+
+def command(
+    interval: Annotated[float, typer.Option(min=1, help="Seconds between two looks.")] = 2.0,
+    once: Annotated[bool, typer.Option("--once", help="Print one picture and end.")] = False,
+    nodes: Annotated[int, typer.Option(min=1, help="Nodes shown, the fullest first.")] = 20,
+    apps: Annotated[int, typer.Option(min=1, help="Apps shown, the first in line first.")] = 15,
+    output: Output = Format.TABLE,
+    extender_url: ExtenderUrl = "",
+    system: System = "slackwater-system",
+    kubeconfig: Kubeconfig = None,
+    context: Context = None,
+) -> None:
+    """Show the cluster until interrupted; once where the output is no terminal. Exit code 1: nothing can be read."""
+    from slackwater_monitor.screen import render
+
+    source = live(kubeconfig, context, extender_url, system)
+    seen = source.snapshot()
+    if output in (Format.JSON, Format.YAML):
+        data(plain(seen), output)
+    elif once or not Console().is_terminal:
+        Console().print(render(seen, nodes=nodes, apps=apps))
+    else:
+        with Screen(render(seen, nodes=nodes, apps=apps), auto_refresh=False, screen=True) as screen:
+            while True:
+                time.sleep(interval)
+                screen.update(render(source.snapshot(), nodes=nodes, apps=apps), refresh=True)
+    if not (seen.nodes or seen.apps or seen.queues):
+        raise typer.Exit(BLIND)

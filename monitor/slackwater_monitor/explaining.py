@@ -1,0 +1,213 @@
+"""Why a pod waits, or why it is where it is: everything that is known, put in the order in which it decides."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from slackwater.errors import Unavailable
+from slackwater_cluster import names
+from slackwater_monitor.amounts import amount, percent, seconds
+from slackwater_monitor.apiserver import ApiServer, Extender, NotFound
+from slackwater_monitor.sources import reading
+from slackwater_monitor.sources.live import GROUP
+from slackwater_monitor.sources.views import Amounts, App, Pool, Queue
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """What was found. `waits` is what scripts want to know."""
+
+    pod: str
+    sentence: str
+    waits: bool
+    phase: str
+    node: str = ""
+    nominated: str = ""
+    gates: list[str] = field(default_factory=list)
+    app: App | None = None
+    queue: Queue | None = None
+    pool: Pool | None = None
+    ledger: dict[str, Any] | None = None  # what the extender says
+    resources: dict[str, str] = field(default_factory=dict)  # the node's arithmetic by kind
+    problems: list[str] = field(default_factory=list)
+
+
+def explain(api: ApiServer, extender: Extender, namespace: str, name: str) -> Explanation:
+    """Read the pod, then the extender's word, then its app, queue and pool. What cannot be read is told."""
+    body = api.get(f"/api/v1/namespaces/{namespace}/pods/{name}")
+    problems: list[str] = []
+    ledger = _ledger(extender, namespace, name, problems)
+    spec, status = body.get("spec") or {}, body.get("status") or {}
+    app = _app(api, namespace, ledger, body, problems)
+    queue, pool = _queue(api, app, problems)
+    node = spec.get("nodeName", "")
+    gates = [gate["name"] for gate in spec.get("schedulingGates") or ()]
+    waits = not node and status.get("phase") not in ("Succeeded", "Failed")
+    return Explanation(
+        pod=f"{namespace}/{name}",
+        sentence=_sentence(body, gates, app, ledger),
+        waits=waits,
+        phase=status.get("phase", ""),
+        node=node,
+        nominated=status.get("nominatedNodeName", ""),
+        gates=gates,
+        app=app,
+        queue=queue,
+        pool=pool,
+        ledger=ledger,
+        resources=_arithmetic(extender, ledger, node, problems),
+        problems=problems,
+    )
+
+
+def _ledger(extender: Extender, namespace: str, name: str, problems: list[str]) -> dict[str, Any] | None:
+    try:
+        found: dict[str, Any] = extender.explain(namespace, name)
+    except NotFound:
+        problems.append("the extender does not know this pod (yet)")
+        return None
+    except Unavailable as problem:
+        problems.append(f"the extender's part is missing: {problem}")
+        return None
+    return found
+
+
+def _app(
+    api: ApiServer, namespace: str, ledger: dict[str, Any] | None, body: dict[str, Any], problems: list[str]
+) -> App | None:
+    """The pod's app: the extender names it; without it, the pod's own label does."""
+    named = str((ledger or {}).get("app", "")).removeprefix(f"{namespace}/")
+    named = named or (body["metadata"].get("labels") or {}).get(names.APP, "")
+    try:
+        apps = [reading.app(each) for each in api.items(f"{GROUP}/namespaces/{namespace}/trackedapps")]
+    except Unavailable as problem:
+        problems.append(f"TrackedApps: {problem}")
+        return None
+    return next((app for app in apps if app.name == named), None)
+
+
+def _queue(api: ApiServer, app: App | None, problems: list[str]) -> tuple[Queue | None, Pool | None]:
+    if app is None or not app.queue:
+        return None, None
+    try:
+        queue = reading.queue(api.get(f"{GROUP}/admissionqueues/{app.queue}"))
+        pools = [reading.pool(each) for each in api.items(f"{GROUP}/reservationpools")]
+    except Unavailable as problem:
+        problems.append(f"queue {app.queue}: {problem}")
+        return None, None
+    return queue, next((pool for pool in pools if pool.queue == queue.name), None)
+
+
+def _sentence(body: dict[str, Any], gates: list[str], app: App | None, ledger: dict[str, Any] | None) -> str:
+    """The answer in one sentence, from whoever knows best."""
+    if names.GATE in gates and app is not None and app.message:
+        return f"it is held: {app.message}"
+    if ledger is not None:
+        return str(ledger["sentence"])
+    status, spec = body.get("status") or {}, body.get("spec") or {}
+    if names.GATE in gates:
+        reason = (body["metadata"].get("annotations") or {}).get(names.REASON, "")
+        return f"it is held by the gate {names.GATE}" + (f" ({reason})" if reason else "")
+    if gates:
+        return f"it is held by gates of others: {', '.join(gates)}"
+    if spec.get("nodeName"):
+        return f"it is on {spec['nodeName']} ({status.get('phase', 'unknown')})"
+    said = [each for each in status.get("conditions") or () if each.get("type") == "PodScheduled"]
+    return str(said[0].get("message") or said[0].get("reason")) if said else "no scheduler has looked at it yet"
+
+
+def _arithmetic(extender: Extender, ledger: dict[str, Any] | None, node: str, problems: list[str]) -> dict[str, str]:
+    """How the room of its node, or of the best node, comes about."""
+    now = (ledger or {}).get("now") or {}
+    chosen = node or (ledger or {}).get("charged_on", "") or next((each["node"] for each in now.get("best") or ()), "")
+    if ledger is None or not chosen:
+        return {}
+    try:
+        found = extender.get(f"/v1/nodes/{chosen}")
+    except Unavailable as problem:
+        problems.append(f"node {chosen}: {problem}")
+        return {}
+    return {f"{chosen} {kind}": arithmetic(kind, line) for kind, line in found["resources"].items()}
+
+
+def arithmetic(kind: str, line: dict[str, Any]) -> str:
+    """Room = min(AR, NC) − E − drivers, with the numbers in place and in units people read."""
+    said = {name: amount(kind, value) for name, value in line.items() if isinstance(value, int | float)}
+    basis = (
+        f"samples are stale, so E is what was reserved ({said['reserved']})"
+        if line["stale"]
+        else f"E: used {said['used']}, learned {said['learned']}, not yet seen running {said['residual']}"
+    )
+    unit = {"cpu": " cores", "memory": " GiB"}.get(kind, "")
+    return (
+        f"room {said['room']}{unit} = min(allowed {said['allowed']}, real {said['real']}) − estimate E "
+        f"{said['estimate']} − drivers {said['drivers']}; {basis}; its pods asked for {said['declared']}"
+    )
+
+
+def lines(found: Explanation) -> list[tuple[str, str]]:
+    """The explanation as (what, words), in the order in which things decide."""
+    made = [("pod", found.pod), ("", found.sentence), ("phase", found.phase)]
+    made += [("node", found.node)] if found.node else [("nominated", found.nominated or "–")]
+    made += [("gates", ", ".join(found.gates))] if found.gates else []
+    if found.app is not None:
+        made += _app_lines(found.app)
+    if found.queue is not None:
+        made.append(("queue", _queue_line(found.queue)))
+    if found.pool is not None and found.pool.delta is not None:
+        made.append(("pool", _pool_line(found.pool)))
+    made += _ledger_lines(found.ledger or {})
+    made += list(found.resources.items())
+    return made + [("missing", each) for each in found.problems]
+
+
+def _app_lines(app: App) -> list[tuple[str, str]]:
+    states = ", ".join(f"{count} {state}" for state, count in app.pods.items() if count)
+    made = [("app", f"{app.name} ({app.phase}{f', {app.category}' if app.category else ''}): {states or 'no pods'}")]
+    if app.position:
+        wait = f", about {seconds(app.wait)} to go" if app.wait is not None else ""
+        error = f" (±{seconds(app.wait_error)} in the past)" if app.wait is not None and app.wait_error else ""
+        made.append(("place", f"number {app.position} in queue {app.queue}{wait}{error}"))
+    if app.reason:
+        made.append(("reason", f"{app.reason}: {app.message}"))
+    if app.efficiency is not None:
+        made.append(("uses", f"{percent(app.efficiency)} of what it asked for"))
+    return made
+
+
+def _queue_line(queue: Queue) -> str:
+    return (
+        f"{queue.name} ({queue.state}): capacity {_told(queue.capacity)}, kept for tasks {_told(queue.reservation)}, "
+        f"left for drivers {_told(queue.budget)}; {queue.drivers_running} drivers run, {queue.drivers_waiting} wait"
+    )
+
+
+def _pool_line(pool: Pool) -> str:
+    return (
+        f"{pool.name}: {percent(pool.delta)} of {pool.total:.1f} slots for small jobs; "
+        f"small {pool.small.occupied:.1f} taken, {pool.small.available:.1f} free; "
+        f"large {pool.large.occupied:.1f} taken, {pool.large.available:.1f} free"
+    )
+
+
+def _ledger_lines(ledger: dict[str, Any]) -> list[tuple[str, str]]:
+    if not ledger:
+        return []
+    made = [("asks for", f"{_told(ledger.get('declared') or {})} (native {_told(ledger.get('native') or {})})")]
+    if ledger.get("refusal"):
+        made.append(("refused", str(ledger["refusal"])))
+    now = ledger.get("now")
+    if now:
+        counts = ", ".join(f"{count} × {reason}" for reason, count in now["counts"].items())
+        made.append(("nodes", f"{now['fitting']} of {now['nodes']} would serve it{f'; {counts}' if counts else ''}"))
+        best = ", ".join(f"{each['node']} (score {each['score']})" for each in now["best"][:3])
+        made += [("best", best)] if best else []
+    for each in (ledger.get("decisions") or [])[:3]:
+        words = f"{each['verb']}: {each['result']} {each['node'] or ''} {each['reason'] or ''}".strip()
+        made.append(("decided", " ".join(words.split())))
+    return made
+
+
+def _told(found: Amounts) -> str:
+    return " and ".join(amount(kind, float(value), unit=True) for kind, value in found.items()) or "nothing"

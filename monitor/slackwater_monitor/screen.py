@@ -1,0 +1,123 @@
+"""The live view of a terminal: nodes as bars, queues, pools and the apps that wait."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+
+from rich.console import Group, RenderableType
+from rich.markup import escape
+from rich.table import Table
+from rich.text import Text
+
+from slackwater_monitor.amounts import amount, percent, seconds
+from slackwater_monitor.sources.views import App, Node, Snapshot
+
+WIDTH = 24  # characters of a bar
+
+
+def render(seen: Snapshot, *, nodes: int = 20, apps: int = 15) -> RenderableType:
+    """One picture of everything; the fullest nodes and the first in line come first."""
+    parts: list[RenderableType] = [_headline(seen)]
+    if seen.nodes:
+        parts.append(_nodes(seen, nodes))
+    if seen.queues:
+        parts.append(_queues(seen))
+    if seen.apps:
+        parts.append(_apps(seen.apps, apps))
+    parts.extend(Text(f"! {problem}", style="yellow") for problem in seen.problems)
+    return Group(*parts)
+
+
+def _headline(seen: Snapshot) -> Text:
+    at = datetime.fromtimestamp(seen.at, UTC).strftime("%H:%M:%S UTC")
+    parts = [f"[bold]{at}[/]", f"{len(seen.nodes)} nodes"]
+    for kind, name in (("cpu", "CPU"), ("memory", "memory")):
+        size, used, asked = (seen.total(field, kind) for field in ("allocatable", "used", "declared"))
+        if size:
+            parts.append(f"{name} {percent(asked / size)} requested, {percent(used / size)} used")
+    waiting = sum(app.pods.get("held", 0) for app in seen.apps)
+    parts.append(f"{len(seen.apps)} apps, {waiting} pods held")
+    return Text.from_markup(" · ".join(parts))
+
+
+def bar(used: float, estimate: float, asked: float, size: float, width: int = WIDTH) -> Text:
+    """█ used, ▓ estimated beyond that, ░ requested beyond that, · free; red where more is asked than there is."""
+    if size <= 0:
+        return Text("?" * 3, style="dim")
+    marks = [round(width * min(value / size, 1.0)) for value in (used, max(used, estimate), max(used, estimate, asked))]
+    text = Text()
+    text.append("█" * marks[0], style="green")
+    text.append("▓" * (marks[1] - marks[0]), style="yellow")
+    text.append("░" * (marks[2] - marks[1]), style="red" if asked > size else "blue")
+    text.append("·" * (width - marks[2]), style="dim")
+    return text
+
+
+def _load(node: Node) -> float:
+    return max(
+        (node.estimate.get(kind, 0.0) / size for kind, size in node.allocatable.items() if size > 0), default=0.0
+    )
+
+
+def _nodes(seen: Snapshot, shown: int) -> Table:
+    made = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
+    for head in ("NODE", "CPU  █ used ▓ est. ░ asked", "room", "MEMORY", "room", ""):
+        made.add_column(head, no_wrap=True, justify="right" if head == "room" else "left")
+    ordered = sorted(seen.nodes, key=lambda node: (-_load(node), node.name))
+    for node in ordered[:shown]:
+        cells: list[RenderableType] = [escape(node.name)]
+        for kind in ("cpu", "memory"):
+            fields = (node.used, node.estimate, node.declared, node.allocatable)
+            used, estimate, asked, size = (field.get(kind, 0.0) for field in fields)
+            cells += [bar(used, estimate, asked, size), amount(kind, node.room.get(kind))]
+        made.add_row(*cells, _state(node))
+    if len(ordered) > shown:
+        made.add_row(f"… {len(ordered) - shown} more", style="dim")
+    return made
+
+
+def _state(node: Node) -> Text:
+    words = ([] if node.open else ["closed"]) + (["stale"] if node.stale else [])
+    return Text(" ".join(words), style="red")
+
+
+def _queues(seen: Snapshot) -> Table:
+    made = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
+    for head in ("QUEUE", "STATE", "DRIVERS", "WAITING", "HELD", "RELEASED", "SMALL POOL"):
+        made.add_column(head, justify="left" if head in ("QUEUE", "STATE") else "right")
+    for queue in seen.queues:
+        pool = next((pool for pool in seen.pools if pool.queue == queue.name), None)
+        share = f"{percent(pool.delta)} of {pool.total:.1f} slots" if pool is not None else "–"
+        numbers = (queue.drivers_running, queue.drivers_waiting, queue.held, queue.released)
+        made.add_row(escape(queue.name), queue.state, *(str(number) for number in numbers), share)
+    return made
+
+
+def first_in_line(apps: Iterable[App]) -> list[App]:
+    """Waiting apps by their place in the queue, then those that run, newest last."""
+    return sorted(
+        apps,
+        key=lambda app: (not app.waits, app.queue, app.position or 0, app.phase == "Finished", app.namespace, app.name),
+    )
+
+
+def _apps(apps: Sequence[App], shown: int) -> Table:
+    made = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
+    for head in ("APP", "PHASE", "POS", "WAIT", "HELD", "BOUND", "USED", "WHY"):
+        made.add_column(head, justify="right" if head in ("POS", "WAIT", "HELD", "BOUND", "USED") else "left")
+    ordered = first_in_line(apps)
+    for app in ordered[:shown]:
+        made.add_row(
+            escape(f"{app.namespace}/{app.name}"),
+            app.phase,
+            str(app.position or ""),
+            seconds(app.wait) if app.wait is not None else "",
+            str(app.pods.get("held", 0)),
+            str(app.pods.get("bound", 0)),
+            percent(app.efficiency) if app.efficiency is not None else "",
+            Text(app.message if app.waits else "", overflow="ellipsis", no_wrap=True),
+        )
+    if len(ordered) > shown:
+        made.add_row(f"… {len(ordered) - shown} more", style="dim")
+    return made

@@ -1,0 +1,140 @@
+"""A cluster now: custom resources from the API server, the ledger from the extender, pods for one app at a time."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from slackwater.errors import Unavailable
+from slackwater_cluster import names
+from slackwater_cluster.frameworks import builtin
+from slackwater_cluster.lineage import Lineage
+from slackwater_cluster.recognition import Resolver
+from slackwater_cluster.records import OwnerRef, PodRecord
+from slackwater_monitor.apiserver import ApiServer, Extender, NotFound
+from slackwater_monitor.sources import reading
+from slackwater_monitor.sources.memory import Memory
+from slackwater_monitor.sources.views import Bar, Course, Node, Snapshot, Tide
+
+GROUP = f"/apis/{names.GROUP}/{names.VERSION}"
+# A snapshot costs the cluster five reads; several viewers share one of this age.
+FRESH = 2.0
+
+
+class Live:
+    """One cluster. Remembers the snapshots it was asked for, so that it can show how things moved."""
+
+    virtual = False
+
+    def __init__(
+        self, api: ApiServer, extender: Extender, *, clock: Callable[[], float] = time.time, fresh: float = FRESH
+    ) -> None:
+        self._api, self._extender, self._clock, self._fresh = api, extender, clock, fresh
+        self._last: Snapshot | None = None
+        self.memory = Memory()
+
+    @property
+    def title(self) -> str:
+        """The API server's address."""
+        return self._api.endpoint.url
+
+    def snapshot(self) -> Snapshot:
+        """Everything now, or a moment ago."""
+        if self._last is None or self._clock() - self._last.at >= self._fresh:
+            self._last = self._read()
+            self.memory.add(self._last)
+        return self._last
+
+    def _read(self) -> Snapshot:
+        problems: list[str] = []
+        nodes = self._nodes(problems)
+        apps = [reading.app(body) for body in self._list("trackedapps", problems)]
+        queues = [reading.queue(body) for body in self._list("admissionqueues", problems)]
+        pools = [reading.pool(body) for body in self._list("reservationpools", problems)]
+        kinds = sorted({kind for node in nodes for kind in node.room} or {"cpu", "memory"})
+        return Snapshot(self._clock(), nodes, apps, queues, pools, kinds, problems)
+
+    def _list(self, plural: str, problems: list[str]) -> list[dict[str, Any]]:
+        try:
+            return self._api.items(f"{GROUP}/{plural}")
+        except NotFound:
+            problems.append(f"{plural}.{names.GROUP} is not known to this cluster; is Slackwater installed?")
+        except Unavailable as problem:
+            problems.append(f"{plural}: {problem}")
+        return []
+
+    def _nodes(self, problems: list[str]) -> list[Node]:
+        try:
+            return [reading.node(body) for body in self._extender.get("/v1/nodes")["nodes"]]
+        except Unavailable as problem:
+            problems.append(f"the ledger of the extender cannot be read, so room and use are unknown: {problem}")
+        try:
+            return [reading.plain_node(body) for body in self._api.items("/api/v1/nodes")]
+        except Unavailable as problem:
+            problems.append(f"nodes: {problem}")
+        return []
+
+    def course(self) -> Course:
+        """What was seen since this source began to look."""
+        return self.memory.course()
+
+    def tides(self) -> Sequence[Tide]:
+        """How the pools' borders moved since then."""
+        return self.memory.tides()
+
+    def gantt(self, namespace: str, app: str) -> Sequence[Bar]:
+        """The app's pods, recognised as the operator recognises them."""
+        bodies = self._api.items(f"/api/v1/namespaces/{namespace}/pods")
+        resolver, pods = Resolver.of(builtin()), {body["metadata"]["uid"]: body for body in bodies}
+        records = {uid: record(body) for uid, body in pods.items()}
+        family = Family(records)
+        members = {uid: resolver.resolve(each, family) for uid, each in records.items()}
+        return [
+            reading.bar(pods[uid], member.role, member.stage) for uid, member in members.items() if member.app == app
+        ]
+
+
+class Family(Lineage):
+    """Owners as far as the pods themselves tell: enough for one namespace's apps."""
+
+    def __init__(self, records: dict[str, PodRecord]) -> None:
+        self._records = records
+        self._owners = {owner.uid for each in records.values() for owner in each.owners}
+
+    def pod(self, uid: str) -> PodRecord | None:
+        """The pod of this uid."""
+        return self._records.get(uid)
+
+    def parents(self, owner: OwnerRef) -> Sequence[OwnerRef]:
+        """Owners above ReplicaSets and Jobs are not asked for."""
+        del owner
+        return ()
+
+    def owns_pods(self, uid: str) -> bool:
+        """Whether a pod names it as its owner."""
+        return uid in self._owners
+
+
+def record(body: dict[str, Any]) -> PodRecord:
+    """As much of a pod as recognition needs."""
+    meta = body["metadata"]
+    owners = tuple(
+        OwnerRef(
+            each["kind"],
+            each["name"],
+            each["uid"],
+            each.get("apiVersion", "").rpartition("/")[0],
+            bool(each.get("controller")),
+        )
+        for each in meta.get("ownerReferences") or ()
+    )
+    return PodRecord(
+        name=meta["name"],
+        namespace=meta["namespace"],
+        uid=meta["uid"],
+        labels=meta.get("labels") or {},
+        annotations=meta.get("annotations") or {},
+        owners=owners,
+        hostname=(body.get("spec") or {}).get("hostname", ""),
+    )

@@ -1,0 +1,52 @@
+"""What was seen, thinned as it grows: a day of snapshots stays a few thousand numbers."""
+
+from __future__ import annotations
+
+import threading
+from collections import defaultdict
+from collections.abc import Sequence
+
+from slackwater_monitor.sources.views import Course, Snapshot, Tide
+
+LINES = {"allocatable": "allocatable", "requested": "declared", "used": "used", "estimated": "estimate"}
+KINDS = ("cpu", "memory")
+# Points kept; beyond this every second one of the older half goes.
+MOST = 2000
+
+
+class Memory:
+    """Sums of snapshots over time. Safe from any thread."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._points: list[tuple[float, dict[str, dict[str, float]], dict[str, float]]] = []
+
+    def add(self, seen: Snapshot) -> None:
+        """Remember the sums of one snapshot."""
+        sums = {kind: {line: seen.total(name, kind) for line, name in LINES.items()} for kind in KINDS}
+        deltas = {pool.name: pool.delta for pool in seen.pools if pool.delta is not None}
+        with self._lock:
+            self._points.append((seen.at, sums, deltas))
+            if len(self._points) > MOST:
+                half = len(self._points) // 2
+                self._points = self._points[:half:2] + self._points[half:]
+
+    def course(self) -> Course:
+        """Sums over time."""
+        with self._lock:
+            points = list(self._points)
+        return Course(
+            [at for at, _, _ in points],
+            {kind: {line: [sums[kind][line] for _, sums, _ in points] for line in LINES} for kind in KINDS},
+        )
+
+    def tides(self) -> Sequence[Tide]:
+        """Borders over time."""
+        with self._lock:
+            points = list(self._points)
+        moved: dict[str, tuple[list[float], list[float]]] = defaultdict(lambda: ([], []))
+        for at, _, deltas in points:
+            for pool, delta in deltas.items():
+                moved[pool][0].append(at)
+                moved[pool][1].append(delta)
+        return [Tide(pool, time, delta) for pool, (time, delta) in sorted(moved.items())]

@@ -1,0 +1,146 @@
+"""Custom resources and the extender's answers, turned into views. Pure: bodies in, views out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from slackwater_cluster.quantities import quantity
+from slackwater_monitor.sources.views import Amounts, App, Bar, Node, Pool, Queue, Side
+
+Body = Mapping[str, Any]
+
+
+def amounts(found: Mapping[str, object] | None) -> dict[str, float]:
+    """Quantities of a custom resource as numbers."""
+    return {kind: quantity(str(text)) for kind, text in (found or {}).items()}
+
+
+def moment(text: str | None) -> float | None:
+    """A Kubernetes timestamp in Unix seconds."""
+    return datetime.fromisoformat(text).timestamp() if text else None
+
+
+def app(body: Body) -> App:
+    """A TrackedApp."""
+    meta, spec, status = body["metadata"], body.get("spec") or {}, body.get("status") or {}
+    return App(
+        namespace=meta["namespace"],
+        name=spec.get("app", meta["name"]),
+        phase=status.get("phase", "Waiting"),
+        queue=spec.get("queue", ""),
+        framework=spec.get("framework", ""),
+        category=status.get("category", ""),
+        position=status.get("position"),
+        reason=status.get("reason", ""),
+        message=status.get("message", ""),
+        wait=status.get("waitSeconds"),
+        wait_error=status.get("waitErrorSeconds"),
+        pods={state: int(count) for state, count in (status.get("pods") or {}).items()},
+        declared=amounts(status.get("declared")),
+        used=amounts(status.get("used")),
+        efficiency=status.get("efficiency"),
+        submitted=moment(meta.get("creationTimestamp")),
+    )
+
+
+def queue(body: Body) -> Queue:
+    """An AdmissionQueue."""
+    spec, status = body.get("spec") or {}, body.get("status") or {}
+    return Queue(
+        name=body["metadata"]["name"],
+        state=spec.get("state", "open"),
+        order=spec.get("order", "fifo"),
+        namespaces=tuple(spec.get("namespaces") or ()),
+        capacity=amounts(status.get("capacity")),
+        reservation=amounts(status.get("reservation")),
+        budget=amounts(status.get("budget")),
+        drivers_running=int(status.get("driversRunning", 0)),
+        drivers_waiting=int(status.get("driversWaiting", 0)),
+        held=int(status.get("podsHeld", 0)),
+        released=int(status.get("podsReleased", 0)),
+        problem=problem(status),
+    )
+
+
+def problem(status: Body) -> str:
+    """What the conditions say against an object; empty where all is well."""
+    return "; ".join(
+        each.get("message", each.get("reason", ""))
+        for each in status.get("conditions") or ()
+        if each.get("status") == "False" and each.get("type") in ("Ready", "Valid", "Accepted")
+    )
+
+
+def pool(body: Body) -> Pool:
+    """A ReservationPool."""
+    spec, status = body.get("spec") or {}, body.get("status") or {}
+    return Pool(
+        name=body["metadata"]["name"],
+        queue=spec.get("queue", "default"),
+        delta=status.get("delta"),
+        total=float(status.get("total", 0.0)),
+        small=_side(status.get("small")),
+        large=_side(status.get("large")),
+        forecast_error=float(status.get("forecastError", 0.0)),
+    )
+
+
+def _side(found: Body | None) -> Side:
+    chosen = found or {}
+    return Side(**{name: float(chosen.get(name, 0.0)) for name in ("occupied", "available", "demand", "forecast")})
+
+
+def node(body: Body) -> Node:
+    """A node as the extender's /v1/nodes tells it."""
+    return Node(
+        name=body["name"],
+        open=bool(body.get("open", True)),
+        stale=bool(body.get("stale", False)),
+        allocatable=_numbers(body, "allocatable"),
+        allowed=_numbers(body, "allowed"),
+        declared=_numbers(body, "declared"),
+        used=_numbers(body, "used"),
+        estimate=_numbers(body, "estimate"),
+        room=_numbers(body, "room"),
+    )
+
+
+def _numbers(body: Body, name: str) -> Amounts:
+    return {kind: float(value) for kind, value in (body.get(name) or {}).items()}
+
+
+def plain_node(body: Body) -> Node:
+    """A node as the API server tells it: all that is known where there is no extender."""
+    status = body.get("status") or {}
+    size = {kind: quantity(str(text)) for kind, text in (status.get("allocatable") or {}).items()}
+    ready = any(each["type"] == "Ready" and each["status"] == "True" for each in status.get("conditions") or ())
+    cordoned = bool((body.get("spec") or {}).get("unschedulable"))
+    return Node(name=body["metadata"]["name"], allocatable=size, open=ready and not cordoned, stale=True)
+
+
+def bar(body: Body, role: str, stage: str) -> Bar:
+    """A pod as a bar of its app's Gantt chart."""
+    meta, spec, status = body["metadata"], body.get("spec") or {}, body.get("status") or {}
+    states = [each.get("state") or {} for each in status.get("containerStatuses") or ()]
+    started = [moment(_at(state, "startedAt")) for state in states]
+    ended = [moment(_at(state, "finishedAt")) for state in states]
+    starts = [each for each in started if each is not None]
+    ends = [each for each in ended if each is not None]
+    done = status.get("phase") in ("Succeeded", "Failed")
+    return Bar(
+        pod=meta["name"],
+        role=role,
+        stage=stage,
+        node=spec.get("nodeName", ""),
+        created=moment(meta.get("creationTimestamp")) or 0.0,
+        start=min(starts, default=moment(status.get("startTime"))),
+        end=max(ends, default=None) if done else None,
+        phase=status.get("phase", ""),
+    )
+
+
+def _at(state: Body, name: str) -> str | None:
+    found = (state.get("terminated") or state.get("running") or {}).get(name)
+    return str(found) if found else None

@@ -1,0 +1,144 @@
+"""What is shown, as plain frozen values: nodes, apps, queues, pools, courses over time and bars of a Gantt chart.
+
+Amounts are floats by kind of resource: cores, bytes, pieces. Times are Unix seconds, or seconds of virtual time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+Amounts = Mapping[str, float]
+NOTHING: Amounts = {}
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A node's ledger in short."""
+
+    name: str
+    allocatable: Amounts = field(default_factory=dict)
+    allowed: Amounts = field(default_factory=dict)  # AR: allocatable × allowance
+    declared: Amounts = field(default_factory=dict)  # what its pods asked for
+    used: Amounts = field(default_factory=dict)  # measured
+    estimate: Amounts = field(default_factory=dict)  # E of paper 000
+    room: Amounts = field(default_factory=dict)
+    open: bool = True  # takes pods
+    stale: bool = False  # its samples are too old to be believed
+    pods: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class App:
+    """Where an app stands and why."""
+
+    namespace: str
+    name: str  # id within the namespace
+    phase: str = ""
+    queue: str = ""
+    framework: str = ""
+    category: str = ""
+    position: int | None = None
+    reason: str = ""
+    message: str = ""
+    wait: float | None = None  # estimated seconds from now
+    wait_error: float | None = None
+    pods: Mapping[str, int] = field(default_factory=dict)  # by state: held, released, parked, bound, finished
+    declared: Amounts = field(default_factory=dict)
+    used: Amounts = field(default_factory=dict)
+    efficiency: float | None = None
+    submitted: float | None = None
+
+    @property
+    def waits(self) -> bool:
+        """Whether pods of it are held or on their way."""
+        return any(self.pods.get(state, 0) for state in ("held", "released", "parked"))
+
+
+@dataclass(frozen=True, slots=True)
+class Queue:
+    """An admission queue and its test in numbers."""
+
+    name: str
+    state: str = "open"
+    order: str = "fifo"
+    namespaces: Sequence[str] = ()
+    capacity: Amounts = field(default_factory=dict)
+    reservation: Amounts = field(default_factory=dict)
+    budget: Amounts = field(default_factory=dict)
+    drivers_running: int = 0
+    drivers_waiting: int = 0
+    held: int = 0
+    released: int = 0
+    problem: str = ""  # why it does not work, if so
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One pool, in slots."""
+
+    occupied: float = 0.0
+    available: float = 0.0
+    demand: float = 0.0
+    forecast: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Pool:
+    """The border between small and large jobs of one queue."""
+
+    name: str
+    queue: str = ""
+    delta: float | None = None
+    total: float = 0.0
+    small: Side = Side()
+    large: Side = Side()
+    forecast_error: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """Everything at one moment. `problems` say what could not be read, one sentence each."""
+
+    at: float
+    nodes: Sequence[Node] = ()
+    apps: Sequence[App] = ()
+    queues: Sequence[Queue] = ()
+    pools: Sequence[Pool] = ()
+    kinds: Sequence[str] = ("cpu", "memory")
+    problems: Sequence[str] = ()
+
+    def total(self, field_name: str, kind: str) -> float:
+        """The sum of one field over all nodes."""
+        return float(sum(getattr(node, field_name).get(kind, 0.0) for node in self.nodes))
+
+
+@dataclass(frozen=True, slots=True)
+class Course:
+    """The cluster over time: one value per moment for each named line, per kind."""
+
+    time: Sequence[float] = ()
+    lines: Mapping[str, Mapping[str, Sequence[float]]] = field(default_factory=dict)  # kind → line → values
+
+
+@dataclass(frozen=True, slots=True)
+class Tide:
+    """How a pool's border moved."""
+
+    pool: str
+    time: Sequence[float]
+    delta: Sequence[float]
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """A pod in an app's Gantt chart; moments that have not come are None."""
+
+    pod: str
+    role: str
+    stage: str
+    node: str
+    created: float
+    start: float | None
+    end: float | None
+    phase: str = ""
