@@ -10,7 +10,7 @@ from typing import get_type_hints
 from urllib.parse import parse_qsl
 
 from slackwater.errors import BadNumber, InvalidInput, UnknownName
-from slackwater_simulator.generators import admission, dress, estimation, haste, network
+from slackwater_simulator.generators import admission, dress, estimation, haste, hour, network
 from slackwater_simulator.workload import Workload
 
 PREFIX = "gen:"
@@ -19,7 +19,7 @@ Value = str | int | float | bool
 
 @dataclass(frozen=True, slots=True)
 class Generator:
-    """A paper's workload and the cluster it was made for."""
+    """A workload and the cluster it was made for."""
 
     make: Callable[..., Workload]
     cluster: str
@@ -38,6 +38,7 @@ GENERATORS = {
     "dress": Generator(
         dress.generate, dress.CLUSTER, "004: small jobs among large ones (case=spark, mapreduce, figure1; small)"
     ),
+    "hour": Generator(hour.generate, hour.CLUSTER, "a contended hour of a shared cluster (case=hour, nine; apps)"),
 }
 
 
