@@ -87,7 +87,7 @@ def _checks(name: str, points: dict[tuple[str, float], Point]) -> list[Check]:
     base, ours = _row(points, "nearest", "makespan"), _row(points, name, "makespan")
     gaps = [b - o for b, o in zip(base, ours, strict=True)]
     used, before = _row(points, name, "utilisation"), _row(points, "nearest", "utilisation")
-    at = "/".join(f"{mbit:g}" for mbit in BANDWIDTHS)
+    at = " / ".join(f"{mbit:g}" for mbit in BANDWIDTHS)
     return [
         judged(
             "Figure 3",
@@ -124,11 +124,11 @@ def _even(points: dict[tuple[str, float], Point]) -> list[Check]:
 
 
 def _seconds(values: list[float]) -> str:
-    return "/".join(f"{value:.0f}" for value in values)
+    return " / ".join(f"{value:.0f}" for value in values)
 
 
 def _shares(values: list[float]) -> str:
-    return "/".join(f"{value:.2f}" for value in values)
+    return " / ".join(f"{value:.2f}" for value in values)
 
 
 def _plot(name: str, title: str, unit: str, points: dict[tuple[str, float], Point], field: str) -> Plot:

@@ -1,0 +1,58 @@
+"""How a reproduction is told: page, figures and JSON."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from slackwater_simulator.reproduction.drawing import draw
+from slackwater_simulator.reproduction.page import write
+from slackwater_simulator.reproduction.study import Curve, Plot, Study, Verdict, described, judged, shown
+
+BARS = Plot(
+    "bars",
+    "Bars",
+    "",
+    "%",
+    (Curve("published", ("a", "b"), (90.0, 95.0), True), Curve("ours", ("a", "b"), (92.0, 94.0))),
+)
+LINES = Plot("lines", "Lines", "Mbit/s", "s", (Curve("ours", (10.0, 100.0), (3.0, 1.0)),), log=True)
+STUDY = Study(
+    paper="009",
+    title="A <test>",
+    runs="2 seeds",
+    checks=(judged("T", "good", "1", "1", "exact", True), judged("T", "bad", "1", "2", "exact", False)),
+    sensitivity=(shown("T", "other choice", "", "3"),),
+    modelled=("all of it",),
+    remarks=("it is a test",),
+    plots=(BARS, LINES),
+)
+
+
+@pytest.mark.parametrize("plot", [BARS, LINES], ids=lambda plot: plot.name)
+def test_a_figure_is_svg_and_the_same_every_time(plot: Plot) -> None:
+    """Same numbers, same bytes; text stays text."""
+    svg = draw(plot)
+    assert svg == draw(plot)
+    assert "<svg" in svg
+    assert "ours" in svg or len(plot.curves) == 1
+
+
+def test_the_page_holds_everything_and_every_figure_is_a_file_too(tmp_path: Path) -> None:
+    """Titles are escaped, verdicts stand in words, figures are inside and beside."""
+    text = write([STUDY], tmp_path / "report").read_text(encoding="utf-8")
+    assert "A &lt;test&gt;" in text
+    assert "✗ does not hold" in text
+    assert "1 of 2 bands hold" in text
+    assert text.count("<svg") == 2
+    assert {path.name for path in (tmp_path / "report").iterdir()} == {"bars.svg", "lines.svg", "reproduction.html"}
+
+
+def test_json_holds_every_check_with_its_verdict() -> None:
+    """What `-o json` prints can be read back."""
+    back = json.loads(json.dumps(described(STUDY)))
+    assert [check["verdict"] for check in back["checks"]] == ["holds", "does not hold"]
+    assert back["sensitivity"][0]["verdict"] == Verdict.SHOWN
+    assert STUDY.failing == (STUDY.checks[1],)

@@ -1,0 +1,153 @@
+"""The small worlds: links that queue, hosts with one task at a time, nodes that share CPU and break memory."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from slackwater.sharing import Victims
+from slackwater_simulator.cluster import uniform
+from slackwater_simulator.generators import estimation
+from slackwater_simulator.generators.network import Fabric
+from slackwater_simulator.run import run
+from slackwater_simulator.workload import GIBI, Job, Stage, Usage, Workload
+from slackwater_simulator.worlds.rooms import Estimated, Reserved
+from slackwater_simulator.worlds.ticks import Machines, Tasks, World, flatten
+from slackwater_simulator.worlds.transfers import simulate, utilisation
+
+PLAIN = Machines(1, (4.0, 10.0), (4.0, 10.0), (0.0, 0.0))
+
+
+def tasks(count: int, seconds: float, cores: float, peak: float, request: tuple[float, float]) -> Tasks:
+    """Equal tasks whose memory rises to its peak over their first half."""
+    ones = np.ones(count)
+    course = (np.array([0.0, 0.5, 1.0]), np.array([0.0, 1.0, 1.0]))
+    return Tasks(ones * seconds, ones * cores, ones * peak, np.tile(request, (count, 1)), *course, noise=0.0)
+
+
+def fabric(hosts: int, bandwidth: float, queued: float = 0.0) -> Fabric:
+    """Equal links; `queued` bytes wait on each of them."""
+    waiting = np.full((hosts, hosts), queued)
+    np.fill_diagonal(waiting, 0.0)
+    flags = np.zeros(hosts, dtype=np.bool_)
+    return Fabric(np.full((hosts, hosts), bandwidth), waiting, flags, np.zeros(hosts, dtype=np.int64))
+
+
+def chain(size: float) -> Workload:
+    """Two parents and a child that needs `size` bytes from each."""
+    parents = tuple(Stage(name, (1.0, 1.0), np.array([10.0])) for name in ("a", "b"))
+    child = Stage("c", (1.0, 1.0), np.array([10.0]), ("a", "b"), transfers=(size, size))
+    return Workload("chain", (Job("j", 0.0, (*parents, child)),))
+
+
+# ---- seconds ------------------------------------------------------------------------------------------------------
+
+
+def test_reserved_tasks_run_side_by_side_and_then_the_next() -> None:
+    """Four cores, five tasks of one: two rounds of ten seconds."""
+    found = World(
+        tasks(5, 10, 0.5, 1.0, (1.0, 1.0)), PLAIN, Reserved(PLAIN.allowances), np.random.default_rng(0)
+    ).play()
+    assert (found.seconds, found.failures, found.finished) == (20, 0, True)
+
+
+def test_overloaded_cpu_slows_everybody_and_loses_no_work() -> None:
+    """Four tasks that each want two of four cores take twice as long."""
+    found = World(
+        tasks(4, 10, 2.0, 1.0, (1.0, 1.0)), PLAIN, Reserved(PLAIN.allowances), np.random.default_rng(0)
+    ).play()
+    assert found.seconds == 20
+    assert found.used[0] == pytest.approx(4.0)
+
+
+@pytest.mark.parametrize(("retry", "finished"), [("last", False), ("first", False), ("never", True)])
+def test_memory_that_does_not_fit_breaks_those_that_grew(retry: str, finished: bool) -> None:
+    """Three tasks of four bytes on ten: all are growing when it no longer fits; retried together, they break again."""
+    asked = tasks(3, 10, 0.5, 4.0, (1.0, 1.0))
+    found = World(asked, PLAIN, Reserved(PLAIN.allowances), np.random.default_rng(0), retry=retry).play(200)
+    assert found.failures >= 3
+    assert found.failures % 3 == 0
+    assert found.finished is finished
+
+
+def test_a_crash_loop_is_given_up_after_the_seconds_allowed() -> None:
+    """Tasks that always meet again never finish; the run says so."""
+    asked = tasks(3, 10, 0.5, 4.0, (1.0, 1.0))
+    found = World(
+        asked, PLAIN, Reserved(PLAIN.allowances), np.random.default_rng(0), victims=Victims.ALL, retry="first"
+    ).play(100)
+    assert (found.finished, found.seconds) == (False, 100)
+
+
+def test_estimated_room_takes_more_tasks_than_reservation() -> None:
+    """Tasks that use a quarter of what they ask for end sooner when room is measured."""
+    asked = tasks(60, 30, 0.25, 0.25, (1.0, 1.0))
+    slow = World(asked, PLAIN, Reserved(PLAIN.allowances), np.random.default_rng(0)).play()
+    rooms = Estimated(PLAIN.allowances, PLAIN.system)
+    quick = World(asked, PLAIN, rooms, np.random.default_rng(0)).play()
+    assert quick.seconds < 0.8 * slow.seconds
+    assert quick.failures == 0
+
+
+def test_flattening_keeps_order_use_and_requests() -> None:
+    """Containers stand job by job, and use is absolute."""
+    made = estimation.generate(seed=0, tasks=200)
+    flat = flatten(made)
+    first = made.jobs[0].stages[0]
+    usage = first.usage
+    assert isinstance(usage, Usage)
+    assert len(flat) == 200
+    assert flat.requests[0].tolist() == list(first.request)
+    assert flat.peak[0] == first.request[1] * usage.memory[0]
+
+
+def test_the_same_policy_in_yarn_is_reservation_until_something_is_measured() -> None:
+    """Without a usage model, `estimation` and FIFO end at the same second."""
+    stage = Stage("task", (1.0, GIBI), np.full(40, 10.0))
+    made, machines = Workload("plain", (Job("j", 0.0, (stage,)),)), uniform(2, 8, 8 * GIBI)
+    plain = run(made, machines, "fifo", world="ideal", cores=True)
+    ours = run(made, machines, "estimation", world="ideal", allowance=1.0)
+    assert ours.jobs.end.tolist() == plain.jobs.end.tolist()
+
+
+def test_the_same_policy_in_yarn_fills_measured_slack() -> None:
+    """With usage curves far below the requests, the same tasks are done sooner, and more is reserved than there is."""
+    made, machines = estimation.generate(seed=0, tasks=400), uniform(2, 24, 32 * GIBI)
+    plain = run(made, machines, "fifo", world="ideal", cores=True)
+    ours = run(made, machines, "estimation", world="ideal")
+    assert ours.jobs.end.max() < plain.jobs.end.max()
+
+
+# ---- transfers ----------------------------------------------------------------------------------------------------
+
+
+def test_a_child_begins_when_its_last_input_has_arrived() -> None:
+    """Parents end at 10 s, 100 bytes at 10 bytes/s arrive at 20 s, and the child ends at 30 s."""
+    found = simulate(chain(100.0), uniform(2, 1, 8.0), "network", 0, None, {"net": fabric(2, 10.0)})
+    assert found.jobs.end.tolist() == [30.0]
+    assert utilisation(found) == pytest.approx(30 / (2 * 30))
+
+
+def test_bytes_that_were_there_before_are_sent_first() -> None:
+    """100 bytes wait on each link until 10 s: nothing changes; 300 bytes delay the child."""
+    for queued, end in ((100.0, 30.0), (300.0, 50.0)):
+        found = simulate(chain(100.0), uniform(2, 1, 8.0), "network", 0, None, {"net": fabric(2, 10.0, queued)})
+        assert found.jobs.end.tolist() == [end]
+
+
+def test_one_host_runs_one_task_at_a_time_and_sends_itself_nothing() -> None:
+    """On a single host the three tasks of ten seconds follow each other."""
+    found = simulate(chain(100.0), uniform(1, 1, 8.0), "nearest", 0, None, {"net": fabric(1, 10.0)})
+    assert found.jobs.end.tolist() == [30.0]
+
+
+def test_a_level_without_room_waits_for_memory() -> None:
+    """Hosts that hold one task at a time: the second parent waits for the first."""
+    made = chain(0.0)
+    stages = tuple(replace(stage, request=(1.0, 8.0)) for stage in made.jobs[0].stages)
+    tight = replace(made, jobs=(replace(made.jobs[0], stages=stages),))
+    found = simulate(tight, uniform(1, 1, 8.0), "network", 0, None, {"net": fabric(1, 10.0)})
+    assert found.jobs.end.tolist() == [30.0]
+    assert not found.deadlock
