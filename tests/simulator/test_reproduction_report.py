@@ -6,7 +6,11 @@ import json
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
+from slackwater.errors import UnknownName
+from slackwater_cli.main import app
+from slackwater_cli.reproduce import Format, _print
 from slackwater_simulator.reproduction.drawing import draw
 from slackwater_simulator.reproduction.page import write
 from slackwater_simulator.reproduction.study import Curve, Plot, Study, Verdict, described, judged, shown
@@ -48,6 +52,23 @@ def test_the_page_holds_everything_and_every_figure_is_a_file_too(tmp_path: Path
     assert "1 of 2 bands hold" in text
     assert text.count("<svg") == 2
     assert {path.name for path in (tmp_path / "report").iterdir()} == {"bars.svg", "lines.svg", "reproduction.html"}
+
+
+@pytest.mark.parametrize("output", list(Format))
+def test_the_command_prints_tables_or_json(output: Format, capsys: pytest.CaptureFixture[str]) -> None:
+    """Both name the check that does not hold."""
+    _print([STUDY], output)
+    told = capsys.readouterr().out
+    assert "does not" in told
+    if output is Format.JSON:
+        assert json.loads(told)[0]["paper"] == "009"
+
+
+def test_an_unknown_paper_is_refused_before_anything_runs() -> None:
+    """The refusal lists what there is."""
+    refused = CliRunner().invoke(app, ["reproduce", "007"])
+    assert isinstance(refused.exception, UnknownName)
+    assert "000, 001, 002, 003, 004, all" in str(refused.exception)
 
 
 def test_json_holds_every_check_with_its_verdict() -> None:

@@ -15,7 +15,7 @@ EXTRA = """
 td, th { white-space: normal; text-align: left; vertical-align: top; }
 td.fails { color: var(--bad); font-weight: 650; white-space: nowrap; }
 td.holds { color: var(--used); white-space: nowrap; }
-h3 { margin: 22px 0 8px; } figure { margin-top: 16px; } .grid { margin-top: 14px; }
+h3 { margin: 22px 0 8px; } figure h3 { margin: 0 0 8px; } .grid { margin-top: 14px; }
 """
 
 
