@@ -52,6 +52,7 @@ class Assessment:
     places: Sequence[Place]
     waits: Mapping[str, Waits]
     stalls: Sequence[Stall]
+    seen: Mapping[tuple[str, str], float]  # when each pod was last measured
     notes: Sequence[str] = field(default=())
 
     def name(self, level: str, container: Container) -> Name:
@@ -91,6 +92,7 @@ def assess(
                 progress((number + 1) / len(KINDS))
     total = {kind: sum(each.get(kind, 0.0) for each in people.allocatable.values()) for kind in KINDS}
     period = float(history.grid.step * history.grid.count)
+    seen = study.last_seen()
     return Assessment(
         grid=history.grid,
         interval=gap,
@@ -102,7 +104,8 @@ def assess(
         offers=study.offers,
         places=places(study.of_containers(), kin, total, period),
         waits={role: waits(people, kin, role, history.grid.start) for role in (names.DRIVER, names.TASK)},
-        stalls=stalls(people, kin, study.last_seen()),
+        stalls=stalls(people, kin, seen),
+        seen=seen,
         notes=(*history.notes, *study.notes()),
     )
 

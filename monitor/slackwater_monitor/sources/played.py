@@ -1,0 +1,261 @@
+"""A simulation as a source: its outcome played back, any number of times as fast as it happened.
+
+Moments are seconds of virtual time. After the end the last picture stays.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slackwater_monitor.sources.views import App, Bar, Course, Node, Pool, Queue, Side, Snapshot, Tide
+from slackwater_simulator.metrics import requests, small_jobs
+from slackwater_simulator.outcome import DRIVER, Outcome
+from slackwater_simulator.workload import Usage
+
+Floats = NDArray[np.float64]
+POINTS = 400  # of the curves
+NAMESPACE = "simulated"
+
+
+class Played:
+    """One outcome; `speed` virtual seconds pass in each real one."""
+
+    virtual = True
+
+    def __init__(self, outcome: Outcome, *, speed: float = 60.0, clock: Callable[[], float] = time.monotonic) -> None:
+        self.outcome, self.speed, self._clock = outcome, speed, clock
+        self._begun = clock()
+        rows = outcome.containers
+        self._requests = requests(outcome)
+        self._held = rows.allocated, rows.released
+        self.end = float(np.nanmax(rows.released, initial=0.0))
+        self._levels, self._shapes = _usages(outcome)
+        self._small = small_jobs(outcome)
+        self._course: Course | None = None
+
+    @property
+    def title(self) -> str:
+        """Workload and policy."""
+        return f"{self.outcome.workload.name} under {self.outcome.policy}"
+
+    @property
+    def now(self) -> float:
+        """The virtual moment."""
+        return min((self._clock() - self._begun) * self.speed, self.end)
+
+    def snapshot(self) -> Snapshot:
+        """Everything at the virtual moment."""
+        now = self.now
+        apps = self._apps(now)
+        return Snapshot(
+            at=now,
+            nodes=self._nodes(now),
+            apps=apps,
+            queues=self._queues(apps, now),
+            pools=self._pools(now),
+            kinds=self.outcome.cluster.kinds,
+        )
+
+    def course(self) -> Course:
+        """From the beginning to the virtual moment."""
+        if self._course is None:
+            self._course = self._whole()
+        upto = int(np.searchsorted(self._course.time, self.now, side="right"))
+        lines = {
+            kind: {line: values[:upto] for line, values in each.items()} for kind, each in self._course.lines.items()
+        }
+        return Course(self._course.time[:upto], lines)
+
+    def tides(self) -> Sequence[Tide]:
+        """How the border moved so far, where the policy has pools."""
+        found = self.outcome.series.get("delta")
+        if found is None:
+            return ()
+        upto = int(np.searchsorted(found.time, self.now, side="right"))
+        return [Tide("default", found.time[:upto].tolist(), found.value[:upto].tolist())]
+
+    def gantt(self, namespace: str, app: str) -> Sequence[Bar]:
+        """The containers of one job, up to the virtual moment."""
+        del namespace
+        now, rows, jobs = self.now, self.outcome.containers, self.outcome.workload.jobs
+        number = next((at for at, job in enumerate(jobs) if job.id == app), None)
+        if number is None:
+            return ()
+        chosen = np.flatnonzero((rows.job == number) & (rows.allocated <= now))
+        return [self._bar(int(row), now) for row in chosen]
+
+    # -- at one moment ----------------------------------------------------------------------------------------------
+
+    def _active(self, now: float) -> NDArray[np.bool_]:
+        return np.asarray((self._held[0] <= now) & (now < self._held[1]))
+
+    def _used(self, now: float) -> Floats:
+        """What each container uses at a moment: request × level × shape at its fraction of life."""
+        rows = self.outcome.containers
+        life = np.clip((now - rows.start) / np.maximum(rows.end - rows.start, 1e-9), 0.0, 1.0)
+        factor = self._levels.copy()
+        for shape, where in self._shapes.items():
+            at, cpu, memory = shape
+            factor[where, 0] *= np.interp(life[where], at, cpu)
+            factor[where, 1] *= np.interp(life[where], at, memory)
+        factor[now < rows.start] = 0.0
+        return self._requests[:, :2] * factor
+
+    def _per_node(self, values: Floats, active: NDArray[np.bool_]) -> Floats:
+        node, count = self.outcome.containers.node[active], len(self.outcome.cluster)
+        columns = [np.bincount(node, values[active, k], count) for k in range(values.shape[1])]
+        return np.array(columns, dtype=np.float64).T.reshape(count, values.shape[1])
+
+    def _nodes(self, now: float) -> list[Node]:
+        active, kinds = self._active(now), self.outcome.cluster.kinds
+        declared = self._per_node(self._requests, active)
+        used = self._per_node(self._used(now), active)
+        pods = np.bincount(self.outcome.containers.node[active], minlength=len(self.outcome.cluster))
+        made = []
+        for at, node in enumerate(self.outcome.cluster.nodes):
+            size = dict(zip(kinds, node.capacity, strict=True))
+            spent = dict(zip(kinds, used[at].tolist(), strict=False))
+            asked = dict(zip(kinds, declared[at].tolist(), strict=True))
+            room = {kind: size[kind] - spent.get(kind, asked[kind]) for kind in kinds}
+            made.append(Node(node.name, size, size, asked, spent, spent, room, pods=int(pods[at])))
+        return made
+
+    def _apps(self, now: float) -> list[App]:
+        jobs = self.outcome.jobs
+        rows = self.outcome.containers
+        begun = np.bincount(rows.job[rows.allocated <= now], minlength=len(jobs.submit))
+        running = np.bincount(rows.job[self._active(now)], minlength=len(jobs.submit))
+        line = 0
+        made = []
+        for at in np.flatnonzero(jobs.submit <= now).tolist():
+            job = self.outcome.workload.jobs[at]
+            total = job.tasks + (job.driver is not None)
+            waits = begun[at] == 0
+            line += int(waits)
+            pods = {"held": total - int(begun[at]), "bound": int(running[at]), "finished": int(begun[at] - running[at])}
+            made.append(
+                App(
+                    namespace=NAMESPACE,
+                    name=job.id,
+                    phase=self._phase(at, now, waits),
+                    queue=job.queue,
+                    category="small" if self._small[at] else "large",
+                    position=line if waits else None,
+                    message="waits for its first container" if waits else "",
+                    wait=float(jobs.driver[at] - now) if waits and np.isfinite(jobs.driver[at]) else None,
+                    pods={state: max(count, 0) for state, count in pods.items()},
+                    efficiency=self._efficiency(at),
+                    submitted=float(jobs.submit[at]),
+                )
+            )
+        return made
+
+    def _phase(self, at: int, now: float, waits: bool) -> str:
+        jobs = self.outcome.jobs
+        if waits:
+            return "Waiting"
+        if np.isfinite(jobs.end[at]) and jobs.end[at] <= now:
+            return "Finished"
+        return "Running" if jobs.start[at] <= now else "Started"
+
+    def _efficiency(self, at: int) -> float | None:
+        """Mean CPU level of its containers, weighted by request and time."""
+        chosen = self.outcome.containers.job == at
+        held = (self._held[1] - self._held[0])[chosen] * self._requests[chosen, 0]
+        return float((held * self._levels[chosen, 0]).sum() / held.sum()) if held.sum() > 0 else None
+
+    def _queues(self, apps: Sequence[App], now: float) -> list[Queue]:
+        names = sorted({app.queue for app in apps}) or ["default"]
+        total = dict(zip(self.outcome.cluster.kinds, self.outcome.cluster.total, strict=True))
+        active = self._active(now) & (self.outcome.containers.stage == DRIVER)
+        running = dict.fromkeys(names, 0)
+        for job in self.outcome.containers.job[active].tolist():
+            queue = self.outcome.workload.jobs[job].queue
+            running[queue] = running.get(queue, 0) + 1
+        return [
+            Queue(
+                name,
+                capacity=total,
+                drivers_running=running[name],
+                drivers_waiting=sum(1 for app in apps if app.queue == name and app.phase == "Waiting"),
+                held=sum(app.pods["held"] for app in apps if app.queue == name),
+            )
+            for name in names
+        ]
+
+    def _pools(self, now: float) -> list[Pool]:
+        found = self.outcome.series.get("delta")
+        if found is None or not len(found.time):
+            return []
+        at = max(int(np.searchsorted(found.time, now, side="right")) - 1, 0)
+        active = self._active(now)
+        small = self._small[self.outcome.containers.job] & active
+        sides = (Side(occupied=float(small.sum())), Side(occupied=float((active & ~small).sum())))
+        return [Pool("default", "default", float(found.value[at]), float(active.sum()), *sides)]
+
+    # -- over time --------------------------------------------------------------------------------------------------
+
+    def _whole(self) -> Course:
+        moments = np.linspace(0.0, self.end, POINTS)
+        declared, used = np.zeros((POINTS, 2)), np.zeros((POINTS, 2))
+        for at, moment in enumerate(moments):
+            active = self._active(float(moment))
+            declared[at] = self._requests[active, :2].sum(axis=0)
+            used[at] = self._used(float(moment))[active].sum(axis=0)
+        total = self.outcome.cluster.total
+        lines = {
+            kind: {
+                "allocatable": [total[k]] * POINTS,
+                "requested": declared[:, k].tolist(),
+                "used": used[:, k].tolist(),
+            }
+            for k, kind in enumerate(("cpu", "memory"))
+        }
+        return Course(moments.tolist(), lines)
+
+    def _bar(self, row: int, now: float) -> Bar:
+        rows, jobs = self.outcome.containers, self.outcome.workload.jobs
+        job, stage = jobs[rows.job[row]], int(rows.stage[row])
+        driver = stage == DRIVER
+        name = "driver" if driver else job.stages[stage].name
+        start, end = float(rows.start[row]), float(rows.end[row])
+        return Bar(
+            pod=f"{name}-{int(rows.task[row])}" if not driver else "driver",
+            role="driver" if driver else "task",
+            stage=name,
+            node=self.outcome.cluster.nodes[int(rows.node[row])].name,
+            created=float(self.outcome.jobs.submit[rows.job[row]]),
+            start=start if start <= now else None,
+            end=end if end <= now else None,
+            phase="Running" if end > now else "Succeeded",
+        )
+
+
+Shape = tuple[tuple[float, ...], tuple[float, ...], tuple[float, ...]]
+
+
+def _usages(outcome: Outcome) -> tuple[Floats, Mapping[Shape, NDArray[np.int64]]]:
+    """Each container's level of CPU and memory (1 where the workload says nothing), and rows by the shape of use."""
+    rows = outcome.containers
+    levels = np.ones((len(rows.job), 2))
+    shapes: dict[Shape, list[int]] = {}
+    for row, (job, stage, task) in enumerate(
+        zip(rows.job.tolist(), rows.stage.tolist(), rows.task.tolist(), strict=True)
+    ):
+        usage = _usage(outcome, job, stage)
+        if usage is not None:
+            at = 0 if stage == DRIVER else task
+            levels[row] = usage.cpu[at], usage.memory[at]
+            shapes.setdefault((usage.at, usage.cpu_shape, usage.memory_shape), []).append(row)
+    return levels, {shape: np.array(found) for shape, found in shapes.items()}
+
+
+def _usage(outcome: Outcome, job: int, stage: int) -> Usage | None:
+    found = outcome.workload.jobs[job]
+    if stage == DRIVER:
+        return found.driver.usage if found.driver is not None else None
+    return found.stages[stage].usage

@@ -1,0 +1,137 @@
+"""Charts of the dashboard as SVG: slack over time, the heat map of nodes, borders of pools, an app's Gantt chart.
+
+No style attributes: the page's security policy forbids them. Colours are classes, so that one drawing suits day and
+night, and every drawing has its numbers in a table beside it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+
+import numpy as np
+
+from slackwater_monitor.amounts import GIBI, amount, percent, seconds
+from slackwater_monitor.sources.views import Bar, Course, Node, Tide
+from slackwater_simulator.reports.svg import Line, chart, element, number, ticks, unit_of
+
+UNITS = {"cpu": (1.0, "cores"), "memory": (GIBI, "GiB")}
+CLASSES = {"requested": "asked", "estimated": "guess", "used": "used"}
+HEATS = 10
+
+
+def slack(course: Course, kind: str, *, since: str = "") -> str:
+    """Requested, estimated and used over time, below what there is."""
+    if len(course.time) < 2 or kind not in course.lines:
+        return ""
+    unit, name = UNITS[kind]
+    first = course.time[0]
+    span = max(course.time[-1] - first, 1e-9)
+    size, short = unit_of(span)
+    time = (np.asarray(course.time) - first) / size
+    lines = [
+        Line(css, time, np.asarray(course.lines[kind][line]) / unit, filled=line != "estimated")
+        for line, css in CLASSES.items()
+        if line in course.lines[kind]
+    ]
+    limit = max(course.lines[kind]["allocatable"], default=0.0) / unit
+    top = max([limit, *(float(line.y.max(initial=0.0)) for line in lines)]) or 1.0
+    title = f"{'CPU' if kind == 'cpu' else 'Memory'} requested and used over time"
+    return chart(title, lines, f"{short}{since}", name, x_max=float(time[-1]) or 1.0, y_max=top, limit=limit)
+
+
+def tide(found: Tide, *, since: str = "") -> str:
+    """The share of the pool for small jobs over time."""
+    if len(found.time) < 2:
+        return ""
+    size, short = unit_of(max(found.time[-1] - found.time[0], 1e-9))
+    time = (np.asarray(found.time) - found.time[0]) / size
+    line = Line("pool", time, np.asarray(found.delta) * 100, filled=True)
+    top = max(10.0, float(line.y.max()) * 1.1)
+    title = f"Share of pool {found.pool} for small jobs"
+    return chart(title, [line], f"{short}{since}", "%", x_max=float(time[-1]) or 1.0, y_max=top)
+
+
+def load(node: Node, kind: str) -> float | None:
+    """Estimated use as a share of the node; None where it cannot be known."""
+    size = node.allocatable.get(kind, 0.0)
+    return node.estimate[kind] / size if size > 0 and kind in node.estimate else None
+
+
+def heat_class(share: float | None) -> str:
+    """One of ten shades, or the class for the unknown."""
+    return "unknown" if share is None else f"h{min(int(share * HEATS), HEATS - 1)}"
+
+
+def heat(nodes: Sequence[Node], kind: str, *, side: float = 26.0, width: float = 920.0) -> str:
+    """One square per node, darker the fuller; a cross marks nodes that take no pods."""
+    if not nodes:
+        return ""
+    across = max(1, int(width // side))
+    parts = []
+    for at, node in enumerate(nodes):
+        x, y = at % across * side, at // across * side
+        share = load(node, kind)
+        words = f"{node.name}: {percent(share)} of {amount(kind, node.allocatable.get(kind), unit=True)}"
+        words += "" if node.open else ", takes no pods"
+        words += ", samples stale" if node.stale else ""
+        arm = side - 14
+        cross = f'<path class="cross" d="M{x + 6} {y + 6}l{arm} {arm}m0 -{arm}l-{arm} {arm}"/>'
+        parts.append(
+            f'<g><title>{escape(words)}</title><rect class="cell {heat_class(share)}{" stale" if node.stale else ""}" '
+            f'x="{number(x + 1)}" y="{number(y + 1)}" width="{number(side - 3)}" height="{number(side - 3)}" rx="4"/>'
+            f"{'' if node.open else cross}</g>"
+        )
+    rows = -(-len(nodes) // across)
+    shown = min(len(nodes), across) * side
+    title = f"{'CPU' if kind == 'cpu' else 'Memory'} of {len(nodes)} nodes, estimated share in use"
+    return element(max(shown, 220.0), rows * side, title, "".join(parts))
+
+
+MOST_BARS = 300
+ROW, LEFT, TOP = 16.0, 150.0, 8.0
+
+
+def gantt(bars: Sequence[Bar], now: float, *, width: float = 940.0) -> str:
+    """A line per pod: waiting from its creation, running from its start."""
+    if not bars:
+        return ""
+    shown = sorted(bars, key=lambda bar: (bar.role != "driver", bar.stage, bar.start or np.inf, bar.pod))[:MOST_BARS]
+    first = min(bar.created for bar in shown)
+    last = max([now, *(bar.end or bar.start or bar.created for bar in shown)])
+    last = max((bar.end for bar in shown), default=now) if all(bar.end is not None for bar in shown) else last  # type: ignore[type-var, assignment]  # none is None here
+    span = max(last - first, 1e-9)
+    scale = (width - LEFT - 12) / span
+    height = TOP + ROW * len(shown) + 26
+    size, unit = unit_of(span)
+    parts = []
+    for value in ticks(0.0, span / size, 8):
+        x = LEFT + value * size * scale
+        parts.append(f'<path class="grid" d="M{number(x)} {TOP}V{number(height - 22)}"/>')
+        parts.append(f'<text class="tick mid" x="{number(x)}" y="{number(height - 8)}">{value:g} {unit}</text>')
+    parts.extend(_row(bar, TOP + ROW * at, first, scale, last) for at, bar in enumerate(shown))
+    return element(width, height, f"When {len(shown)} pods waited and ran", "".join(parts))
+
+
+def _row(bar: Bar, y: float, first: float, scale: float, last: float) -> str:
+    def x(moment: float) -> float:
+        return LEFT + (moment - first) * scale
+
+    start = bar.start if bar.start is not None else last
+    end = bar.end if bar.end is not None else last
+    waited = f"waited {seconds(start - bar.created)}"
+    ran = f", ran {seconds(end - start)} on {bar.node}" if bar.start is not None else ""
+    name = bar.pod if len(bar.pod) <= 22 else f"…{bar.pod[-21:]}"
+    css = "driver" if bar.role == "driver" else "run"
+    running = (
+        f'<rect class="block {css}" x="{number(x(start))}" y="{number(y + 2)}" '
+        f'width="{number(max((end - start) * scale, 1.0))}" height="{number(ROW - 5)}" rx="2"/>'
+        if bar.start is not None
+        else ""
+    )
+    return (
+        f"<g><title>{escape(f'{bar.pod}: {waited}{ran}')}</title>"
+        f'<text class="tick end" x="{number(LEFT - 8)}" y="{number(y + ROW - 5)}">{escape(name)}</text>'
+        f'<rect class="block wait thin" x="{number(x(bar.created))}" y="{number(y + ROW / 2 - 2)}" '
+        f'width="{number(max((start - bar.created) * scale, 0.0))}" height="2.5"/>{running}</g>'
+    )
