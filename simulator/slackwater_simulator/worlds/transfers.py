@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
+from time import perf_counter
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -18,7 +19,7 @@ from slackwater.siting import Hosts, Input, Site, Task
 from slackwater.traffic import Traffic
 from slackwater_simulator.engine import Engine
 from slackwater_simulator.generators.network import Fabric, fabric
-from slackwater_simulator.outcome import DONE, FINISHED, Containers, Jobs, Outcome
+from slackwater_simulator.outcome import DONE, FINISHED, UNFINISHED, Containers, Jobs, Outcome
 from slackwater_simulator.policies import create
 
 if TYPE_CHECKING:
@@ -90,6 +91,7 @@ class World:
         self.placing = False
         self.done: list[Run] = []
         self.decisions = 0
+        self.decision_seconds = 0.0
 
     def _queue(self, net: Fabric) -> None:
         """What is on its way when the first job comes."""
@@ -141,7 +143,10 @@ class World:
         free = np.maximum(self.planned, self.engine.now)
         hosts = Hosts(self.memory, self.bandwidth, free, serial=True)
         self.pending = []
-        for site in self.policy.place(tasks, hosts, self.traffic, self.racks):
+        began = perf_counter()
+        sites = self.policy.place(tasks, hosts, self.traffic, self.racks)
+        self.decision_seconds += perf_counter() - began
+        for site in sites:
             if site.node is None:
                 self.pending.append(waiting[site.task.name])
             else:
@@ -229,7 +234,7 @@ def _outcome(world: World, policy: str, seed: int) -> Outcome:
         start=start,
         end=np.array([graph.end for graph in graphs]),
         tasks=np.array([len(graph.tasks) for graph in graphs], dtype=np.int64),
-        status=np.array([FINISHED if graph.end == graph.end else 1 for graph in graphs], dtype=np.int8),
+        status=np.array([FINISHED if graph.end == graph.end else UNFINISHED for graph in graphs], dtype=np.int8),
     )
     ends = np.array([run.end for run in done])
     containers = Containers(
@@ -254,10 +259,18 @@ def _outcome(world: World, policy: str, seed: int) -> Outcome:
         deadlock=stuck,
         events=world.engine.executed,
         decisions=world.decisions,
-        decision_seconds=0.0,
+        decision_seconds=world.decision_seconds,
         peak_drivers=0,
-        peak_tasks=0,
+        peak_tasks=_peak(containers),
     )
+
+
+def _peak(rows: Containers) -> int:
+    """The most tasks that ran at one moment; an end frees its host before a start takes it."""
+    moments = np.concatenate((rows.end, rows.start))
+    steps = np.concatenate((np.full(len(rows.end), -1), np.ones(len(rows.start), dtype=np.int64)))
+    order = np.lexsort((steps, moments))
+    return int(np.cumsum(steps[order]).max(initial=0))
 
 
 def utilisation(outcome: Outcome) -> float:
