@@ -1,0 +1,1 @@
+"""Plays a workload into a real cluster: driver pods that ask for task pods, as application masters do."""

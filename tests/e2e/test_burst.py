@@ -1,0 +1,45 @@
+"""Scenarios 2 and 3: decisions between two scrapes count what was just decided and what has just ended."""
+
+from collections import Counter
+from collections.abc import Callable
+
+import pytest
+
+from slackwater_lab.nodes import Shape
+from support.field import Field
+from support.ground import bound, gated, until
+
+pytestmark = pytest.mark.lab
+
+
+def test_a_burst_between_two_scrapes_does_not_herd(arena: Field, tell: Callable[[str], None]) -> None:
+    """200 pods that declare half a CPU on five nodes of 32: no node is promised more than its allowance of 28."""
+    with arena.ground("burst", nodes=5, shape=Shape(cpu="32", memory="256Gi")) as ground:
+        arena.until_measured(ground)
+        ground.create(
+            ground.pod(f"pod-{i:03}", app=f"app-{i % 4}", cpu="500m", memory="256Mi", use=("20m", "20Mi"))
+            for i in range(200)
+        )
+        pods = ground.until_bound(200, 75)
+        counts = Counter(pod["spec"]["nodeName"] for pod in pods)
+        tell(f"pods per node {sorted(counts.values(), reverse=True)}")
+        assert max(counts.values()) <= 28 / 0.5
+        assert len(counts) >= 4
+
+
+def test_what_a_finished_pod_held_is_free_before_any_scrape(arena: Field) -> None:
+    """Prometheus is gone, so no sample can tell: the end of one pod alone lets the next one in."""
+    lab = arena.own_lab()
+    with arena.ground("residue", nodes=1) as ground:
+        arena.until_measured(ground)
+        lab.processes.kill("prometheus")
+        try:
+            ground.create(ground.pod(f"new-{i}", app="new", use=("100m", "100Mi")) for i in range(8))
+            ground.until_bound(7)
+            waiting = until("one waits", lambda: [pod for pod in ground.pods() if gated(pod)], 10)
+            assert len(waiting) == 1
+            ended = bound(ground.pods())[0]["metadata"]["name"]
+            arena.api.patch(f"{ground.pods_path}/{ended}/status", {"status": {"phase": "Succeeded"}})
+            ground.until_bound(8, 20)
+        finally:
+            lab.restart("prometheus")

@@ -1,0 +1,73 @@
+"""Scenario 1: measured slack takes more pods, up to estimate and ceiling, and no further."""
+
+import time
+from collections.abc import Callable
+
+import pytest
+
+from support.field import Field
+from support.ground import PLAIN, Ground, bound, declared_cpu, gated, until
+
+pytestmark = pytest.mark.lab
+IDLE = ("100m", "100Mi")
+
+
+def test_a_node_full_by_requests_takes_more_up_to_its_ceiling(arena: Field) -> None:
+    """8 CPUs, ceiling 200 %: of 20 idle tasks that declare one CPU each, exactly 16 run."""
+    with arena.ground("slack", nodes=1) as ground:
+        arena.until_measured(ground)
+        ground.create(ground.pod(f"task-{i:02}", app="slack", use=IDLE) for i in range(20))
+        ground.until_bound(16, 75)
+        until("the others are told why", lambda: _told(ground, 4), 30, 0.5)
+        assert declared_cpu(bound(ground.pods())) == 16
+
+
+def test_the_plain_scheduler_stops_where_requests_end(arena: Field) -> None:
+    """The same 20 pods on the same node: 8 fit."""
+    with arena.ground("plain", nodes=1, managed=False) as ground:
+        ground.create(ground.pod(f"task-{i:02}", use=IDLE, schedulerName=PLAIN) for i in range(20))
+        ground.until_bound(8)
+        until("all others were tried", lambda: sum(map(_unschedulable, ground.pods())) == 12, 30)
+        assert len(bound(ground.pods())) == 8
+
+
+def test_placements_stop_when_use_rises_and_go_on_when_it_falls(arena: Field, tell: Callable[[str], None]) -> None:
+    """Six tasks begin to use all they declared: nothing more fits beside them. They rest again: the waiting go."""
+    with arena.ground("tide", nodes=1) as ground:
+        arena.until_measured(ground)
+        ground.create(ground.pod(f"early-{i}", app="early", use=("1150m", "100Mi")) for i in range(6))
+        ground.until_bound(6)
+        until("the use is seen", lambda: arena.node(ground.nodes[0])["used"]["cpu"] > 6.5, 40, 0.5)
+        ground.create(ground.pod(f"late-{i}", app="late", use=IDLE) for i in range(4))
+        until("the late ones are told why", lambda: _told(ground, 4), 30, 0.5)
+        assert not bound(ground.pods(app="late"))
+        for i in range(6):
+            ground.use(f"early-{i}", *IDLE)
+        began = time.monotonic()
+        until("use is seen to fall", lambda: arena.node(ground.nodes[0])["room"]["cpu"] > 1, 40, 0.2)
+        seen = time.monotonic()
+        ground.until_bound(4, 40, app="late")
+        tell(f"use fell: room after {seen - began:.1f} s, all four bound {time.monotonic() - seen:.1f} s later")
+
+
+def test_slow_starters_never_push_a_node_past_its_memory(arena: Field) -> None:
+    """Tasks of 4 GiB that need 6 s to start and 20 s to fill it: never more than the node's 32 GiB are promised."""
+    slow = {"slackwater.io/lab-start-delay": "6", "slackwater.io/lab-ramp": "20"}
+    with arena.ground("ramp", nodes=1) as ground:
+        arena.until_measured(ground)
+        ground.create(
+            ground.pod(f"slow-{i:02}", app="slow", cpu="100m", memory="4Gi", use=("50m", "4Gi"), notes=slow)
+            for i in range(12)
+        )
+        ground.until_bound(7)
+        until("their memory is full", lambda: arena.node(ground.nodes[0])["used"]["memory"] > 26 * 2**30, 75, 0.5)
+        assert len(bound(ground.pods())) <= 8
+
+
+def _told(ground: Ground, count: int) -> bool:
+    held = [pod for pod in ground.pods() if gated(pod)]
+    return len([pod for pod in held if "slackwater.io/reason" in pod["metadata"]["annotations"]]) >= count
+
+
+def _unschedulable(pod: dict[str, dict[str, list[dict[str, str]]]]) -> bool:
+    return any(each.get("reason") == "Unschedulable" for each in pod["status"].get("conditions", []))

@@ -1,0 +1,150 @@
+"""The cluster an end-to-end run plays on: a lab of its own, a running lab, or any kubeconfig."""
+
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+
+from slackwater.errors import Unavailable
+from slackwater_cluster.endpoint import Endpoint, endpoint
+from slackwater_lab.api import Api
+from slackwater_lab.builds import installed, missing
+from slackwater_lab.lab import Lab
+from slackwater_lab.nodes import Shape
+from slackwater_lab.plan import Plan
+from slackwater_lab.site import open_site
+from support.ground import GATE, Ground, Object, close_ground, open_ground, until
+
+KUBECONFIG, EXTENDER, LAB = "SLACKWATER_E2E_KUBECONFIG", "SLACKWATER_E2E_EXTENDER", "SLACKWATER_E2E_LAB"
+ENFORCE = ("policy.spec.mode=enforce", "policy.spec.estimation.heartbeatSeconds=2")
+BOX = Shape(cpu="8", memory="32Gi")
+POLICIES = "/apis/slackwater.io/v1alpha1/slackpolicies"
+
+
+class Remote(Api):
+    """A session with any API server."""
+
+    def __init__(self, where: Endpoint) -> None:
+        verify = where.tls
+        self._session = httpx2.Client(base_url=where.url, verify=verify, headers=dict(where.headers()), timeout=30.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A cluster with Slackwater in it. `lab` is None where its processes are not ours to kill."""
+
+    api: Api
+    extender: str = ""
+    lab: Lab | None = None
+    _number: Callable[[], int] = field(default_factory=lambda: count(int(time.time()) % 100_000).__next__)
+
+    def own_lab(self) -> Lab:
+        """The lab itself, for tests that end processes; elsewhere they skip."""
+        if self.lab is None:
+            pytest.skip("needs the lab: this cluster's processes are not ours to end")
+        return self.lab
+
+    def ask(self, path: str) -> Any:
+        """GET from the extender's API."""
+        if not self.extender:
+            pytest.skip(f"needs the extender's API: set {EXTENDER} to its URL (for example a port-forward)")
+        return httpx2.get(f"{self.extender}{path}", timeout=10.0).raise_for_status().json()
+
+    @property
+    def where(self) -> Endpoint:
+        """The cluster's address and who we are, for other clients."""
+        return endpoint(self.lab.site.kubeconfig if self.lab else Path(os.environ[KUBECONFIG]))
+
+    @contextmanager
+    def ground(
+        self, name: str, nodes: int = 2, shape: Shape = BOX, policy: str = "default", managed: bool = True
+    ) -> Iterator[Ground]:
+        """A piece of the cluster for one test, on simulated nodes of its own."""
+        self._needs_kwok()
+        labels = {"slackwater.io/managed": "true", "slackwater.io/policy": policy} if managed else {}
+        ground = open_ground(self.api, f"{name}-{self._number()}", nodes, shape, labels)
+        try:
+            if managed and policy == "default":
+                self.until_held(ground)
+            yield ground
+        finally:
+            close_ground(ground)
+
+    def until_held(self, ground: Ground) -> None:
+        """Wait until the admission policy acts in the namespace; a dry run leaves nothing behind."""
+
+        def held() -> bool:
+            made = self.api.create(f"{ground.pods_path}?dryRun=All", ground.pod("canary")) or {"spec": {}}
+            return any(gate["name"] == GATE for gate in made["spec"].get("schedulingGates", []))
+
+        until("the admission policy holds new pods", held, 30, 0.3)
+
+    def until_measured(self, ground: Ground, patience: float = 60.0) -> None:
+        """Wait until the extender has fresh samples of every node of the ground."""
+        until(
+            "every node is measured", lambda: not any(self.node(name)["stale"] for name in ground.nodes), patience, 0.5
+        )
+
+    def node(self, name: str) -> Mapping[str, Any]:
+        """A node's ledger in short, as the extender shows it."""
+        found: dict[str, Mapping[str, Any]] = {node["name"]: node for node in self.ask("/v1/nodes")["nodes"]}
+        return found.get(name, {"stale": True, "room": {}})
+
+    def policy(self, name: str, spec: Mapping[str, Any]) -> None:
+        """Write a SlackPolicy."""
+        body = {"apiVersion": "slackwater.io/v1alpha1", "kind": "SlackPolicy", "metadata": {"name": name}, "spec": spec}
+        if self.api.create(POLICIES, body) is None:
+            self.api.patch(f"{POLICIES}/{name}", {"spec": spec}, "application/merge-patch+json")
+
+    def _needs_kwok(self) -> None:
+        if self.lab is None and not _kwok(self.api):
+            pytest.skip("needs simulated nodes: no kwok controller manages nodes of this cluster")
+
+
+def _kwok(api: Api) -> bool:
+    listed: Object = api.get("/api/v1/nodes", labelSelector="slackwater.io/lab-node=kwok", limit="1") or {"items": []}
+    return bool(listed["items"])
+
+
+def open_field(home: Path) -> Iterator[Field]:
+    """The cluster that the environment names, else a lab of our own that is stopped in the end."""
+    if path := os.environ.get(KUBECONFIG):
+        yield Field(Remote(endpoint(Path(path))), os.environ.get(EXTENDER, ""))
+        return
+    if name := os.environ.get(LAB):
+        lab = Lab(open_site(name), _plan())
+        with lab.api() as api:
+            yield Field(api, lab.site.url("extender"), lab)
+        return
+    yield from _new_lab(home)
+
+
+def _new_lab(home: Path) -> Iterator[Field]:
+    plan = _plan()
+    absent = [item.name for item in missing(plan.programs())]
+    if absent:
+        pytest.skip(f"not built: {', '.join(absent)}; run: python -m slackwater_lab build")
+    try:
+        installed("prometheus", "prometheus")
+    except Unavailable as error:
+        pytest.skip(str(error))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SLACKWATER_LAB_HOME", str(home))
+        lab = Lab(open_site(f"e2e-{os.getpid()}"), plan)
+        try:
+            lab.up()
+            with lab.api() as api:
+                yield Field(api, lab.site.url("extender"), lab)
+        finally:
+            lab.down()
+
+
+def _plan() -> Plan:
+    return Plan(nodes=1, shape=Shape(cpu="2", memory="4Gi"), scrape="2s", operators=2, values=ENFORCE)
