@@ -94,6 +94,7 @@ class World:
         self.pending = 0  # containers asked for and not allocated
         self.shapes: dict[Shape, int] = {}  # … by shape
         self.least: Shape = (0.0,) * len(self.kinds)  # the smallest pending amount of each kind
+        self.alone: Shape | None = None  # the only shape asked for since nodes were last opened for it
         self.cursor: float | None = None  # when the next open node is visited
         self.version = 0
         self.placed = self.decisions = 0
@@ -115,8 +116,9 @@ class World:
         self.scheduler.asked(app)
         if count > 0:
             # A closed node had no room for anything that was allowed; only a new shape, or a limit, changes that.
-            if fresh or self.scheduler.limited:
+            if self.scheduler.limited or (fresh and request.shape != self.alone):
                 self.reopen(request.shape)
+            self.alone = request.shape if self.alone in (None, request.shape) and len(self.shapes) == 1 else None
             self.wake()
 
     def withdraw(self, app: App) -> None:
