@@ -156,6 +156,14 @@ class Ledger:
         self._meter.sample(now, nodes, pods, seen)
         self._board.touch_all()
 
+    def sample_all(self, now: float, nodes: Floats, uids: Collection[str], pods: Floats) -> None:
+        """The same from arrays, for a shell that measures every node at one moment: row × kind and kind × pod.
+
+        Rows are the nodes in the order in which they were added; the samples are as new as `now`.
+        """
+        self._meter.sample_all(now, nodes, uids, pods)
+        self._board.touch_all()
+
     # ---- views
 
     def __len__(self) -> int:
@@ -196,6 +204,11 @@ class Ledger:
         """A table of the named nodes alone (those known), as if one pod were not there. Cheap for a few nodes."""
         rows = [row for name in names if (row := self._hosts.index.get(name)) is not None]
         return self._board.part(np.array(rows, np.intp), now, self._roster.slots.get(without))
+
+    def crowds(self) -> NDArray[np.intp]:
+        """How many pods each node holds, in the order of the table's rows; placements on their way count."""
+        homes = self._fleet.pods.homes
+        return np.bincount(homes, minlength=len(self._hosts) + 1)[1:]
 
     def pool_total(self, now: float) -> Floats:
         """Tot of the pools by kind: Σ D of placed pods + room, over open nodes. Placing a pod leaves it as it is."""

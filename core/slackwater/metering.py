@@ -47,18 +47,44 @@ class Meter:
         seen: Collection[str] | None,
     ) -> None:
         """One round; see the steps above."""
-        rows, used, dt = self._read(now, nodes)
-        slots, uses = self._known_uses(pods or {})
+        index = self._hosts.index
+        known = [(index[name], reading) for name, reading in nodes.items() if name in index]
+        rows = np.array([row for row, _ in known], np.intp)
+        stamps = np.array([reading.stamp for _, reading in known], np.float64)
+        values = np.array([reading.used for _, reading in known], np.float64).reshape(len(known), len(self._measured))
+        kinds = len(self._measured)
+        given = pods or {}
+        uses = np.fromiter(chain.from_iterable(given.values()), np.float64, len(given) * kinds).reshape(-1, kinds).T
+        slots, uses = self._known_uses(self._roster.find(given), uses)
+        used, dt = self._read(now, rows, stamps, values)
+        watched = slots if seen is None else self._roster.find(seen)
+        mask = None if seen is None and pods is None else self._mask(watched)
+        self._take(rows, used, dt, slots, uses, mask)
+
+    def sample_all(self, now: float, values: Floats, uids: Collection[str], uses: Floats) -> None:
+        """The same for a shell that measures everything at one moment: node × kind and kind × pod."""
+        rows = np.arange(len(self._hosts))
+        slots, uses = self._known_uses(self._roster.find(uids), uses)
+        used, dt = self._read(now, rows, np.full(len(rows), now), values)
+        self._take(rows, used, dt, slots, uses, self._mask(slots))
+
+    def _take(
+        self,
+        rows: Slots,
+        used: Floats,
+        dt: Floats,
+        slots: Slots,
+        uses: Floats,
+        mask: NDArray[np.bool_] | None,
+    ) -> None:
+        """Steps 2 to 5."""
         self._charge_drivers(used, slots, uses)
         self._recall(slots, uses, used)
-        if seen is None:
-            mask = self._started() if pods is None else self._mask(slots)
-        else:
-            mask = self._mask(self._roster.find(seen))
+        seen = self._started() if mask is None else mask
         if len(rows) == 1:
-            self._fleet.sample_node(int(rows[0]), used[rows[0]], float(dt[rows[0]]), mask)
+            self._fleet.sample_node(int(rows[0]), used[rows[0]], float(dt[rows[0]]), seen)
         else:
-            self._fleet.sample(used, dt, mask)
+            self._fleet.sample(used, dt, seen)
         self._learn(slots, uses)
         self._guard()
 
@@ -72,29 +98,23 @@ class Meter:
         if told.size:
             self.peaks.learn(self._roster.apps[told], peaks, ramps)
 
-    def _read(self, now: float, nodes: Mapping[str, Reading]) -> tuple[Slots, Floats, Floats]:
-        """Rows with a reading, and U (NaN: none) and seconds since the last sample for all rows."""
-        index = self._hosts.index
-        known = [(index[name], reading) for name, reading in nodes.items() if name in index]
-        rows = np.array([row for row, _ in known], np.intp)
+    def _read(self, now: float, rows: Slots, stamps: Floats, values: Floats) -> tuple[Floats, Floats]:
+        """U (NaN: none) and seconds since the last sample for all rows, from the readings of some."""
         used: Floats = np.full((len(self._hosts), len(self._measured)), np.nan)
         dt: Floats = np.full(len(self._hosts), np.nan)
-        if known:
-            stamps = np.array([reading.stamp for _, reading in known], np.float64)
+        if rows.size:
             dt[rows] = self.freshness.record(rows, stamps, now)
-            used[rows] = np.array([reading.used for _, reading in known], np.float64)
+            used[rows] = values
         used[:, ~self._measured] = np.nan  # kinds that are never overcommitted count at what is declared
         used[np.isnan(dt)] = np.nan
-        return rows, used, dt
+        return used, dt
 
-    def _known_uses(self, pods: Mapping[str, Amounts]) -> tuple[Slots, Floats]:
+    def _known_uses(self, slots: Slots, uses: Floats) -> tuple[Slots, Floats]:
         """Use of pods that are known, whole and sensible; a pod with a bad number is one whose use is not known."""
-        kinds = len(self._measured)
-        slots = self._roster.find(pods)
-        uses = np.fromiter(chain.from_iterable(pods.values()), np.float64, len(pods) * kinds).reshape(-1, kinds).T
         uses = np.where(self._measured[:, None], uses, 0.0)
         good = (slots >= 0) & ((uses >= 0) & (uses < np.inf)).all(axis=0)
-        slots, uses = slots[good], uses[:, good]
+        if not good.all():
+            slots, uses = slots[good], uses[:, good]
         self._roster.uses[:, slots] = uses
         return slots, uses
 

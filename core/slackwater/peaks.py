@@ -39,10 +39,13 @@ class Peaks:
         self._peaks: Floats = np.zeros((64, PODS, kinds))
         self._ramps: Floats = np.zeros((64, PODS, kinds))
         self._lessons: NDArray[np.int64] = np.zeros(64, np.int64)
+        # The largest of each ring: asked for with every sample, while lessons are few.
+        self._tops: Floats = np.zeros((2, 64, kinds))
+        self._learned = False
 
     def __bool__(self) -> bool:
         """Whether anything has been learned."""
-        return bool(self._lessons.any())
+        return self._learned
 
     def identify(self, app: str) -> int:
         """The id of an app. The app asked for longest ago gives up its id when there are too many."""
@@ -65,14 +68,17 @@ class Peaks:
         self._peaks[apps[order], place] = peaks[order]
         self._ramps[apps[order], place] = ramps[order]
         self._lessons[names] += counts
+        self._tops[0, names] = self._peaks[names].max(axis=1)
+        self._tops[1, names] = self._ramps[names].max(axis=1)
+        self._learned |= bool(names.size)
 
     def expected(self, app: int) -> tuple[Floats, Floats]:
         """Learned peak and ramp of an app; zeros while nothing is known."""
-        return self._peaks[app].max(axis=0), self._ramps[app].max(axis=0)
+        return self._tops[0, app].copy(), self._tops[1, app].copy()
 
     def floors(self, apps: NDArray[np.intp], ages: Floats) -> Floats:
         """Kind × pod: the app's peak while the pod is younger than the app's ramp, else 0."""
-        peaks, ramps = self._peaks.max(axis=1), self._ramps.max(axis=1)
+        peaks, ramps = self._tops
         floors: Floats = np.where(ages[:, None] < ramps[apps], peaks[apps], 0.0).T
         return floors
 
@@ -81,10 +87,12 @@ class Peaks:
             self._peaks = grown(self._peaks, 0, len(self._ids) + 2)
             self._ramps = grown(self._ramps, 0, len(self._ids) + 2)
             self._lessons = grown(self._lessons, 0, len(self._ids) + 2)
+            self._tops = grown(self._tops, 1, len(self._ids) + 2)
             return len(self._ids) + 1
         _, recycled = self._ids.popitem(last=False)
         self._peaks[recycled] = self._ramps[recycled] = 0.0
         self._lessons[recycled] = 0
+        self._tops[:, recycled] = 0.0
         return recycled
 
 

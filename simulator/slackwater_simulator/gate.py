@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, overload
 
 import numpy as np
 
-from slackwater.claims import Claim, Host, Reading, Role, State, Terms
+from slackwater.alignment import factor
+from slackwater.claims import Claim, Host, Role, State, Terms
 from slackwater.forecast import releases
 from slackwater.gatekeeping import Round, decide
 from slackwater.ledger import Ledger
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from slackwater_simulator.yarn.world import World
 
 QUEUE = "default"
+SLACK = 1e-9  # sums of fractional cores are compared with this much slack
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +82,7 @@ class Gate:
         self.world, self.terms = world, terms
         self.kinds = world.kinds
         self.ceiling = tuple(self._ceiling(kind) for kind in self.kinds)
+        self._whole = (1.0,) * len(self.kinds)  # drivers are not shrunk
         self.ledger = Ledger(self._ledger_terms())
         for index, capacity in enumerate(world.capacity):
             self.ledger.upsert_node(Host(str(index), capacity, capacity))
@@ -98,6 +101,7 @@ class Gate:
         self._measured, self._median = 0, Resources()
         self._delta, self._tot = terms.delta, Smoothed()
         self._sampled = -np.inf
+        self.alpha = 0.0  # HaSTE-A's factor for the apps that have started
         self.deltas: list[tuple[float, float]] = []
 
     # ---- what the world tells ------------------------------------------------------------------------------------
@@ -108,8 +112,11 @@ class Gate:
         self._phases[app.index] = PhaseDetector()
 
     def changed(self, app: YarnApp) -> None:
-        """It asks for more or fewer containers."""
+        """It asks for more or fewer containers; what it no longer wants is no longer promised."""
         self._views.pop(app.index, None)
+        for request in [app.master, *app.requests] if self.waiting else ():
+            if request is not None and self.waiting.get(key := _key(request), 0) > request.pending:
+                self._promised(key, request.pending)
 
     def allocated(self, container: Container) -> None:
         """A container holds its node from now on (eq. 2)."""
@@ -118,7 +125,7 @@ class Gate:
         uid = self._uids[container] = str(self._number)
         declared = self.declared(request)
         role = Role.DRIVER if request.driver else Role.TASK
-        ceiling = (1.0,) * len(self.kinds) if request.driver else self.ceiling
+        ceiling = self._whole if request.driver else self.ceiling
         native = tuple(amount / c for amount, c in zip(declared, ceiling, strict=True))
         name = f"{request.app.job.name or request.app.job.id}/{request.index}"
         self.ledger.put(Claim(uid, str(container.node), declared, native, role, name, State.BOUND, None, ceiling))
@@ -166,10 +173,9 @@ class Gate:
         if now < self._sampled + self.terms.heartbeat - 1e-9:
             return False
         self._sampled = now
-        rest = (0.0,) * (len(self.kinds) - 2)
-        used = zip(cores.tolist(), stored.tolist(), strict=True)
-        readings = {str(node): Reading(now, (cpu, memory, *rest)) for node, (cpu, memory) in enumerate(used)}
-        self.ledger.sample(now, readings, self._pod_use())
+        others = [np.zeros_like(cores)] * (len(self.kinds) - 2)
+        uids, uses = self._pod_use()
+        self.ledger.sample_all(now, np.column_stack((cores, stored, *others)), uids, uses)
         return True
 
     def resized(self) -> None:
@@ -188,7 +194,9 @@ class Gate:
         """One round at the gate; what starts and how the pools move is remembered."""
         now = self.world.engine.now
         self._unstick()
-        outcome = decide(self.snapshot(now))
+        snapshot = self.snapshot(now)
+        self.alpha = _alpha(snapshot.apps) if self.terms.order else 0.0
+        outcome = decide(snapshot)
         for name in outcome.started:
             self._started.add(int(name))
             self._views.pop(int(name), None)
@@ -210,21 +218,66 @@ class Gate:
         queue = Queue(
             QUEUE,
             capacity if self.terms.admission else capacity * 1e9,
-            free=self._free(now),
+            free=self._free(),
             total=capacity,
             pool=QUEUE if pools else "",
         )
         return Snapshot(now, (queue,), apps, pools, window=self.terms.window, alpha=None if self.terms.order else 0.0)
 
+    # ---- released and waiting for a node (worlds with heartbeats) ------------------------------------------------
+
+    def promise(self, key: str) -> None:
+        """A container of the group was released."""
+        self._promised(key, self.waiting.get(key, 0) + 1)
+
+    def kept(self, key: str) -> None:
+        """One of them is about to get its node."""
+        self._promised(key, self.waiting[key] - 1)
+
+    def withdraw(self, key: str) -> int:
+        """Take back what no node has taken; how many these were."""
+        count = self.waiting.get(key, 0)
+        if count:
+            self._promised(key, 0)
+        return count
+
+    def _promised(self, key: str, count: int) -> None:
+        self._views.pop(self.requests[key].app.index, None)
+        if count > 0:
+            self.waiting[key] = count
+        else:
+            self.waiting.pop(key, None)
+
+    def left(self, node: int, *, driver: bool) -> tuple[float, ...]:
+        """What one node can still take, in declared units."""
+        table = self.ledger.table(self.world.engine.now)
+        if not table.open[node]:
+            return (0.0,) * len(self.kinds)
+        ceiling = self._whole if driver else self.ceiling
+        pairs = zip(table.room[node].tolist(), table.native[node].tolist(), ceiling, strict=True)
+        return tuple([min(room, native * most) for room, native, most in pairs])
+
+    def places(self, request: Request) -> NDArray[np.float64]:
+        """How many containers of the request each node could take now."""
+        left = self._left(driver=request.driver)
+        shape = np.array(self.declared(request))
+        asked = shape > 0
+        counts: NDArray[np.float64] = np.floor((left[:, asked] + SLACK) / shape[asked]).min(axis=1, initial=np.inf)
+        return counts
+
+    def _left(self, *, driver: bool) -> NDArray[np.float64]:
+        """What every node can still take, in declared units; nothing where it is closed."""
+        table = self.ledger.table(self.world.engine.now)
+        left = np.minimum(table.room, table.native * np.array(self._whole if driver else self.ceiling))
+        return np.where(table.open[:, None], np.maximum(left, 0.0), 0.0)
+
     def declared(self, request: Request) -> tuple[float, ...]:
         """What the job's owner asked for."""
         return request.shape
 
-    def _free(self, now: float) -> Resources:
+    def _free(self) -> Resources:
         """Σ over open nodes of what is left by measurement and by ceiling, in declared units, less what is promised."""
-        table = self.ledger.table(now)
-        left = np.minimum(table.room, table.native * np.array(self.ceiling))[table.open]
-        free = np.maximum(left, 0.0).sum(axis=0)
+        free = self._left(driver=False).sum(axis=0)
         for key, count in self.waiting.items():
             free = free - count * np.array(self.declared(self.requests[key]))
         return Resources.from_vector(self.kinds, np.maximum(free, 0.0))
@@ -319,11 +372,9 @@ class Gate:
         """Groups for which some node has room again stand in line again."""
         if not self.stuck:
             return
-        table = self.ledger.table(self.world.engine.now)
-        left = np.minimum(table.room, table.native * np.array(self.ceiling))[table.open]
         for key in sorted(self.stuck):
             request = self.requests.get(key)
-            if request is None or (left >= np.array(self.declared(request)) - 1e-9).all(axis=1).any():
+            if request is None or self.places(request).any():
                 self.stuck.discard(key)
                 if request is not None:
                     self._views.pop(request.app.index, None)
@@ -334,19 +385,15 @@ class Gate:
             self.stuck.add(key)
             self._views.pop(self.requests[key].app.index, None)
 
-    def _pod_use(self) -> dict[str, tuple[float, ...]]:
-        """What every container uses, by uid."""
+    def _pod_use(self) -> tuple[list[str], NDArray[np.float64]]:
+        """What every container uses: uids, and kind × container."""
         usage = self.world.usage
         if usage is None:
-            return {}
-        cpu, memory = usage.now()
-        rest = (0.0,) * (len(self.kinds) - 2)
-        uids = self._uids
-        return {
-            uid: (cores, stored, *rest)
-            for container, cores, stored in zip(usage.rows, cpu.tolist(), memory.tolist(), strict=True)
-            if (uid := uids.get(container)) is not None
-        }
+            return [], np.zeros((len(self.kinds), 0))
+        uids = [self._uids.get(container, "") for container in usage.rows]
+        uses = np.zeros((len(self.kinds), len(uids)))
+        uses[0], uses[1] = usage.now()
+        return uids, uses
 
     def _ceiling(self, kind: str) -> float:
         if not self.terms.overcommit:
@@ -373,6 +420,11 @@ class Gate:
     def _stretch(self, node: int) -> None:
         for kind, ceiling in enumerate(self.ceiling):
             self.world.free[kind][node] *= ceiling
+
+
+def _alpha(apps: Sequence[App]) -> float:
+    started = [app for app in apps if app.started]
+    return factor(sum(app.stages > 0 for app in started) / len(started)) if started else 0.0
 
 
 def _key(request: Request) -> str:

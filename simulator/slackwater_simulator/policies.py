@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any
 
@@ -13,11 +14,15 @@ YARN = ("yarn", "ideal")
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """A line of the list. `factory` is `module:Class`; the class takes the policy's own options as keywords."""
+    """A line of the list. `factory` is `module:Class`; the class takes the policy's own options as keywords.
+
+    `elsewhere` names another class for some worlds, where the same policy works in another rhythm.
+    """
 
     description: str
     factory: str
     worlds: tuple[str, ...] = YARN
+    elsewhere: Mapping[str, str] = field(default_factory=dict)
 
 
 _YARN = "slackwater_simulator.yarn.schedulers"
@@ -56,7 +61,8 @@ POLICIES |= {
     "slackwater": Policy(
         "the whole composition: measured room, admission, pools, order",
         f"{_KUBE}.slackwater:Slackwater",
-        ("kubernetes",),
+        ("kubernetes", "yarn"),
+        {"yarn": f"{_YARN}.slackwater:Slackwater"},
     ),
 }
 
@@ -110,5 +116,5 @@ def create(name: str, world: str, options: dict[str, Any]) -> Any:
         raise InvalidInput(
             "policy", f"{name} does not exist in the world {world!r}", f"use world {' or '.join(policy.worlds)}"
         )
-    module, _, factory = policy.factory.partition(":")
+    module, _, factory = policy.elsewhere.get(world, policy.factory).partition(":")
     return getattr(import_module(module), factory)(**options)

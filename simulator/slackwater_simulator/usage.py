@@ -176,9 +176,10 @@ class UsageModel:
     def _stuck(self) -> bool:
         """Nothing else is going to happen: looking on would hide a deadlock.
 
-        A policy that learns may still place after some looks, when its estimates have fallen.
+        A policy that learns may still place after some looks, when its estimates have fallen; the ends of slowed tasks
+        are found by looking.
         """
-        self.idle = 0 if self.world.engine.heap else self.idle + 1
+        self.idle = 0 if self.world.engine.heap or self.late else self.idle + 1
         return self.idle * self.period > (STANDSTILL if self.world.scheduler.learns else 0.0)
 
     def now(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

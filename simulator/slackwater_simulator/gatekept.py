@@ -1,0 +1,114 @@
+"""A policy whose containers pass Slackwater's gate: what the world tells is passed on, and rounds are held in time.
+
+Both worlds share this. They differ in how a released container comes to its node: in the Kubernetes world it is placed
+and bound in the round itself, in the YARN world it waits for the heartbeat of a node with room.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from slackwater.errors import UnknownName
+from slackwater_simulator.gate import Gate, Parts
+from slackwater_simulator.outcome import Series
+from slackwater_simulator.yarn.order import SWEEP
+from slackwater_simulator.yarn.schedulers.base import Scheduler
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from slackwater_simulator.yarn.model import App, Container
+    from slackwater_simulator.yarn.world import World
+
+
+class Gatekept(Scheduler):
+    """Options are the parts of `gate.Parts`, by name. Subclasses say what a round does."""
+
+    learns = True
+    interval = 1.0  # seconds between two rounds, at the least
+
+    def __init__(self, **parts: Any) -> None:
+        known = [field.name for field in fields(Parts)]
+        for name in parts:
+            if name not in known:
+                raise UnknownName("option", name, known)
+        self._parts = Parts(**parts)
+
+    def start(self, world: World) -> None:
+        """Nodes are known, no container exists."""
+        super().start(world)
+        self.gate = Gate(world, self._parts)
+        self.gate.stretch()
+        self._dirty = self._waiting = False
+        self._last = -np.inf
+
+    # ---- what happened --------------------------------------------------------------------------------------------
+
+    def submitted(self, app: App, /) -> None:
+        """A new app."""
+        self.gate.submitted(app)
+
+    def asked(self, app: App, /) -> None:
+        """Its held containers changed."""
+        self.gate.changed(app)
+        self.stir()
+
+    def allocated(self, container: Container, /) -> None:
+        """A container has its node."""
+        self.gate.allocated(container)
+
+    def started(self, container: Container, /) -> None:
+        """A container runs."""
+        self.gate.started(container)
+
+    def released(self, container: Container, /) -> None:
+        """A container ended: there may be room."""
+        self.gate.released(container)
+        self.stir()
+
+    def finished(self, app: App, /) -> None:
+        """An app is over."""
+        self.gate.finished(app)
+        self.stir()
+
+    def resized(self) -> None:
+        """Nodes changed."""
+        self.gate.resized()
+        self.stir()
+
+    def sampled(self, cores: NDArray[np.float64], stored: NDArray[np.float64], /) -> None:
+        """Use was measured: room changed, so the gate looks again if anybody waits."""
+        if self.gate.sampled(cores, stored) and self.world.pending:
+            self.stir()
+
+    def series(self) -> Mapping[str, Series]:
+        """How the pools' border moved."""
+        if not self.gate.deltas:
+            return {}
+        time, value = (np.array(column) for column in zip(*self.gate.deltas, strict=True))
+        return {"delta": Series(time, value)}
+
+    # ---- rounds ---------------------------------------------------------------------------------------------------
+
+    def stir(self) -> None:
+        """Something changed: hold a round, but not more often than every interval."""
+        if not self._waiting:
+            self._waiting = True
+            self.world.engine.at(max(self.world.engine.now, self._last + self.interval), SWEEP, self._round)
+
+    def _round(self, _: None) -> None:
+        self._waiting = False
+        if not self.world.pending:
+            return  # nobody waits: the next ask stirs again
+        self._last = self.world.engine.now
+        began = self.world.clock()
+        self.round()
+        self.world.decided(began)
+
+    def round(self) -> None:
+        """Decide, and carry out what was decided."""
+        raise AssertionError(f"{type(self).__name__} holds no rounds")
