@@ -162,6 +162,7 @@ class Assembly:
         for key in dirty:
             for old in self._ids.pop(key, []):
                 self._learn(self.portraits.pop(old, None))
+        for key in dirty:
             found = self._portraits(key)
             if found:
                 self._ids[key] = [each.id for each in found]

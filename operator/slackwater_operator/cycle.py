@@ -35,6 +35,8 @@ log = structlog.get_logger(__name__)
 HOPELESS = 20
 # Seconds between two looks at flights, stalls and words.
 UPKEEP = 1.0
+# Seconds between two times of telling while releases go on.
+WORDS = 5.0
 
 
 @dataclass
@@ -58,6 +60,7 @@ class Cycle:
     _estimates: dict[str, float] = field(default_factory=dict)  # app → when it was expected to start
     _tracked: dict[str, tuple[Portrait, Account]] = field(default_factory=dict)  # as last written
     _last_upkeep: float = 0.0
+    _last_words: float = 0.0
     beat: float = 0.0  # when the last turn ended; the probe reads it
 
     async def run(self) -> None:
@@ -86,15 +89,21 @@ class Cycle:
         if self.clock() - self._last_upkeep >= UPKEEP:
             self._last_upkeep = self.clock()
             await self.upkeep.run()
-            await self._tell()
+            # Words are writes too: while pods are being released they wait, but not for ever.
+            if not released or self.clock() - self._last_words >= WORDS:
+                self._last_words = self.clock()
+                await self._tell()
         self.metrics.round.labels("turn").observe(perf_counter() - began)
         self.beat = self.clock()
         return released
 
     async def _rest(self, *, busy: bool) -> None:
         """Until there is news, at least a moment, at most the idle period."""
+        if busy:
+            await asyncio.sleep(0)
+            return
         await asyncio.sleep(self.settings.period)
-        if busy or self.assembly.news:
+        if self.assembly.news:
             return
         self.news.clear()
         # Flights, stalls and refused pods have times of their own; nothing else moves without news.

@@ -56,6 +56,7 @@ class Releaser:
     last_release: float = 0.0
     no_node: dict[str, str] = field(default_factory=dict)  # app → why its pods found no node
     rooms: Rooms | None = None  # as last asked for
+    _under_way: set[asyncio.Task[None]] = field(default_factory=set)
 
     async def round(self) -> int:
         """Run one round; returns how many pods were released."""
@@ -198,21 +199,35 @@ class Releaser:
     # -- writes -----------------------------------------------------------------------------------------------------
 
     async def _write(self, pairs: Sequence[tuple[PodRecord, str, bool]], how: str) -> int:
-        """Write releases side by side, paced by the session; each is charged before its first write."""
+        """Hand over releases to be written; each is charged before its first write. Returns how many.
+
+        The next round need not wait for the last answer of this one: what is on its way counts as released. So writes
+        go on while the next ones are decided, and only a backlog holds up the rounds.
+        """
         now = self.clock()
         for pod, node, growth in pairs:
             self.assembly.begin(pod.uid, now, node, growth=growth)
-        results = await asyncio.gather(*(self._write_one(pod, node) for pod, node, _ in pairs))
-        failed = [pod.uid for (pod, _, _), done in zip(pairs, results, strict=True) if not done]
-        for uid in failed:
-            self.assembly.end(uid)
-        if failed:
-            await self._withdraw(failed)
-        done = len(pairs) - len(failed)
-        if done:
+        for pod, node, _ in pairs:
+            task = asyncio.create_task(self._carry(pod, node, how))
+            self._under_way.add(task)
+            task.add_done_callback(self._under_way.discard)
+        while len(self._under_way) > 2 * self.settings.in_flight:
+            await asyncio.wait(self._under_way, return_when=asyncio.FIRST_COMPLETED)
+        return len(pairs)
+
+    async def drain(self) -> None:
+        """Wait until everything is written."""
+        if self._under_way:
+            await asyncio.wait(self._under_way)
+
+    async def _carry(self, pod: PodRecord, node: str, how: str) -> None:
+        """Write one release; one that could not be written is taken back."""
+        if await self._write_one(pod, node):
             self.last_release = self.clock()
-            self.metrics.released.labels(how).inc(done)
-        return done
+            self.metrics.released.labels(how).inc()
+            return
+        self.assembly.end(pod.uid)
+        await self._withdraw([pod.uid])
 
     async def _write_one(self, pod: PodRecord, node: str) -> bool:
         began = perf_counter()

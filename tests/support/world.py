@@ -55,6 +55,7 @@ class World:
     assembly: Assembly = field(default_factory=Assembly)
     released: list[str] = field(default_factory=list)  # every gate that was lifted, in order
     writes: list[str] = field(default_factory=list)
+    entered: dict[str, str] = field(default_factory=dict)  # the extender's ledger: pods placed and not bound yet
     broken: Callable[[str], bool] = lambda _: False  # writes that fail
 
     def clock(self) -> float:
@@ -180,13 +181,18 @@ class World:
     # -- the extender -----------------------------------------------------------------------------------------------
 
     def left(self, name: str) -> Resources:
-        """What a node has left by declared sums; nominated pods count."""
-        seated = [p for p in self.pods.values() if not p.done and name in (p.node, "" if p.node else p.nominated)]
+        """What a node has left by declared sums; placed and nominated pods count."""
+        seated = [p for p in self.pods.values() if not p.done and name == (p.node or p.nominated or self._placed(p))]
         return self.nodes[name].allocatable - total(pod.declared for pod in seated)
+
+    def _placed(self, pod: PodRecord) -> str:
+        return "" if pod.parked else self.entered.get(pod.uid, "")
 
     async def place(self, wishes: Sequence[Wish], *, cold: bool = False) -> Placement:
         """Best fit by declared sums."""
         del cold
+        for wish in wishes:
+            self.entered.pop(wish.uid, None)
         room = {name: self.left(name) for name, each in self.nodes.items() if each.open}
         placed: dict[str, str] = {}
         refused: dict[str, str] = {}
@@ -201,14 +207,16 @@ class World:
                 continue
             best = min(fitting, key=lambda name: (room[name]["cpu"], name))
             room[best] = room[best] - pod.declared
-            placed[wish.uid] = best
+            placed[wish.uid] = self.entered[wish.uid] = best
         return Placement(placed, refused)
 
     async def charge(self, uids: Sequence[str]) -> None:
         """Nothing to remember."""
 
     async def withdraw(self, uids: Sequence[str]) -> None:
-        """Nothing to remember."""
+        """Forget placements."""
+        for uid in uids:
+            self.entered.pop(uid, None)
 
     async def room(self, selectors: Mapping[str, Mapping[str, str]]) -> Mapping[str, Resources]:
         """Σ room of each queue's nodes."""
@@ -295,6 +303,7 @@ class Operator:
 
     async def _step(self) -> int:
         released = await self.releaser.round()
+        await self.releaser.drain()
         await self.upkeep.run()
         return released
 
