@@ -40,7 +40,7 @@ def command(
     page = write([outcomes["hour", policy] for policy in POLICIES], report)
     console.print(f"\nFigures of the hour: {page}", soft_wrap=True, highlight=False)
     console.print(
-        "Everything above was decided by the functions that run in a cluster; apps and their use are made up (gen:hour).\n"
+        "Decided by the very functions that run in a cluster; the apps and their use are made up (gen:hour).\n"
         "Next: slackwater simulate --help (your own traces), slackwater assess --help (your own cluster).",
         style="dim",
         highlight=False,
