@@ -6,6 +6,7 @@ Watches write here in short slices, verbs read and place here. The lock is held 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar
@@ -14,6 +15,7 @@ import numpy as np
 
 from slackwater.claims import Claim, Role, State, Terms
 from slackwater.ledger import Ledger
+from slackwater.nodes import NodeTable
 from slackwater.resources import CPU, MEMORY, Kinds
 from slackwater_cluster import names
 from slackwater_cluster.constraints import allows
@@ -58,6 +60,7 @@ class Books:
         self._names: dict[str, dict[str, str]] = {}  # namespace → pod name → uid
         self._strangers: dict[str, dict[str, float]] = {}  # node → uid of pods that are not ours → container start
         self._masks: dict[Constraints, NDArray[np.bool_] | None] = {}
+        self._limits: NDArray[np.float64] | None = None  # pods per node, by row
         self._changed: set[str] | None = None  # uids that changed while a new ledger is made
 
     @property
@@ -181,6 +184,7 @@ class Books:
                 self.nodes.pop(record.name, None)
                 self.ledger.remove_node(record.name)
             self._masks.clear()
+            self._limits = None
 
     def _set_node(self, node: NodeRecord) -> None:
         before = self.nodes.get(node.name)
@@ -188,6 +192,8 @@ class Books:
         self.ledger.upsert_node(claiming.host(node, self.kinds, self.settings.eviction))
         if before is None or (before.labels, before.taints) != (node.labels, node.taints):
             self._masks.clear()
+        if before is None or before.allocatable["pods"] != node.allocatable["pods"]:
+            self._limits = None
 
     def _widened(self, records: Iterable[NodeRecord]) -> Kinds:
         offered = {kind for record in records for kind in record.allocatable if claiming.counted(kind)}
@@ -202,6 +208,13 @@ class Books:
             mask = np.fromiter((allows(constraints, self.nodes[name]) for name in table.names), np.bool_, len(table))
             self._masks[constraints] = None if mask.all() else mask
         return self._masks[constraints]
+
+    def vacancies(self, table: NodeTable) -> NDArray[np.float64]:
+        """How many more pods each node may hold; a node that says nothing holds any number."""
+        if self._limits is None or len(self._limits) != len(table):
+            most = [self.nodes[name].allocatable["pods"] or math.inf for name in table.names]
+            self._limits = np.array(most, np.float64)
+        return np.asarray(self._limits - self.ledger.crowds())
 
     # -- the ledger as a whole ------------------------------------------------------------------------------------
 

@@ -1,7 +1,7 @@
 """What the extender tells Prometheus. Cardinality is bounded: by verbs, by the fixed reasons, and by nodes × kinds.
 
-Per-node series are computed when scraped, from one snapshot, and only for the kinds of the ledger (cpu, memory and
-extended resources that exist): 5,000 nodes with two kinds are 70,000 series, so `metrics.nodes` can be switched off.
+Per-node series are computed when scraped, and only for the kinds of the ledger (cpu, memory and extended resources that
+exist): 5,000 nodes with two kinds are 60,000 series, so `node_metrics` switches them off.
 No label holds a pod, an app or a namespace.
 """
 

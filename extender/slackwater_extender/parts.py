@@ -75,7 +75,7 @@ def assemble(
     prometheus = settings.prometheus
     inquiry = Inquiry(queries(prometheus), prometheus.window, prometheus.node_label)
     heartbeat = Heartbeat(books, inquiry, ask, metrics)
-    metrics.registry.register(Gauges(books, waiting, heartbeat.age))
+    metrics.registry.register(Gauges(books, waiting, heartbeat.age, per_node=settings.node_metrics))
     return Parts(
         settings=settings,
         books=books,

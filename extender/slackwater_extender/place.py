@@ -160,7 +160,8 @@ class Placer:
         """Place what can be placed on this snapshot; return the pods whose node was taken meanwhile."""
         with self.books.lock:
             table = self.books.ledger.table(self.books.clock())
-        asks = [self._prepared(each, table) for each in wanted]
+            crowded = self.books.vacancies(table) <= 0
+        asks = [self._prepared(each, table, crowded) for each in wanted]
         batch = Batch(
             table,
             asks,
@@ -177,11 +178,13 @@ class Placer:
                 self._slice(batch, by_uid, reply, lost)
         return lost
 
-    def _prepared(self, each: _Wanted, table: NodeTable) -> Ask:
+    def _prepared(self, each: _Wanted, table: NodeTable, crowded: np.ndarray) -> Ask:
         with self.books.lock:
             allowed = self.books.allowed(each.pod.constraints)
         if allowed is not None and len(allowed) != len(table):  # nodes came or went since the snapshot
             allowed = np.fromiter((name in self.books.nodes for name in table.names), np.bool_, len(table))
+        if crowded.any():
+            allowed = ~crowded if allowed is None else allowed & ~crowded
         return each.prepared(table, allowed)
 
     def _incoming(self, wanted: Sequence[_Wanted], table: NodeTable) -> dict[str, np.ndarray]:
@@ -203,7 +206,8 @@ class Placer:
     def _slice(self, batch: Batch, wanted: Mapping[str, _Wanted], reply: Reply, lost: list[_Wanted]) -> None:
         """Decide for some milliseconds, against the rows as they are now."""
         until = self.books.clock() + self.books.settings.slice
-        live = _Live(self.books.ledger.table(self.books.clock()))
+        table = self.books.ledger.table(self.books.clock())
+        live = _Live(table, self.books.vacancies(table))
         while not batch.done:
             for outcome in batch.step(STEP):
                 each = wanted[outcome.uid]
@@ -264,13 +268,14 @@ class _Live:
     """Rows as they are in this slice, less what the slice has given out itself."""
 
     table: NodeTable
+    vacancies: np.ndarray  # pods each node may still hold
     _left: dict[int, list[float]] = field(default_factory=dict)
 
     def take(self, outcome: Placement, each: _Wanted) -> bool:
         """Whether the chosen node still serves the pod; if so it is charged. Plain numbers: rows are short."""
         table = self.table
         row = table.index.get(outcome.node)
-        if row is None or not table.open[row]:
+        if row is None or not table.open[row] or self.vacancies[row] <= 0:
             return False
         left = self._left.get(row) or [*table.room[row].tolist(), *table.native[row].tolist()]
         kinds = table.kinds
@@ -278,6 +283,7 @@ class _Live:
         if any(want > 0 and have < want - TOLERANCE * max(1.0, want) for have, want in zip(left, asked, strict=True)):
             return False
         self._left[row] = [have - want for have, want in zip(left, asked, strict=True)]
+        self.vacancies[row] -= 1
         return True
 
 

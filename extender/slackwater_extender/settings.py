@@ -187,6 +187,9 @@ class Settings(BaseSettings):
     callers: Callers = Callers()
     prometheus: Prometheus = Prometheus()
     decisions: Decisions = Decisions()
+    node_metrics: bool = Field(
+        default=True, description="Series per node and resource in /metrics: 12 per node; off where that is too many."
+    )
     log_format: Annotated[str, Field(pattern="^(json|console)$")] = Field(
         default="json", description="json for machines, console for people."
     )

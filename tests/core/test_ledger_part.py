@@ -40,6 +40,16 @@ def test_a_part_equals_the_whole(pods: list[tuple[str, float, bool]], asked: lis
     assert part.stale.tolist() == whole.stale[rows].tolist()
 
 
+@given(claims)
+def test_crowds_count_the_pods_of_each_node(pods: list[tuple[str, float, bool]]) -> None:
+    """Bound or on their way; pods of nodes nobody knows are not among them."""
+    ledger = built([*pods, ("unknown", 1.0, False)])
+    table = ledger.table(0.0)
+    assert dict(zip(table.names, ledger.crowds().tolist(), strict=True)) == {
+        name: sum(node == name for node, _, _ in pods) for name in NODES
+    }
+
+
 def test_a_part_sees_nodes_that_changed_since_the_last_table() -> None:
     """And the next whole table sees them too."""
     ledger = built([])

@@ -107,6 +107,18 @@ def test_pods_that_want_no_node_are_refused(pod: dict[str, Any] | None) -> None:
     assert answer["refused"] == [{"uid": "uid-batch-p", "reason": "slackwater: pod not known yet", "counts": {}}]
 
 
+def test_a_node_holds_no_more_pods_than_it_says() -> None:
+    """110 by default: the scheduler would refuse the nomination."""
+    small = objects.node("n0", more={"pods": "3"})
+    made = world(small, objects.node("n1", more={"pods": "4"}))
+    made.sample({"n0": (0.0, 0.0), "n1": (0.0, 0.0)})
+    names = [f"p{i}" for i in range(8)]
+    made.show(*[waiting(name, cpu="1") for name in names], objects.pod("daemon", "kube-system", cpu="0", node="n0"))
+    answer = ask(made, *names)
+    assert len(answer["placed"]) == 6
+    assert (len(made.charged("n0")), len(made.charged("n1"))) == (3, 4)
+
+
 def test_a_pod_named_twice_is_placed_once() -> None:
     """A retry inside one batch."""
     made = three(waiting("p"))
