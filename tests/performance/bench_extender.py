@@ -26,11 +26,12 @@ from pathlib import Path
 
 import psutil
 
-sys.path.insert(0, str(Path(__file__).parent))
-
-import cluster_server
-
 HERE = Path(__file__).parent
+SUPPORT = HERE.parent / "support"
+sys.path.insert(0, str(HERE.parent))
+
+from support import largecluster  # noqa: E402 - a script finds its neighbours only after the line above
+
 BOUNDS = tomllib.loads((HERE / "bounds.toml").read_text()).get("extender", {})
 
 
@@ -92,9 +93,7 @@ class Target:
 
 def waiting_pod(index: int) -> dict[str, object]:
     """A pod that waits, as the scheduler sends it."""
-    pod = json.loads(
-        json.dumps(cluster_server.pod(f"waiting-{index}", f"waiting-{index}", "", f"app-{index % 500:03d}"))
-    )
+    pod = json.loads(json.dumps(largecluster.pod(f"waiting-{index}", f"waiting-{index}", "", f"app-{index % 500:03d}")))
     del pod["spec"]["nodeName"]
     pod["status"] = {"phase": "Pending"}
     return dict(pod)
@@ -182,7 +181,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     with contextlib.ExitStack() as stack:
         server = stack.enter_context(
             process(
-                str(HERE / "cluster_server.py"), str(chosen.nodes), str(chosen.pods_per_node), stdout=subprocess.PIPE
+                str(SUPPORT / "largecluster.py"), str(chosen.nodes), str(chosen.pods_per_node), stdout=subprocess.PIPE
             )
         )
         assert server.stdout is not None
@@ -190,15 +189,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         config = Path(stack.enter_context(tempfile.TemporaryDirectory())) / "kubeconfig"
         config.write_text(kubeconfig(api))
         nothing = Target("nothing", free_port())
-        stack.enter_context(process(str(HERE / "nothing.py"), str(nothing.port)))
+        stack.enter_context(process(str(SUPPORT / "nothing.py"), str(nothing.port)))
         ours = Target("ours", free_port())
         began = time.perf_counter()
-        log = Path(os.environ.get("BENCH_LOG", os.devnull)).open("w")
+        log = stack.enter_context(Path(os.environ.get("BENCH_LOG", os.devnull)).open("w"))
         child = stack.enter_context(
             process(
                 *("-m", "slackwater_extender.main", "--kubeconfig", str(config), "--server.port", str(ours.port)),
                 *("--prometheus.url", f"http://127.0.0.1:{api}/prometheus"),
-                stderr=stack.enter_context(log),
+                stderr=log,
             )
         )
         wait_ready(ours)

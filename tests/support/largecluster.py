@@ -1,6 +1,6 @@
 """A large cluster in one process for benchmarks: Spark-like pods of 4.6 kB, nodes, and a Prometheus that knows them.
 
-    python cluster_server.py NODES PODS_PER_NODE
+    python largecluster.py NODES PODS_PER_NODE
 
 prints its port. POST /control?events=600 sends that many pod changes a second; POST /control?gone=1 forces a new list.
 """
@@ -141,6 +141,8 @@ class Cluster:
             await reply.prepare(request)
             while True:
                 await reply.write(await queue.get())
+        except ConnectionError:
+            return reply
         finally:
             self.watches.remove(queue)
         return reply

@@ -1,4 +1,4 @@
-"""The do-nothing extender that ours is measured against: Flask, orjson, the same gunicorn; every node passes, score 0."""
+"""The do-nothing extender that ours is measured against: Flask, orjson, the same gunicorn; every node passes."""
 
 from __future__ import annotations
 
