@@ -19,13 +19,15 @@ FOREIGN = {
     "container_memory_working_set_bytes",
     "kube_pod_container_resource_requests",
     "kube_pod_labels",
+    "kube_pod_owner",
+    "kube_pod_status_phase",
 }
 TOPICS = {
     "slack": {"Cluster slack", "Node heat map"},
     "queues": {"Queues and reasons", "Driver budget", "Wait time: estimate against truth"},
     "pools": {"Pools and delta"},
     "extender": {"Extender latency", "Operator"},
-    "efficiency": {"By namespace", "By user", "Most wasteful apps"},
+    "efficiency": {"By namespace", "By user", "Most wasteful owners"},
 }
 
 
