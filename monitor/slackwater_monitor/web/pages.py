@@ -1,0 +1,123 @@
+"""What each page shows: values for its template, made from a source. No HTML but the charts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from markupsafe import Markup
+
+from slackwater_monitor.screen import first_in_line
+from slackwater_monitor.sources.protocol import Source
+from slackwater_monitor.sources.views import App, Course, Snapshot
+from slackwater_monitor.web import pictures
+
+Values = dict[str, Any]
+KINDS = (("cpu", "CPU"), ("memory", "Memory"))
+MOST_ROWS = 500
+
+
+def overview(source: Source) -> Values:
+    """Slack over time, the sums of now, and the head of the line."""
+    seen, course = source.snapshot(), source.course()
+    since = _since(source, course)
+    charts = [(name, Markup(pictures.slack(course, kind, since=since))) for kind, name in KINDS]  # noqa: S704 - our own
+    return _common(source, seen) | {
+        "cards": [_card(seen, kind, name) for kind, name in KINDS],
+        "charts": charts,
+        "waiting": [app for app in first_in_line(seen.apps) if app.waits][:8],
+        "counts": _counts(seen.apps),
+        "closed": sum(1 for node in seen.nodes if not node.open),
+        "stale": sum(1 for node in seen.nodes if node.stale),
+        "summary": _summary(seen),
+    }
+
+
+def _card(seen: Snapshot, kind: str, name: str) -> Values:
+    sums = {line: seen.total(line, kind) for line in ("allocatable", "declared", "used", "estimate", "room")}
+    return {"kind": kind, "name": name, "efficiency": _ratio(sums["used"], sums["declared"]), **sums}
+
+
+def _ratio(part: float, whole: float) -> float | None:
+    return part / whole if whole > 0 else None
+
+
+def _counts(apps: Sequence[App]) -> dict[str, int]:
+    phases = ("Waiting", "Started", "Running", "Finished", "Refused")
+    return {phase: sum(1 for app in apps if app.phase == phase) for phase in phases}
+
+
+def _summary(seen: Snapshot) -> str:
+    """One sentence for screen readers, read aloud when it changes."""
+    held = sum(app.pods.get("held", 0) for app in seen.apps)
+    return f"{len(seen.nodes)} nodes, {len(seen.apps)} apps, {held} pods held"
+
+
+def _since(source: Source, course: Course) -> str:
+    if source.virtual or not course.time:
+        return " of virtual time"
+    return f" since {datetime.fromtimestamp(course.time[0], UTC):%H:%M} UTC"
+
+
+def _common(source: Source, seen: Snapshot) -> Values:
+    if source.virtual:
+        at = f"{seen.at:,.0f} s of virtual time"
+    else:
+        at = f"{datetime.fromtimestamp(seen.at, UTC):%Y-%m-%d %H:%M:%S} UTC"
+    return {"seen": seen, "at": at, "problems": list(seen.problems)}
+
+
+def nodes(source: Source) -> Values:
+    """Heat maps, and every node with its arithmetic."""
+    seen = source.snapshot()
+    ordered = sorted(seen.nodes, key=lambda node: node.name)
+    maps = [(name, Markup(pictures.heat(ordered, kind))) for kind, name in KINDS]  # noqa: S704 - our own
+    fullest = sorted(seen.nodes, key=lambda node: (-(pictures.load(node, "cpu") or 0.0), node.name))
+    return _common(source, seen) | {
+        "maps": maps,
+        "rows": [(node, {kind: pictures.load(node, kind) for kind, _ in KINDS}) for node in fullest[:MOST_ROWS]],
+        "left_out": max(len(fullest) - MOST_ROWS, 0),
+        "kinds": KINDS,
+    }
+
+
+def queue(source: Source) -> Values:
+    """Queues with their test in numbers, and everybody who waits, with reason and estimate."""
+    seen = source.snapshot()
+    waiting = [app for app in first_in_line(seen.apps) if app.waits]
+    return _common(source, seen) | {"waiting": waiting[:MOST_ROWS], "left_out": max(len(waiting) - MOST_ROWS, 0)}
+
+
+def pools(source: Source) -> Values:
+    """The border between small and large jobs, now and over time."""
+    seen = source.snapshot()
+    since = " of virtual time" if source.virtual else " since the monitor began to look"
+    drawn = [(tide.pool, Markup(pictures.tide(tide, since=since))) for tide in source.tides()]  # noqa: S704 - our own
+    return _common(source, seen) | {"charts": [(name, svg) for name, svg in drawn if svg]}
+
+
+def apps(source: Source, find: str) -> Values:
+    """All apps whose name contains a text."""
+    seen = source.snapshot()
+    found = [app for app in first_in_line(seen.apps) if find.lower() in f"{app.namespace}/{app.name}".lower()]
+    shown = found[:MOST_ROWS]
+    return _common(source, seen) | {"apps": shown, "find": find, "left_out": len(found) - len(shown)}
+
+
+def app(source: Source, namespace: str, name: str) -> Values | None:
+    """One app with its Gantt chart; None where there is none."""
+    seen = source.snapshot()
+    found = next((each for each in seen.apps if (each.namespace, each.name) == (namespace, name)), None)
+    if found is None:
+        return None
+    bars = sorted(source.gantt(namespace, name), key=lambda bar: (bar.role != "driver", bar.stage, bar.pod))
+    shares = {kind: _ratio(found.used.get(kind, 0.0), found.declared.get(kind, 0.0)) for kind, _ in KINDS}
+    return _common(source, seen) | {
+        "app": found,
+        "bars": bars[: pictures.MOST_BARS],
+        "left_out": max(len(bars) - pictures.MOST_BARS, 0),
+        "gantt": Markup(pictures.gantt(bars, seen.at)),  # noqa: S704 - our own
+        "shares": shares if found.used else {},
+        "kinds": KINDS,
+    }

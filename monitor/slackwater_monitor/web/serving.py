@@ -1,0 +1,84 @@
+"""Gunicorn, set up in code: one process, because the memory of what was seen is in it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+from flask import Flask
+from gunicorn.app.base import BaseApplication  # type: ignore[import-untyped]  # gunicorn has no types
+
+from slackwater.errors import SlackwaterError
+from slackwater_cluster.endpoint import endpoint
+from slackwater_monitor.apiserver import ApiServer, Extender
+from slackwater_monitor.settings import Settings
+from slackwater_monitor.sources.live import Live
+from slackwater_monitor.sources.protocol import Source
+from slackwater_monitor.web.app import dashboard
+
+
+class Server(BaseApplication):  # type: ignore[misc]  # its base has no types
+    """One worker with threads; `make` is called in the worker, after the fork."""
+
+    def __init__(self, host: str, port: int, threads: int, make: Callable[[], Flask]) -> None:
+        self._options = {
+            "bind": f"{host}:{port}",
+            "workers": 1,
+            "worker_class": "gthread",
+            "threads": threads,
+            "keepalive": 30,
+            "timeout": 120,
+            "accesslog": None,
+            "control_socket_disable": True,
+        }
+        self._make = make
+        super().__init__()
+
+    def load_config(self) -> None:
+        """Turn our options into gunicorn's."""
+        for name, value in self._options.items():
+            self.cfg.set(name, value)
+
+    def load(self) -> Flask:
+        """Called in the worker."""
+        return self._make()
+
+
+def serve(source: Source, settings: Settings) -> None:
+    """Show any source until interrupted; `slackwater demo --serve` gives a simulation."""
+    Server(settings.host, settings.port, settings.threads, lambda: dashboard(source, settings)).run()
+
+
+def serve_cluster(settings: Settings) -> None:
+    """Show the cluster of the settings."""
+    where = endpoint(settings.kubeconfig, settings.context)
+
+    def make() -> Flask:
+        api = ApiServer(where)
+        source = Live(api, Extender(api, settings.extender_url, namespace=settings.namespace))
+        watch(source, settings.interval)
+        return dashboard(source, settings)
+
+    Server(settings.host, settings.port, settings.threads, make).run()
+
+
+def watch(source: Source, interval: float) -> threading.Event:
+    """Look now and then, so that there is a past to show even if nobody had the page open. Set the event to stop."""
+    stop = threading.Event()
+
+    def look() -> None:
+        while not stop.is_set():
+            # The page tells the trouble to whoever looks; the next look may succeed.
+            with suppress(SlackwaterError):
+                source.snapshot()
+            stop.wait(interval)
+
+    threading.Thread(target=look, name="watch", daemon=True).start()
+    return stop
+
+
+def options(host: str, port: int, **more: Any) -> Settings:
+    """Settings made in code, for the demo and for tests."""
+    return Settings(host=host, port=port, **more)
