@@ -162,13 +162,14 @@ class Placer:
             table = self.books.ledger.table(self.books.clock())
             crowded = self.books.vacancies(table) <= 0
         asks = [self._prepared(each, table, crowded) for each in wanted]
+        arriving = self._incoming(wanted, table)
         batch = Batch(
             table,
             asks,
             ordered=request.ordered,
-            cold=request.cold,
+            cold=request.cold and not arriving,  # a knapsack packs; it knows nothing of where data is
             alpha=request.alpha,
-            incoming=self._incoming(wanted, table),
+            incoming=arriving,
             balance=weights(self.books.policies.of(wanted[0].pod.namespace)),
         )
         by_uid = {each.uid: each for each in wanted}

@@ -170,6 +170,7 @@ def test_children_go_where_their_data_is() -> None:
     child["metadata"]["annotations"]["slackwater.io/parents"] = "map"
     made.show(parent, child)
     assert ask(made, "reduce")["placed"][0]["node"] == "n2"
+    assert ask(made, "reduce", cold=True)["placed"][0]["node"] == "n2"
     scores = made.prioritize(child, "n0", "n1", "n2")
     assert scores["n2"] > scores["n0"]
     made.gone(parent)
