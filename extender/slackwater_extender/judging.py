@@ -87,7 +87,7 @@ class Findings:
         failed: dict[str, str] = {}
         unresolvable: dict[str, str] = {}
         codes = self.fit.codes
-        for code in set(codes.tolist()) - {0}:
+        for code in set(codes[~self.fit.fits].tolist()):
             bad = self.known[np.flatnonzero(codes == code)].tolist()
             target = failed if code in RESOLVABLE else unresolvable
             target.update(zip(map(self.names.__getitem__, bad), repeat(BY_CODE[code].value), strict=False))
@@ -129,9 +129,12 @@ def examine(books: Books, case: Case, names: Sequence[str]) -> Findings:
         table = books.ledger.part(names, now, case.pod.uid)
         known = np.array([at for at, name in enumerate(names) if name in table.index], np.intp)
     else:
-        whole = books.ledger.room_without(case.pod.uid, now)
-        known, rows = located(whole.index, names)
-        table = subset(whole, rows, names if len(known) == len(names) else None)
+        table = books.ledger.room_without(case.pod.uid, now)
+        if len(names) == len(table) and table.index.keys() == set(names):
+            names, known = table.names, np.arange(len(table))  # all nodes: no need to look for each
+        else:
+            known, rows = located(table.index, names)
+            table = subset(table, rows, names if len(known) == len(names) else None)
     ask = claiming.ask(case.pod, table.kinds, driver=case.driver)
     fit = fit_one(table, ask)
     return Findings(names, table, known, fit, _points(books, case, table, ask, fit))
