@@ -12,6 +12,7 @@ from slackwater.gatekeeping import Round
 from slackwater.pools import Category, slots
 from slackwater.resources import NOTHING, Resources, total
 from slackwater.snapshot import App, Group, Order, Pool, Queue, Role, Snapshot
+from slackwater_cluster import names
 from slackwater_cluster.customresources import Mode
 from slackwater_cluster.customresources.admissionqueue import Source
 from slackwater_cluster.customresources.admissionqueue import State as QueueState
@@ -23,6 +24,7 @@ from slackwater_cluster.sizing import Size
 from slackwater_operator.census import Census, Key, Pod
 from slackwater_operator.forecasting import Phases
 from slackwater_operator.governing import Governing
+from slackwater_operator.learning import Learning, Likeness
 from slackwater_operator.occupancy import Occupancy
 from slackwater_operator.pooling import PoolState, demand, pool, restored
 from slackwater_operator.portraits import Portrait, portrait, role, run_size
@@ -55,6 +57,7 @@ class Assembly:
         self.history: dict[tuple[str, str], Size] = {}  # by namespace and series: what the last run turned out to be
         self.pool_states: dict[str, PoolState] = {}
         self.refused: dict[str, float] = {}  # pods that found no node → not asked about again before
+        self.learning = Learning()
         self.news = True  # something changed since the last snapshot
         self._ids: dict[Key, list[str]] = {}
         self._everyone: dict[str, PodRecord] = {}  # every pod of namespaces that might become managed
@@ -126,6 +129,26 @@ class Assembly:
         if each.id in self.portraits:
             self.portraits[each.id] = self._sized(self.portraits[each.id])
         self.news = True
+
+    def measured(self, uses: Mapping[str, Resources]) -> None:
+        """What pods use now, as the extender measured it."""
+        known = {uid: (like, use) for uid, use in uses.items() if (like := self._likeness(uid)) is not None}
+        self.learning.observe(known)
+
+    def wanted(self, pod: PodRecord) -> Resources | None:
+        """Requests a task should be given at its release, where its policy lets requests be learned."""
+        terms = self.governing.policy(pod.namespace).reclaim
+        if not terms.enabled or pod.annotations.get(names.ADMITTED_ROLE) != names.TASK or not pod.gated:
+            return None
+        like = self._likeness(pod.uid)
+        return self.learning.wanted(like, pod, terms) if like is not None else None
+
+    def _likeness(self, uid: str) -> Likeness | None:
+        pod, member = self.census.pod(uid), self.census.member(uid)
+        if pod is None or member is None:
+            return None
+        each = self.portraits.get(f"{pod.namespace}/{member.app}")
+        return (pod.namespace, each.series if each else member.app, member.role, member.stage)
 
     # -- what the writers did -------------------------------------------------------------------------------------
 
@@ -390,6 +413,11 @@ class Assembly:
             self.governing.managed(name) and self.governing.mode(name) is not Mode.ENFORCE
             for name in self.governing.namespaces
         )
+
+    def used(self, each: Portrait) -> Resources:
+        """What the app's pods were last measured to use, together."""
+        key = (each.namespace, each.app)
+        return total(self.learning.uses[uid] for uid in self.census.members(key) if uid in self.learning.uses)
 
     def busy(self) -> bool:
         """Whether anything of ours is bound or on its way: else this is a cold start."""

@@ -98,6 +98,10 @@ class Census:
         """A managed pod."""
         return self.kinship.pods.get(uid)
 
+    def members(self, key: Key) -> Iterable[str]:
+        """The uids of an app's pods."""
+        return self._apps.get(key, {}).keys()
+
     def keys(self) -> Iterable[Key]:
         """All apps."""
         return self._apps.keys()

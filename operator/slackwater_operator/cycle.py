@@ -12,6 +12,7 @@ from time import perf_counter
 
 import structlog
 
+from slackwater.errors import Unavailable
 from slackwater.gatekeeping import Round
 from slackwater_cluster.customresources import Mode
 from slackwater_operator.announcing import Announcer, Happened, Happening
@@ -35,6 +36,8 @@ log = structlog.get_logger(__name__)
 HOPELESS = 20
 # Seconds between two looks at flights, stalls and words.
 UPKEEP = 1.0
+# Seconds between two looks at what pods use.
+USE = 10.0
 # Seconds between two times of telling while releases go on.
 WORDS = 5.0
 
@@ -61,6 +64,7 @@ class Cycle:
     _tracked: dict[str, tuple[Portrait, Account]] = field(default_factory=dict)  # as last written
     _last_upkeep: float = 0.0
     _last_words: float = 0.0
+    _last_use: float = 0.0
     beat: float = 0.0  # when the last turn ended; the probe reads it
 
     async def run(self) -> None:
@@ -89,6 +93,7 @@ class Cycle:
         if self.clock() - self._last_upkeep >= UPKEEP:
             self._last_upkeep = self.clock()
             await self.upkeep.run()
+            await self._look_at_use()
             # Words are writes too: while pods are being released they wait, but not for ever.
             if not released or self.clock() - self._last_words >= WORDS:
                 self._last_words = self.clock()
@@ -113,6 +118,17 @@ class Cycle:
             await asyncio.wait_for(self.news.wait(), limit)
         except TimeoutError:
             return
+
+    async def _look_at_use(self) -> None:
+        """Ask what pods use; without an answer nothing is learned, and the reporter says so where it matters."""
+        if self.clock() - self._last_use < USE:
+            return
+        self._last_use = self.clock()
+        try:
+            self.assembly.measured(await self.releaser.places.usage())
+            self.reporter.measured = True
+        except Unavailable:
+            self.reporter.measured = False
 
     async def _tell(self) -> None:
         outlook = self.releaser.outlook

@@ -48,6 +48,9 @@ class Metrics:
         )
         self.released = Counter(PREFIX + "releases", "Pods released.", ["how"], registry=registry)
         self.moves = Counter(PREFIX + "nominations_moved", "Nominations moved or cleared.", ["how"], registry=registry)
+        self.resizes = Counter(
+            PREFIX + "resizes", "Requests set from earlier tasks at release.", ["result"], registry=registry
+        )
         self.parkings = Counter(PREFIX + "parkings", "Releases taken back.", registry=registry)
         self.stalls = Counter(PREFIX + "stalls", "True stalls found.", ["queue"], registry=registry)
         self.evictions = Counter(

@@ -83,6 +83,9 @@ class Places(Protocol):
     async def wakeups(self, after: int) -> tuple[int, Sequence[str]]:
         """Refused pods that have room now, and the number to ask from next."""
 
+    async def usage(self) -> Mapping[str, Resources]:
+        """What each managed pod was last measured to use, by uid."""
+
 
 class Extender:
     """The extender's HTTP API. Every trouble is Unavailable: the caller holds, and after a while goes on without."""
@@ -142,6 +145,11 @@ class Extender:
         """GET /v1/wakeups."""
         answer = await self._call("GET", "/v1/wakeups", params={"after": str(after)})
         return int(answer["next"]), [each["uid"] for each in answer["pods"]]
+
+    async def usage(self) -> Mapping[str, Resources]:
+        """GET /v1/usage. An extender that does not serve it is Unavailable for this alone."""
+        answer = await self._call("GET", "/v1/usage")
+        return {uid: Resources(amounts) for uid, amounts in answer["pods"].items()}
 
     async def _call(
         self, method: str, path: str, body: object = None, params: Mapping[str, str] | None = None

@@ -232,6 +232,7 @@ class Releaser:
     async def _write_one(self, pod: PodRecord, node: str) -> bool:
         began = perf_counter()
         try:
+            await self._resize(pod)
             written = await (self.writer.unpark(pod, node) if pod.parked else self.writer.release(pod, node))
         except Unavailable as problem:
             log.warning("not released", pod=pod.key, trouble=str(problem))
@@ -243,6 +244,14 @@ class Releaser:
         else:
             self._not_written(pod, written)
         return written.done
+
+    async def _resize(self, pod: PodRecord) -> None:
+        """Give a task the requests its forerunners taught us; one that is refused goes with those it has."""
+        wanted = self.assembly.wanted(pod)
+        if wanted is None:
+            return
+        written = await self.writer.resize(pod, wanted)
+        self.metrics.resizes.labels(written.outcome.value).inc()
 
     def _waited(self, pod: PodRecord) -> None:
         member = self.assembly.census.member(pod.uid)

@@ -37,6 +37,7 @@ class Reporter:
     clock: Callable[[], float]
     every: float = 10.0
     rows: tuple[Framework, ...] = ()  # of users' ConfigMaps
+    measured: bool = False  # whether the extender tells what each pod uses
     _bodies: dict[Key, Mapping[str, Any]] = field(default_factory=dict)
     _at: dict[Key, float] = field(default_factory=dict)
     _limits: tuple[float, list[Any], list[Any]] = (float("-inf"), [], [])
@@ -123,6 +124,8 @@ class Reporter:
             return {}
         _, ranges, quotas = await self._read_limits()
         warnings = [*limits(spec, ranges, quotas, users), *unlisted(self.rows, spec)]
+        if spec.reclaim.enabled and not self.measured:
+            warnings.append("reclaim.enabled has no effect: the extender does not tell what pods use (GET /v1/usage)")
         return {"namespaces": users[:1000], "warnings": warnings[:100]}
 
     async def _read_limits(self) -> tuple[float, list[Any], list[Any]]:

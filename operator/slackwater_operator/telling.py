@@ -104,6 +104,8 @@ def status(
     kind = assembly.categories.get(each.id)
     budget = outlook.round.budgets.get(said.queue)
     counts = each.counts
+    declared = total(group.request * group.running for group in each.groups)
+    used = assembly.used(each)
     return TrackedAppStatus(
         phase=said.phase,
         category=None if kind is None else Shown.SMALL if kind is Category.SMALL else Shown.LARGE,
@@ -119,7 +121,9 @@ def status(
             bound=counts.bound,
             finished=counts.done,
         ),
-        declared=written(total(group.request * group.running for group in each.groups)),
+        declared=written(declared),
+        used=written(used),
+        efficiency=round(used.share(declared), 3) if used and declared else None,
         reservation=written(budget.reserved) if budget else {},
         budget=written(budget.left) if budget else {},
     )

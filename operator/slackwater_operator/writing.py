@@ -10,9 +10,11 @@ from enum import StrEnum
 from typing import Any
 
 from slackwater.errors import Unavailable
+from slackwater.resources import Resources
 from slackwater_cluster import names
 from slackwater_cluster.records import PodRecord
 from slackwater_cluster.session import MERGE, STRATEGIC, Answer, Session
+from slackwater_operator.learning import resized
 
 GONE = (404, 409)  # it does not exist, or another pod has its name
 
@@ -81,6 +83,14 @@ class PodWriter:
     async def annotate(self, pod: PodRecord, key: str, value: str | None) -> Written:
         """Write one annotation, or remove it."""
         return await self._patch(path(pod), {"metadata": {"annotations": {key: value}}}, pod, MERGE)
+
+    async def resize(self, pod: PodRecord, wanted: Resources) -> Written:
+        """Set a gated pod's requests; its containers must be read first, because records do not keep them."""
+        answer = await self.session.get(path(pod))
+        if not answer.ok:
+            return _written(answer)
+        patch = resized(answer.json()["spec"]["containers"], pod.native, wanted)
+        return DONE if patch is None else await self._patch(f"{path(pod)}/resize", patch, pod)
 
     async def evict(self, pod: PodRecord) -> Written:
         """Ask for a pod's eviction; a disruption budget may refuse."""

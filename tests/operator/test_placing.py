@@ -100,3 +100,11 @@ def test_declared_sums_never_overfill_a_node() -> None:
     found = declared_sums(wishes, requests, free, lambda uid, node: not (node == "n3" and uid != "d"))
     assert found.placed == {"a": "n2", "b": "n1", "d": "n3"}
     assert list(found.refused) == ["c"]
+
+
+async def test_extender_without_usage_is_unavailable_for_that_alone(server: Any) -> None:
+    """An extender that does not serve /v1/usage still names nodes."""
+    async with Extender(str(server.make_url(""))) as extender:
+        with pytest.raises(Unavailable, match="404"):
+            await extender.usage()
+        assert (await extender.place([Wish("p")])).placed == {"p": "a"}

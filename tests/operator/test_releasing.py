@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from slackwater.resources import Resources
 from slackwater_cluster import names
 from support.world import World, enforcing, node, owned
 
@@ -186,7 +187,7 @@ class _Away:
 
         raise Unavailable("connection refused")
 
-    place = charge = withdraw = room = wakeups = _fail
+    place = charge = withdraw = room = wakeups = usage = _fail
 
 
 def test_queue_uses_its_own_nodes_only() -> None:
@@ -264,3 +265,25 @@ def test_driver_that_dies_is_admitted_again() -> None:
     assert not world.assembly.snapshot(world.now, None).apps[0].started
     operator.step()
     assert second.uid in world.released
+
+
+def test_learned_requests_are_wanted_only_where_the_policy_says_so() -> None:
+    """With reclaim on, a task is to get what its forerunners used and a fifth; with it off, nothing."""
+    world = enforcing(node("a", cpu=16))
+    world.configure("SlackPolicy", "default", mode="enforce", reclaim={"enabled": True})
+    half = {"native": Resources(cpu=1), "declared": Resources(cpu=2)}
+    marks = {names.SHRUNK: "200/150"}
+    old = [world.create(f"old-{number}", app="etl", annotations=marks) for number in range(6)]
+    for pod in old:
+        world.change(pod.uid, **half)
+    world.assembly.refresh()
+    world.assembly.measured({pod.uid: Resources(cpu=1.5) for pod in old})
+    world.assembly.measured({})
+    fresh = world.create("fresh", app="etl", annotations=marks)
+    world.change(fresh.uid, **half)
+    world.assembly.refresh()
+    wanted = world.assembly.wanted(world.pods[fresh.uid])
+    assert wanted is not None
+    assert wanted["cpu"] == pytest.approx(1.8)
+    world.configure("SlackPolicy", "default", mode="enforce")
+    assert world.assembly.wanted(world.pods[fresh.uid]) is None

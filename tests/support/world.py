@@ -56,6 +56,7 @@ class World:
     released: list[str] = field(default_factory=list)  # every gate that was lifted, in order
     writes: list[str] = field(default_factory=list)
     entered: dict[str, str] = field(default_factory=dict)  # the extender's ledger: pods placed and not bound yet
+    uses: dict[str, Resources] = field(default_factory=dict)  # by uid
     broken: Callable[[str], bool] = lambda _: False  # writes that fail
 
     def clock(self) -> float:
@@ -229,6 +230,10 @@ class World:
     async def wakeups(self, after: int) -> tuple[int, Sequence[str]]:
         """No news."""
         return after, ()
+
+    async def usage(self) -> Mapping[str, Resources]:
+        """What pods use, as a test says."""
+        return self.uses
 
     # -- the scheduler ----------------------------------------------------------------------------------------------
 
