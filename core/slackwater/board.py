@@ -92,9 +92,12 @@ class Board:
             self._table = None
             self._limit = self._hosts.limit
         stale = self._freshness.stale(now)
-        room, native = self._rows(rows, stale)
-        if without is not None:
-            own = np.flatnonzero(rows == self._fleet.pods.row_of(without))
+        home = -1 if without is None else self._fleet.pods.row_of(without)
+        if rows.size == 1 and rows[0] == home:  # a nominated pod asked about on its own node
+            room, native = self._rows(rows, stale, without)
+        else:
+            room, native = self._rows(rows, stale)
+            own = np.flatnonzero(rows == home) if home >= 0 else rows[:0]
             if own.size:
                 room[own], native[own] = self._rows(rows[own], stale, without)
         hosts = self._hosts

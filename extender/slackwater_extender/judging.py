@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from slackwater.claims import Role
-from slackwater.filtering import Fit, fit_one
+from slackwater.filtering import Fit, judge, residual
 from slackwater.nodes import Ask, NodeTable
 from slackwater.reasons import BY_CODE, Reason
 from slackwater.scoring import TOP, score, shortlist
@@ -136,7 +136,7 @@ def examine(books: Books, case: Case, names: Sequence[str]) -> Findings:
             known, rows = located(table.index, names)
             table = subset(table, rows, names if len(known) == len(names) else None)
     ask = claiming.ask(case.pod, table.kinds, driver=case.driver)
-    fit = fit_one(table, ask)
+    fit = judge(table, ask, residual(table))  # the ledger's numbers are finite by construction
     return Findings(names, table, known, fit, _points(books, case, table, ask, fit))
 
 
