@@ -30,6 +30,7 @@ def api(parts: Parts) -> Blueprint:
         "/v1/decisions": decisions,
         "/v1/explain/<namespace>/<name>": explain,
         "/v1/wakeups": wakeups,
+        "/v1/usage": usage,
         "/v1/version": version,
         "/openapi.json": described,
         "/healthz": healthz,
@@ -87,6 +88,11 @@ def wakeups(parts: Parts) -> Response:
     wait = min(float(_number("wait", 0)), LONGEST_WAIT)
     last, news = parts.waiting.news(_number("after", 0), wait)
     return said({"next": last, "pods": [asdict(each) for each in news], "waiting": len(parts.waiting)})
+
+
+def usage(parts: Parts) -> Response:
+    """GET /v1/usage: what each managed pod was last measured to use, by uid; for requests learned from earlier tasks."""
+    return said({"pods": parts.heartbeat.usage()})
 
 
 def version(parts: Parts) -> Response:

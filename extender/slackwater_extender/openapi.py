@@ -53,6 +53,7 @@ def document() -> dict[str, Any]:
                 "get": _read("Why a pod waits, or is where it is.", path=("namespace", "name"))
             },
             "/v1/wakeups": {"get": _read("Refused pods that have room now.", after=_NUMBER, wait=_NUMBER)},
+            "/v1/usage": {"get": _read("What each managed pod was last measured to use, by uid.")},
             "/v1/version": {"get": _read("The version.")},
             "/healthz": {"get": _read("The process answers.")},
             "/readyz": {"get": _read("Whether decisions can be made, and what is missing.")},

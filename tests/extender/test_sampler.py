@@ -295,6 +295,13 @@ class TestHeartbeat:
             self.beat(two, pool, **self.good(two, 0.2))
         assert two.get("/v1/nodes/n1")["resources"]["cpu"]["residual"] < 1.05  # p's own request is left
 
+    def test_what_pods_used_can_be_asked_for(self, two: World, pool: ThreadPoolExecutor) -> None:
+        """Our own pods only, and only what was measured."""
+        two.show(objects.pod("x", "web", node="n1", phase="Running", status=objects.running()))
+        cpu = vector(({"namespace": "batch", "pod": "p"}, 0.25), ({"namespace": "web", "pod": "x"}, 1))
+        self.beat(two, pool, **self.good(two, pod_cpu=cpu))
+        assert two.get("/v1/usage") == {"pods": {"uid-batch-p": {"cpu": 0.25}}}
+
     def test_late_and_lost_rounds(self, two: World, pool: ThreadPoolExecutor) -> None:
         """Damping follows the samples' own time: one sample after 10 s weighs as two after 5 s each."""
         self.beat(two, pool, **self.good(two, 4.0))

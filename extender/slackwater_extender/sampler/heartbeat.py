@@ -14,7 +14,7 @@ from slackwater.claims import Reading
 from slackwater_extender.books import Books
 from slackwater_extender.metrics import Metrics
 from slackwater_extender.sampler.presets import NAMES
-from slackwater_extender.sampler.rounds import Ask, Inquiry, Round, regex
+from slackwater_extender.sampler.rounds import KINDS, Ask, Inquiry, PodUses, Round, regex
 
 log = structlog.get_logger(__name__)
 
@@ -33,6 +33,7 @@ class Heartbeat:
     after: Callable[[], None] = lambda: None
     trouble: str = ""
     rounds: int = 0
+    latest: PodUses = field(default_factory=PodUses)  # what pods used in the last round
     newest: float = 0.0  # the newest sample's own timestamp
     _stop: threading.Event = field(default_factory=threading.Event)
 
@@ -87,6 +88,7 @@ class Heartbeat:
     def apply(self, found: Round) -> None:
         """Hand a round over to the ledger, some nodes at a time with their pods."""
         here = self._seen(found)
+        self.latest = found.pods
         self.books.load = found.network
         for names in _slices([name for name in found.stamps if name in self.books.nodes]):
             with self.books.lock.patiently():
@@ -110,6 +112,17 @@ class Heartbeat:
             # A series older than the container speaks of an earlier pod of the same name.
             if pod is not None and 0 < pod.started <= found.stamps.get(pod.node, 0.0):
                 made.setdefault(pod.node, []).append(uid)
+        return made
+
+    def usage(self) -> dict[str, dict[str, float]]:
+        """What each of our pods was last measured to use, by uid and kind; kinds that were not measured are left out."""
+        pods, kinds, latest = self.books.family.pods, tuple(KINDS), self.latest
+        made: dict[str, dict[str, float]] = {}
+        for uid in latest:
+            pod = pods.get(uid)
+            if pod is not None and self.books.managed(pod):
+                values = zip(kinds, latest.get(uid, kinds), strict=True)
+                made[uid] = {kind: value for kind, value in values if not math.isnan(value)}
         return made
 
     def _namespaces(self) -> str:
