@@ -9,9 +9,12 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+import msgspec
+
 from slackwater.errors import Unavailable
 from slackwater.resources import Resources
-from slackwater_cluster import names
+from slackwater_cluster import names, shapes
+from slackwater_cluster.demand import native
 from slackwater_cluster.records import PodRecord
 from slackwater_cluster.session import MERGE, STRATEGIC, Answer, Session
 from slackwater_operator.learning import resized
@@ -89,7 +92,9 @@ class PodWriter:
         answer = await self.session.get(path(pod))
         if not answer.ok:
             return _written(answer)
-        patch = resized(answer.json()["spec"]["containers"], pod.native, wanted)
+        # In proportion to what it asks for now, not to what the watch showed: a second time then changes nothing.
+        now = native(msgspec.json.decode(answer.body, type=shapes.Pod))
+        patch = resized(answer.json()["spec"]["containers"], now, wanted)
         return DONE if patch is None else await self._patch(f"{path(pod)}/resize", patch, pod)
 
     async def evict(self, pod: PodRecord) -> Written:
@@ -115,7 +120,9 @@ def path(pod: PodRecord) -> str:
 def _written(answer: Answer) -> Written:
     if answer.ok:
         return DONE
-    if answer.status in GONE:
+    # A uid that is not the stored pod's reads as an attempt to change it.
+    successor = answer.status == 422 and "metadata.uid" in answer.message()
+    if answer.status in GONE or successor:
         return Written(Outcome.GONE, answer.message())
     if answer.status in (401, 403, 422, 400):
         return Written(Outcome.REFUSED, answer.message())
