@@ -91,7 +91,7 @@ def wakeups(parts: Parts) -> Response:
 
 
 def usage(parts: Parts) -> Response:
-    """GET /v1/usage: what each managed pod was last measured to use, by uid; for requests learned from earlier tasks."""
+    """GET /v1/usage: what each managed pod was last measured to use, by uid."""
     return said({"pods": parts.heartbeat.usage()})
 
 

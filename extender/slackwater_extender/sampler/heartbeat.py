@@ -115,7 +115,7 @@ class Heartbeat:
         return made
 
     def usage(self) -> dict[str, dict[str, float]]:
-        """What each of our pods was last measured to use, by uid and kind; kinds that were not measured are left out."""
+        """What each of our pods was last measured to use, by uid and kind; what was not measured is left out."""
         pods, kinds, latest = self.books.family.pods, tuple(KINDS), self.latest
         made: dict[str, dict[str, float]] = {}
         for uid in latest:
