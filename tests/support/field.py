@@ -71,7 +71,7 @@ class Field:
         labels = {"slackwater.io/managed": "true", "slackwater.io/policy": policy} if managed else {}
         ground = open_ground(self.api, f"{name}-{self._number()}", nodes, shape, labels)
         try:
-            if managed and policy == "default":
+            if managed and self._enforced(policy):
                 self.until_held(ground)
             yield ground
         finally:
@@ -102,6 +102,10 @@ class Field:
         body = {"apiVersion": "slackwater.io/v1alpha1", "kind": "SlackPolicy", "metadata": {"name": name}, "spec": spec}
         if self.api.create(POLICIES, body) is None:
             self.api.patch(f"{POLICIES}/{name}", {"spec": spec}, "application/merge-patch+json")
+
+    def _enforced(self, policy: str) -> bool:
+        found: Object = self.api.get(f"{POLICIES}/{policy}") or {"spec": {}}
+        return bool(found["spec"].get("mode") == "enforce")
 
     def _needs_kwok(self) -> None:
         if self.lab is None and not _kwok(self.api):
