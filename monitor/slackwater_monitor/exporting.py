@@ -31,6 +31,8 @@ from slackwater_simulator.workload import Driver, Job, Stage, Usage, Workload
 # Tasks created within this many seconds of each other are one wave.
 WAVE = 15.0
 SHORTEST = 0.001
+# A driver that outlives its tasks by more than this many seconds had work of its own.
+TAIL = 2.0
 MEBI = 1024.0**2
 
 
@@ -97,20 +99,19 @@ def export(found: Assessment, name: str) -> Export:
 
 
 def _sizes(found: Assessment) -> dict[Key, tuple[tuple[float, float], tuple[float, float]]]:
-    """Request and level of each pod, from its containers' figures."""
+    """What each pod asked for, before Slackwater lowered it where that is known, and which part of it it used."""
     made: dict[Key, tuple[tuple[float, float], tuple[float, float]]] = {}
-    for key in found.census.pods:
+    for key, pod in found.census.pods.items():
         cpu, memory = (found.levels["pod"].get(kind, {}).get(key) for kind in (CPU, MEMORY))
-        asked = (cpu.asked if cpu else 0.0, memory.asked if memory else 0.0)
-        made[key] = (asked, (_share(cpu, "used"), _share(memory, "peak")))
+        native = (cpu.asked if cpu else 0.0, memory.asked if memory else 0.0)
+        asked = (pod.declared.get(CPU, native[0]), pod.declared.get(MEMORY, native[1]))
+        made[key] = (asked, (_share(cpu, "used", asked[0]), _share(memory, "peak", asked[1])))
     return made
 
 
-def _share(figures: Figures | None, what: str) -> float:
-    """Used as a fraction of the request; what was not measured counts as used in full."""
-    if figures is None or figures.asked <= 0:
-        return 1.0
-    return float(getattr(figures, what)) / figures.asked
+def _share(figures: Figures | None, what: str, asked: float) -> float:
+    """Used as a fraction of what was asked for; what was not measured counts as used in full."""
+    return float(getattr(figures, what)) / asked if figures is not None and asked > 0 else 1.0
 
 
 def _take(
@@ -151,7 +152,7 @@ def _job(found: Assessment, key: tuple[str, str], lives: list[_Life]) -> tuple[J
     tasks = [life for life in lives if life is not lead]
     submit = min(life.created for life in lives)
     asks_from = lead.started if lead is not None else submit
-    stages = tuple(_stages(found, tasks, asks_from))
+    stages = _closed(tuple(_stages(found, tasks, asks_from)), lead, tasks)
     member = found.members[lives[0].key]
     job = Job(
         id=f"{namespace}/{app}",
@@ -164,6 +165,15 @@ def _job(found: Assessment, key: tuple[str, str], lives: list[_Life]) -> tuple[J
     )
     begun = min((life.started for life in tasks), default=lives[0].started)
     return job, Happened(job.id, submit, begun, max(life.ended for life in lives))
+
+
+def _closed(stages: tuple[Stage, ...], lead: _Life | None, tasks: Sequence[_Life]) -> tuple[Stage, ...]:
+    """What the driver did after its last task: a last stage that asks for nothing and keeps the driver alive."""
+    left = lead.ended - max((life.ended for life in tasks), default=lead.ended) if lead is not None else 0.0
+    if left <= TAIL:
+        return stages
+    parents = tuple(stage.name for stage in stages)
+    return (*stages, Stage("closing", (0.0, 0.0), np.array([left]), parents=parents))
 
 
 def _alone(lead: _Life | None) -> Stage:

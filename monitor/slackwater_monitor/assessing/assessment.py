@@ -145,6 +145,7 @@ class _Study:
         self.covered = np.zeros(history.grid.count, np.bool_)
         self.last = np.zeros(len(index.names), np.int64)
         self.labels = {level: _numbered([name_of(level, each, kin) for each in index.names]) for level in LEVELS}
+        self.lives = _lives(people, index, history.grid)
         self.task = np.array([kin[each[:2]].role == names.TASK for each in index.names], np.bool_)
 
     def run(self, kind: str, folder: Path) -> None:
@@ -157,7 +158,8 @@ class _Study:
             for level in ("namespace", "user", "node")
         }
         spool = Spool(folder, kind, self.labels["app"][0] % BUCKETS)
-        for piece in rows(self.history, kind, self.index, self.gap):
+        for whole in rows(self.history, kind, self.index, self.gap):
+            piece = whole.within(*self.lives)
             spool.add(piece)
             for each in dense.values():
                 each.add(piece)
@@ -227,6 +229,19 @@ class _Study:
         if not self.people.allocatable:
             told.append("the size of nodes is unknown, so shares of the cluster are not given")
         return told
+
+
+def _lives(people: Census, index: Index, grid: Grid) -> tuple[Ints, Ints]:
+    """The first and last window of each container's life: some kubelets go on reporting pods that have ended."""
+    first, last = np.zeros(len(index.names), np.int64), np.full(len(index.names), grid.count, np.int64)
+    for number, (namespace, name, _) in enumerate(index.names):
+        pod = people.pods[namespace, name]
+        if pod.begun:
+            first[number] = (pod.begun - grid.start) // grid.step
+        # A pod of the same name that started later is alive beyond this one's end.
+        if pod.completed and pod.completed >= pod.started:
+            last[number] = (pod.completed - grid.start) // grid.step
+    return first, last
 
 
 def gaps(covered: np.ndarray[tuple[int], np.dtype[np.bool_]], grid: Grid) -> list[tuple[float, float]]:

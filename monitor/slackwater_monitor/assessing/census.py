@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from slackwater_cluster.frameworks import Table
+from slackwater_cluster.quantities import quantity
 from slackwater_monitor.history import labels as words
 from slackwater_monitor.history.collecting import History
-from slackwater_monitor.history.queries import wanted_labels
+from slackwater_monitor.history.queries import SEALED, wanted_labels
 
 Key = tuple[str, str]  # namespace, pod
 
@@ -25,10 +26,12 @@ class Pod:
     labels: dict[str, str] = field(default_factory=dict)
     created: float = 0.0
     scheduled: float = 0.0
-    started: float = 0.0
+    begun: float = 0.0  # its first start; a pod of the same name may have come after it
+    started: float = 0.0  # its last start
     completed: float = 0.0
     pending_until: float = 0.0  # end of the last window in which it was Pending
     limits: dict[tuple[str, str], float] = field(default_factory=dict)  # (container, kind)
+    declared: dict[str, float] = field(default_factory=dict)  # before Slackwater lowered its request
     killed: int = 0  # containers last ended by the out-of-memory killer
 
 
@@ -90,6 +93,17 @@ def _time(field_name: str) -> Callable[[Census, dict[str, str], float], None]:
     return take
 
 
+def _started(made: Census, labels: dict[str, str], value: float) -> None:
+    pod = made.pod(_key(labels))
+    pod.started = max(pod.started, value)
+    pod.begun = min(pod.begun or value, value)
+
+
+def _sealed(made: Census, labels: dict[str, str], _: float) -> None:
+    pod = made.pod(_key(labels))
+    pod.declared.update({kind: quantity(labels[name]) for name, kind in SEALED.items() if labels.get(name)})
+
+
 def _limit(made: Census, labels: dict[str, str], value: float) -> None:
     made.pod(_key(labels)).limits[labels.get("container", ""), labels["resource"]] = value
 
@@ -116,7 +130,8 @@ _TAKERS: dict[str, Callable[[Census, dict[str, str], float], None]] = {
     words.OWNER: _owner,
     words.CREATED: _time("created"),
     words.SCHEDULED: _time("scheduled"),
-    words.STARTED: _time("started"),
+    words.STARTED: _started,
+    words.SEALED: _sealed,
     words.COMPLETED: _time("completed"),
     words.LIMITS: _limit,
     words.REASON: _killed,

@@ -62,9 +62,17 @@ class Rows:
     def __len__(self) -> int:
         return len(self.container)
 
+    def within(self, first: Ints, last: Ints) -> Rows:
+        """Only the windows from each container's first to its last."""
+        kept = (self.window >= first[self.container]) & (self.window <= last[self.container])
+        return self if kept.all() else Rows(*(getattr(self, name)[kept] for name in Rows.__slots__))
+
 
 def interval(history: History) -> float:
-    """Seconds between two samples: the usual number of samples in windows whose neighbours have samples too."""
+    """Seconds between two samples: the usual number of samples in windows whose neighbours have samples too.
+
+    Windows that are no multiple of it hold now one more, now one less; those with many samples missing do not count.
+    """
     inner, most = [], 1.0
     for name in ("memory-count", "cpu-count"):
         for answer in history.answers(name):
@@ -76,7 +84,9 @@ def interval(history: History) -> float:
         if inner:
             break
     counts = np.concatenate(inner) if inner else np.array([])
-    return history.grid.step / float(np.median(counts) if len(counts) else most)
+    if not len(counts):
+        return history.grid.step / most
+    return history.grid.step / float(counts[np.abs(counts - np.median(counts)) <= 1].mean())
 
 
 def rows(history: History, kind: str, index: Index, gap: float) -> Iterator[Rows]:

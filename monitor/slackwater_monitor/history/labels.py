@@ -21,7 +21,7 @@ CANDIDATES: Mapping[str, tuple[str, ...]] = {
 
 CPU, MEMORY, REQUESTS, LIMITS, INFO, OWNER, LABELS = "cpu", "memory", "requests", "limits", "info", "owner", "labels"
 CREATED, SCHEDULED, STARTED, COMPLETED, PHASE = "created", "scheduled", "started", "completed", "phase"
-ALLOCATABLE, SETS, JOBS, REASON = "allocatable", "sets", "jobs", "reason"
+ALLOCATABLE, SETS, JOBS, REASON, SEALED = "allocatable", "sets", "jobs", "reason", "sealed"
 
 # For each need, the metrics that serve it, the best first.
 METRICS: Mapping[str, tuple[str, ...]] = {
@@ -41,6 +41,7 @@ METRICS: Mapping[str, tuple[str, ...]] = {
     SETS: ("kube_replicaset_owner",),
     JOBS: ("kube_job_owner",),
     REASON: ("kube_pod_container_status_last_terminated_reason",),
+    SEALED: ("kube_pod_annotations",),
 }
 
 # What is lost without each need, and how to get it. Needs that are only a convenience are not listed.

@@ -20,6 +20,10 @@ POD = ("namespace", "pod")
 # Of duplicates (two scrapers of one kubelet, several ids of one container) the larger counts: the smaller is older.
 LARGEST = "max"
 BASE = '{resource=~"cpu|memory"}'
+SEALED = {
+    "annotation_slackwater_io_declared_cpu": "cpu",
+    "annotation_slackwater_io_declared_memory": "memory",
+}
 # Need, what identifies it, further labels worth keeping, and which of its series.
 FACTS: tuple[tuple[str, tuple[str, ...], tuple[str, ...], str], ...] = (
     (words.REQUESTS, CONTAINER, ("resource",), BASE),
@@ -34,6 +38,8 @@ FACTS: tuple[tuple[str, tuple[str, ...], tuple[str, ...], str], ...] = (
     (words.SETS, ("namespace",), ("replicaset", "owner_kind", "owner_name"), ""),
     (words.JOBS, ("namespace",), ("job_name", "owner_kind", "owner_name"), ""),
     (words.REASON, CONTAINER, (), '{reason="OOMKilled"}'),
+    # What a pod asked for before Slackwater lowered its request.
+    (words.SEALED, POD, tuple(SEALED), ""),
 )
 
 

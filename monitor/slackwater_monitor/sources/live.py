@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from slackwater.errors import Unavailable
@@ -14,8 +14,9 @@ from slackwater_cluster.recognition import Resolver
 from slackwater_cluster.records import OwnerRef, PodRecord
 from slackwater_monitor.apiserver import ApiServer, Extender, NotFound
 from slackwater_monitor.sources import reading
+from slackwater_monitor.sources.measured import Measured
 from slackwater_monitor.sources.memory import Memory
-from slackwater_monitor.sources.views import Bar, Course, Node, Snapshot, Tide
+from slackwater_monitor.sources.views import Amounts, Bar, Course, Node, Snapshot, Tide
 
 GROUP = f"/apis/{names.GROUP}/{names.VERSION}"
 # A snapshot costs the cluster five reads; several viewers share one of this age.
@@ -28,10 +29,17 @@ class Live:
     virtual = False
 
     def __init__(
-        self, api: ApiServer, extender: Extender, *, clock: Callable[[], float] = time.time, fresh: float = FRESH
+        self,
+        api: ApiServer,
+        extender: Extender,
+        *,
+        measured: Measured | None = None,
+        clock: Callable[[], float] = time.time,
+        fresh: float = FRESH,
     ) -> None:
-        self._api, self._extender, self._clock, self._fresh = api, extender, clock, fresh
+        self._api, self._extender, self._measured, self._clock, self._fresh = api, extender, measured, clock, fresh
         self._last: Snapshot | None = None
+        self._before: Course | None = None
         self.memory = Memory()
 
     @property
@@ -76,8 +84,17 @@ class Live:
         return []
 
     def course(self) -> Course:
-        """What was seen since this source began to look."""
-        return self.memory.course()
+        """What was seen since this source began to look, after what Prometheus knows of the hours before."""
+        own = self.memory.course()
+        if self._measured is None or not own.time:
+            return own
+        if self._before is None:
+            self._before = self._measured.course(own.time[0])
+        return joined(self._before, own)
+
+    def used(self, namespace: str) -> Mapping[str, Amounts]:
+        """What each pod of a namespace uses, where there is a Prometheus."""
+        return self._measured.pods(namespace, self._clock()) if self._measured is not None else {}
 
     def tides(self) -> Sequence[Tide]:
         """How the pools' borders moved since then."""
@@ -93,6 +110,20 @@ class Live:
         return [
             reading.bar(pods[uid], member.role, member.stage) for uid, member in members.items() if member.app == app
         ]
+
+
+def joined(before: Course, after: Course) -> Course:
+    """Two courses one after the other; lines that only one of them has are left out."""
+    if not before.time:
+        return after
+    lines = {
+        kind: {
+            line: [*before.lines[kind][line], *values] for line, values in each.items() if line in before.lines[kind]
+        }
+        for kind, each in after.lines.items()
+        if kind in before.lines
+    }
+    return Course([*before.time, *after.time], lines)
 
 
 class Family(Lineage):

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from slackwater_monitor.sources.views import App, Bar, Course, Node, Pool, Queue, Side, Snapshot, Tide
+from slackwater_monitor.sources.views import Amounts, App, Bar, Course, Node, Pool, Queue, Side, Snapshot, Tide
 from slackwater_simulator.metrics import requests, small_jobs
 from slackwater_simulator.outcome import DRIVER, Outcome
 from slackwater_simulator.workload import Usage
@@ -87,6 +87,11 @@ class Played:
             return ()
         chosen = np.flatnonzero((rows.job == number) & (rows.allocated <= now))
         return [self._bar(int(row), now) for row in chosen]
+
+    def used(self, namespace: str) -> Mapping[str, Amounts]:
+        """Pods of different jobs share names here; their use is part of each app's efficiency."""
+        del namespace
+        return {}
 
     # -- at one moment ----------------------------------------------------------------------------------------------
 

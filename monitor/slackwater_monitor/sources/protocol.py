@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
-from slackwater_monitor.sources.views import Bar, Course, Snapshot, Tide
+from slackwater_monitor.sources.views import Amounts, Bar, Course, Snapshot, Tide
 
 
 class Source(Protocol):
@@ -30,3 +30,6 @@ class Source(Protocol):
 
     def gantt(self, namespace: str, app: str) -> Sequence[Bar]:
         """The pods of one app; empty where there is no such app."""
+
+    def used(self, namespace: str) -> Mapping[str, Amounts]:
+        """What each pod of a namespace uses now, as far as it is measured."""

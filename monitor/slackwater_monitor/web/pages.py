@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -10,7 +11,7 @@ from markupsafe import Markup
 
 from slackwater_monitor.screen import first_in_line
 from slackwater_monitor.sources.protocol import Source
-from slackwater_monitor.sources.views import App, Course, Snapshot
+from slackwater_monitor.sources.views import Amounts, App, Bar, Course, Snapshot
 from slackwater_monitor.web import pictures
 
 Values = dict[str, Any]
@@ -112,6 +113,8 @@ def app(source: Source, namespace: str, name: str) -> Values | None:
     if found is None:
         return None
     bars = sorted(source.gantt(namespace, name), key=lambda bar: (bar.role != "driver", bar.stage, bar.pod))
+    if not found.used:
+        found = _measured(found, bars, source.used(namespace))
     shares = {kind: _ratio(found.used.get(kind, 0.0), found.declared.get(kind, 0.0)) for kind, _ in KINDS}
     return _common(source, seen) | {
         "app": found,
@@ -121,3 +124,14 @@ def app(source: Source, namespace: str, name: str) -> Values | None:
         "shares": shares if found.used else {},
         "kinds": KINDS,
     }
+
+
+def _measured(found: App, bars: Sequence[Bar], used: Mapping[str, Amounts]) -> App:
+    """The app with the measured use of its running pods, where its own status does not tell."""
+    mine = [used[bar.pod] for bar in bars if bar.end is None and bar.pod in used]
+    if not mine:
+        return found
+    sums = {kind: sum(each.get(kind, 0.0) for each in mine) for kind, _ in KINDS}
+    shares = [share for kind, _ in KINDS if (share := _ratio(sums[kind], found.declared.get(kind, 0.0))) is not None]
+    whole = found.efficiency if found.efficiency is not None else max(shares, default=None)
+    return replace(found, used=sums, efficiency=whole)

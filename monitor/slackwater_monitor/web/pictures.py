@@ -85,7 +85,7 @@ def heat(nodes: Sequence[Node], kind: str, *, side: float = 26.0, width: float =
     rows = -(-len(nodes) // across)
     shown = min(len(nodes), across) * side
     title = f"{'CPU' if kind == 'cpu' else 'Memory'} of {len(nodes)} nodes, estimated share in use"
-    return element(max(shown, 220.0), rows * side, title, "".join(parts))
+    return element(max(shown, 460.0), rows * side, title, "".join(parts))
 
 
 MOST_BARS = 300

@@ -13,8 +13,10 @@ from gunicorn.app.base import BaseApplication  # type: ignore[import-untyped]  #
 from slackwater.errors import SlackwaterError
 from slackwater_cluster.endpoint import endpoint
 from slackwater_monitor.apiserver import ApiServer, Extender
+from slackwater_monitor.prometheus import Connection, Prometheus
 from slackwater_monitor.settings import Settings
 from slackwater_monitor.sources.live import Live
+from slackwater_monitor.sources.measured import Measured
 from slackwater_monitor.sources.protocol import Source
 from slackwater_monitor.web.app import dashboard
 
@@ -57,11 +59,19 @@ def serve_cluster(settings: Settings) -> None:
 
     def make() -> Flask:
         api = ApiServer(where)
-        source = Live(api, Extender(api, settings.extender_url, namespace=settings.namespace))
+        extender = Extender(api, settings.extender_url, namespace=settings.namespace)
+        source = Live(api, extender, measured=_measured(settings))
         watch(source, settings.interval)
         return dashboard(source, settings)
 
     Server(settings.host, settings.port, settings.threads, make).run()
+
+
+def _measured(settings: Settings) -> Measured | None:
+    """Few and small queries, so hardly paced; a slow Prometheus must not keep a page waiting."""
+    if not settings.prometheus_url:
+        return None
+    return Measured(Prometheus(Connection(settings.prometheus_url, rate=50.0, timeout=5.0)))
 
 
 def watch(source: Source, interval: float) -> threading.Event:
