@@ -33,4 +33,5 @@ class Spread:
             return
         from joblib import Parallel, delayed  # type: ignore[import-untyped]  # noqa: PLC0415 - no types; slow to import
 
-        yield from Parallel(n_jobs=self.processes, return_as="generator")(delayed(function)(*call) for call in calls)
+        parallel: Any = Parallel(n_jobs=self.processes, return_as="generator")
+        yield from parallel(delayed(function)(*call) for call in calls)

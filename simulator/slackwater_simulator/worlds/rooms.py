@@ -27,6 +27,7 @@ class Rooms(Protocol):
 
     def room(self, node: int) -> list[float]:
         """What the node still takes, kind by kind."""
+        ...
 
     def start(self, task: Hashable, node: int, request: Floats) -> None:
         """A task was placed."""

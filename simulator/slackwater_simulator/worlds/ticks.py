@@ -205,7 +205,7 @@ class World:
         """What a node agent would see: containers and system together."""
         count, running = self.machines.count, self.running
         stored = np.bincount(self.node[running], weights=self.held[running], minlength=count)
-        used = np.column_stack((cores + self.machines.system[CPU], stored + self.machines.system[MEMORY]))
+        used = np.column_stack((cores, stored)).astype(np.float64) + np.array(self.machines.system)
         self.rooms.sample(used)
         asked = self.tasks.requests[running].sum(axis=0)
         totals = (*used.sum(axis=0).tolist(), *asked.tolist())

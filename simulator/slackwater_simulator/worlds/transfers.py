@@ -39,6 +39,7 @@ class Siting(Protocol):
 
     def place(self, level: list[Task], hosts: Hosts, traffic: Traffic, racks: list[str]) -> list[Site]:
         """A site for each task; node None where nothing fits now."""
+        ...
 
 
 class Run:
