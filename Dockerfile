@@ -37,7 +37,7 @@ LABEL org.opencontainers.image.title="slackwater" \
       org.opencontainers.image.licenses="Apache-2.0"
 COPY --from=build /opt/slackwater /opt/slackwater
 ENV PATH=/opt/slackwater/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
-    PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1
+    PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 MPLCONFIGDIR=/tmp/matplotlib
 USER 65532:65532
 WORKDIR /
 # Kubernetes asks by its own probes; this is for a container run by hand.

@@ -5,6 +5,8 @@ from __future__ import annotations
 import importlib.util
 import itertools
 import json
+import sys
+from pathlib import Path
 
 import pytest
 import yaml
@@ -54,14 +56,23 @@ def test_the_monitor_needs_prometheus() -> None:
     assert "monitor.enabled needs prometheus.url" in template(NEWEST, "--set", "monitor.enabled=true").stderr
 
 
-def test_the_schema_is_what_its_source_makes() -> None:
-    """After a change of a custom resource: python helm/schema.py."""
-    spec = importlib.util.spec_from_file_location("schema", ROOT / "helm" / "schema.py")
+@pytest.mark.parametrize(
+    ("script", "function", "made"),
+    [
+        ("schema.py", "text", CHART / "values.schema.json"),
+        ("reference.py", "content", ROOT / "docs" / "reference" / "values.md"),
+    ],
+    ids=["schema", "page"],
+)
+def test_generated_files_are_what_their_source_makes(script: str, function: str, made: Path) -> None:
+    """After a change of a value or a custom resource: python helm/schema.py, python helm/reference.py."""
+    spec = importlib.util.spec_from_file_location(script.removesuffix(".py"), ROOT / "helm" / script)
     assert spec
     assert spec.loader
     module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module  # dataclasses look their module up
     spec.loader.exec_module(module)
-    assert (CHART / "values.schema.json").read_text(encoding="utf-8") == module.text()
+    assert made.read_text(encoding="utf-8") == getattr(module, function)()
 
 
 def test_every_value_of_the_file_is_in_the_schema_and_the_other_way_round() -> None:
