@@ -172,7 +172,8 @@ def uncalibrated(cell: Cell) -> str:
         outside = sum(o.deadlock or abs(measure(o).makespan - target) > allowed for o in outcomes)
     wanted = "deadlock" if cell.makespan is None else f"{cell.makespan:.1f}"
     wrong = "" if set(peaks) <= cell.peaks() else " (differs)"
-    return f"| {cell.name} | {wanted} | {' / '.join(spans)} | {outside} of {len(outcomes)} | {cell.drivers} | {peaks}{wrong} |"
+    seeds = " / ".join(spans)
+    return f"| {cell.name} | {wanted} | {seeds} | {outside} of {len(outcomes)} | {cell.drivers} | {peaks}{wrong} |"
 
 
 def main() -> None:
