@@ -4,7 +4,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.installed
 
-.PHONY: help install demo test check unit bench lab lab-down lab-test e2e clean
+.PHONY: help install demo test check unit bench bench-simulator bench-extender bench-lab lab lab-down lab-test e2e clean
 help: ## list the commands
 	@grep -hE '^[a-z0-9-]+:.*?## ' $(MAKEFILE_LIST) | awk -F':.*?## ' '{printf "  make %-16s %s\n", $$1, $$2}'
 
@@ -33,6 +33,9 @@ unit: $(STAMP) ## tests and branch coverage
 
 bench: $(STAMP) ## speed of the core against tests/performance/bounds.toml
 	@$(BIN)/python -m pytest -q -p no:randomly -m bench tests/performance
+
+bench-simulator: $(STAMP) ## speed of the simulator (CPU time; real traces where ../shared/traces is)
+	@$(BIN)/python -m pytest -q -s -p no:randomly -m bench tests/performance/test_simulator.py
 
 lab: $(STAMP) ## build (cached) and start a real control plane on this machine, with Slackwater in it
 	@$(BIN)/python -m slackwater_lab up

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
@@ -117,4 +118,17 @@ def create(name: str, world: str, options: dict[str, Any]) -> Any:
             "policy", f"{name} does not exist in the world {world!r}", f"use world {' or '.join(policy.worlds)}"
         )
     module, _, factory = policy.elsewhere.get(world, policy.factory).partition(":")
-    return getattr(import_module(module), factory)(**options)
+    made = getattr(import_module(module), factory)
+    accepted = _options(made)
+    for option in options:
+        if accepted is not None and option not in accepted:
+            raise UnknownName(f"option of policy {name}", option, accepted)
+    return made(**options)
+
+
+def _options(made: type) -> list[str] | None:
+    """The options a policy takes by name; None where it takes any and judges them itself."""
+    taken = inspect.signature(made).parameters.values()
+    if any(one.kind is inspect.Parameter.VAR_KEYWORD for one in taken):
+        return None
+    return [one.name for one in taken]
