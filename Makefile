@@ -4,7 +4,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.installed
 
-.PHONY: help install demo test check unit bench bench-simulator bench-extender bench-lab lab lab-down lab-test e2e clean
+.PHONY: help install demo test check unit bench bench-simulator bench-extender bench-lab lab lab-down lab-test lab-build e2e clean
 help: ## list the commands
 	@grep -hE '^[a-z0-9-]+:.*?## ' $(MAKEFILE_LIST) | awk -F':.*?## ' '{printf "  make %-16s %s\n", $$1, $$2}'
 
@@ -43,9 +43,15 @@ lab: $(STAMP) ## build (cached) and start a real control plane on this machine, 
 lab-down: $(STAMP) ## stop exactly what `make lab` started
 	@$(BIN)/python -m slackwater_lab down
 
-lab-test: $(STAMP) ## every test that needs the lab's control plane
-	@$(BIN)/python -m slackwater_lab build
+lab-test: lab-build ## every test that needs the lab's control plane
 	@$(BIN)/python -m pytest -q -m lab
+
+lab-build: $(STAMP) ## build the lab's programs (cached; about 17 minutes without a cache)
+	@$(BIN)/python -m slackwater_lab packages
+	@$(BIN)/python -m slackwater_lab build
+
+e2e: lab-build ## play every scenario through the whole system on a private lab
+	@$(BIN)/python -m pytest -q -p no:randomly -m lab tests/e2e
 
 clean: ## remove what the commands above made
 	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .coverage site build dist
