@@ -158,7 +158,7 @@ def _now(found: Case, findings: Findings) -> dict[str, Any]:
             {
                 "node": findings.name(row),
                 "score": int(findings.points[row]),
-                "room": named(findings.table.kinds, findings.table.room[row]),
+                "room": named(findings.table.kinds, findings.table.room[row].tolist()),
             }
             for row in best
         ],

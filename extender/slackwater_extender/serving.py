@@ -6,7 +6,6 @@ import ssl
 from collections.abc import Callable
 from typing import Any
 
-from flask import Flask
 from gunicorn.app.base import BaseApplication  # type: ignore[import-untyped] # gunicorn has no types
 from gunicorn.glogging import Logger  # type: ignore[import-untyped] # gunicorn has no types
 
@@ -54,7 +53,7 @@ class Server(BaseApplication):  # type: ignore[misc] # its base has no types
         for name, value in options.items():
             self.cfg.set(name, value)
 
-    def load(self) -> Flask:
+    def load(self) -> Any:
         """Called in the worker."""
         self._program = Program(self._settings)
         return self._program.start()

@@ -110,7 +110,7 @@ class Verbs:
         """Remember a decision with its numbers."""
         counts = findings.counts()
         leaders = findings.best().tolist() if best is None else best
-        room = named(findings.table.kinds, findings.table.room[leaders[0]]) if leaders else {}
+        room = named(findings.table.kinds, findings.table.room[leaders[0]].tolist()) if leaders else {}
         reason = "" if leaders else next(iter(counts), "")
         return self._note(
             verb,
