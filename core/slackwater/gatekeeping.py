@@ -66,8 +66,11 @@ class _Lane:
     releases: list[Release]
 
 
-def decide(snapshot: Snapshot) -> Round:
-    """Decide one round. Equal snapshots give equal rounds, in whatever order their members are listed."""
+def decide(snapshot: Snapshot, *, explain: bool = True) -> Round:
+    """Decide one round. Equal snapshots give equal rounds, in whatever order their members are listed.
+
+    `explain=False` leaves the verdicts out, where nobody reads them (the simulator): the decisions are the same.
+    """
     lanes = [_lane(snapshot, queue, apps) for queue, apps in _by_queue(snapshot)]
     flight = sum(group.released for app in snapshot.apps for group in app.groups)
     _release(lanes, snapshot.window - flight, idle=flight == 0)
@@ -75,7 +78,7 @@ def decide(snapshot: Snapshot) -> Round:
         _grow(lane)
     return Round(
         releases=tuple(release for lane in lanes for release in lane.releases),
-        verdicts=_verdicts(snapshot, lanes, flight),
+        verdicts=_verdicts(snapshot, lanes, flight) if explain else {},
         started=tuple(app.id for lane in lanes for app in (*lane.starts.started, *lane.starts.grown)),
         categories={app: size.category for lane in lanes for app, size in lane.entrance.sizes.items()},
         adjustments={

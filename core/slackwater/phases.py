@@ -123,6 +123,11 @@ class PhaseDetector:
             self.beta = finite("t", t)
         return self.beta is not None
 
+    @property
+    def ending(self) -> bool:
+        """Whether the first ends of some phase that still runs were seen; before that nothing is forecast."""
+        return any(phase.running and (phase.gamma is not None or phase.ends) for phase in self._active)
+
     def waves(self, t: float) -> list[Wave]:
         """The phases that still run at t, for the forecast."""
         self.tick(t)

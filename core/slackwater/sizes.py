@@ -39,7 +39,16 @@ class Size:
 
 
 def measure(app: App, pool: Pool | None) -> Size:
-    """Measure one app in slots of the pool."""
+    """Measure one app in slots of the pool. The answer is kept with the app, for as long as the pool stays alike."""
+    scale = (pool.slot, pool.nominal, pool.theta) if pool else None
+    if app.memo and app.memo[0] == scale and isinstance(app.memo[1], Size):
+        return app.memo[1]
+    size = _measure(app, pool)
+    app.memo[:] = [scale, size]
+    return size
+
+
+def _measure(app: App, pool: Pool | None) -> Size:
     each = tuple(slots(group.request, pool.slot) for group in app.groups) if pool else (0.0,) * len(app.groups)
     charged = held = coming = 0.0
     for group, size in zip(app.groups, each, strict=True):

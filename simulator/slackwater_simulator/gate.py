@@ -190,13 +190,18 @@ class Gate:
 
     # ---- what it decides -----------------------------------------------------------------------------------------
 
+    @property
+    def held(self) -> int:
+        """Containers that wait behind the gate."""
+        return self.world.pending - sum(self.waiting.values())
+
     def round(self) -> Round:
         """One round at the gate; what starts and how the pools move is remembered."""
         now = self.world.engine.now
         self._unstick()
         snapshot = self.snapshot(now)
         self.alpha = _alpha(snapshot.apps) if self.terms.order else 0.0
-        outcome = decide(snapshot)
+        outcome = decide(snapshot, explain=False)
         for name in outcome.started:
             self._started.add(int(name))
             self._views.pop(int(name), None)
@@ -257,6 +262,10 @@ class Gate:
         pairs = zip(table.room[node].tolist(), table.native[node].tolist(), ceiling, strict=True)
         return tuple([min(room, native * most) for room, native, most in pairs])
 
+    def roomy(self) -> bool:
+        """Whether some node could take the smallest container that is asked for; if not, a round is in vain."""
+        return bool((self._left(driver=False) + SLACK >= self.world.least).all(axis=1).any())
+
     def places(self, request: Request) -> NDArray[np.float64]:
         """How many containers of the request each node could take now."""
         left = self._left(driver=request.driver)
@@ -288,10 +297,10 @@ class Gate:
         self._tot = smooth(self._tot, slot_count(elastic, slot), now)
         coming = dict.fromkeys(Category, 0.0)
         for app in apps:
-            if app.started:
+            if app.started and (phases := self._phases[int(app.id)]).ending:
                 category = self._categories.get(int(app.id), Category.LARGE)
                 size = slots(app.task_request or slot, slot)
-                coming[category] += releases(self._phases[int(app.id)].waves(now), now) * size
+                coming[category] += releases(phases.waves(now), now) * size
         return Pool(
             QUEUE,
             slot,

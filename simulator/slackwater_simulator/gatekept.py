@@ -102,8 +102,8 @@ class Gatekept(Scheduler):
 
     def _round(self, _: None) -> None:
         self._waiting = False
-        if not self.world.pending:
-            return  # nobody waits: the next ask stirs again
+        if not self.gate.held or not self.gate.roomy():
+            return  # nobody waits behind the gate, or no node could take anybody: the next change stirs again
         self._last = self.world.engine.now
         began = self.world.clock()
         self.round()

@@ -45,11 +45,16 @@ class Slackwater(Gatekept):
         self.since: dict[str, float] = {}  # … and since when some of it waits
         self.tasks: list[Task] = []  # equal stand-ins: which task a container runs is the request's own affair
 
+    def sampled(self, cores: Floats, stored: Floats, /) -> None:
+        """Use was measured: what is released may fit nodes that were full before."""
+        super().sampled(cores, stored)
+        if self.gate.waiting:
+            self._open()
+
     # ---- rounds ---------------------------------------------------------------------------------------------------
 
     def round(self) -> None:
         """Decide; what is released waits for the heartbeats of nodes with room."""
-        parked = self._park()
         outcome = self.gate.round()
         now = self.world.engine.now
         for release in outcome.releases:
@@ -59,7 +64,7 @@ class Slackwater(Gatekept):
             self.gate.promise(key)
         if self.gate.waiting:
             self._open()
-        if outcome.releases or parked:
+        if outcome.releases:
             self._again()
 
     def _again(self) -> None:
@@ -67,7 +72,7 @@ class Slackwater(Gatekept):
         self.world.engine.at(self.world.engine.now + self.timeout + self.interval, SWEEP, self._late)
 
     def _late(self, _: None) -> None:
-        if self.gate.waiting:
+        if self._park():
             self.stir()
 
     def _park(self) -> bool:
