@@ -1,0 +1,177 @@
+"""Scenario 7: each row of the failure table, in mid-load. Nothing is stranded or lost, and the ceiling holds."""
+
+import time
+from collections import defaultdict
+from collections.abc import Callable
+
+import pytest
+
+from slackwater_lab import nodes
+from slackwater_lab.lab import Lab
+from support.field import Field
+from support.ground import PLAIN, Ground, bound, declared_cpu, gated, phase, until
+
+pytestmark = pytest.mark.lab
+TASKS = 45
+Tell = Callable[[str], None]
+
+
+def _load(ground: Ground, lasts: float = 2.0, count: int = TASKS) -> None:
+    """More tasks than fit at once, each of one CPU that it uses in full."""
+    ground.create(
+        ground.pod(f"load-{i:02}", app=f"load-{i % 3}", use=("900m", "500Mi"), lasts=lasts) for i in range(count)
+    )
+
+
+def _ceiling_holds(ground: Ground) -> bool:
+    """Twice the declared CPU at most on every node of eight."""
+    per_node = defaultdict(list)
+    for pod in bound(ground.pods()):
+        if phase(pod) in ("Pending", "Running"):
+            per_node[pod["spec"]["nodeName"]].append(pod)
+    return all(declared_cpu(pods) <= 16 for pods in per_node.values())
+
+
+def _all_over(ground: Ground) -> bool:
+    assert _ceiling_holds(ground)
+    return all(phase(pod) == "Succeeded" for pod in ground.pods())
+
+
+def _next_bind(ground: Ground, since: float) -> float:
+    """Seconds from then until a pod is bound that was not bound now."""
+    known = {pod["metadata"]["name"] for pod in bound(ground.pods())}
+    until(
+        "a further pod is bound",
+        lambda: {pod["metadata"]["name"] for pod in bound(ground.pods())} - known or _all_over(ground),
+        60,
+    )
+    return time.monotonic() - since
+
+
+@pytest.mark.parametrize("victim", ["extender", "operator", "prometheus", "slackwater-scheduler"])
+def test_a_killed_program_that_comes_back_strands_nothing(arena: Field, tell: Tell, victim: str) -> None:
+    """A kill -9 while pods are being released; started again, everything runs to its end."""
+    lab = arena.own_lab()
+    with arena.ground("killed") as ground:
+        _load(ground)
+        ground.until_bound(10, 40)
+        lab.processes.kill(victim)
+        lab.restart(victim)
+        back = time.monotonic()
+        tell(f"bound again {_next_bind(ground, back):.1f} s after {victim} was back")
+        until("all tasks are over", lambda: _all_over(ground), 75, 0.3)
+
+
+def test_the_other_operator_takes_over(arena: Field, tell: Tell) -> None:
+    """The leader dies and stays dead for a while: the standby goes on after one lease."""
+    lab = arena.own_lab()
+    with arena.ground("leader") as ground:
+        _load(ground)
+        ground.until_bound(10, 40)
+        leader = _leader(arena)
+        lab.processes.kill(leader)
+        died = time.monotonic()
+        try:
+            until("another leads", lambda: _leader(arena) != leader, 60, 0.3)
+            tell(f"another operator led after {time.monotonic() - died:.1f} s")
+            until("all tasks are over", lambda: _all_over(ground), 75, 0.3)
+        finally:
+            lab.restart(leader)
+
+
+def test_a_nomination_left_by_a_dead_leader_is_cleared(arena: Field) -> None:
+    """A leader died between its two patches: the pod is nominated and gated. The next one clears and releases it."""
+    lab = arena.own_lab()
+    with arena.ground("between", nodes=1) as ground:
+        queue = f"/apis/slackwater.io/v1alpha1/admissionqueues/{ground.name}"
+        arena.api.patch(queue, {"spec": {"state": "paused"}}, "application/merge-patch+json")
+        ground.create([ground.pod("half")])
+        arena.api.patch(f"{ground.pods_path}/half/status", {"status": {"nominatedNodeName": ground.nodes[0]}})
+        leader = _leader(arena)
+        lab.processes.kill(leader)
+        try:
+            until("the nomination is gone", lambda: not ground.get("half")["status"].get("nominatedNodeName"), 60, 0.3)
+            assert gated(ground.get("half"))
+            arena.api.patch(queue, {"spec": {"state": "open"}}, "application/merge-patch+json")
+            ground.until_bound(1, 40)
+        finally:
+            lab.restart(leader)
+
+
+def test_without_prometheus_nothing_is_overcommitted_and_nobody_evicted(arena: Field, tell: Tell) -> None:
+    """Samples are stale: room comes from reservations, so seven of twelve idle tasks run; later the others."""
+    lab = arena.own_lab()
+    with arena.ground("blind", nodes=1) as ground:
+        arena.until_measured(ground)
+        lab.processes.kill("prometheus")
+        try:
+            until("samples are stale", lambda: arena.node(ground.nodes[0])["stale"], 60, 0.5)
+            ground.create(ground.pod(f"task-{i:02}", app="idle", use=("50m", "50Mi")) for i in range(12))
+            ground.until_bound(7, 40)
+            until("the others are told why", lambda: _told(ground) == 5, 40, 0.5)
+            assert len(bound(ground.pods())) == 7
+        finally:
+            lab.restart("prometheus")
+        back = time.monotonic()
+        ground.until_bound(12, 60)
+        assert all(phase(pod) != "Failed" for pod in ground.pods())
+        tell(f"all twelve bound {time.monotonic() - back:.1f} s after Prometheus was back")
+
+
+def test_a_restart_of_the_api_server_loses_nothing(arena: Field, tell: Tell) -> None:
+    """Watches break and resume; what was held is released, what ran ends."""
+    lab = arena.own_lab()
+    with arena.ground("apiserver") as ground:
+        _load(ground)
+        ground.until_bound(10, 40)
+        lab.processes.kill("apiserver")
+        lab.restart("apiserver")
+        back = time.monotonic()
+        until("the API server is ready", arena.api.ready, 60)
+        tell(f"bound again {_next_bind(ground, back):.1f} s after the API server was started")
+        until("all tasks are over", lambda: _all_over(ground), 80, 0.3)
+
+
+def test_pods_go_to_other_nodes_when_one_is_lost(arena: Field, tell: Tell) -> None:
+    """A node falls silent in mid-load: nothing more is placed there, and the rest runs to its end elsewhere."""
+    lab = arena.own_lab()
+    assert isinstance(lab, Lab)
+    with arena.ground("lost") as ground:
+        _load(ground, count=40)
+        ground.until_bound(8, 40)
+        gone = ground.nodes[0]
+        nodes.lose(arena.api, gone)
+        died = time.monotonic()
+        until("the extender knows", lambda: not arena.node(gone)["open"], 40, 0.2)
+        tell(f"closed in the ledger after {time.monotonic() - died:.1f} s")
+        stuck = {pod["metadata"]["name"] for pod in bound(ground.pods()) if pod["spec"]["nodeName"] == gone}
+
+        def rest_over() -> bool:
+            return all(phase(pod) == "Succeeded" for pod in ground.pods() if pod["metadata"]["name"] not in stuck)
+
+        until("everything else is over", rest_over, 75, 0.3)
+        there = {pod["metadata"]["name"] for pod in bound(ground.pods()) if pod["spec"]["nodeName"] == gone}
+        assert there <= stuck
+        nodes.find_again(arena.api, gone)
+
+
+def test_a_node_taken_by_a_second_scheduler_is_not_the_end(arena: Field, tell: Tell) -> None:
+    """Pods of the plain scheduler fill the nodes natively; ours wait, move, and run once there is room."""
+    with arena.ground("rival") as ground:
+        arena.until_measured(ground)
+        ground.create(ground.pod(f"ours-{i:02}", app="ours", use=("100m", "100Mi"), lasts=3) for i in range(24))
+        rivals = [ground.pod(f"rival-{i}", role="", cpu="3", lasts=4, schedulerName=PLAIN) for i in range(4)]
+        with arena.ground("unmanaged", nodes=0, managed=False) as other:
+            other.create(rivals)
+            began = time.monotonic()
+            ground.until_done(24, 75)
+            tell(f"24 tasks over {time.monotonic() - began:.1f} s after the rivals came")
+
+
+def _told(ground: Ground) -> int:
+    return sum("slackwater.io/reason" in pod["metadata"]["annotations"] for pod in ground.pods() if gated(pod))
+
+
+def _leader(arena: Field) -> str:
+    leases = arena.api.get("/apis/coordination.k8s.io/v1/namespaces/slackwater-system/leases") or {"items": []}
+    return next((str(each["spec"].get("holderIdentity")) for each in leases["items"]), "")
