@@ -93,7 +93,7 @@ def export(found: Assessment, name: str) -> Export:
         name=name,
         jobs=tuple(sorted((job for job, _ in jobs), key=lambda job: (job.submit, job.id))),
         modelled=(("durations", "from start to completion as kube-state-metrics tells them, in whole seconds"),),
-        notes=tuple(_notes(counts)),
+        notes=(*_notes(counts), *_lowered(found)),
     )
     return Export(workload, nodes, sorted((done for _, done in jobs), key=lambda each: (each.submit, each.id)))
 
@@ -233,6 +233,15 @@ def _notes(counts: _Counts) -> Iterable[str]:
         (counts.unended, "pods never ran and are left out"),
     )
     return (f"{count} {words}" for count, words in told if count)
+
+
+def _lowered(found: Assessment) -> Iterable[str]:
+    """Whether requests may be smaller than what was asked for."""
+    if not any(pod.declared for pod in found.census.pods.values()):
+        yield (
+            "requests are as kube-scheduler saw them; where Slackwater had lowered them, start kube-state-metrics with "
+            "--metric-annotations-allowlist=pods=[slackwater.io/declared-cpu,slackwater.io/declared-memory]"
+        )
 
 
 def write(made: Export, path: Path) -> dict[str, Path]:

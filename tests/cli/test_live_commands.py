@@ -1,0 +1,202 @@
+"""apps, queues, explain, top, release and check against a small cluster, through the API server's service proxy."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+from typer.testing import CliRunner, Result
+
+from slackwater.errors import InvalidInput, Unavailable
+from slackwater_cli.main import app
+from support.clusters import GROUP, PROXY, Cluster, served, usual
+
+Run = Callable[..., Result]
+
+
+@pytest.fixture
+def cluster() -> Iterator[Cluster]:
+    """A cluster that serves."""
+    with served(usual()) as made:
+        yield made
+
+
+@pytest.fixture
+def run(cluster: Cluster, tmp_path: Path) -> Run:
+    """Run a command against the cluster; its exceptions are raised."""
+    env = {"KUBECONFIG": str(cluster.kubeconfig(tmp_path)), "SLACKWATER_EXTENDER_URL": "", "COLUMNS": "200"}
+
+    def invoke(*arguments: str) -> Result:
+        return CliRunner().invoke(app, list(arguments), env=env, catch_exceptions=False)
+
+    return invoke
+
+
+def test_apps_are_listed_with_place_and_reason(run: Run) -> None:
+    """The namespace comes from the kubeconfig's context."""
+    result = run("apps")
+    assert result.exit_code == 0
+    assert "pool-closed" in result.stdout
+    assert "90 s" in result.stdout
+    assert "the large pool" not in result.stdout
+    assert "the large pool" in run("apps", "-A", "-o", "wide").stdout
+
+
+def test_apps_that_do_not_exist_are_exit_code_1(run: Run) -> None:
+    """So that a script can wait for an app to appear."""
+    assert run("apps", "nonesuch").exit_code == 1
+    assert run("apps", "etl", "--waiting").exit_code == 0
+
+
+@pytest.mark.parametrize(("output", "read"), [("json", json.loads), ("yaml", yaml.safe_load)])
+def test_json_and_yaml_hold_every_field(run: Run, output: str, read: Callable[[str], object]) -> None:
+    """Numbers in base units."""
+    found = read(run("apps", "etl", "-o", output).stdout)
+    assert isinstance(found, list)
+    assert found[0]["declared"] == {"cpu": 4.0, "memory": 8.0 * 2**30}
+    assert found[0]["wait"] == 90
+
+
+def test_queues_show_the_admission_test(run: Run) -> None:
+    """Capacity, what is kept for tasks, what is left, and the pool's border."""
+    text = run("queues").stdout
+    assert "96c" in text
+    assert "64c" in text
+    assert "22c" in text
+    assert "10 %" in text
+    assert run("queues", "nonesuch").exit_code == 1
+
+
+def test_explain_gives_the_sentence_and_the_arithmetic(run: Run) -> None:
+    """A held pod: the app's reason, the nodes that would serve it, the room of the best; exit code 3."""
+    result = run("explain", "etl-0")
+    assert result.exit_code == 3
+    assert "it is held: the large pool has 20.0 of 23.0 slots" in result.stdout
+    assert "number 1 in queue default, about 90 s to go" in result.stdout
+    assert "room 7 cores = min(allowed 14, real 16) − estimate E 5 − drivers 2" in result.stdout
+
+
+def test_explain_tells_running_from_missing_by_exit_code(run: Run) -> None:
+    """0 on a node, 1 no such pod."""
+    assert run("explain", "team-a/ran").exit_code == 0
+    assert run("explain", "nonesuch").exit_code == 1
+
+
+def test_explain_goes_on_without_the_extender(run: Run, cluster: Cluster) -> None:
+    """What is missing is told; what is known is shown."""
+    for path in [path for path in cluster.answers if path.startswith(PROXY)]:
+        cluster.answers[path] = (503, {"message": "no endpoints available"})
+    result = run("explain", "etl-0")
+    assert result.exit_code == 3
+    assert "the extender's part is missing" in result.stdout
+    assert "the large pool" in result.stdout
+
+
+def test_a_user_without_the_right_is_told_which(run: Run, cluster: Cluster) -> None:
+    """services/proxy, or the extender's own address."""
+    cluster.answers[f"{PROXY}/v1/explain/team-a/etl-0"] = (403, {"message": "forbidden"})
+    assert "services/proxy" in run("explain", "etl-0").stdout
+
+
+def test_top_prints_once_where_there_is_no_terminal(run: Run) -> None:
+    """Nodes as bars, queues, the waiting app."""
+    text = run("top").stdout
+    assert "█" in text
+    assert "closed" in text
+    assert "team-a/etl" in text
+    seen = json.loads(run("top", "-o", "json").stdout)
+    assert [node["name"] for node in seen["nodes"]] == ["n0", "n1"]
+
+
+def test_top_on_a_cluster_without_slackwater_says_so(run: Run, cluster: Cluster) -> None:
+    """Problems are told; nothing to see is exit code 1."""
+    cluster.answers.clear()
+    result = run("top")
+    assert result.exit_code == 1
+    assert "is Slackwater installed?" in result.stdout
+
+
+def test_release_lifts_only_our_gate(run: Run, cluster: Cluster) -> None:
+    """With a test that the gate is still where it was seen; parking is taken back."""
+    assert run("release", "--all", "--yes").exit_code == 0
+    patches = {path.rpartition("/")[2]: body for path, body, _ in cluster.patched}
+    assert patches["etl-0"] == [
+        {"op": "test", "path": "/spec/schedulingGates/1/name", "value": "slackwater.io/admission"},
+        {"op": "remove", "path": "/spec/schedulingGates/1"},
+    ]
+    assert patches["etl-1"] == [{"op": "remove", "path": "/metadata/annotations/slackwater.io~1parked"}]
+    assert "ran" not in patches
+    assert {kind for _, _, kind in cluster.patched} == {"application/json-patch+json"}
+
+
+def test_release_changes_nothing_on_a_dry_run(run: Run, cluster: Cluster) -> None:
+    """It says what it would do."""
+    assert "would be freed" in run("release", "--app", "etl", "--dry-run").stdout
+    assert cluster.patched == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"), [(["etl-0", "nonesuch", "-y"], 3), (["nonesuch", "-y"], 1)], ids=["some", "nothing"]
+)
+def test_release_tells_by_exit_code_what_it_could_not_free(run: Run, arguments: list[str], code: int) -> None:
+    """3 some, 1 nothing."""
+    assert run("release", *arguments).exit_code == code
+
+
+def test_release_reports_a_refusal_of_the_server(run: Run, cluster: Cluster) -> None:
+    """In the server's own words."""
+    cluster.answers["PATCH /api/v1/namespaces/team-a/pods/etl-0"] = (403, {"message": "verb release is needed"})
+    result = run("release", "etl-0", "-y")
+    assert result.exit_code == 3
+    assert "verb release is needed" in result.stdout
+
+
+def test_release_without_a_name_frees_nothing(run: Run, cluster: Cluster) -> None:
+    """Everything must be asked for."""
+    with pytest.raises(InvalidInput, match="--all"):
+        run("release")
+    assert cluster.patched == []
+
+
+def test_check_finds_nothing_wrong_in_a_good_cluster(run: Run) -> None:
+    """Exit code 0."""
+    result = run("check")
+    assert result.exit_code == 0, result.stdout
+    assert "op-1 leads" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("path", "words"),
+    [
+        (f"{GROUP}/admissionqueues", "install the chart"),
+        (f"{PROXY}/readyz", "extender"),
+        ("/apis/coordination.k8s.io/v1/namespaces/slackwater-system/leases", "operator"),
+    ],
+    ids=["resources", "extender", "operator"],
+)
+def test_check_fails_where_a_part_is_missing(run: Run, cluster: Cluster, path: str, words: str) -> None:
+    """Exit code 1, with the part's name."""
+    del cluster.answers[path]
+    result = run("check")
+    assert result.exit_code == 1
+    assert words in result.stdout
+
+
+def test_an_old_lease_means_that_nobody_releases(run: Run, cluster: Cluster) -> None:
+    """The way out is named."""
+    leases = cluster.answers["/apis/coordination.k8s.io/v1/namespaces/slackwater-system/leases"]
+    assert isinstance(leases, dict)
+    leases["items"][0]["spec"]["renewTime"] = "2020-01-01T00:00:00Z"
+    result = run("check")
+    assert result.exit_code == 1
+    assert "slackwater release" in result.stdout
+
+
+def test_an_unreachable_api_server_is_one_sentence(tmp_path: Path) -> None:
+    """Raised as Unavailable, which the entry point prints with exit code 2."""
+    nowhere = Cluster(url="http://127.0.0.1:1").kubeconfig(tmp_path)
+    with pytest.raises(Unavailable, match=r"API server http://127\.0\.0\.1:1"):
+        CliRunner().invoke(app, ["apps"], env={"KUBECONFIG": str(nowhere)}, catch_exceptions=False)

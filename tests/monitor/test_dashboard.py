@@ -1,0 +1,168 @@
+"""The dashboard without a browser: every page of both sources, its security policy, and what it must not do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from flask import Flask
+from flask.testing import FlaskClient
+
+from slackwater_cluster.endpoint import endpoint
+from slackwater_monitor.apiserver import ApiServer, Extender
+from slackwater_monitor.settings import Settings, load
+from slackwater_monitor.sources.live import Live
+from slackwater_monitor.sources.played import Played
+from slackwater_monitor.sources.protocol import Source
+from slackwater_monitor.web.app import dashboard
+from support.clusters import Cluster, served, usual
+from support.outcomes import outcome
+
+PAGES = ("/", "/nodes", "/queue", "/pools", "/apps", "/what-if")
+ROWS = [(job, job % 2, float(job), float(job) + 10) for job in range(12)]
+
+
+@pytest.fixture
+def cluster() -> Iterator[Cluster]:
+    """A cluster that serves."""
+    with served(usual()) as made:
+        yield made
+
+
+def live(cluster: Cluster, folder: Path) -> Live:
+    """The cluster as a source, with the extender behind the service proxy."""
+    api = ApiServer(endpoint(cluster.kubeconfig(folder)))
+    return Live(api, Extender(api), fresh=0.0)
+
+
+def played(seconds: float = 6.0) -> Played:
+    """A simulation at one moment."""
+    moments = iter([0.0])
+    return Played(outcome(ROWS, usage=True), speed=1.0, clock=lambda: next(moments, seconds))
+
+
+def client(source: Source, **settings: object) -> FlaskClient:
+    """The dashboard over a source."""
+    app: Flask = dashboard(source, Settings(**settings))  # type: ignore[arg-type]  # any field of the settings
+    return app.test_client()
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_every_page_of_a_cluster_is_whole_without_scripts(cluster: Cluster, tmp_path: Path, path: str) -> None:
+    """One heading, no inline script or style, nothing from elsewhere."""
+    reply = client(live(cluster, tmp_path)).get(path)
+    assert reply.status_code == 200
+    assert reply.text.count("<h1>") == 1
+    assert 'style="' not in reply.text
+    assert "<style" not in reply.text
+    assert "<script>" not in reply.text
+    assert 'src="http' not in reply.text
+    assert 'href="http' not in reply.text
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_every_page_of_a_simulation_is_served(path: str) -> None:
+    """The same pages from another source."""
+    assert client(played()).get(path).status_code == 200
+
+
+def test_nothing_may_be_loaded_from_elsewhere() -> None:
+    """Every answer carries the policy, errors too."""
+    for path in ("/", "/nonesuch", "/style.css"):
+        policy = client(played()).get(path).headers["Content-Security-Policy"]
+        assert "default-src 'none'" in policy
+        assert "unsafe" not in policy
+
+
+@pytest.mark.parametrize("method", ["post", "put", "patch", "delete"])
+def test_the_dashboard_only_reads(cluster: Cluster, tmp_path: Path, method: str) -> None:
+    """No page accepts anything but GET, and looking changes nothing in the cluster."""
+    made = client(live(cluster, tmp_path))
+    for path in (*PAGES, "/apps/team-a/etl"):
+        made.get(path)
+        assert getattr(made, method)(path).status_code == 405
+    assert cluster.patched == []
+
+
+def test_reasons_and_estimates_stand_in_the_queue(cluster: Cluster, tmp_path: Path) -> None:
+    """As the TrackedApp has them."""
+    text = client(live(cluster, tmp_path)).get("/queue").text
+    assert "the large pool has 20.0 of 23.0 slots" in text
+    assert "90 s" in text
+
+
+def test_an_app_has_its_gantt_chart_and_efficiency(cluster: Cluster, tmp_path: Path) -> None:
+    """Pods as bars and as a table."""
+    text = client(live(cluster, tmp_path)).get("/apps/team-a/etl").text
+    assert "When 3 pods waited and ran" in text
+    assert "25 %" in text
+    assert '<th scope="row">etl-0</th>' in text
+
+
+def test_an_unknown_app_is_told(cluster: Cluster, tmp_path: Path) -> None:
+    """404 with a sentence."""
+    reply = client(live(cluster, tmp_path)).get("/apps/team-a/nonesuch")
+    assert reply.status_code == 404
+    assert "there is no app team-a/nonesuch" in reply.text
+
+
+def test_names_from_the_cluster_are_escaped(cluster: Cluster, tmp_path: Path) -> None:
+    """A message is text, whatever it holds."""
+    apps = cluster.answers["/apis/slackwater.io/v1alpha1/trackedapps"]
+    assert isinstance(apps, dict)
+    apps["items"][0]["status"]["message"] = "<script>alert(1)</script>"
+    text = client(live(cluster, tmp_path)).get("/queue").text
+    assert "<script>alert" not in text
+    assert "&lt;script&gt;" in text
+
+
+def test_without_the_extender_the_page_says_what_is_missing(cluster: Cluster, tmp_path: Path) -> None:
+    """Nodes are read from the API server instead."""
+    for path in [path for path in cluster.answers if "/proxy/" in path]:
+        del cluster.answers[path]
+    cluster.put("/api/v1/nodes", {"metadata": {"name": "n9"}, "status": {"allocatable": {"cpu": "4", "memory": "8Gi"}}})
+    text = client(live(cluster, tmp_path)).get("/nodes").text
+    assert "cannot be read" in text
+    assert "n9" in text
+
+
+def test_a_simulation_is_played_back_to_its_moment() -> None:
+    """Jobs submitted later are not there yet; the curve ends now."""
+    source = played(6.0)
+    seen = source.snapshot()
+    assert seen.at == 6.0
+    assert all((app.submitted or 0.0) <= 6.0 for app in seen.apps)
+    assert max(source.course().time) <= 6.0
+    assert seen.total("used", "cpu") <= seen.total("declared", "cpu")
+
+
+def test_what_if_plays_the_workload_on_show() -> None:
+    """A table with a row per policy."""
+    made = client(played())
+    assert "the workload on show" in made.get("/what-if").text
+    text = made.get("/what-if?trace=the+workload+on+show&policy=fifo&policy=fair&load=2").text
+    assert '<th scope="row">fifo</th>' in text
+    assert '<th scope="row">fair</th>' in text
+
+
+@pytest.mark.parametrize(
+    ("query", "words"),
+    [
+        ("trace=../secret.parquet", "is not known"),
+        ("trace=the+workload+on+show&load=1000", "from 0.1 to 10"),
+        ("trace=the+workload+on+show&policy=nonesuch", "is not known"),
+        ("trace=the+workload+on+show&policy=a&policy=b&policy=c&policy=d&policy=e", "at most 4"),
+    ],
+    ids=["path", "load", "policy", "many"],
+)
+def test_what_if_refuses_with_a_sentence(query: str, words: str) -> None:
+    """The form stays, the refusal stands below it."""
+    assert words in client(played()).get(f"/what-if?{query}").text
+
+
+def test_settings_come_from_flags_and_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As the chart sets them."""
+    monkeypatch.setenv("SLACKWATER_MONITOR_PROMETHEUS_URL", "http://p")
+    found = load(["--port", "1234"])
+    assert (found.port, found.prometheus_url, found.host) == (1234, "http://p", "127.0.0.1")
