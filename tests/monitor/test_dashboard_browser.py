@@ -1,0 +1,171 @@
+"""The dashboard in a real browser: phone and desk, day and night, with and without scripts, by keyboard."""
+
+from __future__ import annotations
+
+import shutil
+import threading
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import pytest
+from werkzeug.serving import make_server
+
+from slackwater_monitor.settings import Settings
+from slackwater_monitor.sources.played import Played
+from slackwater_monitor.web.app import dashboard
+from support.outcomes import outcome
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+CHROMIUM = shutil.which("chromium")
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed")
+PAGES = ("/", "/nodes", "/queue", "/pools", "/apps", "/apps/simulated/job-1", "/what-if")
+ROWS = [(job, job % 2, float(job), float(job) + 400) for job in range(12)]
+FLAGS = ["--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu", "--disable-background-networking"]
+
+
+@pytest.fixture(scope="module")
+def address() -> Iterator[str]:
+    """A simulation that goes on while it is looked at: ten virtual seconds each second."""
+    app = dashboard(Played(outcome(ROWS, usage=True), speed=10.0), Settings(refresh=2))
+    server = make_server("127.0.0.1", 0, app, threaded=True)
+    threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """Debian's Chromium."""
+    api = pytest.importorskip("playwright.sync_api")
+    with api.sync_playwright() as playwright:
+        made = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        yield made
+        made.close()
+
+
+@pytest.fixture
+def page(browser: Browser) -> Iterator[Page]:
+    """A fresh page."""
+    made = browser.new_page(viewport={"width": 1280, "height": 900})
+    yield made
+    made.close()
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_a_page_asks_nobody_else_and_breaks_no_rule(page: Page, address: str, path: str) -> None:
+    """Every request goes to the dashboard, and nothing is written to the console (a breach of the policy would be)."""
+    asked: list[str] = []
+    said: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    page.on("console", lambda message: said.append(message.text))
+    page.on("pageerror", lambda error: said.append(str(error)))
+    page.goto(f"{address}{path}")
+    assert said == []
+    assert all(url.startswith(address) for url in asked)
+
+
+@pytest.mark.parametrize("width", [320, 390, 768, 1400])
+def test_nothing_sticks_out_at_any_width(browser: Browser, address: str, width: int) -> None:
+    """No page scrolls sideways; wide tables scroll inside their frame."""
+    page = browser.new_page(viewport={"width": width, "height": 800})
+    for path in PAGES:
+        page.goto(f"{address}{path}")
+        assert page.evaluate("document.documentElement.scrollWidth") <= width, path
+    page.close()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_ink_stands_out_from_the_ground(browser: Browser, address: str, scheme: str) -> None:
+    """Contrast of at least 4.5 for every kind of text that is shown, by day and by night."""
+    page = browser.new_page(color_scheme=scheme)  # type: ignore[arg-type]  # one of the two words
+    page.goto(address)
+    worst = page.evaluate(CONTRAST)
+    page.close()
+    assert worst >= 4.5
+
+
+# The smallest contrast between a text's colour and the nearest opaque ground below it.
+CONTRAST = """() => {
+  const parts = (css) => (css.match(/[\\d.]+/g) || []).map(Number);
+  const light = (rgb) => rgb.slice(0, 3).map((v) => v / 255)
+    .map((v) => v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4)
+    .reduce((sum, v, at) => sum + v * [0.2126, 0.7152, 0.0722][at], 0);
+  const ground = (element) => {
+    for (let at = element; at; at = at.parentElement) {
+      const found = parts(getComputedStyle(at).backgroundColor);
+      if (found.length === 3 || found[3] === 1) return found;
+    }
+    return [255, 255, 255];
+  };
+  const texts = [...document.querySelectorAll('main p, main td, main th, main a, main dt, main dd, main h1, main h2, nav a, button')];
+  return Math.min(...texts.filter((text) => text.offsetParent && text.textContent.trim()).map((text) => {
+    const [low, high] = [light(parts(getComputedStyle(text).color)), light(ground(text))].sort((a, b) => a - b);
+    return (high + 0.05) / (low + 0.05);
+  }));
+}"""  # noqa: E501 - a script of its own
+
+
+def test_numbers_move_without_reloading(page: Page, address: str) -> None:
+    """The moment shown goes on while the page stays; Pause stops it."""
+    page.goto(address)
+    page.evaluate("window.stayed = true")
+    before = page.inner_text(".at")
+    page.wait_for_function("before => document.querySelector('.at').innerText !== before", arg=before, timeout=15000)
+    assert page.evaluate("window.stayed") is True
+    page.get_by_role("button", name="Pause").click()
+    page.wait_for_timeout(300)
+    held = page.inner_text(".at")
+    page.wait_for_timeout(3000)
+    assert page.inner_text(".at") == held
+    assert page.get_by_role("button", name="Resume").get_attribute("aria-pressed") == "true"
+
+
+def test_tables_are_there_without_scripts(browser: Browser, address: str) -> None:
+    """JavaScript off: the same rows, and no button that would do nothing."""
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto(f"{address}/apps")
+    assert page.locator("tbody tr").count() == 12
+    assert not page.get_by_role("button", name="Pause").is_visible()
+    context.close()
+
+
+def test_the_keyboard_reaches_everything_in_order(page: Page, address: str) -> None:
+    """The first stop skips to the content; then the pages in turn, each visibly focused."""
+    page.goto(address)
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.textContent") == "Skip to content"
+    page.keyboard.press("Enter")
+    assert page.evaluate("document.activeElement.id") == "content"
+    page.goto(address)
+    for name in ("Skip to content", "Overview", "Nodes", "Queue"):
+        page.keyboard.press("Tab")
+        assert page.evaluate("document.activeElement.textContent") == name
+    assert page.evaluate("getComputedStyle(document.activeElement).outlineStyle") != "none"
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_screen_readers_are_told_what_is_what(page: Page, address: str, path: str) -> None:
+    """One main heading, every table named and headed, every drawing described, every field labelled."""
+    page.goto(f"{address}{path}")
+    assert page.locator("h1").count() == 1
+    assert page.evaluate(
+        "[...document.querySelectorAll('table')].every(t => t.caption && t.querySelector('th[scope]'))"
+    )
+    assert page.evaluate("[...document.querySelectorAll('svg')].every(s => s.getAttribute('aria-label'))")
+    assert page.evaluate("[...document.querySelectorAll('input, select')].every(f => f.labels.length > 0)")
+    assert page.locator("nav a[aria-current=page]").count() == 1
+
+
+def test_the_what_if_form_is_filled_in_and_answered(page: Page, address: str) -> None:
+    """Choose two policies, play, read the table."""
+    page.goto(f"{address}/what-if")
+    for name in ("kube", "slackwater", "capacity", "fair"):
+        page.locator(f"#p-{name}").uncheck()
+    page.locator("#p-fifo").check()
+    page.locator("#p-drf").check()
+    page.get_by_role("button", name="Play").click()
+    page.wait_for_load_state()
+    assert page.locator("tbody th").all_inner_texts() == ["fifo", "drf"]
