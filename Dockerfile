@@ -36,8 +36,10 @@ LABEL org.opencontainers.image.title="slackwater" \
       org.opencontainers.image.version="${VERSION}" \
       org.opencontainers.image.licenses="Apache-2.0"
 COPY --from=build /opt/slackwater /opt/slackwater
+# Any user may run it, also one without a name (a random id, as OpenShift gives): libraries ask for name and home.
 ENV PATH=/opt/slackwater/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
-    PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 MPLCONFIGDIR=/tmp/matplotlib
+    PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 MPLCONFIGDIR=/tmp/matplotlib \
+    LOGNAME=slackwater HOME=/tmp
 USER 65532:65532
 WORKDIR /
 # Kubernetes asks by its own probes; this is for a container run by hand.
