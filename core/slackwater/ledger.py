@@ -94,7 +94,8 @@ class Ledger:
         held = self.claim(claim.uid)
         if held is not None and held.state is not State.PROVISIONAL:
             return False
-        self._enter(replace(claim, state=State.PROVISIONAL, started=None))
+        fresh = claim.state is State.PROVISIONAL and claim.started is None
+        self._enter(claim if fresh else replace(claim, state=State.PROVISIONAL, started=None))
         self._expiry[claim.uid] = expires
         return True
 

@@ -55,6 +55,7 @@ def host(node: NodeRecord, kinds: Kinds, eviction: Mapping[str, float]) -> Host:
 
 def claim(pod: PodRecord, kinds: Kinds, *, role: Role, app: str, managed: bool, node: str = "") -> Claim:
     """A pod's claim on its node, or on the one it is about to get."""
+    placed = bool(node) and not pod.node
     return Claim(
         uid=pod.uid,
         node=node or pod.node,
@@ -62,9 +63,9 @@ def claim(pod: PodRecord, kinds: Kinds, *, role: Role, app: str, managed: bool, 
         native=amounts(pod.native, kinds),
         role=role,
         app=app,
-        state=state(pod),
+        state=State.PROVISIONAL if placed else state(pod),
         # Age counts from the container's start: an image may be pulled for minutes after the bind.
-        started=pod.started or None,
+        started=None if placed else pod.started or None,
         ceiling=ceilings(pod.annotations.get(names.SHRUNK, ""), kinds) if managed else (),
         managed=managed,
     )

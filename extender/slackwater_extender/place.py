@@ -8,7 +8,7 @@ their node that way are decided again on a new snapshot.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import msgspec
 import numpy as np
@@ -19,7 +19,7 @@ from slackwater.nodes import Ask, NodeTable
 from slackwater.numbers import TOLERANCE
 from slackwater.placement import Batch, Placement, Refusal
 from slackwater.reasons import Reason
-from slackwater_cluster.records import PodRecord
+from slackwater_cluster.records import Constraints, PodRecord
 from slackwater_extender import claiming
 from slackwater_extender.books import Books
 from slackwater_extender.network import incoming
@@ -160,8 +160,8 @@ class Placer:
         """Place what can be placed on this snapshot; return the pods whose node was taken meanwhile."""
         with self.books.lock:
             table = self.books.ledger.table(self.books.clock())
-            crowded = self.books.vacancies(table) <= 0
-        asks = [self._prepared(each, table, crowded) for each in wanted]
+            vacancies = self.books.vacancies(table)
+        asks = self._prepared(wanted, table, vacancies <= 0)
         arriving = self._incoming(wanted, table)
         batch = Batch(
             table,
@@ -176,17 +176,29 @@ class Placer:
         lost: list[_Wanted] = []
         while not batch.done:
             with self.books.lock:
-                self._slice(batch, by_uid, reply, lost)
+                live = _Live(self.books.ledger.table(self.books.clock()), vacancies)
+                self._slice(batch, live, by_uid, reply, lost)
         return lost
 
-    def _prepared(self, each: _Wanted, table: NodeTable, crowded: np.ndarray) -> Ask:
+    def _prepared(self, wanted: Sequence[_Wanted], table: NodeTable, crowded: np.ndarray) -> list[Ask]:
+        """The pods as the core wants them. Equal constraints are one object, and one mask."""
+        masks: dict[int, np.ndarray | None] = {}
+        made = []
+        for each in wanted:
+            key = id(each.pod.constraints)
+            if key not in masks:
+                masks[key] = self._mask(each.pod.constraints, table, crowded)
+            made.append(each.prepared(table, masks[key]))
+        return made
+
+    def _mask(self, constraints: Constraints, table: NodeTable, crowded: np.ndarray) -> np.ndarray | None:
         with self.books.lock:
-            allowed = self.books.allowed(each.pod.constraints)
+            allowed = self.books.allowed(constraints)
         if allowed is not None and len(allowed) != len(table):  # nodes came or went since the snapshot
             allowed = np.fromiter((name in self.books.nodes for name in table.names), np.bool_, len(table))
         if crowded.any():
             allowed = ~crowded if allowed is None else allowed & ~crowded
-        return each.prepared(table, allowed)
+        return allowed
 
     def _incoming(self, wanted: Sequence[_Wanted], table: NodeTable) -> dict[str, np.ndarray]:
         """T_in of those pods that read from others."""
@@ -204,11 +216,11 @@ class Placer:
 
     # -- 3. one slice ---------------------------------------------------------------------------------------------
 
-    def _slice(self, batch: Batch, wanted: Mapping[str, _Wanted], reply: Reply, lost: list[_Wanted]) -> None:
+    def _slice(
+        self, batch: Batch, live: _Live, wanted: Mapping[str, _Wanted], reply: Reply, lost: list[_Wanted]
+    ) -> None:
         """Decide for some milliseconds, against the rows as they are now."""
         until = self.books.clock() + self.books.settings.slice
-        table = self.books.ledger.table(self.books.clock())
-        live = _Live(table, self.books.vacancies(table))
         while not batch.done:
             for outcome in batch.step(STEP):
                 each = wanted[outcome.uid]
@@ -243,13 +255,16 @@ class _Wanted:
 
     def prepared(self, table: NodeTable, allowed: np.ndarray | None) -> Ask:
         """The pod as the core wants it."""
-        made = claiming.ask(self.pod, table.kinds, driver=self.driver, allowed=self._narrowed(table, allowed))
-        return replace(
-            made,
+        return Ask(
+            uid=self.pod.uid,
+            declared=claiming.amounts(self.pod.declared, table.kinds),
+            native=claiming.amounts(self.pod.native, table.kinds),
+            driver=self.driver,
             group=self.ask.group,
             urgency=self.ask.urgency,
             alignment=self.ask.alignment,
             submitted=self.ask.submitted or self.pod.created,
+            allowed=self._narrowed(table, allowed),
         )
 
     def _narrowed(self, table: NodeTable, allowed: np.ndarray | None) -> np.ndarray | None:
@@ -269,14 +284,14 @@ class _Live:
     """Rows as they are in this slice, less what the slice has given out itself."""
 
     table: NodeTable
-    vacancies: np.ndarray  # pods each node may still hold
+    vacancies: np.ndarray  # pods each node may still hold, by row of the batch's table; kept over all slices
     _left: dict[int, list[float]] = field(default_factory=dict)
 
     def take(self, outcome: Placement, each: _Wanted) -> bool:
         """Whether the chosen node still serves the pod; if so it is charged. Plain numbers: rows are short."""
         table = self.table
         row = table.index.get(outcome.node)
-        if row is None or not table.open[row] or self.vacancies[row] <= 0:
+        if row is None or not table.open[row] or self.vacancies[outcome.row] <= 0:
             return False
         left = self._left.get(row) or [*table.room[row].tolist(), *table.native[row].tolist()]
         kinds = table.kinds
@@ -284,7 +299,7 @@ class _Live:
         if any(want > 0 and have < want - TOLERANCE * max(1.0, want) for have, want in zip(left, asked, strict=True)):
             return False
         self._left[row] = [have - want for have, want in zip(left, asked, strict=True)]
-        self.vacancies[row] -= 1
+        self.vacancies[outcome.row] -= 1
         return True
 
 

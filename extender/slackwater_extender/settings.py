@@ -225,7 +225,8 @@ def load(arguments: Sequence[str]) -> Settings:
     file = _file(arguments)
     model = type("Settings", (Settings,), {"model_config": SettingsConfigDict(yaml_file=file), "__doc__": __doc__})
     try:
-        return cast("Settings", model(_cli_parse_args=list(arguments)))
+        # A documented argument of BaseSettings that its signature does not show.
+        return cast("Settings", model(_cli_parse_args=list(arguments)))  # pyright: ignore[reportCallIssue]
     except ValidationError as problem:
         first = problem.errors()[0]
         place = ".".join(str(part) for part in first["loc"]) or "settings"
