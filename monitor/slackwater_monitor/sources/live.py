@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -113,15 +114,13 @@ class Live:
 
 
 def joined(before: Course, after: Course) -> Course:
-    """Two courses one after the other; lines that only one of them has are left out."""
+    """Two courses one after the other; a line that the first does not have begins with the second."""
     if not before.time:
         return after
+    unknown = [math.nan] * len(before.time)
     lines = {
-        kind: {
-            line: [*before.lines[kind][line], *values] for line, values in each.items() if line in before.lines[kind]
-        }
+        kind: {line: [*before.lines.get(kind, {}).get(line, unknown), *values] for line, values in each.items()}
         for kind, each in after.lines.items()
-        if kind in before.lines
     }
     return Course([*before.time, *after.time], lines)
 

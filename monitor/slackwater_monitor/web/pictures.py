@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from html import escape
 
 import numpy as np
+from numpy.typing import NDArray
 
 from slackwater_monitor.amounts import GIBI, amount, percent, seconds
 from slackwater_monitor.sources.views import Bar, Course, Node, Tide
@@ -30,7 +31,7 @@ def slack(course: Course, kind: str, *, since: str = "") -> str:
     size, short = unit_of(span)
     time = (np.asarray(course.time) - first) / size
     lines = [
-        Line(css, time, np.asarray(course.lines[kind][line]) / unit, filled=line != "estimated")
+        _known(css, time, np.asarray(course.lines[kind][line], dtype=np.float64) / unit, line != "estimated")
         for line, css in CLASSES.items()
         if line in course.lines[kind]
     ]
@@ -38,6 +39,12 @@ def slack(course: Course, kind: str, *, since: str = "") -> str:
     top = max([limit, *(float(line.y.max(initial=0.0)) for line in lines)]) or 1.0
     title = f"{'CPU' if kind == 'cpu' else 'Memory'} requested and used over time"
     return chart(title, lines, f"{short}{since}", name, x_max=float(time[-1]) or 1.0, y_max=top, limit=limit)
+
+
+def _known(css: str, time: NDArray[np.float64], values: NDArray[np.float64], filled: bool) -> Line:
+    """A line over the moments at which its value is known."""
+    seen = np.isfinite(values)
+    return Line(css, time[seen], values[seen], filled=filled)
 
 
 def tide(found: Tide, *, since: str = "") -> str:

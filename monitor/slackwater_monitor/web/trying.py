@@ -25,7 +25,7 @@ REMEMBERED = 16
 SHOWN = "the workload on show"
 CHOICES = ("kube", "slackwater", "capacity", "fair", "fifo", "drf")
 
-Trial = tuple[str, tuple[str, ...], float]
+Trial = tuple[str, tuple[str, ...], float, str]
 
 
 class Trials:
@@ -51,31 +51,32 @@ class Trials:
             "chosen": chosen,
             "trace": asked.get("trace", ""),
             "load": asked.get("load", "1"),
+            "was": asked.get("was", "kube"),
             "result": None,
             "refusal": "",
         }
         if asked.get("trace"):
             try:
-                values["result"] = self.play(asked["trace"], tuple(chosen), _load(asked.get("load", "1")))
+                values["result"] = self.play(asked["trace"], tuple(chosen), _load(values["load"]), values["was"])
             except SlackwaterError as problem:
                 values["refusal"] = str(problem)
         return values
 
-    def play(self, trace: str, chosen: tuple[str, ...], load: float) -> Comparison:
+    def play(self, trace: str, chosen: tuple[str, ...], load: float, was: str = "kube") -> Comparison:
         """One trial, from memory where it was played before."""
         if len(chosen) > MOST_POLICIES:
             raise InvalidInput("policy", f"{len(chosen)} are chosen", f"choose at most {MOST_POLICIES}")
         if trace not in self.traces():
             raise UnknownName("trace", trace, self.traces())
-        key = (trace, chosen, load)
+        key = (trace, chosen, load, was)
         with self._lock:
             if key not in self._known:
-                self._known[key] = self._compare(trace, chosen, load)
+                self._known[key] = self._compare(trace, chosen, load, was)
                 if len(self._known) > REMEMBERED:
                     self._known.popitem(last=False)
             return self._known[key]
 
-    def _compare(self, trace: str, chosen: tuple[str, ...], load: float) -> Comparison:
+    def _compare(self, trace: str, chosen: tuple[str, ...], load: float, was: str) -> Comparison:
         workload, machines, happened = self._opened(trace)
         tasks = sum(job.tasks for job in workload.jobs)
         if tasks > MOST_TASKS:
@@ -85,7 +86,7 @@ class Trials:
         if load != 1:
             jobs = tuple(replace(job, submit=job.submit / load) for job in workload.jobs)
             workload, happened = replace(workload, jobs=jobs), []
-        return compare(workload, machines, chosen, happened=happened)
+        return compare(workload, machines, chosen, happened=happened, was=was)
 
     def _opened(self, trace: str) -> tuple[Workload, Cluster, list[Happened]]:
         if trace == SHOWN and self._outcome is not None:

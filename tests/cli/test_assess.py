@@ -1,0 +1,110 @@
+"""`slackwater assess`, `export` and `what-if` from the outside."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner, Result
+
+from slackwater.errors import InvalidInput, UnknownName
+from slackwater_cli.main import app
+from slackwater_monitor.exporting import Export, Happened, write
+from slackwater_simulator.workload import GIBI, Driver, Job, Stage, Workload
+from support.weeks import TOOLS, openmetrics, prometheus, week
+
+UNTIL = "2026-01-12T00:00:00Z"
+
+
+def run(*arguments: str) -> Result:
+    """Run a command; its exceptions are raised."""
+    return CliRunner().invoke(app, list(arguments), catch_exceptions=False, env={"COLUMNS": "160"})
+
+
+@pytest.fixture(scope="module")
+def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A day in a real Prometheus."""
+    if not TOOLS:
+        pytest.skip("prometheus and promtool are not installed")
+    with prometheus(tmp_path_factory.mktemp("prometheus"), openmetrics(week(days=1))) as address:
+        yield address
+
+
+def test_a_cluster_is_assessed_in_one_command(url: str, tmp_path: Path) -> None:
+    """A table on the screen, a page and a JSON file on disk, the same numbers in JSON."""
+    options = ["--prometheus", url, "--since", "1d", "--until", UNTIL, "--cache", str(tmp_path / "c"), "--rate", "1000"]
+    shown = run("assess", *options, "--report", str(tmp_path / "r"))
+    assert "best places to start" in shown.stdout
+    assert (tmp_path / "r" / "index.html").exists()
+    printed = json.loads(run("assess", *options, "-o", "json").stdout)
+    assert printed == json.loads((tmp_path / "r" / "assessment.json").read_text(encoding="utf-8"))
+    assert printed["summary"]["cpu"]["efficiency"] == pytest.approx(0.3, abs=0.03)
+
+
+def test_a_past_is_exported_and_replayed(url: str, tmp_path: Path) -> None:
+    """Export, then what-if, with the error of the replay."""
+    options = ["--prometheus", url, "--since", "1d", "--until", UNTIL, "--cache", str(tmp_path / "c"), "--rate", "1000"]
+    trace = str(tmp_path / "day.parquet")
+    assert run("export", trace, *options).exit_code == 0
+    found = json.loads(run("what-if", trace, "-p", "kube,fair", "-o", "json").stdout)
+    assert set(found["policies"]) == {"kube", "fair"}
+    assert found["was"] == "kube"
+    assert set(found["replay_error"]) == {"makespan", "completion", "wait"}
+
+
+def test_an_uncontended_day_is_replayed_as_it_happened(tmp_path: Path) -> None:
+    """Two jobs on an empty node: the replay's makespan is that of the record, but for pod start-up."""
+    stage = Stage("tasks-1", (1.0, GIBI), np.full(4, 100.0))
+    jobs = tuple(Job(f"j{n}", 50.0 * n, (stage,), Driver((1.0, GIBI))) for n in range(2))
+    seen = [Happened(f"j{n}", 50.0 * n, 50.0 * n + 2, 50.0 * n + 102) for n in range(2)]
+    write(Export(Workload("two", jobs), {"n": (16.0, 64 * GIBI)}, seen), tmp_path / "two.parquet")
+    result = run("what-if", str(tmp_path / "two.parquet"), "-p", "kube", "-o", "json")
+    assert abs(json.loads(result.stdout)["replay_error"]["makespan"]) < 0.05
+    assert "error of the replay" in run("what-if", str(tmp_path / "two.parquet"), "-p", "kube").stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["assess"], "--prometheus"),
+        (["assess", "--prometheus", "here"], "http://HOST:PORT"),
+        (["assess", "--prometheus", "http://h", "--since", "soon"], "--since"),
+        (["assess", "--prometheus", "http://h", "--until", "soon"], "--until"),
+        (["assess", "--prometheus", "http://h", "--label", "x=y"], "--label"),
+        (["export", "week.csv", "--prometheus", "http://h"], "parquet"),
+        (["export", "week.parquet"], "--prometheus"),
+    ],
+    ids=["no address", "no scheme", "since", "until", "label", "ending", "export"],
+)
+def test_what_is_wrong_is_named_before_anything_is_asked(arguments: list[str], words: str) -> None:
+    """With what to write instead."""
+    with pytest.raises(InvalidInput, match=words):
+        run(*arguments)
+
+
+def test_an_unknown_policy_is_refused(tmp_path: Path) -> None:
+    """With those that exist."""
+    write(
+        Export(Workload("none", (Job("j", 0.0, (Stage("s", (1.0, GIBI), np.ones(1)),)),)), {"n": (4.0, GIBI)}, []),
+        tmp_path / "t.parquet",
+    )
+    with pytest.raises(UnknownName, match="slackwater"):
+        run("what-if", str(tmp_path / "t.parquet"), "-p", "nonesuch")
+
+
+def test_an_unreachable_prometheus_is_one_red_sentence_and_exit_code_2(tmp_path: Path) -> None:
+    """No traceback."""
+    command = [sys.executable, "-c", "from slackwater_cli.main import run; run()", "assess", "--prometheus"]
+    result = subprocess.run(
+        [*command, "http://127.0.0.1:1", "--cache", str(tmp_path)],
+        capture_output=True, text=True, check=False, env={**os.environ, "NO_COLOR": "1"},
+    )  # fmt: skip
+    assert result.returncode == 2
+    assert "Prometheus at http://127.0.0.1:1: ConnectError" in result.stderr
+    assert "Traceback" not in result.stderr
