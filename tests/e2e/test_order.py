@@ -12,18 +12,18 @@ MERGE = "application/merge-patch+json"
 
 
 def test_released_pods_follow_the_preference(arena: Field) -> None:
-    """Four apps wait behind a closed queue, the least first; opened, the pods that fit best go first (paper 001)."""
-    sizes = {"least": (0.5, 2), "less": (1, 4), "more": (1.5, 6), "most": (2, 8)}
+    """Four apps wait behind a closed queue, the least first, and only one fits at a time: the best fit goes first."""
+    sizes = {"least": 4, "less": 4.5, "more": 5, "most": 5.5}
     with arena.ground("haste", nodes=1) as ground:
         ground.create([ground.pod("busy", cpu="100m")])  # not a cold start: there a knapsack decides, not the order
         ground.until_bound(1)
         queue = f"{QUEUES}/{ground.name}"
-        arena.api.patch(queue, {"spec": {"state": "paused", "release": {"window": 1}}}, MERGE)  # one at a time
-        for name, (cpu, memory) in sizes.items():
-            ground.create([ground.pod(name, cpu=f"{cpu}", memory=f"{memory}Gi")])
+        arena.api.patch(queue, {"spec": {"state": "paused"}}, MERGE)
+        for name, cpu in sizes.items():
+            ground.create([ground.pod(name, cpu=f"{cpu}", memory=f"{cpu}Gi", use=(f"{cpu}", "1Gi"), lasts=1)])
         until("all are told that the queue is closed", lambda: _reasons(ground) == ["paused"] * 4, 40)
         arena.api.patch(queue, {"spec": {"state": "open"}}, MERGE)
-        ground.until_bound(5, 40)
+        ground.until_done(4, 60)
         assert _placed(arena, ground)[1:] == ["most", "more", "less", "least"]
 
 

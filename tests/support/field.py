@@ -4,7 +4,7 @@ import os
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -32,8 +32,13 @@ class Remote(Api):
     """A session with any API server."""
 
     def __init__(self, where: Endpoint) -> None:
-        verify = where.tls
-        self._session = httpx2.Client(base_url=where.url, verify=verify, headers=dict(where.headers()), timeout=30.0)
+        headers = dict(where.headers())
+        self._session = httpx2.Client(base_url=where.url, verify=where.tls, headers=headers, timeout=30.0)
+
+    @classmethod
+    def bearer(cls, where: Endpoint, token: str) -> "Remote":
+        """The same server as somebody else."""
+        return cls(replace(where, headers=lambda: {"Authorization": f"Bearer {token}"}))
 
 
 @dataclass(frozen=True, slots=True)
