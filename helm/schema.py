@@ -113,7 +113,7 @@ def schema() -> Schema:
             monitor=component(enabled=FLAG, port=PORT, settings=SETTINGS, extraEnv=LIST),
             tls=tls(),
             priorityClasses=fields(create=FLAG, batch={"type": "object", "additionalProperties": PRIORITY}),
-            networkPolicy=fields(enabled=FLAG, prometheus=LIST, extraIngress=LIST),
+            networkPolicy=fields(enabled=FLAG, prometheus=LIST, apiServer=LIST, extraIngress=LIST),
             podDisruptionBudget=fields(enabled=FLAG),
             monitoring=monitoring(),
             hooks=hooks(),

@@ -27,7 +27,8 @@ SWITCHES = {
         "--set=monitoring.serviceMonitor.enabled=true,monitoring.rules.enabled=true,monitoring.dashboards.enabled=true",
         "--set=monitor.enabled=true,operator.may.resize=true,operator.may.evict=true",
         "--set=prometheus.url=https://prometheus.monitoring.svc,prometheus.auth.secret=prom,prometheus.auth.tokenKey=token",
-        "--set=monitoring.rules.runbooks=https://example.com/runbooks",
+        "--set=monitoring.rules.runbooks=https://example.com/runbooks,monitoring.stateMetrics.enabled=true",
+        "--set=networkPolicy.apiServer[0].ipBlock.cidr=10.0.0.0/28",
     ),
     "nothing": (
         "--set=policy.create=false,queue.create=false,pool.create=false,scheduler.enabled=false,admission.mutating=off",
