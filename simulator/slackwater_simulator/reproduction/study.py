@@ -100,5 +100,9 @@ def change(before: float, after: float) -> float:
 
 
 def described(study: Study) -> dict[str, Any]:
-    """A study as JSON can hold it."""
-    return asdict(study)
+    """A study as JSON can hold it: a point that is not there (never done) is null."""
+    plain = asdict(study)
+    for plot in plain["plots"]:
+        for curve in plot["curves"]:
+            curve["y"] = [value if math.isfinite(value) else None for value in curve["y"]]
+    return plain

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 CPU, MEMORY = 0, 1
-# Where a task that broke waits: behind all others, in its old place, or not at all (it is lost, and that is that).
-RETRIES = ("last", "first", "never")
+# Where a task that broke waits: in its old place, as a YARN job asks again for it; behind all others; or not at all.
+RETRIES = ("first", "last", "never")
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +101,7 @@ class World:
         rng: np.random.Generator,
         *,
         victims: Victims = Victims.GROWING,
-        retry: str = "last",
+        retry: str = "first",
     ) -> None:
         if retry not in RETRIES:
             raise UnknownName("retry", retry, RETRIES)
