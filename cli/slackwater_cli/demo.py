@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 POLICIES = {"kube": "stock scheduler", "slackwater": "Slackwater"}
 SCENES = {
     "hour": "A contended hour: 90 apps of five teams on 10 nodes of 16 cores",
-    "nine": "Nine o'clock: 180 apps start within ten seconds on the same nodes",
+    "nine": "Nine o'clock: 180 apps start within three seconds",
 }
 
 
@@ -97,7 +97,7 @@ _ROWS = (
     ("an app takes, on average", lambda one: _minutes(one.completion.mean) if one.finished else "–"),
     ("… one in twenty longer than", lambda one: _minutes(one.completion.p95) if one.finished else "–"),
     ("a small app takes, on average", lambda one: _minutes(one.small_completion.mean) if one.finished else "–"),
-    ("cores really busy, on average", lambda one: _share(one.used)),
+    ("cores really busy, on average", lambda one: _share(one.used) if one.finished else "–"),
     ("tasks lost to full memory", lambda one: str(one.failures)),
 )
 

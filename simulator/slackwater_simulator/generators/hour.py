@@ -23,7 +23,7 @@ def generate(*, seed: int = 0, case: str = "hour", apps: int = 90) -> Workload:
     if case not in CASES:
         raise UnknownName("case", case, CASES)
     rng = np.random.default_rng(seed)
-    submits = np.sort(rng.uniform(0.0, 3000.0, apps)) if case == "hour" else np.sort(rng.uniform(0.0, 10.0, CROWD))
+    submits = np.sort(rng.uniform(0.0, 3000.0, apps)) if case == "hour" else np.sort(rng.uniform(0.0, 3.0, CROWD))
     jobs = tuple(_app(number, float(submit), rng, case) for number, submit in enumerate(submits))
     workload = Workload(
         f"a contended hour ({case})", jobs, modelled=(("everything", f"a made-up hour of batch work (seed {seed})"),)
