@@ -17,12 +17,15 @@ class Lineage(Protocol):
 
     def pod(self, uid: str) -> PodRecord | None:
         """The pod with this uid, if it is or was known."""
+        ...
 
     def parents(self, owner: OwnerRef) -> Sequence[OwnerRef] | None:
         """The owners of any other object; None while nobody looked, () where it no longer exists."""
+        ...
 
     def owns_pods(self, uid: str) -> bool:
         """Whether some pod names this uid as its owner."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -70,21 +70,27 @@ class Places(Protocol):
 
     async def place(self, wishes: Sequence[Wish], *, cold: bool = False) -> Placement:
         """A node for each of many pods, entered in the ledger at once."""
+        ...
 
     async def charge(self, uids: Sequence[str]) -> None:
         """Pods released without a node of ours."""
+        ...
 
     async def withdraw(self, uids: Sequence[str]) -> None:
         """Placements that did not come true."""
+        ...
 
     async def room(self, selectors: Mapping[str, Mapping[str, str]]) -> Mapping[str, Resources]:
         """Σ room of each queue's nodes."""
+        ...
 
     async def wakeups(self, after: int) -> tuple[int, Sequence[str]]:
         """Refused pods that have room now, and the number to ask from next."""
+        ...
 
     async def usage(self) -> Mapping[str, Resources]:
         """What each managed pod was last measured to use, by uid."""
+        ...
 
 
 class Extender:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Annotated
 
 from pydantic import Field, ValidationError
-from pydantic_settings import BaseSettings, SettingsConfigDict, SettingsError
+from pydantic_settings import BaseSettings, CliApp, SettingsConfigDict, SettingsError
 
 from slackwater.errors import InvalidInput
 from slackwater_cluster import names
@@ -93,7 +93,7 @@ class Settings(BaseSettings):
 def load(arguments: Sequence[str]) -> Settings:
     """Read flags and environment; what is wrong is told with its name and what to write."""
     try:
-        return Settings(_cli_parse_args=list(arguments))
+        return CliApp.run(Settings, cli_args=list(arguments))
     except ValidationError as problem:
         first = problem.errors()[0]
         place = ".".join(str(part) for part in first["loc"]) or "settings"

@@ -56,6 +56,9 @@ class World:
     released: list[str] = field(default_factory=list)  # every gate that was lifted, in order
     writes: list[str] = field(default_factory=list)
     entered: dict[str, str] = field(default_factory=dict)  # the extender's ledger: pods placed and not bound yet
+    posted: list[tuple[str, str, Any]] = field(default_factory=list)  # writes to anything but pods
+    statuses: dict[str, dict[str, Any]] = field(default_factory=dict)
+    objects: dict[str, Any] = field(default_factory=dict)  # what can be read, by path
     uses: dict[str, Resources] = field(default_factory=dict)  # by uid
     broken: Callable[[str], bool] = lambda _: False  # writes that fail
 
@@ -144,14 +147,14 @@ class World:
         self.assembly.drop_pods(records, self.now)
 
     async def write(self, method: str, path: str, body: Any, *, content_type: str = "") -> Answer:
-        """The session's write: only pods are known here."""
+        """The session's write: pods are changed, everything else is noted."""
         del content_type
         await asyncio.sleep(0)
         if self.broken(path):
             raise Unavailable("the API server does not answer")
         found = POD.match(path)
         if found is None:
-            return Answer(404, b"{}")
+            return self._note(method, path, body)
         namespace, name, part = found.groups()
         pod = next((p for p in self.pods.values() if (p.namespace, p.name) == (namespace, name)), None)
         if pod is None or body["metadata"].get("uid", pod.uid) != pod.uid:
@@ -162,6 +165,22 @@ class World:
         else:
             self._patch(pod, part or "", body)
         return Answer(200, b"{}")
+
+    def _note(self, method: str, path: str, body: Any) -> Answer:
+        """A write to anything but a pod: the answer is the object as it is then."""
+        self.posted.append((method, path, body))
+        status = self.statuses.setdefault(path, {})
+        status.update(body.get("status") or {})
+        name = path.removesuffix("/status").rpartition("/")[2]
+        return Answer(200, msgspec.json.encode({"metadata": {"name": name, "generation": 3}, "status": status}))
+
+    async def get(self, path: str, params: Mapping[str, str] | None = None) -> Answer:
+        """The session's read, of what a test put there."""
+        del params
+        await asyncio.sleep(0)
+        if path not in self.objects:
+            return Answer(404, b"{}")
+        return Answer(200, msgspec.json.encode(self.objects[path]))
 
     def _patch(self, pod: PodRecord, part: str, body: Any) -> None:
         if part == "/status":

@@ -1,0 +1,219 @@
+"""The whole loop on a cluster in memory: rounds, upkeep, look-ups, words and status."""
+
+import asyncio
+from typing import Any, cast
+
+import pytest
+from structlog.testing import capture_logs
+
+from slackwater_cluster import names
+from slackwater_cluster.session import Session
+from slackwater_operator.announcing import Announcer
+from slackwater_operator.cycle import Cycle
+from slackwater_operator.labelling import Labeller
+from slackwater_operator.lookups import Lookups
+from slackwater_operator.metrics import Metrics
+from slackwater_operator.pacing import Bucket
+from slackwater_operator.placing import Grace
+from slackwater_operator.releasing import Releaser
+from slackwater_operator.reporting import Reporter
+from slackwater_operator.settings import Settings
+from slackwater_operator.stalling import StallKeeper
+from slackwater_operator.tracking import Tracker
+from slackwater_operator.upkeep import Upkeep
+from slackwater_operator.writing import PodWriter
+from support.world import World, enforcing, node, owned
+
+
+def cycle(world: World, **wishes: Any) -> Cycle:
+    """Every part of the loop, on the world's clock."""
+    session, metrics, settings = cast("Session", world), Metrics(), Settings(**wishes)
+    writer = PodWriter(session)
+    clock = world.clock
+    return Cycle(
+        assembly=world.assembly,
+        releaser=Releaser(world.assembly, world, writer, settings, metrics, Grace(60, clock), clock),
+        upkeep=Upkeep(world.assembly, world, writer, metrics, clock),
+        lookups=Lookups(session),
+        tracker=Tracker(session, clock, 10, Bucket(100, 100, clock), 60),
+        announcer=Announcer(session, metrics, clock, Bucket(100, 100, clock)),
+        labeller=Labeller(writer, Bucket(100, 100, clock), clock, 5),
+        reporter=Reporter(session, world.assembly, clock),
+        stalls=StallKeeper(world.assembly, clock),
+        settings=settings,
+        metrics=metrics,
+        clock=clock,
+    )
+
+
+def turn(made: Cycle, world: World, times: int = 1, seconds: float = 1.0) -> None:
+    """Some turns, with time passing and pods being bound in between."""
+
+    async def once() -> None:
+        await made.turn()
+        await made.releaser.drain()
+
+    for _ in range(times):
+        asyncio.run(once())
+        world.schedule()
+        world.now += seconds
+
+
+def seen(made: Cycle, kind: str, name: str, **status: Any) -> None:
+    """An object as kopf shows it."""
+    made.reporter.seen(kind, {"metadata": {"name": name, "generation": 3}, "status": status}, gone=False)
+
+
+def written(world: World, part: str) -> list[Any]:
+    """Bodies of writes whose path contains a part."""
+    return [body for _, path, body in world.posted if part in path]
+
+
+def test_one_turn_releases_and_the_next_ones_tell() -> None:
+    """Pods run, the TrackedApp is made and brought up to date, an Event tells of the start."""
+    world = enforcing(node("a"))
+    for number in range(3):
+        world.create(f"t{number}", app="etl")
+    made = cycle(world)
+    turn(made, world, 20)
+    assert all(pod.node for pod in world.pods.values())
+    assert written(world, "/trackedapps/etl/status")[-1]["status"]["pods"]["bound"] == 3
+    assert "Released" in {body["reason"] for body in written(world, "/events")}
+
+
+def test_at_rest_nothing_is_written() -> None:
+    """After everything was told, further turns write nothing at all."""
+    world = enforcing(node("a", cpu=2))
+    for number in range(4):
+        world.create(f"t{number}", app="etl")
+    made = cycle(world)
+    seen(made, "SlackPolicy", "default")
+    turn(made, world, 60)
+    before = (len(world.posted), len(world.writes))
+    turn(made, world, 60)
+    assert (len(world.posted), len(world.writes)) == before
+
+
+def test_held_pods_get_a_reason_only_in_quiet_times() -> None:
+    """Not while releases go on, and once per class."""
+    world = enforcing(node("a", cpu=1))
+    pod = world.create("t", cpu=4, app="etl")
+    made = cycle(world)
+    made.releaser.last_release = world.now
+    turn(made, world, 3)
+    assert names.REASON not in world.pods[pod.uid].annotations
+    turn(made, world, 10)
+    assert world.pods[pod.uid].annotations[names.REASON] == "no-room"
+    assert sum("/pods/t" in write for write in world.writes) == 1
+
+
+def test_owners_are_looked_up_through_discovery() -> None:
+    """Pod, Job, JobSet: the app is named by the JobSet, and its size read from it."""
+    world = enforcing(node("a", cpu=32))
+    job = owned("Job", "train-w-0", uid="job", group="batch")
+    labels = {"jobset.sigs.k8s.io/jobset-name": "train", "jobset.sigs.k8s.io/replicatedjob-name": "w"}
+    owner = {
+        "kind": "JobSet",
+        "name": "train",
+        "uid": "set",
+        "apiVersion": "jobset.x-k8s.io/v1alpha2",
+        "controller": True,
+    }
+    world.objects = {
+        "/apis/batch": {"preferredVersion": {"version": "v1"}},
+        "/apis/batch/v1": {"resources": [{"kind": "Job", "name": "jobs", "namespaced": True}]},
+        "/apis/batch/v1/namespaces/team/jobs/train-w-0": {"metadata": {"uid": "job", "ownerReferences": [owner]}},
+    }
+    world.create("w-0", labels=labels, owners=[job])
+    made = cycle(world)
+    turn(made, world)
+    turn(made, world, 3)
+    assert list(made.assembly.portraits) == ["team/jobset/train"]
+
+
+def test_owner_that_is_gone_does_not_hold_a_pod_for_ever() -> None:
+    """An executor whose driver was deleted long ago is released as what it is: a pod."""
+    world = enforcing(node("a"))
+    pod = world.create("exec", labels={"spark-app-selector": "s"}, owners=[owned("Pod", "driver", uid="long-gone")])
+    made = cycle(world)
+    turn(made, world, 3)
+    assert world.pods[pod.uid].node == "a"
+
+
+def test_size_is_read_from_the_frameworks_object() -> None:
+    """A Ray head alone: how many workers will come stands in its RayCluster."""
+    world = enforcing(node("a"))
+    template = {"spec": {"containers": [{"name": "c", "resources": {"requests": {"cpu": "2"}}}]}}
+    world.objects["/apis/ray.io/v1/namespaces/team/rayclusters/r"] = {
+        "spec": {"workerGroupSpecs": [{"replicas": 5, "template": template}]}
+    }
+    labels = {"ray.io/cluster": "r", "ray.io/node-type": "head"}
+    world.create(
+        "head", role="driver", labels=labels, owners=[owned("RayCluster", "r", group="ray.io")], gates=(names.GATE, "x")
+    )
+    made = cycle(world)
+    turn(made, world, 2)
+    size = made.assembly.portraits["team/ray/r"].size
+    assert size is not None
+    assert (size.tasks, size.request["cpu"]) == (5, 2.0)
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "fields"),
+    [
+        ("SlackPolicy", "default", {"namespaces", "warnings"}),
+        ("AdmissionQueue", "default", {"capacity", "budget", "driversRunning", "podsHeld"}),
+        ("ReservationPool", "pool", {"delta", "total", "small", "large"}),
+    ],
+)
+def test_status_of_custom_resources(kind: str, name: str, fields: set[str]) -> None:
+    """A condition with the generation it speaks about, and the numbers of the last round."""
+    world = enforcing(node("a"))
+    world.configure("AdmissionQueue", "default")
+    world.configure("ReservationPool", "pool", queue="default")
+    world.create("t", app="etl")
+    made = cycle(world)
+    seen(made, kind, name)
+    turn(made, world, 2)
+    body = written(world, f"/{name}/status")[0]["status"]
+    assert fields <= set(body)
+    assert (body["conditions"][0]["status"], body["observedGeneration"]) == ("True", 3)
+
+
+def test_reclaim_without_usage_is_warned_about() -> None:
+    """The policy asks for learning, and nobody tells what pods use."""
+    world = enforcing(node("a"))
+    world.configure("SlackPolicy", "default", mode="enforce", reclaim={"enabled": True})
+    made = cycle(world)
+    seen(made, "SlackPolicy", "default")
+    outlook = made.releaser._look(None)
+    status = asyncio.run(made.reporter.status(("SlackPolicy", "default"), outlook))
+    assert any("reclaim.enabled has no effect" in warning for warning in status["warnings"])
+
+
+def test_tracked_apps_of_ended_apps_are_removed_after_a_while() -> None:
+    """A minute here; the app is gone, its object goes."""
+    world = enforcing(node("a"))
+    pod = world.create("t", app="etl")
+    made = cycle(world)
+    turn(made, world, 2)
+    world.delete(world.pods[pod.uid])
+    turn(made, world, 70)
+    assert [path for method, path, _ in world.posted if method == "DELETE"] == [
+        "/apis/slackwater.io/v1alpha1/namespaces/team/trackedapps/etl"
+    ]
+
+
+def test_a_failed_turn_is_counted_and_the_next_one_goes_on() -> None:
+    """An error in one turn is not the end, many in a row are."""
+    world = enforcing(node("a"))
+    made = cycle(world, period=0.001, idle_period=0.001)
+
+    async def fail() -> int:
+        raise ValueError("broken")
+
+    made.releaser.round = fail  # type: ignore[method-assign]  # the part that breaks
+    with capture_logs() as logs, pytest.raises(ValueError, match="broken"):
+        asyncio.run(made.run())
+    assert [each["event"] for each in logs].count("a turn failed") == 20
+    assert made.metrics.errors.labels("turn")._value.get() == 20
