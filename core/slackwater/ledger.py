@@ -165,6 +165,21 @@ class Ledger:
         self._meter.sample_all(now, nodes, uids, pods)
         self._board.touch_all()
 
+    def sample_some(
+        self,
+        now: float,
+        nodes: Mapping[str, Reading],
+        uids: Collection[str],
+        uses: Floats,
+        beside: Collection[str] = (),
+    ) -> None:
+        """The same for a shell that takes the nodes in turns: kind × pod for `uids`; `beside` are seen without a use.
+
+        A pod whose container started after its node was measured is not seen, whatever a series of its name says.
+        """
+        self._meter.sample_some(now, nodes, uids, uses, beside)
+        self._board.touch_all()
+
     # ---- views
 
     def __len__(self) -> int:

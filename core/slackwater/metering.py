@@ -68,6 +68,23 @@ class Meter:
         used, dt = self._read(now, rows, np.full(len(rows), now), values)
         self._take(rows, used, dt, slots, uses, self._mask(slots))
 
+    def sample_some(
+        self, now: float, nodes: Mapping[str, Reading], uids: Collection[str], uses: Floats, beside: Collection[str]
+    ) -> None:
+        """The same for some nodes with the use of their pods as kind × pod.
+
+        A pod is seen if its use came, or if it is named in `beside`, and its container ran when its node was measured.
+        """
+        index = self._hosts.index
+        known = [(index[name], reading) for name, reading in nodes.items() if name in index]
+        rows = np.array([row for row, _ in known], np.intp)
+        stamps = np.array([reading.stamp for _, reading in known], np.float64)
+        values = np.array([reading.used for _, reading in known], np.float64).reshape(len(known), len(self._measured))
+        slots, uses = self._known_uses(self._roster.find(uids), uses)
+        used, dt = self._read(now, rows, stamps, values)
+        mask = self._mask(np.concatenate([slots, self._roster.find(beside)])) & self._started()
+        self._take(rows, used, dt, slots, uses, mask)
+
     def _take(
         self,
         rows: Slots,

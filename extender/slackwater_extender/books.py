@@ -58,7 +58,7 @@ class Books:
         # Released without a node of ours: uid → when the charge lapses.
         self.charges: dict[str, float] = {}
         self._names: dict[str, dict[str, str]] = {}  # namespace → pod name → uid
-        self._strangers: dict[str, dict[str, float]] = {}  # node → uid of pods that are not ours → container start
+        self._strangers: dict[str, set[str]] = {}  # node → running pods on it that are not ours
         self._masks: dict[Constraints, NDArray[np.bool_] | None] = {}
         self._limits: NDArray[np.float64] | None = None  # pods per node, by row
         self._changed: set[str] | None = None  # uids that changed while a new ledger is made
@@ -140,18 +140,23 @@ class Books:
 
     def _note_stranger(self, pod: PodRecord, *, managed: bool) -> None:
         if not managed and pod.started:
-            self._strangers.setdefault(pod.node, {})[pod.uid] = pod.started
+            self._strangers.setdefault(pod.node, set()).add(pod.uid)
         elif pod.node in self._strangers:
-            self._strangers[pod.node].pop(pod.uid, None)
+            self._strangers[pod.node].discard(pod.uid)
 
-    def strangers_started(self, node: str, by: float) -> Iterator[str]:
-        """Pods on a node that are not ours and ran by then: the node's own sample saw them."""
-        return (uid for uid, started in self._strangers.get(node, {}).items() if started <= by)
+    def strangers(self, node: str) -> Iterable[str]:
+        """Pods on a node that are not ours and run: the node's own sample saw them."""
+        return self._strangers.get(node, ())
+
+    def node_of(self, uid: str) -> str:
+        """The node of a pod, or nothing."""
+        pod = self.family.pods.get(uid)
+        return pod.node if pod is not None else ""
 
     def _release(self, uid: str) -> None:
         claim = self.ledger.remove(uid)
         if claim is not None and claim.node in self._strangers:
-            self._strangers[claim.node].pop(uid, None)
+            self._strangers[claim.node].discard(uid)
         self.charges.pop(uid, None)
 
     def _drop_pod(self, pod: PodRecord) -> None:

@@ -67,7 +67,7 @@ def _prometheus(settings: Settings) -> Iterator[str]:
         answers = {name: pool.submit(client.query, query) for name, query in asked.items()}
         for name, answer in answers.items():
             try:
-                if not answer.result().series:
+                if next(answer.result().series(), None) is None:
                     yield f"{name}: the query gives no series: {asked[name]}"
             except SlackwaterError as problem:
                 yield f"{name}: {problem}"

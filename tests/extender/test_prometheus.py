@@ -172,7 +172,8 @@ def test_the_pod_s_own_use_arrives(made: World) -> None:
 
     def measured() -> tuple[float, ...]:
         found = heartbeat.inquiry.run(heartbeat.ask, heartbeat._pool, books.nodes, books.uid_of, "batch")  # type: ignore[arg-type] # asserted above
-        return found.pods.get("uid-batch-p", ("cpu", "memory"))
+        uids, uses = found.pods.joined(("cpu", "memory"))
+        return tuple(uses[:, uids.index("uid-batch-p")].tolist()) if uids else (0.0, 0.0)
 
     until(lambda: abs(measured()[0] - 0.5) < 0.2)
     assert measured()[1] == 2**29

@@ -16,7 +16,7 @@ from slackwater.errors import Unavailable, UnknownName
 from slackwater_extender.sampler.heartbeat import Heartbeat
 from slackwater_extender.sampler.mapping import NodeNames, pod_of, without_port
 from slackwater_extender.sampler.presets import NAMES, PRESETS, filled, queries
-from slackwater_extender.sampler.prometheus import SLICE, Client, Series, Vector, decode
+from slackwater_extender.sampler.prometheus import SLICE, Client, PodLabels, Series, Vector, decode
 from slackwater_extender.sampler.rounds import Inquiry, Round, regex
 from slackwater_extender.settings import Preset, Prometheus
 from support import objects
@@ -26,7 +26,7 @@ GI = 2.0**30
 
 
 def vector(*rows: tuple[dict[str, str], object]) -> Vector:
-    return Vector([Series(labels, (1.0, str(value))) for labels, value in rows])
+    return Vector.of([Series(labels, (1.0, str(value))) for labels, value in rows])
 
 
 def by_node(**values: object) -> Vector:
@@ -134,9 +134,10 @@ class TestMapping:
 
     def test_pods_by_either_pair_of_labels(self) -> None:
         """Kubelet's and the exporters' own."""
-        assert pod_of({"namespace": "a", "pod": "p"}) == ("a", "p")
-        assert pod_of({"pod_namespace": "a", "pod_name": "p"}) == ("a", "p")
-        assert pod_of({"instance": "x"}) is None
+        assert pod_of(PodLabels(namespace="a", pod="p")) == ("a", "p")
+        assert pod_of(PodLabels(pod_namespace="a", pod_name="p")) == ("a", "p")
+        assert pod_of(PodLabels(exported_namespace="a", exported_pod="p")) == ("a", "p")
+        assert pod_of(PodLabels()) == ("", "")
 
 
 class TestRounds:
@@ -156,7 +157,8 @@ class TestRounds:
         )
         assert found.used("n2", ("cpu", "memory")) == (3, 2 * GI)
         assert found.stamps == {"n1": 100, "n2": 101}
-        assert found.pods.get("uid-batch-p", ("cpu", "memory", "gpu")) == (0.5, 5e8, 0.0)
+        uids, uses = found.pods.joined(("cpu", "memory", "gpu"))
+        assert (uids, uses.T.tolist()) == (["uid-batch-p"], [[0.5, 5e8, 0.0]])
         assert (found.network, found.troubles, found.dropped) == ({"n1": 1e6}, [], {})
 
     @pytest.mark.parametrize("value", ["NaN", "+Inf", "-1", "nonsense", ""])
@@ -206,17 +208,13 @@ class TestRounds:
 
     def test_an_answer_that_breaks_off_costs_its_kind_only(self, pool: ThreadPoolExecutor, two: World) -> None:
         """Even in the middle of a walk through it."""
-
-        def broken() -> Iterator[Series]:
-            yield Series({"node": "n1"}, (1.0, "2"))
-            raise Unavailable("breaks off")
-
-        found = measured(pool, two, node_cpu=Vector(broken()), node_time=by_node(n1=1))
-        assert found.troubles == ["node_cpu: breaks off"]
+        pieces = [b'[{"metric":{"node":"n1"},"value":[1.0,"2"]}]', b'[{"metric":']
+        found = measured(pool, two, node_cpu=Vector(pieces), node_time=by_node(n1=1))
+        assert found.troubles[0].startswith("node_cpu: an answer that breaks off")
 
     def test_a_partial_answer_is_used_and_told(self, pool: ThreadPoolExecutor, two: World) -> None:
         """Thanos says so in a warning."""
-        partial = Vector(by_node(n1=1).series, ("store down",))
+        partial = Vector.of(by_node(n1=1).series(), ("store down",))
         found = measured(pool, two, node_cpu=partial, node_time=by_node(n1=1))
         assert found.nodes["cpu"] == {"n1": 1}
         assert found.troubles == ["node_cpu: partial answer: store down"]
@@ -430,24 +428,24 @@ class TestDecoding:
     @pytest.mark.parametrize("count", [0, 1, 10, 10_000], ids=str)
     def test_every_series_once(self, count: int) -> None:
         """Whatever the number of pieces."""
-        found = list(decode(200, body([row(i) for i in range(count)])).series)
+        found = list(decode(200, body([row(i) for i in range(count)])).series())
         assert [each.value[1] for each in found] == [str(i) for i in range(count)]
 
     def test_the_mark_between_series_inside_a_label(self) -> None:
         """Quotes are escaped inside strings, so the mark cannot stand there."""
         tricky = [row(i, name='x},{"metric":{"a":"b"},[') for i in range(4000)]
         assert len(body(tricky)) > SLICE
-        assert len(list(decode(200, body(tricky)).series)) == 4000
+        assert len(list(decode(200, body(tricky)).series())) == 4000
 
     def test_warnings_behind_long_data(self) -> None:
         """Such an answer is decoded whole; the warning is kept."""
         text = body([row(i) for i in range(9000)])[:-1] + b',"warnings":["partial"]}'
         found = decode(200, text)
         assert found.warnings == ("partial",)
-        assert len(list(found.series)) == 9000
+        assert len(list(found.series())) == 9000
 
     def test_a_long_answer_cut_short_is_unavailable(self) -> None:
         """Half an answer is no answer."""
         text = body([row(i) for i in range(9000)])
         with pytest.raises(Unavailable):
-            list(decode(200, text[: len(text) // 2] + b"]}}").series)
+            list(decode(200, text[: len(text) // 2] + b"]}}").series())

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import TYPE_CHECKING
 
+import numpy as np
 import structlog
 
 from slackwater.claims import Reading
@@ -16,10 +19,13 @@ from slackwater_extender.metrics import Metrics
 from slackwater_extender.sampler.presets import NAMES
 from slackwater_extender.sampler.rounds import KINDS, Ask, Inquiry, PodUses, Round, regex
 
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
 log = structlog.get_logger(__name__)
 
 # Nodes per hold of the lock: at 30 pods each some 15 ms.
-SLICE = 200
+SLICE = 1000
 
 
 @dataclass
@@ -87,42 +93,31 @@ class Heartbeat:
 
     def apply(self, found: Round) -> None:
         """Hand a round over to the ledger, some nodes at a time with their pods."""
-        here = self._seen(found)
         self.latest = found.pods
         self.books.load = found.network
-        for names in _slices([name for name in found.stamps if name in self.books.nodes]):
+        nodes = [name for name in found.stamps if name in self.books.nodes]
+        turns = Turn.all(nodes, *found.pods.joined(self.books.kinds), self.books.node_of)
+        for turn in turns:
             with self.books.lock.patiently():
-                self._apply(found, names, here)
+                self._apply(found, turn)
         self.newest = max([self.newest, *found.stamps.values()])
 
-    def _apply(self, found: Round, names: Sequence[str], here: Mapping[str, Sequence[str]]) -> None:
+    def _apply(self, found: Round, turn: Turn) -> None:
         kinds = self.books.kinds
-        readings = {name: Reading(found.stamps[name], found.used(name, kinds)) for name in names}
-        uses = {uid: found.pods.get(uid, kinds) for name in names for uid in here.get(name, ())}
-        # A pod of which one kind is missing counts as not seen: its request stays.
-        pods = {uid: use for uid, use in uses.items() if not any(map(math.isnan, use))}
-        strangers = (uid for name in names for uid in self.books.strangers_started(name, found.stamps[name]))
-        self.books.ledger.sample(self.books.clock(), readings, pods, {*pods, *strangers})
-
-    def _seen(self, found: Round) -> dict[str, list[str]]:
-        """Measured pods by node."""
-        made: dict[str, list[str]] = {}
-        for uid in found.pods:
-            pod = self.books.family.pods.get(uid)
-            # A series older than the container speaks of an earlier pod of the same name.
-            if pod is not None and 0 < pod.started <= found.stamps.get(pod.node, 0.0):
-                made.setdefault(pod.node, []).append(uid)
-        return made
+        readings = {name: Reading(found.stamps[name], found.used(name, kinds)) for name in turn.nodes}
+        strangers = [uid for name in turn.nodes for uid in self.books.strangers(name)]
+        if len(turn.uses) == len(kinds):  # else a new kind appeared since the round began: the next one counts it
+            self.books.ledger.sample_some(self.books.clock(), readings, turn.uids, turn.uses, strangers)
 
     def usage(self) -> dict[str, dict[str, float]]:
         """What each of our pods was last measured to use, by uid and kind; what was not measured is left out."""
-        pods, kinds, latest = self.books.family.pods, tuple(KINDS), self.latest
+        pods, kinds = self.books.family.pods, tuple(KINDS)
+        uids, uses = self.latest.joined(kinds)
         made: dict[str, dict[str, float]] = {}
-        for uid in latest:
+        for uid, values in zip(uids, uses.T.tolist(), strict=True):
             pod = pods.get(uid)
             if pod is not None and self.books.managed(pod):
-                values = zip(kinds, latest.get(uid, kinds), strict=True)
-                made[uid] = {kind: value for kind, value in values if not math.isnan(value)}
+                made[uid] = {kind: value for kind, value in zip(kinds, values, strict=True) if not math.isnan(value)}
         return made
 
     def _namespaces(self) -> str:
@@ -137,5 +132,24 @@ class Heartbeat:
         self.trouble = trouble
 
 
-def _slices(items: Sequence[str]) -> Iterator[Sequence[str]]:
-    return (items[start : start + SLICE] for start in range(0, len(items), SLICE))
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """Some nodes and the measured pods on them, applied under one hold of the lock."""
+
+    nodes: Sequence[str]
+    uids: list[str]
+    uses: NDArray[np.float64]  # kind × pod
+
+    @classmethod
+    def all(
+        cls, nodes: Sequence[str], uids: list[str], uses: NDArray[np.float64], node_of: Callable[[str], str]
+    ) -> Iterator[Turn]:
+        """Everything, some nodes at a time."""
+        turn_of = {name: at // SLICE for at, name in enumerate(nodes)}
+        turns = np.fromiter((turn_of.get(node_of(uid), -1) for uid in uids), np.intp, len(uids))
+        order = np.argsort(turns, kind="stable")
+        edges = np.searchsorted(turns[order], np.arange(-(-len(nodes) // SLICE) + 1))
+        for at, (first, last) in enumerate(pairwise(edges.tolist())):
+            chosen = order[first:last]
+            some = [uids[index] for index in chosen.tolist()]
+            yield cls(nodes[at * SLICE : (at + 1) * SLICE], some, uses[:, chosen])

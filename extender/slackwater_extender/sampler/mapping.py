@@ -6,10 +6,10 @@ import math
 from collections.abc import Iterable, Mapping
 
 from slackwater_cluster.records import NodeRecord
+from slackwater_extender.sampler.prometheus import PodLabels
 
 # Tried in this order where the settings name none; `instance` is always there, and usually an address.
 NODE_LABELS = ("node", "kubernetes_node", "nodename", "node_name", "kubernetes_io_hostname", "instance", "host")
-POD_LABELS = (("namespace", "pod"), ("pod_namespace", "pod_name"), ("exported_namespace", "exported_pod"))
 
 
 class NodeNames:
@@ -39,12 +39,13 @@ def without_port(address: str) -> str:
     return host if colon and port.isdigit() and ":" not in host else address
 
 
-def pod_of(labels: Mapping[str, str]) -> tuple[str, str] | None:
-    """Namespace and name of the pod, or None."""
-    for namespace, pod in POD_LABELS:
-        if labels.get(pod):
-            return labels.get(namespace, ""), labels[pod]
-    return None
+def pod_of(labels: PodLabels) -> tuple[str, str]:
+    """Namespace and name of the pod, as kubelet or as other exporters label it; empty where there is none."""
+    if labels.pod:
+        return labels.namespace, labels.pod
+    if labels.pod_name:
+        return labels.pod_namespace, labels.pod_name
+    return labels.exported_namespace, labels.exported_pod
 
 
 def number(text: str) -> float:

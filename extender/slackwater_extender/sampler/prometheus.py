@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ssl
 from collections.abc import Generator, Iterable, Iterator
-from dataclasses import dataclass
+from typing import TypeVar
 
 import httpx2
 import msgspec
@@ -25,9 +25,27 @@ class Series(msgspec.Struct, gc=False):
     value: tuple[float, str]
 
 
+class PodLabels(msgspec.Struct, gc=False):
+    """The labels by which exporters name pods; all others are skipped by the decoder."""
+
+    namespace: str = ""
+    pod: str = ""
+    pod_namespace: str = ""
+    pod_name: str = ""
+    exported_namespace: str = ""
+    exported_pod: str = ""
+
+
+class PodSeries(msgspec.Struct, gc=False):
+    """One element of a vector over pods: there are many, so no dict of labels is made for each."""
+
+    metric: PodLabels
+    value: tuple[float, str]
+
+
 class _Data(msgspec.Struct):
     result_type: str = msgspec.field(name="resultType", default="")
-    result: list[Series] = []
+    result: msgspec.Raw = msgspec.Raw(b"[]")
 
 
 class _Answer(msgspec.Struct):
@@ -37,16 +55,39 @@ class _Answer(msgspec.Struct):
     warnings: list[str] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Vector:
-    """The answer to one query, decoded while it is walked through; `warnings` tell of a partial one."""
-
-    series: Iterable[Series] = ()
-    warnings: tuple[str, ...] = ()
-
-
 _ANSWERS = msgspec.json.Decoder(_Answer)
 _SERIES = msgspec.json.Decoder(list[Series])
+_PODS = msgspec.json.Decoder(list[PodSeries])
+
+S = TypeVar("S")
+
+
+class Vector:
+    """The answer to one query, decoded piece by piece while it is walked through; `warnings` tell of a partial one."""
+
+    def __init__(self, pieces: Iterable[bytes] = (), warnings: Iterable[str] = ()) -> None:
+        self._pieces, self.warnings = pieces, tuple(warnings)
+
+    @classmethod
+    def of(cls, series: Iterable[Series], warnings: Iterable[str] = ()) -> Vector:
+        """A vector of given series."""
+        return cls([msgspec.json.encode(list(series))], warnings)
+
+    def series(self) -> Iterator[Series]:
+        """Every series with all its labels."""
+        for batch in self._walk(_SERIES):
+            yield from batch
+
+    def pods(self) -> Iterator[list[PodSeries]]:
+        """Every series with the labels of pods, some thousands at a time."""
+        return self._walk(_PODS)
+
+    def _walk(self, decoder: msgspec.json.Decoder[list[S]]) -> Iterator[list[S]]:
+        for piece in self._pieces:
+            try:
+                yield decoder.decode(piece)
+            except msgspec.DecodeError as problem:
+                raise Unavailable(f"an answer that breaks off: {problem}") from problem
 
 
 class Client:
@@ -116,7 +157,7 @@ def decode(status: int, body: bytes) -> Vector:
         raise Unavailable(f"{status}: {answer.error or answer.status or 'no data'}")
     if answer.data.result_type != "vector":
         raise Unavailable(f"the query gives a {answer.data.result_type or 'nothing'}, not a vector")
-    return Vector(answer.data.result, tuple(answer.warnings or ()))
+    return Vector([bytes(answer.data.result)], answer.warnings or ())
 
 
 def _sliced(body: bytes) -> Vector | None:
@@ -130,22 +171,14 @@ def _sliced(body: bytes) -> Vector | None:
     tail = body.rfind(b"]}}")
     if tail < 0 or tail < len(body) - 4096:  # warnings and the like follow the data
         return None
-    return Vector(_walk(body, start + len(_BEGIN), tail))
-
-
-def _walk(body: bytes, start: int, end: int) -> Iterator[Series]:
-    for piece in _pieces(body, start, end):
-        try:
-            yield from _SERIES.decode(b"[" + piece + b"]")
-        except msgspec.DecodeError as problem:
-            raise Unavailable(f"an answer that breaks off: {problem}") from problem
+    return Vector(_pieces(body, start + len(_BEGIN), tail))
 
 
 def _pieces(body: bytes, start: int, end: int) -> Iterator[bytes]:
     while start < end:
         cut = body.find(_NEXT, start + SLICE, end)
         stop = end if cut < 0 else cut
-        yield body[start:stop]
+        yield b"[" + body[start:stop] + b"]"
         start = stop + 1  # past the comma
 
 

@@ -11,13 +11,22 @@ from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Executor, Future
 from dataclasses import dataclass, field
+from itertools import chain
+from typing import TYPE_CHECKING, TypeVar
+
+import numpy as np
 
 from slackwater.errors import Unavailable
 from slackwater.resources import CPU, MEMORY, Kinds
 from slackwater_cluster.records import NodeRecord
 from slackwater_extender.sampler.mapping import NodeNames, number, pod_of, usable
 from slackwater_extender.sampler.presets import filled
-from slackwater_extender.sampler.prometheus import Series, Vector
+from slackwater_extender.sampler.prometheus import Vector
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+T = TypeVar("T")
 
 Ask = Callable[[str], Vector]
 
@@ -33,34 +42,30 @@ LEAST_MEMORY = 1024.0**2
 
 
 class PodUses:
-    """Use by uid and kind, in arrays: two dicts of 150,000 floats would be 40 MB at every heartbeat."""
+    """Use by uid and kind, in arrays: dicts of 150,000 floats would be 40 MB at every heartbeat."""
 
     def __init__(self) -> None:
-        self._index: dict[str, int] = {}
+        self._uids: dict[str, list[str]] = {kind: [] for kind in KINDS}
         self._values: dict[str, array[float]] = {kind: array("d") for kind in KINDS}
 
-    def __len__(self) -> int:
-        return len(self._index)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._index)
-
     def note(self, kind: str, uid: str, value: float) -> None:
-        """Keep one value; of duplicates the larger."""
-        at = self._index.get(uid)
-        if at is None:
-            at = self._index[uid] = len(self._index)
-            for values in self._values.values():
-                values.append(math.nan)
-        values = self._values[kind]
-        if not values[at] >= value:  # NaN is not
-            values[at] = value
+        """Keep one value."""
+        self._uids[kind].append(uid)
+        self._values[kind].append(value)
 
-    def get(self, uid: str, kinds: Kinds) -> tuple[float, ...]:
-        """The use of one pod in the ledger's order: NaN where it was not measured, 0 for kinds that never are."""
-        at = self._index.get(uid)
-        found = [self._values.get(kind) for kind in kinds]
-        return tuple([0.0 if values is None else math.nan if at is None else values[at] for values in found])
+    def joined(self, kinds: Kinds) -> tuple[list[str], NDArray[np.float64]]:
+        """All uids, and their use as kind × pod: of duplicates the larger, NaN where it was not measured.
+
+        Kinds that are never measured (GPUs) are 0.
+        """
+        index = {uid: at for at, uid in enumerate(dict.fromkeys(chain.from_iterable(self._uids.values())))}
+        uses = np.zeros((len(kinds), len(index)))
+        for row, kind in enumerate(kinds):
+            if kind in self._uids:
+                at = np.fromiter(map(index.__getitem__, self._uids[kind]), np.intp, len(self._uids[kind]))
+                uses[row] = np.nan
+                np.fmax.at(uses[row], at, np.frombuffer(self._values[kind]))
+        return list(index), uses
 
 
 @dataclass
@@ -113,7 +118,7 @@ class Inquiry:
     def _by_node(self, made: Round, name: str, asked: Asked, names: NodeNames) -> dict[str, float]:
         """Value per node. Of duplicates the larger stays: to believe the smaller would overfill."""
         found: dict[str, float] = {}
-        for each in self._series(made, name, asked.get(name)):
+        for each in self._walked(made, name, asked.get(name), Vector.series):
             node, value = names.find(each.metric), number(each.value[1])
             if node is None or not usable(value):
                 made.drop("unknown node" if node is None else "not a number")
@@ -125,22 +130,25 @@ class Inquiry:
         return found
 
     def _by_pod(self, made: Round, name: str, kind: str, asked: Future[Vector], uid_of: UidOf) -> None:
-        for each in self._series(made, name, asked):
-            pod, value = pod_of(each.metric), number(each.value[1])
-            uid = uid_of(*pod) if pod else None
-            if uid is None or not usable(value):
-                made.drop("unknown pod" if uid is None else "not a number")
-            else:
-                made.pods.note(kind, uid, value)
+        note, drop = made.pods.note, made.drop
+        for batch in self._walked(made, name, asked, Vector.pods):
+            for each in batch:
+                uid, value = uid_of(*pod_of(each.metric)), number(each.value[1])
+                if uid is None or not usable(value):
+                    drop("unknown pod" if uid is None else "not a number")
+                else:
+                    note(kind, uid, value)
 
-    def _series(self, made: Round, name: str, asked: Future[Vector] | None) -> Iterator[Series]:
-        """The series of one query; whatever is wrong with it costs that query only."""
+    def _walked(
+        self, made: Round, name: str, asked: Future[Vector] | None, walk: Callable[[Vector], Iterator[T]]
+    ) -> Iterator[T]:
+        """Walk through the answer of one query; whatever is wrong with it costs that query only."""
         if asked is None:
             return
         try:
             vector = asked.result()
             made.troubles += [f"{name}: partial answer: {warning}" for warning in vector.warnings[:1]]
-            yield from vector.series
+            yield from walk(vector)
         except Unavailable as problem:
             made.troubles.append(f"{name}: {problem}")
 

@@ -1,0 +1,58 @@
+"""Sampling the nodes in turns, from arrays, is the same as sampling them at once."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from slackwater.claims import Claim, Host, Reading, Role, State
+from slackwater.ledger import Ledger
+
+NODES = [f"n{index}" for index in range(4)]
+pods = st.lists(
+    st.tuples(st.sampled_from(NODES), st.floats(0, 3), st.booleans(), st.booleans()), min_size=1, max_size=10
+)
+
+
+def built(listed: list[tuple[str, float, bool, bool]]) -> Ledger:
+    ledger = Ledger()
+    for name in NODES:
+        ledger.upsert_node(Host(name, (16.0, 64.0), (16.0, 64.0)))
+    for index, (node, _, driver, late) in enumerate(listed):
+        role = Role.DRIVER if driver else Role.TASK
+        started = 1e9 if late else 0.0
+        ledger.put(Claim(f"u{index}", node, (2.0, 4.0), (2.0, 4.0), role, "a", State.RUNNING, started))
+    return ledger
+
+
+@given(pods, st.lists(st.floats(0, 10), min_size=4, max_size=4), st.integers(1, 4))
+def test_turns_equal_the_whole(listed: list[tuple[str, float, bool, bool]], use: list[float], size: int) -> None:
+    """Whatever the size of a turn; containers that started after the sample are not seen either way."""
+    at_once, in_turns = built(listed), built(listed)
+    for beat in range(3):
+        now, stamp = 5.0 * beat, 100.0 + 5.0 * beat
+        readings = {name: Reading(stamp, (used, used)) for name, used in zip(NODES, use, strict=True)}
+        uses = {f"u{index}": (each[1], each[1]) for index, each in enumerate(listed)}
+        ran = {f"u{index}" for index, each in enumerate(listed) if not each[3]}
+        at_once.sample(now, readings, uses, ran)
+        for first in range(0, len(NODES), size):
+            names = NODES[first : first + size]
+            here = [f"u{index}" for index, each in enumerate(listed) if each[0] in names]
+            given_uses = np.array([uses[uid] for uid in here]).reshape(len(here), 2).T
+            in_turns.sample_some(now, {name: readings[name] for name in names}, here, given_uses)
+    whole, parts = at_once.table(20.0), in_turns.table(20.0)
+    np.testing.assert_allclose(parts.room, whole.room, atol=1e-9)
+    assert parts.stale.tolist() == whole.stale.tolist()
+
+
+def test_pods_named_beside_are_seen_without_a_use() -> None:
+    """Somebody else's pod: its node's sample saw it, and its request gives way."""
+    ledger = built([("n0", 1.0, False, False), ("n0", 1.0, False, True)])
+    for beat in range(20):
+        reading = {"n0": Reading(100.0 + 5.0 * beat, (1.0, 1.0))}
+        ledger.sample_some(5.0 * beat, reading, [], np.zeros((2, 0)), ["u0", "u1"])
+    assert ledger.explain("n0", 100.0)["cpu"].residual == pytest.approx(
+        2.0, abs=1e-4
+    )  # only the one that has not started is still believed
