@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from slackwater_simulator.workload import Workload
 
 
+DEFAULT = "fifo,capacity,fair"
+
+
 class Format(StrEnum):
     """How results are printed."""
 
@@ -59,9 +62,7 @@ def command(
             help="500x4 (nodes x cores), 8x24c32Gi, or a YAML file of node groups; a generator knows its own."
         ),
     ] = None,
-    policy: Annotated[
-        str, typer.Option("--policy", "-p", help="Policies, separated by commas.")
-    ] = "fifo,capacity,fair",
+    policy: Annotated[str, typer.Option("--policy", "-p", help="Policies, separated by commas.")] = DEFAULT,
     seed: Annotated[int, typer.Option(help="Feeds every model and the heartbeat phases; same seed, same result.")] = 0,
     world: Annotated[str, typer.Option(help="yarn, ideal (no heartbeats, no delays), kubernetes, or auto.")] = "auto",
     setting: Annotated[
@@ -78,11 +79,29 @@ def command(
     skip_bad: Annotated[
         bool, typer.Option("--skip-bad", help="Count broken lines instead of stopping at one.")
     ] = False,
+    live: Annotated[
+        bool,
+        typer.Option("--live", help="Play it into a real cluster, under slackwater or kube, beside the prediction."),
+    ] = False,
+    scale: Annotated[float, typer.Option(help="With --live: how many times as fast.")] = 1.0,
+    kubeconfig: Annotated[Path | None, typer.Option(help="With --live: the cluster to play into.")] = None,
+    namespace: Annotated[str, typer.Option(help="With --live: made and removed again.")] = "slackwater-live",
+    selector: Annotated[str, typer.Option(help="With --live: labels of the nodes to use, key=value,…")] = "",
+    limit: Annotated[float, typer.Option(help="With --live: stop after so many seconds.")] = 3600.0,
 ) -> None:
     """Play WORKLOAD under each policy and print what came out."""
     from slackwater_simulator.cluster import parse
     from slackwater_simulator.loading import default_cluster, load
 
+    if live:
+        from slackwater_cli.live import Wish, perform
+
+        chosen = "slackwater" if policy == DEFAULT else policy
+        own = parse_settings(setting or [], [chosen])[chosen]
+        labels = dict(pair.split("=", 1) for pair in selector.split(",") if "=" in pair)
+        wish = Wish(chosen, scale, namespace, kubeconfig, labels, limit, seed, own)
+        perform(load(workload, seed=seed, skip_bad=skip_bad), wish, as_json=output is Format.JSON)
+        return
     names = [name.strip() for name in policy.split(",") if name.strip()]
     if not names:
         raise InvalidInput(

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Sequence
 from time import monotonic
-from typing import Any
 
 from slackwater.errors import Unavailable
 from slackwater_cluster.endpoint import Endpoint
@@ -18,7 +17,7 @@ from slackwater_lab.live.pods import PLAYED, Stage, manifest
 from slackwater_lab.live.script import Play, checked
 
 TURN = 0.1  # seconds between two looks at the clock; news of pods is taken up at once
-CREATED, EXISTS = 201, 409
+EXISTS = 409
 
 
 def _quiet(_: float) -> None:
@@ -65,18 +64,21 @@ class Player:
     async def _perform(
         self, session: Session, conductor: Conductor, watching: asyncio.Task[None], limit: float
     ) -> None:
+        """Writes go their own way: a stage of many pods must not keep other drivers from asking."""
         began = monotonic()
-        while conductor.share < 1 and (now := monotonic() - began) < limit:
-            told, self._told = self._told, []
-            asks = [ask for name, phase in told for ask in conductor.seen(name, phase, now)]
-            more, ends = conductor.step(now)
-            await _all(
-                [*(self._create(session, ask) for ask in [*asks, *more]), *(self._end(session, name) for name in ends)]
-            )
-            self._progress(conductor.share)
-            if watching.done():
-                watching.result()  # raises what ended the watch
-            await self._rest()
+        async with asyncio.TaskGroup() as writes:
+            while conductor.share < 1 and (now := monotonic() - began) < limit:
+                told, self._told = self._told, []
+                asks = [ask for name, phase in told for ask in conductor.seen(name, phase, now)]
+                more, ends = conductor.step(now)
+                for ask in [*asks, *more]:
+                    writes.create_task(self._create(session, ask))
+                for name in ends:
+                    writes.create_task(self._end(session, name))
+                self._progress(conductor.share)
+                if watching.done():
+                    watching.result()  # raises what ended the watch
+                await self._rest()
 
     async def _rest(self) -> None:
         self._news.clear()
@@ -108,9 +110,3 @@ class Player:
 
     def _source(self) -> Source[PodRecord]:
         return Source(self._path, PODS.shape, PODS.trim, params=(("labelSelector", f"{PLAYED}={self._stage.play}"),))
-
-
-async def _all(writes: Sequence[Coroutine[Any, Any, None]]) -> None:
-    async with asyncio.TaskGroup() as group:
-        for write in writes:
-            group.create_task(write)

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from slackwater.errors import InvalidInput
-from slackwater.numbers import positive
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,26 +46,6 @@ class Play:
     def tasks(self) -> int:
         """How many tasks it has."""
         return sum(len(part.durations) for part in self.parts)
-
-
-def faster(plays: Sequence[Play], scale: float) -> tuple[Play, ...]:
-    """The same plays in 1/scale of the time."""
-    positive("scale", scale)
-    return tuple(
-        Play(
-            play.id,
-            play.submit / scale,
-            tuple(
-                Part(p.name, p.size, tuple(d / scale for d in p.durations), p.parents, p.start_after, p.delay / scale)
-                for p in play.parts
-            ),
-            play.driver,
-            play.startup / scale,
-            play.strict,
-            play.gang,
-        )
-        for play in plays
-    )
 
 
 def checked(plays: Sequence[Play]) -> Sequence[Play]:
