@@ -24,6 +24,7 @@ from slackwater.errors import InvalidInput
 from slackwater_cluster import names
 from slackwater_monitor.assessing.assessment import Assessment
 from slackwater_monitor.assessing.census import Key, Pod
+from slackwater_monitor.assessing.curves import AT, shape
 from slackwater_monitor.assessing.levels import Figures
 from slackwater_monitor.assessing.rows import CPU, MEMORY
 from slackwater_simulator.workload import Driver, Job, Stage, Usage, Workload
@@ -157,8 +158,8 @@ def _job(found: Assessment, key: tuple[str, str], lives: list[_Life]) -> tuple[J
     job = Job(
         id=f"{namespace}/{app}",
         submit=submit,
-        stages=stages or (_alone(lead),),
-        driver=_driver(lead) if lead is not None and stages else None,
+        stages=stages or (_alone(found, lead),),
+        driver=_driver(found, lead) if lead is not None and stages else None,
         user=member.user,
         queue=namespace,
         name=f"{namespace}/{member.family}",
@@ -176,14 +177,16 @@ def _closed(stages: tuple[Stage, ...], lead: _Life | None, tasks: Sequence[_Life
     return (*stages, Stage("closing", (0.0, 0.0), np.array([left]), parents=parents))
 
 
-def _alone(lead: _Life | None) -> Stage:
+def _alone(found: Assessment, lead: _Life | None) -> Stage:
     """A driver that never had a task is a job of one task."""
     assert lead is not None  # noqa: S101 - a job has at least one pod
-    return Stage("driver", lead.request, np.array([max(lead.ended - lead.started, SHORTEST)]), usage=_usage([lead]))
+    return Stage(
+        "driver", lead.request, np.array([max(lead.ended - lead.started, SHORTEST)]), usage=_usage(found, [lead])
+    )
 
 
-def _driver(lead: _Life) -> Driver:
-    return Driver(lead.request, usage=_usage([lead]))
+def _driver(found: Assessment, lead: _Life) -> Driver:
+    return Driver(lead.request, usage=_usage(found, [lead]))
 
 
 def _stages(found: Assessment, tasks: Iterable[_Life], asks_from: float) -> Iterable[Stage]:
@@ -200,7 +203,7 @@ def _stages(found: Assessment, tasks: Iterable[_Life], asks_from: float) -> Iter
                 request=request,
                 durations=np.array([max(life.ended - life.started, SHORTEST) for life in wave]),
                 delay=max(wave[0].created - asks_from, 0.0),
-                usage=_usage(wave),
+                usage=_usage(found, wave),
             )
 
 
@@ -220,9 +223,20 @@ def _waves(lives: list[_Life]) -> Iterable[list[_Life]]:
         yield wave
 
 
-def _usage(lives: Sequence[_Life]) -> Usage:
+def _usage(found: Assessment, lives: Sequence[_Life]) -> Usage:
+    """Levels of each pod, and the course they have in common where enough of their lives was seen."""
     levels = np.array([life.level for life in lives])
-    return Usage(cpu=levels[:, 0], memory=levels[:, 1])
+    cpu, memory = (_shape(found, kind, lives) for kind in (CPU, MEMORY))
+    if cpu is None and memory is None:
+        return Usage(cpu=levels[:, 0], memory=levels[:, 1])
+    flat = (1.0,) * len(AT)
+    return Usage(levels[:, 0], levels[:, 1], AT, cpu or flat, memory or flat)
+
+
+def _shape(found: Assessment, kind: str, lives: Sequence[_Life]) -> tuple[float, ...] | None:
+    pods = {life.key for life in lives}
+    means = [curve for pod in pods for curve in found.curves.get(kind, {}).get(pod, ())]
+    return shape(np.array(means), peak=kind == MEMORY) if means else None
 
 
 def _notes(counts: _Counts) -> Iterable[str]:

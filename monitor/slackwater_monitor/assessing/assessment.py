@@ -13,6 +13,7 @@ import numpy as np
 from slackwater_cluster import names
 from slackwater_cluster.frameworks import Table
 from slackwater_monitor.assessing.census import Census, census
+from slackwater_monitor.assessing.curves import Curves
 from slackwater_monitor.assessing.kinship import Member, members
 from slackwater_monitor.assessing.levels import QUANTILES, Dense, Figures, measure
 from slackwater_monitor.assessing.places import Place, places
@@ -53,6 +54,8 @@ class Assessment:
     waits: Mapping[str, Waits]
     stalls: Sequence[Stall]
     seen: Mapping[tuple[str, str], float]  # when each pod was last measured
+    # Kind → pod → for each of its containers, mean use per tenth of its life.
+    curves: Mapping[str, Mapping[tuple[str, str], Sequence[Floats]]]
     notes: Sequence[str] = field(default=())
 
     def name(self, level: str, container: Container) -> Name:
@@ -106,6 +109,7 @@ def assess(
         waits={role: waits(people, kin, role, history.grid.start) for role in (names.DRIVER, names.TASK)},
         stalls=stalls(people, kin, seen),
         seen=seen,
+        curves={kind: _by_pod(index, means) for kind, means in study.curves.items()},
         notes=(*history.notes, *study.notes()),
     )
 
@@ -122,6 +126,13 @@ def name_of(level: str, container: Container, kin: Mapping[tuple[str, str], Memb
         "user": (member.user,),
         "node": (member.node or "unknown",),
     }[level]
+
+
+def _by_pod(index: Index, means: Floats) -> dict[tuple[str, str], list[Floats]]:
+    found: dict[tuple[str, str], list[Floats]] = {}
+    for (namespace, pod, _), curve in zip(index.names, means, strict=True):
+        found.setdefault((namespace, pod), []).append(curve)
+    return found
 
 
 def _containers(history: History) -> Index:
@@ -142,6 +153,7 @@ class _Study:
         self.levels: dict[str, dict[str, dict[Name, Figures]]] = {level: {} for level in LEVELS}
         self.courses: dict[str, Course] = {}
         self.offers: dict[str, list[Offer]] = {}
+        self.curves: dict[str, Floats] = {}
         self.covered = np.zeros(history.grid.count, np.bool_)
         self.last = np.zeros(len(index.names), np.int64)
         self.labels = {level: _numbered([name_of(level, each, kin) for each in index.names]) for level in LEVELS}
@@ -158,9 +170,11 @@ class _Study:
             for level in ("namespace", "user", "node")
         }
         spool = Spool(folder, kind, self.labels["app"][0] % BUCKETS)
+        curves = Curves.of(self.people, self.index, grid)
         for whole in rows(self.history, kind, self.index, self.gap):
             piece = whole.within(*self.lives)
             spool.add(piece)
+            curves.add(piece)
             for each in dense.values():
                 each.add(piece)
             self.covered[np.unique(piece.window)] = True
@@ -169,6 +183,7 @@ class _Study:
         for level, each in dense.items():
             self.levels[level][kind] = self._named(level, each.figures())
         self.courses[kind] = _course(dense["node"])
+        self.curves[kind] = curves.means()
         self._buckets(kind, spool)
 
     def _buckets(self, kind: str, spool: Spool) -> None:
