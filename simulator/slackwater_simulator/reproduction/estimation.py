@@ -256,8 +256,8 @@ def _remarks(gain: Gain, sweep: Sweep) -> list[str]:
     if exact[FALLING][0] > exact[0.2][0]:
         remarks.append(
             "With exact requests the completion time does not fall up to α = 0.3: all tasks that were growing on a full"
-            " node break at once there, start together again, grow together and break again. The paper is silent on what"
-            " becomes of a task that broke; it counts failures as a share of the tasks, so they may be lost (C, lost)."
+            " node break at once there, start together again, grow together, break again. What becomes of a task that"
+            " broke the paper does not say; it counts failures as a share of the tasks, so they may be lost (C, lost)."
         )
     return remarks
 
