@@ -234,8 +234,8 @@ class _Study:
         """What a reader must know about holes in the data."""
         grid = self.history.grid
         told = [
-            f"no samples from {_moment(first)} to {_moment(last)} ({(last - first) / 3600:.1f} h); "
-            "this stretch counts neither as used nor as reserved"
+            f"no samples from {_moment(first)} to {_moment(last)} ({(last - first) / 3600:.1f} h): nothing ran or "
+            "nothing was scraped; this stretch counts neither as used nor as reserved"
             for first, last in gaps(self.covered, grid)
         ]
         bare = sum(1 for each in self.levels["container"].get(CPU, {}).values() if each.asked <= 0)
