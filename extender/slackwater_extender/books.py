@@ -7,7 +7,7 @@ Watches write here in short slices, verbs read and place here. The lock is held 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar
 
@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 T = TypeVar("T")
+
+NOBODY: Mapping[str, str] = {}
 
 SLICE = 50  # records per hold of the lock: some 4 ms
 MASKS = 512  # distinct constraints remembered
@@ -89,10 +91,9 @@ class Books:
         uid = self._names.get(namespace, {}).get(name)
         return self.family.pods.get(uid) if uid else None
 
-    def uid_of(self, namespace: str, name: str) -> str | None:
-        """The uid of the pod of this name; the very string that is held, so that many of them cost nothing."""
-        known = self._names.get(namespace)
-        return known.get(name) if known is not None else None
+    def names_of(self, namespace: str) -> Mapping[str, str]:
+        """Uid of each pod of a namespace by name; the very strings that are held, so that many cost nothing."""
+        return self._names.get(namespace, NOBODY)
 
     def managed(self, pod: PodRecord) -> bool:
         """Whether a pod is ours to judge: our scheduler, a managed namespace, no daemon, no mirror, not our own."""
@@ -147,11 +148,6 @@ class Books:
     def strangers(self, node: str) -> Iterable[str]:
         """Pods on a node that are not ours and run: the node's own sample saw them."""
         return self._strangers.get(node, ())
-
-    def node_of(self, uid: str) -> str:
-        """The node of a pod, or nothing."""
-        pod = self.family.pods.get(uid)
-        return pod.node if pod is not None else ""
 
     def _release(self, uid: str) -> None:
         claim = self.ledger.remove(uid)

@@ -171,7 +171,7 @@ def test_the_pod_s_own_use_arrives(made: World) -> None:
     books = made.parts.books
 
     def measured() -> tuple[float, ...]:
-        found = heartbeat.inquiry.run(heartbeat.ask, heartbeat._pool, books.nodes, books.uid_of, "batch")  # type: ignore[arg-type] # asserted above
+        found = heartbeat.inquiry.run(heartbeat.ask, heartbeat._pool, books.nodes, books.names_of, "batch")  # type: ignore[arg-type] # asserted above
         uids, uses = found.pods.joined(("cpu", "memory"))
         return tuple(uses[:, uids.index("uid-batch-p")].tolist()) if uids else (0.0, 0.0)
 

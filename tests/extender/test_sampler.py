@@ -57,7 +57,7 @@ INQUIRY = Inquiry({name: name for name in NAMES}, window=60)
 def measured(pool: ThreadPoolExecutor, made: World, **by_name: Vector | Exception) -> Round:
     """One round over the world's nodes and pods."""
     books = made.parts.books
-    return INQUIRY.run(answers(**by_name), pool, books.nodes, books.uid_of, ".+")
+    return INQUIRY.run(answers(**by_name), pool, books.nodes, books.names_of, ".+")
 
 
 @pytest.fixture
@@ -229,7 +229,7 @@ class TestRounds:
         """For sources that keep no timestamps."""
         books = two.parts.books
         inquiry = Inquiry({"node_cpu": "node_cpu"}, window=60)
-        found = inquiry.run(answers(node_cpu=by_node(n1=1)), pool, books.nodes, books.uid_of, ".+")
+        found = inquiry.run(answers(node_cpu=by_node(n1=1)), pool, books.nodes, books.names_of, ".+")
         assert found.stamps == {"n1": 1.0}
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -14,6 +14,7 @@ import numpy as np
 import structlog
 
 from slackwater.claims import Reading
+from slackwater_cluster.records import PodRecord
 from slackwater_extender.books import Books
 from slackwater_extender.metrics import Metrics
 from slackwater_extender.sampler.presets import NAMES
@@ -77,7 +78,7 @@ class Heartbeat:
     def beat(self, ask: Ask) -> None:
         """One round. Whatever goes wrong in it must not end the thread: the next one may work."""
         try:
-            found = self.inquiry.run(ask, self._pool, dict(self.books.nodes), self.books.uid_of, self._namespaces())
+            found = self.inquiry.run(ask, self._pool, dict(self.books.nodes), self.books.names_of, self._namespaces())
             self.apply(found)
         except Exception as problem:
             self._told(f"{type(problem).__name__}: {problem}")
@@ -96,7 +97,7 @@ class Heartbeat:
         self.latest = found.pods
         self.books.load = found.network
         nodes = [name for name in found.stamps if name in self.books.nodes]
-        turns = Turn.all(nodes, *found.pods.joined(self.books.kinds), self.books.node_of)
+        turns = Turn.all(nodes, *found.pods.joined(self.books.kinds), self.books.family.pods)
         for turn in turns:
             with self.books.lock.patiently():
                 self._apply(found, turn)
@@ -142,11 +143,12 @@ class Turn:
 
     @classmethod
     def all(
-        cls, nodes: Sequence[str], uids: list[str], uses: NDArray[np.float64], node_of: Callable[[str], str]
+        cls, nodes: Sequence[str], uids: list[str], uses: NDArray[np.float64], pods: Mapping[str, PodRecord]
     ) -> Iterator[Turn]:
         """Everything, some nodes at a time."""
         turn_of = {name: at // SLICE for at, name in enumerate(nodes)}
-        turns = np.fromiter((turn_of.get(node_of(uid), -1) for uid in uids), np.intp, len(uids))
+        homes = [turn_of.get(pod.node, -1) if (pod := pods.get(uid)) else -1 for uid in uids]
+        turns = np.array(homes, np.intp)
         order = np.argsort(turns, kind="stable")
         edges = np.searchsorted(turns[order], np.arange(-(-len(nodes) // SLICE) + 1))
         for at, (first, last) in enumerate(pairwise(edges.tolist())):

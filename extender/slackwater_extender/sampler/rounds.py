@@ -30,7 +30,7 @@ T = TypeVar("T")
 
 Ask = Callable[[str], Vector]
 
-UidOf = Callable[[str, str], str | None]  # namespace and name of a pod → its uid
+NamesOf = Callable[[str], Mapping[str, str]]  # a namespace → uid of each pod in it by name
 Asked = Mapping[str, Future[Vector]]
 
 NODE_QUERIES = ("node_cpu", "node_memory", "node_time", "node_network")
@@ -58,12 +58,17 @@ class PodUses:
 
         Kinds that are never measured (GPUs) are 0.
         """
+        first = next(iter(self._uids.values()))
         index = {uid: at for at, uid in enumerate(dict.fromkeys(chain.from_iterable(self._uids.values())))}
+        alike = len(index) == len(first)  # no duplicates in the first kind, and no other pods in the others
         uses = np.zeros((len(kinds), len(index)))
         for row, kind in enumerate(kinds):
-            if kind in self._uids:
-                at = np.fromiter(map(index.__getitem__, self._uids[kind]), np.intp, len(self._uids[kind]))
+            uids = self._uids.get(kind)
+            if uids is not None and alike and uids == first:  # the usual case: the same pods in the same order
+                uses[row] = np.frombuffer(self._values[kind])
+            elif uids is not None:
                 uses[row] = np.nan
+                at = np.fromiter(map(index.__getitem__, uids), np.intp, len(uids))
                 np.fmax.at(uses[row], at, np.frombuffer(self._values[kind]))
         return list(index), uses
 
@@ -97,7 +102,9 @@ class Inquiry:
     window: float
     node_label: str = ""
 
-    def run(self, ask: Ask, pool: Executor, nodes: Mapping[str, NodeRecord], uid_of: UidOf, namespaces: str) -> Round:
+    def run(
+        self, ask: Ask, pool: Executor, nodes: Mapping[str, NodeRecord], names_of: NamesOf, namespaces: str
+    ) -> Round:
         """Ask everything at once and keep what can be believed. `namespaces` is a regular expression."""
         made = Round()
         wanted = {name: filled(query, self.window, namespaces) for name, query in self.queries.items()}
@@ -107,7 +114,7 @@ class Inquiry:
         for kind, (by, of_pods) in KINDS.items():
             made.nodes[kind] = _plausible(made, by, kind, found[by], nodes)
             if namespaces and of_pods in wanted:  # one after the other: these answers are the long ones
-                self._by_pod(made, of_pods, kind, pool.submit(ask, wanted[of_pods]), uid_of)
+                self._by_pod(made, of_pods, kind, pool.submit(ask, wanted[of_pods]), names_of)
         made.network = found["node_network"]
         # Without a query for it, the time of the question stands in for the time of the measurement.
         made.stamps = found["node_time"] if "node_time" in asked else made.evaluated
@@ -129,15 +136,19 @@ class Inquiry:
             made.evaluated[node] = each.value[0]
         return found
 
-    def _by_pod(self, made: Round, name: str, kind: str, asked: Future[Vector], uid_of: UidOf) -> None:
-        note, drop = made.pods.note, made.drop
+    def _by_pod(self, made: Round, name: str, kind: str, asked: Future[Vector], names_of: NamesOf) -> None:
+        """Take over the use of pods. There may be 150,000 of them, so the usual labels are looked up in place."""
         for batch in self._walked(made, name, asked, Vector.pods):
-            for each in batch:
-                uid, value = uid_of(*pod_of(each.metric)), number(each.value[1])
-                if uid is None or not usable(value):
-                    drop("unknown pod" if uid is None else "not a number")
+            found = [(names_of(each.metric.namespace).get(each.metric.pod), each) for each in batch]
+            for uid, each in found:
+                value = number(each.value[1])
+                if uid is None:
+                    namespace, pod = pod_of(each.metric)
+                    uid = names_of(namespace).get(pod)  # noqa: PLW2901 - the other labels say who it is
+                if uid is None or not 0 <= value < math.inf:
+                    made.drop("unknown pod" if uid is None else "not a number")
                 else:
-                    note(kind, uid, value)
+                    made.pods.note(kind, uid, value)
 
     def _walked(
         self, made: Round, name: str, asked: Future[Vector] | None, walk: Callable[[Vector], Iterator[T]]
