@@ -58,6 +58,7 @@ def tenant(kube: Any) -> Iterator[Any]:
                 break
             time.sleep(0.2)
         yield session
+    kube.delete(PODS)  # an operator of another test would release them and fill the nodes
 
 
 @pytest.fixture

@@ -1,6 +1,7 @@
 """What happens to pods at their creation on a real API server: gate, scheduler, declared requests, shrink."""
 
 import time
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -68,7 +69,7 @@ def gates(stored: Object) -> list[str]:
 
 
 @pytest.fixture(scope="module")
-def team(kube: Any) -> str:
+def team(kube: Any) -> Iterator[str]:
     """A managed namespace under the default policy, in force."""
     where = "/apis/slackwater.io/v1alpha1/slackpolicies"
     labels = [{"key": "house/part", "values": ["worker"]}]
@@ -82,7 +83,9 @@ def team(kube: Any) -> str:
     kube.namespace("lost", slackwater_io__managed="true", slackwater_io__policy="nowhere")
     kube.namespace("plain")
     _until_in_force(kube)
-    return "team"
+    yield "team"
+    for name in ("team", "observed", "scored", "tight", "lost", "plain"):
+        kube.delete(f"/api/v1/namespaces/{name}/pods")  # an operator of another test would release them
 
 
 def _until_in_force(kube: Any) -> None:
