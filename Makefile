@@ -4,7 +4,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.installed
 
-.PHONY: help install demo test check unit bench bench-simulator bench-extender bench-lab lab lab-down lab-test lab-build e2e docs clean
+.PHONY: help install demo test check unit bench bench-simulator bench-extender bench-lab lab lab-down lab-test lab-build e2e crds docs clean
 help: ## list the commands
 	@grep -hE '^[a-z0-9-]+:.*?## ' $(MAKEFILE_LIST) | awk -F':.*?## ' '{printf "  make %-16s %s\n", $$1, $$2}'
 
@@ -52,6 +52,10 @@ lab-build: $(STAMP) ## build the lab's programs (cached; about 17 minutes withou
 
 e2e: lab-build ## play every scenario through the whole system on a private lab
 	@$(BIN)/python -m pytest -q -p no:randomly -m lab tests/e2e
+
+crds: $(STAMP) ## write the chart's custom resources and admission policies anew from their models
+	@$(BIN)/python -m slackwater_cluster.customresources helm/slackwater/crds
+	@$(BIN)/python -m slackwater_cluster.policies helm/slackwater/files
 
 docs: $(STAMP) ## build the documentation into site/, refusing broken links
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[docs]'

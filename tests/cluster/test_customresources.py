@@ -110,11 +110,11 @@ def test_status_carries_no_defaults_of_lists() -> None:
     [
         (SlackPolicySpec, {"mode": "destroy"}),
         (SlackPolicySpec, {"ceiling": {"cpuPercent": 50}}),
-        (AdmissionQueueSpec, {"release": {"window": 0}}),
+        (AdmissionQueueSpec, {"release": {"timeoutSeconds": 0}}),
         (AdmissionQueueSpec, {"weights": {"team": 0}}),
         (ReservationPoolSpec, {"theta": 0}),
     ],
-    ids=["mode", "ceiling below 100", "window", "weight", "theta"],
+    ids=["mode", "ceiling below 100", "timeout", "weight", "theta"],
 )
 def test_models_refuse_what_the_schema_refuses(model: type[Any], body: dict[str, Any]) -> None:
     """A body that reached the operator past the schema is still refused."""

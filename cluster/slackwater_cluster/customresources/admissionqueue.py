@@ -63,7 +63,6 @@ class Release(Part):
         )
     )
 
-    window: int = Field(default=500, ge=1, le=100000, description="Pods released but not yet bound, at most.")
     timeout_seconds: float = Field(
         default=60, ge=5, le=86400, description="A pod not bound by then is parked: its share goes to others."
     )

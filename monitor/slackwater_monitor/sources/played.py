@@ -35,6 +35,7 @@ class Played:
         self.end = float(np.nanmax(rows.released, initial=0.0))
         self._levels, self._shapes = _usages(outcome)
         self._small = small_jobs(outcome)
+        self._efficiency = self._efficiencies()
         self._course: Course | None = None
 
     @property
@@ -153,7 +154,7 @@ class Played:
                     message="waits for its first container" if waits else "",
                     wait=float(jobs.driver[at] - now) if waits and np.isfinite(jobs.driver[at]) else None,
                     pods={state: max(count, 0) for state, count in pods.items()},
-                    efficiency=self._efficiency(at),
+                    efficiency=None if np.isnan(self._efficiency[at]) else float(self._efficiency[at]),
                     submitted=float(jobs.submit[at]),
                 )
             )
@@ -167,11 +168,13 @@ class Played:
             return "Finished"
         return "Running" if jobs.start[at] <= now else "Started"
 
-    def _efficiency(self, at: int) -> float | None:
-        """Mean CPU level of its containers, weighted by request and time."""
-        chosen = self.outcome.containers.job == at
-        held = (self._held[1] - self._held[0])[chosen] * self._requests[chosen, 0]
-        return float((held * self._levels[chosen, 0]).sum() / held.sum()) if held.sum() > 0 else None
+    def _efficiencies(self) -> Floats:
+        """Mean CPU level of each job's containers, weighted by request and time; NaN where nothing was held."""
+        jobs, count = self.outcome.containers.job, len(self.outcome.workload.jobs)
+        held = (self._held[1] - self._held[0]) * self._requests[:, 0]
+        used, reserved = np.bincount(jobs, held * self._levels[:, 0], count), np.bincount(jobs, held, count)
+        shares: Floats = np.divide(used, reserved, out=np.full(count, np.nan), where=reserved > 0)
+        return shares
 
     def _queues(self, apps: Sequence[App], now: float) -> list[Queue]:
         names = sorted({app.queue for app in apps}) or ["default"]
