@@ -14,9 +14,9 @@ from promql_parser import parse
 
 from slackwater.errors import Unavailable, UnknownName
 from slackwater_extender.sampler.heartbeat import Heartbeat
-from slackwater_extender.sampler.mapping import NodeNames, pod_of, without_port
+from slackwater_extender.sampler.mapping import NodeNames, without_port
 from slackwater_extender.sampler.presets import NAMES, PRESETS, filled, queries
-from slackwater_extender.sampler.prometheus import SLICE, Client, PodLabels, Series, Vector, decode
+from slackwater_extender.sampler.prometheus import SLICE, Client, PodLabels, Series, Vector, decode, pod_of
 from slackwater_extender.sampler.rounds import Inquiry, Round, regex
 from slackwater_extender.settings import Preset, Prometheus
 from support import objects
@@ -430,6 +430,22 @@ class TestDecoding:
         """Whatever the number of pieces."""
         found = list(decode(200, body([row(i) for i in range(count)])).series())
         assert [each.value[1] for each in found] == [str(i) for i in range(count)]
+
+    @pytest.mark.parametrize(
+        "change",
+        [
+            lambda labels: labels,
+            lambda labels: {**labels, "node": "n1"},
+            lambda labels: {"pod": labels["pod"], "namespace": labels["namespace"]},
+            lambda labels: {"pod_name": labels["pod"], "pod_namespace": labels["namespace"]},
+        ],
+        ids=["usual", "more-labels", "other-order", "other-names"],
+    )
+    def test_pods_are_read_in_every_layout(self, change: Callable[[dict[str, str]], dict[str, str]]) -> None:
+        """The quick way is taken only where it reads everything."""
+        rows = [row(i) | {"metric": change(row(i)["metric"])} for i in range(5000)]
+        found = [value for batch in decode(200, body(rows)).pods() for value in batch]
+        assert found == [("batch", f"pod-{i}", str(i)) for i in range(5000)]
 
     def test_the_mark_between_series_inside_a_label(self) -> None:
         """Quotes are escaped inside strings, so the mark cannot stand there."""

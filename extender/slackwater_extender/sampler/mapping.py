@@ -6,7 +6,6 @@ import math
 from collections.abc import Iterable, Mapping
 
 from slackwater_cluster.records import NodeRecord
-from slackwater_extender.sampler.prometheus import PodLabels
 
 # Tried in this order where the settings name none; `instance` is always there, and usually an address.
 NODE_LABELS = ("node", "kubernetes_node", "nodename", "node_name", "kubernetes_io_hostname", "instance", "host")
@@ -37,15 +36,6 @@ def without_port(address: str) -> str:
         return address[1:].partition("]")[0]
     host, colon, port = address.rpartition(":")
     return host if colon and port.isdigit() and ":" not in host else address
-
-
-def pod_of(labels: PodLabels) -> tuple[str, str]:
-    """Namespace and name of the pod, as kubelet or as other exporters label it; empty where there is none."""
-    if labels.pod:
-        return labels.namespace, labels.pod
-    if labels.pod_name:
-        return labels.pod_namespace, labels.pod_name
-    return labels.exported_namespace, labels.exported_pod
 
 
 def number(text: str) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import ssl
 from collections.abc import Generator, Iterable, Iterator
 from typing import TypeVar
@@ -59,6 +60,12 @@ _ANSWERS = msgspec.json.Decoder(_Answer)
 _SERIES = msgspec.json.Decoder(list[Series])
 _PODS = msgspec.json.Decoder(list[PodSeries])
 
+# A series of `by (namespace, pod)` as Prometheus writes it; names of pods need no escapes.
+_USUAL = re.compile(
+    r'\{"metric":\{"namespace":"([^"\\]*)","pod":"([^"\\]*)"\},"value":\[[0-9.e+]+,"([^"\\]*)"\]\}(?=[,\]])', re.ASCII
+)
+
+PodValue = tuple[str, str, str]
 S = TypeVar("S")
 
 
@@ -78,16 +85,33 @@ class Vector:
         for batch in self._walk(_SERIES):
             yield from batch
 
-    def pods(self) -> Iterator[list[PodSeries]]:
-        """Every series with the labels of pods, some thousands at a time."""
-        return self._walk(_PODS)
+    def pods(self) -> Iterator[list[PodValue]]:
+        """Namespace, pod and value of every series, some thousands at a time."""
+        for piece in self._pieces:
+            # Twice 150,000 series at every heartbeat: the layout of `by (namespace, pod)` is read without decoding.
+            found: list[PodValue] = _USUAL.findall(piece.decode(errors="replace"))
+            if len(found) != piece.count(b'"metric":'):
+                found = [(*pod_of(each.metric), each.value[1]) for each in _decoded(_PODS, piece)]
+            yield found
 
     def _walk(self, decoder: msgspec.json.Decoder[list[S]]) -> Iterator[list[S]]:
-        for piece in self._pieces:
-            try:
-                yield decoder.decode(piece)
-            except msgspec.DecodeError as problem:
-                raise Unavailable(f"an answer that breaks off: {problem}") from problem
+        return (_decoded(decoder, piece) for piece in self._pieces)
+
+
+def pod_of(labels: PodLabels) -> tuple[str, str]:
+    """Namespace and name of the pod, as kubelet or as other exporters label it; empty where there is none."""
+    if labels.pod:
+        return labels.namespace, labels.pod
+    if labels.pod_name:
+        return labels.pod_namespace, labels.pod_name
+    return labels.exported_namespace, labels.exported_pod
+
+
+def _decoded(decoder: msgspec.json.Decoder[list[S]], piece: bytes) -> list[S]:
+    try:
+        return decoder.decode(piece)
+    except msgspec.DecodeError as problem:
+        raise Unavailable(f"an answer that breaks off: {problem}") from problem
 
 
 class Client:

@@ -11,15 +11,16 @@ from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Executor, Future
 from dataclasses import dataclass, field
-from itertools import chain
-from typing import TYPE_CHECKING, TypeVar
+from itertools import chain, compress
+from operator import not_
+from typing import TYPE_CHECKING, TypeVar, cast
 
 import numpy as np
 
 from slackwater.errors import Unavailable
 from slackwater.resources import CPU, MEMORY, Kinds
 from slackwater_cluster.records import NodeRecord
-from slackwater_extender.sampler.mapping import NodeNames, number, pod_of, usable
+from slackwater_extender.sampler.mapping import NodeNames, number, usable
 from slackwater_extender.sampler.presets import filled
 from slackwater_extender.sampler.prometheus import Vector
 
@@ -48,29 +49,35 @@ class PodUses:
         self._uids: dict[str, list[str]] = {kind: [] for kind in KINDS}
         self._values: dict[str, array[float]] = {kind: array("d") for kind in KINDS}
 
-    def note(self, kind: str, uid: str, value: float) -> None:
-        """Keep one value."""
-        self._uids[kind].append(uid)
-        self._values[kind].append(value)
+    def note(self, kind: str, uids: list[str], values: list[float]) -> None:
+        """Keep some values."""
+        self._uids[kind].extend(uids)
+        self._values[kind].extend(values)
 
     def joined(self, kinds: Kinds) -> tuple[list[str], NDArray[np.float64]]:
         """All uids, and their use as kind × pod: of duplicates the larger, NaN where it was not measured.
 
         Kinds that are never measured (GPUs) are 0.
         """
-        first = next(iter(self._uids.values()))
-        index = {uid: at for at, uid in enumerate(dict.fromkeys(chain.from_iterable(self._uids.values())))}
-        alike = len(index) == len(first)  # no duplicates in the first kind, and no other pods in the others
-        uses = np.zeros((len(kinds), len(index)))
+        first, *others = self._uids.values()
+        if all(uids == first for uids in others) and len(set(first)) == len(first):
+            index: dict[str, int] = {}  # the usual case: the same pods in the same order
+            uses = np.zeros((len(kinds), len(first)))
+        else:
+            index = {uid: at for at, uid in enumerate(dict.fromkeys(chain.from_iterable(self._uids.values())))}
+            uses = np.zeros((len(kinds), len(index)))
         for row, kind in enumerate(kinds):
-            uids = self._uids.get(kind)
-            if uids is not None and alike and uids == first:  # the usual case: the same pods in the same order
-                uses[row] = np.frombuffer(self._values[kind])
-            elif uids is not None:
-                uses[row] = np.nan
-                at = np.fromiter(map(index.__getitem__, uids), np.intp, len(uids))
-                np.fmax.at(uses[row], at, np.frombuffer(self._values[kind]))
-        return list(index), uses
+            if kind in self._uids:
+                uses[row] = self._row(kind, index) if index else np.frombuffer(self._values[kind])
+        return list(index) or first, uses
+
+    def _row(self, kind: str, index: Mapping[str, int]) -> NDArray[np.float64]:
+        uids = self._uids[kind]
+        row = np.full(len(index), np.nan)
+        np.fmax.at(
+            row, np.fromiter(map(index.__getitem__, uids), np.intp, len(uids)), np.frombuffer(self._values[kind])
+        )
+        return row
 
 
 @dataclass
@@ -137,18 +144,16 @@ class Inquiry:
         return found
 
     def _by_pod(self, made: Round, name: str, kind: str, asked: Future[Vector], names_of: NamesOf) -> None:
-        """Take over the use of pods. There may be 150,000 of them, so the usual labels are looked up in place."""
+        """Take over the use of pods, some thousands at a time; only where one is odd is each looked at."""
         for batch in self._walked(made, name, asked, Vector.pods):
-            found = [(names_of(each.metric.namespace).get(each.metric.pod), each) for each in batch]
-            for uid, each in found:
-                value = number(each.value[1])
-                if uid is None:
-                    namespace, pod = pod_of(each.metric)
-                    uid = names_of(namespace).get(pod)  # noqa: PLW2901 - the other labels say who it is
-                if uid is None or not 0 <= value < math.inf:
+            uids = [names_of(namespace).get(pod) for namespace, pod, _ in batch]
+            values = [number(text) for _, _, text in batch]
+            good = [uid is not None and 0 <= value < math.inf for uid, value in zip(uids, values, strict=True)]
+            if not all(good):
+                for uid in compress(uids, map(not_, good)):
                     made.drop("unknown pod" if uid is None else "not a number")
-                else:
-                    made.pods.note(kind, uid, value)
+                uids, values = list(compress(uids, good)), list(compress(values, good))
+            made.pods.note(kind, cast("list[str]", uids), values)
 
     def _walked(
         self, made: Round, name: str, asked: Future[Vector] | None, walk: Callable[[Vector], Iterator[T]]
