@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -39,6 +40,7 @@ class Live:
         fresh: float = FRESH,
     ) -> None:
         self._api, self._extender, self._measured, self._clock, self._fresh = api, extender, measured, clock, fresh
+        self._lock = threading.Lock()
         self._last: Snapshot | None = None
         self._before: Course | None = None
         self.memory = Memory()
@@ -50,10 +52,11 @@ class Live:
 
     def snapshot(self) -> Snapshot:
         """Everything now, or a moment ago."""
-        if self._last is None or self._clock() - self._last.at >= self._fresh:
-            self._last = self._read()
-            self.memory.add(self._last)
-        return self._last
+        with self._lock:  # several viewers at once ask the cluster once
+            if self._last is None or self._clock() - self._last.at >= self._fresh:
+                self._last = self._read()
+                self.memory.add(self._last)
+            return self._last
 
     def _read(self) -> Snapshot:
         problems: list[str] = []
