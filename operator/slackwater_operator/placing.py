@@ -16,6 +16,9 @@ from slackwater.errors import Unavailable
 from slackwater.gatekeeping import Release
 from slackwater.resources import Resources
 
+# The extender's words for a pod its watch has not shown it yet: no lack of room, and over in a moment.
+NOT_SEEN = "slackwater: pod not known yet"
+
 
 @dataclass(frozen=True, slots=True)
 class Wish:

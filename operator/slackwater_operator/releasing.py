@@ -22,7 +22,7 @@ from slackwater_cluster.constraints import allows
 from slackwater_cluster.records import PodRecord
 from slackwater_operator.assembling import Assembly, Rooms
 from slackwater_operator.metrics import Metrics
-from slackwater_operator.placing import Grace, Placement, Places, Wish, declared_sums, wish
+from slackwater_operator.placing import NOT_SEEN, Grace, Placement, Places, Wish, declared_sums, wish
 from slackwater_operator.settings import Settings
 from slackwater_operator.writing import Outcome, PodWriter, Written
 
@@ -184,9 +184,12 @@ class Releaser:
         return Placement(kept, {**placement.refused, **dict.fromkeys(back, "a pod of its gang found no node")})
 
     def _step_aside(self, placement: Placement, apps: dict[str, str]) -> None:
-        until = self.clock() + self.settings.retry
+        now = self.clock()
         for uid, reason in placement.refused.items():
-            self.assembly.refuse(uid, until)
+            if reason == NOT_SEEN:
+                self.assembly.refuse(uid, now + self.settings.period)
+                continue
+            self.assembly.refuse(uid, now + self.settings.retry)
             self.no_node[apps.get(uid, "")] = reason
 
     def _nodes(self, queue: str) -> tuple[str, ...] | None:

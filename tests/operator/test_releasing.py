@@ -1,11 +1,14 @@
 """Rounds of the release loop on a cluster in memory."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
 from slackwater.resources import Resources
 from slackwater_cluster import names
+from slackwater_extender.place import UNKNOWN_POD
+from slackwater_operator.placing import Placement, Wish
 from support.world import World, enforcing, node, owned
 
 
@@ -188,6 +191,30 @@ class _Away:
         raise Unavailable("connection refused")
 
     place = charge = withdraw = room = wakeups = usage = _fail
+
+
+def test_a_pod_the_extender_has_not_seen_yet_is_asked_about_again_at_once() -> None:
+    """Its watch is a moment behind ours: that is no lack of room, and costs one round, not the whole retry."""
+    world = enforcing(node("a"))
+    world.create("task", app="etl")
+    operator = world.operator()
+    operator.releaser.places = _Behind(world)
+    assert operator.step() == 0
+    assert operator.releaser.no_node == {}
+    operator.releaser.places = world
+    assert operator.step(operator.releaser.settings.period) == 1
+
+
+class _Behind:
+    """An extender whose watch shows no pods yet."""
+
+    def __init__(self, world: World) -> None:
+        self.room, self.charge, self.withdraw = world.room, world.charge, world.withdraw
+        self.wakeups, self.usage = world.wakeups, world.usage
+
+    async def place(self, wishes: Sequence[Wish], *, cold: bool = False) -> Placement:
+        """Refuse with the extender's own words."""
+        return Placement({}, {wish.uid: UNKNOWN_POD for wish in wishes})
 
 
 def test_queue_uses_its_own_nodes_only() -> None:
