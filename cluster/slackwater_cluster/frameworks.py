@@ -181,7 +181,9 @@ def _parsed(text: str, field: str) -> tuple[Framework, ...]:
     except ValidationError as problem:
         first = problem.errors()[0]
         where = ".".join(str(part) for part in first["loc"]) or "frameworks"
-        raise InvalidInput(f"{field}.{where}", first["msg"], "see docs/reference/frameworks.md for the fields") from problem
+        raise InvalidInput(
+            f"{field}.{where}", first["msg"], "see docs/reference/frameworks.md for the fields"
+        ) from problem
 
 
 def role_by_labels(labels: Labels, rules: Iterable[RoleRule]) -> str:

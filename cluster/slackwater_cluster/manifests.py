@@ -29,7 +29,12 @@ _Dumper.add_representer(str, _text)
 def render(objects: Iterable[Manifest], command: str) -> str:
     """The objects as one YAML stream under a header that tells how it was made."""
     body = yaml.dump_all(
-        [dict(each) for each in objects], Dumper=_Dumper, sort_keys=False, width=120, explicit_start=True, allow_unicode=True
+        [dict(each) for each in objects],
+        Dumper=_Dumper,
+        sort_keys=False,
+        width=120,
+        explicit_start=True,
+        allow_unicode=True,
     )
     return HEADER.format(command=command) + body
 
