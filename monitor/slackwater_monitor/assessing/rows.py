@@ -73,20 +73,30 @@ def interval(history: History) -> float:
 
     Windows that are no multiple of it hold now one more, now one less; those with many samples missing do not count.
     """
-    inner, most = [], 1.0
+    tally = np.zeros(
+        1, np.int64
+    )  # how many inner windows hold 0, 1, 2 … samples: a week of a large cluster has millions
+    most = 1.0
     for name in ("memory-count", "cpu-count"):
         for answer in history.answers(name):
-            series = np.repeat(np.arange(len(answer)), np.diff(answer.offsets))
-            together = (np.diff(series) == 0) & (np.diff(answer.at) == history.grid.step)
-            if len(answer.at) > 2:
-                inner.append(answer.value[1:-1][together[1:] & together[:-1]])
+            found = np.bincount(_inner(answer, history.grid.step).astype(np.int64), minlength=len(tally))
+            found[: len(tally)] += tally
+            tally = found
             most = max(most, float(answer.value.max(initial=0)))
-        if inner:
+        if tally.sum():
             break
-    counts = np.concatenate(inner) if inner else np.array([])
-    if not len(counts):
+    if not tally.sum():
         return history.grid.step / most
-    return history.grid.step / float(counts[np.abs(counts - np.median(counts)) <= 1].mean())
+    middle = int(np.searchsorted(np.cumsum(tally), tally.sum() / 2))
+    near = slice(max(middle - 1, 0), middle + 2)
+    return history.grid.step / float(np.average(np.arange(len(tally))[near], weights=tally[near]))
+
+
+def _inner(answer: Answer, step: int) -> Floats:
+    """The values of windows between two others of the same series."""
+    series = np.repeat(np.arange(len(answer)), np.diff(answer.offsets))
+    together = (np.diff(series) == 0) & (np.diff(answer.at) == step)
+    return np.asarray(answer.value[1:-1][together[1:] & together[:-1]])
 
 
 def rows(history: History, kind: str, index: Index, gap: float) -> Iterator[Rows]:
