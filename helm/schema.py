@@ -88,8 +88,9 @@ def closed(schema: Schema) -> Schema:
         kept["additionalProperties"] = False
     if "items" in kept:
         kept["items"] = closed(kept["items"])
-    if isinstance(kept.get("additionalProperties"), dict):
-        kept["additionalProperties"] = closed(kept["additionalProperties"])
+    further = kept.get("additionalProperties")
+    if isinstance(further, dict):
+        kept["additionalProperties"] = closed(further)
     return kept
 
 

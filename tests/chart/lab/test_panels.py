@@ -149,6 +149,7 @@ def test_kube_state_metrics_reads_queues_and_apps(busy: Any, tmp_path: Path) -> 
         "slackwater_queue_reservation{",
         "slackwater_queue_budget{",
         "slackwater_app_declared{",
+        "slackwater_app_used{",
     )
     until("our series are there", lambda: all(name in page() for name in wanted), 30.0)
     busy.processes.stop("state-metrics-ours")
