@@ -13,6 +13,8 @@ from slackwater_simulator.reproduction.study import Verdict, mean
 # Bands that our generators do not meet; docs/simulator/reproduction.md says why for each.
 KNOWN = {
     ("000", "C", "completion time up to α = 0.3, EFR"),
+    ("000", "C", "completion time up to α = 0.3, RRU"),
+    ("000", "C, lost", "failures, EFR and RRU"),
     *(("004", f"{share} % small", "small jobs, mean completion") for share in (10, 20, 30, 40)),
 }
 
