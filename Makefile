@@ -4,7 +4,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.installed
 
-.PHONY: help install demo test check unit bench bench-simulator bench-extender bench-lab lab lab-down lab-test lab-build e2e crds docs clean
+.PHONY: help install demo test check unit bench bench-simulator bench-extender bench-lab lab lab-down lab-test lab-build e2e crds chart image docs clean
 help: ## list the commands
 	@grep -hE '^[a-z0-9-]+:.*?## ' $(MAKEFILE_LIST) | awk -F':.*?## ' '{printf "  make %-16s %s\n", $$1, $$2}'
 
@@ -56,6 +56,14 @@ e2e: lab-build ## play every scenario through the whole system on a private lab
 crds: $(STAMP) ## write the chart's custom resources and admission policies anew from their models
 	@$(BIN)/python -m slackwater_cluster.customresources helm/slackwater/crds
 	@$(BIN)/python -m slackwater_cluster.policies helm/slackwater/files
+
+chart: crds ## write the chart's generated parts anew: schema, page of values, dashboards
+	@$(BIN)/python helm/schema.py
+	@$(BIN)/python helm/reference.py
+	@$(BIN)/python helm/dashboards.py
+
+image: ## build the image (needs Docker)
+	docker build -t slackwater:$$($(PYTHON) -c "import re; print(re.search('\"(.*)\"', open('core/slackwater/__init__.py').read())[1])") .
 
 docs: $(STAMP) ## build the documentation into site/, refusing broken links
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[docs]'

@@ -108,7 +108,8 @@ class SlackPolicySpec(Part):
         ),
         rule(
             "self.mode == 'enforce' || !self.reclaim.enabled",
-            "reclaim.enabled changes pods, which only mode enforce allows; set mode to enforce or reclaim.enabled to false",
+            "reclaim.enabled changes pods, which only mode enforce allows; set mode to enforce or reclaim.enabled "
+            "to false",
         ),
     )
 
