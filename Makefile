@@ -63,7 +63,7 @@ chart: crds ## write the chart's generated parts anew: schema, page of values, d
 	@$(BIN)/python helm/dashboards.py
 
 image: ## build the image (needs Docker)
-	docker build -t slackwater:$$($(PYTHON) -c "import re; print(re.search('\"(.*)\"', open('core/slackwater/__init__.py').read())[1])") .
+	docker build -t slackwater:$$(sed -n 's/^__version__ = "\(.*\)"/\1/p' core/slackwater/__init__.py) .
 
 docs: $(STAMP) ## build the documentation into site/, refusing broken links
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[docs]'
