@@ -145,6 +145,19 @@ def median_slot(tasks: Iterable[Resources]) -> Resources:
     return Resources({kind: median(size[kind] for size in sizes) for kind in kinds})
 
 
+# slot'_k = C_k / N with N = min_k C_k / slot_k, so that max_k request_k / slot'_k = N · dominant share
+def balanced_slot(capacity: Resources, slot: Resources) -> Resources:
+    """A slot as an equal share of every pooled kind, as many of them as there are of the given slot.
+
+    A task that wants much of a kind that is plentiful then takes slots by what it really keeps from others: its
+    dominant share. A task of the given slot's size takes exactly one.
+    """
+    count = slot_count(capacity, slot)
+    if count <= 0:
+        return slot
+    return Resources({kind: capacity[kind] / count for kind, value in slot.items() if value > 0})
+
+
 def smooth(state: Smoothed, sample: float, now: float, span: float = SMOOTHING_SECONDS) -> Smoothed:
     """Move towards a sample by 1 − exp(−Δt / span): the same path whatever the sampling period."""
     amount("Tot", sample)
@@ -183,6 +196,19 @@ def adjust(
         moved = _both_short(small.total, large.total, small_demand, large_demand, printed=printed)
     wanted = clip(delta + moved / tot, *bounds)
     return Adjustment(clip(wanted, 1 / tot, 1 - 1 / tot), branch)
+
+
+# Max-min fairness between the two pools: whoever needs less than half gets it, the other one the rest.
+def even(small: float, large: float, tot: float) -> float:
+    """The border when both sides need more than there is, so that neither can starve the other.
+
+    Algorithm 3 moves the border only by what the large side has left over. That suits jobs that start whole; a large
+    job whose pods follow one by one wants every slot that comes free and leaves nothing over for as long as it runs.
+    """
+    half = positive("Tot", tot) / 2
+    if amount("small need", small) <= half:
+        return small / tot
+    return max(0.5, 1 - amount("large need", large) / tot)
 
 
 def _both_short(

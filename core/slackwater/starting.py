@@ -8,12 +8,12 @@ holds back its category. An app that could never run is refused and holds back n
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from slackwater.admission import Candidate, Outcome, RunningMeans, admit
 from slackwater.forecast import first_fit
-from slackwater.numbers import TOLERANCE
-from slackwater.pools import Adjustment, Category, Pools, Supply, adjust, required, slot_count, slots
+from slackwater.numbers import TOLERANCE, clip
+from slackwater.pools import Adjustment, Branch, Category, Pools, Supply, adjust, even, required, slot_count, slots
 from slackwater.resources import Resources
 from slackwater.sizes import measure
 from slackwater.snapshot import App, Order, Pool, Queue, Role
@@ -240,6 +240,10 @@ class Entrance:
             more = size.charged + size.held - size.committed(app)
             if more > TOLERANCE:
                 wants[size.category].append(more)
+        needs = {kind: self._occupied[kind] + sum(wants[kind]) for kind in Category}
+        # What was promised and has no slot any more, because Tot or the border moved, is a demand like any other.
+        for kind in Category:
+            wants[kind].append(max(0.0, self._occupied[kind] - pools.size(kind)))
         moved = adjust(
             pool.delta,
             pool.tot,
@@ -249,6 +253,9 @@ class Entrance:
             wants[Category.LARGE],
             bounds=(pool.low, pool.high),
         )
+        if moved.branch is Branch.BOTH_SHORT:
+            border = clip(even(needs[Category.SMALL], needs[Category.LARGE], pool.tot), pool.low, pool.high)
+            moved = replace(moved, delta=clip(border, 1 / pool.tot, 1 - 1 / pool.tot))
         self._delta = moved.delta
         return moved
 

@@ -20,7 +20,7 @@ from slackwater.forecast import releases
 from slackwater.gatekeeping import Round, decide
 from slackwater.ledger import Ledger
 from slackwater.phases import PhaseDetector
-from slackwater.pools import DELTA, THETA, Category, Smoothed, slot_count, slots, smooth
+from slackwater.pools import DELTA, THETA, Category, Smoothed, balanced_slot, slot_count, slots, smooth
 from slackwater.resources import Resources
 from slackwater.snapshot import App, Group, Pool, Queue, Snapshot
 
@@ -98,7 +98,8 @@ class Gate:
         self._sizes: dict[str, Resources] = {}
         self._number = 0
         self._down: set[int] = set()
-        self._measured, self._median = 0, Resources()
+        # The median declared task of every app seen so far; renewed as their number doubles, so that it is calm.
+        self._measured, self._median, self._balanced = 0, Resources(), Resources()
         self._delta, self._tot = terms.delta, Smoothed()
         self._sampled = -np.inf
         self.alpha = 0.0  # HaSTE-A's factor for the apps that have started
@@ -294,7 +295,7 @@ class Gate:
     def _pool(self, now: float, apps: Sequence[App], capacity: Resources) -> Pool:
         slot = self._slot()
         elastic = Resources.from_vector(self.kinds, self.ledger.pool_total(now))
-        self._tot = smooth(self._tot, slot_count(elastic, slot), now)
+        self._tot = smooth(self._tot, slot_count(elastic, self._median), now)
         coming = dict.fromkeys(Category, 0.0)
         for app in apps:
             if app.started and (phases := self._phases[int(app.id)]).ending:
@@ -305,19 +306,20 @@ class Gate:
             QUEUE,
             slot,
             tot=self._tot.value,
-            nominal=slot_count(capacity, slot),
+            nominal=slot_count(capacity, self._median),
             delta=self._delta,
             theta=self.terms.theta,
             releases=coming,
         )
 
     def _slot(self) -> Resources:
-        """The median declared task of every app seen so far; renewed as their number doubles, so that it is calm."""
+        """What sizes are counted in: a balanced slot of the median task, renewed with it."""
         if self._sizes and len(self._sizes) >= 2 * self._measured:
             self._measured = len(self._sizes)
             sizes = list(self._sizes.values())
             self._median = Resources({kind: median(size[kind] for size in sizes) for kind in self.kinds})
-        return self._median
+            self._balanced = balanced_slot(Resources.from_vector(self.kinds, self.world.cluster.total), self._median)
+        return self._balanced
 
     def _view(self, app: YarnApp) -> App:
         view = self._views.get(app.index)

@@ -17,7 +17,9 @@ from slackwater.pools import (
     Smoothed,
     Supply,
     adjust,
+    balanced_slot,
     classify,
+    even,
     launch,
     median_slot,
     required,
@@ -298,3 +300,25 @@ def test_bad_number_names_its_field(field: str, bad: float) -> None:
     with pytest.raises(BadNumber) as caught:
         adjust(good["delta"], good["Tot"], *supplies, [good["SD"]], [good["LD"]])
     assert caught.value.field == field
+
+
+class TestEven:
+    """The border when both sides are short: max-min fair between the pools."""
+
+    @pytest.mark.parametrize(
+        ("small", "large", "border"),
+        [
+            pytest.param(10.0, 500.0, 0.1, id="small needs little and gets it"),
+            pytest.param(80.0, 500.0, 0.5, id="both need more than half"),
+            pytest.param(80.0, 30.0, 0.7, id="large needs little and gets it"),
+        ],
+    )
+    def test_whoever_needs_less_than_half_gets_it(self, small: float, large: float, border: float) -> None:
+        """Of 100 slots."""
+        assert even(small, large, 100.0) == pytest.approx(border)
+
+    def test_a_balanced_slot_counts_by_dominant_share(self) -> None:
+        """20 cores, 40 GiB, slots of 1 core and 1 GiB: a task of 1 core and 3 GiB keeps 1.5 of 20 from others."""
+        slot = balanced_slot(Resources(cpu=20.0, memory=40.0), Resources(cpu=1.0, memory=1.0))
+        assert slots(Resources(cpu=1.0, memory=1.0), slot) == pytest.approx(1.0)
+        assert slots(Resources(cpu=1.0, memory=3.0), slot) == pytest.approx(1.5)

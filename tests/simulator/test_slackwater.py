@@ -1,0 +1,101 @@
+"""Slackwater whole in the YARN world: alive whatever comes, inside its ceilings, and the same every time."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from slackwater.errors import UnknownName
+from slackwater_simulator.cluster import parse
+from slackwater_simulator.outcome import DONE, FINISHED, Outcome
+from slackwater_simulator.run import run
+from slackwater_simulator.workload import GIBI, Driver, Job, Stage, Usage, Workload
+
+IDLE = Usage(cpu=np.full(400, 0.25), memory=np.full(400, 0.25))
+
+
+def job(name: str, tasks: int, seconds: float = 30.0, at: float = 0.0, usage: Usage | None = None) -> Job:
+    """A driver of one core that asks for equal tasks of one core."""
+    stage = Stage("map", (1.0, GIBI), np.full(tasks, seconds), usage=usage)
+    return Job(name, at, (stage,), Driver((1.0, GIBI), startup=3.0))
+
+
+def play(jobs: list[Job], cluster: str = "4x4c8Gi", world: str = "yarn", **options: Any) -> Outcome:
+    """One run under Slackwater."""
+    return run(Workload("apps", tuple(jobs)), parse(cluster), "slackwater", world=world, **options)
+
+
+def mixed(seed: int) -> list[Job]:
+    """Random jobs: some with reduces, some that use more CPU than they asked for."""
+    rng = np.random.default_rng(seed)
+    jobs = []
+    for number in range(24):
+        maps, reduces = int(rng.integers(1, 30)), int(rng.integers(0, 4))
+        usage = Usage(cpu=rng.uniform(0.05, 2.0, 40), memory=rng.uniform(0.05, 1.0, 40))
+        cores, memory = float(rng.choice([0.5, 1.0, 2.0])), float(rng.choice([0.5, 1.0, 3.0])) * GIBI
+        stages = [Stage("map", (cores, memory), rng.uniform(2.0, 60.0, maps), usage=usage)]
+        if reduces:
+            stages.append(Stage("reduce", (1.0, GIBI), rng.uniform(2.0, 60.0, reduces), parents=("map",), usage=usage))
+        submit = float(rng.uniform(0.0, 120.0))
+        jobs.append(Job(f"job{number}", submit, tuple(stages), Driver((1.0, GIBI), startup=3.0)))
+    return jobs
+
+
+def test_forty_drivers_on_sixteen_cores_all_finish() -> None:
+    """Admission keeps room for tasks beside every driver."""
+    outcome = play([job(f"app{number:02}", 4) for number in range(40)])
+    assert not outcome.deadlock
+    assert (outcome.jobs.status == FINISHED).all()
+
+
+def test_without_admission_and_pools_the_same_drivers_deadlock() -> None:
+    """What the parts are worth."""
+    jobs = [job(f"app{number:02}", 4) for number in range(40)]
+    assert play(jobs, admission=False, pools=False, allowance=1.0).deadlock
+
+
+def test_measured_slack_is_used_up_to_the_ceiling() -> None:
+    """Tasks that use a quarter of their request: more run at once than cores are there, never more than twice."""
+    outcome = play([job("app", 200, seconds=120.0, usage=IDLE)])
+    assert 16 < outcome.peak_tasks <= 32
+    assert (outcome.containers.status == DONE).all()
+
+
+@pytest.mark.parametrize(("pools", "most"), [(False, 16), (True, 15)], ids=["alone", "with pools"])
+def test_without_overcommit_requests_stay_inside_the_nodes(pools: bool, most: int) -> None:
+    """Sixteen cores, sixteen containers, the driver among them; with pools one slot is kept for small jobs."""
+    outcome = play([job("app", 64, usage=IDLE)], overcommit=False, allowance=1.0, pools=pools)
+    assert outcome.peak_tasks + outcome.peak_drivers == most
+
+
+def test_a_small_job_does_not_wait_for_all_of_a_large_one() -> None:
+    """The large job wants every slot for eight minutes; the small ones are through in a few of its tasks' time."""
+    small = [job(f"small{number}", 1, 10.0, at=100.0) for number in range(4)]
+    outcome = play([job("large", 600, 30.0), *small], "10x4c8Gi")
+    waits = (outcome.jobs.end - outcome.jobs.submit)[1:]
+    assert waits.max() < 100.0 < outcome.jobs.end[0] - 300.0
+
+
+@pytest.mark.parametrize("world", ["yarn", "kubernetes"])
+@pytest.mark.parametrize("seed", range(3))
+def test_nobody_starves_though_nodes_fail_and_return(world: str, seed: int) -> None:
+    """Random jobs on nodes of which two fail: everything ends, nothing deadlocks."""
+    outages = (("node1", 40.0, 200.0), ("node3", 90.0, 150.0))
+    outcome = play(mixed(seed), "5x4c8Gi", world, seed=seed, outages=outages, attempts=0)
+    assert not outcome.deadlock
+    assert (outcome.jobs.status == FINISHED).all()
+
+
+def test_the_same_seed_gives_the_same_run() -> None:
+    """Byte for byte."""
+    first, second = (play(mixed(7), seed=3) for _ in range(2))
+    assert first.containers.start.tobytes() == second.containers.start.tobytes()
+    assert first.containers.node.tobytes() == second.containers.node.tobytes()
+
+
+def test_a_part_that_does_not_exist_is_refused() -> None:
+    """With the names of those that do."""
+    with pytest.raises(UnknownName, match="overcommit"):
+        play([job("app", 1)], overcomit=False)
