@@ -12,7 +12,7 @@ from support.field import Field
 from support.ground import PLAIN, Ground, bound, declared_cpu, gated, phase, until
 
 pytestmark = pytest.mark.lab
-TASKS = 45
+TASKS = 36
 Tell = Callable[[str], None]
 
 

@@ -16,11 +16,11 @@ def test_small_jobs_pass_a_large_one_and_delta_moves(arena: Field, tell: Callabl
     """A job of 60 tasks came first; six jobs of one task end while it is still at work, and the border has moved."""
     with arena.ground("pools") as ground:
         ground.make(POOLS, "ReservationPool", {"queue": ground.name, "delta": {"initial": 0.3, "minimum": 0.2}})
-        full: dict[str, Any] = {"use": ("1", "1Gi"), "lasts": 4}
-        ground.create(ground.pod(f"large-{i:02}", app="large", **full) for i in range(60))
+        # 12 or so of 60 run at a time: the large job takes a minute, far longer than the small ones in their own pool.
+        ground.create(ground.pod(f"large-{i:02}", app="large", use=("1", "1Gi"), lasts=12) for i in range(60))
         ground.until_bound(8, 30, app="large")
         began = time.monotonic()
-        ground.create(ground.pod(f"small-{i}", app=f"small-{i}", **full) for i in range(6))
+        ground.create(ground.pod(f"small-{i}", app=f"small-{i}", use=("1", "1Gi"), lasts=2) for i in range(6))
         deltas: set[float] = set()
         until("every small job is over", lambda: _all_small_done(ground, deltas), 60, 0.3)
         small = time.monotonic() - began
