@@ -121,9 +121,15 @@ def _candidates(app: App, entrance: Entrance) -> Iterable[Candidate]:
 
 
 def _led(app: App) -> bool:
-    """Head before workers: tasks wait until a driver of their app is bound (Ray's workers, Spark's executors)."""
+    """Head before workers: tasks wait until a driver of their app is bound (Ray's workers, Spark's executors).
+
+    Once every driver has finished nobody is left to wait for, and what it left behind goes.
+    """
     drivers = [group for group in app.groups if group.role is Role.DRIVER]
-    return any(group.running for group in drivers) if drivers else not app.has_driver
+    if not drivers:
+        return not app.has_driver
+    over = all(group.finished and not (group.held or group.charged or group.blocked) for group in drivers)
+    return over or any(group.running for group in drivers)
 
 
 def _iterative(apps: Sequence[App]) -> float:

@@ -95,6 +95,12 @@ class TestHeads:
         app = App("early", "team", 0.0, (group("early", held=2),), started=True, has_driver=True)
         assert decide(snapshot(app)).verdicts["early"].reason is Reason.DRIVER
 
+    def test_tasks_that_a_finished_driver_left_behind_go(self) -> None:
+        """Nobody is left to wait for; held for ever would be worse."""
+        groups = (group("left", Role.DRIVER, finished=1), group("left", held=2))
+        app = App("left", "team", 0.0, groups, started=True, has_driver=True)
+        assert len(released(decide(snapshot(app)))) == 2
+
     def test_drivers_go_before_tasks(self) -> None:
         """HST-13: an application master's request wins outright."""
         busy = running_app("busy", 0, held=3)
