@@ -25,6 +25,10 @@ SCENES = {
 def command(
     report: Annotated[Path, typer.Option(help="Folder for the report with its figures.")] = Path("report"),
     seed: Annotated[int, typer.Option(help="Another hour; same seed, same hour.")] = 0,
+    serve: Annotated[
+        bool, typer.Option("--serve", help="Then show the hour on the dashboard, a minute a second.")
+    ] = False,
+    port: Annotated[int, typer.Option(help="Port of the dashboard, on this machine only.")] = 8580,
 ) -> None:
     """Play a contended hour on a virtual cluster, plain and with Slackwater, and compare."""
     from slackwater_simulator.metrics import measure
@@ -45,6 +49,17 @@ def command(
         style="dim",
         highlight=False,
     )
+    if serve:
+        _serve(outcomes["hour", "slackwater"], port, console)
+
+
+def _serve(outcome: Outcome, port: int, console: Console) -> None:
+    from slackwater_monitor.sources.played import Played
+    from slackwater_monitor.web.serving import options
+    from slackwater_monitor.web.serving import serve as show
+
+    console.print(f"\nDashboard: http://127.0.0.1:{port}/ (Ctrl-C ends it)", highlight=False)
+    show(Played(outcome), options("127.0.0.1", port))
 
 
 def _play(seed: int) -> dict[tuple[str, str], Outcome]:
