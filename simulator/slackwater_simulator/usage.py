@@ -156,6 +156,7 @@ class UsageModel:
 
     def _look(self, _: None) -> None:
         now = self.world.engine.now
+        quiet = not self.world.engine.heap  # before the policy hears of the sample and makes plans that may be in vain
         elapsed, self.last = now - self.last, now
         cpu, memory = self.now()
         nodes = len(self.world.order)
@@ -169,17 +170,17 @@ class UsageModel:
         self._break(memory, stored)
         self.before[: self.count] = self.now()[MEMORY] if self.count != len(memory) else memory
         self.world.scheduler.sampled(cores, stored)
-        self.ticking = bool(self.count) and not self._stuck()
+        self.ticking = bool(self.count) and not self._stuck(quiet)
         if self.ticking:
             self.world.engine.at(now + self.period, END, self._look)
 
-    def _stuck(self) -> bool:
+    def _stuck(self, quiet: bool) -> bool:
         """Nothing else is going to happen: looking on would hide a deadlock.
 
         A policy that learns may still place after some looks, when its estimates have fallen; the ends of slowed tasks
         are found by looking.
         """
-        self.idle = 0 if self.world.engine.heap or self.late else self.idle + 1
+        self.idle = self.idle + 1 if quiet and not self.late else 0
         return self.idle * self.period > (STANDSTILL if self.world.scheduler.learns else 0.0)
 
     def now(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
