@@ -218,7 +218,9 @@ def _finished(status: shapes.PodStatus) -> float:
     return max((_unix(each.finished_at) for each in ended), default=0.0)
 
 
+@lru_cache(maxsize=65_536)
 def _unix(moment: datetime | None) -> float:
+    """Unix seconds; pods made together share the number, since the API keeps whole seconds."""
     return moment.timestamp() if moment else 0.0
 
 

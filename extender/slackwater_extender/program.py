@@ -9,6 +9,7 @@ import sys
 import threading
 from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import count
 
 import structlog
 from flask import Flask
@@ -25,6 +26,8 @@ log = structlog.get_logger(__name__)
 TICK = 1.0  # seconds between two looks at lapsed placements and refused pods
 # A thread that computes gives way after this many seconds: a /filter that waits for it must not wait long.
 SWITCH = 0.0002
+GIVE_BACK = 30  # ticks between two returns of unused memory to the system
+M_ARENA_MAX = -8  # glibc's number for that option
 FATAL = 3  # gunicorn's master ends too when its worker ends with this code
 
 
@@ -51,6 +54,7 @@ class Program:
     def start(self) -> Flask:
         """Start the threads and return the application."""
         sys.setswitchinterval(SWITCH)
+        few_arenas()
         self.watcher.start()
         self.parts.heartbeat.after = self.parts.review
         self.parts.heartbeat.start()
@@ -74,7 +78,9 @@ class Program:
 
     def _tick(self) -> None:
         frozen = False
-        while not self._stop.wait(TICK):
+        for beat in count():
+            if self._stop.wait(TICK):
+                return
             try:
                 self.parts.tick()
             except Exception:
@@ -83,11 +89,18 @@ class Program:
                 # What was listed lives long: keep it out of every further garbage collection.
                 gc.collect()
                 gc.freeze()
-                give_back()
                 frozen = True
+            if beat % GIVE_BACK == 0:
+                give_back()
+
+
+def few_arenas() -> None:
+    """Let all threads share two heaps: one for each thread would keep pieces of every long answer."""
+    with suppress(OSError, AttributeError):
+        ctypes.CDLL("libc.so.6").mallopt(M_ARENA_MAX, 2)
 
 
 def give_back() -> None:
-    """Return to the system what the first lists needed for a moment; only glibc knows how."""
+    """Return to the system what long lists and answers needed for a moment; only glibc knows how."""
     with suppress(OSError, AttributeError):
         ctypes.CDLL("libc.so.6").malloc_trim(0)
