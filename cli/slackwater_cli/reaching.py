@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -56,7 +56,8 @@ def namespace_of(given: str | None, kubeconfig: Path | None, context: str | None
         contexts, active = config.list_kube_config_contexts(str(kubeconfig) if kubeconfig else None)  # type: ignore[no-untyped-call]  # the client library has no types
     except (ConfigException, OSError):
         return "default"
-    chosen = next((each for each in contexts if each["name"] == context), active) if context else active
+    known: Any = contexts
+    chosen: Any = next((each for each in known if each["name"] == context), active) if context else active
     return str(chosen["context"].get("namespace") or "default")
 
 

@@ -50,7 +50,7 @@ class Settings(BaseSettings):
 def load(arguments: Sequence[str]) -> Settings:
     """Read flags and environment; what is wrong is told with what to write."""
     try:
-        return Settings(_cli_parse_args=list(arguments))
+        return Settings(_cli_parse_args=list(arguments))  # pyright: ignore[reportCallIssue]  # made by the library
     except ValidationError as problem:
         first = problem.errors()[0]
         place = ".".join(str(part) for part in first["loc"]) or "settings"

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import yaml
@@ -120,7 +120,8 @@ def play_all(todo: Sequence[Cell], *, jobs: int = -1, backend: str = "loky") -> 
         raise UnknownName("backend", backend, BACKENDS)
     _prepare(backend)
     with parallel_config(backend=backend, n_jobs=jobs):
-        yield from Parallel(return_as="generator")(delayed(play)(cell) for cell in todo)
+        rows = cast("Iterator[Row]", Parallel(return_as="generator")(delayed(play)(cell) for cell in todo))
+        yield from rows
 
 
 def _prepare(backend: str) -> None:

@@ -63,7 +63,9 @@ def _areas(group: Ints, rows: Rows, count: int) -> Floats:
     """Per group: Σ used, Σ used where something is asked, Σ asked; each over observed seconds."""
     used = rows.use * rows.seconds
     held = np.where(rows.asked > 0, used, 0.0)
-    return np.array([np.bincount(group, value, count) for value in (used, held, rows.asked * rows.seconds)])
+    return np.array(
+        [np.bincount(group, value, count) for value in (used, held, rows.asked * rows.seconds)], dtype=np.float64
+    )
 
 
 def _figures(series: Floats, seconds: float, areas: Floats) -> Figures:

@@ -14,22 +14,29 @@ class Source(Protocol):
     @property
     def title(self) -> str:
         """What is looked at: the cluster's address, or the workload's name."""
+        ...
 
     @property
     def virtual(self) -> bool:
         """Whether moments are seconds of virtual time rather than Unix seconds."""
+        ...
 
     def snapshot(self) -> Snapshot:
         """Everything now."""
+        ...
 
     def course(self) -> Course:
         """Requested, used and allocatable over time, as far back as the source remembers."""
+        ...
 
     def tides(self) -> Sequence[Tide]:
         """How the borders of pools moved."""
+        ...
 
     def gantt(self, namespace: str, app: str) -> Sequence[Bar]:
         """The pods of one app; empty where there is no such app."""
+        ...
 
     def used(self, namespace: str) -> Mapping[str, Amounts]:
         """What each pod of a namespace uses now, as far as it is measured."""
+        ...

@@ -43,7 +43,7 @@ class Server(BaseApplication):  # type: ignore[misc]  # its base has no types
         for name, value in self._options.items():
             self.cfg.set(name, value)
 
-    def load(self) -> Flask:
+    def load(self) -> Any:
         """Called in the worker."""
         return self._make()
 

@@ -6,7 +6,7 @@ import gzip
 import importlib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, cast
 
 from slackwater.errors import InvalidInput
 from slackwater_simulator.readers.source import GZIP_MAGIC
@@ -29,6 +29,7 @@ class Reader(Protocol):
 
     def read(self, path: Path, *, seed: int = 0, skip_bad: bool = False) -> Workload:
         """Read the whole file."""
+        ...
 
 
 def open_workload(path: str | Path, *, seed: int = 0, skip_bad: bool = False) -> Workload:
@@ -39,8 +40,7 @@ def open_workload(path: str | Path, *, seed: int = 0, skip_bad: bool = False) ->
 
 def reader(name: str) -> Reader:
     """The reader of that name, imported only now: Parquet needs a library that JSON Lines does not."""
-    module: Reader = importlib.import_module(f"slackwater_simulator.readers.{name}")
-    return module
+    return cast("Reader", importlib.import_module(f"slackwater_simulator.readers.{name}"))
 
 
 def detect(path: Path) -> str:

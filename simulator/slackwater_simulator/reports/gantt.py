@@ -162,4 +162,4 @@ def _overlap(band: NDArray[np.int64], begin: Floats, end: Floats, weight: Floats
     whole = np.cumsum((rise - fall).reshape(bands, wide), axis=1)
     early = np.bincount(band * wide + first, weights=weight * (begin - first), minlength=size)
     late = np.bincount(band * wide + last, weights=weight * (last + 1 - end), minlength=size)
-    return np.asarray((whole - (early + late).reshape(bands, wide))[:, :COLUMNS])
+    return np.asarray((whole - (early + late).reshape(bands, wide))[:, :COLUMNS], dtype=np.float64)
