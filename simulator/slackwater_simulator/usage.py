@@ -125,6 +125,9 @@ class UsageModel:
             for values in self._columns():
                 values[row] = values[last]
         self.count = last
+        if last and not self.ticking:  # a standstill was broken from outside: estimates must be able to fall again
+            self.idle = 0
+            self._begin()
 
     def _columns(self) -> tuple[NDArray[Any], ...]:
         return (
