@@ -25,7 +25,7 @@ log = structlog.get_logger(__name__)
 
 TICK = 1.0  # seconds between two looks at lapsed placements and refused pods
 # A thread that computes gives way after this many seconds: a /filter that waits for it must not wait long.
-SWITCH = 0.0002
+SWITCH = 0.0005
 GIVE_BACK = 30  # ticks between two returns of unused memory to the system
 M_ARENA_MAX = -8  # glibc's number for that option
 FATAL = 3  # gunicorn's master ends too when its worker ends with this code

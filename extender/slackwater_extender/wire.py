@@ -85,9 +85,16 @@ def failed(error: str) -> bytes:
     )
 
 
+class HostPriority(msgspec.Struct, gc=False):
+    """One node's score. Made by the thousand, so a struct: half the time of a dict."""
+
+    host: str = msgspec.field(name="Host")
+    score: int = msgspec.field(name="Score")
+
+
 def prioritised(names: Iterable[str], points: Iterable[int]) -> bytes:
     """HostPriorityList: a bare array."""
-    return orjson.dumps([{"Host": name, "Score": point} for name, point in zip(names, points, strict=True)])
+    return msgspec.json.encode(list(map(HostPriority, names, points)))
 
 
 def flat(question: Question) -> bytes:

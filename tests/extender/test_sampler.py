@@ -17,7 +17,7 @@ from slackwater_extender.sampler.heartbeat import Heartbeat
 from slackwater_extender.sampler.mapping import NodeNames, without_port
 from slackwater_extender.sampler.presets import NAMES, PRESETS, filled, queries
 from slackwater_extender.sampler.prometheus import SLICE, Client, PodLabels, Series, Vector, decode, pod_of
-from slackwater_extender.sampler.rounds import Inquiry, Round, regex
+from slackwater_extender.sampler.rounds import Inquiry, Round, largest, regex
 from slackwater_extender.settings import Preset, Prometheus
 from support import objects
 from support.extender import World, node_record, world
@@ -174,6 +174,17 @@ class TestRounds:
         found = measured(pool, two, node_cpu=twice, node_time=by_node(n1=1))
         assert found.nodes["cpu"] == {"n1": 5}
         assert found.dropped == {"duplicate": 2}
+
+    def test_of_a_pod_measured_twice_the_larger_is_believed(self, pool: ThreadPoolExecutor, two: World) -> None:
+        """However far apart its two series stand."""
+        p, other = ({"namespace": "batch", "pod": name} for name in ("p", "q"))
+        two.show(objects.pod("q", node="n1"))
+        found = measured(pool, two, pod_cpu=vector((p, 0.2), (other, 0.1), (p, 0.7)), pod_memory=vector((p, 3), (p, 2)))
+        uids, uses = largest(*found.pods.joined(("cpu", "memory")))
+        assert dict(zip(uids, uses.T.tolist(), strict=True))["uid-batch-p"] == [0.7, 3.0]
+        same = measured(pool, two, pod_cpu=vector((p, 0.2), (p, 0.7)), pod_memory=vector((p, 3), (p, 2)))
+        uids, uses = largest(*same.pods.joined(("cpu", "memory")))
+        assert (uids, uses.tolist()) == (["uid-batch-p"], [[0.7], [3.0]])
 
     @pytest.mark.parametrize(
         ("query", "value", "unit"),

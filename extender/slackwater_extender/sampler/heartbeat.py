@@ -18,7 +18,7 @@ from slackwater_cluster.records import PodRecord
 from slackwater_extender.books import Books
 from slackwater_extender.metrics import Metrics
 from slackwater_extender.sampler.presets import NAMES
-from slackwater_extender.sampler.rounds import KINDS, Ask, Inquiry, PodUses, Round, regex
+from slackwater_extender.sampler.rounds import KINDS, Ask, Inquiry, PodUses, Round, breathe, largest, regex
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -27,6 +27,7 @@ log = structlog.get_logger(__name__)
 
 # Nodes per hold of the lock: at 30 pods each some 10 ms.
 SLICE = 500
+PIECE = 2000  # pods looked up between two rests
 
 
 @dataclass
@@ -101,6 +102,7 @@ class Heartbeat:
         for turn in turns:
             with self.books.lock.patiently():
                 self._apply(found, turn)
+            breathe()
         self.newest = max([self.newest, *found.stamps.values()])
 
     def _apply(self, found: Round, turn: Turn) -> None:
@@ -147,11 +149,15 @@ class Turn:
     ) -> Iterator[Turn]:
         """Everything, some nodes at a time."""
         turn_of = {name: at // SLICE for at, name in enumerate(nodes)}
-        homes = [turn_of.get(pod.node, -1) if (pod := pods.get(uid)) else -1 for uid in uids]
-        turns = np.array(homes, np.intp)
+        turns = np.full(len(uids), -1, np.intp)
+        for first in range(0, len(uids), PIECE):
+            some = uids[first : first + PIECE]
+            homes = [turn_of.get(pod.node, -1) if (pod := pods.get(uid)) else -1 for uid in some]
+            turns[first : first + PIECE] = homes
+            breathe()
         order = np.argsort(turns, kind="stable")
         edges = np.searchsorted(turns[order], np.arange(-(-len(nodes) // SLICE) + 1))
         for at, (first, last) in enumerate(pairwise(edges.tolist())):
             chosen = order[first:last]
-            some = [uids[index] for index in chosen.tolist()]
-            yield cls(nodes[at * SLICE : (at + 1) * SLICE], some, uses[:, chosen])
+            here = [uids[index] for index in chosen.tolist()]
+            yield cls(nodes[at * SLICE : (at + 1) * SLICE], *largest(here, uses[:, chosen]))

@@ -7,6 +7,7 @@ estimate and grows stale, a number that no node could have is dropped and report
 from __future__ import annotations
 
 import math
+import time
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Executor, Future
@@ -38,6 +39,8 @@ NODE_QUERIES = ("node_cpu", "node_memory", "node_time", "node_network")
 KINDS = {CPU: ("node_cpu", "pod_cpu"), MEMORY: ("node_memory", "pod_memory")}
 # A node may burst a little over what it reports (accounting lag), never by half.
 PLAUSIBLE = 1.5
+# Seconds of rest after each piece of about a millisecond: a round may take a second, a /filter may not.
+REST = 0.002
 # Less than this on a whole node means a unit other than bytes.
 LEAST_MEMORY = 1024.0**2
 
@@ -55,12 +58,12 @@ class PodUses:
         self._values[kind].extend(values)
 
     def joined(self, kinds: Kinds) -> tuple[list[str], NDArray[np.float64]]:
-        """All uids, and their use as kind × pod: of duplicates the larger, NaN where it was not measured.
+        """All uids, and their use as kind × pod: NaN where it was not measured, 0 for kinds that never are (GPUs).
 
-        Kinds that are never measured (GPUs) are 0.
+        A uid may stand there twice where two scrapers tell of one pod (`largest` settles it).
         """
         first, *others = self._uids.values()
-        if all(uids == first for uids in others) and len(set(first)) == len(first):
+        if all(uids == first for uids in others):
             index: dict[str, int] = {}  # the usual case: the same pods in the same order
             uses = np.zeros((len(kinds), len(first)))
         else:
@@ -78,6 +81,23 @@ class PodUses:
             row, np.fromiter(map(index.__getitem__, uids), np.intp, len(uids)), np.frombuffer(self._values[kind])
         )
         return row
+
+
+def breathe() -> None:
+    """Step aside between two pieces of a long job: the interpreter belongs to the requests first."""
+    time.sleep(REST)
+
+
+def largest(uids: list[str], uses: NDArray[np.float64]) -> tuple[list[str], NDArray[np.float64]]:
+    """Each pod once, with the larger of its values: to believe the smaller would overfill."""
+    index = {uid: at for at, uid in enumerate(dict.fromkeys(uids))}
+    if len(index) == len(uids):
+        return uids, uses
+    merged = np.full((len(uses), len(index)), np.nan)
+    at = np.fromiter(map(index.__getitem__, uids), np.intp, len(uids))
+    for row, values in zip(merged, uses, strict=True):
+        np.fmax.at(row, at, values)
+    return list(index), merged
 
 
 @dataclass
@@ -154,6 +174,7 @@ class Inquiry:
                     made.drop("unknown pod" if uid is None else "not a number")
                 uids, values = list(compress(uids, good)), list(compress(values, good))
             made.pods.note(kind, cast("list[str]", uids), values)
+            breathe()
 
     def _walked(
         self, made: Round, name: str, asked: Future[Vector] | None, walk: Callable[[Vector], Iterator[T]]
