@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from slackwater.numbers import clip
-from slackwater.pools import Category, Smoothed, classify, median_slot, slot_count, slots, smooth
+from slackwater.pools import Category, Smoothed, balanced_slot, classify, median_slot, slot_count, slots, smooth
 from slackwater.resources import NOTHING, Resources
 from slackwater.snapshot import Group, Pool, Role
 from slackwater_cluster.customresources import ReservationPoolSpec
@@ -24,7 +24,7 @@ class PoolState:
     """What must be remembered of one pool between rounds."""
 
     delta: float
-    slot: Resources = NOTHING
+    median: Resources = NOTHING  # the median declared task: how many of it there are is how many slots there are
     slot_at: float = float("-inf")
     tot: Smoothed = field(default_factory=Smoothed)
     accuracy: Accuracy = field(default_factory=Accuracy)
@@ -57,26 +57,27 @@ def pool(
     now: float,
 ) -> Pool | None:
     """The pool as one round sees it; None while no task is known that could say how large a slot is."""
-    if now - state.slot_at >= SLOT_SECONDS or not state.slot:
-        state.slot, state.slot_at = median_slot(_tasks(apps)), now
-    if not state.slot:
+    if now - state.slot_at >= SLOT_SECONDS or not state.median:
+        state.median, state.slot_at = median_slot(_tasks(apps)), now
+    if not state.median:
         return None
     running = _running(apps)
-    elastic = slot_count(running + free, state.slot)
+    elastic = slot_count(running + free, state.median)
+    slot = balanced_slot(capacity, state.median)
     span = spec.smoothing_seconds
     # A second look within the same moment moves nothing.
     state.tot = smooth(state.tot, elastic, now, span) if span > 0 else Smoothed(elastic, now)
-    nominal = slot_count(capacity, state.slot)
+    nominal = slot_count(capacity, state.median)
     started = [app for app in apps if app.counts.bound]
     sides = [
-        (app.id, categories.get(app.id) or _category(app, state.slot, nominal, spec.theta), task_slots(app, state.slot))
+        (app.id, categories.get(app.id) or _category(app, slot, nominal, spec.theta), task_slots(app, slot))
         for app in started
     ]
     forecast = phases.forecast(sides, now, spec.horizon_seconds)
     low, high = bounds(spec)
     return Pool(
         name=name,
-        slot=state.slot,
+        slot=slot,
         tot=state.tot.value,
         nominal=nominal,
         delta=clip(state.delta, low, high),
