@@ -4,7 +4,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.installed
 
-.PHONY: help install demo test check unit bench bench-simulator bench-extender bench-lab lab lab-down lab-test lab-build e2e crds chart image docs clean
+.PHONY: help install demo test check unit bench bench-simulator bench-extender bench-lab lab lab-down lab-test lab-build e2e e2e-kind crds chart image docs clean
 help: ## list the commands
 	@grep -hE '^[a-z0-9-]+:.*?## ' $(MAKEFILE_LIST) | awk -F':.*?## ' '{printf "  make %-16s %s\n", $$1, $$2}'
 
@@ -37,6 +37,12 @@ bench: $(STAMP) ## speed of the core against tests/performance/bounds.toml
 bench-simulator: $(STAMP) ## speed of the simulator (CPU time; real traces where ../shared/traces is)
 	@$(BIN)/python -m pytest -q -s -p no:randomly -m bench tests/performance/test_simulator.py
 
+bench-extender: $(STAMP) ## latency of the extender beside a do-nothing one, memory and start-up of a large cluster
+	@$(BIN)/python tests/performance/bench_extender.py
+
+bench-lab: lab-build ## scheduling rate on a real control plane, plain and ours side by side
+	@$(BIN)/python tests/performance/bench_lab.py
+
 lab: $(STAMP) ## build (cached) and start a real control plane on this machine, with Slackwater in it
 	@$(BIN)/python -m slackwater_lab up
 
@@ -52,6 +58,9 @@ lab-build: $(STAMP) ## build the lab's programs (cached; about 17 minutes withou
 
 e2e: lab-build ## play every scenario through the whole system on a private lab
 	@$(BIN)/python -m pytest -q -p no:randomly -m lab tests/e2e
+
+e2e-kind: lab-build ## the same scenarios on a kind cluster (needs Docker)
+	@tests/e2e/kind.sh
 
 crds: $(STAMP) ## write the chart's custom resources and admission policies anew from their models
 	@$(BIN)/python -m slackwater_cluster.customresources helm/slackwater/crds
