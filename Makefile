@@ -32,7 +32,7 @@ unit: $(STAMP) ## tests and branch coverage
 	@$(BIN)/python -m pytest -q -m "not lab and not bench" --cov --cov-report=term
 
 bench: $(STAMP) ## speed of the core against tests/performance/bounds.toml
-	@$(BIN)/python -m pytest -q -p no:randomly -m bench tests/performance
+	@$(BIN)/python -m pytest -q -s -p no:randomly -m bench tests/performance/test_estimate.py tests/performance/test_placement.py tests/performance/test_gatekeeping.py
 
 bench-simulator: $(STAMP) ## speed of the simulator (CPU time; real traces where ../shared/traces is)
 	@$(BIN)/python -m pytest -q -s -p no:randomly -m bench tests/performance/test_simulator.py
