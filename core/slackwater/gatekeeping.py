@@ -16,6 +16,7 @@ from dataclasses import dataclass
 
 from slackwater.admission import Budget, budget
 from slackwater.alignment import factor
+from slackwater.numbers import TOLERANCE
 from slackwater.ordering import Candidate, Line, Pick, eligible
 from slackwater.pools import Adjustment, Category
 from slackwater.snapshot import App, Group, Pool, Queue, Role, Snapshot
@@ -243,7 +244,7 @@ def _crowded(app: App, lane: _Lane, row: int, flight: int, window: int) -> Verdi
     if not lane.line.fits(row):
         kind, free, ask = lane.line.lacking(row)
         return Verdict(app.id, Reason.ROOM, {"queue": lane.queue.name, "kind": kind, "free": free, "ask": ask})
-    if lane.line.rows[row].slots > lane.line.headroom(row):
+    if _need(app, lane, row) > lane.line.headroom(row) + TOLERANCE:
         return _closed(app, lane, row)
     if app.gang and (together := lane.line.lacking_together(app.id)) is not None:
         kind, free, ask = together
@@ -272,6 +273,11 @@ def _closed(app: App, lane: _Lane, row: int) -> Verdict:
         "size": size,
         "tot": tot,
         "occupied": size - lane.line.headroom(row),
-        "need": lane.line.rows[row].slots,
+        "need": _need(app, lane, row),
     }
     return Verdict(app.id, Reason.POOL, numbers)
+
+
+def _need(app: App, lane: _Lane, row: int) -> float:
+    """Slots that must be free in the pool: for one pod, or for a whole gang."""
+    return lane.entrance.sizes[app.id].held if app.gang else lane.line.rows[row].slots

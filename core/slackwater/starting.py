@@ -80,14 +80,18 @@ class Entrance:
         return {kind: self._headroom(kind, pools.size(kind), started) for kind in Category}
 
     def _headroom(self, kind: Category, size: float, started: Sequence[App]) -> float:
-        """An empty pool lets one pod through, however small the pool: else a pod larger than it waits for ever."""
+        """An empty pool lets one pod or gang through, however small it is: else what is larger waits for ever."""
         if self._charged[kind] > 0 or self.pool is None:
             return max(0.0, size - self._charged[kind])
         mine = [app for app in started if self.sizes[app.id].category is kind]
-        pods = [
-            each for app in mine for each, group in zip(self.sizes[app.id].slots, app.groups, strict=True) if group.held
-        ]
-        return max(size, min(pods, default=0.0))
+        return max(size, min((each for app in mine for each in self._portions(app)), default=0.0))
+
+    def _portions(self, app: App) -> list[float]:
+        """Slots of what of the app is released at once: each held pod, or the gang as a whole."""
+        size = self.sizes[app.id]
+        if app.gang:
+            return [size.held] if size.held > 0 else []
+        return [each for each, group in zip(size.slots, app.groups, strict=True) if group.held]
 
     def _line(self, adjustment: Adjustment | None) -> list[App]:
         """Waiting apps in the order in which they are tried."""

@@ -196,6 +196,16 @@ class TestGangs:
         assert released(decide(snapshot(app, on=queue(16, free=3)))) == []
         assert len(released(decide(snapshot(app, on=queue(16, free=4))))) == 4
 
+    def test_a_started_gang_larger_than_its_empty_pool_goes_alone(self) -> None:
+        """The pool will never be larger; an empty one lets it through, and a busy one is told as the reason."""
+        gang = task_app("gang", held=60, demand=60.0, gang=True, started=True, category=Category.SMALL)
+        on, pools = queue(100, pool="default"), (pool(100, high=0.1),)
+        assert len(released(decide(snapshot(gang, on=on, pools=pools)))) == 60
+        busy = App("busy", "team", 0.0, (group("busy", running=1),), started=True, category=Category.SMALL)
+        waiting = decide(snapshot(gang, busy, on=on, pools=pools))
+        assert waiting.verdicts["gang"].reason is Reason.POOL
+        assert "needs 60.0" in waiting.verdicts["gang"].sentence
+
     def test_larger_than_the_window_goes_when_nothing_is_on_its_way(self) -> None:
         """Else it would wait for ever."""
         app = task_app("gang", held=10, gang=True)
