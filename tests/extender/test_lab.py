@@ -123,7 +123,10 @@ def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
             install(lab)
             with process(lab, port, home):
                 until(lambda: httpx2.get(f"{url}/readyz").json()["status"] == "ready")
-                yield Stage(lab, url)
+                made = Stage(lab, url)
+                # Ready after the first sample; Prometheus, just started, has the other nodes' a moment later.
+                until(lambda: not any(node["stale"] for node in made.get("/v1/nodes")["nodes"]))
+                yield made
         finally:
             lab.down()
 
