@@ -18,7 +18,7 @@ from slackwater.alignment import alignment
 from slackwater.fitness import needed, weights
 from slackwater.numbers import TOLERANCE
 from slackwater.pools import Category
-from slackwater.preference import preference
+from slackwater.preference import combined
 from slackwater.snapshot import App, Group, Order, Queue, Role
 from slackwater.urgency import Stage, Urgency, urgency
 
@@ -193,7 +193,7 @@ class Line:
 
     def _preferred(self, rows: NDArray[np.int64]) -> int:
         fit = self._request[rows] @ (self._weight * np.maximum(self.free, 0.0))
-        points = preference(fit, self._urgency[rows], self._align[rows], alpha=self._alpha)
+        points = combined(fit, self._urgency[rows], self._align[rows], self._alpha)
         return int(np.argmax(points >= points.max() - TOLERANCE))
 
     def _take(self, row: int) -> None:

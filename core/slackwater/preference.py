@@ -33,10 +33,17 @@ def preference(
     fitness: ArrayLike, urgency: ArrayLike, alignment: ArrayLike | None = None, *, alpha: float = 0.0
 ) -> NDArray[np.float64]:
     """P = nm(F) + nm(U) (HaSTE), + alpha_A·nm(A) (HaSTE-A), over the current candidates."""
-    points = nm(_column("fitness", fitness)) + nm(_column("urgency", urgency))
-    if alignment is not None and amount("alpha", alpha) > 0:
-        points = points + alpha * nm(_column("alignment", alignment))
-    return points
+    fit, hurry = _column("fitness", fitness), _column("urgency", urgency)
+    near = None if alignment is None else _column("alignment", alignment)
+    return combined(fit, hurry, near, amount("alpha", alpha))
+
+
+def combined(
+    fitness: NDArray[np.float64], urgency: NDArray[np.float64], alignment: NDArray[np.float64] | None, alpha: float
+) -> NDArray[np.float64]:
+    """P of numbers that were checked before: a line of thousands is asked again for every pod."""
+    points = nm(fitness) + nm(urgency)
+    return points if alignment is None or alpha <= 0 else points + alpha * nm(alignment)
 
 
 def winner(points: NDArray[np.float64], submitted: Sequence[float], masters: Sequence[bool] = ()) -> int | None:
