@@ -7,12 +7,12 @@ only makes the app under which peaks are learned a little finer than the operato
 from __future__ import annotations
 
 import sys
-from collections import Counter
 from collections.abc import Sequence
 
 from slackwater.claims import Role
 from slackwater_cluster import names
 from slackwater_cluster.frameworks import Table, builtin
+from slackwater_cluster.offspring import Offspring
 from slackwater_cluster.recognition import FOREIGN, Resolver
 from slackwater_cluster.records import OwnerRef, PodRecord
 
@@ -28,31 +28,18 @@ def telling(table: Table) -> frozenset[str]:
     return frozenset(keys)
 
 
-class Family:
-    """Pods by uid, and who owns pods."""
+class Family(Offspring):
+    """Pods by uid, who owns pods, and what each is recognised as."""
 
     def __init__(self) -> None:
-        self.pods: dict[str, PodRecord] = {}
-        self._children: Counter[str] = Counter()
+        super().__init__()
         self._resolver = Resolver.of(builtin())
         self._telling = telling(builtin())
         self._memory: dict[tuple[object, ...], tuple[Role, str]] = {}
 
-    def set(self, pod: PodRecord) -> PodRecord | None:
-        """Take in a pod; return its owner pod if this is the first child that makes it a driver."""
-        known = self.pods.get(pod.uid)
-        self.pods[pod.uid] = pod
-        if known is not None and known.owners == pod.owners:
-            return None
-        if known is not None:
-            self._count(known, -1)
-        return self._count(pod, +1)
-
     def drop(self, uid: str) -> None:
         """Forget a pod."""
-        known = self.pods.pop(uid, None)
-        if known is not None:
-            self._count(known, -1)
+        self.forget(uid)
 
     def recognise(self, pod: PodRecord) -> tuple[Role, str]:
         """The pod's role and the app under whose name its use is learned. Siblings are recognised once."""
@@ -81,20 +68,9 @@ class Family:
             pod.owners or pod.name,
             pod.group,
             pod.hostname,
-            pod.uid in self._children,
+            self.owns_pods(pod.uid),
             any(owner.uid in self.pods for owner in pod.owners),
         )
-
-    def _count(self, pod: PodRecord, step: int) -> PodRecord | None:
-        first = None
-        for owner in pod.owners:
-            if owner.kind == "Pod":
-                self._children[owner.uid] += step
-                if step > 0 and self._children[owner.uid] == 1:
-                    first = self.pods.get(owner.uid)
-                if self._children[owner.uid] <= 0:
-                    del self._children[owner.uid]
-        return first
 
     # -- what the resolver asks -----------------------------------------------------------------------------------
 
@@ -106,7 +82,3 @@ class Family:
         """Nothing is looked up here."""
         del owner
         return None
-
-    def owns_pods(self, uid: str) -> bool:
-        """Whether some pod names this uid as its owner."""
-        return uid in self._children

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 
+from slackwater_cluster.offspring import Offspring
 from slackwater_cluster.records import OwnerRef, PodRecord
 
 # Owners remembered. Each is a few hundred bytes; the oldest go first, and are looked up again if needed.
@@ -13,32 +13,18 @@ MOST_OWNERS = 50_000
 MOST_GONE = 5_000
 
 
-class Kinship:
+class Kinship(Offspring):
     """The memory behind recognition (slackwater_cluster.lineage.Lineage)."""
 
     def __init__(self) -> None:
-        self.pods: dict[str, PodRecord] = {}
+        super().__init__()
         self._gone: dict[str, PodRecord] = {}
-        self._children: Counter[str] = Counter()
         self._parents: dict[str, tuple[OwnerRef, ...]] = {}
-
-    def set(self, pod: PodRecord) -> PodRecord | None:
-        """Take in a pod; returns its owner pod where this first child makes it a driver."""
-        known = self.pods.get(pod.uid)
-        self.pods[pod.uid] = pod
-        if known is not None and known.owners == pod.owners:
-            return None
-        if known is not None:
-            self._count(known, -1)
-        return self._count(pod, +1)
 
     def drop(self, pod: PodRecord) -> None:
         """Forget a pod, but not that it was."""
-        known = self.pods.pop(pod.uid, None)
-        if known is None:
-            return
-        self._count(known, -1)
-        if self.owns_pods(pod.uid):
+        known = self.forget(pod.uid)
+        if known is not None and self.owns_pods(pod.uid):
             self._gone[pod.uid] = known
             while len(self._gone) > MOST_GONE:
                 del self._gone[next(iter(self._gone))]
@@ -56,19 +42,3 @@ class Kinship:
     def parents(self, owner: OwnerRef) -> Sequence[OwnerRef] | None:
         """The owners of an object that is no pod; None while nobody looked."""
         return self._parents.get(owner.uid)
-
-    def owns_pods(self, uid: str) -> bool:
-        """Whether some pod names this uid as its owner."""
-        return uid in self._children
-
-    def _count(self, pod: PodRecord, step: int) -> PodRecord | None:
-        first = None
-        for owner in pod.owners:
-            if owner.kind != "Pod":
-                continue
-            self._children[owner.uid] += step
-            if step > 0 and self._children[owner.uid] == 1:
-                first = self.pods.get(owner.uid)
-            if self._children[owner.uid] <= 0:
-                del self._children[owner.uid]
-        return first
