@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -102,6 +104,33 @@ def test_easy_lets_others_overtake_only_if_the_head_is_not_delayed(length: float
     )
     outcome = run(jobs, uniform(1, 4, 64 * GIBI), "easy")
     assert outcome.jobs.start.tolist() == [0.0, 10.0, start]
+
+
+@pytest.mark.parametrize(
+    ("options", "start"), [({}, 20.0), ({"estimates": "perfect"}, 2.0)], ids=["the user's estimate", "the true length"]
+)
+def test_easy_plans_with_the_run_time_the_user_asked_for(options: dict[str, str], start: float) -> None:
+    """A job of 5 s whose user asked for 20 s might delay the head, as far as EASY knows."""
+    late = replace(maps("late", 1, 5.0, submit=2.0, driver=None), estimate=20.0)
+    jobs = workload(
+        maps("running", 1, 10.0, cores=3.0, driver=None),
+        maps("head", 1, 10.0, cores=4.0, submit=1.0, driver=None),
+        late,
+    )
+    outcome = run(jobs, uniform(1, 4, 64 * GIBI), "easy", **options)
+    assert outcome.jobs.start.tolist() == [0.0, 10.0, start]
+
+
+def test_easy_gets_over_an_estimate_that_was_too_short() -> None:
+    """A job that runs on beyond its estimate delays the head and nothing else goes wrong."""
+    running = replace(maps("running", 1, 10.0, cores=3.0, driver=None), estimate=4.0)
+    jobs = workload(
+        running,
+        maps("head", 1, 10.0, cores=4.0, submit=1.0, driver=None),
+        maps("late", 1, 6.0, submit=5.0, driver=None),
+    )
+    outcome = run(jobs, uniform(1, 4, 64 * GIBI), "easy")
+    assert outcome.jobs.start.tolist() == [0.0, 10.0, 20.0]
 
 
 def test_ends_come_before_starts() -> None:

@@ -1,7 +1,8 @@
 """EASY backfilling: the head of the queue gets a reservation; others may overtake if they do not delay it.
 
 A later job starts now if it fits now and either ends before the head's reserved start ("shadow time") or uses only what
-the head leaves over then. Run times are the trace's own (perfect estimates).
+the head leaves over then. It plans with the run time the user asked for, where the log has one; a job that is still
+running after that may end at any moment.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING
 
+from slackwater.errors import UnknownName
 from slackwater_simulator.yarn.schedulers.base import SLACK
 from slackwater_simulator.yarn.schedulers.gang import Gang
 
@@ -16,23 +18,30 @@ if TYPE_CHECKING:
     from slackwater_simulator.yarn.model import Container, Request
 
 
-class Easy(Gang):
-    """Whole jobs; counts by cluster totals, places by first-fit."""
+ESTIMATES = ("user", "perfect")
 
-    def __init__(self) -> None:
+
+class Easy(Gang):
+    """Whole jobs; counts by cluster totals, places by first-fit. `estimates` perfect: plans with the true run times."""
+
+    def __init__(self, *, estimates: str = "user") -> None:
         super().__init__()
+        if estimates not in ESTIMATES:
+            raise UnknownName("estimates", estimates, ESTIMATES)
+        self.trusting = estimates == "user"
         self.ends: list[tuple[float, int, Container]] = []  # running, by the end that was promised
         self.serial = 0
 
     def allocated(self, container: Container, /) -> None:
-        """Remember when it will end."""
+        """Remember when it is expected to end."""
         request = container.request
         self.serial += 1
         heappush(self.ends, (self.world.engine.now + self.length(request), self.serial, container))
 
-    @staticmethod
-    def length(request: Request) -> float:
-        """Seconds the waiting tasks of a request need."""
+    def length(self, request: Request) -> float:
+        """Seconds the waiting tasks of a request are expected to need."""
+        if self.trusting and request.app.job.estimate > 0:
+            return request.app.job.estimate
         stage = request.stage
         return float(stage.durations.max()) + stage.shuffle if stage is not None and stage.tasks else float("inf")
 

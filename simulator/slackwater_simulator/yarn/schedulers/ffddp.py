@@ -7,10 +7,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+
+from slackwater.fitness import fitness, weights
 from slackwater_simulator.yarn.schedulers.base import Queue, Scheduler
 
 if TYPE_CHECKING:
     from slackwater_simulator.yarn.model import App, Request
+    from slackwater_simulator.yarn.world import World
+
+TIE = 1e-12  # fitness closer than this is equal
 
 
 class FfdDp(Scheduler):
@@ -19,16 +25,14 @@ class FfdDp(Scheduler):
     def __init__(self) -> None:
         self.queue = Queue()
 
+    def start(self, world: World) -> None:
+        """Nodes are known."""
+        super().start(world)
+        self.weight = [weights(np.array(capacity)) for capacity in world.capacity]
+
     def asked(self, app: App, /) -> None:
         """Keep the queue to those that wait."""
         self.queue.update(app)
-
-    def fitness(self, request: Request, node: int) -> float:
-        """The normalised dot product of the request and the node's free amounts."""
-        total, free = self.world.capacity[node], self.world.free
-        return sum(
-            amount * free[k][node] / (total[k] * total[k]) for k, amount in enumerate(request.shape) if total[k] > 0
-        )
 
     def beat(self, node: int, /) -> None:
         """Place the fittest request until nothing fits."""
@@ -44,15 +48,16 @@ class FfdDp(Scheduler):
                 self.queue.update(best.app)
 
     def _fittest(self, node: int) -> Request | None:
-        best: Request | None = None
-        most = -1.0
+        fitting: list[Request] = []
         for app in self.queue.apps:
             for request in app.requests if app.registered else (app.master,):
                 if request is None or not request.pending or not self.accepts(node, request):
                     continue
                 if request is app.master:
                     return request  # drivers win outright
-                fitness = self.fitness(request, node)
-                if fitness > most + 1e-12:
-                    best, most = request, fitness
-        return best
+                fitting.append(request)
+        if len(fitting) < 2:
+            return fitting[0] if fitting else None
+        free = np.array([free[node] for free in self.world.free])
+        scores = fitness(np.array([request.shape for request in fitting]), free, self.weight[node])
+        return fitting[int(np.argmax(scores >= scores.max() - TIE))]
