@@ -45,6 +45,11 @@ def wanted(workload: Workload) -> bool:
     )
 
 
+def shaky(workload: Workload) -> bool:
+    """Whether some of its tasks use CPU unevenly from second to second."""
+    return any(stage.usage is not None and stage.usage.noise > 0 for job in workload.jobs for stage in job.stages)
+
+
 class UsageModel:
     """Live containers with a usage curve, as rows of arrays that are kept without gaps."""
 
@@ -58,6 +63,9 @@ class UsageModel:
         # Per row: peak cores, peak bytes, life in seconds, life lived, bytes at the last look, seconds lost to sharing,
         # and, for tasks past the end they would have had, seconds of work still owed.
         self.cpu, self.memory, self.life, self.lived, self.before, self.lost, self.owed = np.zeros((7, 64))
+        # Sigma of a row's log-normal factor on CPU (mean 1), and the factor as drawn at the last look.
+        self.sigma, self.shake = np.zeros(64), np.ones(64)
+        self.rng = np.random.default_rng((world.seed, 2)) if shaky(world.workload) else None
         self.late = 0  # rows that owe work
         self.curves: dict[Curve, int] = {}
         self.system = (world.settings.system_cpu, world.settings.system_memory)
@@ -94,6 +102,7 @@ class UsageModel:
         self.lived[row] = self.before[row] = self.lost[row] = self.owed[row] = 0.0
         self.cpu[row], self.memory[row] = asked[CPU], asked[MEMORY]
         self.curve[row] = self._curve(usage)
+        self.sigma[row], self.shake[row] = 0.0 if usage is None else usage.noise, 1.0
         if usage is not None:
             self.cpu[row] *= usage.cpu[container.task % len(usage.cpu)]
             self.memory[row] *= usage.memory[container.task % len(usage.memory)]
@@ -102,7 +111,7 @@ class UsageModel:
 
     def _row(self, container: Container) -> int:
         if self.count == len(self.node):
-            for name in ("node", "curve", "cpu", "memory", "life", "lived", "before", "lost", "owed"):
+            for name in ("node", "curve", "cpu", "memory", "life", "lived", "before", "lost", "owed", "sigma", "shake"):
                 setattr(self, name, np.concatenate([getattr(self, name)] * 2))
         container.slot = self.count
         self.rows.append(container)
@@ -132,6 +141,7 @@ class UsageModel:
     def _columns(self) -> tuple[NDArray[Any], ...]:
         return (
             self.node, self.curve, self.cpu, self.memory, self.life, self.lived, self.before, self.lost, self.owed,
+            self.sigma, self.shake,
         )  # fmt: skip
 
     def postponed(self, container: Container) -> bool:
@@ -161,6 +171,8 @@ class UsageModel:
         now = self.world.engine.now
         quiet = not self.world.engine.heap  # before the policy hears of the sample and makes plans that may be in vain
         elapsed, self.last = now - self.last, now
+        if self.rng is not None:
+            self._shake(self.rng)
         cpu, memory = self.now()
         nodes = len(self.world.order)
         node = self.node[: self.count]
@@ -176,6 +188,11 @@ class UsageModel:
         self.ticking = bool(self.count) and not self._stuck(quiet)
         if self.ticking:
             self.world.engine.at(now + self.period, END, self._look)
+
+    def _shake(self, rng: np.random.Generator) -> None:
+        """Draw everybody's factor on CPU until the next look: log-normal, of mean 1 (paper 000)."""
+        sigma = self.sigma[: self.count]
+        self.shake[: self.count] = np.exp(sigma * rng.standard_normal(self.count) - sigma * sigma / 2)
 
     def _stuck(self, quiet: bool) -> bool:
         """Nothing else is going to happen: looking on would hide a deadlock.
@@ -198,6 +215,8 @@ class UsageModel:
             mine = slice(None) if len(self.curves) == 1 else self.curve[:count] == number
             cpu[mine] *= np.interp(lived[mine], at, cpu_shape)
             memory[mine] *= np.interp(lived[mine], at, memory_shape)
+        if self.rng is not None:
+            cpu *= self.shake[:count]
         return cpu, memory
 
     def _advance(self, elapsed: float, node: NDArray[np.int64], cores: NDArray[np.float64]) -> None:

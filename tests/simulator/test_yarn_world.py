@@ -271,3 +271,26 @@ def test_a_slowed_task_speeds_up_when_it_is_alone_again() -> None:
     tasks = Stage("map", (1.0, GIBI), np.array([5.0, 15.0]), usage=use)
     outcome = play(workload(job("j", tasks, driver=None)), (1, 1, 8), "fifo", world="ideal")
     assert sorted(outcome.containers.end.tolist()) == pytest.approx([10.0, 20.0], abs=1.01)
+
+
+def test_use_of_cpu_shakes_by_the_second_where_the_workload_says_so() -> None:
+    """A factor of mean 1, drawn each second from the seed: four cores' worth on the average, never the same twice."""
+    use = Usage(np.ones(4), np.full(4, 0.1), noise=0.35)
+    jobs = workload(job("j", Stage("map", (1.0, GIBI), np.full(4, 600.0), usage=use), driver=None))
+    first, again = (play(jobs, (1, 16, 8), world="ideal", seed=seed).series["used_cpu"].value for seed in (1, 1))
+    assert first.tolist() == again.tolist()
+    assert first[:-1].mean() == pytest.approx(4.0, rel=0.05)
+    assert first[:-1].std() == pytest.approx(4**0.5 * 0.36, rel=0.2)
+
+
+@pytest.mark.parametrize("driver", [None, (1.0, GIBI)], ids=["without driver", "at the master's tick"])
+def test_a_stage_with_a_request_delay_asks_that_much_later(driver: tuple[float, float] | None) -> None:
+    """The delay counts from the moment the stage could have asked: its parent's end, as the master sees it."""
+
+    def start(delay: float) -> float:
+        stages = stage("map", 1, 10.0), stage("after", 1, 5.0, parents=("map",), delay=delay)
+        outcome = play(workload(job("j", *stages, driver=driver)))
+        return float(outcome.containers.start[of(outcome, 1)][0])
+
+    assert start(7.0) == pytest.approx(start(0.0) + 7.0)
+    assert start(0.5) == pytest.approx(start(0.0) + (0.5 if driver is None else 1.0), abs=1.0)

@@ -151,7 +151,7 @@ class Masters:
         full = True
         for request in app.waiting:
             count = askable(request) - request.asked
-            if count > 0:
+            if count > 0 and (not request.stage or not request.stage.delay or self._due(request)):
                 if not request.durations and request.stage is not None:
                     request.durations = request.stage.durations.tolist()
                 request.asked += count
@@ -159,6 +159,30 @@ class Masters:
             full = full and request.asked < request.total
         if not full:
             app.waiting = [request for request in app.waiting if request.asked < request.total]
+
+    def _due(self, request: Request) -> bool:
+        """Whether a stage with a request delay may ask: the delay counts from the moment it first could."""
+        app, now = request.app, self.engine.now
+        if request.due != request.due:  # NaN: it could not ask before
+            request.due = now + (request.stage.delay if request.stage is not None else 0.0)
+        if now >= request.due:
+            return True
+        if app.master is None:
+            self.engine.at(request.due, TICK, self._late, app)
+        else:
+            self._look_in(app, request.due)
+        return False
+
+    def _late(self, app: App) -> None:
+        self.ask_stages(app)
+
+    def _look_in(self, app: App, moment: float) -> None:
+        """Have the master tick at the first of its ticks from that moment on, whatever its box holds by then."""
+        submit, period = app.job.submit, self.world.settings.master_heartbeat
+        tick = math.ceil((moment - submit) / period - 1e-9)
+        if tick not in app.box:
+            app.box[tick] = []
+            self.engine.at(submit + tick * period, TICK, self._tick, (app, tick))
 
     def seen(self, container: Container) -> None:
         """The master learns how a task's container ended."""

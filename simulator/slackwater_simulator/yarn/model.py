@@ -27,6 +27,7 @@ class Request:
         "barred",
         "children",
         "done",
+        "due",
         "durations",
         "extras",
         "held",
@@ -65,6 +66,7 @@ class Request:
         self.children: Sequence[Request] = ()
         self.shuffling: list[Container] | None = None  # started, and waiting for the parents' last output
         self.last_done = 0.0  # when the stage's last task ended
+        self.due = NAN  # with a request delay: when the stage may ask
         self.locality: Locality | None = None
         self.barred = False  # preempted for its own parents: asks again once they all have containers
         self.extras: object = None  # a policy's own notes
