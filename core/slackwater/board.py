@@ -113,6 +113,13 @@ class Board:
         total: Floats = declared.sum(axis=0) + np.maximum(table.room[table.open], 0.0).sum(axis=0)
         return total
 
+    def taken(self, now: float) -> Floats:
+        """Σ over all nodes of what counts as taken, by kind: E, and what drivers are charged."""
+        stale = self._freshness.stale(now)
+        believed = self._estimate(slice(None), stale) + self._fleet.pods.sums[:, Measure.CHARGE]
+        total: Floats = believed.sum(axis=0)
+        return total
+
     def explain(self, row: int, now: float) -> dict[str, Line]:
         """The arithmetic of one node, by kind."""
         table, rows = self.table(now), np.array([row], np.intp)

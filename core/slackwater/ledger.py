@@ -230,6 +230,10 @@ class Ledger:
         """Tot of the pools by kind: Σ D of placed pods + room, over open nodes. Placing a pod leaves it as it is."""
         return self._board.pool_total(now)
 
+    def taken(self, now: float) -> Floats:
+        """What counts as taken on all nodes together, by kind: the estimates, and what drivers are charged."""
+        return self._board.taken(now)
+
     def explain(self, name: str, now: float) -> dict[str, Line]:
         """The arithmetic of one node, by kind."""
         return self._board.explain(self._hosts.row(name), now)

@@ -15,6 +15,7 @@ import numpy as np
 from slackwater.errors import UnknownName
 from slackwater_simulator.gate import Gate, Parts
 from slackwater_simulator.outcome import Series
+from slackwater_simulator.samples import Samples
 from slackwater_simulator.yarn.order import SWEEP
 from slackwater_simulator.yarn.schedulers.base import Scheduler
 
@@ -45,6 +46,7 @@ class Gatekept(Scheduler):
         self.gate.stretch()
         self._dirty = self._waiting = False
         self._last = -np.inf
+        self._estimates = Samples(("estimated_cpu", "estimated_memory"))
 
     # ---- what happened --------------------------------------------------------------------------------------------
 
@@ -82,15 +84,20 @@ class Gatekept(Scheduler):
 
     def sampled(self, cores: NDArray[np.float64], stored: NDArray[np.float64], /) -> None:
         """Use was measured: room changed, so the gate looks again if anybody waits."""
-        if self.gate.sampled(cores, stored) and self.world.pending:
+        if not self.gate.sampled(cores, stored):
+            return
+        now = self.world.engine.now
+        self._estimates.add(now, self.gate.ledger.taken(now)[:2].tolist() if self._estimates.due else ())
+        if self.world.pending:
             self.stir()
 
     def series(self) -> Mapping[str, Series]:
-        """How the pools' border moved."""
-        if not self.gate.deltas:
-            return {}
-        time, value = (np.array(column) for column in zip(*self.gate.deltas, strict=True))
-        return {"delta": Series(time, value)}
+        """What was believed to be in use, and how the pools' border moved."""
+        found = dict(self._estimates.series())
+        if self.gate.deltas:
+            time, value = (np.array(column) for column in zip(*self.gate.deltas, strict=True))
+            found["delta"] = Series(time, value)
+        return found
 
     # ---- rounds ---------------------------------------------------------------------------------------------------
 

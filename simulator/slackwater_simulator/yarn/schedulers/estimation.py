@@ -5,7 +5,7 @@ Without a usage model no sample ever comes, and the estimate is the sum of reque
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,12 +13,14 @@ import numpy as np
 from slackwater.estimation import ALPHA, Mode
 from slackwater.numbers import fraction
 from slackwater.room import accepts
+from slackwater_simulator.samples import Samples
 from slackwater_simulator.worlds.rooms import Estimated
 from slackwater_simulator.yarn.schedulers.fifo import Fifo
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from slackwater_simulator.outcome import Series
     from slackwater_simulator.yarn.model import Container, Request
     from slackwater_simulator.yarn.world import World
 
@@ -38,6 +40,7 @@ class Estimation(Fifo):
     ) -> None:
         super().__init__(cores=True)
         self.alpha, self.mode, self.allowance = alpha, Mode(mode), allowance
+        self.estimates = Samples(("estimated_cpu", "estimated_memory"))
 
     def start(self, world: World) -> None:
         """The allowance of each node, and what its system uses."""
@@ -89,6 +92,11 @@ class Estimation(Fifo):
         """Eqs 1 and 3; every node may have room now."""
         others = [np.zeros_like(cores)] * (len(self.system) - 2)
         self.rooms.sample(np.column_stack((cores, stored, *others)) + self.system)
+        self.estimates.add(self.world.engine.now, self.rooms.estimate.sum(axis=0)[:2].tolist())
         if self.world.pending:
             self.world.beats.view[:] = np.frombuffer(self.world.up, dtype=np.uint8)
             self.world.wake()
+
+    def series(self) -> Mapping[str, Series]:
+        """What was believed to be in use."""
+        return self.estimates.series()
