@@ -47,6 +47,34 @@ def test_turns_equal_the_whole(listed: list[tuple[str, float, bool, bool]], use:
     assert parts.stale.tolist() == whole.stale.tolist()
 
 
+@given(pods, st.lists(st.floats(0, 10), min_size=4, max_size=4))
+def test_arrays_of_everything_equal_the_same_by_name(
+    listed: list[tuple[str, float, bool, bool]], use: list[float]
+) -> None:
+    """`sample_all` is `sample` for a shell that measures all nodes at one moment; pods it does not know are ignored."""
+    by_name, by_array = built(listed), built(listed)
+    uids = [f"u{index}" for index in range(len(listed))]
+    for now in (100.0, 105.0, 110.0):
+        readings = {name: Reading(now, (used, used)) for name, used in zip(NODES, use, strict=True)}
+        by_name.sample(now, readings, {uid: (each[1], each[1]) for uid, each in zip(uids, listed, strict=True)})
+        uses = np.array([[each[1] for each in listed] + [9.0]] * 2)
+        by_array.sample_all(now, np.column_stack((use, use)), [*uids, "stranger"], uses)
+    first, second = by_name.table(112.0), by_array.table(112.0)
+    np.testing.assert_allclose(second.room, first.room, atol=1e-9)
+    assert second.stale.tolist() == first.stale.tolist()
+    assert by_array.taken(112.0) == pytest.approx(by_name.taken(112.0))
+
+
+def test_what_counts_as_taken_is_the_estimate_and_the_drivers() -> None:
+    """Over all nodes: a driver in full, a task by what has been learned of it."""
+    ledger = built([("n0", 1.0, True, False), ("n1", 1.0, False, False)])
+    assert ledger.taken(0.0).tolist() == [4.0, 8.0]
+    for beat in range(200):
+        now = 5.0 * beat
+        ledger.sample_all(now, np.ones((4, 2)) * [[1.0], [1.0], [0.0], [0.0]], ["u0", "u1"], np.ones((2, 2)))
+    assert ledger.taken(1000.0) == pytest.approx([3.0, 5.0], abs=0.2)
+
+
 def test_pods_named_beside_are_seen_without_a_use() -> None:
     """Somebody else's pod: its node's sample saw it, and its request gives way."""
     ledger = built([("n0", 1.0, False, False), ("n0", 1.0, False, True)])
