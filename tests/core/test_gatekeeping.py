@@ -154,6 +154,21 @@ class TestPools:
         assert per_app.count("small") == 10
         assert 81 + per_app.count("large") <= 90
 
+    def test_slots_promised_to_a_started_app_outside_its_pool_are_a_demand(self) -> None:
+        """The border had moved to one slot; a small app that was let in for four gets them back, as far as is fair."""
+        small = running_app("small", 1, held=3, demand=4.0, category=Category.SMALL)
+        large = running_app("large", 0, running=8, held=20, demand=29.0, category=Category.LARGE)
+        outcome = decide(snapshot(large, small, on=queue(1000, pool="default"), pools=(pool(10.0, 0.1),)))
+        assert outcome.adjustments["default"].delta == pytest.approx(0.4)
+        assert [uid.split("/")[0] for uid in released(outcome)] == ["small"] * 3
+
+    def test_when_both_pools_are_short_neither_gets_more_than_half_against_the_other(self) -> None:
+        """Decision 0003: max-min fair between the two."""
+        small = [running_app(f"small{n}", n, held=9, demand=10.0, category=Category.SMALL) for n in range(3)]
+        large = running_app("large", 9, held=90, demand=91.0, category=Category.LARGE)
+        outcome = decide(snapshot(*small, large, on=queue(1000, pool="default"), pools=(pool(20.0, 0.1),)))
+        assert outcome.adjustments["default"].delta == pytest.approx(0.5)
+
     def test_an_app_of_unknown_size_counts_as_large(self) -> None:
         """Nobody gets a small app's fast lane by saying nothing."""
         outcome = decide(snapshot(driver_app("quiet"), on=queue(16, pool="default"), pools=(pool(100),)))
