@@ -107,7 +107,14 @@ def _lane(snapshot: Snapshot, queue: Queue, apps: Sequence[App]) -> _Lane:
     started = [] if queue.paused else [*entrance.running, *starts.started]
     candidates = [candidate for app in started for candidate in _candidates(app, entrance)]
     alpha = factor(_iterative(started)) if snapshot.alpha is None else snapshot.alpha
-    line = Line(queue, candidates, headroom=entrance.headroom(started), shares=entrance.shares, alpha=alpha)
+    line = Line(
+        queue,
+        candidates,
+        headroom=entrance.headroom(started),
+        shares=entrance.shares,
+        alpha=alpha,
+        preference=snapshot.preference,
+    )
     return _Lane(queue, pool, entrance, starts, line, started, [])
 
 

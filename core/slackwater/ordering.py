@@ -64,6 +64,7 @@ class Line:
         headroom: Mapping[Category, float] | None = None,
         shares: Mapping[str, float] | None = None,
         alpha: float = 0.0,
+        preference: bool = True,
     ) -> None:
         self.rows = sorted(candidates, key=lambda c: (c.app.submitted, c.app.id, c.group.key))
         self._kinds = queue.free.kinds(queue.total, queue.capacity, *(c.group.request for c in self.rows))
@@ -80,7 +81,7 @@ class Line:
         self._mixed = len(set(self._priority.tolist())) > 1
         self._drivers = bool(self._driver.any())
         self._align = np.array([_alignment(c.app) for c in self.rows])
-        self._alpha = alpha
+        self._alpha, self._preference = alpha, preference
         self._unit = dict(zip(self._kinds, np.sqrt(self._weight).tolist(), strict=True))
         self._members = self._by_app()
         self._urgency = np.zeros(len(self.rows))
@@ -192,6 +193,9 @@ class Line:
         return np.flatnonzero(open_rows)
 
     def _preferred(self, rows: NDArray[np.int64]) -> int:
+        """The row of those given that goes next; without preference the first, as rows stand in order of arrival."""
+        if not self._preference:
+            return 0
         fit = self._request[rows] @ (self._weight * np.maximum(self.free, 0.0))
         points = combined(fit, self._urgency[rows], self._align[rows], self._alpha)
         return int(np.argmax(points >= points.max() - TOLERANCE))

@@ -124,3 +124,4 @@ class Snapshot:
     patience: float = 300.0
     window: int = 200  # pods that may be released but unbound at once, all queues together
     alpha: float | None = None  # HaSTE-A's factor; None: chosen from the share of iterative apps
+    preference: bool = True  # 001; False: pods of started apps go first come, first served

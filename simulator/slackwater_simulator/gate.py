@@ -42,7 +42,7 @@ class Parts:
     overcommit: bool = True  # 000: place by measured room, up to the ceiling
     admission: bool = True  # 002: keep room for a task beside every driver
     pools: bool = True  # 004: small and large jobs apart
-    order: bool = True  # 001: HaSTE's preference
+    order: bool = True  # 001: HaSTE's preference; without it first come, first served
     ceiling_cpu: float = 2.0
     ceiling_memory: float = 1.5
     alpha: float = 0.125
@@ -228,7 +228,7 @@ class Gate:
             total=capacity,
             pool=QUEUE if pools else "",
         )
-        return Snapshot(now, (queue,), apps, pools, window=self.terms.window, alpha=None if self.terms.order else 0.0)
+        return Snapshot(now, (queue,), apps, pools, window=self.terms.window, preference=self.terms.order)
 
     # ---- released and waiting for a node (worlds with heartbeats) ------------------------------------------------
 

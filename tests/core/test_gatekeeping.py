@@ -242,6 +242,11 @@ class TestOrder:
         outcome = decide(snapshot(running_app("thin", 0, held=1), running_app("wide", 1, held=1, size=4)))
         assert released(outcome)[0] == "wide/task/0"
 
+    def test_without_preference_the_earlier_app_goes_first(self) -> None:
+        """001 switched off: first come, first served, whatever fits better."""
+        apps = running_app("thin", 0, held=2), running_app("wide", 1, held=1, size=4)
+        assert released(decide(snapshot(*apps, preference=False))) == ["thin/task/0", "thin/task/1", "wide/task/0"]
+
     def test_waiting_stages_become_urgent_as_the_leading_stage_proceeds(self) -> None:
         """HaSTE rule (iii): reduces overtake maps while their share is below the maps' progress."""
         groups = (

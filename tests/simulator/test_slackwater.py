@@ -78,6 +78,16 @@ def test_a_small_job_does_not_wait_for_all_of_a_large_one() -> None:
     assert waits.max() < 100.0 < outcome.jobs.end[0] - 300.0
 
 
+@pytest.mark.parametrize(("order", "first"), [(True, 1), (False, 0)], ids=["by preference", "first come"])
+def test_without_order_tasks_go_first_come_first_served(order: bool, first: int) -> None:
+    """When the first wave ends, HaSTE takes the larger tasks of the second job, FIFO those of the first."""
+    wide = Job("wide", 0.5, (Stage("map", (2.0, 2 * GIBI), np.full(40, 60.0)),), Driver((1.0, GIBI), startup=3.0))
+    outcome = play([job("thin", 80, 60.0), wide], "2x8c16Gi", order=order, pools=False, overcommit=False, allowance=1.0)
+    rows = outcome.containers
+    tasks = (rows.stage == 0) & (rows.allocated > 30.0) & (rows.allocated < 100.0)
+    assert np.bincount(rows.job[tasks], minlength=2).argmax() == first
+
+
 @pytest.mark.parametrize("world", ["yarn", "kubernetes"])
 @pytest.mark.parametrize("seed", range(3))
 def test_nobody_starves_though_nodes_fail_and_return(world: str, seed: int) -> None:

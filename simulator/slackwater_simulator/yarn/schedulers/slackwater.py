@@ -123,6 +123,10 @@ class Slackwater(Gatekept):
             [(key, request)] = fitting.items()
             for _ in range(self._most(key, request, left)):
                 self._place(key, request, node)
+        elif not self._parts.order:
+            for key, request in sorted(fitting.items(), key=lambda entry: (entry[1].app.rank, entry[1].index)):
+                for _ in range(self._most(key, request, gate.left(node, driver=False))):
+                    self._place(key, request, node)
         elif fitting:
             asks = [self._ask(key, request, left) for key, request in fitting.items()]
             for assigned in assign(Spot(np.array(left), self.weight[node]), asks, alpha=gate.alpha):
