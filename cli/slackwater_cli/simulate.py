@@ -49,71 +49,88 @@ def _list(asked: bool) -> None:
     raise typer.Exit
 
 
+# The command line, option by option.
+WorkloadName = Annotated[
+    str,
+    typer.Argument(
+        help="A trace file (SWIM, Rumen, SLS, SWF, our own; gz accepted) or a generator: gen:dress?small=0.2"
+    ),
+]
+ClusterSpec = Annotated[
+    str | None,
+    typer.Option(help="500x4 (nodes x cores), 8x24c32Gi, or a YAML file of node groups; a generator knows its own."),
+]
+Policies = Annotated[str, typer.Option("--policy", "-p", help="Policies, separated by commas.")]
+Seed = Annotated[int, typer.Option(help="Feeds every model and the heartbeat phases; same seed, same result.")]
+World = Annotated[str, typer.Option(help="yarn, ideal (no heartbeats, no delays), kubernetes, or auto.")]
+Settings = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set", "-s", help="A setting of world or policy: name=value, or policy.name=value; may be repeated."
+    ),
+]
+Report = Annotated[Path | None, typer.Option(help="Write a page of figures into this folder.")]
+Output = Annotated[Format, typer.Option("--output", "-o", help="Print a table or JSON.")]
+Listing = Annotated[
+    bool, typer.Option("--list", callback=_list, is_eager=True, help="Show all policies and generators.")
+]
+SkipBad = Annotated[bool, typer.Option("--skip-bad", help="Count broken lines instead of stopping at one.")]
+Live = Annotated[
+    bool, typer.Option("--live", help="Play it into a real cluster, under slackwater or kube, beside the prediction.")
+]
+Scale = Annotated[float, typer.Option(help="With --live: how many times as fast.")]
+Kubeconfig = Annotated[Path | None, typer.Option(help="With --live: the cluster to play into.")]
+Namespace = Annotated[str, typer.Option(help="With --live: made and removed again.")]
+Selector = Annotated[str, typer.Option(help="With --live: labels of the nodes to use, key=value,…")]
+Limit = Annotated[float, typer.Option(help="With --live: stop after so many seconds.")]
+
+
 def command(
-    workload: Annotated[
-        str,
-        typer.Argument(
-            help="A trace file (SWIM, Rumen, SLS, SWF, our own; gz accepted) or a generator: gen:dress?small=0.2"
-        ),
-    ],
-    cluster: Annotated[
-        str | None,
-        typer.Option(
-            help="500x4 (nodes x cores), 8x24c32Gi, or a YAML file of node groups; a generator knows its own."
-        ),
-    ] = None,
-    policy: Annotated[str, typer.Option("--policy", "-p", help="Policies, separated by commas.")] = DEFAULT,
-    seed: Annotated[int, typer.Option(help="Feeds every model and the heartbeat phases; same seed, same result.")] = 0,
-    world: Annotated[str, typer.Option(help="yarn, ideal (no heartbeats, no delays), kubernetes, or auto.")] = "auto",
-    setting: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set", "-s", help="A setting of world or policy: name=value, or policy.name=value; may be repeated."
-        ),
-    ] = None,
-    report: Annotated[Path | None, typer.Option(help="Write a page of figures into this folder.")] = None,
-    output: Annotated[Format, typer.Option("--output", "-o", help="Print a table or JSON.")] = Format.TABLE,
-    listing: Annotated[  # noqa: ARG001 - its callback acts
-        bool, typer.Option("--list", callback=_list, is_eager=True, help="Show all policies and generators.")
-    ] = False,
-    skip_bad: Annotated[
-        bool, typer.Option("--skip-bad", help="Count broken lines instead of stopping at one.")
-    ] = False,
-    live: Annotated[
-        bool,
-        typer.Option("--live", help="Play it into a real cluster, under slackwater or kube, beside the prediction."),
-    ] = False,
-    scale: Annotated[float, typer.Option(help="With --live: how many times as fast.")] = 1.0,
-    kubeconfig: Annotated[Path | None, typer.Option(help="With --live: the cluster to play into.")] = None,
-    namespace: Annotated[str, typer.Option(help="With --live: made and removed again.")] = "slackwater-live",
-    selector: Annotated[str, typer.Option(help="With --live: labels of the nodes to use, key=value,…")] = "",
-    limit: Annotated[float, typer.Option(help="With --live: stop after so many seconds.")] = 3600.0,
+    workload: WorkloadName,
+    cluster: ClusterSpec = None,
+    policy: Policies = DEFAULT,
+    seed: Seed = 0,
+    world: World = "auto",
+    setting: Settings = None,
+    report: Report = None,
+    output: Output = Format.TABLE,
+    listing: Listing = False,  # noqa: ARG001 - its callback acts
+    skip_bad: SkipBad = False,
+    live: Live = False,
+    scale: Scale = 1.0,
+    kubeconfig: Kubeconfig = None,
+    namespace: Namespace = "slackwater-live",
+    selector: Selector = "",
+    limit: Limit = 3600.0,
 ) -> None:
     """Play WORKLOAD under each policy and print what came out."""
     from slackwater_simulator.cluster import parse
     from slackwater_simulator.loading import default_cluster, load
 
-    if live:
+    names = ["slackwater" if policy == DEFAULT else policy] if live else _names(policy)
+    options = parse_settings(setting or [], names)
+    machines = None if live else parse(cluster or default_cluster(workload))
+    jobs = load(workload, seed=seed, skip_bad=skip_bad)
+    if machines is None:
         from slackwater_cli.live import Wish, perform
 
-        chosen = "slackwater" if policy == DEFAULT else policy
-        own = parse_settings(setting or [], [chosen])[chosen]
         labels = dict(pair.split("=", 1) for pair in selector.split(",") if "=" in pair)
-        wish = Wish(chosen, scale, namespace, kubeconfig, labels, limit, seed, own)
-        perform(load(workload, seed=seed, skip_bad=skip_bad), wish, as_json=output is Format.JSON)
+        wish = Wish(names[0], scale, namespace, kubeconfig, labels, limit, seed, options[names[0]])
+        perform(jobs, wish, as_json=output is Format.JSON)
         return
+    outcomes = _play(jobs, machines, names, seed, world, options)
+    if report is not None:
+        _write(outcomes, report)
+    _print(outcomes, output)
+
+
+def _names(policy: str) -> list[str]:
     names = [name.strip() for name in policy.split(",") if name.strip()]
     if not names:
         raise InvalidInput(
             "--policy", f"{policy!r} names no policy", "name at least one, for example --policy fifo,fair"
         )
-    options = parse_settings(setting or [], names)
-    machines = parse(cluster or default_cluster(workload))
-    jobs = load(workload, seed=seed, skip_bad=skip_bad)
-    outcomes = _play(jobs, machines, names, seed, world, options)
-    if report is not None:
-        _write(outcomes, report)
-    _print(outcomes, output)
+    return names
 
 
 def _play(
