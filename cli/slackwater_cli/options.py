@@ -22,9 +22,10 @@ def parse_settings(pairs: list[str], policies: list[str]) -> dict[str, dict[str,
     for text in pairs:
         name, value = _pair(text)
         policy, found, own = name.partition(".")
-        if found and policy not in chosen:
+        targets = [spec for spec in policies if not found or spec.partition("?")[0] == policy]
+        if not targets:
             raise UnknownName(f"--set {name}", policy, policies)
-        for target in [policy] if found else policies:
+        for target in targets:
             chosen[target][_identifier(text, own if found else name)] = value
     return chosen
 

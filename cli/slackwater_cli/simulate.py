@@ -11,7 +11,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from slackwater.errors import InvalidInput, UnknownName
+from slackwater.errors import InvalidInput
 from slackwater_cli.options import parse_settings
 from slackwater_cli.progress import bars
 
@@ -60,7 +60,9 @@ ClusterSpec = Annotated[
     str | None,
     typer.Option(help="500x4 (nodes x cores), 8x24c32Gi, or a YAML file of node groups; a generator knows its own."),
 ]
-Policies = Annotated[str, typer.Option("--policy", "-p", help="Policies, separated by commas.")]
+Policies = Annotated[
+    str, typer.Option("--policy", "-p", help="Policies, separated by commas: fair,capacity?calculator=dominant")
+]
 Seed = Annotated[int, typer.Option(help="Feeds every model and the heartbeat phases; same seed, same result.")]
 World = Annotated[str, typer.Option(help="yarn, ideal (no heartbeats, no delays), kubernetes, or auto.")]
 Settings = Annotated[
@@ -136,13 +138,11 @@ def _names(policy: str) -> list[str]:
 def _play(
     jobs: Workload, machines: Cluster, names: list[str], seed: int, world: str, options: dict[str, dict[str, object]]
 ) -> list[Outcome]:
-    from slackwater_simulator.policies import policies
+    from slackwater_simulator.policies import variant
     from slackwater_simulator.run import run
 
-    known = policies()
     for name in names:
-        if name not in known:
-            raise UnknownName("policy", name, known)
+        variant(name)  # before the first of them is played
     with bars() as tick:
         return [
             run(jobs, machines, name, seed=seed, world=world, progress=tick(name), **options[name]) for name in names

@@ -49,14 +49,15 @@ def command(
     """Play every combination of FILE's grid and print means over seeds."""
     from slackwater_simulator.sweeps import cells, read
 
-    todo = cells(read(file))
+    asked = read(file)
+    todo = cells(asked)
     rows = _play(todo, jobs, backend)
     if output is Format.JSON:
         typer.echo(json.dumps(rows, indent=2, ensure_ascii=False))
     elif output is Format.CSV:
         _csv(rows)
     else:
-        _table(todo, rows)
+        _table(todo, rows, {name: _heading(name) for name in asked.metrics} or METRICS)
 
 
 def _play(todo: list[Cell], jobs: int, backend: str) -> list[Row]:
@@ -77,18 +78,22 @@ def _csv(rows: list[Row]) -> None:
     writer.writerows(rows)
 
 
-def _table(todo: list[Cell], rows: list[Row]) -> None:
+def _heading(name: str) -> str:
+    return METRICS.get(name, name.removesuffix("_s").replace("_", " "))
+
+
+def _table(todo: list[Cell], rows: list[Row], metrics: dict[str, str]) -> None:
     from slackwater_simulator.sweeps import summarise
 
-    summaries = summarise(todo, rows, tuple(METRICS))
-    shown = [name for name in METRICS if any(summary.mean[name] > 0 for summary in summaries)]
+    summaries = summarise(todo, rows, tuple(metrics))
+    shown = [name for name in metrics if any(summary.mean[name] > 0 for summary in summaries) or metrics is not METRICS]
     title = f"seconds: mean ± standard deviation over {summaries[0].runs} seed(s)"
     grid = Table(title=title, title_justify="left", title_style="bold", box=None, padding=(0, 2, 0, 0))
     for name, _ in summaries[0].point:
         grid.add_column(name, no_wrap=True)
     grid.add_column("policy", no_wrap=True)
     stuck = any(summary.deadlocks for summary in summaries)
-    for name in (*(METRICS[name] for name in shown), *(["deadlocks"] if stuck else [])):
+    for name in (*(metrics[name] for name in shown), *(["deadlocks"] if stuck else [])):
         grid.add_column(name, justify="right", no_wrap=True)
     for summary in summaries:
         grid.add_row(
@@ -108,5 +113,5 @@ def _cells(summary: Summary, shown: list[str]) -> list[str]:
 def _number(mean: float, deviation: float, runs: int) -> str:
     if math.isnan(mean):
         return "–"
-    digits = 0 if mean >= 100 else 1
+    digits = 0 if mean >= 100 else 1 if mean >= 2 or mean == 0 else 3
     return f"{mean:,.{digits}f} ± {deviation:,.{digits}f}" if runs > 1 else f"{mean:,.{digits}f}"

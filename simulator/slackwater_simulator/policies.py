@@ -7,6 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any
+from urllib.parse import parse_qsl
+
+import yaml
 
 from slackwater.errors import InvalidInput, UnknownName
 
@@ -106,6 +109,29 @@ POLICIES |= {
 def policies() -> dict[str, str]:
     """Name → one line of what it does."""
     return {name: policy.description for name, policy in POLICIES.items()}
+
+
+def variant(text: str) -> tuple[str, dict[str, Any]]:
+    """A policy as a person writes it, with options of its own: `slackwater?pools=false&alpha=0.2`.
+
+    Values are read as YAML: numbers, `true`, words and lists.
+    """
+    name, _, query = text.partition("?")
+    if name not in POLICIES:
+        raise UnknownName("policy", name, POLICIES)
+    pairs = parse_qsl(query, keep_blank_values=True)
+    if query.count("=") < max(len(pairs), query.count("&") + bool(query)):
+        raise InvalidInput(f"policy {name}", f"{query!r} are not options", f"write {name}?option=value&option=value")
+    return name, {option: _value(name, option, value) for option, value in pairs}
+
+
+def _value(name: str, option: str, text: str) -> Any:
+    try:
+        return yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        raise InvalidInput(
+            f"policy {name}, {option}", f"{text!r} cannot be read", "write a number, a word or a list [a, b]"
+        ) from error
 
 
 def create(name: str, world: str, options: dict[str, Any]) -> Any:

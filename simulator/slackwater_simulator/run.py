@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from importlib import import_module
 from typing import TYPE_CHECKING
 
 from slackwater.errors import UnknownName
-from slackwater_simulator.policies import policies
+from slackwater_simulator.policies import policies, variant
 
 if TYPE_CHECKING:
     from slackwater_simulator.cluster import Cluster
@@ -39,14 +40,18 @@ def run(
 ) -> Outcome:
     """Play the workload. Options are the settings of the world and of the policy, by name.
 
+    The policy may bring options of its own, `capacity?calculator=dominant`, which win; it is called so in the outcome.
+
     World `auto` is YARN for applications with drivers and the ideal world (no heartbeats, no delays) for plain batch
     logs, whose jobs nobody would ask containers for.
     """
     chosen = choose(workload) if world == "auto" else world
     if chosen not in WORLDS:
         raise UnknownName("world", chosen, WORLDS)
-    outcome: Outcome = import_module(WORLDS[chosen]).simulate(workload, cluster, policy, seed, progress, options)
-    return outcome
+    name, own = variant(policy)
+    settings = {**options, **own}
+    outcome: Outcome = import_module(WORLDS[chosen]).simulate(workload, cluster, name, seed, progress, settings)
+    return outcome if policy == outcome.policy else replace(outcome, policy=policy)
 
 
 def choose(workload: Workload) -> str:

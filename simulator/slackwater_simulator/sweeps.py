@@ -2,13 +2,14 @@
 
 workload: gen:dress?small={small}   # a grid name in braces is filled in, here and in `cluster`
 cluster: 5x20
-policy: [fcfs, small-first-backfill]
+policy: [fcfs, small-first-backfill]   # with options of its own: capacity?calculator=dominant
 seeds: 5                            # 0 to 4, or a list
 world: auto
 set: {node_heartbeat: 1}            # settings of world or policy, for every run
 grid:
   small: [0.1, 0.2, 0.4]
   node_delay: [0, 40]               # a grid name without braces is a setting
+metrics: [makespan_s, p95_wait_s]   # columns of the table; left out, the usual ones
 """
 
 from __future__ import annotations
@@ -28,8 +29,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from slackwater.errors import InvalidInput, Unavailable, UnknownName
 from slackwater_simulator.cluster import parse
 from slackwater_simulator.loading import default_cluster, load
-from slackwater_simulator.policies import POLICIES
-from slackwater_simulator.reports.rows import Row, row
+from slackwater_simulator.policies import variant
+from slackwater_simulator.reports.rows import METRICS, Row, row
 from slackwater_simulator.run import run
 
 BACKENDS = ("loky", "threading", "dask", "ray")
@@ -48,6 +49,7 @@ class Sweep(BaseModel):
     world: str = "auto"
     settings: dict[str, Any] = Field(default_factory=dict, alias="set")
     grid: dict[str, list[Value]] = Field(default_factory=dict)
+    metrics: list[str] = Field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,8 +82,10 @@ def read(path: Path) -> Sweep:
 def cells(sweep: Sweep) -> list[Cell]:
     """Every combination of the grid, with every policy and seed."""
     for name in sweep.policy:
-        if name not in POLICIES:
-            raise UnknownName("policy", name, POLICIES)
+        variant(name)
+    for name in sweep.metrics:
+        if name not in METRICS:
+            raise UnknownName("metrics", name, METRICS)
     seeds = list(range(sweep.seeds)) if isinstance(sweep.seeds, int) else sweep.seeds
     return [
         _cell(sweep, point, policy, seed) for point in _points(sweep.grid) for policy in sweep.policy for seed in seeds

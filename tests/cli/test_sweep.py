@@ -33,6 +33,19 @@ def test_table_shows_means_over_seeds(file: str) -> None:
     assert "± 0 " in shown
 
 
+def test_the_file_may_name_the_columns(tmp_path: Path) -> None:
+    """And the policies with options of their own."""
+    path = tmp_path / "sweep.yaml"
+    path.write_text(
+        "workload: gen:haste?case=a\npolicy: [fifo, 'fifo?cores=true']\nmetrics: [p95_completion_s, failures]\n"
+    )
+    shown = sweep(str(path))
+    assert "p95 completion" in shown
+    assert "failures" in shown
+    assert "makespan" not in shown
+    assert "fifo?cores=true" in shown
+
+
 def test_json_and_csv_hold_every_run(file: str) -> None:
     """Two points × two seeds, all metrics."""
     rows = json.loads(sweep(file, "-o", "json"))

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from slackwater.errors import InvalidInput, Unavailable
+from slackwater_simulator.reports.rows import METRICS
 from slackwater_simulator.sweeps import cells, play_all, read, summarise
 
 TEXT = """
@@ -44,6 +45,24 @@ def test_rows_come_in_order_and_do_not_depend_on_the_backend(tmp_path: Path, bac
     assert [row["makespan_s"] for row in rows] == [row["makespan_s"] for row in play_all(made, jobs=1)]
 
 
+def test_a_policy_may_stand_there_twice_with_other_options(tmp_path: Path) -> None:
+    """Each is a line of its own, called as it was written; its own options win over those of every run."""
+    text = TEXT.replace("[fifo]", "[fifo, 'fifo?cores=false']").replace("attempts: 3", "cores: true")
+    made = cells(read(written(tmp_path, text)))
+    rows = list(play_all(made, jobs=1))
+    assert [summary.policy for summary in summarise(made, rows, ["makespan_s"])] == ["fifo", "fifo?cores=false"] * 2
+    assert [row["policy"] for row in rows[:4:2]] == ["fifo", "fifo?cores=false"]
+    assert rows[0]["makespan_s"] != rows[2]["makespan_s"]
+
+
+def test_every_metric_that_can_be_asked_for_is_a_number_of_a_row(tmp_path: Path) -> None:
+    """And every number of a row can be asked for."""
+    row = next(iter(play_all(cells(read(written(tmp_path, TEXT)))[:1], jobs=1)))
+    labels = {"policy", "world", "workload", "cluster", "seed", "deadlock", "shuffle", "usage_period"}
+    counts = {"small_jobs", "large_jobs"}
+    assert set(METRICS) == set(row) - labels - counts
+
+
 def test_summary_is_a_mean_over_seeds(tmp_path: Path) -> None:
     """Seeds are not a dimension of the table."""
     made = cells(read(written(tmp_path, TEXT)))
@@ -61,6 +80,9 @@ def test_summary_is_a_mean_over_seeds(tmp_path: Path) -> None:
         pytest.param(TEXT + "sedes: 3\n", "sedes", id="field-misspelt"),
         pytest.param("a: [", "not YAML", id="not-yaml"),
         pytest.param(TEXT.replace("[fifo]", "[tetris]"), "'tetris' is not known", id="unknown-policy"),
+        pytest.param(TEXT.replace("[fifo]", "['fifo?cores']"), "write fifo.option=value", id="option-without-value"),
+        pytest.param(TEXT.replace("[fifo]", "['fifo?cores=[']"), "cores.* cannot be read", id="option-not-yaml"),
+        pytest.param(TEXT + "metrics: [speed]\n", "'speed' is not known", id="unknown-metric"),
     ],
 )
 def test_bad_file_is_refused_with_its_field(tmp_path: Path, text: str, said: str) -> None:

@@ -10,6 +10,21 @@ from slackwater_simulator.outcome import Outcome
 
 Value = str | int | float | bool | None
 Row = dict[str, Value]
+_TIMES = tuple(f"{of}_{what}_s" for what in ("wait", "completion") for of in ("mean", "median", "p95"))
+# The numbers of a row, by name.
+METRICS = (
+    "makespan_s",
+    "mean_slowdown",
+    *(f"{group}{name}" for group in ("", "small_", "large_") for name in _TIMES),
+    *(f"{share}_{kind}" for share in ("allocated", "used", "efficiency") for kind in ("cpu", "memory")),
+    "failures",
+    "finished",
+    "unfinished",
+    "peak_drivers",
+    "peak_tasks",
+    "containers",
+    "decisions",
+)
 
 
 def row(outcome: Outcome, *, timing: bool = False) -> Row:
