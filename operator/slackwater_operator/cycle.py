@@ -1,12 +1,12 @@
-"""The loop around the rounds: release, look after flights, tell people; pause; again.
+"""Two loops side by side: rounds of releases, and chores (flights, use, words) that must never hold up a release.
 
-The order is the order of importance. Telling is cheap but writes, so it comes last and in small portions.
+Telling is cheap but writes, one write after the other: in the same loop as the rounds it cost a third of their time.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from time import perf_counter
 
@@ -32,10 +32,10 @@ from slackwater_operator.upkeep import Upkeep
 
 log = structlog.get_logger(__name__)
 
-# Turns that fail one after the other before the process gives up and is started anew with an empty memory.
+# Failures one after the other before the process gives up and is started anew with an empty memory.
 HOPELESS = 20
 # Seconds between two looks at flights, stalls and words.
-UPKEEP = 1.0
+CHORES = 1.0
 # Seconds between two looks at what pods use.
 USE = 10.0
 # Seconds between two times of telling while releases go on.
@@ -62,45 +62,62 @@ class Cycle:
     waits: Accuracy = field(default_factory=Accuracy)
     _estimates: dict[str, float] = field(default_factory=dict)  # app → when it was expected to start
     _tracked: dict[str, tuple[Portrait, Account]] = field(default_factory=dict)  # as last written
-    _last_upkeep: float = 0.0
     _last_words: float = 0.0
     _last_use: float = 0.0
     beat: float = 0.0  # when the last turn ended; the probe reads it
 
     async def run(self) -> None:
-        """Turn until cancelled."""
+        """Release, and look after everything else beside it, until cancelled."""
         left = await self.upkeep.clean()
         log.info("leading", cleared_nominations=left, apps=len(self.assembly.portraits), pods=len(self.assembly.census))
+        try:
+            async with asyncio.TaskGroup() as group:
+                group.create_task(self._repeat("turn", self._turn_and_rest), name="rounds")
+                group.create_task(self._repeat("chores", self._chores_and_rest), name="chores")
+        except ExceptionGroup as problems:
+            raise problems.exceptions[0] from problems  # one of the two failed, and the other was stopped
+
+    async def _repeat(self, what: str, step: Callable[[], Awaitable[None]]) -> None:
+        """Again and again; one failure is not the end, many in a row are."""
         failures = 0
         while True:
             try:
-                released = await self.turn()
+                await step()
                 failures = 0
             except Exception:
                 failures += 1
-                self.metrics.errors.labels("turn").inc()
-                log.exception("a turn failed", failures=failures)
+                self.metrics.errors.labels(what).inc()
+                log.exception("failed", what=what, failures=failures)
                 if failures >= HOPELESS:
                     raise
-                released = 0
-            await self._rest(busy=released > 0)
+                await asyncio.sleep(self.settings.period)
+
+    async def _turn_and_rest(self) -> None:
+        released = await self.turn()
+        await self._rest(busy=released > 0)
+
+    async def _chores_and_rest(self) -> None:
+        await self.chores()
+        await asyncio.sleep(CHORES)
 
     async def turn(self) -> int:
-        """One turn of everything; returns how many pods were released."""
+        """One round of releases; returns how many pods were released."""
         began = perf_counter()
         await self.lookups.run(self.assembly)
         released = await self.releaser.round()
-        if self.clock() - self._last_upkeep >= UPKEEP:
-            self._last_upkeep = self.clock()
-            await self.upkeep.run()
-            await self._look_at_use()
-            # Words are writes too: while pods are being released they wait, but not for ever.
-            if not released or self.clock() - self._last_words >= WORDS:
-                self._last_words = self.clock()
-                await self._tell()
         self.metrics.round.labels("turn").observe(perf_counter() - began)
         self.beat = self.clock()
         return released
+
+    async def chores(self) -> None:
+        """Look after flights, use and words. Their writes queue behind those of releases, so nothing waits for them."""
+        await self.upkeep.run()
+        await self._look_at_use()
+        # Words are writes too: while pods are being released they come less often.
+        quiet = self.clock() - self.releaser.last_release >= CHORES
+        if quiet or self.clock() - self._last_words >= WORDS:
+            self._last_words = self.clock()
+            await self._tell()
 
     async def _rest(self, *, busy: bool) -> None:
         """Until there is news, at least a moment, at most the idle period."""
@@ -113,7 +130,7 @@ class Cycle:
         self.news.clear()
         # Flights, stalls and refused pods have times of their own; nothing else moves without news.
         timed = self.assembly.flights or self.assembly.refused
-        limit = UPKEEP if timed else self.settings.idle_period
+        limit = CHORES if timed else self.settings.idle_period
         try:
             await asyncio.wait_for(self.news.wait(), limit)
         except TimeoutError:
@@ -162,7 +179,9 @@ class Cycle:
         error = self.waits.mean if self.waits.count else None
         before, self._tracked = self._tracked, {}
         for said in accounts:
-            each = self.assembly.portraits[said.app]
+            each = self.assembly.portraits.get(said.app)
+            if each is None:  # gone while others were written
+                continue
             known = before.get(said.app)
             # Most apps are as they were a second ago: nothing to compare, nothing to write.
             settled = known is not None and known[0] is each and known[1] == said
@@ -230,7 +249,7 @@ class Cycle:
             state = self.assembly.pool_states[pool.name]
             ended = float(sum(self.assembly.phases.finished.values()))
             state.accuracy.settle(now, ended)
-            state.accuracy.predict(now, UPKEEP, sum(pool.releases.values()), ended)
+            state.accuracy.predict(now, CHORES, sum(pool.releases.values()), ended)
             self.metrics.delta.labels(pool.name).set(state.delta)
             self.metrics.pool_total.labels(pool.name).set(pool.tot)
             self.metrics.forecast_error.labels(pool.name).set(state.accuracy.mean)

@@ -6,26 +6,17 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import Field, ValidationError
-from pydantic_settings import BaseSettings, CliApp, SettingsConfigDict, SettingsError
+from pydantic import Field
+from pydantic_settings import BaseSettings, CliApp
 
-from slackwater.errors import InvalidInput
 from slackwater_cluster import names
+from slackwater_cluster.configuring import program, refusing
 
 
 class Settings(BaseSettings):
     """Everything that can be set, with unit and the reason for the number."""
 
-    model_config = SettingsConfigDict(
-        env_prefix="SLACKWATER_OPERATOR_",
-        extra="forbid",
-        frozen=True,
-        cli_prog_name="slackwater-operator",
-        cli_kebab_case=True,
-        cli_hide_none_type=True,
-        cli_avoid_json=True,
-        cli_implicit_flags=True,
-    )
+    model_config = program("operator")
 
     kubeconfig: Path | None = Field(default=None, description="None: the pod's service account, else ~/.kube/config.")
     namespace: str = Field(default=names.SYSTEM_NAMESPACE, description="Where Lease and framework ConfigMaps live.")
@@ -92,11 +83,5 @@ class Settings(BaseSettings):
 
 def load(arguments: Sequence[str]) -> Settings:
     """Read flags and environment; what is wrong is told with its name and what to write."""
-    try:
+    with refusing("operator"):
         return CliApp.run(Settings, cli_args=list(arguments))
-    except ValidationError as problem:
-        first = problem.errors()[0]
-        place = ".".join(str(part) for part in first["loc"]) or "settings"
-        raise InvalidInput(place, first["msg"], "see slackwater-operator --help") from problem
-    except SettingsError as problem:
-        raise InvalidInput("settings", str(problem), "see slackwater-operator --help") from problem

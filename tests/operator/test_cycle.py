@@ -52,6 +52,7 @@ def turn(made: Cycle, world: World, times: int = 1, seconds: float = 1.0) -> Non
     async def once() -> None:
         await made.turn()
         await made.releaser.drain()
+        await made.chores()
 
     for _ in range(times):
         asyncio.run(once())
@@ -215,5 +216,5 @@ def test_a_failed_turn_is_counted_and_the_next_one_goes_on() -> None:
     made.releaser.round = fail  # type: ignore[method-assign]  # the part that breaks
     with capture_logs() as logs, pytest.raises(ValueError, match="broken"):
         asyncio.run(made.run())
-    assert [each["event"] for each in logs].count("a turn failed") == 20
+    assert [each["event"] for each in logs].count("failed") == 20
     assert made.metrics.errors.labels("turn")._value.get() == 20

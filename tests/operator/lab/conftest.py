@@ -1,20 +1,9 @@
 """One lab with our custom resources and policies for all tests in this folder."""
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
-
-ROOT = Path(__file__).parents[3]
-PATHS = {
-    "CustomResourceDefinition": "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
-    "MutatingAdmissionPolicy": "/apis/admissionregistration.k8s.io/v1/mutatingadmissionpolicies",
-    "MutatingAdmissionPolicyBinding": "/apis/admissionregistration.k8s.io/v1/mutatingadmissionpolicybindings",
-    "ValidatingAdmissionPolicy": "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies",
-    "ValidatingAdmissionPolicyBinding": "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings",
-}
 
 
 @pytest.fixture(scope="session")
@@ -34,22 +23,9 @@ def lab() -> Iterator[Any]:
 @pytest.fixture(scope="session")
 def kube(lab: Any) -> Iterator[Any]:
     """An administrator's session on a cluster where Slackwater's definitions and policies are installed."""
-    from support.kube import CUSTOM, Kube, until  # noqa: PLC0415 - needs the lab
+    from support.installing import install  # noqa: PLC0415 - needs the lab
+    from support.kube import Kube  # noqa: PLC0415
 
     with Kube(lab.site) as session:
-        for path in sorted((ROOT / "helm" / "slackwater").glob("crds/*.yaml")):
-            _install(session, path)
-        until(
-            lambda: all(
-                session.get(f"{CUSTOM}/{kind}").ok for kind in ("slackpolicies", "admissionqueues", "trackedapps")
-            )
-        )
-        for path in sorted((ROOT / "helm" / "slackwater").glob("files/*.yaml")):
-            _install(session, path)
+        install(session)
         yield session
-
-
-def _install(session: Any, path: Path) -> None:
-    for document in yaml.safe_load_all(path.read_text(encoding="utf-8")):
-        answer = session.apply(document, PATHS[document["kind"]])
-        assert answer.ok, answer.message
