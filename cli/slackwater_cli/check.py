@@ -9,8 +9,18 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
+from slackwater_cli import asking
 from slackwater_cli.printing import Format, Output, data, plain
-from slackwater_cli.reaching import Context, ExtenderUrl, Kubeconfig, System, api_server, extender
+from slackwater_cli.reaching import (
+    Context,
+    ExtenderCa,
+    ExtenderToken,
+    ExtenderUrl,
+    Kubeconfig,
+    System,
+    api_server,
+    extender,
+)
 
 if TYPE_CHECKING:
     from slackwater_monitor.checking import Finding
@@ -22,8 +32,12 @@ FAILED = 1
 def command(
     output: Output = Format.TABLE,
     prometheus: Annotated[str, typer.Option(envvar="SLACKWATER_PROMETHEUS_URL", help="Also ask this Prometheus.")] = "",
+    token_file: asking.TokenFile = None,
+    ca: asking.Ca = None,
     strict: Annotated[bool, typer.Option("--strict", help="Let warnings count as failures.")] = False,
     extender_url: ExtenderUrl = "",
+    extender_ca: ExtenderCa = None,
+    extender_token: ExtenderToken = None,
     system: System = "slackwater-system",
     kubeconfig: Kubeconfig = None,
     context: Context = None,
@@ -32,7 +46,11 @@ def command(
     from slackwater_monitor.checking import check
 
     api = api_server(kubeconfig, context)
-    found = list(check(api, extender(api, extender_url, system), prometheus, system, time.time))
+    known = asking.credentials(token_file, "", None, ca, False)
+    server = asking.connection(prometheus, 5.0, 10.0, known, "", "") if prometheus else None
+    found = list(
+        check(api, extender(api, extender_url, system, extender_ca, extender_token), server, system, time.time)
+    )
     if output in (Format.JSON, Format.YAML):
         data(plain(found), output)
     else:

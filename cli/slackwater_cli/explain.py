@@ -12,6 +12,8 @@ from rich.table import Table
 from slackwater_cli.printing import Format, Output, data, plain
 from slackwater_cli.reaching import (
     Context,
+    ExtenderCa,
+    ExtenderToken,
     ExtenderUrl,
     Kubeconfig,
     Namespace,
@@ -30,6 +32,8 @@ def command(
     namespace: Namespace = None,
     output: Output = Format.TABLE,
     extender_url: ExtenderUrl = "",
+    extender_ca: ExtenderCa = None,
+    extender_token: ExtenderToken = None,
     system: System = "slackwater-system",
     kubeconfig: Kubeconfig = None,
     context: Context = None,
@@ -42,7 +46,7 @@ def command(
     chosen = place or namespace_of(namespace, kubeconfig, context)
     api = api_server(kubeconfig, context)
     try:
-        found = explain(api, extender(api, extender_url, system), chosen, name)
+        found = explain(api, extender(api, extender_url, system, extender_ca, extender_token), chosen, name)
     except NotFound as problem:
         typer.echo(f"there is no pod {chosen}/{name}", err=True)
         raise typer.Exit(NOT_FOUND) from problem

@@ -9,13 +9,24 @@ import typer
 
 if TYPE_CHECKING:
     from slackwater_monitor.apiserver import ApiServer, Extender
-    from slackwater_monitor.sources.live import Live
 
 Kubeconfig = Annotated[Path | None, typer.Option(envvar="KUBECONFIG", help="Path of a kubeconfig.")]
 Context = Annotated[str | None, typer.Option(help="Context of that kubeconfig; default its current one.")]
 ExtenderUrl = Annotated[
     str,
     typer.Option("--extender", envvar="SLACKWATER_EXTENDER_URL", help="Its address; default: through the API server."),
+]
+ExtenderCa = Annotated[
+    Path | None,
+    typer.Option(envvar="SLACKWATER_EXTENDER_CA", help="PEM file of the CA of its certificate, with --extender."),
+]
+ExtenderToken = Annotated[
+    Path | None,
+    typer.Option(
+        "--extender-token-file",
+        envvar="SLACKWATER_EXTENDER_TOKEN_FILE",
+        help="File with a bearer token for it, with --extender.",
+    ),
 ]
 Namespace = Annotated[str | None, typer.Option("--namespace", "-n", help="Namespace; default that of the context.")]
 Everywhere = Annotated[bool, typer.Option("--all-namespaces", "-A", help="All namespaces.")]
@@ -30,19 +41,12 @@ def api_server(kubeconfig: Path | None, context: str | None) -> ApiServer:
     return ApiServer(endpoint(_single(kubeconfig), context))
 
 
-def extender(api: ApiServer, url: str, system: str) -> Extender:
-    """The extender at its address, or behind the API server."""
+def extender(api: ApiServer, url: str, system: str, ca: Path | None, token: Path | None) -> Extender:
+    """The extender at its address, or behind the API server, which then answers for both sides."""
+    from slackwater_cluster.credentials import Credentials
     from slackwater_monitor.apiserver import Extender
 
-    return Extender(api, url, namespace=system)
-
-
-def live(kubeconfig: Path | None, context: str | None, url: str, system: str) -> Live:
-    """The cluster as a source of views."""
-    from slackwater_monitor.sources.live import Live
-
-    api = api_server(kubeconfig, context)
-    return Live(api, extender(api, url, system))
+    return Extender(api, url, namespace=system, credentials=Credentials(token, ca=ca))
 
 
 def namespace_of(given: str | None, kubeconfig: Path | None, context: str | None) -> str:

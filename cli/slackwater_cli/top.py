@@ -10,7 +10,16 @@ from rich.console import Console
 from rich.live import Live as Screen
 
 from slackwater_cli.printing import Format, Output, data, plain
-from slackwater_cli.reaching import Context, ExtenderUrl, Kubeconfig, System, live
+from slackwater_cli.reaching import (
+    Context,
+    ExtenderCa,
+    ExtenderToken,
+    ExtenderUrl,
+    Kubeconfig,
+    System,
+    api_server,
+    extender,
+)
 
 # Nothing at all could be read.
 BLIND = 1
@@ -23,14 +32,18 @@ def command(
     apps: Annotated[int, typer.Option(min=1, help="Apps shown, the first in line first.")] = 15,
     output: Output = Format.TABLE,
     extender_url: ExtenderUrl = "",
+    extender_ca: ExtenderCa = None,
+    extender_token: ExtenderToken = None,
     system: System = "slackwater-system",
     kubeconfig: Kubeconfig = None,
     context: Context = None,
 ) -> None:
     """Show the cluster until interrupted; once where the output is no terminal. Exit code 1: nothing can be read."""
     from slackwater_monitor.screen import render
+    from slackwater_monitor.sources.live import Live
 
-    source = live(kubeconfig, context, extender_url, system)
+    api = api_server(kubeconfig, context)
+    source = Live(api, extender(api, extender_url, system, extender_ca, extender_token))
     seen = source.snapshot()
     if output in (Format.JSON, Format.YAML):
         data(plain(seen), output)

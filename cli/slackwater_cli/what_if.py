@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,19 +9,13 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from slackwater_cli.printing import Format, Output, data
 from slackwater_cli.progress import bars
 
 if TYPE_CHECKING:
     from slackwater_monitor.whatif import Comparison, Figures
 
 NAMES = {"kube": "stock scheduler (kube)"}
-
-
-class Format(StrEnum):
-    """How results are printed."""
-
-    TABLE = "table"
-    JSON = "json"
 
 
 def command(
@@ -35,7 +27,7 @@ def command(
     cluster: Annotated[str | None, typer.Option(help="Other nodes than those exported: 500x4, a YAML file.")] = None,
     seed: Annotated[int, typer.Option(help="Same seed, same result.")] = 0,
     report: Annotated[Path | None, typer.Option(help="Write a page of figures into this folder.")] = None,
-    output: Annotated[Format, typer.Option("--output", "-o", help="Print a table or JSON.")] = Format.TABLE,
+    output: Output = Format.TABLE,
 ) -> None:
     """Say what completion, waits, utilisation and failures would have been under each policy."""
     from slackwater_monitor.whatif import compare, opened
@@ -48,8 +40,8 @@ def command(
         from slackwater_simulator.reports.page import write
 
         Console(stderr=True, soft_wrap=True).print(f"report: {write(list(found.outcomes.values()), report)}")
-    if output is Format.JSON:
-        typer.echo(json.dumps(found.plain(), indent=2, ensure_ascii=False))
+    if output in (Format.JSON, Format.YAML):
+        data(found.plain(), output)
     else:
         _print(found)
 

@@ -14,18 +14,18 @@ from pathlib import Path
 from typing import Annotated, cast
 
 import yaml
-from pydantic import AnyHttpUrl, BaseModel, ConfigDict, Field, SecretStr, ValidationError, model_validator
+from pydantic import AnyHttpUrl, BaseModel, ConfigDict, Field, SecretStr, model_validator
 from pydantic_settings import (
     BaseSettings,
     PydanticBaseSettingsSource,
     SettingsConfigDict,
-    SettingsError,
     YamlConfigSettingsSource,
 )
 
 from slackwater.errors import InvalidInput
 from slackwater.resources import MEMORY
 from slackwater_cluster import names
+from slackwater_cluster.configuring import program, refusing
 
 PREFIX = "SLACKWATER_EXTENDER_"
 CONFIG = f"{PREFIX}CONFIG"
@@ -164,17 +164,7 @@ class Decisions(Section):
 class Settings(BaseSettings):
     """All settings of the extender."""
 
-    model_config = SettingsConfigDict(
-        env_prefix=PREFIX,
-        env_nested_delimiter="__",
-        extra="forbid",
-        frozen=True,
-        cli_prog_name="slackwater-extender",
-        cli_kebab_case=True,
-        cli_hide_none_type=True,
-        cli_avoid_json=True,
-        cli_implicit_flags=True,
-    )
+    model_config = program("extender", nested="__")
 
     config: Path | None = Field(default=None, description="YAML file with any of these settings.")
     check: bool = Field(
@@ -224,15 +214,9 @@ def load(arguments: Sequence[str]) -> Settings:
     """Read all sources; what is wrong is told field by field, with what to write."""
     file = _file(arguments)
     model = type("Settings", (Settings,), {"model_config": SettingsConfigDict(yaml_file=file), "__doc__": __doc__})
-    try:
+    with refusing("extender", yaml.YAMLError):
         # A documented argument of BaseSettings that its signature does not show.
         return cast("Settings", model(_cli_parse_args=list(arguments)))  # pyright: ignore[reportCallIssue]
-    except ValidationError as problem:
-        first = problem.errors()[0]
-        place = ".".join(str(part) for part in first["loc"]) or "settings"
-        raise InvalidInput(place, first["msg"], "see slackwater-extender --help") from problem
-    except (SettingsError, yaml.YAMLError) as problem:
-        raise InvalidInput("settings", str(problem), "see slackwater-extender --help") from problem
 
 
 def _file(arguments: Sequence[str]) -> Path | None:

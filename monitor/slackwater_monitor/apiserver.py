@@ -10,6 +10,7 @@ import httpx2
 
 from slackwater.errors import Unavailable
 from slackwater_cluster import names
+from slackwater_cluster.credentials import Credentials
 from slackwater_cluster.endpoint import Endpoint
 
 TIMEOUT = 10.0
@@ -17,6 +18,7 @@ TIMEOUT = 10.0
 PAGE = 500
 MERGE = "application/merge-patch+json"
 JSON_PATCH = "application/json-patch+json"
+NOBODY = Credentials()
 
 
 class NotFound(Unavailable):
@@ -100,12 +102,16 @@ class Extender:
         *,
         namespace: str = names.SYSTEM_NAMESPACE,
         service: str = "https:slackwater-extender:https",
+        credentials: Credentials = NOBODY,
         transport: httpx2.BaseTransport | None = None,
     ) -> None:
         self._api = api
         self._base = f"/api/v1/namespaces/{namespace}/services/{service}/proxy"
+        self._credentials = credentials
         self._direct = (
-            httpx2.Client(base_url=url, timeout=TIMEOUT, transport=transport, trust_env=False) if url else None
+            httpx2.Client(base_url=url, verify=credentials.tls(), timeout=TIMEOUT, transport=transport, trust_env=False)
+            if url
+            else None
         )
         self.where = url or f"service {namespace}/{service.split(':')[1]}"
 
@@ -131,9 +137,10 @@ class Extender:
     def _ask(self, path: str, parameters: dict[str, str]) -> Any:
         assert self._direct is not None  # noqa: S101 - the caller looked
         try:
-            reply = self._direct.get(path, params=parameters)
+            reply = self._direct.get(path, params=parameters, headers=self._credentials.headers())
         except (httpx2.HTTPError, OSError) as problem:
-            raise Unavailable(f"extender at {self.where}: {type(problem).__name__}: {problem}") from problem
+            advice = "; give its authority with --extender-ca" if "CERTIFICATE_VERIFY_FAILED" in str(problem) else ""
+            raise Unavailable(f"extender at {self.where}: {type(problem).__name__}: {problem}{advice}") from problem
         if reply.is_success:
             return reply.json()
         raise _refusal(reply.status_code, _message(reply), path)

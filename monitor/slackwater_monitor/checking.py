@@ -35,7 +35,7 @@ class Finding:
 
 
 def check(
-    api: ApiServer, extender: Extender, prometheus: str, system: str, now: Callable[[], float]
+    api: ApiServer, extender: Extender, prometheus: Connection | None, system: str, now: Callable[[], float]
 ) -> Iterator[Finding]:
     """Every part in turn. Without the API server nothing else is asked."""
     found = _server(api)
@@ -47,7 +47,7 @@ def check(
     yield _namespaces(api)
     yield _operator(api, system, now())
     yield _extender(extender)
-    if prometheus:
+    if prometheus is not None:
         yield _prometheus(prometheus)
 
 
@@ -125,8 +125,8 @@ def _extender(extender: Extender) -> Finding:
     return Finding("extender", Mark.GOOD, f"ready ({extender.where})")
 
 
-def _prometheus(url: str) -> Finding:
-    server = Prometheus(Connection(url))
+def _prometheus(where: Connection) -> Finding:
+    server = Prometheus(where)
     try:
         up = [
             value
@@ -138,6 +138,6 @@ def _prometheus(url: str) -> Finding:
         server.close()
     if not up:
         return Finding(
-            "Prometheus", Mark.BAD, f"{url} has no container_memory_working_set_bytes now; scrape the kubelets"
+            "Prometheus", Mark.BAD, f"{where.url} has no container_memory_working_set_bytes now; scrape the kubelets"
         )
-    return Finding("Prometheus", Mark.GOOD, f"{url} measures {up[0]:,.0f} containers")
+    return Finding("Prometheus", Mark.GOOD, f"{where.url} measures {up[0]:,.0f} containers")

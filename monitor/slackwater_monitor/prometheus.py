@@ -6,16 +6,15 @@ that says what to do. An answer that the server finds too heavy is told apart, s
 
 from __future__ import annotations
 
-import ssl
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import httpx2
 import msgspec
 
 from slackwater.errors import InvalidInput, Unavailable
+from slackwater_cluster.credentials import Credentials
 
 # Answers that mean "not now": too many requests, and gateways or stores that are busy or starting.
 BUSY = frozenset({429, 500, 502, 503, 504})
@@ -31,18 +30,14 @@ class TooHeavy(Unavailable):
 
 @dataclass(frozen=True, slots=True)
 class Connection:
-    """Where Prometheus is and how we prove who we are. Secrets are read from files, never logged."""
+    """Where Prometheus is and how we prove who we are."""
 
     url: str
     # Queries per second at most; a Prometheus that also serves alerts and dashboards hardly notices five.
     rate: float = 5.0
     # Seconds per query. Prometheus itself gives up after 120 by default.
     timeout: float = 60.0
-    token_file: Path | None = None
-    username: str = ""
-    password_file: Path | None = None
-    ca: Path | None = None
-    insecure: bool = False
+    credentials: Credentials = field(default_factory=Credentials)
     tenant: str = ""  # X-Scope-OrgID of Mimir or Thanos
     headers: Mapping[str, str] = field(default_factory=dict)
 
@@ -99,7 +94,7 @@ class Prometheus:
         self._http = httpx2.Client(
             base_url=connection.url.rstrip("/"),
             timeout=connection.timeout,
-            verify=_verify(connection),
+            verify=connection.credentials.tls(),
             transport=transport,
             headers=dict(connection.headers) | ({"X-Scope-OrgID": connection.tenant} if connection.tenant else {}),
         )
@@ -146,7 +141,7 @@ class Prometheus:
         for attempt in range(TRIES):
             self._wait_turn()
             try:
-                reply = self._http.get(path, params=dict(parameters), headers=self._secrets())
+                reply = self._http.get(path, params=dict(parameters), headers=self.connection.credentials.headers())
             except httpx2.TimeoutException as problem:
                 raise TooHeavy(self._sentence(f"no answer within {self.connection.timeout:g} s")) from problem
             except (httpx2.HTTPError, OSError) as problem:
@@ -186,28 +181,6 @@ class Prometheus:
         if now < self._next:
             self._sleep(self._next - now)
         self._next = max(now, self._next) + 1.0 / self.connection.rate
-
-    def _secrets(self) -> dict[str, str]:
-        chosen = self.connection
-        try:
-            if chosen.token_file is not None:
-                return {"Authorization": f"Bearer {chosen.token_file.read_text(encoding='utf-8').strip()}"}
-            if chosen.username:
-                password = chosen.password_file.read_text(encoding="utf-8").strip() if chosen.password_file else ""
-                header = httpx2.Request("GET", chosen.url)
-                signed = next(httpx2.BasicAuth(chosen.username, password).auth_flow(header))
-                return {"Authorization": signed.headers["Authorization"]}
-        except OSError as problem:
-            raise InvalidInput("--token-file", f"cannot be read ({problem.strerror})", "give a readable file") from (
-                problem
-            )
-        return {}
-
-
-def _verify(connection: Connection) -> ssl.SSLContext | bool:
-    if connection.insecure:
-        return False
-    return ssl.create_default_context(cafile=str(connection.ca)) if connection.ca is not None else True
 
 
 def _said(reply: httpx2.Response) -> str:

@@ -5,25 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from pydantic import Field, ValidationError
-from pydantic_settings import BaseSettings, SettingsConfigDict, SettingsError
+from pydantic import Field
+from pydantic_settings import BaseSettings
 
-from slackwater.errors import InvalidInput
 from slackwater_cluster import names
+from slackwater_cluster.configuring import program, refusing
 
 
 class Settings(BaseSettings):
     """All settings of the monitor."""
 
-    model_config = SettingsConfigDict(
-        env_prefix="SLACKWATER_MONITOR_",
-        extra="forbid",
-        frozen=True,
-        cli_prog_name="slackwater-monitor",
-        cli_kebab_case=True,
-        cli_hide_none_type=True,
-        cli_implicit_flags=True,
-    )
+    model_config = program("monitor")
 
     host: str = Field(
         default="127.0.0.1",
@@ -35,9 +27,17 @@ class Settings(BaseSettings):
     context: str | None = Field(default=None, description="Context of that kubeconfig.")
     namespace: str = Field(default=names.SYSTEM_NAMESPACE, description="Namespace that Slackwater is installed in.")
     extender_url: str = Field(default="", description="Address of the extender; empty: through the API server.")
+    extender_ca: Path | None = Field(default=None, description="PEM file of the CA of the extender's certificate.")
+    extender_token_file: Path | None = Field(default=None, description="File with a bearer token for the extender.")
     prometheus_url: str = Field(
         default="", description="Base URL of Prometheus: what was requested and used before the monitor started."
     )
+    prometheus_token_file: Path | None = Field(default=None, description="File with a bearer token for Prometheus.")
+    prometheus_username: str = Field(default="", description="For basic authentication at Prometheus.")
+    prometheus_password_file: Path | None = Field(default=None, description="File with that user's password.")
+    prometheus_ca: Path | None = Field(default=None, description="PEM file of the CA of Prometheus's certificate.")
+    prometheus_insecure: bool = Field(default=False, description="Believe any certificate of Prometheus.")
+    prometheus_tenant: str = Field(default="", description="X-Scope-OrgID of Mimir or Thanos.")
     interval: float = Field(
         default=10, ge=1, le=600, description="Seconds between two looks; each costs the cluster four small lists."
     )
@@ -49,11 +49,5 @@ class Settings(BaseSettings):
 
 def load(arguments: Sequence[str]) -> Settings:
     """Read flags and environment; what is wrong is told with what to write."""
-    try:
+    with refusing("monitor"):
         return Settings(_cli_parse_args=list(arguments))  # pyright: ignore[reportCallIssue]  # made by the library
-    except ValidationError as problem:
-        first = problem.errors()[0]
-        place = ".".join(str(part) for part in first["loc"]) or "settings"
-        raise InvalidInput(place, first["msg"], "see slackwater-monitor --help") from problem
-    except SettingsError as problem:
-        raise InvalidInput("settings", str(problem), "see slackwater-monitor --help") from problem

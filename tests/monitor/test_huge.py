@@ -54,6 +54,7 @@ def test_memory_stays_below_half_a_gigabyte(pods: int, since: str, tmp_path: Pat
         finally:
             server.terminate()
     peak = int(result.stderr.rpartition("peak ")[2])
+    print(f"\n{pods:,} pods, {since}: peak {peak / 1024:.0f} MiB", end=" ")  # noqa: T201 - the figure, with pytest -s
     found = json.loads((tmp_path / "assessment.json").read_text(encoding="utf-8"))
     assert found["summary"]["cpu"]["efficiency"] == pytest.approx(0.5 / 4, rel=1e-3)
     assert len(found["levels"]["pod"]) == pods

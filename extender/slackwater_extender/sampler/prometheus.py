@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import ssl
 from collections.abc import Generator, Iterable, Iterator
 from typing import TypeVar
 
@@ -11,6 +10,7 @@ import httpx2
 import msgspec
 
 from slackwater.errors import Unavailable
+from slackwater_cluster.credentials import Credentials
 from slackwater_extender.settings import Prometheus
 
 # Decoding holds the interpreter; 64 kB are half a millisecond, so a /filter gets its turn in between.
@@ -122,7 +122,7 @@ class Client:
         self._http = httpx2.Client(
             base_url=str(settings.url or "http://127.0.0.1:9090").rstrip("/"),
             timeout=settings.timeout,
-            verify=_verify(settings),
+            verify=_known(settings).tls(),
             transport=transport,
             follow_redirects=False,
             auth=Secrets(settings),
@@ -157,13 +157,8 @@ class Secrets(httpx2.Auth):
             request.headers[name] = value.get_secret_value()
         if chosen.tenant:
             request.headers["X-Scope-OrgID"] = chosen.tenant
-        if chosen.token_file is not None:
-            request.headers["Authorization"] = f"Bearer {chosen.token_file.read_text().strip()}"
-        if chosen.username:
-            password = chosen.password_file.read_text().strip() if chosen.password_file else ""
-            yield from httpx2.BasicAuth(chosen.username, password).auth_flow(request)
-        else:
-            yield request
+        request.headers.update(_known(chosen).headers())
+        yield request
 
 
 def decode(status: int, body: bytes) -> Vector:
@@ -206,7 +201,5 @@ def _pieces(body: bytes, start: int, end: int) -> Iterator[bytes]:
         start = stop + 1  # past the comma
 
 
-def _verify(settings: Prometheus) -> ssl.SSLContext | bool:
-    if settings.insecure:
-        return False
-    return ssl.create_default_context(cafile=str(settings.ca)) if settings.ca is not None else True
+def _known(chosen: Prometheus) -> Credentials:
+    return Credentials(chosen.token_file, chosen.username, chosen.password_file, chosen.ca, chosen.insecure)

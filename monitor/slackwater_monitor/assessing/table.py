@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
+import numpy as np
 from rich.console import Group, RenderableType
 from rich.markup import escape
 from rich.table import Table
 
 from slackwater_monitor.amounts import amount, percent, seconds
 from slackwater_monitor.assessing.assessment import KINDS, Assessment, Name
-from slackwater_monitor.assessing.plain import NAMES, iso, summary
+from slackwater_monitor.assessing.plain import NAMES, efficiencies, iso, limits, summary
 
+SAFE = 0.95  # the share of the time at which the headline speaks of giving back
+SHARES = (0.1, 0.25, 0.5, 0.75, 0.9)
 TITLES = {"cpu": "CPU, cores", "memory": "memory, GiB"}
 
 
-def render(found: Assessment, level: str = "namespace", rows: int = 10) -> RenderableType:
+def render(found: Assessment, level: str = "namespace", rows: int = 10, *, wide: bool = False) -> RenderableType:
     """The whole assessment; `level` chooses the table of things, of which the most wasteful are shown."""
-    parts: list[RenderableType] = [_headline(found), _summary(found), things(found, level, rows)]
+    parts: list[RenderableType] = [*_headline(found), _summary(found), things(found, level, rows, wide=wide)]
+    parts.append(_spread(found))
     if found.offers:
         parts.append(_offers(found))
     if found.places:
@@ -26,11 +30,34 @@ def render(found: Assessment, level: str = "namespace", rows: int = 10) -> Rende
     return Group(*parts)
 
 
-def _headline(found: Assessment) -> str:
+def _headline(found: Assessment) -> Iterator[str]:
+    yield f"[bold]{sentence(found)}[/]"
     days = (found.grid.end - found.grid.start) / 86400
+    yield (
+        f"[dim]{iso(found.grid.start)} to {iso(found.grid.end)} ({days:.3g} days, windows of "
+        f"{seconds(found.grid.step)}, a sample every {seconds(found.interval)})[/]\n"
+    )
+
+
+def sentence(found: Assessment) -> str:
+    """What is wasted, in one breath: requested, used, and what could have been given back to other work."""
+    parts = []
+    for kind, words in (("cpu", "of the CPU"), ("memory", "of the memory")):
+        each = summary(found, kind) if kind in found.courses else {"efficiency": None}
+        if each["efficiency"] is not None:
+            unused = 1 - each["efficiency"]
+            parts.append(f"{percent(unused)} {words} that pods request is not used")
+    offers = {kind: next((each for each in found.offers.get(kind, ()) if each.share == SAFE), None) for kind in KINDS}
+    back = [amount(kind, each.tasks + each.others, unit=True) for kind, each in offers.items() if each is not None]
+    said = f"{' and '.join(parts)}." if parts else "Nothing is known about requests."
     return (
-        f"[bold]{iso(found.grid.start)} to {iso(found.grid.end)}[/] ({days:.3g} days, windows of "
-        f"{seconds(found.grid.step)}, a sample every {seconds(found.interval)})"
+        said[:1].upper()
+        + said[1:]
+        + (
+            f" {' and '.join(back)} could be given back, with requests that suffice {percent(SAFE)} of the time."
+            if back
+            else ""
+        )
     )
 
 
@@ -72,11 +99,13 @@ def ranked(found: Assessment, level: str) -> list[Name]:
     return sorted(names, key=lambda name: (-waste(found, level, name), name))
 
 
-def things(found: Assessment, level: str, rows: int) -> Table:
-    """Requested, used (mean, p95, max) and efficiency of the most wasteful things of a level."""
+def things(found: Assessment, level: str, rows: int, *, wide: bool = False) -> Table:
+    """Requested, used (mean, p95, max) and efficiency of the most wasteful things of a level; wide: limits too."""
     names = ranked(found, level)
     shown = min(rows, len(names))
-    heads = [f"{short} {what}" for short in ("CPU", "mem") for what in ("asked", "mean", "p95", "max", "eff.")]
+    limit = ("limit",) if wide else ()
+    heads = [f"{short} {what}" for short in ("CPU", "mem") for what in ("asked", *limit, "mean", "p95", "max", "eff.")]
+    most = {kind: limits(found, level, kind) for kind in KINDS} if wide else None
     made = _grid(
         f"The {shown} of {len(names)} {level}s that waste most (CPU in cores, memory in GiB)",
         *NAMES[level],
@@ -84,18 +113,31 @@ def things(found: Assessment, level: str, rows: int) -> Table:
         left=len(NAMES[level]),
     )
     for name in names[:shown]:
-        made.add_row(*(escape(part) for part in name), *_cells(found, level, name))
+        made.add_row(*(escape(part) for part in name), *_cells(found, level, name, most))
     return made
 
 
-def _cells(found: Assessment, level: str, name: Name) -> Iterator[str]:
+def _cells(found: Assessment, level: str, name: Name, most: Mapping[str, Mapping[Name, float]] | None) -> Iterator[str]:
     for kind in KINDS:
         each = found.levels[level].get(kind, {}).get(name)
+        limit = () if most is None else (most[kind].get(name),)
         if each is None:
-            yield from ("–",) * 5
+            yield from ("–",) * (5 + len(limit))
         else:
-            yield from (amount(kind, value) for value in (each.asked or None, each.used, each.p95, each.peak))
+            yield from (amount(kind, value) for value in (each.asked or None, *limit, each.used, each.p95, each.peak))
             yield percent(each.efficiency)
+
+
+def _spread(found: Assessment) -> Table:
+    """The distribution of efficiency (equation 7) in a few points; the page has the curves, the JSON twenty points."""
+    made = _grid("Used of requested: so many of them stay below", "", *(percent(share) for share in SHARES))
+    for level in ("container", "app", "user"):
+        for kind in found.courses:
+            known = efficiencies(found, level, kind)
+            if len(known):
+                cells = (percent(float(np.quantile(known, share))) for share in SHARES)
+                made.add_row(f"{len(known):,} {level}s, {TITLES[kind].partition(',')[0]}", *cells)
+    return made
 
 
 def _offers(found: Assessment) -> Table:

@@ -11,6 +11,7 @@ from flask import Flask
 from gunicorn.app.base import BaseApplication  # type: ignore[import-untyped]  # gunicorn has no types
 
 from slackwater.errors import SlackwaterError
+from slackwater_cluster.credentials import Credentials
 from slackwater_cluster.endpoint import endpoint
 from slackwater_monitor.apiserver import ApiServer, Extender
 from slackwater_monitor.prometheus import Connection, Prometheus
@@ -59,7 +60,8 @@ def serve_cluster(settings: Settings) -> None:
 
     def make() -> Flask:
         api = ApiServer(where)
-        extender = Extender(api, settings.extender_url, namespace=settings.namespace)
+        known = Credentials(settings.extender_token_file, ca=settings.extender_ca)
+        extender = Extender(api, settings.extender_url, namespace=settings.namespace, credentials=known)
         source = Live(api, extender, measured=_measured(settings))
         watch(source, settings.interval)
         return dashboard(source, settings)
@@ -71,7 +73,16 @@ def _measured(settings: Settings) -> Measured | None:
     """Few and small queries, so hardly paced; a slow Prometheus must not keep a page waiting."""
     if not settings.prometheus_url:
         return None
-    return Measured(Prometheus(Connection(settings.prometheus_url, rate=50.0, timeout=5.0)))
+    known = Credentials(
+        settings.prometheus_token_file,
+        settings.prometheus_username,
+        settings.prometheus_password_file,
+        settings.prometheus_ca,
+        settings.prometheus_insecure,
+    )
+    return Measured(
+        Prometheus(Connection(settings.prometheus_url, 50.0, 5.0, credentials=known, tenant=settings.prometheus_tenant))
+    )
 
 
 def watch(source: Source, interval: float) -> threading.Event:

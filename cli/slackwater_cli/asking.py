@@ -1,0 +1,72 @@
+"""How commands ask a Prometheus about the past: the options they share, and what they make of them."""
+
+from __future__ import annotations
+
+import time
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from slackwater.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from slackwater_cluster.credentials import Credentials
+    from slackwater_monitor.history.grid import Grid
+    from slackwater_monitor.prometheus import Connection
+
+# Seconds after which a window is surely complete: scrapes and remote writes come late.
+LATE = 60
+
+Url = Annotated[
+    str | None, typer.Option(envvar="SLACKWATER_PROMETHEUS_URL", help="Base URL of Prometheus, Thanos or Mimir.")
+]
+Since = Annotated[str, typer.Option(help="How far to look back: 12h, 7d, 2w.")]
+Until = Annotated[str | None, typer.Option(help="End of the period, ISO 8601; default now.")]
+Step = Annotated[str | None, typer.Option(help="Length of a window; default about 2,000 windows.")]
+Cache = Annotated[Path | None, typer.Option(help="Folder of answers; an interrupted run resumes there.")]
+Rate = Annotated[float, typer.Option(help="Queries per second at most.")]
+Timeout = Annotated[float, typer.Option(help="Seconds per query.")]
+Label = Annotated[list[str] | None, typer.Option(help="A renamed label: pod=kubernetes_pod_name.")]
+UserLabel = Annotated[list[str] | None, typer.Option(help="Pod label that names the user.")]
+TokenFile = Annotated[Path | None, typer.Option(help="File with a bearer token.")]
+Username = Annotated[str, typer.Option(help="For basic authentication.")]
+PasswordFile = Annotated[Path | None, typer.Option(help="File with that user's password.")]
+Ca = Annotated[Path | None, typer.Option(help="PEM file of the CA of Prometheus.")]
+Insecure = Annotated[bool, typer.Option("--insecure", help="Do not verify its certificate.")]
+Tenant = Annotated[str, typer.Option(help="X-Scope-OrgID of Mimir or Thanos.")]
+
+
+def credentials(
+    token_file: Path | None, username: str, password_file: Path | None, ca: Path | None, insecure: bool
+) -> Credentials:
+    """What was given to prove who we are."""
+    from slackwater_cluster.credentials import Credentials
+
+    return Credentials(token_file, username, password_file, ca, insecure)
+
+
+def connection(url: str | None, rate: float, timeout: float, known: Credentials, tenant: str, more: str) -> Connection:
+    """The server to ask; `more` is what one may give instead of an address."""
+    if url is None:
+        raise InvalidInput("--prometheus", "no address is given", f"add --prometheus http://HOST:PORT{more}")
+    from slackwater_monitor.prometheus import Connection
+
+    return Connection(url, rate, timeout, known, tenant)
+
+
+def period(since: str, until: str | None, step: str | None) -> Grid:
+    """The windows to look at."""
+    from slackwater_monitor.history.grid import duration, grid
+
+    end = time.time() - LATE if until is None else moment("--until", until)
+    return grid(end, duration("--since", since), duration("--step", step) if step else None)
+
+
+def moment(field: str, text: str) -> float:
+    """A moment from ISO 8601; without a zone it is local time."""
+    try:
+        return datetime.fromisoformat(text).timestamp()
+    except ValueError as problem:
+        raise InvalidInput(field, f"{text!r} is no moment", "write it like 2026-11-15T06:00Z") from problem

@@ -1,0 +1,56 @@
+"""How our programs prove who they are to a server they only read, and how they know it: token, password, authority.
+
+Secrets are read from their files each time they are needed, because mounted tokens are renewed, and are never logged.
+"""
+
+from __future__ import annotations
+
+import ssl
+from base64 import b64encode
+from dataclasses import dataclass
+from pathlib import Path
+
+from slackwater.errors import InvalidInput, Unavailable
+
+
+@dataclass(frozen=True, slots=True)
+class Credentials:
+    """What is shown to one server, and which certificates of it are believed."""
+
+    token_file: Path | None = None  # a bearer token
+    username: str = ""  # basic authentication; a token goes first
+    password_file: Path | None = None
+    ca: Path | None = None  # PEM; none: the authorities of this machine
+    insecure: bool = False  # believe any certificate
+
+    def headers(self) -> dict[str, str]:
+        """What proves us now; empty where nothing was given."""
+        if self.token_file is not None:
+            return {"Authorization": f"Bearer {_secret(self.token_file)}"}
+        if self.username:
+            password = _secret(self.password_file) if self.password_file is not None else ""
+            return {"Authorization": f"Basic {b64encode(f'{self.username}:{password}'.encode()).decode()}"}
+        return {}
+
+    def tls(self) -> ssl.SSLContext | bool:
+        """What a certificate is judged by: an authority, this machine's authorities (True), or nothing (False)."""
+        if self.insecure:
+            return False
+        if self.ca is None:
+            return True
+        try:
+            return ssl.create_default_context(cafile=str(self.ca))
+        except (OSError, ssl.SSLError) as problem:
+            raise InvalidInput("ca", f"{self.ca} cannot be used ({_words(problem)})", "give a PEM file") from problem
+
+
+def _secret(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError) as problem:
+        # A mounted secret may come back, so this is no mistake of the settings.
+        raise Unavailable(f"{path} cannot be read ({_words(problem)}); give a readable file") from problem
+
+
+def _words(problem: Exception) -> str:
+    return str(getattr(problem, "strerror", None) or problem)
