@@ -62,6 +62,7 @@ def controller_manager(site: Site, silence: int) -> list[str]:
         f"--secure-port={site.ports['controller-manager']}",
         "--bind-address=127.0.0.1",
         "--leader-elect=false",
+        "--use-service-account-credentials=true",  # each controller with its own rights, as kubeadm sets it up
         f"--node-monitor-grace-period={silence + 10}s",
         "--controllers=*,-ttl-controller",  # rewrites every node each time their number passes a threshold
         "--kube-api-qps=500",

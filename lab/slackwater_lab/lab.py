@@ -1,12 +1,11 @@
 """The lab as one object: start it, use it, stop exactly what was started."""
 
 import shutil
-from collections.abc import Callable, Iterable
-from pathlib import Path
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Self
 
 from slackwater.errors import Unavailable
-from slackwater_lab import access, certificates, chart, control, nodes, ports, services
+from slackwater_lab import access, certificates, chart, control, health, nodes, ports, services
 from slackwater_lab.api import Api
 from slackwater_lab.builds import build
 from slackwater_lab.kwok import kwok, lease
@@ -17,7 +16,7 @@ from slackwater_lab.realnodes import RealNodes
 from slackwater_lab.scheduling import PLAIN, PROFILE, Extender, scheduler
 from slackwater_lab.site import Site, open_site
 from slackwater_lab.statemetrics import state_metrics
-from slackwater_lab.waiting import answers, until, until_serving
+from slackwater_lab.waiting import until, until_serving
 
 
 def _silent(_: str) -> None:
@@ -76,21 +75,31 @@ class Lab:
         """Let our scheduler call another extender (or none): it is restarted with that configuration."""
         self._scheduler("slackwater-scheduler", PROFILE, extender)
 
-    def restart(self, name: str) -> None:
-        """Start a process again that has ended or was killed, with the command line it had."""
+    def restart(self, name: str, settings: Mapping[str, str] | None = None) -> None:
+        """Start a process again that has ended or was killed, and wait until it serves.
+
+        It gets the command line it had; one of our own programs also a fresh token and, if wanted, other settings.
+        """
         if name in services.SERVICES:
-            self._service(name)  # gets a fresh token too
+            self._service(name, settings)
             return
         started = self.processes.find(name)
         if started is None:
             raise Unavailable(f"{name} was never started in the lab {self.site.name}")
-        self.processes.start(name, started.command)
+        health.revive(self.site, self.processes, started)
+
+    def repair(self) -> list[str]:
+        """Start again what has ended of this lab, the control plane first; returns the names."""
+        ended = [started.name for started in self.processes.all() if not started.alive]
+        for name in sorted(ended, key=lambda name: {"etcd": 0, "apiserver": 1}.get(name, 2)):
+            self.restart(name)
+        return ended
 
     def _control_plane(self) -> None:
         certificates.ensure(self.site.certificates)
         access.ensure(self.site)
         self.processes.start("etcd", control.etcd(self.site))
-        until_serving(self.processes, "etcd", lambda: answers(f"{self.site.url('etcd')}/health"))
+        self._until_well("etcd")
         self.processes.start("apiserver", control.apiserver(self.site))
         with self.api() as api:
             until_serving(self.processes, "apiserver", api.ready)
@@ -101,7 +110,7 @@ class Lab:
 
     def _kwok(self) -> None:
         self.processes.start("kwok", kwok(self.site, self.plan.nodes))
-        until_serving(self.processes, "kwok", lambda: answers(f"{self.site.url('kwok')}/healthz"))
+        self._until_well("kwok")
         wanted = nodes.names(self.plan.nodes)
         with self.api() as api:
             nodes.create(api, wanted, self.plan.shape)
@@ -128,23 +137,17 @@ class Lab:
         if self.site.read(f"{name}.yaml") != before:
             self.processes.stop(name)
         self.processes.start(name, command)
-        until_serving(self.processes, name, lambda: answers(f"{self.site.url(name, 'https')}/healthz"))
+        self._until_well(name)
         self._report(f"{name}  schedulerName {profile}" + (f", extender {extender.url}" if extender else ""))
-
-    def _scheduler_account(self, profile: str) -> Path:
-        if profile != PROFILE:
-            return self.site.kubeconfig
-        with self.api() as api:
-            return services.kubeconfig(self.site, "scheduler", api)
 
     def _state_metrics(self) -> None:
         self.processes.start("state-metrics", state_metrics(self.site))
-        until_serving(self.processes, "state-metrics", lambda: answers(f"{self.site.url('state-metrics')}/healthz"))
+        self._until_well("state-metrics")
         self._report(f"kube-state-metrics  {self.site.url('state-metrics')}/metrics")
 
     def _prometheus(self) -> None:
         self.processes.start("prometheus", prometheus(self.site, self.plan.scrape))
-        until_serving(self.processes, "prometheus", lambda: answers(f"{self.site.url('prometheus')}/-/ready"))
+        self._until_well("prometheus")
         self._report(f"prometheus  {self.site.url('prometheus')}")
 
     def _chart(self) -> None:
@@ -158,7 +161,7 @@ class Lab:
         for name in services.OPERATORS[: self.plan.operators]:
             self._service(name)
 
-    def _service(self, name: str) -> None:
+    def _service(self, name: str, settings: Mapping[str, str] | None = None) -> None:
         if not services.available(name):
             self._report(f"{name}  skipped: the program is not part of this tree yet")
             return
@@ -166,10 +169,13 @@ class Lab:
         if not (started and started.alive):
             with self.api() as api:
                 kubeconfig = services.kubeconfig(self.site, name, api)
-            settings = services.environment(self.site, name, kubeconfig, "prometheus" in self.plan.parts)
-            self.processes.start(name, services.command(name), settings)
-        until_serving(self.processes, name, lambda: services.healthy(self.site, name))
+            usual = services.environment(self.site, name, kubeconfig, "prometheus" in self.plan.parts)
+            self.processes.start(name, services.command(name), {**usual, **(settings or {})})
+        self._until_well(name)
         self._report(f"{name}  {self.site.url(name)}")
+
+    def _until_well(self, name: str) -> None:
+        health.until_well(self.site, self.processes, name)
 
     @property
     def real(self) -> RealNodes:

@@ -1,17 +1,20 @@
 """Ports on 127.0.0.1: each lab owns a block of them, so that several labs run side by side.
 
-Blocks lie below the range from which the kernel picks ports for outgoing connections. A claim is a file in the
-shared cache that names the lab's folder.
+Blocks lie below the range from which the kernel picks ports for outgoing connections. A claim is a file that names the
+lab's folder; it stands from the first start to `down`, so that a server that is away for a moment finds its port again.
+Ports belong to the machine: claims are kept in one place, whatever cache a lab uses for its programs.
 """
 
 import json
+import os
 import socket
+import tempfile
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
 from slackwater.errors import Unavailable, UnknownName
-from slackwater_lab.builds import cache, locked
+from slackwater_lab.builds import locked
 
 FIRST, LAST, SIZE = 20_000, 31_960, 40
 NAMES = (
@@ -57,9 +60,9 @@ def claim(folder: Path) -> Ports:
     record = folder / "ports.json"
     if record.exists():
         return Ports(json.loads(record.read_text())["base"])
-    with locked(cache() / "ports" / "lock"):
+    with locked(claims() / "lock"):
         for base in _candidates(str(folder)):
-            if not _taken(base) and all(_free(port) for port in range(base, base + SIZE)):
+            if not _taken(base) and all(free(port) for port in range(base, base + SIZE)):
                 folder.mkdir(parents=True, exist_ok=True)
                 record.write_text(json.dumps({"base": base}))
                 _claim_file(base).write_text(str(folder))
@@ -75,6 +78,11 @@ def release(folder: Path) -> None:
         record.unlink()
 
 
+def claims() -> Path:
+    """Where the claims of all labs of this machine are."""
+    return Path(tempfile.gettempdir()) / f"slackwater-lab-ports-{os.getuid()}"
+
+
 def _candidates(seed: str) -> Iterator[int]:
     # Start at a place that depends on the folder, so that labs started at once rarely look at the same block.
     count = (LAST - FIRST) // SIZE
@@ -83,7 +91,7 @@ def _candidates(seed: str) -> Iterator[int]:
 
 
 def _claim_file(base: int) -> Path:
-    return cache() / "ports" / str(base)
+    return claims() / str(base)
 
 
 def _taken(base: int) -> bool:
@@ -101,7 +109,8 @@ def _give_back(base: int, folder: Path) -> None:
         path.unlink(missing_ok=True)
 
 
-def _free(port: int) -> bool:
+def free(port: int) -> bool:
+    """Whether a server could listen there now."""
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:

@@ -42,6 +42,19 @@ def birth(pid: int) -> str | None:
     return None if state in "ZX" else f"{boot}:{ticks}"
 
 
+def _lingers(started: Started) -> bool:
+    """Whether it runs or still ends: while threads of a killed process remain, so do its open ports."""
+    born = birth(started.pid)
+    return born == started.born or (born is None and _threads(started.pid) > 1)
+
+
+def _threads(pid: int) -> int:
+    try:
+        return len(list(Path(f"/proc/{pid}/task").iterdir()))
+    except (FileNotFoundError, ProcessLookupError):
+        return 0
+
+
 class Processes:
     """The processes of one lab: one log and one record each, in the lab's folder."""
 
@@ -98,8 +111,21 @@ class Processes:
         started = self.find(name)
         if started and started.alive:
             _tell_group(started.pid, signal.SIGKILL)
-            _wait_end(started, 5.0)
+            _wait_end(started, 20.0)
             _reap(started.pid)
+
+    def freeze(self, name: str) -> None:
+        """Let a process hang: it keeps its ports and connections, and answers nothing."""
+        self._tell(name, signal.SIGSTOP)
+
+    def thaw(self, name: str) -> None:
+        """Let a frozen process go on."""
+        self._tell(name, signal.SIGCONT)
+
+    def _tell(self, name: str, word: signal.Signals) -> None:
+        started = self.find(name)
+        if started and started.alive:
+            _tell_group(started.pid, word)
 
     def tail(self, name: str, lines: int = 8) -> str:
         """The last lines a process wrote, for an error message."""
@@ -127,7 +153,7 @@ def _tell_group(pid: int, word: signal.Signals) -> None:
 
 def _wait_end(started: Started, patience: float) -> None:
     limit = time.monotonic() + patience
-    while started.alive and time.monotonic() < limit:
+    while _lingers(started) and time.monotonic() < limit:
         time.sleep(0.02)
 
 

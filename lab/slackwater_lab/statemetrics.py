@@ -1,9 +1,12 @@
 """kube-state-metrics: what the API server knows about pods and nodes, as Prometheus series."""
 
+from slackwater_cluster import names
 from slackwater_lab.builds import built
 from slackwater_lab.site import Site
 
 KINDS = "pods,nodes,jobs,namespaces"
+LABELS = "pods=[*]"  # who owns what, which app and role: without it there is no kube_pod_labels
+ANNOTATIONS = f"pods=[{','.join(names.SEALED)}]"  # what a lowered pod had asked for
 
 
 def state_metrics(site: Site) -> list[str]:
@@ -16,4 +19,6 @@ def state_metrics(site: Site) -> list[str]:
         "--telemetry-host=127.0.0.1",
         f"--telemetry-port={site.ports['state-metrics-telemetry']}",
         f"--resources={KINDS}",
+        f"--metric-labels-allowlist={LABELS}",
+        f"--metric-annotations-allowlist={ANNOTATIONS}",
     ]

@@ -23,7 +23,13 @@ from slackwater_lab.site import open_site
 from support.ground import GATE, Ground, Object, close_ground, open_ground, until
 
 KUBECONFIG, EXTENDER, LAB = "SLACKWATER_E2E_KUBECONFIG", "SLACKWATER_E2E_EXTENDER", "SLACKWATER_E2E_LAB"
-ENFORCE = ("policy.spec.mode=enforce", "policy.spec.estimation.heartbeatSeconds=2")
+ENFORCE = (
+    "policy.spec.mode=enforce",
+    "policy.spec.estimation.heartbeatSeconds=2",
+    # Two options that are off by default need these rights; the scenarios that switch them on say so.
+    "operator.may.resize=true",
+    "operator.may.evict=true",
+)
 BOX = Shape(cpu="8", memory="32Gi")
 POLICIES = "/apis/slackwater.io/v1alpha1/slackpolicies"
 
@@ -48,6 +54,7 @@ class Field:
     api: Api
     extender: str = ""
     lab: Lab | None = None
+    _open: list[Ground] = field(default_factory=list)  # grounds that were not taken away yet
     _number: Callable[[], int] = field(default_factory=lambda: count(int(time.time()) % 100_000).__next__)
 
     def own_lab(self) -> Lab:
@@ -75,12 +82,24 @@ class Field:
         self._needs_kwok()
         labels = {"slackwater.io/managed": "true", "slackwater.io/policy": policy} if managed else {}
         ground = open_ground(self.api, f"{name}-{self._number()}", nodes, shape, labels)
+        self._open.append(ground)
         try:
             if managed and self._enforced(policy):
                 self.until_held(ground)
             yield ground
         finally:
             close_ground(ground)
+            self._open.remove(ground)
+
+    def mend(self) -> None:
+        """Bring the cluster back to what a scenario may rely on, whatever the one before it did or failed to do."""
+        if self.lab is not None:
+            for started in self.lab.processes.all():
+                self.lab.processes.thaw(started.name)
+            self.lab.repair()
+        for ground in list(self._open):
+            close_ground(ground)
+            self._open.remove(ground)
 
     def until_held(self, ground: Ground) -> None:
         """Wait until the admission policy acts in the namespace; a dry run leaves nothing behind."""
