@@ -24,6 +24,9 @@ MIXED_MAPS: tuple[Size, ...] = ((1, 2), (4, 1), (1, 3), (3, 1))
 MIXED_REDUCES: tuple[Size, ...] = ((2, 1), (4, 1), (1, 2), (3, 1))
 # (c) three ordinary jobs of (b) and two iterative ones.
 ITERATIONS = 6
+# Seconds of the tasks of (b) and (c).
+MAP_TIME: Range = (15.0, 30.0)
+REDUCE_TIME: Range = (12.0, 40.0)
 SMALL: Size = (1, 1)
 
 
@@ -65,10 +68,10 @@ def _ordinary(rng: np.random.Generator, maps: Size, reduces: Size, shuffle: floa
     """60–80 maps of 15–30 s and 16–24 reduces of 12–40 s; tasks of one kind are alike."""
     return _pair(
         int(rng.integers(60, 81)),
-        _between(rng, (15, 30)),
+        _between(rng, MAP_TIME),
         maps,
         int(rng.integers(16, 25)),
-        _between(rng, (12, 40)),
+        _between(rng, REDUCE_TIME),
         reduces,
         shuffle,
     )
@@ -76,7 +79,7 @@ def _ordinary(rng: np.random.Generator, maps: Size, reduces: Size, shuffle: floa
 
 def _rounds(rng: np.random.Generator, shuffle: float) -> Iterator[Stage]:
     """Six rounds of 12–16 maps and 6 reduces; a round's maps wait for the reduces before."""
-    count, map_time, reduce_time = int(rng.integers(12, 17)), _between(rng, (15, 30)), _between(rng, (12, 40))
+    count, map_time, reduce_time = int(rng.integers(12, 17)), _between(rng, MAP_TIME), _between(rng, REDUCE_TIME)
     for number in range(1, ITERATIONS + 1):
         before = (f"reduce-{number - 1}",) if number > 1 else ()
         yield Stage(f"map-{number}", _request(SMALL), np.full(count, map_time), before, iteration=number)
