@@ -24,13 +24,14 @@ class Format(StrEnum):
 
     TABLE = "table"
     JSON = "json"
+    MARKDOWN = "markdown"
 
 
 def command(
     papers: Annotated[list[str] | None, typer.Argument(help="000, 001, 002, 003, 004, or all (the default).")] = None,
     full: Annotated[bool, typer.Option("--full", help="All seeds and every sensitivity row; takes longer.")] = False,
     report: Annotated[Path | None, typer.Option(help="Write a page and its figures (SVG) into this folder.")] = None,
-    output: Annotated[Format, typer.Option("--output", "-o", help="Print tables or JSON.")] = Format.TABLE,
+    output: Annotated[Format, typer.Option("--output", "-o", help="Print tables, JSON or Markdown.")] = Format.TABLE,
     jobs: Annotated[int, typer.Option("--jobs", "-j", help="Processes; -1 uses all cores.")] = -1,
 ) -> None:
     """Reproduce the papers: published, ours, band, verdict, and what was modelled."""
@@ -51,6 +52,11 @@ def _print(studies: list[Study], output: Format) -> None:
         from slackwater_simulator.reproduction.study import described
 
         typer.echo(json.dumps([described(study) for study in studies], indent=2, ensure_ascii=False))
+        return
+    if output is Format.MARKDOWN:
+        from slackwater_simulator.reproduction.markdown import written
+
+        typer.echo("\n".join(written(study) for study in studies))
         return
     console = Console()
     for study in studies:

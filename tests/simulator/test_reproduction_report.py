@@ -12,6 +12,7 @@ from slackwater.errors import UnknownName
 from slackwater_cli.main import app
 from slackwater_cli.reproduce import Format, _print
 from slackwater_simulator.reproduction.drawing import draw
+from slackwater_simulator.reproduction.markdown import written
 from slackwater_simulator.reproduction.page import write
 from slackwater_simulator.reproduction.study import Curve, Plot, Study, Verdict, described, judged, shown
 
@@ -77,3 +78,12 @@ def test_json_holds_every_check_with_its_verdict() -> None:
     assert [check["verdict"] for check in back["checks"]] == ["holds", "does not hold"]
     assert back["sensitivity"][0]["verdict"] == Verdict.SHOWN
     assert STUDY.failing == (STUDY.checks[1],)
+
+
+def test_markdown_holds_checks_reasons_and_links_to_figures() -> None:
+    """What the documentation shows is printed, not typed."""
+    text = written(STUDY)
+    assert "| T | bad | 1 | 2 | exact | **does not hold** |" in text
+    assert "- it is a test" in text
+    assert "![Bars](reproduction/bars.svg)" in text
+    assert "| T | other choice | 3 |" in text
