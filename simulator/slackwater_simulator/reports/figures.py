@@ -178,10 +178,15 @@ def _resource(outcome: Outcome, kind: int, borders: Floats, x: Floats, axis: Axi
     words = [text for _, text in legend[:-1]]
     return Figure(
         title,
-        f"{' and '.join(words).capitalize()} over time, against what the cluster has.",
+        f"{_listed(words).capitalize()} over time, against what the cluster has.",
         _chart(title, lines, axis, unit, top, capacity),
         tuple(legend),
     )
+
+
+def _listed(words: Sequence[str]) -> str:
+    """One, two and three."""
+    return " and ".join((", ".join(words[:-1]), words[-1])) if len(words) > 1 else words[0]
 
 
 def _thinned(series: Series, css: str, unit: float, scale: float) -> Line:
