@@ -23,13 +23,15 @@ if TYPE_CHECKING:
     from slackwater_lab.live.house import Machine
     from slackwater_lab.live.script import Play, Size
     from slackwater_simulator.cluster import Cluster
-    from slackwater_simulator.workload import Request, Usage, Workload
+    from slackwater_simulator.workload import Job, Request, Usage, Workload
 
 # What is predicted → (the scheduler that plays it, whether the namespace is managed).
 SCHEDULERS = {"slackwater": ("slackwater", True), "kube": ("default-scheduler", False)}
 SHOWN = 20  # jobs in the table; JSON has them all
 # Simulated nodes start a container as soon as they hear of it.
 PACE: dict[str, object] = {"startup": 0.2, "bind": 0.1, "usage_period": 2.0}
+# A kubelet makes a sandbox and a container first.
+REAL_PACE: dict[str, object] = {**PACE, "startup": 1.5}
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,19 +46,23 @@ class Wish:
     limit: float
     seed: int
     options: dict[str, object]
+    image: str = ""  # set: real containers of this image instead of annotations for simulated nodes
+    burn: float = 1.0  # the share of the workload's use that real containers take
 
     def __post_init__(self) -> None:
         if self.policy not in SCHEDULERS:
             raise UnknownName("--policy with --live", self.policy, SCHEDULERS)
         if not 0 < self.scale < math.inf:
             raise InvalidInput("--scale", f"{self.scale} is not a speed", "write a positive number, 10 for ten times")
+        if not 0 < self.burn <= 1:
+            raise InvalidInput("--burn", f"{self.burn} is not a share", "write a number above 0 and at most 1")
 
 
 def perform(workload: Workload, wish: Wish, *, as_json: bool) -> None:
     """Predict, play, compare, print."""
     from slackwater_lab.live.comparing import compare, summary
 
-    quick = faster(workload, wish.scale)
+    quick = lighter(faster(workload, wish.scale), wish.burn)
     with bars() as tick:
         nodes, courses = asyncio.run(_played(plays(quick), wish, tick(f"live, {wish.policy}")))
         rows = compare(courses, _forecasts(quick, cluster(nodes), wish, tick("predicted")))
@@ -68,7 +74,8 @@ async def _played(
 ) -> tuple[list[Machine], list[Course]]:
     from slackwater_cluster.endpoint import endpoint
     from slackwater_cluster.session import Session
-    from slackwater_lab.live.house import house, machines
+    from slackwater_lab.live.containers import ACCOUNT
+    from slackwater_lab.live.house import entrust, house, machines
     from slackwater_lab.live.playing import Player
     from slackwater_lab.live.pods import Stage
 
@@ -77,7 +84,9 @@ async def _played(
     async with Session(where) as session:
         nodes = await machines(session, wish.selector)
         async with house(session, wish.namespace, managed=managed):
-            stage = Stage(wish.namespace, wish.namespace, scheduler, wish.selector)
+            if wish.image:
+                await entrust(session, wish.namespace, ACCOUNT)
+            stage = Stage(wish.namespace, wish.namespace, scheduler, wish.selector, wish.image, where.url)
             return nodes, await Player(where, stage, progress).play(scripts, wish.limit)
 
 
@@ -87,7 +96,7 @@ def _forecasts(
     from slackwater_lab.live.comparing import Forecast
     from slackwater_simulator.run import run
 
-    options = PACE | wish.options
+    options = (REAL_PACE if wish.image else PACE) | wish.options
     outcome = run(workload, machines, wish.policy, seed=wish.seed, world="kubernetes", progress=progress, **options)
     times = zip(outcome.jobs.start.tolist(), outcome.jobs.end.tolist(), strict=True)
     return {_name(job.id): Forecast(*pair) for job, pair in zip(workload.jobs, times, strict=True)}
@@ -108,6 +117,29 @@ def faster(workload: Workload, scale: float) -> Workload:
         for job in workload.jobs
     )
     return replace(workload, jobs=jobs)
+
+
+def lighter(workload: Workload, share: float) -> Workload:
+    """The same workload with this share of its use: requests stay, so that few cores can play a large cluster."""
+    if share == 1.0:
+        return workload
+    return replace(workload, jobs=tuple(_lighter_job(job, share) for job in workload.jobs))
+
+
+def _lighter_job(job: Job, share: float) -> Job:
+    stages = tuple(replace(stage, usage=_less(stage.usage, share, stage.tasks)) for stage in job.stages)
+    driver = replace(job.driver, usage=_less(job.driver.usage, share, 1)) if job.driver else None
+    return replace(job, stages=stages, driver=driver)
+
+
+def _less(usage: Usage | None, share: float, tasks: int) -> Usage:
+    import numpy as np
+
+    from slackwater_simulator.workload import Usage
+
+    if usage is None:
+        return Usage(np.full(tasks, share), np.full(tasks, share))
+    return replace(usage, cpu=usage.cpu * share, memory=usage.memory * share)
 
 
 def plays(workload: Workload) -> list[Play]:

@@ -13,7 +13,7 @@ from slackwater_lab.builds import built
 from slackwater_lab.running import run
 
 PAUSE = "localhost/lab-pause:1"
-LOAD = "localhost/lab-load:1"  # burn, and a shell where busybox is installed
+LOAD = "localhost/lab-load:1"  # burn, driver, and a shell where busybox is installed
 ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}  # what images call what the kernel says
 FOLDERS = ("bin", "etc", "proc", "sys", "dev", "var", "tmp")
 USERS = b"root:x:0:0:root:/:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/false\n"
@@ -22,7 +22,7 @@ USERS = b"root:x:0:0:root:/:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/false\n"
 def make(folder: Path) -> list[Path]:
     """Write both images; returns their files."""
     folder.mkdir(parents=True, exist_ok=True)
-    load = {"bin/burn": Path(built("burn"))}
+    load = {f"bin/{name}": Path(built(name)) for name in ("burn", "driver")}
     shell = shutil.which("busybox")
     if shell:
         load["bin/busybox"] = Path(shell)

@@ -58,7 +58,7 @@ class Plan:
         """The programs that must have been built for this plan."""
         wanted = [*CONTROL, *(name for part in PARTS if part in self.parts for name in NEEDED.get(part, ()))]
         if self.real_nodes:
-            wanted += ["kubelet", "pause", "burn"]
+            wanted += ["kubelet", "pause", "burn", "driver"]
         return list(dict.fromkeys(wanted))
 
 

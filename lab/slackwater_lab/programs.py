@@ -71,6 +71,7 @@ PROGRAMS = (
     ),
     Program("pause", "load", OURS, "./pause"),
     Program("burn", "load", OURS, "./burn"),
+    Program("driver", "load", OURS, "./driver"),
 )
 
 

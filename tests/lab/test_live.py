@@ -1,5 +1,6 @@
 """The live driver's state machine, its pods and its comparison, without a cluster."""
 
+import json
 import math
 
 import pytest
@@ -7,6 +8,7 @@ import pytest
 from slackwater.errors import InvalidInput
 from slackwater_lab.live.comparing import Forecast, compare, summary
 from slackwater_lab.live.conducting import FAILED, GONE, RUNNING, SUCCEEDED, Conductor
+from slackwater_lab.live.directing import Director
 from slackwater_lab.live.pods import PLAYED, Stage, manifest
 from slackwater_lab.live.script import Part, Play, Size, checked
 
@@ -101,6 +103,68 @@ def test_comparison_counts_only_what_came_in_both() -> None:
     rows = compare(conductor.courses, {"job": Forecast(4.0, 12.0)})
     assert rows[0].error == pytest.approx(0.2)
     assert summary(rows).makespan_error == pytest.approx(14 / 12 - 1)
+
+
+def test_a_real_driver_is_given_its_whole_play() -> None:
+    """Stages, durations and task manifests with blanks; a lab's API server is reached from the machine's network."""
+    (driver,), _ = Director([PLAY]).step(2.0)
+    made = manifest(driver, Stage("here", "play", image="localhost/lab-load:1", server="https://127.0.0.1:20002"))
+    variables = {each["name"]: each.get("value") for each in made["spec"]["containers"][0]["env"]}
+    told = json.loads(variables["PLAY"])
+    assert [(stage["name"], stage["parents"], stage["durations"]) for stage in told["stages"]] == [
+        ("map", [], [3.0, 4.0]),
+        ("reduce", ["map"], [5.0]),
+    ]
+    task = json.loads(told["stages"][0]["pod"])
+    assert task["metadata"]["ownerReferences"][0]["uid"] == "$UID"
+    assert task["spec"]["containers"][0]["command"] == ["burn", "-cpu", "250", "-memory", "256", "-for", "$SECONDSs"]
+    assert made["spec"]["hostNetwork"]
+    assert variables["KUBERNETES_SERVICE_PORT"] == "20002"
+
+
+def test_a_real_driver_elsewhere_is_told_of_the_server_by_its_kubelet() -> None:
+    """No host network and no address of ours in a cluster whose API server pods can reach."""
+    (driver,), _ = Director([PLAY]).step(2.0)
+    made = manifest(driver, Stage("here", "play", image="registry/load:1", server="https://cluster.example:6443"))
+    assert "hostNetwork" not in made["spec"]
+    assert made["spec"]["containers"][0]["imagePullPolicy"] == "IfNotPresent"
+    assert "KUBERNETES_SERVICE_HOST" not in {each["name"] for each in made["spec"]["containers"][0]["env"]}
+
+
+def test_real_drivers_are_only_watched() -> None:
+    """Submitted in time, seen to run, their tasks too; over when the driver is."""
+    director = Director([PLAY])
+    assert director.step(1.9) == ([], [])
+    assert [ask.name for ask in director.step(2.0)[0]] == ["job-driver"]
+    assert director.step(2.1) == ([], [])
+    director.seen("job-driver", RUNNING, 3.0)
+    director.seen("job-map-1", RUNNING, 4.0)
+    director.seen("job-map-0", RUNNING, 5.0)
+    director.seen("job-driver", SUCCEEDED, 9.0)
+    (course,) = director.courses
+    assert (course.driver, course.first, course.ended) == (3.0, 4.0, 9.0)
+    assert director.share == 1.0
+
+
+@pytest.mark.parametrize("how", [FAILED, GONE])
+def test_a_real_driver_that_fails_is_asked_for_again(how: str) -> None:
+    """Under a new name, and counted."""
+    director = Director([PLAY])
+    director.step(2.0)
+    (again,) = director.seen("job-driver", how, 3.0)
+    assert again.name == "job-driver-2"
+    assert director.courses[0].retries == 1
+
+
+def test_jobs_without_a_driver_are_still_asked_for_by_us() -> None:
+    """Real containers or not: somebody has to."""
+    director = Director([Play("alone", 0.0, (MAPS,)), PLAY])
+    asks, _ = director.step(0.0)
+    assert [ask.name for ask in asks] == ["alone-map-0", "alone-map-1"]
+    for name in ("alone-map-0", "alone-map-1"):
+        director.seen(name, SUCCEEDED, 4.0)
+    director.step(4.0)
+    assert director.share == 0.5
 
 
 def _running() -> Conductor:

@@ -36,6 +36,23 @@ async def house(session: Session, namespace: str, *, managed: bool) -> AsyncIter
             await asyncio.shield(session.write("DELETE", f"{NAMESPACES}/{namespace}", {}))
 
 
+async def entrust(session: Session, namespace: str, account: str) -> None:
+    """An account for drivers that are programs: it may make, read and delete pods of the namespace."""
+    roles = f"/apis/rbac.authorization.k8s.io/v1/namespaces/{namespace}"
+    metadata = {"metadata": {"name": account}}
+    rules = [{"apiGroups": [""], "resources": ["pods"], "verbs": ["create", "get", "list", "watch", "delete"]}]
+    reference = {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": account}
+    subject = {"kind": "ServiceAccount", "name": account, "namespace": namespace}
+    for path, body in (
+        (f"{NAMESPACES}/{namespace}/serviceaccounts", metadata),
+        (f"{roles}/roles", {**metadata, "rules": rules}),
+        (f"{roles}/rolebindings", {**metadata, "roleRef": reference, "subjects": [subject]}),
+    ):
+        answer = await session.write("POST", path, body)
+        if not answer.ok and answer.status != EXISTS:
+            raise Unavailable(f"the drivers' account was not made: {answer.message()}")
+
+
 async def machines(session: Session, selector: Mapping[str, str]) -> list[Machine]:
     """Ready, open nodes with these labels: what a prediction has to count with."""
     query = {"labelSelector": ",".join(f"{key}={value}" for key, value in selector.items())}

@@ -13,6 +13,7 @@ from slackwater_cluster.reflecting import PODS
 from slackwater_cluster.reflector import Reflector, Source
 from slackwater_cluster.session import STRATEGIC, Session
 from slackwater_lab.live.conducting import GONE, Ask, Conductor, Course
+from slackwater_lab.live.directing import Director
 from slackwater_lab.live.pods import PLAYED, Stage, manifest
 from slackwater_lab.live.script import Play, checked
 
@@ -34,7 +35,7 @@ class Player:
 
     async def play(self, plays: Sequence[Play], limit: float) -> list[Course]:
         """Play until every job is over, or for `limit` seconds. The stage is cleaned whatever happens."""
-        conductor = Conductor(checked(plays))
+        conductor = (Director if self._stage.image else Conductor)(checked(plays))
         async with Session(self._where, in_flight=16) as session:
             watching = asyncio.create_task(Reflector(session, self._source(), self).run())
             try:
@@ -62,7 +63,7 @@ class Player:
     # -- the performance ----------------------------------------------------------------------------------------------
 
     async def _perform(
-        self, session: Session, conductor: Conductor, watching: asyncio.Task[None], limit: float
+        self, session: Session, conductor: Conductor | Director, watching: asyncio.Task[None], limit: float
     ) -> None:
         """Writes go their own way: a stage of many pods must not keep other drivers from asking."""
         began = monotonic()

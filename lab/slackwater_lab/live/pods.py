@@ -1,4 +1,7 @@
-"""The pods of a play: labels by which Slackwater knows apps, annotations by which simulated nodes know what to do."""
+"""The pods of a play: labels by which Slackwater knows apps, annotations by which simulated nodes know what to do.
+
+With an image the pods are real: tasks burn what the workload says and drivers ask for them (containers.py).
+"""
 
 from __future__ import annotations
 
@@ -7,8 +10,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from slackwater_cluster import names
+from slackwater_lab.live import containers
 from slackwater_lab.live.conducting import Ask
-from slackwater_lab.live.script import Play, Size
+from slackwater_lab.live.script import Part, Play, Size
 
 PLAYED = "slackwater.io/lab-play"  # every pod of a play carries it, so that exactly these are removed
 
@@ -21,6 +25,8 @@ class Stage:
     play: str  # its name, in the label of all its pods
     scheduler: str = names.SCHEDULER
     selector: Mapping[str, str] = field(default_factory=dict)
+    image: str = ""  # set: real containers of this image, which holds `burn` and `driver`
+    server: str = ""  # the API server's address as we know it, for drivers that are programs
 
 
 def manifest(ask: Ask, stage: Stage) -> dict[str, Any]:
@@ -39,9 +45,26 @@ def manifest(ask: Ask, stage: Stage) -> dict[str, Any]:
             "restartPolicy": "Never",
             "terminationGracePeriodSeconds": 1,
             "nodeSelector": dict(stage.selector),
-            "containers": [{"name": "main", "image": "none", "resources": {"requests": _requests(size)}}],
+            **_content(ask, size, stage),
         },
     }
+
+
+def _content(ask: Ask, size: Size, stage: Stage) -> dict[str, Any]:
+    """The part of the specification that says what runs."""
+    if not stage.image:
+        spec: dict[str, Any] = {"containers": [{"name": "main", "image": "none"}]}
+    elif ask.part is None:
+        spec = containers.driver(stage.image, stage.server, ask.play, lambda part: _task(ask.play, part, stage))
+    else:
+        seconds = "$SECONDS" if ask.duration is None else f"{ask.duration:.3f}"
+        spec = {"containers": [containers.task(stage.image, size, seconds)]}
+    spec["containers"][0]["resources"] = {"requests": _requests(size)}
+    return spec
+
+
+def _task(play: Play, part: Part, stage: Stage) -> dict[str, Any]:
+    return containers.owned(manifest(containers.placeholder(play, part), stage))
 
 
 def _requests(size: Size) -> dict[str, str]:
