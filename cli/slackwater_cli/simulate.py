@@ -85,6 +85,10 @@ Kubeconfig = Annotated[Path | None, typer.Option(help="With --live: the cluster 
 Namespace = Annotated[str, typer.Option(help="With --live: made and removed again.")]
 Selector = Annotated[str, typer.Option(help="With --live: labels of the nodes to use, key=value,…")]
 Limit = Annotated[float, typer.Option(help="With --live: stop after so many seconds.")]
+Image = Annotated[
+    str, typer.Option(help="With --live: real containers of this image (burn, driver), for real kubelets.")
+]
+Burn = Annotated[float, typer.Option(help="With --image: the share of the workload's use they really take.")]
 
 
 def command(
@@ -104,6 +108,8 @@ def command(
     namespace: Namespace = "slackwater-live",
     selector: Selector = "",
     limit: Limit = 3600.0,
+    image: Image = "",
+    burn: Burn = 1.0,
 ) -> None:
     """Play WORKLOAD under each policy and print what came out."""
     from slackwater_simulator.cluster import parse
@@ -117,7 +123,7 @@ def command(
         from slackwater_cli.live import Wish, perform
 
         labels = dict(pair.split("=", 1) for pair in selector.split(",") if "=" in pair)
-        wish = Wish(names[0], scale, namespace, kubeconfig, labels, limit, seed, options[names[0]])
+        wish = Wish(names[0], scale, namespace, kubeconfig, labels, limit, seed, options[names[0]], image, burn)
         perform(jobs, wish, as_json=output is Format.JSON)
         return
     outcomes = _play(jobs, machines, names, seed, world, options)
