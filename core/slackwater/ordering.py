@@ -47,10 +47,14 @@ class Pick:
 
 
 def eligible(app: App, group: Group) -> bool:
-    """Strict DAGs go by levels (003): a stage may start once every stage before it is placed."""
-    if not app.strict:
-        return True
-    return all(not (g.held or g.released or g.blocked) for g in app.groups if g.level < group.level)
+    """Strict DAGs go by levels (003): a stage may start once every stage before it is placed.
+
+    In any other app a stage that waits on another (a reduce) may start early (001), but not while pods of that one are
+    still held: it would sit on the room they need, and wait for them (decision 0004).
+    """
+    if app.strict:
+        return all(not (g.held or g.released or g.blocked) for g in app.groups if g.level < group.level)
+    return not group.waiting or all(g.waiting or g.role is Role.DRIVER or not g.held for g in app.groups)
 
 
 class Line:

@@ -247,15 +247,44 @@ class TestOrder:
         apps = running_app("thin", 0, held=2), running_app("wide", 1, held=1, size=4)
         assert released(decide(snapshot(*apps, preference=False))) == ["thin/task/0", "thin/task/1", "wide/task/0"]
 
-    def test_waiting_stages_become_urgent_as_the_leading_stage_proceeds(self) -> None:
-        """HaSTE rule (iii): reduces overtake maps while their share is below the maps' progress."""
+    @pytest.mark.parametrize(
+        ("held", "first"), [(2, ["mr/map/0", "mr/map/1"]), (0, ["mr/reduce/0", "mr/reduce/1"])], ids=["held", "all out"]
+    )
+    def test_waiting_stages_start_early_but_not_before_the_pods_they_wait_for(
+        self, held: int, first: list[str]
+    ) -> None:
+        """Decision 0004: a reduce would sit on the room that held maps need; once all maps are out it may go."""
         groups = (
             group("mr", Role.DRIVER, running=1),
-            group("mr", held=2, running=2, finished=6, expected=10, stage="map"),
+            group("mr", held=held, running=2, finished=6, expected=8 + held, stage="map"),
             group("mr", held=3, running=1, expected=4, stage="reduce", waiting=True),
         )
         app = App("mr", "team", 0.0, groups, started=True, has_driver=True)
-        assert released(decide(snapshot(app)))[0] == "mr/reduce/0"
+        assert released(decide(snapshot(app)))[: held or 2] == first
+        assert len(released(decide(snapshot(app)))) == (held or 3)
+
+    def test_stages_that_others_wait_for_become_urgent_as_they_proceed(self) -> None:
+        """HaSTE rules (i) and (ii) between apps: maps whose reduces hold much go before maps nobody waits for."""
+        groups = (
+            group("mr", Role.DRIVER, running=1),
+            group("mr", held=2, running=2, finished=6, expected=10, stage="map"),
+            group("mr", running=4, expected=4, stage="reduce", waiting=True),
+        )
+        late = App("mr", "team", 9.0, groups, started=True, has_driver=True)
+        outcome = decide(snapshot(running_app("early", 0, held=4), late))
+        assert released(outcome)[:2] == ["mr/map/0", "mr/map/1"]
+
+    def test_says_that_a_stage_waits_for_the_one_before_it(self) -> None:
+        """Where only the reduces are left to explain."""
+        groups = (
+            group("mr", Role.DRIVER, running=1),
+            group("mr", held=1, stage="map", unplaceable=True),
+            group("mr", held=3, stage="reduce", waiting=True, level=1),
+        )
+        app = App("mr", "team", 0.0, groups, started=True, has_driver=True)
+        outcome = decide(snapshot(app))
+        assert released(outcome) == []
+        assert outcome.verdicts["mr"].reason is Reason.FRAGMENTED
 
     def test_strict_dag_stages_wait_for_their_parents(self) -> None:
         """Conflict 5: a strict DAG goes by levels."""
