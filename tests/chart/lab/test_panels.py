@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import importlib.util
+import os
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from support.chart import CHART
-from support.promql import queries, selectors
+from support.chart import CHART, ROOT
+from support.promql import dashboards, queries, selectors
 
 pytestmark = [pytest.mark.lab, pytest.mark.timeout(600)]
 
@@ -153,3 +156,17 @@ def test_kube_state_metrics_reads_queues_and_apps(busy: Any, tmp_path: Path) -> 
     )
     until("our series are there", lambda: all(name in page() for name in wanted), 30.0)
     busy.processes.stop("state-metrics-ours")
+
+
+def test_every_dashboard_can_be_looked_at(busy: Any, tmp_path: Path) -> None:
+    """Each becomes a picture with its panels' series: `SLACKWATER_PICTURES=FOLDER` keeps them."""
+    spec = importlib.util.spec_from_file_location("panels", ROOT / "docs" / "scripts" / "panels.py")
+    assert spec
+    assert spec.loader
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module  # dataclasses look their module up
+    spec.loader.exec_module(module)
+    folder = Path(os.environ.get("SLACKWATER_PICTURES", tmp_path))
+    found = module.sheets(busy.site.url("prometheus"), folder, minutes=2.0)
+    assert {path.stem for path in folder.glob("*.png")} >= set(found) == set(dashboards())
+    assert all(any(counts.values()) for counts in found.values()), found
