@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
@@ -36,30 +38,31 @@ def command(
 
     console = Console()
     outcomes = _play(seed)
+    metrics = {scene: {policy: measure(outcomes[scene, policy]) for policy in POLICIES} for scene in SCENES}
+    console.print(_verdict(metrics["hour"]), style="bold", highlight=False)
     for scene, title in SCENES.items():
-        metrics = {policy: measure(outcomes[scene, policy]) for policy in POLICIES}
-        console.print(_table(title, metrics))
-    for line in _words({policy: measure(outcomes["nine", policy]) for policy in POLICIES}, outcomes):
+        console.print(_table(title, metrics[scene]))
+    for line in _words(metrics["nine"], outcomes):
         console.print(line, soft_wrap=True, highlight=False)
     page = write([outcomes["hour", policy] for policy in POLICIES], report)
     console.print(f"\nFigures of the hour: {page}", soft_wrap=True, highlight=False)
     console.print(
         "Decided by the very functions that run in a cluster; the apps and their use are made up (gen:hour).\n"
-        "Next: slackwater simulate --help (your own traces), slackwater assess --help (your own cluster).",
+        "Next: slackwater demo --serve (watch it), slackwater assess --help (your own cluster, nothing to install).",
         style="dim",
         highlight=False,
     )
     if serve:
-        _serve(outcomes["hour", "slackwater"], port, console)
+        _serve(outcomes["hour", "slackwater"], outcomes["hour", "kube"], port, console)
 
 
-def _serve(outcome: Outcome, port: int, console: Console) -> None:
+def _serve(outcome: Outcome, rival: Outcome, port: int, console: Console) -> None:
     from slackwater_monitor.sources.played import Played
     from slackwater_monitor.web.serving import options
     from slackwater_monitor.web.serving import serve as show
 
     console.print(f"\nDashboard: http://127.0.0.1:{port}/ (Ctrl-C ends it)", highlight=False)
-    show(Played(outcome), options("127.0.0.1", port))
+    show(Played(outcome, rival=rival), options("127.0.0.1", port))
 
 
 def _play(seed: int) -> dict[tuple[str, str], Outcome]:
@@ -83,38 +86,60 @@ def _table(title: str, metrics: dict[str, Metrics]) -> Table:
     table = Table(title=title, title_justify="left", title_style="bold", box=None, padding=(0, 3, 0, 0))
     table.add_column("")
     for policy in metrics:
-        table.add_column(POLICIES[policy], justify="right")
-    for label, show in _ROWS:
-        table.add_row(label, *(show(one) for one in metrics.values()))
+        table.add_column(POLICIES[policy], justify="right", style="bold" if policy == "slackwater" else None)
+    table.add_column("")
+    for label, value, show in _ROWS:
+        values = [value(one) for one in metrics.values()]
+        table.add_row(label, *(show(each) for each in values), _change(values) if show is _minutes else "")
     table.add_row("")
     return table
 
 
 def _minutes(seconds: float) -> str:
-    return f"{seconds / 60:.1f} min"
+    """Minutes; what never came is told so."""
+    return f"{seconds / 60:.1f} min" if seconds < math.inf else "never"
 
 
-def _finished(one: Metrics) -> str:
-    return "never" if one.deadlock else _minutes(one.makespan)
+def _change(values: list[float]) -> str:
+    """How ours compares with theirs, in the words people use."""
+    if len(values) != 2 or math.inf in values or values[0] == values[1]:
+        return ""
+    theirs, ours = values
+    if theirs >= 1.5 * ours:
+        return f"[green]{theirs / ours:.1f} times as fast[/]"
+    share = abs(theirs - ours) / theirs
+    return f"[green]{share:.0%} sooner[/]" if ours < theirs else f"[yellow]{share:.0%} later[/]"
 
 
-def _apps(one: Metrics) -> str:
-    return f"{one.finished} of {one.finished + one.unfinished}"
+def _time(pick: Callable[[Metrics], float]) -> Callable[[Metrics], float]:
+    """A time of the apps; infinite where none ever finished."""
+    return lambda one: pick(one) if one.finished else math.inf
 
 
-def _share(values: tuple[float, ...]) -> str:
-    return f"{values[0]:.0%}" if values and values[0] == values[0] else "–"
+def _share(value: float) -> str:
+    return f"{value:.0%}" if value == value else "–"  # noqa: PLR0124 - NaN differs from itself
 
 
-_ROWS = (
-    ("all work is done after", _finished),
-    ("apps that finish", _apps),
-    ("an app takes, on average", lambda one: _minutes(one.completion.mean) if one.finished else "–"),
-    ("… one in twenty longer than", lambda one: _minutes(one.completion.p95) if one.finished else "–"),
-    ("a small app takes, on average", lambda one: _minutes(one.small_completion.mean) if one.finished else "–"),
-    ("cores really busy, on average", lambda one: _share(one.used) if one.finished else "–"),
-    ("tasks lost to full memory", lambda one: str(one.failures)),
+# What is shown, how it is read off, and how it is written: what people wait for first, what it costs last.
+_ROWS: tuple[tuple[str, Callable[[Metrics], Any], Callable[[Any], str]], ...] = (
+    ("a small app is done after, on average", _time(lambda one: one.small_completion.mean), _minutes),
+    ("any app is done after, on average", _time(lambda one: one.completion.mean), _minutes),
+    ("one app in twenty takes longer than", _time(lambda one: one.completion.p95), _minutes),
+    ("the last app is done after", lambda one: math.inf if one.deadlock else one.makespan, _minutes),
+    (
+        "apps that finish",
+        lambda one: (one.finished, one.finished + one.unfinished),
+        lambda pair: "{} of {}".format(*pair),
+    ),
+    ("cores really busy, on average", lambda one: one.used[0] if one.used and one.finished else math.nan, _share),
+    ("tasks lost to full memory", lambda one: one.failures, str),
 )
+
+
+def _verdict(hour: dict[str, Metrics]) -> str:
+    """The hour in one sentence, whoever is ahead."""
+    theirs, ours = (hour[policy].completion.mean for policy in ("kube", "slackwater"))
+    return f"The same apps on the same nodes: done after {_minutes(ours)} instead of {_minutes(theirs)} on average.\n"
 
 
 def _words(nine: dict[str, Metrics], outcomes: dict[tuple[str, str], Outcome]) -> list[str]:

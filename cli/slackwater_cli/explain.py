@@ -40,7 +40,7 @@ def command(
 ) -> None:
     """Explain POD. Exit codes: 0 it has a node or is done, 1 no such pod, 2 could not ask, 3 it waits."""
     from slackwater_monitor.apiserver import NotFound
-    from slackwater_monitor.explaining import explain, lines
+    from slackwater_monitor.explaining import SHOWN, explain, lines
 
     place, _, name = pod.removeprefix("pod/").rpartition("/")
     chosen = place or namespace_of(namespace, kubeconfig, context)
@@ -53,7 +53,7 @@ def command(
     if output in (Format.JSON, Format.YAML):
         data(plain(found), output)
     else:
-        _print(lines(found))
+        _print(lines(found, None if output is Format.WIDE else SHOWN))
     if found.waits:
         raise typer.Exit(WAITS)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, is_dataclass
-from enum import StrEnum
+from enum import Enum, StrEnum
 from typing import Annotated, Any, Generic, TypeVar
 
 import typer
@@ -69,11 +69,11 @@ def data(found: object, output: Format) -> None:
 
 
 def plain(value: Any) -> Any:
-    """Dataclasses, mappings and tuples as what JSON and YAML know."""
+    """Dataclasses, mappings, tuples and enumerations as what JSON and YAML know."""
     if is_dataclass(value) and not isinstance(value, type):
         return {key: plain(each) for key, each in asdict(value).items()}
     if isinstance(value, Mapping):
         return {str(key): plain(each) for key, each in value.items()}
     if isinstance(value, list | tuple):
         return [plain(each) for each in value]
-    return value
+    return value.value if isinstance(value, Enum) else value

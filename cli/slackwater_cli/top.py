@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from functools import partial
 from typing import Annotated
 
 import typer
@@ -44,15 +45,16 @@ def command(
 
     api = api_server(kubeconfig, context)
     source = Live(api, extender(api, extender_url, system, extender_ca, extender_token))
+    picture = partial(render, nodes=nodes, apps=apps, wide=output is Format.WIDE)
     seen = source.snapshot()
     if output in (Format.JSON, Format.YAML):
         data(plain(seen), output)
     elif once or not Console().is_terminal:
-        Console().print(render(seen, nodes=nodes, apps=apps))
+        Console(soft_wrap=output is Format.WIDE).print(picture(seen))
     else:
-        with Screen(render(seen, nodes=nodes, apps=apps), auto_refresh=False, screen=True) as screen:
+        with Screen(picture(seen), auto_refresh=False, screen=True) as screen:
             while True:
                 time.sleep(interval)
-                screen.update(render(source.snapshot(), nodes=nodes, apps=apps), refresh=True)
+                screen.update(picture(source.snapshot()), refresh=True)
     if not (seen.nodes or seen.apps or seen.queues):
         raise typer.Exit(BLIND)

@@ -13,6 +13,8 @@ from slackwater_monitor.sources import reading
 from slackwater_monitor.sources.live import GROUP
 from slackwater_monitor.sources.views import Amounts, App, Pool, Queue
 
+SHOWN = 3  # best nodes and last decisions, where not all are asked for
+
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
@@ -146,8 +148,8 @@ def arithmetic(kind: str, line: dict[str, Any]) -> str:
     )
 
 
-def lines(found: Explanation) -> list[tuple[str, str]]:
-    """The explanation as (what, words), in the order in which things decide."""
+def lines(found: Explanation, shown: int | None = SHOWN) -> list[tuple[str, str]]:
+    """The explanation as (what, words), in the order in which things decide; `shown` nodes and decisions, None: all."""
     made = [("pod", found.pod), ("", found.sentence), ("phase", found.phase)]
     made += [("node", found.node)] if found.node else [("nominated", found.nominated or "–")]
     made += [("gates", ", ".join(found.gates))] if found.gates else []
@@ -157,7 +159,7 @@ def lines(found: Explanation) -> list[tuple[str, str]]:
         made.append(("queue", _queue_line(found.queue)))
     if found.pool is not None and found.pool.delta is not None:
         made.append(("pool", _pool_line(found.pool)))
-    made += _ledger_lines(found.ledger or {})
+    made += _ledger_lines(found.ledger or {}, shown)
     made += list(found.resources.items())
     return made + [("missing", each) for each in found.problems]
 
@@ -191,7 +193,7 @@ def _pool_line(pool: Pool) -> str:
     )
 
 
-def _ledger_lines(ledger: dict[str, Any]) -> list[tuple[str, str]]:
+def _ledger_lines(ledger: dict[str, Any], shown: int | None) -> list[tuple[str, str]]:
     if not ledger:
         return []
     made = [("asks for", f"{_told(ledger.get('declared') or {})} (native {_told(ledger.get('native') or {})})")]
@@ -201,9 +203,9 @@ def _ledger_lines(ledger: dict[str, Any]) -> list[tuple[str, str]]:
     if now:
         counts = ", ".join(f"{count} × {reason}" for reason, count in now["counts"].items())
         made.append(("nodes", f"{now['fitting']} of {now['nodes']} would serve it{f'; {counts}' if counts else ''}"))
-        best = ", ".join(f"{each['node']} (score {each['score']})" for each in now["best"][:3])
+        best = ", ".join(f"{each['node']} (score {each['score']})" for each in now["best"][:shown])
         made += [("best", best)] if best else []
-    for each in (ledger.get("decisions") or [])[:3]:
+    for each in (ledger.get("decisions") or [])[:shown]:
         words = f"{each['verb']}: {each['result']} {each['node'] or ''} {each['reason'] or ''}".strip()
         made.append(("decided", " ".join(words.split())))
     return made

@@ -16,11 +16,11 @@ from slackwater_monitor.sources.views import App, Node, Snapshot
 WIDTH = 24  # characters of a bar
 
 
-def render(seen: Snapshot, *, nodes: int = 20, apps: int = 15) -> RenderableType:
-    """One picture of everything; the fullest nodes and the first in line come first."""
+def render(seen: Snapshot, *, nodes: int = 20, apps: int = 15, wide: bool = False) -> RenderableType:
+    """One picture of everything; the fullest nodes and the first in line come first; wide: with the bars' numbers."""
     parts: list[RenderableType] = [_headline(seen)]
     if seen.nodes:
-        parts.append(_nodes(seen, nodes))
+        parts.append(_nodes(seen, nodes, wide))
     if seen.queues:
         parts.append(_queues(seen))
     if seen.apps:
@@ -41,17 +41,17 @@ def _headline(seen: Snapshot) -> Text:
     return Text.from_markup(" · ".join(parts))
 
 
-def bar(used: float, estimate: float, asked: float, size: float, width: int = WIDTH) -> Text:
-    """█ used, ▓ estimated beyond that, ░ requested beyond that, · free; red where more is asked than there is."""
+def bar(used: float, estimate: float, asked: float, size: float, allowed: float = 0.0, width: int = WIDTH) -> Text:
+    """█ used, ▓ estimated beyond that, ░ requested beyond that, · free, │ allowed; red: more is asked than there is."""
     if size <= 0:
         return Text("?" * 3, style="dim")
     marks = [round(width * min(value / size, 1.0)) for value in (used, max(used, estimate), max(used, estimate, asked))]
-    text = Text()
-    text.append("█" * marks[0], style="green")
-    text.append("▓" * (marks[1] - marks[0]), style="yellow")
-    text.append("░" * (marks[2] - marks[1]), style="red" if asked > size else "blue")
-    text.append("·" * (width - marks[2]), style="dim")
-    return text
+    kinds = (("█", "green"), ("▓", "yellow"), ("░", "red" if asked > size else "blue"), ("·", "dim"))
+    cells = [kinds[sum(at >= mark for mark in marks)] for at in range(width)]
+    mark = round(width * allowed / size)
+    if 0 < mark < width:
+        cells[mark] = ("│", "bold")
+    return Text.assemble(*cells)
 
 
 def _load(node: Node) -> float:
@@ -60,17 +60,21 @@ def _load(node: Node) -> float:
     )
 
 
-def _nodes(seen: Snapshot, shown: int) -> Table:
+def _nodes(seen: Snapshot, shown: int, wide: bool) -> Table:
     made = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
-    for head in ("NODE", "CPU  █ used ▓ est. ░ asked", "room", "MEMORY", "room", ""):
-        made.add_column(head, no_wrap=True, justify="right" if head == "room" else "left")
+    numbers = ("used", "est.", "asked", "allowed") if wide else ()
+    for head in ("NODE", "CPU  █ used ▓ est. ░ asked │ allowed", *numbers, "room", "MEMORY", *numbers, "room", ""):
+        right = head == "room" or head in numbers
+        made.add_column(head, no_wrap=True, justify="right" if right else "left")
     ordered = sorted(seen.nodes, key=lambda node: (-_load(node), node.name))
     for node in ordered[:shown]:
         cells: list[RenderableType] = [escape(node.name)]
         for kind in ("cpu", "memory"):
-            fields = (node.used, node.estimate, node.declared, node.allocatable)
-            used, estimate, asked, size = (field.get(kind, 0.0) for field in fields)
-            cells += [bar(used, estimate, asked, size), amount(kind, node.room.get(kind))]
+            fields = (node.used, node.estimate, node.declared, node.allowed, node.allocatable)
+            used, estimate, asked, allowed, size = (field.get(kind, 0.0) for field in fields)
+            cells.append(bar(used, estimate, asked, size, allowed))
+            cells += [amount(kind, field.get(kind)) for field in fields[:4]] if wide else []
+            cells.append(amount(kind, node.room.get(kind)))
         made.add_row(*cells, _state(node))
     if len(ordered) > shown:
         made.add_row(f"… {len(ordered) - shown} more", style="dim")

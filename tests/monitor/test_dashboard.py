@@ -15,7 +15,9 @@ from slackwater_monitor.settings import Settings, load
 from slackwater_monitor.sources.live import Live
 from slackwater_monitor.sources.played import Played
 from slackwater_monitor.sources.protocol import Source
+from slackwater_monitor.sources.views import Node, Snapshot
 from slackwater_monitor.web.app import dashboard
+from slackwater_monitor.web.pages import change, headline
 from support.clusters import Cluster, served, usual
 from support.outcomes import outcome
 
@@ -34,6 +36,12 @@ def live(cluster: Cluster, folder: Path) -> Live:
     """The cluster as a source, with the extender behind the service proxy."""
     api = ApiServer(endpoint(cluster.kubeconfig(folder)))
     return Live(api, Extender(api), fresh=0.0)
+
+
+def node(*, declared: float = 10.0, used: float = 2.0, room: float = 12.0, stale: bool = False) -> Node:
+    """A node of 16 cores."""
+    size, allowed, asked, spent, left = ({"cpu": value} for value in (16.0, 14.0, declared, used, room))
+    return Node("n", size, allowed, asked, spent, spent, left, stale=stale)
 
 
 def played(seconds: float = 6.0) -> Played:
@@ -83,6 +91,48 @@ def test_the_dashboard_only_reads(cluster: Cluster, tmp_path: Path, method: str)
         made.get(path)
         assert getattr(made, method)(path).status_code == 405
     assert cluster.patched == []
+
+
+def test_the_overview_says_at_once_what_is_idle_and_what_is_made_of_it(cluster: Cluster, tmp_path: Path) -> None:
+    """Two nodes of 16 cores, on which pods asked for 20 and use 6: the heading and the sentence below it."""
+    source = live(cluster, tmp_path)
+    seen = source.snapshot()
+    asked, used = seen.total("declared", "cpu"), seen.total("used", "cpu")
+    text = client(source).get("/").text
+    assert f"<h1>{asked - used:g} of {asked:g} requested cores are idle</h1>" in text
+    assert "there is room for tasks that ask for" in text
+
+
+@pytest.mark.parametrize(
+    ("nodes", "heading", "words"),
+    [
+        ([], "No node can be seen", "nothing is overcommitted"),
+        ([node(declared=0.0)], "Nothing is requested now", "room enough"),
+        ([node(stale=True)], "10 cores are requested; what is used is not measured", "nothing is overcommitted"),
+        ([node()], "8 of 10 requested cores are idle", "By requests 6 cores are free"),
+        ([node(declared=20.0)], "18 of 20 requested cores are idle", "would have stopped at 16"),
+        ([node(used=10.0, room=4.0)], "0 of 10 requested cores are idle", "room enough by requests"),
+    ],
+    ids=["no nodes", "nothing requested", "no samples", "slack", "overcommitted", "no slack"],
+)
+def test_heading_and_sentence_follow_from_the_sums(nodes: list[Node], heading: str, words: str) -> None:
+    """Whatever the state, the page begins with what is so."""
+    seen = Snapshot(0.0, nodes)
+    assert headline(seen) == heading
+    assert words in change(seen)
+
+
+def test_two_plays_of_the_same_work_are_compared_at_the_same_moment() -> None:
+    """A rival that began each job five seconds later has finished fewer of them by then."""
+    late = outcome([(job, at, begun + 5, end + 5) for job, at, begun, end in ROWS], usage=True)
+    moments = iter([0.0])
+    source = Played(outcome(ROWS, usage=True), rival=late, speed=1.0, clock=lambda: next(moments, 14.5))
+    race = source.race()
+    assert race is not None
+    finished = race.laps[0]
+    assert (finished.theirs, finished.ours, finished.better) == ("0", "5", 1)
+    assert "The same work, the same moment" in client(source).get("/").text
+    assert played().race() is None
 
 
 def test_reasons_and_estimates_stand_in_the_queue(cluster: Cluster, tmp_path: Path) -> None:

@@ -5,14 +5,16 @@ from __future__ import annotations
 import shutil
 import threading
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pytest
 from werkzeug.serving import make_server
 
 from slackwater_monitor.settings import Settings
 from slackwater_monitor.sources.played import Played
 from slackwater_monitor.web.app import dashboard
+from slackwater_simulator.outcome import Series
 from support.outcomes import outcome
 
 if TYPE_CHECKING:
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
 CHROMIUM = shutil.which("chromium")
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed")
 PAGES = ("/", "/nodes", "/queue", "/pools", "/apps", "/apps/simulated/job-1", "/what-if")
+PLAYED = "/what-if?trace=the+workload+on+show&policy=fifo&policy=fair"
 ROWS = [(job, job % 2, float(job), float(job) + 400) for job in range(12)]
 FLAGS = ["--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu", "--disable-background-networking"]
 
@@ -28,7 +31,9 @@ FLAGS = ["--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu", "--disable-
 @pytest.fixture(scope="module")
 def address() -> Iterator[str]:
     """A simulation that goes on while it is looked at: ten virtual seconds each second."""
-    app = dashboard(Played(outcome(ROWS, usage=True), speed=10.0), Settings(refresh=2))
+    moved = Series(np.array([0.0, 5.0, 9.0]), np.array([0.1, 0.3, 0.2]))
+    made = outcome(ROWS, usage=True, series={"delta": moved})
+    app = dashboard(Played(made, rival=made, speed=10.0), Settings(refresh=2))
     server = make_server("127.0.0.1", 0, app, threaded=True)
     threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
     yield f"http://127.0.0.1:{server.server_port}"
@@ -144,6 +149,22 @@ def test_the_keyboard_reaches_everything_in_order(page: Page, address: str) -> N
         page.keyboard.press("Tab")
         assert page.evaluate("document.activeElement.textContent") == name
     assert page.evaluate("getComputedStyle(document.activeElement).outlineStyle") != "none"
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_no_barrier_on_any_page(browser: Browser, address: str, scheme: str) -> None:
+    """The rules of axe-core (WCAG 2 A and AA and best practice), by day and by night."""
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe-playwright-python is not installed")
+    page = browser.new_page(color_scheme=scheme)  # type: ignore[arg-type]  # one of the two words
+    found = {path: _barriers(axe, page, f"{address}{path}") for path in (*PAGES, PLAYED)}
+    page.close()
+    assert {path: barriers for path, barriers in found.items() if barriers} == {}
+
+
+def _barriers(axe: Any, page: Page, url: str) -> list[str]:
+    page.goto(url)
+    violations = axe.Axe().run(page).response["violations"]
+    return [f"{each['id']}: {node['target']} {node['html'][:80]}" for each in violations for node in each["nodes"]]
 
 
 @pytest.mark.parametrize("path", PAGES)

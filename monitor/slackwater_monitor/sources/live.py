@@ -18,7 +18,7 @@ from slackwater_monitor.apiserver import ApiServer, Extender, NotFound
 from slackwater_monitor.sources import reading
 from slackwater_monitor.sources.measured import Measured
 from slackwater_monitor.sources.memory import Memory
-from slackwater_monitor.sources.views import Amounts, Bar, Course, Node, Snapshot, Tide
+from slackwater_monitor.sources.views import Amounts, Bar, Course, Node, Race, Snapshot, Tide
 
 GROUP = f"/apis/{names.GROUP}/{names.VERSION}"
 # A snapshot costs the cluster five reads; several viewers share one of this age.
@@ -103,6 +103,10 @@ class Live:
     def tides(self) -> Sequence[Tide]:
         """How the pools' borders moved since then."""
         return self.memory.tides()
+
+    def race(self) -> Race | None:
+        """A cluster has one scheduler only: `what-if` plays its past under others."""
+        return None
 
     def gantt(self, namespace: str, app: str) -> Sequence[Bar]:
         """The app's pods, recognised as the operator recognises them."""

@@ -11,7 +11,9 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from slackwater_monitor.sources.views import Amounts, App, Bar, Course, Node, Pool, Queue, Side, Snapshot, Tide
+from slackwater_monitor.sources.racing import race
+from slackwater_monitor.sources.views import Amounts, App, Bar, Course, Node, Pool, Queue, Race, Side, Snapshot, Tide
+from slackwater_simulator.gate import Parts
 from slackwater_simulator.metrics import requests, small_jobs
 from slackwater_simulator.outcome import DRIVER, Outcome
 from slackwater_simulator.workload import Usage
@@ -19,6 +21,7 @@ from slackwater_simulator.workload import Usage
 Floats = NDArray[np.float64]
 POINTS = 400  # of the curves
 NAMESPACE = "simulated"
+ALLOWANCE = Parts().allowance  # what the policy may fill of a node
 
 
 class Played:
@@ -26,13 +29,21 @@ class Played:
 
     virtual = True
 
-    def __init__(self, outcome: Outcome, *, speed: float = 60.0, clock: Callable[[], float] = time.monotonic) -> None:
-        self.outcome, self.speed, self._clock = outcome, speed, clock
+    def __init__(
+        self,
+        outcome: Outcome,
+        *,
+        rival: Outcome | None = None,
+        speed: float = 60.0,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.outcome, self.rival, self.speed, self._clock = outcome, rival, speed, clock
         self._begun = clock()
         rows = outcome.containers
         self._requests = requests(outcome)
         self._held = rows.allocated, rows.released
-        self.end = float(np.nanmax(rows.released, initial=0.0))
+        plays = [outcome] if rival is None else [outcome, rival]
+        self.end = max(float(np.nanmax(play.containers.released, initial=0.0)) for play in plays)
         self._levels, self._shapes = _usages(outcome)
         self._small = small_jobs(outcome)
         self._efficiency = self._efficiencies()
@@ -89,6 +100,10 @@ class Played:
         chosen = np.flatnonzero((rows.job == number) & (rows.allocated <= now))
         return [self._bar(int(row), now) for row in chosen]
 
+    def race(self) -> Race | None:
+        """The same work under the other policy, where it was played too."""
+        return None if self.rival is None else race(self.outcome, self.rival, self.now)
+
     def used(self, namespace: str) -> Mapping[str, Amounts]:
         """Pods of different jobs share names here; their use is part of each app's efficiency."""
         del namespace
@@ -116,8 +131,14 @@ class Played:
         columns = [np.bincount(node, values[active, k], count) for k in range(values.shape[1])]
         return np.array(columns, dtype=np.float64).T.reshape(count, values.shape[1])
 
+    def _per_job(self, values: Floats, active: NDArray[np.bool_]) -> list[dict[str, float]]:
+        job, count = self.outcome.containers.job[active], len(self.outcome.workload.jobs)
+        sums = [np.bincount(job, values[active, k], count).tolist() for k in range(2)]
+        return [{"cpu": cpu, "memory": memory} for cpu, memory in zip(*sums, strict=True)]
+
     def _nodes(self, now: float) -> list[Node]:
         active, kinds = self._active(now), self.outcome.cluster.kinds
+        overcommits = self.outcome.policy == "slackwater"
         declared = self._per_node(self._requests, active)
         used = self._per_node(self._used(now), active)
         pods = np.bincount(self.outcome.containers.node[active], minlength=len(self.outcome.cluster))
@@ -126,15 +147,19 @@ class Played:
             size = dict(zip(kinds, node.capacity, strict=True))
             spent = dict(zip(kinds, used[at].tolist(), strict=False))
             asked = dict(zip(kinds, declared[at].tolist(), strict=True))
-            room = {kind: size[kind] - spent.get(kind, asked[kind]) for kind in kinds}
-            made.append(Node(node.name, size, size, asked, spent, spent, room, pods=int(pods[at])))
+            allowed = {kind: size[kind] * (ALLOWANCE if overcommits else 1.0) for kind in kinds}
+            taken = {kind: spent.get(kind, asked[kind]) if overcommits else asked[kind] for kind in kinds}
+            room = {kind: max(allowed[kind] - taken[kind], 0.0) for kind in kinds}
+            made.append(Node(node.name, size, allowed, asked, spent, spent, room, pods=int(pods[at])))
         return made
 
     def _apps(self, now: float) -> list[App]:
         jobs = self.outcome.jobs
         rows = self.outcome.containers
         begun = np.bincount(rows.job[rows.allocated <= now], minlength=len(jobs.submit))
-        running = np.bincount(rows.job[self._active(now)], minlength=len(jobs.submit))
+        active = self._active(now)
+        running = np.bincount(rows.job[active], minlength=len(jobs.submit))
+        asked, spent = self._per_job(self._requests, active), self._per_job(self._used(now), active)
         line = 0
         made = []
         for at in np.flatnonzero(jobs.submit <= now).tolist():
@@ -151,9 +176,11 @@ class Played:
                     queue=job.queue,
                     category="small" if self._small[at] else "large",
                     position=line if waits else None,
-                    message="waits for its first container" if waits else "",
+                    message=_why(waits, line, total - int(begun[at]), total),
                     wait=float(jobs.driver[at] - now) if waits and np.isfinite(jobs.driver[at]) else None,
                     pods={state: max(count, 0) for state, count in pods.items()},
+                    declared=asked[at],
+                    used=spent[at],
                     efficiency=None if np.isnan(self._efficiency[at]) else float(self._efficiency[at]),
                     submitted=float(jobs.submit[at]),
                 )
@@ -221,9 +248,15 @@ class Played:
                 "requested": declared[:, k].tolist(),
                 "used": used[:, k].tolist(),
             }
+            | self._estimated(kind, moments)
             for k, kind in enumerate(("cpu", "memory"))
         }
         return Course(moments.tolist(), lines)
+
+    def _estimated(self, kind: str, moments: Floats) -> dict[str, Sequence[float]]:
+        """What the ledger believed to be in use, where the policy has one."""
+        found = self.outcome.series.get(f"estimated_{kind}")
+        return {} if found is None else {"estimated": np.interp(moments, found.time, found.value).tolist()}
 
     def _bar(self, row: int, now: float) -> Bar:
         rows, jobs = self.outcome.containers, self.outcome.workload.jobs
@@ -241,6 +274,13 @@ class Played:
             end=end if end <= now else None,
             phase="Running" if end > now else "Succeeded",
         )
+
+
+def _why(waits: bool, line: int, left: int, total: int) -> str:
+    """What is known of a play-back: its gate's reasons are not kept."""
+    if waits:
+        return f"number {line} in line for its first container"
+    return f"{left} of {total} pods not started: of a later stage, or without room" if left > 0 else ""
 
 
 Shape = tuple[tuple[float, ...], tuple[float, ...], tuple[float, ...]]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
-from slackwater_monitor.sources.views import Amounts, Bar, Course, Snapshot, Tide
+from slackwater_monitor.sources.views import Amounts, Bar, Course, Race, Snapshot, Tide
 
 
 class Source(Protocol):
@@ -39,4 +39,8 @@ class Source(Protocol):
 
     def used(self, namespace: str) -> Mapping[str, Amounts]:
         """What each pod of a namespace uses now, as far as it is measured."""
+        ...
+
+    def race(self) -> Race | None:
+        """The same work under another scheduler, where that is known: in simulations."""
         ...

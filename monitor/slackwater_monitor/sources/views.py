@@ -142,3 +142,27 @@ class Bar:
     start: float | None
     end: float | None
     phase: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Lap:
+    """One line of a race: what is compared, both values in words, and who is ahead."""
+
+    what: str
+    theirs: str
+    ours: str
+    note: str = ""
+    better: int = 0  # 1 ours, −1 theirs, 0 level
+
+
+@dataclass(frozen=True, slots=True)
+class Race:
+    """The same work under another scheduler, up to the same moment; the curves count apps."""
+
+    rival: str
+    name: str
+    laps: Sequence[Lap]
+    time: Sequence[float]
+    submitted: Sequence[float]
+    theirs: Sequence[float]
+    ours: Sequence[float]

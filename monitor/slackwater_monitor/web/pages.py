@@ -9,6 +9,7 @@ from typing import Any
 
 from markupsafe import Markup
 
+from slackwater_monitor.amounts import amount
 from slackwater_monitor.screen import first_in_line
 from slackwater_monitor.sources.protocol import Source
 from slackwater_monitor.sources.views import Amounts, App, Bar, Course, Snapshot
@@ -20,24 +21,85 @@ MOST_ROWS = 500
 
 
 def overview(source: Source) -> Values:
-    """Slack over time, the sums of now, and the head of the line."""
-    seen, course = source.snapshot(), source.course()
+    """What is wasted and what is made of it, at one glance; then over time, who wastes, and who is next."""
+    seen, course, race = source.snapshot(), source.course(), source.race()
     since = _since(source, course)
     charts = [(name, Markup(pictures.slack(course, kind, since=since))) for kind, name in KINDS]  # noqa: S704 - our own
-    return _common(source, seen) | {
-        "cards": [_card(seen, kind, name) for kind, name in KINDS],
-        "charts": charts,
-        "waiting": [app for app in first_in_line(seen.apps) if app.waits][:8],
-        "counts": _counts(seen.apps),
-        "closed": sum(1 for node in seen.nodes if not node.open),
-        "stale": sum(1 for node in seen.nodes if node.stale),
-        "summary": _summary(seen),
+    return (
+        _common(source, seen)
+        | {
+            "headline": headline(seen),
+            "change": change(seen),
+            "tanks": [_tank(seen, kind, name) for kind, name in KINDS],
+            "race": race,
+            "progress": Markup(pictures.progress(race)) if race is not None else "",  # noqa: S704 - our own
+            "charts": charts,
+            "estimated": any("estimated" in course.lines.get(kind, {}) for kind, _ in KINDS),
+            "wasters": wasters(seen.apps)[:5],
+            "waiting": [app for app in first_in_line(seen.apps) if app.waits][:8],
+            "counts": _counts(seen.apps),
+            "closed": sum(1 for node in seen.nodes if not node.open),
+            "stale": sum(1 for node in seen.nodes if node.stale),
+            "summary": _summary(seen),
+        }
+    )
+
+
+def headline(seen: Snapshot) -> str:
+    """The page in one sentence: how much of what is requested lies idle."""
+    asked, used = seen.total("declared", "cpu"), seen.total("used", "cpu")
+    if not seen.nodes:
+        return "No node can be seen"
+    if asked <= 0:
+        return "Nothing is requested now"
+    if all(node.stale for node in seen.nodes):
+        return f"{amount('cpu', asked)} cores are requested; what is used is not measured"
+    return f"{amount('cpu', max(asked - used, 0.0))} of {amount('cpu', asked)} requested cores are idle"
+
+
+def change(seen: Snapshot) -> str:
+    """What measuring makes of that: what runs beyond the requests, or could start beyond them. In cores."""
+    size, asked, used, room = (seen.total(line, "cpu") for line in ("allocatable", "declared", "used", "room"))
+    free = max(size - asked, 0.0)
+    known = {name: amount("cpu", value) for name, value in (("asked", asked), ("size", size), ("used", used))}
+    if not seen.nodes or all(node.stale for node in seen.nodes):
+        return "Without samples, room is what is not requested: nothing is overcommitted."
+    if asked > size:
+        return (
+            f"Pods that asked for {known['asked']} cores run on nodes of {known['size']}, because {known['used']} are "
+            f"in use: a plain scheduler would have stopped at {known['size']}."
+        )
+    if room > free:
+        return (
+            f"By requests {amount('cpu', free)} cores are free; by what is measured there is room for tasks that ask "
+            f"for {amount('cpu', room)}."
+        )
+    return "There is room enough by requests: nothing needs to be overcommitted now."
+
+
+def _tank(seen: Snapshot, kind: str, name: str) -> Values:
+    """One resource: what is used, requested and free, and what each way of counting leaves for new work."""
+    sums = {line: seen.total(line, kind) for line in ("allocatable", "allowed", "declared", "used", "room")}
+    drawn = pictures.tank(kind, sums["used"], sums["declared"], sums["allocatable"], allowed=sums["allowed"] or None)
+    return {
+        "kind": kind,
+        "name": name,
+        "svg": Markup(drawn),  # noqa: S704 - our own
+        "efficiency": _ratio(sums["used"], sums["declared"]),
+        "idle": max(sums["declared"] - sums["used"], 0.0),
+        "free": max(sums["allocatable"] - sums["declared"], 0.0),
+        **sums,
     }
 
 
-def _card(seen: Snapshot, kind: str, name: str) -> Values:
-    sums = {line: seen.total(line, kind) for line in ("allocatable", "declared", "used", "estimate", "room")}
-    return {"kind": kind, "name": name, "efficiency": _ratio(sums["used"], sums["declared"]), **sums}
+def wasters(apps: Sequence[App]) -> list[tuple[App, float, float]]:
+    """Apps by the cores they asked for and do not use now, with both amounts; where use is not known, none."""
+    found = [
+        (app, app.declared["cpu"], app.declared["cpu"] - app.used["cpu"])
+        for app in apps
+        if "cpu" in app.declared and "cpu" in app.used and app.pods.get("bound", 0)
+    ]
+    return sorted((each for each in found if each[2] > 0), key=lambda each: (-each[2], each[0].name))
 
 
 def _ratio(part: float, whole: float) -> float | None:

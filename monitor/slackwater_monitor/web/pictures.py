@@ -13,12 +13,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slackwater_monitor.amounts import GIBI, amount, percent, seconds
-from slackwater_monitor.sources.views import Bar, Course, Node, Tide
+from slackwater_monitor.sources.views import Bar, Course, Node, Race, Tide
 from slackwater_simulator.reports.svg import Line, chart, element, number, ticks, unit_of
 
 UNITS = {"cpu": (1.0, "cores"), "memory": (GIBI, "GiB")}
 CLASSES = {"requested": "asked", "estimated": "guess", "used": "used"}
 HEATS = 10
+TANK, DEEP = 460.0, 34  # drawing units of the bar of everything
+HATCH = (
+    'width="8" height="8" patternUnits="userSpaceOnUse" patternTransform="rotate(45)">'
+    '<rect class="slack" width="8" height="8"/><path class="stripe" d="M0 0V8"/>'
+)
 
 
 def slack(course: Course, kind: str, *, since: str = "") -> str:
@@ -39,6 +44,45 @@ def slack(course: Course, kind: str, *, since: str = "") -> str:
     top = max([limit, *(float(line.y.max(initial=0.0)) for line in lines)]) or 1.0
     title = f"{'CPU' if kind == 'cpu' else 'Memory'} requested and used over time"
     return chart(title, lines, f"{short}{since}", name, x_max=float(time[-1]) or 1.0, y_max=top, limit=limit)
+
+
+def tank(kind: str, used: float, asked: float, size: float, *, allowed: float | None = None) -> str:
+    """One bar of all there is: used, requested beyond that (the slack), free; it grows where more is asked than is."""
+    top = max(size, asked, used)
+    if not top > 0:
+        return ""
+    scale = TANK / top
+    marks = [value * scale for value in (used, max(used, asked), top)]
+    name = "CPU" if kind == "cpu" else "Memory"
+    words = ", ".join(f"{amount(kind, value, unit=True)} {what}" for value, what in (
+        (used, "used"), (max(asked - used, 0.0), "requested and not used"), (max(size - asked, 0.0), "not requested"),
+    ))  # fmt: skip
+    parts = [
+        f'<defs><pattern id="hatch-{kind}" {HATCH}</pattern></defs>',
+        f'<rect class="ground" width="{number(TANK)}" height="{DEEP}" rx="6"/>',
+        f'<rect fill="url(#hatch-{kind})" width="{number(marks[1])}" height="{DEEP}" rx="6"/>',
+        f'<rect class="block used" width="{number(marks[0])}" height="{DEEP}" rx="6"/>',
+    ]
+    parts += [f'<path class="limit" d="M{number(size * scale)} -3V{DEEP + 3}"/>'] if asked > size else []
+    if allowed is not None:
+        parts.append(f'<path class="mark" d="M{number(allowed * scale)} -3V{DEEP + 3}"/>')
+    return element(TANK, DEEP, f"{name}: {words}", "".join(parts))
+
+
+def progress(found: Race) -> str:
+    """Apps finished over time, ours and theirs, below those submitted."""
+    if len(found.time) < 2 or not found.submitted[-1]:
+        return ""
+    size, short = unit_of(max(found.time[-1], 1e-9))
+    time = np.asarray(found.time) / size
+    lines = [
+        Line(css, time, np.asarray(values, dtype=np.float64), filled=css != "driver")
+        for css, values in (("driver", found.submitted), ("run", found.ours), ("wait", found.theirs))
+    ]
+    title = f"Apps finished under {found.name} and under {found.rival}"
+    return chart(
+        title, lines, f"{short} of virtual time", "apps", x_max=float(time[-1]) or 1.0, y_max=found.submitted[-1]
+    )
 
 
 def _known(css: str, time: NDArray[np.float64], values: NDArray[np.float64], filled: bool) -> Line:

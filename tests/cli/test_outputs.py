@@ -1,0 +1,81 @@
+"""Every command that shows something, in every form: tables for people, JSON and YAML for programs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+from typer.testing import CliRunner, Result
+
+from slackwater_cli.main import app
+from support.clusters import Cluster, served, usual
+
+Run = Callable[..., Result]
+# Each command, and a word that every form of its answer holds.
+COMMANDS = {
+    "apps": (["apps"], "etl"),
+    "queues": (["queues"], "default"),
+    "explain": (["explain", "etl-0"], "team-a/etl-0"),
+    "top": (["top"], "n0"),
+    "release": (["release", "--all", "--dry-run"], "etl-0"),
+    "check": (["check"], "extender"),
+}
+
+
+@pytest.fixture
+def cluster() -> Iterator[Cluster]:
+    """A cluster that serves."""
+    with served(usual()) as made:
+        yield made
+
+
+@pytest.fixture
+def run(cluster: Cluster, tmp_path: Path) -> Run:
+    """Run a command against the cluster on a terminal of 300 columns."""
+    env = {"KUBECONFIG": str(cluster.kubeconfig(tmp_path)), "SLACKWATER_EXTENDER_URL": "", "COLUMNS": "300"}
+    return lambda *arguments: CliRunner().invoke(app, list(arguments), env=env, catch_exceptions=False)
+
+
+@pytest.mark.parametrize(("arguments", "word"), COMMANDS.values(), ids=COMMANDS)
+@pytest.mark.parametrize(("output", "read"), [("json", json.loads), ("yaml", yaml.safe_load)], ids=["json", "yaml"])
+def test_programs_read_what_is_printed(
+    run: Run, arguments: list[str], word: str, output: str, read: Callable[[str], object]
+) -> None:
+    """Nothing but the data on standard output."""
+    assert word in json.dumps(read(run(*arguments, "-o", output).stdout))
+
+
+@pytest.mark.parametrize(("arguments", "word"), COMMANDS.values(), ids=COMMANDS)
+def test_wide_shows_at_least_what_the_table_shows(run: Run, arguments: list[str], word: str) -> None:
+    """The same lines, with more columns where there are more."""
+    table, wide = run(*arguments).stdout, run(*arguments, "-o", "wide").stdout
+    assert word in table
+    assert word in wide
+    assert len(wide) >= len(table)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "head"),
+    [
+        (["apps"], "FRAMEWORK"),
+        (["queues"], "FORECAST ERROR"),
+        (["top"], "asked  allowed"),
+        (["release", "--all", "--dry-run"], "STILL HELD BY"),
+    ],
+    ids=["apps", "queues", "top", "release"],
+)
+def test_wide_has_columns_that_the_table_has_not(run: Run, arguments: list[str], head: str) -> None:
+    """For those who want to know more."""
+    assert head not in run(*arguments).stdout
+    assert head in run(*arguments, "-o", "wide").stdout
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_another_form_is_refused_with_those_that_exist(run: Run, command: str) -> None:
+    """Exit code 2, as for any wrong argument."""
+    result = run(*COMMANDS[command][0], "-o", "xml")
+    assert result.exit_code == 2
+    assert "'json'" in result.output
