@@ -21,7 +21,7 @@ from slackwater.gatekeeping import Round, decide
 from slackwater.ledger import Ledger
 from slackwater.phases import PhaseDetector
 from slackwater.pools import DELTA, THETA, Category, Smoothed, balanced_slot, slot_count, slots, smooth
-from slackwater.resources import Resources
+from slackwater.resources import MEMORY, Resources
 from slackwater.snapshot import App, Group, Pool, Queue, Snapshot
 
 if TYPE_CHECKING:
@@ -46,6 +46,7 @@ class Parts:
     ceiling_cpu: float = 2.0
     ceiling_memory: float = 1.5
     alpha: float = 0.125
+    memory_tau0: float = 30.0  # seconds; on a live cluster tasks come to their memory slowly
     heartbeat: float = 5.0  # seconds between samples
     allowance: float = 0.875
     theta: float = THETA
@@ -414,7 +415,8 @@ class Gate:
     def _ledger_terms(self) -> Terms:
         terms = self.terms
         alpha = terms.alpha if terms.overcommit else 0.0  # α = 0 in capped mode is the reservation
-        return Terms(kinds=self.kinds, alpha=alpha, allowance=terms.allowance, heartbeat=terms.heartbeat)
+        tau0 = {MEMORY: terms.memory_tau0}
+        return Terms(kinds=self.kinds, alpha=alpha, tau0=tau0, allowance=terms.allowance, heartbeat=terms.heartbeat)
 
     def _crowd_driver(self, container: Container, sign: int) -> None:
         """The world's books are stretched by the ceiling; a driver, which is not shrunk, takes its whole share."""
