@@ -9,8 +9,9 @@ import pytest
 
 from slackwater.errors import UnknownName
 from slackwater_simulator.cluster import parse
-from slackwater_simulator.outcome import DONE, FINISHED, Outcome
+from slackwater_simulator.outcome import DONE, FINISHED, KILLED, Outcome
 from slackwater_simulator.run import run
+from slackwater_simulator.usage import STANDSTILL
 from slackwater_simulator.workload import GIBI, Driver, Job, Stage, Usage, Workload
 
 IDLE = Usage(cpu=np.full(400, 0.25), memory=np.full(400, 0.25))
@@ -96,6 +97,23 @@ def test_nobody_starves_though_nodes_fail_and_return(world: str, seed: int) -> N
     outcome = play(mixed(seed), "5x4c8Gi", world, seed=seed, outages=outages, attempts=0)
     assert not outcome.deadlock
     assert (outcome.jobs.status == FINISHED).all()
+
+
+def test_a_standstill_of_early_reduces_is_noticed_and_broken() -> None:
+    """A node dies for good with four maps on it; reduces wait for these on all that is left.
+
+    Samples go on stirring the gate, yet after ten minutes of nothing else four reduces give way; then use is looked at
+    again, so that the estimates fall and the maps find room.
+    """
+    use = Usage(cpu=np.full(9, 0.5), memory=np.full(9, 0.5))
+    maps = Stage("map", (1.0, GIBI), np.array([5.0] * 3 + [60.0] * 4), usage=use)
+    reduces = Stage("reduce", (1.0, GIBI), np.full(7, 20.0), ("map",), start_after=0.0, reduce=True, usage=use)
+    jobs = [Job("j", 0.0, (maps, reduces), Driver((1.0, GIBI), startup=3.0))]
+    lost = ("node1", 30.0, float("inf"))
+    outcome = play(jobs, "3x4c8Gi", outages=(lost,), overcommit=False, allowance=1.0, pools=False)
+    assert not outcome.deadlock
+    assert (outcome.containers.status == KILLED).sum() == 4
+    assert STANDSTILL < outcome.jobs.end[0] < STANDSTILL + 200.0
 
 
 def test_the_same_seed_gives_the_same_run() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 from slackwater.errors import UnknownName
@@ -25,7 +26,8 @@ class Outages:
                 raise UnknownName("outages", name, self.world.places)
             node = self.world.places[name]
             self.world.engine.at(fails, END, self._fail, node)
-            self.world.engine.at(returns, END, self._return, node)
+            if math.isfinite(returns):  # else it is gone for good
+                self.world.engine.at(returns, END, self._return, node)
 
     def _fail(self, node: int) -> None:
         world = self.world
