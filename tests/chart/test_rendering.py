@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
@@ -46,13 +47,26 @@ SWITCHES = {
         "--set=operator.settings.window=500,prometheus.queries.node_cpu=up,networkPolicy.extraIngress[0].ports[0].port=1",
     ),
     "score": ("--set=policy.spec.mode=score",),
+    "quiet": (
+        "--set=extender.logLevel=warning,operator.logLevel=error,image.pullPolicy=Always,scheduler.image.pullPolicy=Never",
+        "--set=prometheus.preset=cadvisor-node-exporter,scheduler.extender.ignorable=true,queue.spec.order=fair",
+        "--set=tls.mode=certManager,tls.certManager.issuerRef.name=house,tls.certManager.issuerRef.kind=ClusterIssuer",
+        "--set=policy.spec.estimation.mode=printed,queue.spec.state=paused",
+    ),
+    "loud": (
+        "--set=extender.logLevel=debug,operator.logLevel=debug,image.pullPolicy=Never,scheduler.image.pullPolicy=Always",
+        "--set=prometheus.preset=metrics-server-like,queue.spec.state=draining,queue.spec.capacity.source=stated",
+        "--set=queue.spec.capacity.maximum.cpu=64,queue.spec.capacity.maximum.memory=256Gi",
+    ),
+    "errors": ("--set=extender.logLevel=error,operator.logLevel=warning",),
+    "enforced": ("--set=policy.spec.mode=enforce,admission.mutating=on",),
 }
 ALL = {**PROFILES, **SWITCHES}
 
 
 def usable(version: str, name: str) -> bool:
     """Mode enforce is refused before 1.36; a test of its own says so."""
-    return name not in ("enforce", "kind") or version >= "1.36"
+    return name not in ("enforce", "kind", "enforced") or version >= "1.36"
 
 
 CASES = [(version, name) for version in VERSIONS for name in ALL if usable(version, name)]
@@ -65,6 +79,33 @@ def test_every_object_is_valid(version: str, name: str) -> None:
     assert len(found) > 10
     for each in found:
         check(each, version)
+
+
+def booleans(values: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
+    """Every switch with the value it does not have by default."""
+    for name, value in values.items():
+        if isinstance(value, bool):
+            yield prefix + name, str(not value).lower()
+        elif isinstance(value, dict):
+            yield from booleans(value, f"{prefix}{name}.")
+
+
+def choices(schema: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, list[str]]]:
+    """Every value that is one of a few."""
+    for name, part in schema.get("properties", {}).items():
+        if "enum" in part:
+            yield prefix + name, part["enum"]
+        yield from choices(part, f"{prefix}{name}.")
+
+
+def test_every_switch_is_thrown_and_every_choice_is_made() -> None:
+    """Each way a template can turn is among the cases above; what no case sets has its default."""
+    thrown = set(",".join(option.removeprefix("--set=") for case in SWITCHES.values() for option in case).split(","))
+    values = yaml.safe_load((CHART / "values.yaml").read_text(encoding="utf-8"))
+    schema = json.loads((CHART / "values.schema.json").read_text(encoding="utf-8"))
+    assert [name for name, other in booleans(values) if f"{name}={other}" not in thrown] == []
+    for name, options in choices(schema):
+        assert len([option for option in options if f"{name}={option}" not in thrown]) <= 1, name
 
 
 SEEN: set[tuple[str, str]] = set()
