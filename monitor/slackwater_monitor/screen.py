@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 
@@ -102,7 +103,14 @@ def first_in_line(apps: Iterable[App]) -> list[App]:
     """Waiting apps by their place in the queue, then those that run, newest last."""
     return sorted(
         apps,
-        key=lambda app: (not app.waits, app.queue, app.position or 0, app.phase == "Finished", app.namespace, app.name),
+        key=lambda app: (
+            not app.waits,
+            app.queue,
+            app.position or math.inf,  # without a place come those that run already and want more
+            app.phase == "Finished",
+            app.namespace,
+            app.name,
+        ),
     )
 
 

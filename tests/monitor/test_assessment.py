@@ -209,3 +209,13 @@ def test_a_gap_counts_neither_as_used_nor_as_reserved(troubled: Week) -> None:
     used = web.counter[edge] - web.counter[0] + web.counter[-1] - web.counter[edge + 1]
     seconds = web.at[edge] - web.at[0] + web.at[-1] - web.at[edge + 1]
     assert got.efficiency == EXACT(used / (seconds * web.cpu), rel=SAME)
+
+
+def test_pods_that_come_and_go_are_found_wherever_they_were(tmp_path: Path) -> None:
+    """Renamed labels, and no pod at any usual moment to read their spelling off: the period is looked through."""
+    raw = [each for each in week(days=3) if each.namespace == "batch" and each.pod.startswith("etl-1-")]
+    assert raw
+    with prometheus(tmp_path, openmetrics(raw, renamed=True)) as url:
+        found = assessed(raw, url, tmp_path / "cache", days=3).found
+    assert len(found.levels["container"]["memory"]) == len(raw)
+    assert set(found.drivers.values()) == {"spark"}

@@ -2,37 +2,47 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from slackwater.errors import Unavailable
+from slackwater_cluster.endpoint import endpoint
 from slackwater_cluster.frameworks import builtin
+from slackwater_cluster.session import Session
 from slackwater_lab.api import Api
 from slackwater_lab.builds import installed, missing
 from slackwater_lab.lab import Lab
+from slackwater_lab.live.house import house
+from slackwater_lab.live.playing import Player
+from slackwater_lab.live.pods import Stage
+from slackwater_lab.live.script import Play
 from slackwater_lab.nodes import Shape
-from slackwater_lab.plan import Plan
+from slackwater_lab.plan import PARTS, Plan
 from slackwater_lab.site import open_site
 from slackwater_monitor.assessing.running import Order, run
 from slackwater_monitor.exporting import export, write
 from slackwater_monitor.history.grid import grid
 from slackwater_monitor.prometheus import Connection
-from slackwater_monitor.whatif import compare, opened
+from slackwater_monitor.whatif import Comparison, compare, opened
+from support.troupe import job as driven
 
-pytestmark = pytest.mark.lab
-PARTS = frozenset({"kwok", "scheduler", "state-metrics", "prometheus"})
+pytestmark = [pytest.mark.lab, pytest.mark.timeout(400)]
+STOCK = frozenset({"kwok", "scheduler", "state-metrics", "prometheus"})
 JOBS, TASKS, SECONDS = 8, 4, 12
+SHAPE = Shape(cpu="4", memory="8Gi")
+SETTLED = 5  # seconds until the last ends are scraped
 
 
-@pytest.fixture(scope="module")
-def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
-    """Three simulated nodes of four cores under the stock scheduler."""
-    plan = Plan(parts=PARTS, nodes=3, shape=Shape(cpu="4", memory="8Gi"), scrape="1s")
+@contextmanager
+def running(plan: Plan, home: Path) -> Iterator[Lab]:
+    """A lab of its own; skips with a reason where it cannot be."""
     absent = [item.name for item in missing(plan.programs())]
     if absent:
         pytest.skip(f"not built: {', '.join(absent)}; run: python -m slackwater_lab build")
@@ -41,12 +51,23 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     except Unavailable as error:
         pytest.skip(str(error))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("SLACKWATER_LAB_HOME", str(tmp_path_factory.mktemp("labs")))
+        patch.setenv("SLACKWATER_LAB_HOME", str(home))
         made = Lab(open_site(f"pytest-{os.getpid()}"), plan)
         try:
             yield made.up()
         finally:
             made.down()
+
+
+def replayed(lab: Lab, folder: Path, seconds: int, was: str) -> Comparison:
+    """Export the last seconds of the lab's Prometheus, and replay them under the policy that was in force."""
+    windows = grid(time.time(), seconds, 5)
+    found = run(Order(Connection(lab.site.url("prometheus"), rate=1000), windows, folder / "c", table=builtin()))
+    write(export(found, "lab"), folder / "lab.parquet")
+    workload, cluster, happened = opened(folder / "lab.parquet", None)
+    assert len(workload.jobs) == JOBS
+    assert sum(each.tasks for each in workload.jobs) == JOBS * TASKS
+    return compare(workload, cluster, [was], happened=happened, was=was)
 
 
 def job(number: int) -> dict[str, Any]:
@@ -78,18 +99,34 @@ def play(api: Api) -> None:
     pytest.fail("the jobs did not end")
 
 
-def test_the_replay_of_a_lab_run_is_within_a_tenth(lab: Lab, tmp_path: Path) -> None:
+def test_the_replay_of_a_lab_run_is_within_a_tenth(tmp_path: Path) -> None:
     """Thirty-two tasks on twelve cores under the stock scheduler."""
-    with lab.api() as api:
-        play(api)
-    time.sleep(5)  # until the last ends are scraped
-    windows = grid(time.time(), 240, 5)
-    found = run(Order(Connection(lab.site.url("prometheus"), rate=1000), windows, tmp_path / "c", table=builtin()))
-    write(export(found, "lab"), tmp_path / "lab.parquet")
-    workload, cluster, happened = opened(tmp_path / "lab.parquet", None)
-    assert len(workload.jobs) == JOBS
-    assert sum(each.tasks for each in workload.jobs) == JOBS * TASKS
-    compared = compare(workload, cluster, ["kube"], happened=happened)
+    with running(Plan(parts=STOCK, nodes=3, shape=SHAPE, scrape="1s"), tmp_path) as lab:
+        with lab.api() as api:
+            play(api)
+        time.sleep(SETTLED)
+        compared = replayed(lab, tmp_path, 240, "kube")
     assert compared.happened is not None
     assert compared.happened.makespan >= 3 * SECONDS
+    print(f"\nstock scheduler: {compared.plain()['replay_error']}")  # noqa: T201 - the figures, with pytest -s
+    assert abs(compared.errors["makespan"]) < 0.1, compared.plain()
+
+
+async def perform(lab: Lab, plays: list[Play]) -> None:
+    """Drivers and tasks in a managed namespace, until all are over."""
+    where = endpoint(lab.site.kubeconfig)
+    async with Session(where) as session, house(session, "played", managed=True):
+        courses = await Player(where, Stage("played", "played")).play(plays, 240)
+        assert len(courses) == JOBS
+        await asyncio.sleep(SETTLED)
+
+
+def test_the_replay_of_a_run_under_slackwater_is_within_a_tenth(tmp_path: Path) -> None:
+    """Eight drivers with four tasks of a core each, of which they use a third, on twelve cores."""
+    plan = Plan(parts=frozenset(PARTS), nodes=3, shape=SHAPE, scrape="1s", values=("policy.spec.mode=enforce",))
+    plays = [driven(f"app-{number}", TASKS, 20.0, submit=2.0 * number, driver=0.5, used=0.3) for number in range(JOBS)]
+    with running(plan, tmp_path) as lab:
+        asyncio.run(perform(lab, plays))
+        compared = replayed(lab, tmp_path, 300, "slackwater")
+    print(f"\nSlackwater: {compared.plain()['replay_error']}")  # noqa: T201 - the figures, with pytest -s
     assert abs(compared.errors["makespan"]) < 0.1, compared.plain()

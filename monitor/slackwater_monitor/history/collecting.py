@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -53,6 +54,10 @@ class History:
         return (self.answer(name, piece) for piece in self.pieces) if self.has(name) else iter(())
 
 
+# Parts of the period that are looked through for a metric that the usual moments do not show.
+LOOKS = 20
+
+
 def survey(server: Prometheus, windows: Grid, given: Mapping[str, str]) -> Names:
     """What this server has, and what it calls it."""
     pattern = "|".join(name for names in METRICS.values() for name in names)
@@ -64,16 +69,19 @@ def survey(server: Prometheus, windows: Grid, given: Mapping[str, str]) -> Names
             "/metrics/resource, or ask for another time with --since and --until"
         )
     labels = {need: spelled(_example(server, name, windows), given) for need, name in metrics.items()}
-    return Names(metrics, _completed(metrics, labels))
-
-
-def _completed(metrics: Mapping[str, str], labels: Mapping[str, dict[str, str]]) -> dict[str, dict[str, str]]:
-    """Metrics of which no series was seen just then are spelled as their siblings of the same exporter."""
-    usual: dict[str, dict[str, str]] = {}
     for need, name in metrics.items():
-        family = usual.setdefault(name.partition("_")[0], {})
-        family |= {meaning: label for meaning, label in labels[need].items() if meaning not in family}
-    return {need: labels[need] or usual[name.partition("_")[0]] for need, name in metrics.items()}
+        if not labels[need] and "pod" not in _family(metrics, labels, name):
+            labels[need] = spelled(_anywhere(server, name, windows), given)
+    return Names(metrics, {need: labels[need] or _family(metrics, labels, name) for need, name in metrics.items()})
+
+
+def _family(metrics: Mapping[str, str], labels: Mapping[str, dict[str, str]], name: str) -> dict[str, str]:
+    """How siblings of a metric, of the same exporter, are spelled: for one of which no series was seen just then."""
+    found: dict[str, str] = {}
+    for need, sibling in metrics.items():
+        if sibling.partition("_")[0] == name.partition("_")[0]:
+            found = labels[need] | found
+    return found
 
 
 def _example(server: Prometheus, metric: str, windows: Grid) -> dict[str, str]:
@@ -85,6 +93,16 @@ def _example(server: Prometheus, metric: str, windows: Grid) -> dict[str, str]:
             found = [labels for labels, _ in server.instant(query, moment)]
             if found:
                 return max(found, key=len)
+    return {}
+
+
+def _anywhere(server: Prometheus, metric: str, windows: Grid) -> dict[str, str]:
+    """One series of a metric that is there now and then only, as pods are where nothing but batch runs."""
+    length = (windows.end - windows.start) / LOOKS
+    query = f"topk(1, last_over_time({metric}[{math.ceil(length)}s]))"
+    for look in range(LOOKS):
+        for labels, _ in server.instant(query, windows.end - look * length):
+            return labels
     return {}
 
 

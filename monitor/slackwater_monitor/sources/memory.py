@@ -14,19 +14,26 @@ KINDS = ("cpu", "memory")
 MOST = 2000
 
 
+Border = tuple[float, float, float]  # share for small jobs, slots held by small and by large
+
+
 class Memory:
     """Sums of snapshots over time. Safe from any thread."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._points: list[tuple[float, dict[str, dict[str, float]], dict[str, float]]] = []
+        self._points: list[tuple[float, dict[str, dict[str, float]], dict[str, Border]]] = []
 
     def add(self, seen: Snapshot) -> None:
         """Remember the sums of one snapshot."""
         sums = {kind: {line: seen.total(name, kind) for line, name in LINES.items()} for kind in KINDS}
-        deltas = {pool.name: pool.delta for pool in seen.pools if pool.delta is not None}
+        borders = {
+            pool.name: (pool.delta, pool.small.occupied, pool.large.occupied)
+            for pool in seen.pools
+            if pool.delta is not None
+        }
         with self._lock:
-            self._points.append((seen.at, sums, deltas))
+            self._points.append((seen.at, sums, borders))
             if len(self._points) > MOST:
                 half = len(self._points) // 2
                 self._points = self._points[:half:2] + self._points[half:]
@@ -44,9 +51,11 @@ class Memory:
         """Borders over time."""
         with self._lock:
             points = list(self._points)
-        moved: dict[str, tuple[list[float], list[float]]] = defaultdict(lambda: ([], []))
-        for at, _, deltas in points:
-            for pool, delta in deltas.items():
-                moved[pool][0].append(at)
-                moved[pool][1].append(delta)
-        return [Tide(pool, time, delta) for pool, (time, delta) in sorted(moved.items())]
+        moved: dict[str, list[tuple[float, Border]]] = defaultdict(list)
+        for at, _, borders in points:
+            for pool, border in borders.items():
+                moved[pool].append((at, border))
+        return [
+            Tide(pool, [at for at, _ in found], *([border[part] for _, border in found] for part in range(3)))
+            for pool, found in sorted(moved.items())
+        ]

@@ -88,7 +88,17 @@ class Played:
         if found is None:
             return ()
         upto = int(np.searchsorted(found.time, self.now, side="right"))
-        return [Tide("default", found.time[:upto].tolist(), found.value[:upto].tolist())]
+        thinned = slice(0, upto, max(upto // POINTS, 1))
+        time = found.time[thinned]
+        held = [self._sides(float(moment)) for moment in time]
+        small, large = ([pair[side] for pair in held] for side in (0, 1))
+        return [Tide("default", time.tolist(), found.value[thinned].tolist(), small, large)]
+
+    def _sides(self, now: float) -> tuple[float, float]:
+        """Containers held by small and by large jobs."""
+        active = self._active(now)
+        small = float((self._small[self.outcome.containers.job] & active).sum())
+        return small, float(active.sum()) - small
 
     def gantt(self, namespace: str, app: str) -> Sequence[Bar]:
         """The containers of one job, up to the virtual moment."""
@@ -124,7 +134,14 @@ class Played:
             factor[where, 0] *= np.interp(life[where], at, cpu)
             factor[where, 1] *= np.interp(life[where], at, memory)
         factor[now < rows.start] = 0.0
-        return self._requests[:, :2] * factor
+        return self._shared(self._requests[:, :2] * factor, self._active(now))
+
+    def _shared(self, wanted: Floats, active: NDArray[np.bool_]) -> Floats:
+        """Where a node's containers want more CPU than it has, each gets its part of what there is."""
+        node, size = self.outcome.containers.node, np.array([each.capacity[0] for each in self.outcome.cluster.nodes])
+        sums = np.bincount(node[active], wanted[active, 0], len(size))
+        wanted[:, 0] *= np.minimum(1.0, size / np.maximum(sums, 1e-9))[node]
+        return wanted
 
     def _per_node(self, values: Floats, active: NDArray[np.bool_]) -> Floats:
         node, count = self.outcome.containers.node[active], len(self.outcome.cluster)
@@ -160,14 +177,15 @@ class Played:
         active = self._active(now)
         running = np.bincount(rows.job[active], minlength=len(jobs.submit))
         asked, spent = self._per_job(self._requests, active), self._per_job(self._used(now), active)
+        asking = self._asking(now)
         line = 0
         made = []
         for at in np.flatnonzero(jobs.submit <= now).tolist():
             job = self.outcome.workload.jobs[at]
-            total = job.tasks + (job.driver is not None)
             waits = begun[at] == 0
             line += int(waits)
-            pods = {"held": total - int(begun[at]), "bound": int(running[at]), "finished": int(begun[at] - running[at])}
+            held = asking[at] if not waits else 1 if job.driver is not None else len(job.stages[0].durations)
+            pods = {"held": held, "bound": int(running[at]), "finished": int(begun[at] - running[at])}
             made.append(
                 App(
                     namespace=NAMESPACE,
@@ -176,7 +194,7 @@ class Played:
                     queue=job.queue,
                     category="small" if self._small[at] else "large",
                     position=line if waits else None,
-                    message=_why(waits, line, total - int(begun[at]), total),
+                    message=_why(waits, line, held),
                     wait=float(jobs.driver[at] - now) if waits and np.isfinite(jobs.driver[at]) else None,
                     pods={state: max(count, 0) for state, count in pods.items()},
                     declared=asked[at],
@@ -186,6 +204,16 @@ class Played:
                 )
             )
         return made
+
+    def _asking(self, now: float) -> list[int]:
+        """Tasks of each job that wait though others of their stage have begun; later stages have not asked yet."""
+        rows, jobs = self.outcome.containers, self.outcome.workload.jobs
+        there = (rows.allocated <= now) & (rows.stage != DRIVER)
+        waiting = [0] * len(jobs)
+        pairs, counts = np.unique(np.stack((rows.job[there], rows.stage[there])), axis=1, return_counts=True)
+        for job, stage, count in zip(*pairs.tolist(), counts.tolist(), strict=True):
+            waiting[job] += max(len(jobs[job].stages[stage].durations) - count, 0)
+        return waiting
 
     def _phase(self, at: int, now: float, waits: bool) -> str:
         jobs = self.outcome.jobs
@@ -227,10 +255,8 @@ class Played:
         if found is None or not len(found.time):
             return []
         at = max(int(np.searchsorted(found.time, now, side="right")) - 1, 0)
-        active = self._active(now)
-        small = self._small[self.outcome.containers.job] & active
-        sides = (Side(occupied=float(small.sum())), Side(occupied=float((active & ~small).sum())))
-        return [Pool("default", "default", float(found.value[at]), float(active.sum()), *sides)]
+        small, large = self._sides(now)
+        return [Pool("default", "default", float(found.value[at]), small + large, Side(small), Side(large))]
 
     # -- over time --------------------------------------------------------------------------------------------------
 
@@ -248,15 +274,16 @@ class Played:
                 "requested": declared[:, k].tolist(),
                 "used": used[:, k].tolist(),
             }
-            | self._estimated(kind, moments)
+            | self._series("used", kind, moments)
+            | self._series("estimated", kind, moments)
             for k, kind in enumerate(("cpu", "memory"))
         }
         return Course(moments.tolist(), lines)
 
-    def _estimated(self, kind: str, moments: Floats) -> dict[str, Sequence[float]]:
-        """What the ledger believed to be in use, where the policy has one."""
-        found = self.outcome.series.get(f"estimated_{kind}")
-        return {} if found is None else {"estimated": np.interp(moments, found.time, found.value).tolist()}
+    def _series(self, line: str, kind: str, moments: Floats) -> dict[str, Sequence[float]]:
+        """What the world measured, or the policy's ledger believed, where it was kept."""
+        found = self.outcome.series.get(f"{line}_{kind}")
+        return {} if found is None else {line: np.interp(moments, found.time, found.value).tolist()}
 
     def _bar(self, row: int, now: float) -> Bar:
         rows, jobs = self.outcome.containers, self.outcome.workload.jobs
@@ -276,11 +303,11 @@ class Played:
         )
 
 
-def _why(waits: bool, line: int, left: int, total: int) -> str:
+def _why(waits: bool, line: int, held: int) -> str:
     """What is known of a play-back: its gate's reasons are not kept."""
     if waits:
         return f"number {line} in line for its first container"
-    return f"{left} of {total} pods not started: of a later stage, or without room" if left > 0 else ""
+    return f"{held} tasks of a stage that has begun wait for room" if held > 0 else ""
 
 
 Shape = tuple[tuple[float, ...], tuple[float, ...], tuple[float, ...]]

@@ -123,11 +123,13 @@ class Course:
 
 @dataclass(frozen=True, slots=True)
 class Tide:
-    """How a pool's border moved."""
+    """How a pool's border moved, and how many slots small and large jobs held."""
 
     pool: str
     time: Sequence[float]
     delta: Sequence[float]
+    small: Sequence[float] = ()
+    large: Sequence[float] = ()
 
 
 @dataclass(frozen=True, slots=True)

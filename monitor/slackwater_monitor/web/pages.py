@@ -156,8 +156,11 @@ def pools(source: Source) -> Values:
     """The border between small and large jobs, now and over time."""
     seen = source.snapshot()
     since = " of virtual time" if source.virtual else " since the monitor began to look"
-    drawn = [(tide.pool, Markup(pictures.tide(tide, since=since))) for tide in source.tides()]  # noqa: S704 - our own
-    return _common(source, seen) | {"charts": [(name, svg) for name, svg in drawn if svg]}
+    drawn = [
+        (tide.pool, *(Markup(draw(tide, since=since)) for draw in (pictures.tide, pictures.sides)))  # noqa: S704 - our own
+        for tide in source.tides()
+    ]
+    return _common(source, seen) | {"charts": [each for each in drawn if each[1]]}
 
 
 def apps(source: Source, find: str) -> Values:

@@ -103,6 +103,20 @@ def tide(found: Tide, *, since: str = "") -> str:
     return chart(title, [line], f"{short}{since}", "%", x_max=float(time[-1]) or 1.0, y_max=top)
 
 
+def sides(found: Tide, *, since: str = "") -> str:
+    """What small and large jobs held of it."""
+    if len(found.time) < 2 or not found.small:
+        return ""
+    size, short = unit_of(max(found.time[-1] - found.time[0], 1e-9))
+    time = (np.asarray(found.time) - found.time[0]) / size
+    lines = [
+        Line(css, time, np.asarray(held), filled=True) for css, held in (("run", found.large), ("wait", found.small))
+    ]
+    top = max(1.0, *(float(line.y.max()) for line in lines))
+    title = f"Slots of pool {found.pool} held by small and by large jobs"
+    return chart(title, lines, f"{short}{since}", "slots", x_max=float(time[-1]) or 1.0, y_max=top)
+
+
 def load(node: Node, kind: str) -> float | None:
     """Estimated use as a share of the node; None where it cannot be known."""
     size = node.allocatable.get(kind, 0.0)
