@@ -54,8 +54,17 @@ def _dress(axes: Axes, plot: Plot) -> None:
         axes.spines[side].set_visible(False)
     for side in ("left", "bottom"):
         axes.spines[side].set_color(INK)
-    if len(plot.curves) > 1:
-        axes.legend(frameon=False, labelcolor=INK, fontsize=9)
+    if len(plot.curves) > 1:  # above the drawing, where it covers nothing
+        columns = min(len(plot.curves), 2 if max(len(curve.label) for curve in plot.curves) > 20 else 6)
+        axes.legend(
+            loc="lower left",
+            bbox_to_anchor=(0.0, 1.0),
+            ncols=columns,
+            borderaxespad=0.2,
+            frameon=False,
+            labelcolor=INK,
+            fontsize=9,
+        )
 
 
 def _lines(axes: Axes, plot: Plot) -> None:
@@ -69,6 +78,9 @@ def _lines(axes: Axes, plot: Plot) -> None:
             label=curve.label,
             markersize=4,
         )
+    values = sorted({float(x) for curve in plot.curves for x in curve.x})
+    if not plot.log and len(values) <= 6:
+        axes.set_xticks(values, [f"{value:g}" for value in values])
     if plot.log:
         axes.set_xscale("log")
         axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
