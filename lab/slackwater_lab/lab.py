@@ -169,7 +169,8 @@ class Lab:
         if not (started and started.alive):
             with self.api() as api:
                 kubeconfig = services.kubeconfig(self.site, name, api)
-            usual = services.environment(self.site, name, kubeconfig, "prometheus" in self.plan.parts)
+            measured = "prometheus" in self.plan.parts
+            usual = services.environment(self.site, name, kubeconfig, measured, self.plan.scrape)
             self.processes.start(name, services.command(name), {**usual, **(settings or {})})
         self._until_well(name)
         self._report(f"{name}  {self.site.url(name)}")

@@ -1,11 +1,13 @@
 """Prometheus: scrapes the nodes as a production cluster names them, and the programs of the lab."""
 
 import json
+import re
 from collections.abc import Mapping
 from typing import Any
 
 import yaml
 
+from slackwater.errors import InvalidInput
 from slackwater_lab.builds import installed
 from slackwater_lab.site import Site
 
@@ -30,6 +32,15 @@ def prometheus(site: Site, scrape: str) -> list[str]:
         "--web.enable-lifecycle",
         "--log.level=warn",
     ]
+
+
+def seconds(duration: str) -> float:
+    """A duration as Prometheus writes it (2s, 500ms, 1m), in seconds."""
+    units = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
+    found = re.fullmatch(r"(\d+)(ms|s|m|h)", duration)
+    if found is None:
+        raise InvalidInput("scrape", f"{duration!r} is not a duration", "write a number and ms, s, m or h, such as 15s")
+    return int(found[1]) * units[found[2]]
 
 
 def configuration(site: Site, scrape: str) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from slackwater.errors import Unavailable
 from slackwater_lab.access import write_kubeconfig
 from slackwater_lab.api import Api
 from slackwater_lab.chart import NAMESPACE
+from slackwater_lab.prometheus import seconds
 from slackwater_lab.site import Site
 from slackwater_lab.waiting import answers
 
@@ -28,13 +29,17 @@ def available(name: str) -> bool:
     return find_spec(package) is not None and find_spec(f"{package}.main") is not None
 
 
-def environment(site: Site, name: str, kubeconfig: Path, measured: bool) -> dict[str, str]:
-    """The settings of a program in this lab; `measured` says whether there is a Prometheus to ask."""
+def environment(site: Site, name: str, kubeconfig: Path, measured: bool, scrape: str = "2s") -> dict[str, str]:
+    """The settings of a program in this lab; `measured` says whether there is a Prometheus to ask.
+
+    Rates are taken over five scrapes: a pod that has ended is still in them for as long.
+    """
     kind = _kind(name)
     settings = {"KUBECONFIG": str(kubeconfig), "LOG_FORMAT": "console"}
     if kind == "extender":
         settings |= {"SERVER__HOST": "127.0.0.1", "SERVER__PORT": str(site.ports[name])}
-        settings |= {"PROMETHEUS__URL": site.url("prometheus")} if measured else {}
+        window = str(5 * seconds(scrape))
+        settings |= {"PROMETHEUS__URL": site.url("prometheus"), "PROMETHEUS__WINDOW": window} if measured else {}
     else:
         settings |= {
             "HOST": "127.0.0.1",

@@ -13,7 +13,7 @@ from slackwater_lab import nodes
 from slackwater_lab.api import Api
 from slackwater_lab.chart import kubectl
 from slackwater_lab.lab import Lab
-from slackwater_lab.waiting import until
+from slackwater_lab.waiting import answers, until
 from support.pods import PODS, Object, phase, task, wait
 
 pytestmark = pytest.mark.lab
@@ -125,6 +125,24 @@ def test_state_metrics_know_what_pods_asked_for(lab: Lab, api: Api) -> None:
     until("requests are seen", lambda: _measured(lab, query) == 0.25, 20.0)
 
 
+def test_state_metrics_know_labels_and_what_was_declared(lab: Lab, api: Api) -> None:
+    """Labels of every pod, and the annotations a lowered pod carries: what a look back over weeks needs."""
+    pod = task("known", {"slackwater.io/declared-cpu": "2000m"})
+    pod["metadata"]["labels"] = {"team": "blue"}
+    api.create(PODS, pod)
+    label = 'kube_pod_labels{pod="known",label_team="blue"}'
+    note = 'kube_pod_annotations{pod="known",annotation_slackwater_io_declared_cpu="2000m"}'
+    until("its labels are known", lambda: _measured(lab, label) == 1, 30.0)
+    until("its annotations are known", lambda: _measured(lab, note) == 1, 30.0)
+
+
+def test_controllers_act_as_themselves(api: Api) -> None:
+    """Each controller has a service account of its own, so its rights are those of a production cluster."""
+    accounts = api.get("/api/v1/namespaces/kube-system/serviceaccounts") or {"items": []}
+    names = {item["metadata"]["name"] for item in accounts["items"]}
+    assert {"node-controller", "job-controller", "pod-garbage-collector"} <= names
+
+
 def test_service_accounts_have_real_tokens_and_no_rights(lab: Lab, api: Api) -> None:
     """Roles are exercised: a fresh account may not even list pods."""
     token = kubectl(lab.site, "create", "token", "default").strip()
@@ -196,6 +214,34 @@ def test_up_brings_back_what_has_died(lab: Lab, api: Api) -> None:
     lab.up()
     until("the API server answers", api.ready, 30.0)
     assert api.get(f"{PODS}/survivor") is not None
+
+
+def test_a_restarted_api_server_serves_at_once(lab: Lab, api: Api) -> None:
+    """Three times in a row: restart waits for its port, which is held for it, and for its readiness."""
+    for _ in range(3):
+        lab.processes.kill("apiserver")
+        lab.restart("apiserver")
+        assert api.ready()
+
+
+def test_repair_brings_back_what_has_ended(lab: Lab, api: Api) -> None:
+    """Whatever a test killed, the control plane first; what runs is left alone."""
+    for name in ("prometheus", "apiserver", "scheduler"):
+        lab.processes.kill(name)
+    running = [started for started in lab.processes.all() if started.alive]
+    assert set(lab.repair()) == {"prometheus", "apiserver", "scheduler"}
+    assert all(started.alive for started in [*running, *lab.processes.all()])
+    assert api.ready()
+    assert lab.repair() == []
+
+
+def test_a_frozen_process_answers_nothing_and_goes_on(lab: Lab, api: Api) -> None:
+    """As a program that hangs: alive, its port open, and silent until it is thawed."""
+    lab.processes.freeze("state-metrics")
+    assert not answers(f"{lab.site.url('state-metrics')}/healthz")
+    lab.processes.thaw("state-metrics")
+    until("it answers again", lambda: answers(f"{lab.site.url('state-metrics')}/healthz"), 20.0)
+    assert api.ready()
 
 
 def test_a_second_lab_leaves_the_first_alone(lab: Lab) -> None:

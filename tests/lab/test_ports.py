@@ -6,13 +6,13 @@ from pathlib import Path
 import pytest
 
 from slackwater.errors import UnknownName
-from slackwater_lab.ports import KUBELETS, NAMES, REAL_NODES, SIZE, Ports, claim, release
+from slackwater_lab.ports import FIRST, KUBELETS, NAMES, REAL_NODES, SIZE, Ports, claim, release
 
 
 @pytest.fixture(autouse=True)
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def claims(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Claims of this test only."""
-    monkeypatch.setenv("SLACKWATER_LAB_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
 
 
 def test_two_labs_never_share_a_block(tmp_path: Path) -> None:
@@ -27,6 +27,14 @@ def test_a_lab_keeps_its_block(tmp_path: Path) -> None:
     first = claim(tmp_path / "lab")
     with socket.create_server(("127.0.0.1", first["apiserver"])):
         assert claim(tmp_path / "lab").base == first.base
+
+
+def test_a_block_is_held_while_its_servers_are_away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody listens for a moment, and the other lab uses another cache of programs: the block is still not its."""
+    first = claim(tmp_path / "lab")
+    monkeypatch.setenv("SLACKWATER_LAB_CACHE", str(tmp_path / "other"))
+    monkeypatch.setattr("slackwater_lab.ports.zlib.crc32", lambda _: (first.base - FIRST) // SIZE)
+    assert claim(tmp_path / "second").base != first.base
 
 
 def test_a_released_block_is_free_again(tmp_path: Path) -> None:

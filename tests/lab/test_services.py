@@ -4,7 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from slackwater.errors import InvalidInput
 from slackwater_extender.settings import load as load_extender
+from slackwater_lab.prometheus import seconds
 from slackwater_lab.services import OPERATORS, available, command, environment
 from slackwater_lab.site import Site
 from slackwater_operator.settings import load as load_operator
@@ -19,6 +21,20 @@ def test_the_extender_listens_where_the_scheduler_asks(site: Site, monkeypatch: 
     assert settings.server.host == "127.0.0.1"
     assert str(settings.prometheus.url).rstrip("/") == site.url("prometheus")
     assert settings.kubeconfig == Path("some.kubeconfig")
+
+
+@pytest.mark.parametrize(("scrape", "window"), [("2s", 10), ("500ms", 2.5), ("1m", 300)])
+def test_rates_span_five_scrapes(site: Site, monkeypatch: pytest.MonkeyPatch, scrape: str, window: float) -> None:
+    """Wide enough for a scrape that fails, narrow enough to forget pods that have ended."""
+    for key, value in environment(site, "extender", Path("some.kubeconfig"), measured=True, scrape=scrape).items():
+        monkeypatch.setenv(key, value)
+    assert load_extender([]).prometheus.window == window
+
+
+def test_a_scrape_interval_that_cannot_be_read_is_refused() -> None:
+    """The error says how it is written."""
+    with pytest.raises(InvalidInput, match="such as 15s"):
+        seconds("often")
 
 
 def test_without_prometheus_the_extender_is_not_told_of_one(site: Site) -> None:

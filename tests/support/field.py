@@ -54,7 +54,8 @@ class Field:
     api: Api
     extender: str = ""
     lab: Lab | None = None
-    _open: list[Ground] = field(default_factory=list)  # grounds that were not taken away yet
+    start: float | None = None  # seconds its start took; None where it ran already
+    _left: list[Ground] = field(default_factory=list)  # grounds that could not be taken away
     _number: Callable[[], int] = field(default_factory=lambda: count(int(time.time()) % 100_000).__next__)
 
     def own_lab(self) -> Lab:
@@ -82,14 +83,17 @@ class Field:
         self._needs_kwok()
         labels = {"slackwater.io/managed": "true", "slackwater.io/policy": policy} if managed else {}
         ground = open_ground(self.api, f"{name}-{self._number()}", nodes, shape, labels)
-        self._open.append(ground)
         try:
             if managed and self._enforced(policy):
                 self.until_held(ground)
             yield ground
         finally:
-            close_ground(ground)
-            self._open.remove(ground)
+            self._close(ground)
+
+    def _close(self, ground: Ground) -> None:
+        self._left.append(ground)
+        close_ground(ground)
+        self._left.remove(ground)
 
     def mend(self) -> None:
         """Bring the cluster back to what a scenario may rely on, whatever the one before it did or failed to do."""
@@ -97,9 +101,9 @@ class Field:
             for started in self.lab.processes.all():
                 self.lab.processes.thaw(started.name)
             self.lab.repair()
-        for ground in list(self._open):
-            close_ground(ground)
-            self._open.remove(ground)
+        while self._left:
+            close_ground(self._left[-1])
+            self._left.pop()
 
     def until_held(self, ground: Ground) -> None:
         """Wait until the admission policy acts in the namespace; a dry run leaves nothing behind."""
@@ -178,9 +182,11 @@ def _new_lab(home: Path) -> Iterator[Field]:
         patch.setenv("SLACKWATER_LAB_HOME", str(home))
         lab = Lab(open_site(f"e2e-{os.getpid()}"), plan)
         try:
+            began = time.monotonic()
             lab.up()
+            took = time.monotonic() - began
             with lab.api() as api:
-                yield Field(api, lab.site.url("extender"), lab)
+                yield Field(api, lab.site.url("extender"), lab, took)
         finally:
             lab.down()
 
