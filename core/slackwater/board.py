@@ -106,6 +106,26 @@ class Board:
         total, takes = hosts.total[rows], hosts.open[rows]
         return NodeTable(self._kinds, names, index, total, room, native, takes, stale[rows])
 
+    def one(self, row: int, now: float) -> tuple[list[float], list[float]] | None:
+        """Room and what is left of native requests on one row, as plain numbers; None where it takes no pods.
+
+        The arithmetic of `table`, without its arrays: on two or three kinds they cost ten times what they compute.
+        """
+        if self._hosts.refresh():
+            self._table = None
+            self._limit = self._hosts.limit
+        if not self._hosts.open[row]:
+            return None
+        fleet = self._fleet
+        sums = fleet.pods.sums[row].tolist()
+        estimate, requests = fleet.estimate_one(row, sums), sums[Measure.REQUEST]
+        if self._freshness.stale_one(row, now):
+            estimate = [max(pair) for pair in zip(estimate, requests, strict=True)]
+        charge, native = sums[Measure.CHARGE], sums[Measure.NATIVE]
+        limit, total = self._limit[row].tolist(), self._hosts.total[row].tolist()
+        room = [most - taken - driving for most, taken, driving in zip(limit, estimate, charge, strict=True)]
+        return room, [most - asked for most, asked in zip(total, native, strict=True)]
+
     def pool_total(self, now: float) -> Floats:
         """Σ D + room over open nodes, room counted from 0."""
         table = self.table(now)

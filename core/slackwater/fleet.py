@@ -87,6 +87,15 @@ class Fleet:
             sums = sums - self.pods.cells[:, :, without]
         return reported(self.learned[rows], self.used[rows], sums, self.mode)
 
+    def estimate_one(self, row: int, sums: Sequence[Sequence[float]]) -> list[float]:
+        """`reported` of one row as plain numbers, given its sums by measure and kind."""
+        residual, top, extra = sums[Measure.RESIDUAL], sums[Measure.TOP], sums[Measure.EXTRA]
+        learned, used = self._learned[row].tolist(), self._used[row].tolist()
+        raw = [max(b + rho, 0.0) + more for b, rho, more in zip(learned, residual, extra, strict=True)]
+        if self.mode is Mode.PRINTED:
+            return raw
+        return [min(e, max(most, u)) for e, most, u in zip(raw, top, used, strict=True)]
+
     def add_node(self, start: Floats | None = None) -> int:
         """Enter a node, with a first estimate where one is known; return its row."""
         row = self.pods.add_row()

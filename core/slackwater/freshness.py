@@ -76,6 +76,11 @@ class Freshness:
         """Which rows have had no new sample for too long. A node never sampled is stale."""
         return now - self.arrivals > self.patience * self.periods
 
+    def stale_one(self, row: int, now: float) -> bool:
+        """The same of one row."""
+        arrived, period = self._table[row, 1:3].tolist()
+        return bool(now - arrived > self.patience * period)
+
     def _learn(self, rows: NDArray[np.intp], gaps: Floats) -> None:
         kept = self._table[rows, 3:]
         kept[:, 1:] = kept[:, :-1].copy()

@@ -157,12 +157,14 @@ class Ledger:
         self._meter.sample(now, nodes, pods, seen)
         self._board.touch_all()
 
-    def sample_all(self, now: float, nodes: Floats, uids: Collection[str], pods: Floats) -> None:
+    def sample_all(self, now: float, nodes: Floats, uids: Collection[str] | NDArray[np.intp], pods: Floats) -> None:
         """The same from arrays, for a shell that measures every node at one moment: row × kind and kind × pod.
 
-        Rows are the nodes in the order in which they were added; the samples are as new as `now`.
+        Rows are the nodes in the order in which they were added; the samples are as new as `now`. Pods are given by
+        their uids, or by their slots.
         """
-        self._meter.sample_all(now, nodes, uids, pods)
+        slots = uids if isinstance(uids, np.ndarray) else self._roster.find(uids)
+        self._meter.sample_all(now, nodes, slots, pods)
         self._board.touch_all()
 
     def sample_some(
@@ -203,6 +205,10 @@ class Ledger:
         slot = self._roster.slots.get(uid)
         return None if slot is None else self._roster[slot]
 
+    def slot(self, uid: str) -> int:
+        """The pod's place in the ledger's arrays, its own for as long as it is held; −1 where it is not."""
+        return self._roster.slots.get(uid, -1)
+
     def claims(self) -> Iterator[Claim]:
         """Every pod held."""
         return iter(self._roster)
@@ -220,6 +226,10 @@ class Ledger:
         """A table of the named nodes alone (those known), as if one pod were not there. Cheap for a few nodes."""
         rows = [row for name in names if (row := self._hosts.index.get(name)) is not None]
         return self._board.part(np.array(rows, np.intp), now, self._roster.slots.get(without))
+
+    def left(self, name: str, now: float) -> tuple[list[float], list[float]] | None:
+        """Room and what is left of native requests on one node, as in the table; None where it takes no pods."""
+        return self._board.one(self._hosts.row(name), now)
 
     def crowds(self) -> NDArray[np.intp]:
         """How many pods each node holds, in the order of the table's rows; placements on their way count."""

@@ -61,10 +61,10 @@ class Meter:
         mask = None if seen is None and pods is None else self._mask(watched)
         self._take(rows, used, dt, slots, uses, mask)
 
-    def sample_all(self, now: float, values: Floats, uids: Collection[str], uses: Floats) -> None:
+    def sample_all(self, now: float, values: Floats, slots: Slots, uses: Floats) -> None:
         """The same for a shell that measures everything at one moment: node × kind and kind × pod."""
         rows = np.arange(len(self._hosts))
-        slots, uses = self._known_uses(self._roster.find(uids), uses)
+        slots, uses = self._known_uses(slots, uses)
         used, dt = self._read(now, rows, np.full(len(rows), now), values)
         self._take(rows, used, dt, slots, uses, self._mask(slots))
 

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from slackwater.errors import UnknownName
-from slackwater_simulator.gate import Gate, Parts
+from slackwater_simulator.gate import Gate
 from slackwater_simulator.outcome import Series
+from slackwater_simulator.parts import Parts
 from slackwater_simulator.samples import Samples
 from slackwater_simulator.yarn.order import SWEEP
 from slackwater_simulator.yarn.schedulers.base import Scheduler
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class Gatekept(Scheduler):
-    """Options are the parts of `gate.Parts`, by name. Subclasses say what a round does."""
+    """Options are the parts of `parts.Parts`, by name. Subclasses say what a round does."""
 
     learns = True
     interval = 1.0  # seconds between two rounds, at the least
@@ -43,7 +44,7 @@ class Gatekept(Scheduler):
         """Nodes are known, no container exists."""
         super().start(world)
         self.gate = Gate(world, self._parts)
-        self.gate.stretch()
+        self.gate.books.stretch()
         self._dirty = self._waiting = False
         self._last = -np.inf
         self._estimates = Samples(("estimated_cpu", "estimated_memory"))

@@ -8,7 +8,7 @@ a node whose tasks want more memory than it has, `sharing.crash_victims` says wh
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -58,19 +58,14 @@ class UsageModel:
         self.period = world.settings.usage_period
         self.count = 0
         self.rows: list[Container] = []
-        self.node = np.zeros(64, dtype=np.int64)
-        self.curve = np.zeros(64, dtype=np.int64)
-        # Per row: peak cores, peak bytes, life in seconds, life lived, bytes at the last look, seconds lost to sharing,
-        # and, for tasks past the end they would have had, seconds of work still owed.
-        self.cpu, self.memory, self.life, self.lived, self.before, self.lost, self.owed = np.zeros((7, 64))
-        # Sigma of a row's log-normal factor on CPU (mean 1), and the factor as drawn at the last look.
-        self.sigma, self.shake = np.zeros(64), np.ones(64)
+        self._columns(np.zeros((3, 64), dtype=np.intp), np.zeros((9, 64)))
         self.rng = np.random.default_rng((world.seed, 2)) if shaky(world.workload) else None
         self.late = 0  # rows that owe work
         self.curves: dict[Curve, int] = {}
+        self.bent: list[tuple[int, NDArray[np.float64]]] = []  # those that are not flat: number, and the curve's rows
         self.system = (world.settings.system_cpu, world.settings.system_memory)
         self.cores = np.array([capacity[CPU] - self.system[CPU] for capacity in world.capacity])
-        self.bytes = np.array([capacity[MEMORY] - self.system[MEMORY] for capacity in world.capacity])
+        self.brim = np.array([(capacity[MEMORY] - self.system[MEMORY]) * (1 + 1e-12) for capacity in world.capacity])
         self.victims = Victims(world.settings.victims)
         self.area = [0.0, 0.0]
         self.ticking = False
@@ -96,23 +91,31 @@ class UsageModel:
             stage = job.stages[request.index]
             usage, asked = stage.usage, stage.request
             life = request.durations[container.task] + stage.shuffle
-        row = self._row(container)
-        self.node[row] = container.node
-        self.life[row] = max(life, 1e-3)
-        self.lived[row] = self.before[row] = self.lost[row] = self.owed[row] = 0.0
-        self.cpu[row], self.memory[row] = asked[CPU], asked[MEMORY]
-        self.curve[row] = self._curve(usage)
-        self.sigma[row], self.shake[row] = 0.0 if usage is None else usage.noise, 1.0
+        cpu, memory, sigma = asked[CPU], asked[MEMORY], 0.0
         if usage is not None:
-            self.cpu[row] *= usage.cpu[container.task % len(usage.cpu)]
-            self.memory[row] *= usage.memory[container.task % len(usage.memory)]
+            cpu *= usage.cpu[container.task % len(usage.cpu)]
+            memory *= usage.memory[container.task % len(usage.memory)]
+            sigma = usage.noise
+        row = self._row(container)
+        self._whole[:, row] = container.node, self._curve(usage), -1
+        self._real[:, row] = cpu, memory, max(life, 1e-3), 0.0, 0.0, 0.0, 0.0, sigma, 1.0
         if not self.ticking:
             self._begin()
 
+    def mark(self, container: Container, number: int) -> None:
+        """Note a policy's own number for a container that has started."""
+        if container.slot >= 0:
+            self._mark[container.slot] = number
+
+    @property
+    def marks(self) -> NDArray[np.intp]:
+        """The policy's numbers, row by row; −1 where it gave none."""
+        marks: NDArray[np.intp] = self._mark[: self.count]
+        return marks
+
     def _row(self, container: Container) -> int:
         if self.count == len(self.node):
-            for name in ("node", "curve", "cpu", "memory", "life", "lived", "before", "lost", "owed", "sigma", "shake"):
-                setattr(self, name, np.concatenate([getattr(self, name)] * 2))
+            self._columns(np.concatenate([self._whole] * 2, axis=1), np.concatenate([self._real] * 2, axis=1))
         container.slot = self.count
         self.rows.append(container)
         self.count += 1
@@ -120,7 +123,12 @@ class UsageModel:
 
     def _curve(self, usage: Usage | None) -> int:
         key: Curve = FLAT if usage is None else (usage.at, usage.cpu_shape, usage.memory_shape)
-        return self.curves.setdefault(key, len(self.curves))
+        number = self.curves.get(key)
+        if number is None:
+            number = self.curves[key] = len(self.curves)
+            if key != FLAT:
+                self.bent.append((number, np.array(key)))
+        return number
 
     def remove(self, container: Container) -> None:
         """A container is gone: the last row takes its place."""
@@ -131,18 +139,23 @@ class UsageModel:
         if moved is not container:
             self.rows[row] = moved
             moved.slot = row
-            for values in self._columns():
-                values[row] = values[last]
+            self._whole[:, row] = self._whole[:, last]
+            self._real[:, row] = self._real[:, last]
         self.count = last
         if last and not self.ticking:  # a standstill was broken from outside: estimates must be able to fall again
             self.idle = 0
             self._begin()
 
-    def _columns(self) -> tuple[NDArray[Any], ...]:
-        return (
-            self.node, self.curve, self.cpu, self.memory, self.life, self.lived, self.before, self.lost, self.owed,
-            self.sigma, self.shake,
-        )  # fmt: skip
+    def _columns(self, whole: NDArray[np.intp], real: NDArray[np.float64]) -> None:
+        """Name the columns of the two tables, which hold a container per row, or rather per position."""
+        self._whole, self._real = whole, real
+        # Its node, its curve, and a policy's own number for it.
+        self.node, self.curve, self._mark = whole
+        # Peak cores, peak bytes, life in seconds, life lived, bytes at the last look, seconds lost to sharing, and, for
+        # tasks past the end they would have had, seconds of work still owed.
+        self.cpu, self.memory, self.life, self.lived, self.before, self.lost, self.owed = real[:7]
+        # Sigma of its log-normal factor on CPU (mean 1), and the factor as drawn at the last look.
+        self.sigma, self.shake = real[7:]
 
     def postponed(self, container: Container) -> bool:
         """Whether CPU sharing has moved the container's end beyond now. If so, a later look will find its end."""
@@ -176,8 +189,8 @@ class UsageModel:
         cpu, memory = self.now()
         nodes = len(self.world.order)
         node = self.node[: self.count]
-        cores = np.bincount(node, weights=cpu, minlength=nodes).astype(np.float64)
-        stored = np.bincount(node, weights=memory, minlength=nodes).astype(np.float64)
+        cores = np.bincount(node, weights=cpu, minlength=nodes).astype(np.float64, copy=False)
+        stored = np.bincount(node, weights=memory, minlength=nodes).astype(np.float64, copy=False)
         self._advance(elapsed, node, cores)
         if self.late:
             self._finish(now)
@@ -208,18 +221,16 @@ class UsageModel:
         count = self.count
         lived = np.minimum(self.lived[:count] / self.life[:count], 1.0)
         cpu, memory = self.cpu[:count].copy(), self.memory[:count].copy()
-        for curve, number in self.curves.items():
-            if curve == FLAT:
-                continue
-            at, cpu_shape, memory_shape = curve
-            mine = slice(None) if len(self.curves) == 1 else self.curve[:count] == number
-            cpu[mine] *= np.interp(lived[mine], at, cpu_shape)
-            memory[mine] *= np.interp(lived[mine], at, memory_shape)
+        for number, (at, cpu_shape, memory_shape) in self.bent:
+            mine = slice(None) if len(self.curves) == 1 else np.flatnonzero(self.curve[:count] == number)
+            moments = lived[mine]
+            cpu[mine] *= np.interp(moments, at, cpu_shape)
+            memory[mine] *= np.interp(moments, at, memory_shape)
         if self.rng is not None:
             cpu *= self.shake[:count]
         return cpu, memory
 
-    def _advance(self, elapsed: float, node: NDArray[np.int64], cores: NDArray[np.float64]) -> None:
+    def _advance(self, elapsed: float, node: NDArray[np.intp], cores: NDArray[np.float64]) -> None:
         """Everybody lives on by the elapsed time; on an overloaded node only by its share of it."""
         done = np.full(len(node), elapsed)
         overloaded = cores > self.cores
@@ -244,7 +255,7 @@ class UsageModel:
 
     def _break(self, memory: NDArray[np.float64], stored: NDArray[np.float64]) -> None:
         """On nodes whose memory has run out, end whoever the rule names."""
-        for full in np.flatnonzero(stored > self.bytes * (1 + 1e-12)).tolist():
+        for full in np.flatnonzero(stored > self.brim).tolist():
             rows = np.flatnonzero(self.node[: len(memory)] == full).tolist()
             before: dict[Hashable, float] = {self.rows[row]: float(self.before[row]) for row in rows}
             after: dict[Hashable, float] = {self.rows[row]: float(memory[row]) for row in rows}

@@ -57,3 +57,15 @@ def test_a_part_sees_nodes_that_changed_since_the_last_table() -> None:
     ledger.upsert_node(Host("n0", (4.0, 64.0), (4.0, 64.0)))
     assert ledger.part(["n0"], 0.0).total[0, 0] == 4.0
     assert ledger.table(0.0).total[ledger.table(0.0).index["n0"], 0] == 4.0
+
+
+@given(claims, st.sampled_from([0.0, 99.0]))
+def test_one_node_equals_its_row_of_the_table_to_the_last_bit(pods: list[tuple[str, float, bool]], now: float) -> None:
+    """Plain numbers instead of arrays, for a shell that asks node by node; a closed node has none."""
+    ledger = built(pods)
+    table = ledger.table(now)
+    for row, name in enumerate(table.names):
+        expected = (table.room[row].tolist(), table.native[row].tolist()) if table.open[row] else None
+        assert ledger.left(name, now) == expected
+    ledger.upsert_node(Host("n0", (4.0, 64.0), (4.0, 64.0)))
+    assert ledger.left("n0", now) == (ledger.table(now).room[0].tolist(), ledger.table(now).native[0].tolist())

@@ -52,14 +52,17 @@ def test_arrays_of_everything_equal_the_same_by_name(
     listed: list[tuple[str, float, bool, bool]], use: list[float]
 ) -> None:
     """`sample_all` is `sample` for a shell that measures all nodes at one moment; pods it does not know are ignored."""
-    by_name, by_array = built(listed), built(listed)
+    by_name, by_array, by_slot = built(listed), built(listed), built(listed)
     uids = [f"u{index}" for index in range(len(listed))]
     for now in (100.0, 105.0, 110.0):
         readings = {name: Reading(now, (used, used)) for name, used in zip(NODES, use, strict=True)}
         by_name.sample(now, readings, {uid: (each[1], each[1]) for uid, each in zip(uids, listed, strict=True)})
         uses = np.array([[each[1] for each in listed] + [9.0]] * 2)
         by_array.sample_all(now, np.column_stack((use, use)), [*uids, "stranger"], uses)
+        slots = np.array([by_slot.slot(uid) for uid in [*uids, "stranger"]], np.intp)
+        by_slot.sample_all(now, np.column_stack((use, use)), slots, uses)
     first, second = by_name.table(112.0), by_array.table(112.0)
+    assert by_slot.table(112.0).room.tolist() == second.room.tolist()
     np.testing.assert_allclose(second.room, first.room, atol=1e-9)
     assert second.stale.tolist() == first.stale.tolist()
     assert by_array.taken(112.0) == pytest.approx(by_name.taken(112.0))

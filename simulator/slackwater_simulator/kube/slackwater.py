@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Slackwater(Gatekept):
-    """The whole composition. Options are the parts of `gate.Parts`, by name."""
+    """The whole composition. Options are the parts of `parts.Parts`, by name."""
 
     # Seconds between two rounds, and releases per second: each costs the API server two writes.
     interval = 0.2
@@ -50,8 +50,8 @@ class Slackwater(Gatekept):
         self.stir()
 
     def _ask(self, release: Release) -> Ask:
-        declared = self.gate.declared(self.gate.requests[release.group.key])
-        ceiling = self.gate.ceiling
+        declared = self.gate.requests[release.group.key].shape
+        ceiling = self.gate.books.ceiling
         native = declared if release.driver else tuple(d / c for d, c in zip(declared, ceiling, strict=True))
         return Ask(
             release.uid,

@@ -32,6 +32,7 @@ class Request:
         "extras",
         "held",
         "index",
+        "key",
         "last_done",
         "locality",
         "next",
@@ -49,6 +50,7 @@ class Request:
     def __init__(self, app: App, index: int, stage: Stage | None, shape: tuple[float, ...], total: int) -> None:
         self.app = app
         self.index = index  # in Job.stages, or DRIVER
+        self.key = f"{app.index}/{index}"  # its name among all requests of the run
         self.stage = stage
         self.shape = shape  # rounded to the allocation grid, in the cluster's order of kinds
         self.total = total

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class Slackwater(Gatekept):
-    """The whole composition. Options are the parts of `gate.Parts`, by name."""
+    """The whole composition. Options are the parts of `parts.Parts`, by name."""
 
     # Seconds a released container may wait for a node before it goes back: a few heartbeats.
     timeout = 5.0
@@ -81,7 +81,7 @@ class Slackwater(Gatekept):
         late = [key for key, since in self.since.items() if since + self.timeout <= now]
         for key in late:
             del self.since[key]
-            if gate.withdraw(key) and not gate.places(gate.requests[key]).any():
+            if gate.withdraw(key) and not gate.books.places(gate.requests[key]).any():
                 gate.stick(key)
         return bool(late)
 
@@ -90,7 +90,7 @@ class Slackwater(Gatekept):
         gate, world = self.gate, self.world
         taking = np.zeros(len(world.order), np.bool_)
         for request in {(r.shape, r.driver): r for r in map(gate.requests.__getitem__, gate.waiting)}.values():
-            taking |= gate.places(request) > 0
+            taking |= gate.books.places(request) > 0
         world.beats.view |= taking
         world.wake()
 
@@ -105,7 +105,7 @@ class Slackwater(Gatekept):
             return
         for key in [key for key in gate.waiting if gate.requests[key].driver]:
             request = gate.requests[key]
-            if self._fits(request.shape, gate.left(node, driver=True)):
+            if self._fits(request.shape, gate.books.left(node, driver=True)):
                 self._place(key, request, node)
         if gate.waiting:
             self._fill(node)
@@ -113,7 +113,7 @@ class Slackwater(Gatekept):
     def _fill(self, node: int) -> None:
         """RTA. Several groups compete by preference; a single one needs no contest."""
         gate = self.gate
-        left = gate.left(node, driver=False)
+        left = gate.books.left(node, driver=False)
         fitting = {
             key: request
             for key in gate.waiting
@@ -125,7 +125,7 @@ class Slackwater(Gatekept):
                 self._place(key, request, node)
         elif not self._parts.order:
             for key, request in sorted(fitting.items(), key=lambda entry: (entry[1].app.rank, entry[1].index)):
-                for _ in range(self._most(key, request, gate.left(node, driver=False))):
+                for _ in range(self._most(key, request, gate.books.left(node, driver=False))):
                     self._place(key, request, node)
         elif fitting:
             asks = [self._ask(key, request, left) for key, request in fitting.items()]
