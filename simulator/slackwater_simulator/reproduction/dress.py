@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from slackwater_simulator.cluster import parse
 from slackwater_simulator.generators import dress
@@ -59,13 +60,19 @@ FORECAST = (
     "Detected or true γ and Δps, or no forecast at all, make next to no difference (sensitivity rows): a phase gives"
     " back its slots over eight seconds, and a launch needs slots that are free, not forecast."
 )
+UNCHANGED = 0.05  # percent: less is no change
 # What the paper's Capacity scheduler does and FCFS does not: containers one by one, whoever is next in line.
 ONE_BY_ONE = "fifo?cores=true"
 MIXED = (
-    "Mixed sets gain more than the band allows (and so did the paper with 10 % small jobs: −76.1 %). How much there is"
-    " to gain depends on where the small jobs stand in the queue (sensitivity rows): early ones find idle slots under"
-    " FCFS too. The paper does not say where they stood; drawn positions are later, on average, than Spark's and"
-    " MapReduce's."
+    "With 10 % small jobs the gain is outside the band, as the paper's own −76.1 % is: with two of them among eighteen"
+    " large ones nearly every small job waited long before."
+    " How much there is to gain depends on where the small jobs stand in the queue (sensitivity rows): early ones find"
+    " idle slots under FCFS too. The paper does not say where they stood; ours are drawn."
+)
+PER_JOB = (
+    "What a set gains is read as the mean of its jobs' own changes: the paper gives percentages job by job and averages"
+    " them (12 jobs −18.5 %, 8 jobs +8.2 %). The change of their mean completion, in which whoever waited longest"
+    " counts most, is larger and shown beside it."
 )
 BASELINE = (
     "The paper's baseline, Hadoop's Capacity, hands out containers one by one; ours starts whole jobs. Against FIFO one"
@@ -75,12 +82,19 @@ BASELINE = (
 
 @dataclass(frozen=True, slots=True)
 class Gains:
-    """DRESS against FCFS on one workload, in percent."""
+    """DRESS against FCFS on one workload, in percent.
 
-    small: float  # mean completion of small jobs
+    As in the paper, what a set of jobs gains is the mean of what each of them gains; `pooled` is the change of the
+    small jobs' mean completion instead, in which those that waited longest count most.
+    """
+
+    small: float  # completion of small jobs
+    pooled: float
     makespan: float
-    large: float  # mean completion of large jobs
+    large: float  # completion of large jobs
     wait: float  # mean wait of all jobs
+    sooner: tuple[int, float]  # how many jobs gained, and what
+    later: tuple[int, float]  # how many lost, and what
     stuck: bool
 
 
@@ -110,15 +124,23 @@ def compare(name: str, seed: int, options: Options, places: tuple[int, ...] = ()
     before = run(made, machines, baseline, seed=seed, world="ideal")
     after = run(made, machines, "dress", seed=seed, world="ideal", **options)
     old, new = before.jobs.end - before.jobs.submit, after.jobs.end - after.jobs.submit
+    each = 100.0 * (new / old - 1.0)
     return Gains(
-        small=change(float(old[small].mean()), float(new[small].mean())),
+        small=mean(each[small].tolist()),
+        pooled=change(float(old[small].mean()), float(new[small].mean())),
         makespan=change(float(before.jobs.end.max()), float(after.jobs.end.max())),
-        large=change(float(old[~small].mean()), float(new[~small].mean())),
+        large=mean(each[~small].tolist()),
         wait=change(
             float((before.jobs.start - before.jobs.submit).mean()), float((after.jobs.start - after.jobs.submit).mean())
         ),
+        sooner=_counted(each[each < -UNCHANGED]),
+        later=_counted(each[each > UNCHANGED]),
         stuck=after.deadlock or before.deadlock,
     )
+
+
+def _counted(changes: NDArray[np.float64]) -> tuple[int, float]:
+    return len(changes), mean(changes.tolist())
 
 
 def figure_one() -> list[Check]:
@@ -164,7 +186,7 @@ def reproduce(spread: Spread, *, full: bool = False) -> Study:
 
 
 def _remarks(sets: dict[str, list[Gains]]) -> tuple[str, ...]:
-    remarks = [FORECAST, BASELINE]
+    remarks = [PER_JOB, FORECAST, BASELINE]
     if any(mean(gain.small for gain in gains) < -55 for name, gains in sets.items() if "%" in name):
         remarks.append(MIXED)
     return tuple(remarks)
@@ -182,19 +204,29 @@ def _set(name: str, gains: list[Gains]) -> list[Check]:
     checks = [
         judged(
             name,
-            "small jobs, mean completion",
+            "small jobs, completion",
             f"{PUBLISHED[name]:+.1f} %",
             f"{small:+.1f} %",
             "−15 to −55 %",
             between(small, -55, -15),
         ),
         judged(name, "makespan", published_makespan, f"{makespan:+.1f} %", "within ±3 %", between(makespan, -3, 3)),
-        judged(name, "large jobs, mean completion", "not given", f"{large:+.1f} %", "at most +10 %", large <= 10),
+        judged(name, "large jobs, completion", "not given", f"{large:+.1f} %", "at most +10 %", large <= 10),
     ]
+    pooled = mean(gain.pooled for gain in gains)
+    checks.append(shown(name, "small jobs, change of their mean", "not given", f"{pooled:+.1f} %"))
     if name == "spark":
         wait = mean(gain.wait for gain in gains)
         checks.append(shown(name, "mean wait of all jobs", "−14.7 % (310.1 → 264.5 s)", f"{wait:+.1f} %"))
+    if name == "mapreduce":
+        parts = [_part([getattr(gain, side) for gain in gains]) for side in ("sooner", "later")]
+        checks.append(shown(name, "jobs that gain and lose", "12 jobs −18.5 %, 8 jobs +8.2 %", ", ".join(parts)))
     return checks
+
+
+def _part(counted: list[tuple[int, float]]) -> str:
+    jobs = mean(count for count, _ in counted)
+    return f"{jobs:.0f} jobs {mean(by for count, by in counted if count):+.1f} %"
 
 
 def _sensitivity(spread: Spread, base: list[Gains], seeds: int) -> list[Check]:
@@ -224,7 +256,7 @@ def _plot(sets: dict[str, list[Gains]]) -> Plot:
     ours = tuple(mean(gain.small for gain in gains) for gains in sets.values())
     return Plot(
         "004-small-jobs",
-        "Mean completion of small jobs under DRESS, against first come, first served",
+        "Completion of small jobs under DRESS, against first come, first served",
         "",
         "change, %",
         (Curve("published", names, tuple(PUBLISHED[name] for name in names), True), Curve("ours", names, ours)),
