@@ -45,6 +45,7 @@ class Happened:
     submit: float
     start: float  # its first task ran; its driver where it had no task
     end: float
+    startup: float | None = None  # mean seconds from having a node to running, of its pods of which both are known
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +67,7 @@ class _Life:
     ended: float
     request: tuple[float, float]
     level: tuple[float, float]  # mean CPU and peak memory as fractions of the request
+    startup: float | None = None  # from having a node to running; None where one of them is not known
 
 
 @dataclass(slots=True)
@@ -142,7 +144,8 @@ def _take(
     counts.cut += begun < start or (not pod.completed and seen >= end - found.grid.step)
     begun, ended = max(begun, start), min(max(ended, begun), end)
     created = min(max(pod.created or begun, start), begun)
-    life = _Life(key, created - start, begun - start, ended - start, size[0], size[1])
+    startup = max(pod.started - pod.scheduled, 0.0) if pod.started and pod.scheduled else None
+    life = _Life(key, created - start, begun - start, ended - start, size[0], size[1], startup)
     counts.lives[key[0], found.members[key].app].append(life)
 
 
@@ -165,7 +168,9 @@ def _job(found: Assessment, key: tuple[str, str], lives: list[_Life]) -> tuple[J
         name=f"{namespace}/{member.family}",
     )
     begun = min((life.started for life in tasks), default=lives[0].started)
-    return job, Happened(job.id, submit, begun, max(life.ended for life in lives))
+    known = [life.startup for life in lives if life.startup is not None]
+    startup = sum(known) / len(known) if known else None
+    return job, Happened(job.id, submit, begun, max(life.ended for life in lives), startup)
 
 
 def _closed(stages: tuple[Stage, ...], lead: _Life | None, tasks: Sequence[_Life]) -> tuple[Stage, ...]:

@@ -94,6 +94,7 @@ def compare(
     chosen = list(dict.fromkeys([*((named(was),) if happened else ()), *(named(policy) for policy in policies)]))
     if not chosen:
         raise InvalidInput("--policy", "no policy is named", f"use some of {', '.join(POLICIES)}")
+    pace = paced(happened)
     outcomes = {
         policy: run(
             workload,
@@ -102,6 +103,7 @@ def compare(
             seed=seed,
             world=world(workload, policy),
             progress=progress(policy) if progress is not None else None,
+            **(pace if world(workload, policy) == "kubernetes" else {}),
         )
         for policy in chosen
     }
@@ -115,6 +117,12 @@ def compare(
         named(was) if happened else "",
         list(dict.fromkeys(notes)),
     )
+
+
+def paced(happened: Sequence[Happened]) -> dict[str, object]:
+    """How long pods took from having a node to running, where that was seen: the replay's pods take as long."""
+    known = [each.startup for each in happened if each.startup is not None]
+    return {"startup": round(sum(known) / len(known), 3)} if known else {}
 
 
 def named(policy: str) -> str:

@@ -9,7 +9,7 @@ import pytest
 
 from slackwater.errors import InvalidInput, UnknownName
 from slackwater_monitor.exporting import Happened, beside, export, write
-from slackwater_monitor.whatif import compare, observed, opened
+from slackwater_monitor.whatif import compare, observed, opened, paced
 from slackwater_simulator.cluster import uniform
 from slackwater_simulator.readers import parquet
 from slackwater_simulator.readers.formats import open_workload
@@ -107,3 +107,16 @@ def test_a_trace_without_nodes_needs_a_cluster(tmp_path: Path) -> None:
     parquet.write(workload(), tmp_path / "four.parquet")
     with pytest.raises(InvalidInput, match="--cluster"):
         opened(tmp_path / "four.parquet", None)
+
+
+def test_pods_of_a_replay_take_as_long_to_start_as_they_did() -> None:
+    """The mean over jobs of which it is known; nothing is known of old exports."""
+    seen = [Happened("a", 0.0, 1.0, 9.0, 4.0), Happened("b", 0.0, 1.0, 9.0, 2.0), Happened("c", 0.0, 1.0, 9.0)]
+    assert paced(seen) == {"startup": 3.0}
+    assert paced(seen[2:]) == {}
+    slow = [Happened(f"j{number}", 0.0, 31.0, 50.0, 30.0) for number in range(4)]
+    machines = uniform(1, 5.0, 16 * GIBI)
+    replay = {
+        name: compare(workload(), machines, ["kube"], happened=found) for name, found in (("slow", slow), ("", []))
+    }
+    assert replay["slow"].policies["kube"].makespan > replay[""].policies["kube"].makespan + 25

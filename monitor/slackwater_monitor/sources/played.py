@@ -197,8 +197,8 @@ class Played:
                     message=_why(waits, line, held),
                     wait=float(jobs.driver[at] - now) if waits and np.isfinite(jobs.driver[at]) else None,
                     pods={state: max(count, 0) for state, count in pods.items()},
-                    declared=asked[at],
-                    used=spent[at],
+                    declared=asked[at] if running[at] else {},
+                    used=spent[at] if running[at] else {},
                     efficiency=None if np.isnan(self._efficiency[at]) else float(self._efficiency[at]),
                     submitted=float(jobs.submit[at]),
                 )
@@ -285,6 +285,16 @@ class Played:
         found = self.outcome.series.get(f"{line}_{kind}")
         return {} if found is None else {line: np.interp(moments, found.time, found.value).tolist()}
 
+    def _asked(self, job: int, stage: int) -> float:
+        """When a pod was asked for: a driver at submission, first tasks by it, later ones when the first began."""
+        rows, jobs, found = self.outcome.containers, self.outcome.jobs, self.outcome.workload.jobs[job]
+        if stage == DRIVER or (found.driver is None and not found.stages[stage].parents):
+            return float(jobs.submit[job])
+        begun = float(np.min(rows.allocated[(rows.job == job) & (rows.stage == stage)]))
+        if found.driver is None or found.stages[stage].parents:
+            return begun
+        return min(float(jobs.driver[job]) + found.driver.startup + found.stages[stage].delay, begun)
+
     def _bar(self, row: int, now: float) -> Bar:
         rows, jobs = self.outcome.containers, self.outcome.workload.jobs
         job, stage = jobs[rows.job[row]], int(rows.stage[row])
@@ -296,7 +306,7 @@ class Played:
             role="driver" if driver else "task",
             stage=name,
             node=self.outcome.cluster.nodes[int(rows.node[row])].name,
-            created=float(self.outcome.jobs.submit[rows.job[row]]),
+            created=self._asked(int(rows.job[row]), stage),
             start=start if start <= now else None,
             end=end if end <= now else None,
             phase="Running" if end > now else "Succeeded",

@@ -155,6 +155,8 @@ def heat(nodes: Sequence[Node], kind: str, *, side: float = 26.0, width: float =
 
 MOST_BARS = 300
 ROW, LEFT, TOP = 16.0, 150.0, 8.0
+# Many pods are drawn thin, so that the whole app is seen at once; then only the pointer tells their names.
+TALL, NAMED = 720.0, 11.0
 
 
 def gantt(bars: Sequence[Bar], now: float, *, width: float = 940.0) -> str:
@@ -167,18 +169,19 @@ def gantt(bars: Sequence[Bar], now: float, *, width: float = 940.0) -> str:
     last = max((bar.end for bar in shown), default=now) if all(bar.end is not None for bar in shown) else last  # type: ignore[type-var, assignment]  # none is None here
     span = max(last - first, 1e-9)
     scale = (width - LEFT - 12) / span
-    height = TOP + ROW * len(shown) + 26
+    row = min(ROW, max(TALL / len(shown), 2.0))
+    height = TOP + row * len(shown) + 26
     size, unit = unit_of(span)
     parts = []
     for value in ticks(0.0, span / size, 8):
         x = LEFT + value * size * scale
         parts.append(f'<path class="grid" d="M{number(x)} {TOP}V{number(height - 22)}"/>')
         parts.append(f'<text class="tick mid" x="{number(x)}" y="{number(height - 8)}">{value:g} {unit}</text>')
-    parts.extend(_row(bar, TOP + ROW * at, first, scale, last) for at, bar in enumerate(shown))
+    parts.extend(_row(bar, TOP + row * at, row, first, scale, last) for at, bar in enumerate(shown))
     return element(width, height, f"When {len(shown)} pods waited and ran", "".join(parts))
 
 
-def _row(bar: Bar, y: float, first: float, scale: float, last: float) -> str:
+def _row(bar: Bar, y: float, high: float, first: float, scale: float, last: float) -> str:
     def x(moment: float) -> float:
         return LEFT + (moment - first) * scale
 
@@ -188,15 +191,17 @@ def _row(bar: Bar, y: float, first: float, scale: float, last: float) -> str:
     ran = f", ran {seconds(end - start)} on {bar.node}" if bar.start is not None else ""
     name = bar.pod if len(bar.pod) <= 22 else f"…{bar.pod[-21:]}"
     css = "driver" if bar.role == "driver" else "run"
+    thick = high * 0.7
     running = (
-        f'<rect class="block {css}" x="{number(x(start))}" y="{number(y + 2)}" '
-        f'width="{number(max((end - start) * scale, 1.0))}" height="{number(ROW - 5)}" rx="2"/>'
+        f'<rect class="block {css}" x="{number(x(start))}" y="{number(y + (high - thick) / 2)}" '
+        f'width="{number(max((end - start) * scale, 1.0))}" height="{number(thick)}" rx="1.5"/>'
         if bar.start is not None
         else ""
     )
+    named = high >= NAMED or bar.role == "driver"
+    label = f'<text class="tick end" x="{number(LEFT - 8)}" y="{number(y + high / 2 + 4)}">{escape(name)}</text>'
     return (
-        f"<g><title>{escape(f'{bar.pod}: {waited}{ran}')}</title>"
-        f'<text class="tick end" x="{number(LEFT - 8)}" y="{number(y + ROW - 5)}">{escape(name)}</text>'
-        f'<rect class="block wait thin" x="{number(x(bar.created))}" y="{number(y + ROW / 2 - 2)}" '
-        f'width="{number(max((start - bar.created) * scale, 0.0))}" height="2.5"/>{running}</g>'
+        f"<g><title>{escape(f'{bar.pod}: {waited}{ran}')}</title>{label if named else ''}"
+        f'<rect class="block wait thin" x="{number(x(bar.created))}" y="{number(y + high / 2 - thick / 10)}" '
+        f'width="{number(max((start - bar.created) * scale, 0.0))}" height="{number(thick / 5)}"/>{running}</g>'
     )
