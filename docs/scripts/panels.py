@@ -42,6 +42,13 @@ class Series:
     values: NDArray[np.float64]
 
 
+def filled_in(text: str) -> str:
+    """A query or legend with Grafana's variables replaced."""
+    for name, value in FILLED_IN.items():
+        text = text.replace(name, value)
+    return text
+
+
 class Prometheus:
     """Asks for a stretch of time that ends now."""
 
@@ -52,10 +59,8 @@ class Prometheus:
 
     def series(self, target: Mapping[str, Any]) -> list[Series]:
         """What one query of a panel returns."""
-        query = target["expr"]
-        for name, value in FILLED_IN.items():
-            query = query.replace(name, value)
-        asked = {
+        query = filled_in(target["expr"])
+        asked: dict[str, str | float] = {
             "query": query,
             "start": self._end - self._span,
             "end": self._end,
@@ -64,11 +69,13 @@ class Prometheus:
         reply = httpx2.get(f"{self._url}/api/v1/query_range", params=asked, timeout=30.0).json()
         if reply["status"] != "success":
             raise ValueError(f"{query}: {reply.get('error')}")
-        return [self._line(target.get("legendFormat", ""), each) for each in reply["data"]["result"]]
+        legend = filled_in(target.get("legendFormat", ""))
+        return [self._line(legend, each) for each in reply["data"]["result"]]
 
     def _line(self, legend: str, found: Mapping[str, Any]) -> Series:
         points = np.array([(float(when), float(value)) for when, value in found["values"]])
-        name = LABEL.sub(lambda match: str(found["metric"].get(match[1], "")), legend)
+        labels = {key: value for key, value in found["metric"].items() if key != "__name__"}
+        name = LABEL.sub(lambda match: labels.get(match[1], ""), legend) if legend else " ".join(labels.values())
         return Series(name, points[:, 0] - self._end, points[:, 1])
 
 

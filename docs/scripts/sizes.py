@@ -1,7 +1,7 @@
 """Measures what our programs take, for the chart's requests: `python docs/scripts/sizes.py [NODES] [PODS]` on a lab.
 
 A lab of its own with every program under the chart's accounts and a monitor beside them; pods of Spark-like apps come,
-run and end. Printed: resident memory at the end, its peak, and CPU while pods came and went.
+run and end. Printed: memory at the end, its peak, and CPU while pods came and went.
 """
 
 from __future__ import annotations
@@ -67,8 +67,8 @@ def family(lab: Lab, name: str) -> list[psutil.Process]:
 
 
 def resident(members: list[psutil.Process]) -> float:
-    """MiB of memory."""
-    return sum(each.memory_info().rss for each in members) / MIB
+    """MiB of memory; pages that a server shares with its worker count once, as a container's limit counts them."""
+    return sum(each.memory_full_info().pss for each in members) / MIB
 
 
 def spent(members: list[psutil.Process]) -> float:
