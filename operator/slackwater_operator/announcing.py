@@ -12,7 +12,7 @@ import structlog
 from slackwater.errors import Unavailable
 from slackwater.verdicts import Reason
 from slackwater_cluster.records import PodRecord
-from slackwater_cluster.session import Session
+from slackwater_cluster.session import Answer, Session
 from slackwater_operator.metrics import Metrics
 from slackwater_operator.pacing import Bucket
 from slackwater_operator.telling import Account
@@ -24,7 +24,8 @@ COMPONENT = "slackwater-operator"
 AGAIN = 60.0
 # An app that waits shorter than this is not worth an event.
 PATIENCE = 5.0
-MOST = 1024  # characters the API server accepts in a message
+MOST = 1024  # bytes the API server accepts in a message
+ENDING = "because it is being terminated"  # the API server's words about a namespace
 
 
 class Happening(StrEnum):
@@ -74,6 +75,7 @@ class Announcer:
     _apps: dict[str, _Told] = field(default_factory=dict)
     _last: dict[tuple[str, Happening], float] = field(default_factory=dict)
     _queue: list[Happened] = field(default_factory=list)
+    _ending: dict[str, float] = field(default_factory=dict)  # namespaces that take no more events, and since when
 
     def observe(self, said: Account, lead: PodRecord, *, started: bool, problems: Iterable[str]) -> None:
         """Compare with what was said before."""
@@ -120,11 +122,14 @@ class Announcer:
     async def post(self) -> None:
         """Send what is queued, as far as the rate allows; the rest is dropped and counted."""
         waiting, self._queue = self._queue, []
+        self._ending = {name: at for name, at in self._ending.items() if self.clock() - at < AGAIN}
         for happened in waiting:
-            if not self.bucket.take():
+            if happened.pod.namespace in self._ending:
+                self.metrics.events.labels("gone").inc()
+            elif not self.bucket.take():
                 self.metrics.events.labels("dropped").inc()
-                continue
-            await self._post(happened)
+            else:
+                await self._post(happened)
 
     async def _post(self, happened: Happened) -> None:
         pod = happened.pod
@@ -135,7 +140,18 @@ class Announcer:
         except Unavailable as problem:
             log.warning("event not posted", pod=pod.key, trouble=str(problem))
             return
-        self.metrics.events.labels("posted" if answer.ok else "refused").inc()
+        self.metrics.events.labels(self._result(answer, pod)).inc()
+
+    def _result(self, answer: Answer, pod: PodRecord) -> str:
+        """What became of an event. A namespace that is being deleted takes none, while its pods still come and go."""
+        if answer.ok:
+            return "posted"
+        message = answer.message()
+        if answer.status == 404 or ENDING in message:
+            self._ending[pod.namespace] = self.clock()
+            return "gone"
+        log.warning("event refused", pod=pod.key, trouble=message)
+        return "refused"
 
     def _body(self, happened: Happened) -> dict[str, object]:
         pod = happened.pod
@@ -153,7 +169,7 @@ class Announcer:
             },
             "type": "Warning" if happened.what.warning else "Normal",
             "reason": happened.what.value,
-            "message": happened.message[:MOST],
+            "message": happened.message.encode()[:MOST].decode(errors="ignore"),
             "source": {"component": COMPONENT},
             "reportingComponent": COMPONENT,
             "firstTimestamp": when,

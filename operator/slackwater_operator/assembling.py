@@ -1,4 +1,4 @@
-"""From everything that is watched to the one snapshot that a round of gatekeeping reads. No I/O; the time is given."""
+"""The operator's whole memory: what watches told, what writers did, and the apps put together from both. No I/O."""
 
 from __future__ import annotations
 
@@ -9,15 +9,12 @@ import structlog
 
 from slackwater.errors import SlackwaterError
 from slackwater.gatekeeping import Round
-from slackwater.pools import Category, slots
-from slackwater.resources import NOTHING, Resources, total
-from slackwater.snapshot import App, Group, Order, Pool, Queue, Role, Snapshot
+from slackwater.pools import Category
+from slackwater.resources import Resources, total
+from slackwater.snapshot import Role, Snapshot
 from slackwater_cluster import names
 from slackwater_cluster.customresources import Mode
-from slackwater_cluster.customresources.admissionqueue import Source
-from slackwater_cluster.customresources.admissionqueue import State as QueueState
 from slackwater_cluster.frameworks import Table, builtin
-from slackwater_cluster.quantities import resources
 from slackwater_cluster.recognition import Resolver
 from slackwater_cluster.records import NamespaceRecord, NodeRecord, OwnerRef, PodRecord
 from slackwater_cluster.sizing import Size
@@ -26,16 +23,13 @@ from slackwater_operator.forecasting import Phases
 from slackwater_operator.governing import Governing
 from slackwater_operator.learning import Learning, Likeness
 from slackwater_operator.occupancy import Occupancy
-from slackwater_operator.pooling import PoolState, demand, pool, restored
-from slackwater_operator.portraits import Portrait, portrait, role, run_size
+from slackwater_operator.pooling import PoolState
+from slackwater_operator.portraits import Portrait, portrait, role
+from slackwater_operator.runs import Runs
+from slackwater_operator.snapshotting import Camera, Rooms
 from slackwater_operator.states import Flights, State, state
 
-# Series of runs whose size is remembered; the one learned longest ago goes first.
-MOST_RUNS = 10_000
-
 log = structlog.get_logger(__name__)
-
-Rooms = Mapping[str, Resources]  # Σ room over the nodes of each queue, as the extender measures it
 
 
 @dataclass
@@ -54,7 +48,7 @@ class Assembly:
         self.portraits: dict[str, Portrait] = {}  # by cluster-wide app id
         self.categories: dict[str, Category] = {}
         self.sizes: dict[str, Size] = {}  # told by a framework's own object
-        self.history: dict[tuple[str, str], Size] = {}  # by namespace and series: what the last run turned out to be
+        self.runs = Runs()
         self.pool_states: dict[str, PoolState] = {}
         self.refused: dict[str, float] = {}  # pods that found no node → not asked about again before
         self.learning = Learning()
@@ -182,24 +176,21 @@ class Assembly:
     def refresh(self) -> None:
         """Put apps together anew whose pods changed."""
         dirty, self.census.dirty = self.census.dirty, set()
-        for key in dirty:
-            for old in self._ids.pop(key, []):
-                self._learn(self.portraits.pop(old, None))
-        for key in dirty:
-            found = self._portraits(key)
-            if found:
-                self._ids[key] = [each.id for each in found]
-                self.portraits.update({each.id: self._sized(each) for each in found})
+        ids = [old for key in dirty for old in self._ids.pop(key, [])]
+        before = {old: each for old in ids if (each := self.portraits.pop(old, None)) is not None}
+        found = {key: self._portraits(key) for key in dirty}
+        # What ended first: the next run of its series may be among those that are new.
+        for each in [each for some in found.values() for each in some]:
+            before.pop(each.id, None)
+            self.runs.observe(each)
+        for each in before.values():
+            self.runs.gone(each)
+        for key, some in found.items():
+            if some:
+                self._ids[key] = [each.id for each in some]
+                self.portraits.update({each.id: self._sized(each) for each in some})
             else:
                 self._forget(f"{key[0]}/{key[1]}")
-
-    def _learn(self, each: Portrait | None) -> None:
-        """How large runs of this app are, for those that come with a driver only."""
-        if each is not None and each.has_driver and (size := run_size(each)) is not None:
-            self.history.pop((each.namespace, each.series), None)
-            self.history[each.namespace, each.series] = size
-            while len(self.history) > MOST_RUNS:
-                del self.history[next(iter(self.history))]
 
     def _portraits(self, key: Key) -> list[Portrait]:
         """The app, or the apps that share an id. One that cannot be put together is left out; the others go on."""
@@ -214,20 +205,7 @@ class Assembly:
         self.refresh()
         self.news = self.news and supposed
         self.refused = {uid: until for uid, until in self.refused.items() if until > now}
-        queues: list[Queue] = []
-        pools: list[Pool] = []
-        apps: list[App] = []
-        members = self._by_queue()
-        for name in self.governing.queue_names():
-            mine = members.get(name, [])
-            capacity, free = self._capacity(name), self._free(name, rooms)
-            guarded = self._pool(name, mine, capacity, free, now)
-            queues.append(self._queue(name, capacity, free, guarded.name if guarded else ""))
-            pools += [guarded] if guarded else []
-            apps += [self._app(each, name, guarded, supposed=supposed) for each in mine]
-        orphans = members.get("", [])
-        apps += [self._app(each, "", None, supposed=supposed) for each in orphans]
-        return Snapshot(now, tuple(queues), tuple(apps), tuple(pools), window=self.window)
+        return Camera(self, now, rooms, supposed).snapshot()
 
     def freed(self) -> list[PodRecord]:
         """Held and parked pods of namespaces whose mode holds nothing: they are let go."""
@@ -268,124 +246,11 @@ class Assembly:
 
     def _sized(self, each: Portrait) -> Portrait:
         """The size its user states, else what its framework's object or an earlier run says."""
-        known = self.sizes.get(each.id) or self.history.get((each.namespace, each.series))
+        known = self.sizes.get(each.id) or self.runs.expected(each)
         return replace(each, size=known) if each.size is None and known is not None else each
 
     def _seat_queue(self, pod: PodRecord) -> str:
         return self.governing.queue_of(pod.namespace) if self.governing.counts(pod) else ""
-
-    def _by_queue(self) -> dict[str, list[Portrait]]:
-        found: dict[str, list[Portrait]] = {}
-        for each in self.portraits.values():
-            found.setdefault(self.governing.queue_of(each.namespace), []).append(each)
-        return found
-
-    def _capacity(self, queue: str) -> Resources:
-        spec = self.governing.queue(queue)
-        if spec.capacity.source is Source.STATED:
-            return _amounts(spec.capacity.maximum)
-        return self.occupancy.capacity(queue, spec.node_selector)
-
-    def _free(self, queue: str, rooms: Rooms | None) -> Resources:
-        """Σ room over the queue's nodes; without the extender, what declared sums leave."""
-        if rooms is not None:
-            return rooms.get(queue, NOTHING)
-        selected = [node for node in self.occupancy.selected(self.governing.queue(queue).node_selector) if node.open]
-        left = total(self.occupancy.free(node.name) for node in selected)
-        return (left - self._flying(queue)).at_least(NOTHING)
-
-    def _flying(self, queue: str) -> Resources:
-        pods = [pod for uid, _ in self.flights.all() if (pod := self.census.pod(uid)) is not None]
-        return total(pod.declared for pod in pods if self.governing.queue_of(pod.namespace) == queue)
-
-    def _queue(self, name: str, capacity: Resources, free: Resources, guarded: str) -> Queue:
-        spec = self.governing.queue(name)
-        return Queue(
-            name=name,
-            capacity=capacity,
-            maximum=_amounts(spec.capacity.maximum) if spec.capacity.maximum else None,
-            free=free,
-            order=Order(spec.order.value),
-            weights={namespace: float(weight) for namespace, weight in spec.weights.items()},
-            paused=spec.state is QueueState.PAUSED,
-            draining=spec.state is QueueState.DRAINING,
-            pool=guarded,
-            growth=spec.growth_pods,
-        )
-
-    def _pool(
-        self, queue: str, apps: Sequence[Portrait], capacity: Resources, free: Resources, now: float
-    ) -> Pool | None:
-        name = self.governing.pool_of(queue)
-        if not name:
-            return None
-        spec = self.governing.pools[name]
-        if name not in self.pool_states:
-            self.pool_states[name] = restored(spec, self.governing.status.get(("ReservationPool", name), {}))
-        return pool(
-            name,
-            spec,
-            self.pool_states[name],
-            apps,
-            self.categories,
-            self.phases,
-            capacity=capacity,
-            free=free,
-            now=now,
-        )
-
-    def _app(self, each: Portrait, queue: str, guarded: Pool | None, *, supposed: bool) -> App:
-        return App(
-            id=each.id,
-            namespace=each.namespace,
-            submitted=each.submitted,
-            groups=self._supposed(each) if supposed else self._groups(each),
-            queue=queue,
-            priority=each.priority,
-            started=each.started,
-            category=self.categories.get(each.id),
-            demand=demand(each, guarded.slot) if guarded else None,
-            task_request=each.size.request if each.size else None,
-            has_driver=each.has_driver,
-            gang=each.gang,
-            strict=each.strict,
-            stage=each.stage,
-            stages=each.stages,
-            paused=bool(each.pause),
-        )
-
-    def _groups(self, each: Portrait) -> tuple[Group, ...]:
-        """Without pods that may not be released now, and with a mark on those that just found no node."""
-        if self.governing.mode(each.namespace) is not Mode.ENFORCE:
-            # Nothing is held there, and what waits for our scheduler takes nothing of the window.
-            return tuple(replace(_without(group, group.held), released=0) for group in each.groups)
-        if not each.settled:
-            return tuple(_without(group, group.held) for group in each.groups)
-        if not self.refused:
-            return each.groups
-        return tuple(
-            replace(group, unplaceable=True) if any(uid in self.refused for uid in group.held) else group
-            for group in each.groups
-        )
-
-    def side(self, guarded: Pool, kind: Category, snapshot: Snapshot) -> dict[str, float]:
-        """One side of a pool in slots, for its status."""
-        mine = [
-            app for app in snapshot.apps if self.categories.get(app.id) is kind and self._guarded(app) == guarded.name
-        ]
-        occupied = sum(slots(group.request, guarded.slot) * group.charged for app in mine for group in app.groups)
-        wanted = sum(slots(group.request, guarded.slot) * len(group.held) for app in mine for group in app.groups)
-        delta = self.pool_states[guarded.name].delta
-        size = guarded.tot * (delta if kind is Category.SMALL else 1 - delta)
-        return {
-            "occupied": round(occupied, 2),
-            "available": round(max(0.0, size - occupied), 2),
-            "demand": round(wanted, 2),
-            "forecast": round(guarded.releases.get(kind, 0.0), 2),
-        }
-
-    def _guarded(self, app: App) -> str:
-        return self.governing.pool_of(app.queue)
 
     def drivers(self, apps: Iterable[Portrait]) -> list[PodRecord]:
         """The driver pods of some apps."""
@@ -397,15 +262,6 @@ class Assembly:
             and (pod.namespace, member.app) in wanted
             and role(Pod(pod, member)) is Role.DRIVER
         ]
-
-    def _supposed(self, each: Portrait) -> tuple[Group, ...]:
-        """In modes that hold nothing: what waits for a scheduler now would be held."""
-        if self.governing.mode(each.namespace) is Mode.ENFORCE:
-            return self._groups(each)
-        return tuple(
-            replace(group, held=each.pending[group.key], released=0, blocked=0) if group.key in each.pending else group
-            for group in each.groups
-        )
 
     def looks_on(self) -> bool:
         """Whether some managed namespace is in a mode that holds nothing."""
@@ -426,15 +282,3 @@ class Assembly:
     def state_of(self, pod: PodRecord) -> State:
         """Where a pod stands."""
         return state(pod, self.flights)
-
-
-def _without(group: Group, uids: Sequence[str]) -> Group:
-    if not uids:
-        return group
-    taken = set(uids)
-    left = tuple(uid for uid in group.held if uid not in taken)
-    return replace(group, held=left, blocked=group.blocked + len(taken))
-
-
-def _amounts(written: Mapping[str, int | str]) -> Resources:
-    return resources({kind: str(value) for kind, value in written.items()})

@@ -240,8 +240,19 @@ class Cycle:
         self.metrics.flying.set(len(self.assembly.flights))
         self.metrics.parked.set(sum(each.counts.parked for each in self.assembly.portraits.values()))
         self.metrics.wait_error.set(self.waits.mean)
+        self._measure_queues(outlook)
         self._measure_pools(outlook)
         self._measure_drivers(outlook)
+
+    def _measure_queues(self, outlook: Outlook) -> None:
+        budgets = outlook.round.budgets
+        for gauge, amounts in (
+            (self.metrics.capacity, {queue.name: queue.capacity for queue in outlook.snapshot.queues}),
+            (self.metrics.reservation, {name: each.reserved for name, each in budgets.items()}),
+            (self.metrics.budget, {name: each.left for name, each in budgets.items()}),
+        ):
+            values = {(name, kind): value for name, some in amounts.items() for kind, value in some.items()}
+            self.metrics.set_all(gauge, {labels: max(0.0, value) for labels, value in values.items()})
 
     def _measure_pools(self, outlook: Outlook) -> None:
         now = self.clock()

@@ -27,6 +27,11 @@ log = structlog.get_logger(__name__)
 LEASE = "slackwater-operator"
 
 
+def identity(settings: Settings) -> str:
+    """The name of this replica, in the Lease and to kopf."""
+    return settings.identity or f"{socket.gethostname()}-{os.getpid()}"
+
+
 @dataclass
 class Election:
     """Waits for leadership in a thread."""
@@ -34,7 +39,7 @@ class Election:
     settings: Settings
 
     def __post_init__(self) -> None:
-        self.identity = self.settings.identity or f"{socket.gethostname()}-{os.getpid()}"
+        self.identity = identity(self.settings)
         self.taken_over = False  # somebody else led a moment ago
 
     async def lead(self, lost: asyncio.Event) -> None:

@@ -45,15 +45,27 @@ class Lookups:
         for (owner, _), parents in zip(asked, found, strict=True):
             if parents is not None:
                 assembly.learn(owner, parents)
-        small = [each for each in assembly.portraits.values() if self._wants_size(each)][:AT_ONCE]
-        self._sized = {each.id for each in small} | (self._sized & set(assembly.portraits))
-        sizes = await asyncio.gather(*(self._size(each, assembly) for each in small))
-        for each, size in zip(small, sizes, strict=True):
-            if size is not None:
-                assembly.resize(each, size)
+        await self._sizes(assembly)
 
-    def _wants_size(self, each: Portrait) -> bool:
-        return each.has_driver and each.size is None and not each.started and each.id not in self._sized
+    async def _sizes(self, assembly: Assembly) -> None:
+        """Before the round that may fix an app's category: a job whose pods are still being made looks small."""
+        assembly.refresh()
+        self._sized &= set(assembly.portraits)
+        wanting = [each for each in assembly.portraits.values() if self._wants_size(each, assembly)]
+        for start in range(0, len(wanting), AT_ONCE):
+            some = wanting[start : start + AT_ONCE]
+            self._sized |= {each.id for each in some}
+            sizes = await asyncio.gather(*(self._size(each, assembly) for each in some))
+            for each, size in zip(some, sizes, strict=True):
+                if size is not None:
+                    assembly.resize(each, size)
+
+    def _wants_size(self, each: Portrait, assembly: Assembly) -> bool:
+        """Whether anybody will ask how large it is: driver admission, or a pool."""
+        if each.size is not None or each.started or each.id in self._sized:
+            return False
+        governing = assembly.governing
+        return each.has_driver or bool(governing.pool_of(governing.queue_of(each.namespace)))
 
     async def _parents(self, owner: OwnerRef, namespace: str) -> Sequence[OwnerRef] | None:
         """The owner's owners; () where there are none or they may not be read; None where nobody answered."""
@@ -68,11 +80,13 @@ class Lookups:
         return trimming.owners(meta.owner_references) if meta.uid == owner.uid else ()
 
     async def _size(self, each: Portrait, assembly: Assembly) -> Size | None:
-        row = assembly.table.named(each.framework)
+        kind, _, owner = each.owner.partition("/")
+        # An app by our own label has no row, but a Job above its pods says as much.
+        row = assembly.table.named(each.framework or ("job" if kind == "Job" else ""))
         if row is None or row.size is None:
             return None
         rule = row.size
-        name = each.app.split("/")[1] if "/" in each.app else each.app
+        name = owner if kind == rule.kind else each.app.split("/")[1] if "/" in each.app else each.app
         path = f"/apis/{rule.group}/{rule.version}/namespaces/{each.namespace}/{rule.plural}/{name}"
         try:
             answer = await self.session.get(path)

@@ -11,6 +11,7 @@ import structlog
 from prometheus_client import start_http_server
 
 from slackwater.errors import SlackwaterError
+from slackwater_operator.electing import identity
 from slackwater_operator.handlers import registry
 from slackwater_operator.program import Program
 from slackwater_operator.settings import Settings, load
@@ -37,6 +38,7 @@ async def serve(program: Program, settings: Settings) -> None:
     health = f"http://{settings.host}:{settings.health_port}/healthz" if settings.health_port else None
     await kopf.operator(
         registry=registry(program, settings, stop),
+        identity=identity(settings),  # type: ignore[arg-type]  # kopf keeps its name for this string to itself
         standalone=True,
         clusterwide=True,
         liveness_endpoint=health,

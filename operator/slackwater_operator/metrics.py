@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Info
+
+import slackwater
 
 PREFIX = "slackwater_operator_"
 # Seconds. An admission may take an hour on a full cluster, a release takes milliseconds.
@@ -26,6 +28,12 @@ class Metrics:
         self.parked = Gauge(PREFIX + "parked_pods", "Pods whose release was taken back.", registry=registry)
         self.apps = Gauge(PREFIX + "apps", "Apps by queue and phase.", ["queue", "phase"], registry=registry)
         self.drivers = Gauge(PREFIX + "drivers", "Drivers by queue and state.", ["queue", "state"], registry=registry)
+        amounts = ["queue", "resource"]
+        self.capacity = Gauge(
+            PREFIX + "queue_capacity", "C: what the admission test counts.", amounts, registry=registry
+        )
+        self.reservation = Gauge(PREFIX + "queue_reservation", "R: kept free for tasks.", amounts, registry=registry)
+        self.budget = Gauge(PREFIX + "queue_budget", "What further drivers may take.", amounts, registry=registry)
         self.delta = Gauge(PREFIX + "pool_delta", "Share of the pool for small jobs.", ["pool"], registry=registry)
         self.pool_total = Gauge(PREFIX + "pool_total_slots", "Slots of the pool in all.", ["pool"], registry=registry)
         self.forecast_error = Gauge(
@@ -57,12 +65,17 @@ class Metrics:
             PREFIX + "driver_evictions", "Drivers evicted to end a stall.", ["queue"], registry=registry
         )
         self.errors = Counter(PREFIX + "errors", "Rounds and writes that failed.", ["where"], registry=registry)
+        self.build = Info(PREFIX + "build", "The version that runs.", registry=registry)
+        self.build.info({"version": slackwater.__version__})
         self.leading = Gauge(PREFIX + "leading", "1 while this replica leads.", registry=registry)
         self.without_extender = Gauge(
             PREFIX + "without_extender_seconds", "How long the extender has not answered.", registry=registry
         )
         self.events = Counter(
-            PREFIX + "events", "Events posted or dropped by the rate limit.", ["result"], registry=registry
+            PREFIX + "events",
+            "Events posted, dropped by the rate limit, refused, or about a namespace that goes.",
+            ["result"],
+            registry=registry,
         )
 
     def set_all(self, gauge: Gauge, values: Mapping[tuple[str, ...], float]) -> None:

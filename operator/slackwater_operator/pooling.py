@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from slackwater.numbers import clip
 from slackwater.pools import Category, Smoothed, balanced_slot, classify, median_slot, slot_count, slots, smooth
 from slackwater.resources import NOTHING, Resources
-from slackwater.snapshot import Group, Pool, Role
+from slackwater.snapshot import App, Group, Pool, Role
 from slackwater_cluster.customresources import ReservationPoolSpec
 from slackwater_operator.forecasting import Accuracy, Phases
 from slackwater_operator.portraits import Portrait
@@ -64,7 +64,9 @@ def pool(
     running = _running(apps)
     elastic = slot_count(running + free, state.median)
     slot = balanced_slot(capacity, state.median)
-    span = spec.smoothing_seconds
+    # Where nothing runs there is no estimate that could tremble: what is free is what there is. Otherwise the first,
+    # empty answer of an extender that is just starting would keep the pools closed for a minute on an empty cluster.
+    span = spec.smoothing_seconds if running else 0.0
     # A second look within the same moment moves nothing.
     state.tot = smooth(state.tot, elastic, now, span) if span > 0 else Smoothed(elastic, now)
     nominal = slot_count(capacity, state.median)
@@ -104,6 +106,20 @@ def demand(app: Portrait, slot: Resources) -> float | None:
 def task_slots(app: Portrait, slot: Resources) -> float:
     """Slots of one task of the app; of its largest kind."""
     return max((slots(g.request, slot) for g in app.groups if g.role is not Role.DRIVER), default=0.0)
+
+
+def side(guarded: Pool, kind: Category, delta: float, apps: Iterable[App]) -> dict[str, float]:
+    """One side of a pool in slots, for its status; `apps` are those of this side."""
+    groups = [group for app in apps for group in app.groups]
+    occupied = sum(slots(group.request, guarded.slot) * group.charged for group in groups)
+    wanted = sum(slots(group.request, guarded.slot) * len(group.held) for group in groups)
+    size = guarded.tot * (delta if kind is Category.SMALL else 1 - delta)
+    return {
+        "occupied": round(occupied, 2),
+        "available": round(max(0.0, size - occupied), 2),
+        "demand": round(wanted, 2),
+        "forecast": round(guarded.releases.get(kind, 0.0), 2),
+    }
 
 
 def _coming(group: Group) -> int:

@@ -20,10 +20,11 @@ from slackwater.gatekeeping import Release, Round, decide
 from slackwater.snapshot import Snapshot
 from slackwater_cluster.constraints import allows
 from slackwater_cluster.records import PodRecord
-from slackwater_operator.assembling import Assembly, Rooms
+from slackwater_operator.assembling import Assembly
 from slackwater_operator.metrics import Metrics
 from slackwater_operator.placing import NOT_SEEN, Grace, Placement, Places, Wish, declared_sums, wish
 from slackwater_operator.settings import Settings
+from slackwater_operator.snapshotting import Rooms
 from slackwater_operator.writing import Outcome, PodWriter, Written
 
 log = structlog.get_logger(__name__)
@@ -57,6 +58,10 @@ class Releaser:
     no_node: dict[str, str] = field(default_factory=dict)  # app → why its pods found no node
     rooms: Rooms | None = None  # as last asked for
     _under_way: set[asyncio.Task[None]] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        # Both writes of a pod go back to back, before the next one's: a nominated pod behind its gate takes room.
+        self._hands = asyncio.Semaphore(self.settings.in_flight)
 
     async def round(self) -> int:
         """Run one round; returns how many pods were released."""
@@ -135,9 +140,11 @@ class Releaser:
     async def _release(self, chosen: Sequence[Release]) -> tuple[int, int]:
         """Place and write; returns how many were released and how many found no node."""
         queues = {app.id: app.queue for app in self.outlook.snapshot.apps} if self.outlook else {}
-        wishes = [wish(each, self._nodes(queues.get(each.app, ""))) for each in chosen if not each.growth]
+        bare = [each.uid for each in chosen if not each.growth and not self._nominates(queues.get(each.app, ""))]
         grown = [each.uid for each in chosen if each.growth]
-        placement = await self._place(wishes, grown)
+        free = {*bare, *grown}
+        wishes = [wish(each, self._nodes(queues.get(each.app, ""))) for each in chosen if each.uid not in free]
+        placement = await self._place(wishes, [*bare, *grown])
         if placement is None:
             return 0, 0
         apps = {each.uid: each.app for each in chosen}
@@ -147,7 +154,13 @@ class Releaser:
         pairs += [(pod, "", True) for uid in grown if (pod := self.assembly.census.pod(uid))]
         for uid in placement.placed:
             self.no_node.pop(apps[uid], None)
-        return await self._write(pairs, "nominated"), len(placement.refused)
+        lifted = [(pod, "", False) for uid in bare if (pod := self.assembly.census.pod(uid))]
+        released = await self._write(lifted, "lifted") if lifted else 0
+        return released + await self._write(pairs, "nominated"), len(placement.refused)
+
+    def _nominates(self, queue: str) -> bool:
+        """Whether pods of a queue get their node from us; else the gate is all that is written."""
+        return self.assembly.governing.queue(queue).release.nominate
 
     async def _place(self, wishes: Sequence[Wish], grown: Sequence[str]) -> Placement | None:
         try:
@@ -225,7 +238,9 @@ class Releaser:
 
     async def _carry(self, pod: PodRecord, node: str, how: str) -> None:
         """Write one release; one that could not be written is taken back."""
-        if await self._write_one(pod, node):
+        async with self._hands:
+            written = await self._write_one(pod, node)
+        if written:
             self.last_release = self.clock()
             self.metrics.released.labels(how).inc()
             return

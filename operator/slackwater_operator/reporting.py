@@ -11,13 +11,14 @@ import structlog
 
 from slackwater.errors import Unavailable
 from slackwater.pools import Category
-from slackwater.snapshot import Role
+from slackwater.snapshot import App, Role
 from slackwater_cluster import names
 from slackwater_cluster.customresources import kind_named
 from slackwater_cluster.frameworks import Framework
 from slackwater_cluster.session import MERGE, Session
 from slackwater_operator.assembling import Assembly
 from slackwater_operator.judging import Judgement, conditions, judge, limits, unlisted
+from slackwater_operator.pooling import side
 from slackwater_operator.releasing import Outlook
 from slackwater_operator.telling import written
 
@@ -112,9 +113,13 @@ class Reporter:
         status: dict[str, Any] = {"delta": round(state.delta, 4), "forecastError": round(state.accuracy.mean, 3)}
         if found is not None:
             status["total"] = round(found.tot, 1)
-            for side, kind in (("small", Category.SMALL), ("large", Category.LARGE)):
-                status[side] = self.assembly.side(found, kind, outlook.snapshot)
+            for kind in Category:
+                mine = [app for app in outlook.snapshot.apps if self._guards(name, kind, app)]
+                status[kind.value] = side(found, kind, state.delta, mine)
         return status
+
+    def _guards(self, pool: str, kind: Category, app: App) -> bool:
+        return self.assembly.categories.get(app.id) is kind and self.assembly.governing.pool_of(app.queue) == pool
 
     async def _policy(self, name: str) -> dict[str, Any]:
         governing = self.assembly.governing

@@ -12,12 +12,14 @@ from slackwater.snapshot import Role
 from slackwater.verdicts import Reason, Verdict
 from slackwater_cluster.customresources import Mode, TrackedAppStatus
 from slackwater_cluster.customresources.trackedapp import Category as Shown
-from slackwater_cluster.customresources.trackedapp import Phase, PodCounts
+from slackwater_cluster.customresources.trackedapp import Learned, Phase, PodCounts
+from slackwater_cluster.sizing import Size
 from slackwater_operator.assembling import Assembly
 from slackwater_operator.portraits import Portrait
 from slackwater_operator.releasing import Outlook
 
 UNSETTLED = "its owners are being looked up"
+GONE = "its pods are gone"
 HOLDING = "nothing is released while {why}"
 FREE = "the policy's mode is {mode}: nothing is held here"
 WOULD = "the policy's mode is {mode}: nothing is held here; in enforce: {sentence}"
@@ -126,7 +128,17 @@ def status(
         efficiency=round(used.share(declared), 3) if used and declared else None,
         reservation=written(budget.reserved) if budget else {},
         budget=written(budget.left) if budget else {},
+        learned=_learned(each, assembly.runs.learned(each)),
     )
+
+
+def _learned(each: Portrait, size: Size | None) -> Learned | None:
+    return None if size is None else Learned(series=each.series, tasks=size.tasks, request=written(size.request))
+
+
+def ended() -> TrackedAppStatus:
+    """The status of an app whose last pod is gone; what was learned of it stays."""
+    return TrackedAppStatus(phase=Phase.FINISHED, reason=Reason.COMPLETE.value, message=GONE)
 
 
 def written(amounts: Resources) -> Mapping[str, int | str]:

@@ -14,16 +14,21 @@ from slackwater.errors import Unavailable
 from slackwater.pools import Category
 from slackwater_cluster import names
 from slackwater_cluster.customresources import TrackedAppSpec, TrackedAppStatus
+from slackwater_cluster.customresources.trackedapp import Phase
 from slackwater_cluster.session import MERGE, Session
 from slackwater_operator.assembling import Assembly
 from slackwater_operator.pacing import Bucket
 from slackwater_operator.portraits import Portrait
+from slackwater_operator.telling import ended
 from slackwater_operator.watching import Configured
 
 log = structlog.get_logger(__name__)
 
 # Differences in these alone are not worth a write: they move all the time.
 RESTLESS = ("waitSeconds", "waitErrorSeconds", "message", "budget", "reservation", "used", "efficiency")
+
+# Seconds the last object of a series stays, for the size of the next run: a weekly job finds its own.
+KEEP_LEARNED = 8 * 86_400.0
 
 
 @dataclass
@@ -50,11 +55,14 @@ class Tracker:
             self._written.pop(f"{record.namespace}/{record.name}", None)
 
     def restore(self, assembly: Assembly) -> None:
-        """Categories are fixed for an app's life: take them over from what a leader before us wrote."""
-        for record in self._known.values():
+        """What a leader before us wrote: categories, fixed for an app's life, and sizes, good for the next run."""
+        for record in sorted(self._known.values(), key=lambda each: each.created):
             kind, app = record.status.get("category"), record.spec.get("app")
             if isinstance(app, str) and kind in ("small", "large"):
                 assembly.categories.setdefault(f"{record.namespace}/{app}", Category(kind))
+            learned = record.status.get("learned")
+            if isinstance(learned, Mapping):
+                assembly.runs.restore(record.namespace, learned)
 
     async def write(self, each: Portrait, status: TrackedAppStatus, queue: str) -> bool:
         """Bring the app's object up to date, unless it was written a moment ago; whether it says this now."""
@@ -88,14 +96,53 @@ class Tracker:
         return answer.ok
 
     async def sweep(self, assembly: Assembly) -> None:
-        """Delete the objects of apps that are gone for a while."""
+        """Say of apps that are gone that they are, and delete their objects after a while.
+
+        The last one of each series stays longer: it is how a new leader knows the size of the next run.
+        """
         alive = {f"{each.namespace}/{object_name(each.app)}" for each in assembly.portraits.values()}
         now = self.clock()
+        last = self._last_runs()
         for key in list(self._known):
             if key in alive:
                 self._ended.pop(key, None)
-            elif now - self._ended.setdefault(key, now) >= self.keep and self.bucket.take():
+            elif key not in self._ended:
+                if self.bucket.take() and await self._end(key):
+                    self._ended[key] = now
+            elif now - self._ended[key] >= (KEEP_LEARNED if key in last else self.keep) and self.bucket.take():
                 await self._delete(key)
+
+    def _last_runs(self) -> frozenset[str]:
+        """The youngest object of each series."""
+        found: dict[tuple[str, str], tuple[float, str]] = {}
+        for key, record in self._known.items():
+            learned = self._shown(key).get("learned")
+            if isinstance(learned, Mapping):
+                series = (record.namespace, str(learned.get("series")))
+                found[series] = max(found.get(series, (float("-inf"), "")), (record.created, key))
+        return frozenset(key for _, key in found.values())
+
+    async def _end(self, key: str) -> bool:
+        """Write that an app is gone; whether its object says so now, or is itself gone."""
+        before = self._shown(key)
+        if before.get("phase") == Phase.FINISHED.value and not any((before.get("pods") or {}).values()):
+            return True
+        body = ended().body()
+        kept = {"learned": before["learned"]} if before.get("learned") else {}
+        namespace, _, name = key.partition("/")
+        try:
+            answer = await self.session.write(
+                "PATCH",
+                f"{_path(namespace)}/{name}/status",
+                {"status": {**_cleared(before, body), **kept}},
+                content_type=MERGE,
+            )
+        except Unavailable as problem:
+            log.warning("not tracked", app=key, trouble=str(problem))
+            return False
+        if answer.ok:
+            self._written[key] = (self.clock(), {**body, **kept})
+        return True
 
     async def _create(self, each: Portrait, name: str, queue: str) -> None:
         spec = TrackedAppSpec(app=each.app, framework=each.framework, owner=each.owner, queue=queue).body()
@@ -121,6 +168,9 @@ class Tracker:
             self._ended.pop(key, None)
 
     def _shown(self, key: str) -> Mapping[str, Any]:
+        """The status as last written, else as the watch showed it."""
+        if key in self._written:
+            return self._written[key][1]
         known = self._known.get(key)
         return known.status if known else {}
 

@@ -24,6 +24,7 @@ class Configured(Record, frozen=True, kw_only=True):
     annotations: Mapping[str, str] = {}
     spec: Mapping[str, object] = {}
     status: Mapping[str, object] = {}
+    created: float = 0.0
     data: Mapping[str, str] = {}
 
 
@@ -46,6 +47,7 @@ def configured(wire: Wire) -> Configured:
         annotations=meta.annotations or {},
         spec=wire.spec or {},
         status=wire.status or {},
+        created=meta.creation_timestamp.timestamp() if meta.creation_timestamp else 0.0,
         data=wire.data or {},
     )
 

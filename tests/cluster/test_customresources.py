@@ -19,7 +19,10 @@ from slackwater_cluster.customresources import (
 from slackwater_cluster.customresources.__main__ import files
 
 ROOT = Path(__file__).parents[2]
-EXAMPLES = sorted((ROOT / "docs" / "examples").glob("*.yaml"))
+# Sweeps are YAML too, but nothing one would apply to a cluster.
+EXAMPLES = sorted(
+    path for path in (ROOT / "docs" / "examples").glob("*.yaml") if "apiVersion:" in path.read_text(encoding="utf-8")
+)
 
 
 def schema(kind: str) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from typing import Any, cast
 import pytest
 from structlog.testing import capture_logs
 
+from slackwater.pools import Category
 from slackwater_cluster import names
 from slackwater_cluster.session import Session
 from slackwater_operator.announcing import Announcer
@@ -21,6 +22,7 @@ from slackwater_operator.settings import Settings
 from slackwater_operator.stalling import StallKeeper
 from slackwater_operator.tracking import Tracker
 from slackwater_operator.upkeep import Upkeep
+from slackwater_operator.watching import Configured
 from slackwater_operator.writing import PodWriter
 from support.world import World, enforcing, node, owned
 
@@ -157,6 +159,107 @@ def test_size_is_read_from_the_frameworks_object() -> None:
     size = made.assembly.portraits["team/ray/r"].size
     assert size is not None
     assert (size.tasks, size.request["cpu"]) == (5, 2.0)
+
+
+def test_job_whose_pods_are_still_being_made_is_not_small() -> None:
+    """One pod of forty exists; the Job above it says what is to come, and the category is fixed by that."""
+    world = enforcing(*(node(name, cpu=10) for name in "abcd"))
+    world.configure("ReservationPool", "pool", queue="default")
+    template = {"spec": {"containers": [{"name": "c", "resources": {"requests": {"cpu": "1", "memory": "1Gi"}}}]}}
+    body = {"metadata": {"uid": "Job-big"}, "spec": {"parallelism": 40, "template": template}}
+    world.objects["/apis/batch/v1/namespaces/team/jobs/big"] = body
+    labels = {"batch.kubernetes.io/job-name": "big"}
+    world.create("big-0", labels=labels, owners=[owned("Job", "big", group="batch")])
+    world.create("named-0", app="etl", labels=labels, owners=[owned("Job", "big", group="batch")])
+    made = cycle(world)
+    turn(made, world)
+    assert made.assembly.categories == {"team/job/big": Category.LARGE, "team/etl": Category.LARGE}
+
+
+def test_sizes_of_runs_outlive_the_leader() -> None:
+    """What a run turned out to be stands in its TrackedApp; a new leader knows the next run by it."""
+    world = enforcing(node("a", cpu=32))
+    pods = [world.create("n-28900-driver", role="driver", app="nightly-28900")]
+    pods += [world.create(f"n-28900-{number}", cpu=0.5, app="nightly-28900") for number in range(4)]
+    made = cycle(world)
+    turn(made, world, 3)
+    world.delete(*[world.pods[pod.uid] for pod in pods])
+    turn(made, world, 3)
+    status = written(world, "/trackedapps/nightly-28900/status")[-1]["status"]
+    assert status["phase"] == "Finished"
+    assert status["learned"] == {"series": "nightly", "tasks": 4, "request": {"cpu": "500m", "memory": str(2**30)}}
+    world.restart()
+    fresh = cycle(world)
+    spec = {"app": "nightly-28900"}
+    fresh.tracker.set([Configured(name="nightly-28900", namespace="team", spec=spec, status=status)])
+    fresh.tracker.restore(fresh.assembly)
+    turn(fresh, world, 90)
+    assert not [path for method, path, _ in world.posted if method == "DELETE"]  # the last of its series stays
+    world.create("n-28901-driver", role="driver", app="nightly-28901")
+    turn(fresh, world)
+    size = fresh.assembly.portraits["team/nightly-28901"].size
+    assert size is not None
+    assert (size.tasks, size.request["cpu"], size.source) == (4, 0.5, "history")
+
+
+def test_app_that_is_gone_is_not_told_as_held() -> None:
+    """Two seconds after its pods were deleted the TrackedApp counts none of them."""
+    world = enforcing(node("a", cpu=1))
+    pod = world.create("t", cpu=4, app="etl")
+    made = cycle(world)
+    turn(made, world, 12)
+    assert written(world, "/trackedapps/etl/status")[-1]["status"]["pods"]["held"] == 1
+    world.delete(world.pods[pod.uid])
+    turn(made, world, 2)
+    told = written(world, "/trackedapps/etl/status")
+    assert (told[-1]["status"]["phase"], sum(told[-1]["status"]["pods"].values())) == ("Finished", 0)
+    turn(made, world, 10)
+    assert len(written(world, "/trackedapps/etl/status")) == len(told)
+
+
+def stalled(world: World, *, bare: bool, evict: bool = True) -> Cycle:
+    """Two drivers on the only node, a task of each waits, and none fits."""
+    world.configure("AdmissionQueue", "default", stall={"afterSeconds": 10, "evictYoungestDriver": evict})
+    for name in ("older", "younger"):
+        owners = [] if bare else [owned("Controller", name)]
+        boss = world.create(f"{name}-driver", cpu=4, role="driver", app=name, owners=owners)
+        world.change(boss.uid, node="a", gates=(), phase="Running", started=world.now)
+        world.create(f"{name}-task", cpu=4, app=name)
+        world.now += 5
+    return cycle(world)
+
+
+def drivers(world: World) -> list[str]:
+    """Driver pods that exist."""
+    return sorted(pod.name for pod in world.pods.values() if pod.labels[names.ROLE] == names.DRIVER)
+
+
+def test_a_stall_is_ended_by_evicting_the_youngest_driver() -> None:
+    """Once; it is told by event and metric, and the task of the other driver runs in the room it left."""
+    world = enforcing(node("a", cpu=8))
+    made = stalled(world, bare=False)
+    turn(made, world, 30)
+    assert drivers(world) == ["older-driver"]
+    assert [each for each in world.writes if "eviction" in each] == [
+        "POST /api/v1/namespaces/team/pods/younger-driver/eviction"
+    ]
+    assert made.metrics.evictions.labels("default")._value.get() == 1
+    told = [body for body in written(world, "/events") if body["reason"] == "Stalled"]
+    assert [body["involvedObject"]["name"] for body in told] == ["younger-driver"]
+    assert "2 tasks wait and none of them fits" in told[0]["message"]
+    assert {pod.name: pod.node for pod in world.pods.values()}["older-task"] == "a"
+
+
+@pytest.mark.parametrize(("bare", "evict"), [(True, True), (False, False)], ids=["bare pods", "not asked to"])
+def test_a_stall_is_only_told_where_nobody_may_be_evicted(bare: bool, evict: bool) -> None:
+    """A driver that no controller brings back is never evicted, nor any where the queue does not say so."""
+    world = enforcing(node("a", cpu=8))
+    made = stalled(world, bare=bare, evict=evict)
+    with capture_logs() as logs:
+        turn(made, world, 30)
+    assert drivers(world) == ["older-driver", "younger-driver"]
+    assert made.metrics.stalls.labels("default")._value.get() >= 1
+    assert "stall" in {each["event"] for each in logs}
 
 
 @pytest.mark.parametrize(

@@ -40,6 +40,20 @@ def test_category_is_fixed_when_an_app_is_first_seen() -> None:
     assert world.assembly.categories["team/etl"] is Category.SMALL
 
 
+def test_empty_cluster_is_open_as_soon_as_its_room_is_known() -> None:
+    """An extender that is just starting tells of no room; a second later the pools have all there is."""
+    world = enforcing(*(node(name, cpu=10) for name in "abcd"))
+    world.configure("ReservationPool", "pool", queue="default")
+    pod = world.create("t0", app="etl")
+    operator = world.operator()
+    known, world.nodes = world.nodes, {}  # the extender has not listed them yet
+    operator.step()
+    world.nodes = known
+    assert operator.said("etl").reason != "released"
+    operator.step()
+    assert world.released == [pod.uid], operator.said("etl").sentence
+
+
 def test_unknown_size_counts_as_unknown() -> None:
     """A driver alone, without a word about its tasks, has no demand that could be compared."""
     world = enforcing(node("a"))

@@ -1,7 +1,12 @@
-"""Random clusters in virtual time: whatever is thrown at it, every app that can run does, and every hold adds up."""
+"""Random clusters in virtual time: whatever is thrown at it, every app that can run does, and every hold adds up.
+
+`SLACKWATER_RANDOM_CLUSTERS=2000 pytest tests/operator/test_random_clusters.py` plays that many of each kind.
+"""
 
 from __future__ import annotations
 
+import asyncio
+import os
 import random
 
 import pytest
@@ -9,9 +14,11 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from slackwater.verdicts import Reason
+from slackwater_cluster.records import NodeRecord
 from support.lives import Life
 from support.world import Operator, World, enforcing, node
 
+CLUSTERS = int(os.environ.get("SLACKWATER_RANDOM_CLUSTERS", "120"))
 # A failing cluster takes seconds to play: it is shown as found, not searched for a smaller one.
 PHASES = (Phase.explicit, Phase.reuse, Phase.generate)
 
@@ -55,30 +62,39 @@ def check(world: World, operator: Operator) -> None:
 
 
 def play(world: World, lives: list[Life], trouble: random.Random | None, limit: int = 3000) -> int:
-    """Live until all is over; with trouble, nodes die and come back, and leaders change."""
-    operator = world.operator()
-    spare = []
-    for second in range(limit):
-        operator.step(0)
-        check(world, operator)
-        world.schedule()
-        world.now += 1
-        for life in lives:
-            life.step()
-        if all(life.over for life in lives):
-            return second
-        if trouble is not None and second < 200 and trouble.random() < 0.05:
-            if len(world.nodes) > 1 and trouble.random() < 0.5:
-                name = trouble.choice(sorted(world.nodes))
-                spare.append(world.nodes[name])
-                world.lose_node(name)
-            else:
-                operator = world.restart()
-                operator.take_over()
-        if spare and (second % 40 == 39 or second >= 200):
-            world.add_nodes(spare.pop())
-    waiting = {life.name: operator.said(life.name).sentence for life in lives if not life.over}
-    raise AssertionError(f"not over after {limit} s: {waiting}")
+    """Live until all is over; with trouble, nodes die and leaders change. Returns the seconds it took."""
+    with asyncio.Runner() as runner:
+        operator = world.operator()
+        operator.run = runner.run
+        spare: list[NodeRecord] = []
+        for second in range(limit):
+            operator.step(0)
+            check(world, operator)
+            world.schedule()
+            world.now += 1
+            for life in lives:
+                life.step()
+            if all(life.over for life in lives):
+                return second
+            if trouble is not None and second < 200 and trouble.random() < 0.05:
+                operator = misfortune(world, operator, trouble, spare)
+            if spare and (second % 40 == 39 or second >= 200):
+                world.add_nodes(spare.pop())
+        waiting = {life.name: operator.said(life.name).sentence for life in lives if not life.over}
+        raise AssertionError(f"not over after {limit} s: {waiting}")
+
+
+def misfortune(world: World, operator: Operator, trouble: random.Random, spare: list[NodeRecord]) -> Operator:
+    """A node is lost with its pods, or another leader takes over; returns who leads now."""
+    if len(world.nodes) > 1 and trouble.random() < 0.5:
+        name = trouble.choice(sorted(world.nodes))
+        spare.append(world.nodes[name])
+        world.lose_node(name)
+        return operator
+    fresh = world.restart()
+    fresh.run = operator.run
+    fresh.take_over()
+    return fresh
 
 
 def submit(world: World, wanted: list[tuple[int, float, float, int, bool, bool, int]], biggest: float) -> list[Life]:
@@ -103,7 +119,7 @@ def submit(world: World, wanted: list[tuple[int, float, float, int, bool, bool, 
     return lives
 
 
-@settings(max_examples=25, deadline=None, phases=PHASES, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=CLUSTERS, deadline=None, phases=PHASES, suppress_health_check=[HealthCheck.too_slow])
 @given(wanted=apps, sizes=nodes, pooled=st.booleans(), fair=st.booleans())
 def test_every_app_runs_to_its_end(
     wanted: list[tuple[int, float, float, int, bool, bool, int]], sizes: list[float], pooled: bool, fair: bool
@@ -116,7 +132,7 @@ def test_every_app_runs_to_its_end(
     play(world, submit(world, wanted, min(sizes)), None)
 
 
-@settings(max_examples=20, deadline=None, phases=PHASES, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=CLUSTERS, deadline=None, phases=PHASES, suppress_health_check=[HealthCheck.too_slow])
 @given(wanted=apps, sizes=nodes, pooled=st.booleans(), seed=st.integers(0, 2**32))
 def test_every_app_survives_lost_nodes_and_new_leaders(
     wanted: list[tuple[int, float, float, int, bool, bool, int]], sizes: list[float], pooled: bool, seed: int

@@ -29,6 +29,23 @@ def test_held_pods_are_nominated_and_released() -> None:
     assert running(world) == ["task-0", "task-1"]
 
 
+def test_where_node_and_order_do_not_matter_one_write_does() -> None:
+    """A queue that does not nominate: the gate only, charged at the extender all the same, and no more than fits."""
+    world = enforcing(node("a", cpu=8))
+    world.configure("AdmissionQueue", "default", release={"nominate": False})
+    for number in range(3):
+        world.create(f"task-{number}", cpu=4, app="etl")
+    operator = world.operator()
+    assert operator.step() == 2
+    assert len(world.writes) == 2
+    assert not any(pod.nominated for pod in world.pods.values())
+    assert sorted(world.charged) == sorted(world.released)
+    world.schedule()
+    assert operator.step() == 0
+    assert running(world) == ["task-0", "task-1"]
+    assert operator.said("etl").reason == "no-room"
+
+
 def test_no_more_than_fits_is_released() -> None:
     """The third pod of four cores waits on a node of eight, and says why."""
     world = enforcing(node("a", cpu=8))

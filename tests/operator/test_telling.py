@@ -3,16 +3,18 @@
 import asyncio
 from typing import Any, cast
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from structlog.testing import capture_logs
 
 from slackwater.resources import Resources
 from slackwater_cluster import names
 from slackwater_cluster.customresources import SlackPolicySpec
 from slackwater_cluster.frameworks import Framework, Term
 from slackwater_cluster.session import Answer, Session
-from slackwater_operator.announcing import Announcer, Happening
+from slackwater_operator.announcing import Announcer, Happened, Happening
 from slackwater_operator.judging import conditions, judge, limits, unlisted
 from slackwater_operator.labelling import due
 from slackwater_operator.metrics import Metrics
@@ -25,14 +27,15 @@ from support.world import World, enforcing, node
 class Writes:
     """A session that notes what is written."""
 
-    def __init__(self) -> None:
+    def __init__(self, answer: Answer | None = None) -> None:
         self.made: list[tuple[str, str, Any]] = []
+        self.answer = answer or Answer(200, b"{}")
 
     async def write(self, method: str, path: str, body: Any, *, content_type: str = "") -> Answer:
         """Note it."""
         del content_type
         self.made.append((method, path, body))
-        return Answer(200, b"{}")
+        return self.answer
 
 
 def tracker(world: World, writes: Writes) -> Tracker:
@@ -160,6 +163,40 @@ def test_a_flood_of_events_is_cut_off() -> None:
     asyncio.run(speaker.post())
     assert len(writes.made) == 5
     assert {body["reason"] for _, _, body in writes.made} == {Happening.REFUSED.value}
+
+
+@pytest.mark.parametrize(
+    ("status", "message", "counted", "tries"),
+    [
+        (403, 'events "t." is forbidden: ... because it is being terminated', "gone", 1),
+        (404, "namespaces team not found", "gone", 1),
+        (403, "user may not create events", "refused", 3),
+    ],
+    ids=["namespace ends", "namespace is gone", "no right"],
+)
+def test_events_about_a_namespace_that_goes_are_not_tried_again(
+    status: int, message: str, counted: str, tries: int
+) -> None:
+    """Pods of a namespace under deletion come and go for a while; a refusal for any other reason is logged."""
+    world = enforcing()
+    writes = Writes(Answer(status, msgspec.json.encode({"message": message})))
+    speaker = announcer(world, writes)
+    for number in range(3):
+        lead = world.create(f"t{number}", app=f"etl-{number}")
+        speaker.add(f"team/etl-{number}", Happened(Happening.HELD, lead, "no room"))
+    with capture_logs() as logs:
+        asyncio.run(speaker.post())
+    assert len(writes.made) == tries
+    assert speaker.metrics.events.labels(counted)._value.get() == 3
+    assert len(logs) == (3 if counted == "refused" else 0)
+
+
+def test_messages_are_cut_by_bytes() -> None:
+    """The API server counts bytes, and our sentences hold signs of more than one."""
+    world = enforcing()
+    lead = world.create("t", app="etl")
+    body = announcer(world, Writes())._body(Happened(Happening.HELD, lead, "×" * 2000))
+    assert len(str(body["message"]).encode()) == 1024
 
 
 def test_reason_classes_are_due_only_where_they_differ() -> None:

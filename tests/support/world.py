@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
@@ -54,6 +54,7 @@ class World:
     pods: dict[str, PodRecord] = field(default_factory=dict)
     assembly: Assembly = field(default_factory=Assembly)
     released: list[str] = field(default_factory=list)  # every gate that was lifted, in order
+    charged: list[str] = field(default_factory=list)  # pods the extender was told of without a node
     writes: list[str] = field(default_factory=list)
     entered: dict[str, str] = field(default_factory=dict)  # the extender's ledger: pods placed and not bound yet
     posted: list[tuple[str, str, Any]] = field(default_factory=list)  # writes to anything but pods
@@ -231,7 +232,8 @@ class World:
         return Placement(placed, refused)
 
     async def charge(self, uids: Sequence[str]) -> None:
-        """Nothing to remember."""
+        """Pods released without a node."""
+        self.charged += uids
 
     async def withdraw(self, uids: Sequence[str]) -> None:
         """Forget placements."""
@@ -318,10 +320,11 @@ class Operator:
         )
         self.upkeep = Upkeep(world.assembly, world, writer, self.metrics, world.clock)
         self.stalls = StallKeeper(world.assembly, world.clock)
+        self.run: Callable[[Coroutine[Any, Any, int]], int] = asyncio.run  # one loop for all steps is quicker
 
     def step(self, seconds: float = 1.0) -> int:
         """A round, upkeep, and then time passes; returns how many pods were released."""
-        released = asyncio.run(self._step())
+        released = self.run(self._step())
         self.world.now += seconds
         return released
 
@@ -333,7 +336,7 @@ class Operator:
 
     def take_over(self) -> int:
         """Clear what a dead leader left."""
-        return asyncio.run(self.upkeep.clean())
+        return self.run(self.upkeep.clean())
 
     def said(self, app: str) -> Account:
         """What is said about an app of namespace `team`."""

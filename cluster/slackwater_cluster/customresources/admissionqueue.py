@@ -69,6 +69,11 @@ class Release(Part):
     unschedulable_seconds: float = Field(
         default=5, ge=1, le=3600, description="An Unschedulable pod gets another node, or none, after this time."
     )
+    nominate: bool = Field(
+        default=True,
+        description="Name a node for each pod before it is let go (two writes). false: the gate only (one write), for "
+        "queues where order and node do not matter; the scheduler then searches by itself.",
+    )
 
 
 class Stall(Part):

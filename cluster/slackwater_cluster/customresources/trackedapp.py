@@ -43,6 +43,16 @@ class PodCounts(Part):
     finished: int = Field(default=0, ge=0, description="Done, well or badly.")
 
 
+class Learned(Part):
+    """What a run turned out to be, so that the next one's size is known before its tasks exist."""
+
+    series: str = Field(
+        min_length=1, max_length=253, description="The app's name without what changes from run to run."
+    )
+    tasks: int = Field(ge=1, description="The most tasks it had at one time.")
+    request: Amounts = Field(default_factory=dict, description="What one of them asked for on average.")
+
+
 class TrackedAppStatus(Part):
     """Where the app stands and why."""
 
@@ -61,6 +71,7 @@ class TrackedAppStatus(Part):
     efficiency: float | None = Field(default=None, ge=0, description="Used ÷ declared of its dominant resource.")
     reservation: Amounts = Field(default_factory=dict, description="R of its queue when this was written.")
     budget: Amounts = Field(default_factory=dict, description="What was left for drivers when this was written.")
+    learned: Learned | None = Field(default=None, description="Its size, for the next run after a restart.")
 
 
 class TrackedApp(Part):
