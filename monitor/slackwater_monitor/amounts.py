@@ -37,3 +37,8 @@ def seconds(value: float | None) -> str:
         if value < limit:
             return f"{value / size:.3g} {name}"
     return "–"
+
+
+def count(number: int, thing: str) -> str:
+    """So many things, in the right number: 1 driver, 3 drivers."""
+    return f"{number:,} {thing}{'' if number == 1 else 's'}"

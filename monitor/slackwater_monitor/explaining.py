@@ -139,7 +139,8 @@ def arithmetic(kind: str, line: dict[str, Any]) -> str:
     basis = (
         f"samples are stale, so E is what was reserved ({said['reserved']})"
         if line["stale"]
-        else f"E: used {said['used']}, learned {said['learned']}, not yet seen running {said['residual']}"
+        else f"E: used {said['used']}, learned {said['learned']}, still believed of requests {said['residual']}"
+        f", at most {said.get('known', said['reserved'])} by what these apps are known to use"
     )
     unit = {"cpu": " cores", "memory": " GiB"}.get(kind, "")
     return (

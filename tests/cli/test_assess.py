@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
+import yaml
 from typer.testing import CliRunner, Result
 
 from slackwater.errors import InvalidInput, UnknownName
@@ -45,6 +48,48 @@ def test_a_cluster_is_assessed_in_one_command(url: str, tmp_path: Path) -> None:
     printed = json.loads(run("assess", *options, "-o", "json").stdout)
     assert printed == json.loads((tmp_path / "r" / "assessment.json").read_text(encoding="utf-8"))
     assert printed["summary"]["cpu"]["efficiency"] == pytest.approx(0.3, abs=0.03)
+
+
+@pytest.mark.parametrize("level", ["container", "pod", "app", "namespace", "user", "node"])
+def test_a_table_is_made_of_any_level(url: str, tmp_path_factory: pytest.TempPathFactory, level: str) -> None:
+    """Requested, mean, p95, max and efficiency of each; limits in the wide table."""
+    cache = tmp_path_factory.getbasetemp() / "levels"
+    options = ["--prometheus", url, "--since", "1d", "--until", UNTIL, "--cache", str(cache), "--rate", "1000"]
+    shown = run("assess", *options, "--by", level).stdout
+    assert f"{level}s that waste most" in shown
+    assert all(head in shown for head in ("CPU asked", "mean", "p95", "max", "eff.", "MEM asked"))
+    assert "limit" not in shown
+    assert "limit" in run("assess", *options, "--by", level, "-o", "wide").stdout
+
+
+def test_yaml_holds_what_json_holds(url: str, tmp_path: Path) -> None:
+    """Every level, the curves of efficiency, what is reclaimable at which risk, and where to start."""
+    options = ["--prometheus", url, "--since", "1d", "--until", UNTIL, "--cache", str(tmp_path / "c"), "--rate", "1000"]
+    found = yaml.safe_load(run("assess", *options, "-o", "yaml").stdout)
+    assert found == json.loads(run("assess", *options, "-o", "json").stdout)
+    assert set(found["levels"]) == set(found["efficiency_cdf"])
+    assert {"share", "tasks", "others", "alone", "pooled"} <= set(found["reclaimable"]["cpu"][0])
+    assert len(found["start_here"]) <= 10
+
+
+def test_an_interrupted_assessment_goes_on_where_it_stopped(url: str, tmp_path: Path) -> None:
+    """Ctrl-C is exit code 130; the second run asks for nothing that the first one has."""
+    cache = tmp_path / "c"
+    options = ["assess", "--prometheus", url, "--since", "1d", "--until", UNTIL, "--cache", str(cache)]
+    program = [sys.executable, "-c", "from slackwater_cli.main import run; run()", *options]
+    with subprocess.Popen([*program, "--rate", "20"], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as first:
+        limit = time.monotonic() + 60
+        while len(list(cache.rglob("*.parquet"))) < 3 and time.monotonic() < limit:
+            time.sleep(0.05)
+        first.send_signal(signal.SIGINT)
+        first.communicate(timeout=30)
+    assert first.returncode == 130
+    kept = {path: path.stat().st_mtime_ns for path in cache.rglob("*.parquet")}
+    assert len(kept) >= 3
+    second = subprocess.run([*program, "--rate", "1000"], capture_output=True, text=True, check=True)
+    assert "best places to start" in second.stdout
+    assert {path: path.stat().st_mtime_ns for path in kept} == kept
+    assert len(list(cache.rglob("*.parquet"))) > len(kept)
 
 
 def test_a_past_is_exported_and_replayed(url: str, tmp_path: Path) -> None:

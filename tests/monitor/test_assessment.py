@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from collections import defaultdict
 from collections.abc import Callable
@@ -9,12 +10,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from rich.console import Console
 
 from slackwater_monitor.assessing.page import render
 from slackwater_monitor.assessing.plain import plain
 from slackwater_monitor.assessing.running import fetch, run, write
+from slackwater_monitor.assessing.table import render as terminal
 from support.assessed import Week, assessed, order
-from support.weeks import DAY, SCRAPE, TOOLS, Container, Floats, openmetrics, prometheus, week
+from support.weeks import DAY, SCRAPE, STATES, TOOLS, Container, Floats, openmetrics, prometheus, week
 
 pytestmark = pytest.mark.skipif(not TOOLS, reason="prometheus and promtool are not installed")
 EXACT = pytest.approx
@@ -219,3 +222,29 @@ def test_pods_that_come_and_go_are_found_wherever_they_were(tmp_path: Path) -> N
         found = assessed(raw, url, tmp_path / "cache", days=3).found
     assert len(found.levels["container"]["memory"]) == len(raw)
     assert set(found.drivers.values()) == {"spark"}
+
+
+@pytest.mark.parametrize(
+    ("absent", "kinds", "words"),
+    [
+        (lambda name: name.startswith("kube_"), {"cpu", "memory"}, "no efficiency and nothing reclaimable"),
+        (lambda name: "cpu" in name, {"memory"}, "unknown is how much CPU is used"),
+        (lambda name: name == "kube_pod_owner", {"cpu", "memory"}, "every pod counts as an app"),
+    ],
+    ids=["no kube-state-metrics", "no CPU", "no owners"],
+)
+def test_half_of_the_metrics_is_a_part_of_the_result(
+    absent: Callable[[str], bool], kinds: set[str], words: str, tmp_path: Path
+) -> None:
+    """What is there is assessed; what is missing is named, with what to do; table and page are made all the same."""
+    raw = week(days=1)
+    names = ("container_cpu_usage_seconds_total", "container_memory_working_set_bytes", *STATES)
+    lines = openmetrics(raw, without=tuple(name for name in names if absent(name)))
+    with prometheus(tmp_path, lines) as url:
+        found = assessed(raw, url, tmp_path / "cache", days=1).found
+    assert set(found.courses) == kinds
+    assert any(words in note for note in found.notes), found.notes
+    assert words in render(found)
+    out = io.StringIO()
+    Console(file=out, width=400).print(terminal(found))
+    assert words in out.getvalue()

@@ -12,6 +12,7 @@ import numpy as np
 
 from slackwater_cluster import names
 from slackwater_cluster.frameworks import Table
+from slackwater_monitor.amounts import count
 from slackwater_monitor.assessing.census import Census, census
 from slackwater_monitor.assessing.curves import Curves
 from slackwater_monitor.assessing.kinship import Member, members
@@ -240,7 +241,7 @@ class _Study:
         ]
         bare = sum(1 for each in self.levels["container"].get(CPU, {}).values() if each.asked <= 0)
         if bare and self.history.has("requests"):
-            told.append(f"{bare} containers have no CPU request; they are left out of efficiency and reclaiming")
+            told.append(f"{count(bare, 'container')} without a CPU request left out of efficiency and reclaiming")
         if not self.people.allocatable:
             told.append("the size of nodes is unknown, so shares of the cluster are not given")
         return told

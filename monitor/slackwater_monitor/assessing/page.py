@@ -8,10 +8,10 @@ from importlib.resources import files
 
 import numpy as np
 
-from slackwater_monitor.amounts import GIBI, amount, percent, seconds
+from slackwater_monitor.amounts import GIBI, amount, count, percent, seconds
 from slackwater_monitor.assessing.assessment import KINDS, LEVELS, Assessment, Name
 from slackwater_monitor.assessing.plain import NAMES, efficiencies, iso, limits, summary
-from slackwater_monitor.assessing.table import ranked, wait_sentence
+from slackwater_monitor.assessing.table import ranked, sentence, wait_sentence
 from slackwater_simulator.reports.svg import Line, chart
 
 # Rows per table; the JSON file beside the page has all of them.
@@ -46,6 +46,7 @@ def render(found: Assessment) -> str:
 
 EXTRA = """
 main { max-width: 1240px; }
+.lead { font-size: 1.12rem; margin: 4px 0 8px; }
 td.l, th.l, td:has(.why) { text-align: left; }
 td:has(.why) { white-space: normal; min-width: 24em; }
 th, td { padding-left: 8px; padding-right: 8px; }
@@ -78,6 +79,7 @@ def _header(found: Assessment) -> str:
     )
     return (
         '<header><p class="brand">Slackwater</p><h1>What is reserved, and what is used</h1>'
+        f'<p class="lead">{escape(sentence(found))}</p>'
         f'<p class="facts">{" · ".join(escape(fact) for fact in facts)}</p><nav>{links}</nav></header>'
     )
 
@@ -208,7 +210,7 @@ def _curves(found: Assessment) -> Iterator[tuple[str, str, str, str]]:
             if len(known):
                 share = np.arange(1, len(known) + 1) / len(known)
                 points = np.unique(np.linspace(0, len(known) - 1, min(len(known), 200)).astype(np.int64))
-                lines.append(Line(f"p{number}", np.append(0.0, known[points]), np.append(0.0, share[points])))
+                lines.append(Line(f"p{number}", np.append(known[0], known[points]), np.append(0.0, share[points])))
                 key.append((f"p{number}", f"{level}s"))
         if lines:
             yield (
@@ -242,7 +244,7 @@ def _drivers(found: Assessment) -> str:
     )
     listed = _table("", ["namespace", "app", "known by"], apps, 3)
     return (
-        f"<p>{len(found.drivers):,} apps have a driver. {escape(wait_sentence(found))}</p>{table}"
+        f"<p>{count(len(found.drivers), 'app')} with a driver. {escape(wait_sentence(found))}</p>{table}"
         f"<details><summary>Apps with a driver</summary>{listed}</details>"
     )
 

@@ -9,7 +9,7 @@ from rich.console import Group, RenderableType
 from rich.markup import escape
 from rich.table import Table
 
-from slackwater_monitor.amounts import amount, percent, seconds
+from slackwater_monitor.amounts import amount, count, percent, seconds
 from slackwater_monitor.assessing.assessment import KINDS, Assessment, Name
 from slackwater_monitor.assessing.plain import NAMES, efficiencies, iso, limits, summary
 
@@ -20,12 +20,12 @@ TITLES = {"cpu": "CPU, cores", "memory": "memory, GiB"}
 
 def render(found: Assessment, level: str = "namespace", rows: int = 10, *, wide: bool = False) -> RenderableType:
     """The whole assessment; `level` chooses the table of things, of which the most wasteful are shown."""
-    parts: list[RenderableType] = [*_headline(found), _summary(found), things(found, level, rows, wide=wide)]
-    parts.append(_spread(found))
-    if found.offers:
-        parts.append(_offers(found))
+    parts: list[RenderableType] = [*_headline(found), _summary(found)]
     if found.places:
         parts.append(_places(found))
+    parts += [things(found, level, rows, wide=wide), _spread(found)]
+    if found.offers:
+        parts.append(_offers(found))
     parts.extend(_words(found))
     return Group(*parts)
 
@@ -35,36 +35,35 @@ def _headline(found: Assessment) -> Iterator[str]:
     days = (found.grid.end - found.grid.start) / 86400
     yield (
         f"[dim]{iso(found.grid.start)} to {iso(found.grid.end)} ({days:.3g} days, windows of "
-        f"{seconds(found.grid.step)}, a sample every {seconds(found.interval)})[/]\n"
+        f"{seconds(found.grid.step)}, a sample every {seconds(found.interval)})[/]"
     )
 
 
 def sentence(found: Assessment) -> str:
-    """What is wasted, in one breath: requested, used, and what could have been given back to other work."""
-    parts = []
-    for kind, words in (("cpu", "of the CPU"), ("memory", "of the memory")):
-        each = summary(found, kind) if kind in found.courses else {"efficiency": None}
-        if each["efficiency"] is not None:
-            unused = 1 - each["efficiency"]
-            parts.append(f"{percent(unused)} {words} that pods request is not used")
-    offers = {kind: next((each for each in found.offers.get(kind, ()) if each.share == SAFE), None) for kind in KINDS}
-    back = [amount(kind, each.tasks + each.others, unit=True) for kind, each in offers.items() if each is not None]
-    said = f"{' and '.join(parts)}." if parts else "Nothing is known about requests."
-    return (
-        said[:1].upper()
-        + said[1:]
-        + (
-            f" {' and '.join(back)} could be given back, with requests that suffice {percent(SAFE)} of the time."
-            if back
-            else ""
-        )
-    )
+    """What is wasted, in one breath: requested and not used, and what could have been given back to other work."""
+    shares = {kind: summary(found, kind)["efficiency"] for kind in KINDS if kind in found.courses}
+    words = {"cpu": "of the CPU", "memory": "of the memory"}
+    unused = [f"{percent(1 - share)} {words[kind]}" for kind, share in shares.items() if share is not None]
+    if not unused:
+        return "Nothing is known about what pods request."
+    back = [
+        amount(kind, offer.tasks + offer.others, unit=True)
+        for kind in KINDS
+        for offer in found.offers.get(kind, ())
+        if offer.share == SAFE
+    ]
+    said = f"{' and '.join(unused)} that pods request is not used."
+    if back:
+        said += f" {' and '.join(back)} could be given back, with requests that suffice {percent(SAFE)} of the time."
+    return said
 
 
 def _grid(title: str, *columns: str, left: int = 1) -> Table:
-    made = Table(title=title, title_justify="left", title_style="bold")
+    made = Table(
+        title=f"\n{title}", title_justify="left", title_style="bold", box=None, pad_edge=False, padding=(0, 2, 0, 0)
+    )
     for number, name in enumerate(columns):
-        made.add_column(name, justify="left" if number < left else "right", overflow="fold")
+        made.add_column(name, justify="left" if number < left else "right", overflow="fold", header_style="dim")
     return made
 
 
@@ -104,7 +103,7 @@ def things(found: Assessment, level: str, rows: int, *, wide: bool = False) -> T
     names = ranked(found, level)
     shown = min(rows, len(names))
     limit = ("limit",) if wide else ()
-    heads = [f"{short} {what}" for short in ("CPU", "mem") for what in ("asked", *limit, "mean", "p95", "max", "eff.")]
+    heads = [head for kind in ("CPU", "MEM") for head in (f"{kind} asked", *limit, "mean", "p95", "max", "eff.")]
     most = {kind: limits(found, level, kind) for kind in KINDS} if wide else None
     made = _grid(
         f"The {shown} of {len(names)} {level}s that waste most (CPU in cores, memory in GiB)",
@@ -136,7 +135,7 @@ def _spread(found: Assessment) -> Table:
             known = efficiencies(found, level, kind)
             if len(known):
                 cells = (percent(float(np.quantile(known, share))) for share in SHARES)
-                made.add_row(f"{len(known):,} {level}s, {TITLES[kind].partition(',')[0]}", *cells)
+                made.add_row(f"{count(len(known), level)}, {TITLES[kind].partition(',')[0]}", *cells)
     return made
 
 
@@ -183,11 +182,11 @@ def _places(found: Assessment) -> Table:
 def _words(found: Assessment) -> Iterator[str]:
     drivers = found.drivers
     if drivers:
-        yield f"[bold]Drivers:[/] {len(drivers):,} apps have one. {wait_sentence(found)}"
+        yield f"\n[bold]Drivers:[/] {count(len(drivers), 'app')} with one. {wait_sentence(found)}"
     for stall in found.stalls[:5]:
         yield (
-            f"[bold red]Stall:[/] {iso(stall.start)}, {seconds(stall.end - stall.start)}: {stall.drivers} drivers ran, "
-            f"no task did, {stall.waiting} tasks waited"
+            f"[bold red]Stall:[/] {iso(stall.start)}, {seconds(stall.end - stall.start)}: "
+            f"{count(stall.drivers, 'driver')} ran, no task did, {count(stall.waiting, 'task')} waited"
         )
     if len(found.stalls) > 5:
         yield f"[red]… and {len(found.stalls) - 5} more stalls[/]"
@@ -204,5 +203,6 @@ def wait_sentence(found: Assessment) -> str:
         if each.pods
     ]
     stuck = sum(stall.end - stall.start for stall in found.stalls)
-    ended = f"{len(found.stalls)} stalls, {seconds(stuck)} in all" if found.stalls else "no stall"
-    return "; ".join([*parts, ended]) + "."
+    ended = f"{count(len(found.stalls), 'stall')}, {seconds(stuck)} in all" if found.stalls else "no stall"
+    said = "; ".join([*parts, ended]) + "."
+    return said[:1].upper() + said[1:]
