@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -12,27 +12,9 @@ from typer.testing import CliRunner, Result
 
 from slackwater.errors import InvalidInput, Unavailable
 from slackwater_cli.main import app
-from support.clusters import GROUP, PROXY, Cluster, served, usual
+from support.clusters import GROUP, PROXY, Cluster
 
 Run = Callable[..., Result]
-
-
-@pytest.fixture
-def cluster() -> Iterator[Cluster]:
-    """A cluster that serves."""
-    with served(usual()) as made:
-        yield made
-
-
-@pytest.fixture
-def run(cluster: Cluster, tmp_path: Path) -> Run:
-    """Run a command against the cluster; its exceptions are raised."""
-    env = {"KUBECONFIG": str(cluster.kubeconfig(tmp_path)), "SLACKWATER_EXTENDER_URL": "", "COLUMNS": "200"}
-
-    def invoke(*arguments: str) -> Result:
-        return CliRunner().invoke(app, list(arguments), env=env, catch_exceptions=False)
-
-    return invoke
 
 
 def test_apps_are_listed_with_place_and_reason(run: Run) -> None:

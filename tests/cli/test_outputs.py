@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Callable
 
 import pytest
 import yaml
-from typer.testing import CliRunner, Result
-
-from slackwater_cli.main import app
-from support.clusters import Cluster, served, usual
+from typer.testing import Result
 
 Run = Callable[..., Result]
 # Each command, and a word that every form of its answer holds.
@@ -23,20 +19,6 @@ COMMANDS = {
     "release": (["release", "--all", "--dry-run"], "etl-0"),
     "check": (["check"], "extender"),
 }
-
-
-@pytest.fixture
-def cluster() -> Iterator[Cluster]:
-    """A cluster that serves."""
-    with served(usual()) as made:
-        yield made
-
-
-@pytest.fixture
-def run(cluster: Cluster, tmp_path: Path) -> Run:
-    """Run a command against the cluster on a terminal of 300 columns."""
-    env = {"KUBECONFIG": str(cluster.kubeconfig(tmp_path)), "SLACKWATER_EXTENDER_URL": "", "COLUMNS": "300"}
-    return lambda *arguments: CliRunner().invoke(app, list(arguments), env=env, catch_exceptions=False)
 
 
 @pytest.mark.parametrize(("arguments", "word"), COMMANDS.values(), ids=COMMANDS)

@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from slackwater.errors import Unavailable
 from slackwater_cluster.endpoint import endpoint
 from slackwater_cluster.frameworks import builtin
 from slackwater_cluster.session import Session
 from slackwater_lab.api import Api
-from slackwater_lab.builds import installed, missing
 from slackwater_lab.lab import Lab
 from slackwater_lab.live.house import house
 from slackwater_lab.live.playing import Player
@@ -25,12 +20,12 @@ from slackwater_lab.live.pods import Stage
 from slackwater_lab.live.script import Play
 from slackwater_lab.nodes import Shape
 from slackwater_lab.plan import PARTS, Plan
-from slackwater_lab.site import open_site
 from slackwater_monitor.assessing.running import Order, run
 from slackwater_monitor.exporting import export, write
 from slackwater_monitor.history.grid import grid
 from slackwater_monitor.prometheus import Connection
 from slackwater_monitor.whatif import Comparison, compare, opened
+from support.labs import running
 from support.troupe import job as driven
 
 pytestmark = [pytest.mark.lab, pytest.mark.timeout(400)]
@@ -38,25 +33,6 @@ STOCK = frozenset({"kwok", "scheduler", "state-metrics", "prometheus"})
 JOBS, TASKS, SECONDS = 8, 4, 12
 SHAPE = Shape(cpu="4", memory="8Gi")
 SETTLED = 5  # seconds until the last ends are scraped
-
-
-@contextmanager
-def running(plan: Plan, home: Path) -> Iterator[Lab]:
-    """A lab of its own; skips with a reason where it cannot be."""
-    absent = [item.name for item in missing(plan.programs())]
-    if absent:
-        pytest.skip(f"not built: {', '.join(absent)}; run: python -m slackwater_lab build")
-    try:
-        installed("prometheus", "prometheus")
-    except Unavailable as error:
-        pytest.skip(str(error))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("SLACKWATER_LAB_HOME", str(home))
-        made = Lab(open_site(f"pytest-{os.getpid()}"), plan)
-        try:
-            yield made.up()
-        finally:
-            made.down()
 
 
 def replayed(lab: Lab, folder: Path, seconds: int, was: str) -> Comparison:

@@ -1,0 +1,216 @@
+"""Commands and dashboard on a real API server: the extender behind its service proxy, and at an address of its own.
+
+The extender listens with TLS on the lab's own bridge, an address that only this machine has: API servers refuse to
+pass requests on to loopback. A pod with that address stands for it, so that the chart's Service finds it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import ssl
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import httpx2
+import pytest
+from typer.testing import CliRunner, Result
+
+from slackwater.errors import Unavailable
+from slackwater_cli.main import app
+from slackwater_cluster.endpoint import endpoint
+from slackwater_lab import certificates, network, services
+from slackwater_lab.access import write_kubeconfig
+from slackwater_lab.api import Api
+from slackwater_lab.lab import Lab
+from slackwater_lab.nodes import Shape
+from slackwater_lab.plan import Plan
+from slackwater_lab.waiting import until
+from slackwater_monitor.apiserver import ApiServer, Extender
+from slackwater_monitor.settings import Settings
+from slackwater_monitor.sources.live import Live
+from slackwater_monitor.web.app import dashboard
+from support.labs import running
+from support.pods import task
+
+pytestmark = pytest.mark.lab
+SYSTEM = "/api/v1/namespaces/slackwater-system"
+VALUES = ("monitor.enabled=true", "prometheus.url=http://prometheus.invalid")
+PORT = 8480  # the one the chart's Service aims at
+LABELS = {"name": "slackwater", "instance": "slackwater", "component": "extender"}
+
+
+@dataclass(frozen=True)
+class Place:
+    """A lab, and the address of the extender in it."""
+
+    lab: Lab
+    address: str
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
+    """A control plane with the chart, three nodes, and an extender with TLS behind the chart's Service."""
+    plan = Plan(
+        parts=frozenset({"kwok", "scheduler", "chart"}), nodes=3, shape=Shape(cpu="4", memory="8Gi"), values=VALUES
+    )
+    if os.geteuid() != 0:
+        pytest.skip("only root can give this machine an address beside loopback")
+    with running(plan, tmp_path_factory.mktemp("labs")) as lab:
+        bridge = network.of(lab.site.ports)
+        network.create(bridge)
+        try:
+            made = Place(lab, bridge.gateway)
+            _extender(made)
+            yield made
+        finally:
+            network.remove(bridge)
+
+
+def _extender(place: Place) -> None:
+    """Start it with a certificate of the lab's authority, and stand a pod in for it."""
+    site = place.lab.site
+    certificates.serving(site.certificates, "extender", f"IP:{place.address}")
+    settings = {
+        "KUBECONFIG": str(site.kubeconfig),
+        "SERVER__HOST": place.address,
+        "SERVER__PORT": str(PORT),
+        "TLS__CERTIFICATE": str(site.certificates / "extender.crt"),
+        "TLS__KEY": str(site.certificates / "extender.key"),
+    }
+    environment = {f"SLACKWATER_EXTENDER_{name}": value for name, value in settings.items()}
+    place.lab.processes.start("extender-tls", services.command("extender"), environment)
+    until("the extender answers", lambda: _answers(place), 60.0)
+    with place.lab.api() as api:
+        _pod(api, place)
+        _address(api, place)
+
+
+def _answers(place: Place) -> bool:
+    trusted = ssl.create_default_context(cafile=str(place.lab.site.certificates / "ca.crt"))
+    try:
+        return httpx2.get(f"https://{place.address}:{PORT}/readyz", verify=trusted, timeout=2.0).is_success
+    except httpx2.TransportError:
+        return False
+
+
+def _pod(api: Api, place: Place) -> None:
+    body = task("slackwater-extender-0")
+    body["metadata"]["labels"] = {f"app.kubernetes.io/{name}": value for name, value in LABELS.items()}
+    body["spec"]["containers"][0]["ports"] = [{"name": "https", "containerPort": PORT}]
+    body["spec"]["schedulerName"] = "nobody"
+    until("the namespace has its account", lambda: api.get(f"{SYSTEM}/serviceaccounts/default") is not None, 30.0)
+    api.create(f"{SYSTEM}/pods", body)
+    ready = {"type": "Ready", "status": "True"}
+    status = {"phase": "Running", "podIP": place.address, "podIPs": [{"ip": place.address}], "conditions": [ready]}
+    api.patch(f"{SYSTEM}/pods/slackwater-extender-0/status", {"status": status})
+
+
+def _address(api: Api, place: Place) -> None:
+    """What the endpoint controllers would write, in the old form and the new; the lab runs without them."""
+    pod = {"kind": "Pod", "namespace": "slackwater-system", "name": "slackwater-extender-0"}
+    ports = [{"name": "https", "port": PORT, "protocol": "TCP"}]
+    old = {
+        "apiVersion": "v1",
+        "kind": "Endpoints",
+        "metadata": {"name": "slackwater-extender"},
+        "subsets": [{"addresses": [{"ip": place.address, "targetRef": pod}], "ports": ports}],
+    }
+    new = {
+        "apiVersion": "discovery.k8s.io/v1",
+        "kind": "EndpointSlice",
+        "metadata": {"name": "slackwater-extender-1", "labels": {"kubernetes.io/service-name": "slackwater-extender"}},
+        "addressType": "IPv4",
+        "ports": ports,
+        "endpoints": [{"addresses": [place.address], "conditions": {"ready": True}, "targetRef": pod}],
+    }
+    api.create(f"{SYSTEM}/endpoints", old)
+    api.create("/apis/discovery.k8s.io/v1/namespaces/slackwater-system/endpointslices", new)
+
+
+@pytest.fixture
+def run(place: Place) -> Callable[..., Result]:
+    """Run a command with nothing but a kubeconfig; its exceptions are raised."""
+    return lambda *arguments, config=place.lab.site.kubeconfig: CliRunner().invoke(
+        app,
+        list(arguments),
+        env={"KUBECONFIG": str(config), "SLACKWATER_EXTENDER_URL": "", "COLUMNS": "200"},
+        catch_exceptions=False,
+    )
+
+
+def test_the_ledger_is_read_through_the_api_server(run: Callable[..., Result]) -> None:
+    """No port-forward, no address: the current context is enough."""
+    seen = json.loads(run("top", "-o", "json").stdout)
+    assert seen["problems"] == []
+    assert len(seen["nodes"]) == 3
+    assert all(node["allowed"]["cpu"] == pytest.approx(3.5) for node in seen["nodes"])
+
+
+def test_a_pod_is_explained_through_the_api_server(place: Place, run: Callable[..., Result]) -> None:
+    """One that waits (nobody schedules it) with exit code 3, one that runs with 0 and the arithmetic of its node."""
+    with place.lab.api() as api:
+        api.create("/api/v1/namespaces/default/pods", task("waits", scheduler="slackwater", cpu="1"))
+        api.create("/api/v1/namespaces/default/pods", task("runs", cpu="1"))
+        path = "/api/v1/namespaces/default/pods/runs"
+        until("it runs", lambda: ((api.get(path) or {}).get("spec") or {}).get("nodeName", "") != "", 30.0)
+        until("the extender knows them", lambda: _known(run, "waits") and _known(run, "runs"), 20.0)
+    waits = run("explain", "waits")
+    assert waits.exit_code == 3
+    assert "3 of 3 would serve it" in waits.stdout
+    runs = run("explain", "runs")
+    assert runs.exit_code == 0
+    assert "= min(allowed 3.5, real 4)" in runs.stdout
+
+
+def _known(run: Callable[..., Result], pod: str) -> bool:
+    return "does not know" not in run("explain", pod).stdout
+
+
+def test_check_finds_the_extender(run: Callable[..., Result]) -> None:
+    """The operator is not there and is told; the extender answers through the service proxy."""
+    found = {each["part"]: each for each in json.loads(run("check", "-o", "json").stdout)}
+    assert found["extender"]["mark"] in ("ok", "warning"), found["extender"]
+    assert found["operator"]["mark"] == "failed"
+
+
+def test_who_may_not_use_the_proxy_is_told_which_right_is_missing(
+    place: Place, run: Callable[..., Result], tmp_path: Path
+) -> None:
+    """An account without any role: a sentence of the API server, and what to ask for."""
+    with place.lab.api() as api:
+        account = "/api/v1/namespaces/default/serviceaccounts/default"
+        token = api.create(
+            f"{account}/token", {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}
+        )
+    assert token is not None
+    write_kubeconfig(place.lab.site, tmp_path / "nobody", token["status"]["token"])
+    seen = json.loads(run("top", "-o", "json", config=tmp_path / "nobody").stdout)
+    assert any("services/proxy" in problem for problem in seen["problems"])
+
+
+def test_the_dashboard_needs_no_more_than_its_own_account(place: Place) -> None:
+    """The chart's role for the monitor is enough for every page, and for nothing else."""
+    with place.lab.api() as api:
+        config = services.kubeconfig(place.lab.site, "monitor", api)
+    assert config != place.lab.site.kubeconfig
+    server = ApiServer(endpoint(config))
+    pages = dashboard(Live(server, Extender(server)), Settings()).test_client()
+    for path in ("/", "/nodes", "/queue", "/pools", "/apps"):
+        text = pages.get(path).text
+        assert "What could not be read" not in text, path
+    assert "kwok" in pages.get("/nodes").text
+    with pytest.raises(Unavailable):
+        server.get("/api/v1/secrets")
+    with pytest.raises(Unavailable):
+        server.post("/api/v1/namespaces/default/pods", task("forbidden"))
+
+
+def test_an_address_with_its_authority_serves_as_well(place: Place, run: Callable[..., Result]) -> None:
+    """--extender with --extender-ca; without it the certificate is not believed, and the remedy is named."""
+    address = f"https://{place.address}:{PORT}"
+    known = ("--extender", address, "--extender-ca", str(place.lab.site.certificates / "ca.crt"))
+    assert json.loads(run("top", "-o", "json", *known).stdout)["problems"] == []
+    strange = json.loads(run("top", "-o", "json", "--extender", address).stdout)
+    assert any("give its authority with --extender-ca" in problem for problem in strange["problems"])
