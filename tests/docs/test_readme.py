@@ -1,0 +1,37 @@
+"""README.md keeps its order, points only at what exists, and its table agrees with the picture beside it."""
+
+from __future__ import annotations
+
+import html
+import re
+
+import pytest
+
+from support.chart import ROOT
+from support.readme import commands, sections
+
+TEXT = (ROOT / "README.md").read_text(encoding="utf-8")
+TARGETS = sorted(set(re.findall(r"\]\(([^)#:]+)\)", TEXT)))
+
+
+def test_the_order_is_what_it_is_try_results_how_and_limits() -> None:
+    """A picture comes before the first heading, and the first commands right after it."""
+    assert list(sections()) == ["Try it", "What it changes", "How it works", "On a cluster", "Limits"]
+    assert "![" in TEXT[: TEXT.index("## ")]
+    assert commands("Try it")[0].startswith("make demo")
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_what_it_points_at_is_there(target: str) -> None:
+    """Pages and pictures."""
+    assert (ROOT / target).exists()
+
+
+def test_the_table_says_what_the_picture_of_the_demo_says() -> None:
+    """Both come from `make demo`; after a change: python docs/scripts/screenshots.py, and the table by hand."""
+    drawn = (ROOT / "docs" / "pictures" / "demo.svg").read_text(encoding="utf-8")
+    printed = html.unescape(re.sub(r"<[^>]+>", " ", drawn)).replace("\xa0", " ")
+    table = [line for line in sections()["What it changes"].splitlines() if line.startswith("|")]
+    numbers = re.findall(r"\d+\.\d min|\d+ of \d+", "\n".join(table))
+    assert len(numbers) >= 8
+    assert [number for number in numbers if number not in printed] == []
