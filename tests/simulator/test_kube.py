@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 from slackwater_simulator.cluster import parse
+from slackwater_simulator.kube.settings import Pace
+from slackwater_simulator.kube.stock import backoff
 from slackwater_simulator.outcome import DONE, Outcome
 from slackwater_simulator.run import run
 from slackwater_simulator.workload import GIBI, Driver, Job, Stage, Usage, Workload
@@ -68,3 +70,9 @@ def test_the_same_seed_gives_the_same_run(policy: str) -> None:
     first, second = (play(apps(3), policy, seed=3) for _ in range(2))
     assert first.containers.start.tobytes() == second.containers.start.tobytes()
     assert first.containers.node.tobytes() == second.containers.node.tobytes()
+
+
+@pytest.mark.parametrize(("attempts", "seconds"), [(1, 1.0), (3, 4.0), (5, 10.0), (5000, 10.0)])
+def test_backoff_doubles_up_to_its_limit_however_often_a_pod_is_refused(attempts: int, seconds: float) -> None:
+    """kube-scheduler's 1 s to 10 s; a pod on a busy cluster may be refused thousands of times."""
+    assert backoff(Pace(backoff=1.0, longest_backoff=10.0), attempts) == seconds

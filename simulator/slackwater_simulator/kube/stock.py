@@ -17,9 +17,18 @@ from slackwater_simulator.yarn.schedulers.base import SLACK, Scheduler
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from slackwater_simulator.kube.settings import Pace
     from slackwater_simulator.kube.world import Kube
     from slackwater_simulator.yarn.model import App, Container, Request
     from slackwater_simulator.yarn.world import World
+
+# A backoff has long reached its limit by then; a pod may be refused thousands of times.
+MOST_DOUBLINGS = 30
+
+
+def backoff(pace: Pace, attempts: int) -> float:
+    """Seconds a pod waits after so many refusals."""
+    return float(min(pace.longest_backoff, pace.backoff * 2 ** min(attempts - 1, MOST_DOUBLINGS)))
 
 
 class Stock(Scheduler):
@@ -54,7 +63,7 @@ class Stock(Scheduler):
         for request, (attempts, last) in list(self._refused.items()):
             if self.fits(node, request):
                 del self._refused[request]
-                ready = last + min(pace.longest_backoff, pace.backoff * 2 ** (attempts - 1))
+                ready = last + backoff(pace, attempts)
                 self.world.engine.at(max(now, ready), SWEEP, self._again, request)
 
     def sweep(self) -> None:
