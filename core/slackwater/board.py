@@ -14,7 +14,7 @@ import numpy as np
 from slackwater.fleet import Fleet, Measure
 from slackwater.freshness import Freshness
 from slackwater.hosts import Hosts
-from slackwater.nodes import NodeTable
+from slackwater.nodes import NodeTable, Spot
 from slackwater.resources import Kinds
 
 if TYPE_CHECKING:
@@ -36,6 +36,7 @@ class Line:
     learned: float  # B
     residual: float  # Σ ρ: what is still believed of requests
     reserved: float  # Σ of what pods other than drivers are charged when nothing is measured
+    known: float  # Σ of the most that pods other than drivers are charged, by what their apps are known to use
     estimate: float  # E; where samples are stale, at least `reserved`
     declared: float  # Σ D of managed pods
     drivers: float  # Σ over drivers of max(use, D)
@@ -107,24 +108,31 @@ class Board:
         return NodeTable(self._kinds, names, index, total, room, native, takes, stale[rows])
 
     def one(self, row: int, now: float) -> tuple[list[float], list[float]] | None:
-        """Room and what is left of native requests on one row, as plain numbers; None where it takes no pods.
+        """Room and what is left of native requests on one row, as plain numbers; None where it takes no pods."""
+        spot = self.spot(row, now)
+        return (spot.room, spot.native) if spot.open else None
+
+    def spot(self, row: int, now: float, without: int | None = None) -> Spot:
+        """One row as plain numbers, as if the pod in slot `without` were not there.
 
         The arithmetic of `table`, without its arrays: on two or three kinds they cost ten times what they compute.
         """
         if self._hosts.refresh():
             self._table = None
             self._limit = self._hosts.limit
-        if not self._hosts.open[row]:
-            return None
-        fleet = self._fleet
-        sums = fleet.pods.sums[row].tolist()
-        estimate, requests = fleet.estimate_one(row, sums), sums[Measure.REQUEST]
-        if self._freshness.stale_one(row, now):
-            estimate = [max(pair) for pair in zip(estimate, requests, strict=True)]
+        pods, stale = self._fleet.pods, self._freshness.stale_one(row, now)
+        sums = pods.sums[row].tolist()
+        if without is not None and pods.row_of(without) == row:
+            own = pods.cells[:, :, without].tolist()
+            sums = [[all_ - mine for all_, mine in zip(*both, strict=True)] for both in zip(sums, own, strict=True)]
+        estimate = self._fleet.estimate_one(row, sums)
+        if stale:
+            estimate = [max(pair) for pair in zip(estimate, sums[Measure.REQUEST], strict=True)]
         charge, native = sums[Measure.CHARGE], sums[Measure.NATIVE]
         limit, total = self._limit[row].tolist(), self._hosts.total[row].tolist()
         room = [most - taken - driving for most, taken, driving in zip(limit, estimate, charge, strict=True)]
-        return room, [most - asked for most, asked in zip(total, native, strict=True)]
+        left = [most - asked for most, asked in zip(total, native, strict=True)]
+        return Spot(room, left, total, bool(self._hosts.open[row]), stale)
 
     def pool_total(self, now: float) -> Floats:
         """Σ D + room over open nodes, room counted from 0."""
@@ -158,6 +166,7 @@ class Board:
             learned=float(fleet.learned[row, kind]),
             residual=float(sums[Measure.RESIDUAL]),
             reserved=float(sums[Measure.REQUEST]),
+            known=float(sums[Measure.TOP]),
             estimate=estimate,
             declared=float(sums[Measure.DECLARED]),
             drivers=float(sums[Measure.CHARGE]),

@@ -113,6 +113,19 @@ class Columns:
             summed = np.bincount(self.homes, weights, minlength=self.rows + 1)
             self._sums[: self.rows + 1, measure, kind] = summed
 
+    def refresh_rows(self, rows: NDArray[np.intp], measure: int, slots: NDArray[np.intp], at: NDArray[np.intp]) -> None:
+        """Sum a measure anew for some rows, given the slots of their pods and the place of each one's row in `rows`."""
+        for kind in range(self._cells.shape[1]):
+            summed = np.bincount(at, self._cells[measure, kind, slots], minlength=len(rows))
+            self._sums[rows + 1, measure, kind] = summed
+
+    def shift(self, measures: slice, slots: NDArray[np.intp], by: NDArray[np.float64]) -> None:
+        """Add to the sums of their rows what was already changed in the cells of some pods: measure × kind × pod."""
+        if slots.size:
+            homes = self._homes[slots]
+            summed = [[np.bincount(homes, each, minlength=self.rows + 1) for each in kinds] for kinds in by]
+            self._sums[: self.rows + 1, measures] += np.moveaxis(np.array(summed), 2, 0)
+
     def refresh_row(self, row: int, measure: int, slots: NDArray[np.intp]) -> None:
         """Sum a measure anew for one row, given the slots of its pods."""
         self._sums[row + 1, measure] = self._cells[measure][:, slots].sum(axis=1)

@@ -14,14 +14,15 @@ import numpy as np
 
 from slackwater.errors import InvalidInput
 from slackwater.fitness import demand, needed
-from slackwater.numbers import finite_array
+from slackwater.numbers import TOLERANCE, finite_array
 from slackwater.reasons import BY_CODE, Reason
 from slackwater.resources import CPU, MEMORY
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from slackwater.nodes import Ask, NodeTable
+    from slackwater.nodes import Ask, NodeTable, Spot
+    from slackwater.resources import Kinds
 
 
 class Own(NamedTuple):
@@ -87,6 +88,22 @@ def judge(table: NodeTable, ask: Ask, left: Residual) -> Fit:
         np.copyto(codes, Reason.NOT_ALLOWED.code, where=~allowed(ask, table))
     np.copyto(codes, Reason.NOT_READY.code, where=~table.open)
     return Fit(codes == 0, codes)
+
+
+def judge_one(spot: Spot, ask: Ask, kinds: Kinds) -> Reason | None:
+    """`judge` for one node in plain numbers: why it is refused; None where the pod fits."""
+    if not spot.open:
+        return Reason.NOT_READY
+    found = Reason.NATIVE if any(map(_lacks, ask.native, spot.native, spot.total)) else None
+    for kind, want, have, total in zip(kinds, ask.declared, spot.room, spot.total, strict=True):
+        if _lacks(want, have, total):
+            found = Reason.STALE if spot.stale else room_reason(kind)
+    return found
+
+
+def _lacks(want: float, have: float, total: float) -> bool:
+    """Whether one kind on one node is too little: `needed` and `_short` for one number."""
+    return want > 0 and (total <= 0 or have < want - TOLERANCE * max(1.0, want))
 
 
 def room_reason(kind: str) -> Reason:

@@ -6,9 +6,9 @@ which is what kube-scheduler itself counts (N).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -33,6 +33,26 @@ class NodeTable:
 
     def __len__(self) -> int:
         return len(self.names)
+
+    def beyond(self, ceiling: Sequence[float]) -> NDArray[np.float64]:
+        """Σ over open nodes of measured room that a ceiling keeps from being used, by kind: max(0, room − c·N left).
+
+        No pod shrunk by c finds a place there, so it is not part of the pools' Tot (decision 0005).
+        """
+        room = np.maximum(self.room, 0.0)
+        reach = np.maximum(self.native * np.asarray(ceiling), 0.0)
+        over: NDArray[np.float64] = np.maximum(room - reach, 0.0)[self.open].sum(axis=0)
+        return over
+
+
+class Spot(NamedTuple):
+    """One row of such a table, as plain numbers: the common case is one pod and the node it was nominated to."""
+
+    room: list[float]
+    native: list[float]
+    total: list[float]
+    open: bool
+    stale: bool
 
 
 @dataclass(frozen=True, slots=True)
