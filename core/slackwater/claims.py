@@ -16,6 +16,7 @@ from slackwater.errors import BadNumber, InvalidInput
 from slackwater.estimation import ALPHA, Mode
 from slackwater.freshness import HEARTBEAT, PATIENCE
 from slackwater.numbers import clip
+from slackwater.peaks import MARGIN
 from slackwater.resources import CPU, MEMORY, Kinds
 
 Amounts = tuple[float, ...]
@@ -106,6 +107,8 @@ class Terms:
     tau0: Mapping[str, float] = field(default_factory=lambda: {CPU: 1.0, MEMORY: 30.0})
     allowance: float = 0.875  # AR = allocatable × this (28 of 32 GB in the paper)
     mode: Mode = Mode.CAPPED
+    # A pod of a well-known app is charged at most its app's peak and this share of it; None: requests are believed.
+    margin: float | None = MARGIN
     heartbeat: float = HEARTBEAT
     patience: float = PATIENCE
     # Only these are overcommitted. Any other kind (GPUs) counts at what is declared, of all that is allocatable.

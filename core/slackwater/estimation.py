@@ -29,7 +29,7 @@ class Mode(StrEnum):
     """How the state becomes the reported estimate."""
 
     PRINTED = "printed"  # E as the paper prints it
-    CAPPED = "capped"  # min(E, max(Σ running requests, U)): never worse than reservation
+    CAPPED = "capped"  # min(E, max(Σ min(running requests, caps), U)): never worse than reservation
 
 
 def effective_alpha(alpha: float, dt: float, tau0: float) -> float:
@@ -76,6 +76,7 @@ class Held:
     request: float
     residual: float
     floor: float = 0.0  # learned peak of its app while it is young, else 0
+    cap: float = math.inf  # what its app's pods are known to come to use; infinite while that is not known
     use: float = 0.0  # its own measured use, 0 when unknown
 
     @property
@@ -85,8 +86,8 @@ class Held:
 
     @property
     def bound(self) -> float:
-        """The most it may be charged for in capped mode, its use being counted in U."""
-        return max(self.request, self.floor)
+        """The most it may be charged for in capped mode, its use being counted in U: max(min(RR, cap), floor)."""
+        return max(min(self.request, self.cap), self.floor)
 
 
 class Estimator:
@@ -158,10 +159,14 @@ class Estimator:
         held.residual = resized(held.residual, held.request, request)
         held.request = request
 
-    def guard(self, job: Hashable, floor: float, use: float = 0.0) -> None:
-        """Charge a young pod at least max(its use, floor); a floor of 0 ends its youth."""
+    def guard(self, job: Hashable, floor: float, use: float = 0.0, cap: float = math.inf) -> None:
+        """Charge a young pod at least max(its use, floor), a known one in capped mode at most `cap`.
+
+        A floor of 0 ends its youth; a cap that is infinite says that nothing is known.
+        """
         held = self._find(job)
         held.floor, held.use = amount("floor", floor), amount("use", use)
+        held.cap = cap if cap == math.inf else amount("cap", cap)
 
     def finish(self, job: Hashable) -> float:
         """Eq. 4: give back what is left of the request, and return it."""

@@ -27,7 +27,7 @@ class Measure(IntEnum):
 
     RESIDUAL = 0  # ρ
     REQUEST = 1  # RR
-    TOP = 2  # max(RR, floor): the most capped mode charges for a pod
+    TOP = 2  # max(min(RR, cap), floor): the most capped mode charges for a pod
     EXTRA = 3  # what a young pod's part of E lacks to its floor
     CHARGE = 4  # drivers: max(use, D), outside the estimate
     NATIVE = 5  # what kube-scheduler counts
@@ -35,7 +35,7 @@ class Measure(IntEnum):
 
 
 def reported(learned: Floats, used: Floats, sums: Floats, mode: Mode) -> Floats:
-    """E from the state: max(B + Σρ, 0) + Σ extra, in capped mode at most max(Σ max(RR, floor), U)."""
+    """E from the state: max(B + Σρ, 0) + Σ extra, in capped mode at most max(Σ top, U)."""
     raw = np.maximum(learned + sums[..., Measure.RESIDUAL, :], 0.0) + sums[..., Measure.EXTRA, :]
     if mode is Mode.PRINTED:
         return raw
@@ -63,6 +63,7 @@ class Fleet:
         self._used: Floats = np.zeros((64, kinds))
         self._primed: NDArray[np.bool_] = np.zeros((64, kinds), np.bool_)
         self._floors: Floats = np.zeros((kinds, 64))
+        self._caps: Floats = np.full((kinds, 64), np.inf)
         self._uses: Floats = np.zeros((kinds, 64))
 
     @property
@@ -116,19 +117,30 @@ class Fleet:
         for slot in slots:
             self.renew(int(slot))
 
-    def add(self, row: int, request: Floats, beside: Floats | None = None, floor: Floats | None = None) -> int:
+    def add(
+        self,
+        row: int,
+        request: Floats,
+        beside: Floats | None = None,
+        floor: Floats | None = None,
+        cap: Floats | None = None,
+    ) -> int:
         """Eq. 2: a pod counts in full at once. `beside` holds the ledger's own measures (charge, native, declared)."""
         cells = np.zeros(self.pods.cells.shape[:2])
         cells[: Measure.EXTRA] = request  # ρ, RR and the most it may be charged
+        if cap is not None:
+            cells[Measure.TOP] = np.minimum(request, cap)
         if floor is not None and floor.any():
-            cells[Measure.TOP] = np.maximum(request, floor)
+            cells[Measure.TOP] = np.maximum(cells[Measure.TOP], floor)
             cells[Measure.EXTRA] = shortfalls(floor, request, request, np.zeros_like(request))
         if beside is not None:
             cells[Measure.CHARGE :] = beside
         slot = self.pods.add(row, cells)
         self._floors = grown(self._floors, 1, self.pods.slots)
         self._uses = grown(self._uses, 1, self.pods.slots)
+        self._caps = grown(self._caps, 1, self.pods.slots)
         self._floors[:, slot] = 0.0 if floor is None else floor
+        self._caps[:, slot] = np.inf if cap is None else cap
         self._uses[:, slot] = 0.0
         return slot
 
@@ -153,15 +165,32 @@ class Fleet:
         """Eq. 4: give back what is left of the request, and return it."""
         residual = self.pods.cells[Measure.RESIDUAL, :, slot].copy()
         self._floors[:, slot] = self._uses[:, slot] = 0.0
+        self._caps[:, slot] = np.inf
         self.pods.drop(slot)
         return residual
 
-    def guard(self, floors: Floats, uses: Floats) -> None:
-        """Set every slot's floor (0: not young) and own use (0: unknown), kind × slot; see `estimation.shortfall`."""
-        young = np.flatnonzero(((self._floors[:, : self.pods.slots] > 0) | (floors > 0)).any(axis=0))
-        self._floors[:, : self.pods.slots] = floors
-        self._uses[:, : self.pods.slots] = uses
-        self._weigh_all(young)
+    def guard(self, floors: Floats, uses: Floats, caps: Floats) -> None:
+        """Set every slot's floor (0: not young), own use (0: unknown) and cap (infinite: not known), kind × slot."""
+        slots = self.pods.slots
+        young = (self._floors[:, :slots] > 0) | (floors > 0)
+        changed = np.flatnonzero((young | (self._caps[:, :slots] != caps)).any(axis=0))
+        self._floors[:, :slots] = floors
+        self._uses[:, :slots] = uses
+        self._caps[:, :slots] = caps
+        self._weigh_all(changed)
+
+    def guard_some(self, slots: NDArray[np.intp], floors: Floats, uses: Floats, caps: Floats) -> None:
+        """The same for some slots; what the others were given stays."""
+        young = (self._floors[:, slots] > 0) | (floors > 0)
+        changed = (young | (self._caps[:, slots] != caps)).any(axis=0)
+        self._floors[:, slots] = floors
+        self._uses[:, slots] = uses
+        self._caps[:, slots] = caps
+        slots = slots[changed]
+        before = self.pods.cells[Measure.TOP : Measure.CHARGE][:, :, slots]
+        self._weigh(slots)
+        after = self.pods.cells[Measure.TOP : Measure.CHARGE][:, :, slots]
+        self.pods.shift(slice(Measure.TOP, Measure.CHARGE), slots, after - before)
 
     def sample(self, used: Floats, dt: Floats, seen: NDArray[np.bool_] | None = None) -> None:
         """Eqs 1 and 3 for all nodes: U per row and kind (NaN: none came), seconds per row, who was seen per slot."""
@@ -184,6 +213,27 @@ class Fleet:
         self._weigh(slots)
         for measure in (Measure.TOP, Measure.EXTRA):
             self.pods.refresh_row(row, measure, slots)
+        self._attack(rows, usable, used)
+
+    def sample_rows(
+        self,
+        rows: NDArray[np.intp],
+        used: Floats,
+        dt: Floats,
+        slots: NDArray[np.intp],
+        at: NDArray[np.intp],
+        seen: NDArray[np.bool_],
+    ) -> None:
+        """The same for some nodes, at a cost that follows their pods and not the cluster's.
+
+        `slots` are all the pods on them, `at` the place in `rows` of each one's node and `seen` whether it was seen.
+        """
+        usable, keep, used = self._step(rows, used, dt)
+        residual = self.pods.cells[Measure.RESIDUAL]
+        residual[:, slots[seen]] *= keep[at[seen]].T
+        self._weigh(slots[self._floors[:, slots].any(axis=0)])
+        for measure in (Measure.RESIDUAL, Measure.TOP, Measure.EXTRA):
+            self.pods.refresh_rows(rows, measure, slots, at)
         self._attack(rows, usable, used)
 
     def recall(self, slots: NDArray[np.intp], uses: Floats, ages: Floats, used: Floats) -> None:
@@ -214,7 +264,9 @@ class Fleet:
         sums += np.bincount(self.pods.homes[slots], weights=weights, minlength=len(sums))
         return sums[1:]
 
-    def _step(self, rows: slice, used: Floats, dt: Floats) -> tuple[NDArray[np.bool_], Floats, Floats]:
+    def _step(
+        self, rows: slice | NDArray[np.intp], used: Floats, dt: Floats
+    ) -> tuple[NDArray[np.bool_], Floats, Floats]:
         """Eq. 1 for B. A node's first sample moves nothing: there is no estimate yet to go on from."""
         timed = np.isfinite(dt) & (dt >= 0)
         usable = np.isfinite(used) & (used >= 0) & timed[:, None]
@@ -224,7 +276,7 @@ class Fleet:
         self.learned[rows] += (1.0 - keep) * (used - self.learned[rows])
         return usable, keep, used
 
-    def _attack(self, rows: slice, usable: NDArray[np.bool_], used: Floats) -> None:
+    def _attack(self, rows: slice | NDArray[np.intp], usable: NDArray[np.bool_], used: Floats) -> None:
         """Eq. 3: fast attack, slow release."""
         floor = used - self.pods.sums[rows, Measure.RESIDUAL]
         self.learned[rows] = np.where(usable, np.maximum(self.learned[rows], floor), self.learned[rows])
@@ -235,7 +287,7 @@ class Fleet:
         """Set what the floors of some pods add, and the most they may be charged."""
         cells, floors = self.pods.cells, self._floors[:, slots]
         request, residual = cells[Measure.REQUEST][:, slots], cells[Measure.RESIDUAL][:, slots]
-        cells[Measure.TOP][:, slots] = np.maximum(request, floors)
+        cells[Measure.TOP][:, slots] = np.maximum(np.minimum(request, self._caps[:, slots]), floors)
         cells[Measure.EXTRA][:, slots] = shortfalls(floors, request, residual, self._uses[:, slots])
 
     def _weigh_all(self, young: NDArray[np.intp]) -> None:
@@ -247,9 +299,9 @@ class Fleet:
     def _write(self, slot: int, request: Floats, residual: Floats, beside: Floats | None) -> None:
         cells = self.pods.cells[:, :, slot].copy()
         cells[Measure.REQUEST], cells[Measure.RESIDUAL] = request, residual
-        cells[Measure.TOP], cells[Measure.EXTRA] = request, 0.0
+        cells[Measure.TOP], cells[Measure.EXTRA] = np.minimum(request, self._caps[:, slot]), 0.0
         if (floor := self._floors[:, slot]).any():
-            cells[Measure.TOP] = np.maximum(request, floor)
+            cells[Measure.TOP] = np.maximum(cells[Measure.TOP], floor)
             cells[Measure.EXTRA] = shortfalls(floor, request, residual, self._uses[:, slot])
         if beside is not None:
             cells[Measure.CHARGE :] = beside

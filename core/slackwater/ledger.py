@@ -27,7 +27,7 @@ from slackwater.errors import UnknownName
 from slackwater.fleet import Fleet
 from slackwater.hosts import Hosts
 from slackwater.metering import Meter
-from slackwater.nodes import NodeTable
+from slackwater.nodes import NodeTable, Spot
 from slackwater.numbers import finite
 from slackwater.roster import Roster
 
@@ -182,6 +182,11 @@ class Ledger:
         self._meter.sample_some(now, nodes, uids, uses, beside)
         self._board.touch_all()
 
+    def homes(self, uids: Collection[str]) -> NDArray[np.intp]:
+        """The row of each pod's node, −1 where pod or node is not known."""
+        slots = self._roster.find(uids)
+        return np.where(slots >= 0, self._fleet.pods.homes[slots], 0) - 1
+
     # ---- views
 
     def __len__(self) -> int:
@@ -231,6 +236,11 @@ class Ledger:
         """Room and what is left of native requests on one node, as in the table; None where it takes no pods."""
         return self._board.one(self._hosts.row(name), now)
 
+    def spot(self, name: str, now: float, without: str = "") -> Spot | None:
+        """One node as plain numbers, as if one pod were not there; None where it is not known."""
+        row = self._hosts.index.get(name)
+        return None if row is None else self._board.spot(row, now, self._roster.slots.get(without))
+
     def crowds(self) -> NDArray[np.intp]:
         """How many pods each node holds, in the order of the table's rows; placements on their way count."""
         homes = self._fleet.pods.homes
@@ -266,9 +276,9 @@ class Ledger:
             return
         claim.check(self.terms.kinds)
         row = self._hosts.index.get(claim.node, NOWHERE)
-        app = self._meter.peaks.identify(claim.app)
+        app = self._meter.peaks.identify(_kindred(claim))
         if held is None:
-            slot = self._fleet.add(row, *_weights(claim), floor=self._floor(claim, app))
+            slot = self._fleet.add(row, *_weights(claim), *self._expected(claim, app))
             self._meter.begin(slot)
         else:
             slot = self._roster.slots[claim.uid]
@@ -296,8 +306,9 @@ class Ledger:
         self._fleet.renew(slot)
         self._meter.begin(slot)
 
-    def _floor(self, claim: Claim, app: int) -> Floats | None:
-        return None if claim.driver else self._meter.peaks.expected(app)[0]
+    def _expected(self, claim: Claim, app: int) -> tuple[Floats | None, Floats | None]:
+        """Floor and cap of a new pod, which is as young as can be."""
+        return (None, None) if claim.driver else self._meter.peaks.newcomer(app)
 
     def _unstray(self, claim: Claim) -> None:
         strays = self._astray.get(claim.node)
@@ -305,6 +316,11 @@ class Ledger:
             strays.discard(claim.uid)
             if not strays:
                 del self._astray[claim.node]
+
+
+def _kindred(claim: Claim) -> str:
+    """Under what name a pod's use is learned: its app's pods of the same size. An app's stages differ in size."""
+    return f"{claim.app} {claim.charged}" if claim.app else ""
 
 
 def _cost(claim: Claim) -> tuple[Amounts, Amounts, bool, bool]:

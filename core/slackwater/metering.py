@@ -4,7 +4,7 @@
 2. A driver is charged max(use, D) instead of its use: its use leaves U.
 3. A node's first sample rebuilds its estimate from its pods' use and age.
 4. Eqs 1 and 3 move the estimates.
-5. Pods teach what their app comes to use, and young pods are charged at least that.
+5. Pods teach what their app comes to use; young pods are charged at least that, pods of a well-known app not much more.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Meter:
         self._hosts, self._fleet, self._roster = hosts, fleet, roster
         self._measured = np.array([kind in terms.measured for kind in terms.kinds], np.bool_)
         self._growth = Growth(len(terms.kinds))
-        self.peaks = Peaks(len(terms.kinds))
+        self.peaks = Peaks(len(terms.kinds), margin=terms.margin if terms.alpha > 0 else None)
         self.freshness = Freshness(terms.heartbeat, terms.patience)
 
     def sample(
@@ -82,8 +82,18 @@ class Meter:
         values = np.array([reading.used for _, reading in known], np.float64).reshape(len(known), len(self._measured))
         slots, uses = self._known_uses(self._roster.find(uids), uses)
         used, dt = self._read(now, rows, stamps, values)
-        mask = self._mask(np.concatenate([slots, self._roster.find(beside)])) & self._started()
-        self._take(rows, used, dt, slots, uses, mask)
+        mask = self._mask(np.concatenate([slots, self._roster.find(beside)]))
+        # From here on all work follows the pods of these nodes, whatever the size of the cluster.
+        place = np.full(len(self._hosts) + 1, -1, np.intp)
+        place[rows + 1] = np.arange(len(rows))
+        at = place[self._fleet.pods.homes]
+        here, (slots, uses) = np.flatnonzero(at >= 0), _chosen(at[slots] >= 0, slots, uses)
+        seen = mask[here] & (self._roster.started[here] <= self.freshness.stamps[rows][at[here]])
+        self._charge_drivers(used, slots, uses)
+        self._recall(slots, uses, used)
+        self._fleet.sample_rows(rows, used[rows], dt[rows], here, at[here], seen)
+        self._learn(slots, uses)
+        self._guard_some(here)
 
     def _take(
         self,
@@ -153,12 +163,12 @@ class Meter:
         if (self._fleet.primed | np.isnan(used)).all():
             return
         told = ~self._roster.drivers[slots] & np.isfinite(self._roster.started[slots])
-        self._fleet.recall(slots[told], uses[:, told], self._ages()[slots[told]], used)
+        self._fleet.recall(slots[told], uses[:, told], self._ages(slots[told]), used)
 
-    def _ages(self) -> Floats:
+    def _ages(self, slots: Slots | slice = slice(None)) -> Floats:
         """Seconds from each pod's container start to its node's newest sample; 0 before the start."""
-        stamps = np.concatenate([[-np.inf], self.freshness.stamps])[self._fleet.pods.homes]
-        ages: Floats = np.fmax(stamps - self._roster.started, 0.0)  # NaN (not started) becomes 0
+        stamps = np.concatenate([[-np.inf], self.freshness.stamps])[self._fleet.pods.homes[slots]]
+        ages: Floats = np.fmax(stamps - self._roster.started[slots], 0.0)  # NaN (not started) becomes 0
         return ages
 
     def _started(self) -> NDArray[np.bool_]:
@@ -174,10 +184,35 @@ class Meter:
     def _learn(self, slots: Slots, uses: Floats) -> None:
         running = np.isfinite(self._roster.started[slots])
         if running.any():
-            self.teach(self._growth.watch(slots[running], uses[:, running], self._ages()[slots[running]]))
+            slots, uses = slots[running], uses[:, running]
+            self.teach(self._growth.watch(slots, uses, self._ages(slots)))
+            self.peaks.correct(self._roster.apps[slots], uses)
 
     def _guard(self) -> None:
-        """Young pods are charged at least their app's learned peak; drivers are charged in full anyway."""
+        """Young pods are charged at least their app's learned peak, known ones at most that and a margin.
+
+        Drivers are charged in full anyway.
+        """
+        self.peaks.news.clear()
         if self.peaks:
-            floors = self.peaks.floors(self._roster.apps, self._ages())
-            self._fleet.guard(np.where(self._roster.drivers, 0.0, floors), self._roster.uses)
+            apps, uses = self._roster.apps, self._roster.uses
+            floors = np.where(self._roster.drivers, 0.0, self.peaks.floors(apps, self._ages()))
+            self._fleet.guard(floors, uses, self.peaks.caps(apps, uses))
+
+    def _guard_some(self, here: Slots) -> None:
+        """The same for some pods, and for all pods of apps that have learned since."""
+        if not self.peaks:
+            return
+        if self.peaks.news:
+            news = np.concatenate(self.peaks.news)
+            fresh = np.zeros(1 + max(news.max(initial=0), self._roster.apps.max(initial=0)), np.bool_)
+            fresh[news] = True
+            here = np.union1d(here, np.flatnonzero(fresh[self._roster.apps]))
+            self.peaks.news.clear()
+        apps, uses = self._roster.apps[here], self._roster.uses[:, here]
+        floors = np.where(self._roster.drivers[here], 0.0, self.peaks.floors(apps, self._ages(here)))
+        self._fleet.guard_some(here, floors, uses, self.peaks.caps(apps, uses))
+
+
+def _chosen(which: NDArray[np.bool_], slots: Slots, uses: Floats) -> tuple[Slots, Floats]:
+    return (slots, uses) if which.all() else (slots[which], uses[:, which])

@@ -4,8 +4,16 @@ A task does not use its memory at once: image pull, start-up and metric lag take
 believe its low first samples. So the ledger charges a pod younger than its app's learned ramp at least
 max(own use, app's learned peak) (paper 000 on a live cluster).
 
-Learned from pods of the same app name: peak = largest use seen, ramp = age at which 90 % of that was first reached.
-An app's values are the largest of its last few pods, so one lazy pod does not make the next twenty unsafe.
+Learned from pods of the same app name and declared size: peak = largest use seen, ramp = age at which 90 % of that was
+first reached. An app's values are the largest of its last few pods, so one lazy pod does not make the next twenty
+unsafe.
+
+The same knowledge works the other way. Once enough pods were watched from their start, the next ones need not be
+believed to use all they ask for: in capped mode they are charged at most
+
+    cap = max(own use, app's learned peak) × (1 + margin)
+
+Without it a short task never gives its slack back: at a tau0 of 30 s half of a request is believed for 156 s.
 """
 
 from __future__ import annotations
@@ -26,14 +34,17 @@ if TYPE_CHECKING:
 REACHED = 0.9  # share of the peak that counts as having got there
 PODS = 16  # pods remembered per app
 OLD = 60.0  # seconds; a pod first sampled later than this had grown before we looked
+ENOUGH = 8  # pods watched from their start before their app is trusted to use less than it asks for
+MARGIN = 0.15  # added to what they used: the next pod is not the same
 NO_APP = 0  # the id of pods without an app: nothing is learned of it
 
 
 class Peaks:
     """Learned peak and ramp per app and kind. Apps have small integer ids, so that whole arrays of pods can ask."""
 
-    def __init__(self, kinds: int, limit: int = 20_000) -> None:
+    def __init__(self, kinds: int, limit: int = 20_000, margin: float | None = MARGIN) -> None:
         self._limit = limit  # apps remembered; names that never come back must not fill the memory
+        self._trusting, self._beyond = margin is not None, 1.0 + (margin or 0.0)
         self._ids: OrderedDict[str, int] = OrderedDict()
         # App × lesson × kind: peaks and ramps of the last pods, as rings; and how many lessons there ever were.
         self._peaks: Floats = np.zeros((64, PODS, kinds))
@@ -41,7 +52,9 @@ class Peaks:
         self._lessons: NDArray[np.int64] = np.zeros(64, np.int64)
         # The largest of each ring: asked for with every sample, while lessons are few.
         self._tops: Floats = np.zeros((2, 64, kinds))
+        self._known: NDArray[np.bool_] = np.zeros((64, kinds), np.bool_)  # whether enough pods were watched
         self._learned = False
+        self.news: list[NDArray[np.intp]] = []  # apps that learned since somebody looked and cleared it
 
     def __bool__(self) -> bool:
         """Whether anything has been learned."""
@@ -70,11 +83,32 @@ class Peaks:
         self._lessons[names] += counts
         self._tops[0, names] = self._peaks[names].max(axis=1)
         self._tops[1, names] = self._ramps[names].max(axis=1)
+        # A pod that was first met when it was old has no ramp: it may still have been growing.
+        if self._trusting:
+            self._known[names] = (self._ramps[names] > 0).sum(axis=1) >= ENOUGH
         self._learned |= bool(names.size)
+        self.news.append(names)
 
     def expected(self, app: int) -> tuple[Floats, Floats]:
         """Learned peak and ramp of an app; zeros while nothing is known."""
         return self._tops[0, app].copy(), self._tops[1, app].copy()
+
+    def caps(self, apps: NDArray[np.intp], uses: Floats) -> Floats:
+        """Kind × pod: max(own use, the app's peak) × (1 + margin) where the app is known, else infinite."""
+        expected = np.maximum(self._tops[0][apps].T, uses) * self._beyond
+        caps: Floats = np.where(self._known[apps].T, expected, np.inf)
+        return caps
+
+    def newcomer(self, app: int) -> tuple[Floats, Floats]:
+        """Floor and cap of a pod that has not begun."""
+        peak = self._tops[0, app].copy()
+        return peak, np.where(self._known[app], peak * self._beyond, np.inf)
+
+    def correct(self, apps: NDArray[np.intp], uses: Floats) -> None:
+        """Pods (kind × pod) that use more than their app is known for say so at once, however old they are."""
+        beyond = np.flatnonzero(((uses > self._tops[0][apps].T) & self._known[apps].T).any(axis=0))
+        if beyond.size:
+            self.learn(apps[beyond], uses[:, beyond].T, self._tops[1][apps[beyond]])
 
     def floors(self, apps: NDArray[np.intp], ages: Floats) -> Floats:
         """Kind × pod: the app's peak while the pod is younger than the app's ramp, else 0."""
@@ -88,11 +122,13 @@ class Peaks:
             self._ramps = grown(self._ramps, 0, len(self._ids) + 2)
             self._lessons = grown(self._lessons, 0, len(self._ids) + 2)
             self._tops = grown(self._tops, 1, len(self._ids) + 2)
+            self._known = grown(self._known, 0, len(self._ids) + 2)
             return len(self._ids) + 1
         _, recycled = self._ids.popitem(last=False)
         self._peaks[recycled] = self._ramps[recycled] = 0.0
         self._lessons[recycled] = 0
         self._tops[:, recycled] = 0.0
+        self._known[recycled] = False
         return recycled
 
 

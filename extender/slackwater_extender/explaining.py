@@ -10,6 +10,7 @@ import numpy as np
 
 from slackwater.board import Line
 from slackwater.claims import Claim
+from slackwater.resources import Kinds
 from slackwater_cluster.records import NodeRecord, PodRecord
 from slackwater_extender.books import Books
 from slackwater_extender.judging import Case, Findings, case, examine, named
@@ -85,7 +86,7 @@ def arithmetic(line: Line) -> str:
         f"room {line.room:.6g} = min(allowed {line.allowed:.6g}, real {line.real:.6g})"
         f" − estimate {line.estimate:.6g} − drivers {line.drivers:.6g}; the estimate rests on {basis}"
         f" (used {line.used:.6g}, learned {line.learned:.6g}, residual {line.residual:.6g},"
-        f" reserved {line.reserved:.6g})"
+        f" known {line.known:.6g}, reserved {line.reserved:.6g})"
     )
 
 
@@ -118,7 +119,7 @@ def pod(parts: Parts, namespace: str, name: str) -> dict[str, Any] | None:
         found = case(books, record)
         made = _about(books, record, found)
         if found.ours and not record.node and not record.done:
-            made["now"] = _now(found, examine(books, found, list(books.nodes)))
+            made["now"] = _now(found, examine(books, found, list(books.nodes)), books.kinds)
     refused = parts.waiting.get(record.uid)
     made["refused_since"] = refused.since if refused else None
     made["decisions"] = [asdict(each) for each in parts.ring.latest(namespace=namespace, pod=name, limit=SHOWN)]
@@ -148,19 +149,13 @@ def _about(books: Books, record: PodRecord, found: Case) -> dict[str, Any]:
     }
 
 
-def _now(found: Case, findings: Findings) -> dict[str, Any]:
-    best = findings.best(SHOWN).tolist()
+def _now(found: Case, findings: Findings, kinds: Kinds) -> dict[str, Any]:
     return {
         "fitting": findings.fitting,
-        "nodes": len(findings.names),
+        "nodes": findings.asked,
         "counts": findings.counts(),
         "best": [
-            {
-                "node": findings.name(row),
-                "score": int(findings.points[row]),
-                "room": named(findings.table.kinds, findings.table.room[row].tolist()),
-            }
-            for row in best
+            {"node": each.name, "score": each.score, "room": named(kinds, each.room)} for each in findings.best(SHOWN)
         ],
         "shortlist": found.policy.score.shortlist,
     }

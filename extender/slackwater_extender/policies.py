@@ -87,6 +87,7 @@ class Policies:
             tau0={CPU: chosen.tau_seconds, MEMORY: chosen.memory_tau_seconds},
             allowance=chosen.allowance,
             mode=Estimation(chosen.mode.value),
+            margin=chosen.known_margin_percent / 100,
             heartbeat=chosen.heartbeat_seconds,
             patience=float(chosen.stale_after_periods),
         )

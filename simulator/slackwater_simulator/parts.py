@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from slackwater.claims import Terms
+from slackwater.peaks import MARGIN
 from slackwater.pools import DELTA, THETA
 from slackwater.resources import CPU, MEMORY, Kinds
 
@@ -14,6 +15,7 @@ class Parts:
     """Each part can be switched off to see what it is worth."""
 
     overcommit: bool = True  # 000: place by measured room, up to the ceiling
+    known: bool = True  # 000: believe what an app's pods have used rather than what the next ones ask for
     admission: bool = True  # 002: keep room for a task beside every driver
     pools: bool = True  # 004: small and large jobs apart
     order: bool = True  # 001: HaSTE's preference; without it first come, first served
@@ -36,5 +38,11 @@ class Parts:
     def terms(self, kinds: Kinds) -> Terms:
         """How the ledger charges. α = 0 in capped mode is the reservation."""
         alpha = self.alpha if self.overcommit else 0.0
-        tau0 = {MEMORY: self.memory_tau0}
-        return Terms(kinds=kinds, alpha=alpha, tau0=tau0, allowance=self.allowance, heartbeat=self.heartbeat)
+        return Terms(
+            kinds=kinds,
+            alpha=alpha,
+            tau0={MEMORY: self.memory_tau0},
+            allowance=self.allowance,
+            margin=MARGIN if self.known else None,
+            heartbeat=self.heartbeat,
+        )

@@ -128,8 +128,19 @@ def test_a_young_pod_is_charged_its_apps_peak() -> None:
     assert estimator.estimate == pytest.approx(0.3)
 
 
+def test_a_pod_of_a_known_app_is_charged_at_most_its_cap() -> None:
+    """4 asked for, 2 and a margin known: 2.3 from the first moment; never less than is measured."""
+    estimator = Estimator(start=0.0)
+    estimator.alloc("J", 4.0)
+    assert estimator.estimate == 4.0
+    estimator.guard("J", floor=2.0, cap=2.3)
+    assert estimator.estimate == 2.3
+    estimator.on_sample(3.0)
+    assert estimator.estimate == 3.0
+
+
 @pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf, -1.0], ids=str)
-@pytest.mark.parametrize("field", ["used", "dt", "request", "floor", "use", "start", "age", "alpha", "tau0"])
+@pytest.mark.parametrize("field", ["used", "dt", "request", "floor", "cap", "use", "start", "age", "alpha", "tau0"])
 def test_bad_numbers_name_their_field(field: str, bad: float) -> None:
     """A number that cannot be decided on is refused at the door."""
     estimator = Estimator()
@@ -140,6 +151,7 @@ def test_bad_numbers_name_their_field(field: str, bad: float) -> None:
         "request": lambda: estimator.alloc("K", bad),
         "floor": lambda: estimator.guard("J", bad),
         "use": lambda: estimator.guard("J", 1.0, use=bad),
+        "cap": lambda: estimator.guard("J", 1.0, cap=-1.0 if bad == math.inf else bad),
         "start": lambda: Estimator(start=bad),
         "age": lambda: Estimator.restarted(0.0, [Running("J", 1.0, 1.0, bad)]),
         "alpha": lambda: Estimator(alpha=bad),

@@ -79,14 +79,16 @@ class Pair:
         self.guard(pod, (0.0, 0.0))
 
     def guard(self, pod: int, floor: tuple[float, float]) -> None:
-        """A floor and a known use for one pod; the others lose theirs."""
+        """A floor, a cap and a known use for one pod; the others lose theirs."""
         floors, uses = np.zeros((2, 2, self.fleet.pods.slots))
         floors[:, self.slots[pod]] = floor
         uses[:, self.slots[pod]] = np.array(floor) / 3
-        self.fleet.guard(floors, uses)
+        caps = np.full_like(floors, np.inf)
+        caps[:, self.slots[pod]] = 2 * np.array(floor) + 1
+        self.fleet.guard(floors, uses, caps)
         for other in self.at:
             for kind in KINDS:
-                mine = (floor[kind], floor[kind] / 3) if other == pod else (0.0, 0.0)
+                mine = (floor[kind], floor[kind] / 3, 2 * floor[kind] + 1) if other == pod else (0.0, 0.0, math.inf)
                 self.scalars[self.at[other]][kind].guard(other, *mine)
 
     def sample(self, used: list[tuple[float, float]], dt: float, seen: set[int], *, alone: bool) -> None:

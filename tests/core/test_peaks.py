@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from slackwater.errors import BadNumber
-from slackwater.peaks import NO_APP, OLD, PODS, Growth, Peaks
+from slackwater.peaks import ENOUGH, MARGIN, NO_APP, OLD, PODS, Growth, Peaks
 
 
 def watch(growth: Growth, curve: list[tuple[float, float]]) -> list[int]:
@@ -112,6 +112,48 @@ def test_names_that_never_come_back_do_not_fill_the_memory() -> None:
     peaks.identify("new")
     assert peaks.expected(peaks.identify("old"))[0].tolist() == [1.0]
     assert peaks.expected(peaks.identify("kept"))[0].tolist() == [0.0]
+
+
+def known(peak: float, ramp: float = 30.0, lessons: int = ENOUGH) -> tuple[Peaks, int]:
+    """An app whose pods all came to use `peak`."""
+    peaks = Peaks(1)
+    app = peaks.identify("etl")
+    for _ in range(lessons):
+        teach(peaks, app, peak, ramp)
+    return peaks, app
+
+
+@pytest.mark.parametrize(
+    ("lessons", "ramp", "capped"),
+    [(ENOUGH, 30.0, True), (ENOUGH - 1, 30.0, False), (PODS, 0.0, False)],
+    ids=["enough pods", "one too few", "all first met when old"],
+)
+def test_a_well_known_app_is_believed_to_use_what_it_used(lessons: int, ramp: float, *, capped: bool) -> None:
+    """And a margin; pods that may still have been growing when we came prove nothing."""
+    peaks, app = known(2.0, ramp, lessons)
+    cap = 2.0 * (1 + MARGIN) if capped else math.inf
+    assert peaks.newcomer(app)[1].tolist() == [cap]
+    assert peaks.caps(np.array([app, NO_APP]), np.zeros((1, 2))).tolist() == [[cap, math.inf]]
+
+
+def test_a_pod_above_its_apps_peak_is_capped_by_its_own_use() -> None:
+    """Nobody is charged less than what was measured."""
+    peaks, app = known(2.0)
+    assert peaks.caps(np.array([app]), np.array([[3.0]])).tolist() == [[pytest.approx(3.0 * (1 + MARGIN))]]
+
+
+def test_a_pod_that_outgrows_its_app_corrects_it_at_once() -> None:
+    """However old it is: the next pods of the app will grow like it."""
+    peaks, app = known(2.0)
+    peaks.correct(np.array([app, app]), np.array([[3.0, 1.0]]))
+    assert [values.tolist() for values in peaks.expected(app)] == [[3.0], [30.0]]
+
+
+def test_an_unknown_app_is_not_corrected() -> None:
+    """A pod teaches when it has settled, not before."""
+    peaks, app = known(2.0, lessons=1)
+    peaks.correct(np.array([app]), np.array([[3.0]]))
+    assert peaks.expected(app)[0].tolist() == [2.0]
 
 
 @pytest.mark.parametrize("field", ["peak", "ramp"])

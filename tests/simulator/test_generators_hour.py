@@ -20,8 +20,14 @@ def test_an_hour_asks_for_more_than_the_cluster_has() -> None:
 
 def test_small_and_large_apps_are_mixed() -> None:
     """About one in six is large."""
-    names = [job.name for job in generate("gen:hour").jobs]
-    assert 5 < names.count("large") < 30
+    jobs = generate("gen:hour").jobs
+    assert 5 < sum(job.name.startswith("large-") for job in jobs) < 30
+
+
+def test_no_two_apps_share_a_name() -> None:
+    """They use different shares of what they ask for, so nothing that one shows may be believed of another."""
+    jobs = generate("gen:hour").jobs
+    assert len({job.name for job in jobs}) == len(jobs)
 
 
 def test_the_drivers_of_nine_o_clock_alone_fill_the_cluster() -> None:

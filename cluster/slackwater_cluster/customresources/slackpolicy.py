@@ -65,6 +65,12 @@ class Estimation(Part):
     memory_tau_seconds: float = Field(
         default=30, gt=0, le=3600, description="The same for memory, which pods take up slowly after their start."
     )
+    known_margin_percent: int = Field(
+        default=15,
+        ge=0,
+        le=1000,
+        description="A pod of an app whose pods are well known is charged at most what they used and this much more.",
+    )
     heartbeat_seconds: float = Field(default=5, ge=1, le=300, description="The expected gap between samples.")
     stale_after_periods: int = Field(
         default=3, ge=1, le=100, description="Periods without a new sample after which only reservations count."

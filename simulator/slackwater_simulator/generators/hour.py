@@ -41,9 +41,8 @@ def _app(number: int, submit: float, rng: np.random.Generator, case: str) -> Job
         Stage("join", (2.0, 6 * GIBI), second, parents=("scan",)),
     )
     driver = Driver((1.0, 2 * GIBI), startup=float(rng.uniform(4.0, 8.0)))
-    return Job(
-        f"app-{number:03}", submit, stages, driver, user=f"team-{number % 5}", name="large" if large else "small"
-    )
+    name = f"{'large' if large else 'small'}-{number:03}"
+    return Job(f"app-{number:03}", submit, stages, driver, user=f"team-{number % 5}", name=name)
 
 
 def _durations(rng: np.random.Generator, count: int, median: float) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
