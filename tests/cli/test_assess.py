@@ -92,6 +92,22 @@ def test_an_interrupted_assessment_goes_on_where_it_stopped(url: str, tmp_path: 
     assert len(list(cache.rglob("*.parquet"))) > len(kept)
 
 
+def test_progress_is_shown_on_the_error_stream_of_a_terminal_only(url: str, tmp_path: Path) -> None:
+    """So that results can be piped on."""
+    options = ["assess", "--prometheus", url, "--since", "1d", "--until", UNTIL, "--rate", "1000", "-o", "json"]
+    program = [sys.executable, "-c", "from slackwater_cli.main import run; run()", *options]
+    said = {}
+    for name, more in (("terminal", {"FORCE_COLOR": "1"}), ("pipe", {})):
+        env = {key: value for key, value in os.environ.items() if key not in ("FORCE_COLOR", "TTY_INTERACTIVE")} | more
+        done = subprocess.run(
+            [*program, "--cache", str(tmp_path / name)], env=env, capture_output=True, text=True, check=True
+        )
+        json.loads(done.stdout)
+        said[name] = done.stderr
+    assert "asking Prometheus" in said["terminal"]
+    assert said["pipe"] == ""
+
+
 def test_a_past_is_exported_and_replayed(url: str, tmp_path: Path) -> None:
     """Export, then what-if, with the error of the replay."""
     options = ["--prometheus", url, "--since", "1d", "--until", UNTIL, "--cache", str(tmp_path / "c"), "--rate", "1000"]

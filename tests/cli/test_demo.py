@@ -3,10 +3,22 @@
 from __future__ import annotations
 
 import io
+import math
+import os
+import resource
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from pathlib import Path
+from urllib.error import URLError
 
+import pytest
 from rich.console import Console
 
-from slackwater_cli.demo import SCENES, _table, _words
+from slackwater_cli.demo import SCENES, _change, _table, _words
 from slackwater_simulator.cluster import parse
 from slackwater_simulator.generators.catalogue import cluster_of, generate
 from slackwater_simulator.metrics import measure
@@ -38,3 +50,42 @@ def test_the_standstill_is_explained() -> None:
     )
     assert len(lines) == 1
     assert lines[0].startswith("At nine the stock scheduler started 160 drivers, which hold every core")
+
+
+def test_gains_and_losses_are_both_told() -> None:
+    """Whoever is ahead, in the words people use; nothing where there is nothing to compare."""
+    assert _change([900.0, 450.0]) == "[green]2.0 times as fast[/]"
+    assert _change([100.0, 90.0]) == "[green]10% sooner[/]"
+    assert _change([100.0, 110.0]) == "[yellow]10% later[/]"
+    assert _change([math.inf, 10.0]) == ""
+
+
+def _page(address: str) -> str:
+    try:
+        with urllib.request.urlopen(address, timeout=2) as reply:
+            return str(reply.read().decode())
+    except (URLError, ConnectionError):
+        return ""
+
+
+@pytest.mark.bench
+@pytest.mark.timeout(300)
+def test_the_whole_demo_takes_less_than_a_minute_of_cpu_and_can_be_watched(tmp_path: Path) -> None:
+    """Table, report, then the dashboard with the race, until interrupted."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    program = [sys.executable, "-c", "from slackwater_cli.main import run; run()"]
+    command = [*program, "demo", "--report", str(tmp_path), "--serve", "--port", str(port)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=os.environ | {"COLUMNS": "120"}) as demo:
+        limit = time.monotonic() + 240
+        while not (text := _page(f"http://127.0.0.1:{port}/")) and time.monotonic() < limit:
+            time.sleep(0.5)
+        demo.send_signal(signal.SIGINT)
+        said, _ = demo.communicate(timeout=30)
+    assert "requested cores are idle" in text
+    assert "The same work, the same moment" in text
+    assert "180 of 180" in said
+    assert (tmp_path / "index.html").exists()
+    spent = resource.getrusage(resource.RUSAGE_CHILDREN)
+    print(f"\ndemo: {spent.ru_utime + spent.ru_stime:.0f} s of CPU", end=" ")  # noqa: T201 - the figure, with pytest -s
+    assert spent.ru_utime + spent.ru_stime < 60

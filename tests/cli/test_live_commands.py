@@ -182,3 +182,21 @@ def test_an_unreachable_api_server_is_one_sentence(tmp_path: Path) -> None:
     nowhere = Cluster(url="http://127.0.0.1:1").kubeconfig(tmp_path)
     with pytest.raises(Unavailable, match=r"API server http://127\.0\.0\.1:1"):
         CliRunner().invoke(app, ["apps"], env={"KUBECONFIG": str(nowhere)}, catch_exceptions=False)
+
+
+def test_the_context_says_which_cluster_and_namespace(cluster: Cluster, tmp_path: Path) -> None:
+    """The current context of the kubeconfig, or the one that is named; a wrong name is one sentence."""
+    path = cluster.kubeconfig(tmp_path)
+    config = yaml.safe_load(path.read_text(encoding="utf-8"))
+    other = {"name": "away", "context": {"cluster": "c", "user": "u", "namespace": "team-b"}}
+    path.write_text(yaml.safe_dump(config | {"contexts": [*config["contexts"], other]}), encoding="utf-8")
+    cluster.put(f"{GROUP}/namespaces/team-b/trackedapps")
+
+    def names(*arguments: str) -> str:
+        done = CliRunner().invoke(app, ["apps", *arguments], env={"KUBECONFIG": str(path)}, catch_exceptions=False)
+        return done.output
+
+    assert "etl" in names()
+    assert "no app is tracked there" in names("--context", "away")
+    with pytest.raises(Unavailable, match="nonesuch"):
+        names("--context", "nonesuch")

@@ -137,6 +137,15 @@ def test_tables_are_there_without_scripts(browser: Browser, address: str) -> Non
     context.close()
 
 
+def test_tables_are_there_before_a_slow_script(page: Page, address: str) -> None:
+    """The script has not come yet: the rows are there to be read."""
+    page.route("**/live.js", lambda route: None)  # never answered
+    page.goto(f"{address}/apps", wait_until="commit")
+    page.locator("tbody tr").nth(11).wait_for(timeout=10000)
+    assert page.get_by_role("link", name="job-11").is_visible()
+    page.unroute_all(behavior="ignoreErrors")
+
+
 def test_the_keyboard_reaches_everything_in_order(page: Page, address: str) -> None:
     """The first stop skips to the content; then the pages in turn, each visibly focused."""
     page.goto(address)

@@ -11,9 +11,9 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from slackwater.claims import Terms
 from slackwater_monitor.sources.racing import race
 from slackwater_monitor.sources.views import Amounts, App, Bar, Course, Node, Pool, Queue, Race, Side, Snapshot, Tide
-from slackwater_simulator.gate import Parts
 from slackwater_simulator.metrics import requests, small_jobs
 from slackwater_simulator.outcome import DRIVER, Outcome
 from slackwater_simulator.workload import Usage
@@ -21,7 +21,7 @@ from slackwater_simulator.workload import Usage
 Floats = NDArray[np.float64]
 POINTS = 400  # of the curves
 NAMESPACE = "simulated"
-ALLOWANCE = Parts().allowance  # what the policy may fill of a node
+ALLOWANCE = Terms().allowance  # what the policy may fill of a node
 
 
 class Played:
