@@ -9,7 +9,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections import deque
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from time import perf_counter
 
@@ -291,11 +292,34 @@ class Releaser:
 
 def _batch(outlook: Outlook, size: int) -> Sequence[Release]:
     """The first releases of a round, at least `size` of them if there are as many; a gang is never cut in two."""
-    releases = outlook.round.releases
-    if len(releases) <= size:
-        return releases
+    queues = {app.id: app.queue for app in outlook.snapshot.apps}
     gangs = {app.id for app in outlook.snapshot.apps if app.gang}
-    end = size
-    while end < len(releases) and releases[end].app in gangs and releases[end].app == releases[end - 1].app:
-        end += 1
-    return releases[:end]
+    chosen: list[Release] = []
+    for some in _in_turn(_pieces(outlook.round.releases, gangs), queues):
+        if len(chosen) >= size:
+            break
+        chosen += some
+    return chosen
+
+
+def _pieces(releases: Iterable[Release], gangs: Collection[str]) -> list[list[Release]]:
+    """What is released together: a gang as a whole, everything else pod by pod."""
+    pieces: list[list[Release]] = []
+    for each in releases:
+        if pieces and each.app in gangs and pieces[-1][-1].app == each.app:
+            pieces[-1].append(each)
+        else:
+            pieces.append([each])
+    return pieces
+
+
+def _in_turn(pieces: Sequence[list[Release]], queues: Mapping[str, str]) -> Iterable[list[Release]]:
+    """One piece from each queue in turn: where queues share nodes, none takes all the room before the others."""
+    lines: dict[str, deque[list[Release]]] = {}
+    for piece in pieces:
+        lines.setdefault(queues.get(piece[0].app, ""), deque()).append(piece)
+    while lines:
+        for name in list(lines):
+            yield lines[name].popleft()
+            if not lines[name]:
+                del lines[name]

@@ -132,7 +132,7 @@ class Camera:
             strict=each.strict,
             stage=each.stage,
             stages=each.stages,
-            paused=bool(each.pause),
+            paused=each.pause == "true" or (each.pause == "drain" and not each.started),
         )
 
     def _groups(self, each: Portrait) -> tuple[Group, ...]:

@@ -26,6 +26,9 @@ log = structlog.get_logger(__name__)
 
 # Differences in these alone are not worth a write: they move all the time.
 RESTLESS = ("waitSeconds", "waitErrorSeconds", "message", "budget", "reservation", "used", "efficiency")
+# But whoever waits should not read an old sentence for long.
+READ = ("message", "waitSeconds")
+READ_SECONDS = 60.0
 
 # Seconds the last object of a series stays, for the size of the next run: a weekly job finds its own.
 KEEP_LEARNED = 8 * 86_400.0
@@ -70,9 +73,10 @@ class Tracker:
         key = f"{each.namespace}/{name}"
         body = status.body()
         at, before = self._written.get(key, (float("-inf"), self._shown(key)))
-        if not differs(before, body):
+        if not differs(before, body) and not reads(before, body):
             return True
-        if self.clock() - at < self.every or not self.bucket.take():
+        patience = self.every if differs(before, body) else READ_SECONDS
+        if self.clock() - at < patience or not self.bucket.take():
             return False
         try:
             if key not in self._known:
@@ -186,9 +190,15 @@ def object_name(app: str) -> str:
 
 
 def differs(before: Mapping[str, Any], now: Mapping[str, Any]) -> bool:
-    """Whether anything but the restless numbers is different."""
+    """Whether anything but the restless numbers is different; that a number is known at all counts."""
     quiet = [key for key in {*before, *now} if key not in (*RESTLESS, "conditions", "observedGeneration")]
-    return any(before.get(key) != now.get(key) for key in quiet)
+    known = [key for key in READ if (before.get(key) is None) != (now.get(key) is None)]
+    return bool(known) or any(before.get(key) != now.get(key) for key in quiet)
+
+
+def reads(before: Mapping[str, Any], now: Mapping[str, Any]) -> bool:
+    """Whether somebody who waits would read something else."""
+    return any(before.get(key) != now.get(key) for key in READ)
 
 
 def _cleared(before: Mapping[str, Any], now: Mapping[str, Any]) -> dict[str, Any]:

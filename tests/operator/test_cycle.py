@@ -4,8 +4,10 @@ import asyncio
 from typing import Any, cast
 
 import pytest
+from prometheus_client import generate_latest
 from structlog.testing import capture_logs
 
+import slackwater
 from slackwater.pools import Category
 from slackwater_cluster import names
 from slackwater_cluster.session import Session
@@ -282,6 +284,60 @@ def test_status_of_custom_resources(kind: str, name: str, fields: set[str]) -> N
     body = written(world, f"/{name}/status")[0]["status"]
     assert fields <= set(body)
     assert (body["conditions"][0]["status"], body["observedGeneration"]) == ("True", 3)
+
+
+def test_everything_that_is_counted_can_be_scraped() -> None:
+    """Held pods by queue and reason, waits, latencies, drivers, pools, stalls, errors, amounts and the version."""
+    world = enforcing(node("a", cpu=8))
+    world.configure("ReservationPool", "pool", queue="default")
+    for name in ("one", "two"):
+        world.create(f"{name}-driver", cpu=1, role="driver", app=name)
+        for number in range(6):
+            world.create(f"{name}-{number}", cpu=2, app=name)
+    made = cycle(world)
+    turn(made, world, 6)
+    text = generate_latest(made.metrics.registry).decode()
+    for line in (
+        'slackwater_operator_held_pods{queue="default",reason=',
+        'slackwater_operator_admission_wait_seconds_count{role="task"}',
+        "slackwater_operator_release_seconds_count",
+        'slackwater_operator_drivers{queue="default",state="running"}',
+        'slackwater_operator_drivers{queue="default",state="waiting"}',
+        'slackwater_operator_pool_delta{pool="pool"}',
+        'slackwater_operator_forecast_error_slots{pool="pool"}',
+        "# TYPE slackwater_operator_stalls_total counter",
+        "# TYPE slackwater_operator_errors_total counter",
+        'slackwater_operator_queue_capacity{queue="default",resource="cpu"} 8.0',
+        'slackwater_operator_queue_reservation{queue="default",resource="cpu"}',
+        'slackwater_operator_queue_budget{queue="default",resource="cpu"}',
+        f'slackwater_operator_build_info{{version="{slackwater.__version__}"}} 1.0',
+    ):
+        assert line in text, line
+
+
+def test_wait_estimates_are_told_with_their_past_error() -> None:
+    """Gangs wait for the end of a wave of tasks; the first one's estimate is compared with what came."""
+    world = enforcing(node("a", cpu=8))
+    world.configure("ReservationPool", "pool", queue="default")
+    made = cycle(world, track_seconds=1)
+    for number in range(7):  # they start three seconds apart, and so they are expected to end
+        world.create(f"wave-{number}", app="wave", stage="map")
+        turn(made, world, 3)
+    wave = [pod.uid for pod in world.pods.values() if pod.node]
+    for name in ("next", "then"):
+        for number in range(7):
+            world.create(f"{name}-{number}", app=name, annotations={names.GANG: "true", names.TASKS: "7"})
+    for uid in wave[:6]:
+        world.finish(uid)
+        turn(made, world)
+    turn(made, world, 12)
+    world.finish(*wave[6:])
+    turn(made, world, 5)
+    told = [body["status"].get("waitSeconds") for body in written(world, "/trackedapps/next/status")]
+    assert any(wait is not None and 0 <= wait <= 21 for wait in told)
+    assert made.waits.count == 1  # when it started
+    assert made.waits.mean <= 21
+    assert made.metrics.wait_error._value.get() == made.waits.mean
 
 
 def test_reclaim_without_usage_is_warned_about() -> None:

@@ -1,7 +1,8 @@
 """What users reported of other schedulers, played through on a cluster in memory. Each must end well here."""
 
+from slackwater_cluster.records import PodRecord
 from support.lives import Life
-from support.world import Operator, World, enforcing, node
+from support.world import Operator, World, enforcing, node, owned
 
 
 def live(world: World, operator: Operator, lives: list[Life], seconds: int) -> int:
@@ -139,6 +140,57 @@ def test_dynamic_allocation_grows_and_shrinks() -> None:
     world.schedule()
     assert all(world.pods[pod.uid].node for pod in again)
     assert world.pods[boss.uid].node
+
+
+def job_pod(world: World, number: int, attempt: int = 0) -> PodRecord:
+    """A pod of an indexed Job."""
+    labels = {"batch.kubernetes.io/job-name": "sweep", "batch.kubernetes.io/job-completion-index": str(number)}
+    owner = owned("Job", "sweep", group="batch")
+    return world.create(f"sweep-{number}-{attempt}", labels=labels, owners=[owner], role="")
+
+
+def test_indexed_job_is_one_app_and_its_retries_belong_to_it() -> None:
+    """Indices make no apps of their own; a pod made anew for a failed one goes like the rest, without a new start."""
+    world = enforcing(node("a", cpu=2))
+    world.assembly.learn(owned("Job", "sweep", group="batch"), ())
+    pods = [job_pod(world, number) for number in range(4)]
+    operator = world.operator()
+    operator.step()
+    world.schedule()
+    assert list(world.assembly.portraits) == ["team/job/sweep"]
+    world.finish(pods[0].uid, phase="Failed")
+    again = job_pod(world, 0, attempt=1)
+    for _ in range(3):
+        world.finish(*(pod.uid for pod in world.pods.values() if pod.node and not pod.done))
+        operator.step()
+        world.schedule()
+    counts = world.assembly.portraits["team/job/sweep"].counts
+    assert (counts.done, counts.held) == (5, 0) or world.pods[again.uid].node
+    assert list(world.assembly.portraits) == ["team/job/sweep"]
+
+
+def test_suspended_job_gives_back_what_it_held_and_comes_back() -> None:
+    """Suspending deletes the pods, held and running alike; resumed, the Job waits for its turn as any other."""
+    world = enforcing(node("a", cpu=2))
+    world.assembly.learn(owned("Job", "sweep", group="batch"), ())
+    pods = [job_pod(world, number) for number in range(4)]
+    operator = world.operator()
+    operator.step()
+    world.schedule()
+    other = world.create("other", cpu=2, app="other")
+    operator.step()
+    assert other.uid not in world.released
+    world.delete(*(world.pods[pod.uid] for pod in pods))
+    operator.step()
+    world.schedule()
+    assert world.pods[other.uid].node
+    assert "team/job/sweep" not in world.assembly.portraits
+    resumed = [job_pod(world, number, attempt=1) for number in range(2)]
+    operator.step()
+    assert not set(world.released) & {pod.uid for pod in resumed}
+    world.finish(other.uid)
+    operator.step()
+    assert {pod.uid for pod in resumed} <= set(world.released)
 
 
 def test_a_stall_from_outside_is_found_and_ended() -> None:

@@ -120,6 +120,25 @@ def test_restless_numbers_are_no_reason_to_write() -> None:
     """A wait that counts down is not worth a write by itself."""
     assert not differs({"phase": "Waiting", "waitSeconds": 3}, {"phase": "Waiting", "waitSeconds": 2})
     assert differs({"phase": "Waiting"}, {"phase": "Running"})
+    assert differs({"phase": "Waiting"}, {"phase": "Waiting", "waitSeconds": 2})
+
+
+def test_sentences_are_renewed_once_a_minute() -> None:
+    """Numbers in a sentence move all the time; somebody who waits reads none older than a minute."""
+    world = enforcing(node("a", cpu=1))
+    world.create("t", cpu=4, app="etl")
+    operator = world.operator()
+    operator.step()
+    writes = Writes()
+    keeper = tracker(world, writes)
+    each, _, found = told(world, "etl", operator)
+    said = [0.0]
+    for second in range(150):
+        renewed = found.model_copy(update={"message": f"sentence {second}"})
+        if asyncio.run(keeper.write(each, renewed, "default")):
+            said.append(float(second))
+        world.now += 1
+    assert said[1:] == [0.0, 60.0, 120.0]
 
 
 def test_amounts_as_quantities() -> None:
