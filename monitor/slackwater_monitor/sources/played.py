@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 
 from slackwater.claims import Terms
 from slackwater_monitor.sources.racing import race
+from slackwater_monitor.sources.using import Wants
 from slackwater_monitor.sources.views import Amounts, App, Bar, Course, Node, Pool, Queue, Race, Side, Snapshot, Tide
 from slackwater_simulator.metrics import requests, small_jobs
 from slackwater_simulator.outcome import DRIVER, Outcome
-from slackwater_simulator.workload import Usage
 
 Floats = NDArray[np.float64]
 POINTS = 400  # of the curves
@@ -44,7 +44,7 @@ class Played:
         self._held = rows.allocated, rows.released
         plays = [outcome] if rival is None else [outcome, rival]
         self.end = max(float(np.nanmax(play.containers.released, initial=0.0)) for play in plays)
-        self._levels, self._shapes = _usages(outcome)
+        self._usage = Wants(outcome)
         self._small = small_jobs(outcome)
         self._efficiency = self._efficiencies()
         self._course: Course | None = None
@@ -124,25 +124,6 @@ class Played:
     def _active(self, now: float) -> NDArray[np.bool_]:
         return np.asarray((self._held[0] <= now) & (now < self._held[1]))
 
-    def _used(self, now: float) -> Floats:
-        """What each container uses at a moment: request × level × shape at its fraction of life."""
-        rows = self.outcome.containers
-        life = np.clip((now - rows.start) / np.maximum(rows.end - rows.start, 1e-9), 0.0, 1.0)
-        factor = self._levels.copy()
-        for shape, where in self._shapes.items():
-            at, cpu, memory = shape
-            factor[where, 0] *= np.interp(life[where], at, cpu)
-            factor[where, 1] *= np.interp(life[where], at, memory)
-        factor[now < rows.start] = 0.0
-        return self._shared(self._requests[:, :2] * factor, self._active(now))
-
-    def _shared(self, wanted: Floats, active: NDArray[np.bool_]) -> Floats:
-        """Where a node's containers want more CPU than it has, each gets its part of what there is."""
-        node, size = self.outcome.containers.node, np.array([each.capacity[0] for each in self.outcome.cluster.nodes])
-        sums = np.bincount(node[active], wanted[active, 0], len(size))
-        wanted[:, 0] *= np.minimum(1.0, size / np.maximum(sums, 1e-9))[node]
-        return wanted
-
     def _per_node(self, values: Floats, active: NDArray[np.bool_]) -> Floats:
         node, count = self.outcome.containers.node[active], len(self.outcome.cluster)
         columns = [np.bincount(node, values[active, k], count) for k in range(values.shape[1])]
@@ -157,7 +138,7 @@ class Played:
         active, kinds = self._active(now), self.outcome.cluster.kinds
         overcommits = self.outcome.policy == "slackwater"
         declared = self._per_node(self._requests, active)
-        used = self._per_node(self._used(now), active)
+        used = self._per_node(self._usage.at(now), active)
         pods = np.bincount(self.outcome.containers.node[active], minlength=len(self.outcome.cluster))
         made = []
         for at, node in enumerate(self.outcome.cluster.nodes):
@@ -176,7 +157,7 @@ class Played:
         begun = np.bincount(rows.job[rows.allocated <= now], minlength=len(jobs.submit))
         active = self._active(now)
         running = np.bincount(rows.job[active], minlength=len(jobs.submit))
-        asked, spent = self._per_job(self._requests, active), self._per_job(self._used(now), active)
+        asked, spent = self._per_job(self._requests, active), self._per_job(self._usage.at(now), active)
         asking = self._asking(now)
         line = 0
         made = []
@@ -227,7 +208,7 @@ class Played:
         """Mean CPU level of each job's containers, weighted by request and time; NaN where nothing was held."""
         jobs, count = self.outcome.containers.job, len(self.outcome.workload.jobs)
         held = (self._held[1] - self._held[0]) * self._requests[:, 0]
-        used, reserved = np.bincount(jobs, held * self._levels[:, 0], count), np.bincount(jobs, held, count)
+        used, reserved = np.bincount(jobs, held * self._usage.levels[:, 0], count), np.bincount(jobs, held, count)
         shares: Floats = np.divide(used, reserved, out=np.full(count, np.nan), where=reserved > 0)
         return shares
 
@@ -266,7 +247,7 @@ class Played:
         for at, moment in enumerate(moments):
             active = self._active(float(moment))
             declared[at] = self._requests[active, :2].sum(axis=0)
-            used[at] = self._used(float(moment))[active].sum(axis=0)
+            used[at] = self._usage.at(float(moment))[active].sum(axis=0)
         total = self.outcome.cluster.total
         lines = {
             kind: {
@@ -318,29 +299,3 @@ def _why(waits: bool, line: int, held: int) -> str:
     if waits:
         return f"number {line} in line for its first container"
     return f"{held} tasks of a stage that has begun wait for room" if held > 0 else ""
-
-
-Shape = tuple[tuple[float, ...], tuple[float, ...], tuple[float, ...]]
-
-
-def _usages(outcome: Outcome) -> tuple[Floats, Mapping[Shape, NDArray[np.int64]]]:
-    """Each container's level of CPU and memory (1 where the workload says nothing), and rows by the shape of use."""
-    rows = outcome.containers
-    levels = np.ones((len(rows.job), 2))
-    shapes: dict[Shape, list[int]] = {}
-    for row, (job, stage, task) in enumerate(
-        zip(rows.job.tolist(), rows.stage.tolist(), rows.task.tolist(), strict=True)
-    ):
-        usage = _usage(outcome, job, stage)
-        if usage is not None:
-            at = 0 if stage == DRIVER else task
-            levels[row] = usage.cpu[at], usage.memory[at]
-            shapes.setdefault((usage.at, usage.cpu_shape, usage.memory_shape), []).append(row)
-    return levels, {shape: np.array(found) for shape, found in shapes.items()}
-
-
-def _usage(outcome: Outcome, job: int, stage: int) -> Usage | None:
-    found = outcome.workload.jobs[job]
-    if stage == DRIVER:
-        return found.driver.usage if found.driver is not None else None
-    return found.stages[stage].usage
