@@ -37,7 +37,7 @@ class NodeTable:
     def beyond(self, ceiling: Sequence[float]) -> NDArray[np.float64]:
         """Σ over open nodes of measured room that a ceiling keeps from being used, by kind: max(0, room − c·N left).
 
-        No pod shrunk by c finds a place there, so it is not part of the pools' Tot (decision 0005).
+        No pod shrunk by c finds a place there, so it is not part of the pools' Tot (decision 0006).
         """
         room = np.maximum(self.room, 0.0)
         reach = np.maximum(self.native * np.asarray(ceiling), 0.0)

@@ -153,7 +153,8 @@ class Gate:
 
     def _pool(self, now: float, apps: Sequence[App], capacity: Resources) -> Pool:
         slot = self._slot()
-        elastic = Resources.from_vector(self.kinds, self.ledger.pool_total(now))
+        beyond = self.ledger.table(now).beyond(self.books.ceiling)
+        elastic = Resources.from_vector(self.kinds, np.maximum(self.ledger.pool_total(now) - beyond, 0.0))
         self._tot = smooth(self._tot, slot_count(elastic, self._median), now)
         coming = dict.fromkeys(Category, 0.0)
         for app in apps:

@@ -79,6 +79,15 @@ def test_a_small_job_does_not_wait_for_all_of_a_large_one() -> None:
     assert waits.max() < 100.0 < outcome.jobs.end[0] - 300.0
 
 
+def test_small_jobs_keep_their_pool_where_ceilings_bind() -> None:
+    """Tasks that use next to nothing: room is plenty, but twice the cores is all; a large job must not take it all."""
+    lazy = Usage(cpu=np.full(900, 0.02), memory=np.full(900, 0.02))
+    small = [job(f"small{number}", 1, 10.0, at=200.0 + 30.0 * number, usage=lazy) for number in range(8)]
+    outcome = play([job("large", 800, 120.0, usage=lazy), *small], "10x4c8Gi")
+    assert (outcome.jobs.start - outcome.jobs.submit)[1:].mean() < 40.0
+    assert outcome.jobs.end[0] > 1000.0
+
+
 @pytest.mark.parametrize(("order", "first"), [(True, 1), (False, 0)], ids=["by preference", "first come"])
 def test_without_order_tasks_go_first_come_first_served(order: bool, first: int) -> None:
     """When the first wave ends, HaSTE takes the larger tasks of the second job, FIFO those of the first."""
