@@ -24,7 +24,7 @@ REFUSED, INTERRUPTED = 2, 130
 
 app = typer.Typer(
     name="slackwater",
-    help="Schedule batch work into measured slack: simulate, explain and operate.",
+    help="Schedule batch work into measured slack: assess, explain, simulate and operate.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
@@ -44,16 +44,25 @@ def _options(
     """Options before the command."""
 
 
+# How `--help` puts commands together, in this order; one that is not named here stands apart.
+PANELS = {
+    "Start here": ("demo",),
+    "Your cluster as it was (nothing to install)": ("assess", "export", "what-if"),
+    "Your cluster now": ("top", "explain", "apps", "queues", "release", "check"),
+    "Other clusters, other policies": ("simulate", "sweep", "reproduce"),
+    "A cluster to try it on": ("lab",),
+}
+
+
 def _register() -> None:
-    for found in sorted(iter_modules(slackwater_cli.__path__), key=lambda found: found.name):
-        if found.name == "main":
-            continue
-        module = import_module(f"slackwater_cli.{found.name}")
-        name = found.name.replace("_", "-")
+    modules = {found.name.replace("_", "-"): found.name for found in iter_modules(slackwater_cli.__path__)}
+    panels = {name: panel for panel, names in PANELS.items() for name in names}
+    for name in [*panels, *sorted(modules.keys() - panels.keys() - {"main"})]:
+        module = import_module(f"slackwater_cli.{modules[name]}")
         if hasattr(module, "command"):
-            app.command(name)(module.command)
+            app.command(name, rich_help_panel=panels.get(name))(module.command)
         elif hasattr(module, "group"):
-            app.add_typer(module.group, name=name)
+            app.add_typer(module.group, name=name, rich_help_panel=panels.get(name))
 
 
 _register()
