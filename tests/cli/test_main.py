@@ -32,7 +32,7 @@ def test_help_lists_the_commands() -> None:
     assert shown.returncode == 0
     assert "simulate" in shown.stdout
     assert "sweep" in shown.stdout
-    assert shown.stdout.index("demo") < shown.stdout.index("assess") < shown.stdout.index("top")
+    assert shown.stdout.index("Start here") < shown.stdout.index("as it was") < shown.stdout.index("Your cluster now")
 
 
 def test_help_imports_nothing_heavy() -> None:
