@@ -101,7 +101,9 @@ def _table(todo: list[Cell], rows: list[Row], metrics: dict[str, str]) -> None:
             *([str(summary.deadlocks)] if stuck else []),
             style="red" if summary.deadlocks else None,
         )
-    Console().print(grid)
+    console = Console()
+    # A number that is cut off is worse than a line that wraps.
+    Console(width=max(console.width, console.measure(grid).maximum)).print(grid)
 
 
 def _cells(summary: Summary, shown: list[str]) -> list[str]:

@@ -46,6 +46,17 @@ def test_the_file_may_name_the_columns(tmp_path: Path) -> None:
     assert "fifo?cores=true" in shown
 
 
+def test_no_number_is_cut_off_however_narrow_the_terminal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Eight columns do not fit into forty characters; the lines are longer then."""
+    monkeypatch.setenv("COLUMNS", "40")
+    names = ["makespan_s", "mean_wait_s", "p95_wait_s", "mean_completion_s", "p95_completion_s", "failures"]
+    path = tmp_path / "sweep.yaml"
+    path.write_text(f"workload: gen:haste?case=a\npolicy: [fifo]\nseeds: 2\nmetrics: [{', '.join(names)}]\n")
+    shown = sweep(str(path))
+    assert "…" not in shown
+    assert shown.count("±") >= len(names)
+
+
 def test_json_and_csv_hold_every_run(file: str) -> None:
     """Two points × two seeds, all metrics."""
     rows = json.loads(sweep(file, "-o", "json"))
