@@ -5,16 +5,19 @@ from __future__ import annotations
 import shutil
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 from werkzeug.serving import make_server
 
+from slackwater_monitor.assessing.running import write
 from slackwater_monitor.settings import Settings
 from slackwater_monitor.sources.played import Played
 from slackwater_monitor.web.app import dashboard
 from slackwater_simulator.outcome import Series
+from support.assessed import Week
 from support.outcomes import outcome
 
 if TYPE_CHECKING:
@@ -168,6 +171,23 @@ def test_axe_finds_no_barrier_on_any_page(browser: Browser, address: str, scheme
     found = {path: _barriers(axe, page, f"{address}{path}") for path in (*PAGES, PLAYED)}
     page.close()
     assert {path: barriers for path, barriers in found.items() if barriers} == {}
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_report_of_an_assessment_is_as_open(
+    browser: Browser, served_week: Week, tmp_path: Path, scheme: str
+) -> None:
+    """The page on disk: no barrier, nothing sticks out on a phone, nothing is asked of anybody."""
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe-playwright-python is not installed")
+    page = browser.new_page(color_scheme=scheme, viewport={"width": 390, "height": 800})  # type: ignore[arg-type]  # one of the two words
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    barriers = _barriers(axe, page, write(served_week.found, tmp_path).as_uri())
+    wide = page.evaluate("document.documentElement.scrollWidth")
+    page.close()
+    assert barriers == []
+    assert wide <= 390
+    assert all(url.startswith("file:") for url in asked)
 
 
 def _barriers(axe: Any, page: Page, url: str) -> list[str]:

@@ -54,6 +54,7 @@ th.group { text-align: center; }
 details { margin-top: 10px; }
 summary { cursor: pointer; }
 table caption { text-align: left; color: var(--soft); background: var(--page); font-size: .85rem; padding-bottom: 6px; }
+@media (max-width: 600px) { table caption { max-width: 85vw; } }
 """
 
 
