@@ -147,12 +147,21 @@ class Reflector(Generic[R]):
     async def _list(self) -> None:
         """Read everything, chunk by chunk, and report what vanished since the last time."""
         seen: set[str] = set()
-        version, token = "", ""
         limit = CHUNK if self.health.synced else FIRST_CHUNK
-        while True:
-            version, token = await self._chunk(limit, token, seen)
-            if not token:
-                break
+        version = ""
+        coming: asyncio.Task[Answer] | None = asyncio.create_task(self._fetch(limit, ""))
+        try:
+            while coming is not None:
+                meta, items = self._decoding.chunk((await coming).body)
+                version, token = meta.resource_version, meta.continue_ or ""
+                # While one chunk is worked through the server prepares the next.
+                coming = asyncio.create_task(self._fetch(limit, token)) if token else None
+                await self._take(items, seen)
+                del items
+        finally:
+            if coming is not None:
+                coming.cancel()
+                await asyncio.gather(coming, return_exceptions=True)
         missing = [key for key in self.held if key not in seen]
         for some in _slices([self.held.pop(key) for key in missing]):
             self.sink.vanished(some)
@@ -163,20 +172,20 @@ class Reflector(Generic[R]):
         self._backoff.success()
         self.sink.synced()
 
-    async def _chunk(self, limit: int, token: str, seen: set[str]) -> tuple[str, str]:
+    async def _fetch(self, limit: int, token: str) -> Answer:
         params = {**dict(self.source.params), "limit": str(limit), **({"continue": token} if token else {})}
         answer = await self.session.get(self.source.path, params)
         if answer.status == GONE:  # the continue token outlived its snapshot
             raise _Relist("the list expired while it was read")
         if not answer.ok:
             raise _Refused(answer)
-        meta, items = self._decoding.chunk(answer.body)
-        del answer  # 22 MB at 5,000 pods: not kept while the items are worked through
+        return answer
+
+    async def _take(self, items: Sequence[Any], seen: set[str]) -> None:
         for some in _slices(items):
             seen.update(self.source.key(item.metadata) for item in some)
             self._hold(list(self._trimmed([item for item in some if self._news(item.metadata)])))
             await asyncio.sleep(0)
-        return meta.resource_version, meta.continue_ or ""
 
     def _news(self, meta: Meta) -> bool:
         """Whether a listed object differs from what is held; most of a list made anew does not."""
