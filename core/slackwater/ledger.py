@@ -308,7 +308,8 @@ class Ledger:
 
     def _expected(self, claim: Claim, app: int) -> tuple[Floats | None, Floats | None]:
         """Floor and cap of a new pod, which is as young as can be."""
-        return (None, None) if claim.driver else self._meter.peaks.newcomer(app)
+        peaks = self._meter.peaks
+        return peaks.newcomer(app) if peaks and not claim.driver else (None, None)
 
     def _unstray(self, claim: Claim) -> None:
         strays = self._astray.get(claim.node)
@@ -320,7 +321,12 @@ class Ledger:
 
 def _kindred(claim: Claim) -> str:
     """Under what name a pod's use is learned: its app's pods of the same size. An app's stages differ in size."""
-    return f"{claim.app} {claim.charged}" if claim.app else ""
+    return _sized(claim.app, claim.charged) if claim.app else ""
+
+
+@lru_cache(maxsize=8192)
+def _sized(app: str, charged: Amounts) -> str:
+    return f"{app} {charged}"
 
 
 def _cost(claim: Claim) -> tuple[Amounts, Amounts, bool, bool]:

@@ -7,7 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from slackwater.claims import Claim, Host, Reading, State
+from slackwater.filtering import fit_one, judge_one
 from slackwater.ledger import Ledger
+from slackwater.nodes import Ask
 
 NODES = [f"n{index}" for index in range(5)]
 claims = st.lists(st.tuples(st.sampled_from(NODES), st.floats(0.1, 4), st.booleans()), max_size=12)
@@ -69,3 +71,18 @@ def test_one_node_equals_its_row_of_the_table_to_the_last_bit(pods: list[tuple[s
         assert ledger.left(name, now) == expected
     ledger.upsert_node(Host("n0", (4.0, 64.0), (4.0, 64.0)))
     assert ledger.left("n0", now) == (ledger.table(now).room[0].tolist(), ledger.table(now).native[0].tolist())
+
+
+@given(claims, st.sampled_from(NODES), st.integers(0, 12), st.sampled_from([0.0, 99.0]), st.floats(0, 20))
+def test_a_spot_equals_its_row_and_is_judged_alike(
+    pods: list[tuple[str, float, bool]], name: str, index: int, now: float, cpu: float
+) -> None:
+    """Plain numbers for one node say what arrays say, and refuse for the same reason."""
+    ledger = built(pods)
+    spot, part = ledger.spot(name, now, f"u{index}"), ledger.part([name], now, f"u{index}")
+    assert spot is not None
+    np.testing.assert_allclose([spot.room, spot.native, spot.total], [part.room[0], part.native[0], part.total[0]])
+    assert (spot.open, spot.stale) == (part.open[0], part.stale[0])
+    ask = Ask("asking", (cpu, 1.0), (cpu / 2, 1.0))
+    assert judge_one(spot, ask, part.kinds) == fit_one(part, ask).reason(0)
+    assert ledger.spot("unknown", now) is None
