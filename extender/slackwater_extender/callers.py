@@ -12,6 +12,7 @@ import ssl
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from ipaddress import ip_address
 from typing import Any
 
@@ -58,10 +59,7 @@ class Doorkeeper:
     def _by_loopback(self, environ: Mapping[str, Any]) -> str | None:
         if not self.callers.loopback:
             return None
-        try:
-            near = ip_address(environ.get("REMOTE_ADDR") or "").is_loopback
-        except ValueError:
-            return None
+        near = _near(environ.get("REMOTE_ADDR") or "")
         # A proxy on this host would make everyone look near.
         return "loopback" if near and "HTTP_X_FORWARDED_FOR" not in environ else None
 
@@ -82,6 +80,15 @@ class Doorkeeper:
             self._known.clear()
         self._known[digest] = (user, self.clock() + self.callers.remember)
         return user
+
+
+@lru_cache(maxsize=256)
+def _near(address: str) -> bool:
+    """Whether an address is this host's own."""
+    try:
+        return ip_address(address).is_loopback
+    except ValueError:
+        return False
 
 
 def subject(certificate: Mapping[str, Any]) -> list[str]:

@@ -7,7 +7,7 @@ only makes the app under which peaks are learned a little finer than the operato
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from slackwater.claims import Role
 from slackwater_cluster import names
@@ -36,6 +36,7 @@ class Family(Offspring):
         self._resolver = Resolver.of(builtin())
         self._telling = telling(builtin())
         self._memory: dict[tuple[object, ...], tuple[Role, str]] = {}
+        self._picked: dict[int, tuple[Mapping[str, str], tuple[tuple[str, str], ...]]] = {}
 
     def drop(self, uid: str) -> None:
         """Forget a pod."""
@@ -60,17 +61,27 @@ class Family(Offspring):
 
     def _traits(self, pod: PodRecord) -> tuple[object, ...]:
         """All that recognition looks at. Labels that only number the pods of an app are none of it."""
-        telling = self._telling
         return (
             pod.namespace,
-            tuple([item for item in pod.labels.items() if item[0] in telling]),
-            tuple([item for item in pod.annotations.items() if item[0] in telling]),
+            self._items(pod.labels),
+            self._items(pod.annotations),
             pod.owners or pod.name,
             pod.group,
             pod.hostname,
             self.owns_pods(pod.uid),
             any(owner.uid in self.pods for owner in pod.owners),
         )
+
+    def _items(self, strings: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+        """What tells of labels or annotations; siblings share one mapping, so it is picked out once for all of them."""
+        held = self._picked.get(id(strings))
+        if held is not None and held[0] is strings:
+            return held[1]
+        if len(self._picked) >= REMEMBERED:
+            self._picked.clear()
+        made = tuple([item for item in strings.items() if item[0] in self._telling])
+        self._picked[id(strings)] = (strings, made)
+        return made
 
     # -- what the resolver asks -----------------------------------------------------------------------------------
 

@@ -7,7 +7,7 @@ is looked up in two. Everything else goes through to Flask.
 from __future__ import annotations
 
 import traceback
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
@@ -43,6 +43,7 @@ class Front:
 
     def __init__(self, parts: Parts, behind: WSGIApplication) -> None:
         self._parts, self._behind = parts, behind
+        self.turns, self.limit = parts.books.lock, parts.settings.server.body_limit
         self._told: set[str] = set()  # where an unexpected error was logged already
         verbs = parts.verbs
         self._verbs: dict[str, tuple[str, Decide, GiveUp]] = {
@@ -54,23 +55,29 @@ class Front:
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         """Answer a verb, or pass the request on."""
-        verb = self._verbs.get(environ["PATH_INFO"])
-        if verb is None or environ["REQUEST_METHOD"] != "POST":
+        if environ["PATH_INFO"] not in self._verbs or environ["REQUEST_METHOD"] != "POST":
             return self._behind(environ, start_response)
-        began = perf_counter()
-        status, body = self._answer(environ, *verb)
-        headers = [("Content-Type", "application/json"), ("Content-Length", str(len(body)))]
-        start_response(PHRASES[status], headers)
-        self._latency[verb[0]].observe(perf_counter() - began)
+        with self.turns.answering():
+            status, body = self.answer(environ["PATH_INFO"], environ, self._body(environ))
+        start_response(status, [("Content-Type", "application/json"), ("Content-Length", str(len(body)))])
         return (body,)
 
-    def _answer(self, environ: WSGIEnvironment, name: str, decide: Decide, give_up: GiveUp) -> tuple[int, bytes]:
+    def answer(self, path: str, environ: Mapping[str, Any], body: bytes | None) -> tuple[str, bytes]:
+        """The status and body that answer a verb; no body stands for one that is too long."""
+        began = perf_counter()
+        name, decide, give_up = self._verbs[path]
+        status, answer = self._answer(environ, body, name, decide, give_up)
+        self._latency[name].observe(perf_counter() - began)
+        return PHRASES[status], answer
+
+    def _answer(
+        self, environ: Mapping[str, Any], body: bytes | None, name: str, decide: Decide, give_up: GiveUp
+    ) -> tuple[int, bytes]:
         """Admit, read, decide. Whatever is wrong with the request is told with a 4xx."""
         try:
             self._parts.doorkeeper.admit(environ)
-            body = self._body(environ)
             if body is None:
-                return self._said(413, "http", f"more than {self._parts.settings.server.body_limit} bytes")
+                return self._said(413, "http", f"more than {self.limit} bytes")
             return 200, self._decided(name, wire.read(body), decide, give_up)
         except Stranger as problem:
             return self._said(401, "unknown caller", str(problem))
@@ -80,7 +87,7 @@ class Front:
             return self._said(400, "bad input", str(problem), field=problem.field)
 
     def _body(self, environ: WSGIEnvironment) -> bytes | None:
-        limit, told = self._parts.settings.server.body_limit, str(environ.get("CONTENT_LENGTH") or "")
+        limit, told = self.limit, str(environ.get("CONTENT_LENGTH") or "")
         if told.isdigit():
             return None if int(told) > limit else bytes(environ["wsgi.input"].read(int(told)))
         body = bytes(environ["wsgi.input"].read(limit + 1)) if environ.get("wsgi.input_terminated") else b""
@@ -111,7 +118,7 @@ class Front:
         where = f"{type(problem).__name__} {frames[-1].filename}:{frames[-1].lineno}" if frames else ""
         if where not in self._told:
             self._told.add(where)
-            meta = question.pod.metadata
+            meta = question.meta
             log.error("cannot decide", verb=verb, pod=f"{meta.namespace}/{meta.name}", exc_info=problem)
 
     def _said(self, status: int, why: str, text: str, **more: str) -> tuple[int, bytes]:

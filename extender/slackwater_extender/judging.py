@@ -9,12 +9,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import repeat
 from operator import itemgetter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
 from slackwater.claims import Role
-from slackwater.filtering import Fit, judge, residual
+from slackwater.filtering import Fit, judge, judge_one, residual
 from slackwater.nodes import Ask, NodeTable
 from slackwater.reasons import BY_CODE, Reason
 from slackwater.scoring import TOP, score, shortlist
@@ -24,15 +24,13 @@ from slackwater_extender import claiming
 from slackwater_extender.books import Books
 from slackwater_extender.network import incoming
 from slackwater_extender.policies import weights
+from slackwater_extender.wire import Priorities, prioritised
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 # Only a native shortage can be cured by evicting pods; measured room, staleness and the rest cannot.
 RESOLVABLE = frozenset({Reason.NATIVE.code})
-
-# Up to so many nodes are computed alone; beyond, rows of the whole table (kept current anyway) are cheaper.
-FEW = 32
 
 NOT_STARTED = "slackwater: extender is starting, its view of the cluster is not complete"
 
@@ -59,38 +57,113 @@ class Case:
         return self.policy.mode
 
 
-@dataclass(frozen=True, slots=True)
-class Findings:
-    """How the nodes asked about look for the pod. Positions are those of the names asked."""
+class Findings(Protocol):
+    """How the nodes asked about look for the pod."""
 
-    names: Sequence[str]
-    table: NodeTable  # the known nodes among them
-    known: NDArray[np.intp]  # their positions
-    fit: Fit
-    points: NDArray[np.int16]
+    @property
+    def asked(self) -> int:
+        """How many were asked about."""
 
     @property
     def fitting(self) -> int:
         """How many serve the pod."""
-        return int(self.fit.fits.sum())
 
-    def best(self, size: int = 1) -> NDArray[np.intp]:
-        """Rows of the best nodes, at most so many (0: all)."""
-        return shortlist(self.points, self.fit, size)
+    def best(self, size: int = 1) -> list[Candidate]:
+        """The best nodes, at most so many (0: all)."""
 
-    def name(self, row: int) -> str:
-        """The name of a row."""
-        return self.names[int(self.known[row])]
+    def refused(self) -> tuple[dict[str, str], dict[str, str]]:
+        """Failed nodes, and those where evicting pods would not help, each with its constant reason."""
+
+    def counts(self) -> dict[str, int]:
+        """Refused nodes by reason, the commonest first."""
+
+    def priorities(self, pieces: Priorities) -> bytes:
+        """The scores as the scheduler wants them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A node that serves the pod."""
+
+    name: str
+    score: int
+    room: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Single:
+    """Findings on one node: the nominated one, the common case. Plain numbers, since arrays of one are slow."""
+
+    name: str
+    room: tuple[float, ...]
+    reason: Reason | None
+    asked: int = 1
+
+    @property
+    def fitting(self) -> int:
+        """Whether it serves the pod."""
+        return int(self.reason is None)
+
+    def best(self, size: int = 1) -> list[Candidate]:
+        """The node, if it serves."""
+        del size
+        return [] if self.reason else [Candidate(self.name, TOP, self.room)]
+
+    def refused(self) -> tuple[dict[str, str], dict[str, str]]:
+        """The node with its reason, if it does not."""
+        if self.reason is None:
+            return {}, {}
+        told = {self.name: self.reason.value}
+        return (told, {}) if self.reason.code in RESOLVABLE else ({}, told)
+
+    def counts(self) -> dict[str, int]:
+        """Its reason."""
+        return {self.reason.value: 1} if self.reason else {}
+
+    def priorities(self, pieces: Priorities) -> bytes:
+        """Its score: one node is best by itself."""
+        del pieces
+        return prioritised([self.name], [0 if self.reason else TOP])
+
+
+@dataclass(frozen=True, slots=True)
+class Many:
+    """Findings on many nodes, as arrays. Positions are those of the names asked."""
+
+    names: Sequence[str]
+    table: NodeTable  # the known nodes among them
+    known: NDArray[np.intp]  # their positions
+    rows: NDArray[np.intp]  # and their rows in the table of all nodes
+    everyone: tuple[str, ...]  # the names of which
+    fit: Fit
+    points: NDArray[np.int16]
+
+    @property
+    def asked(self) -> int:
+        """How many were asked about."""
+        return len(self.names)
+
+    @property
+    def fitting(self) -> int:
+        """How many serve the pod."""
+        return int(np.count_nonzero(self.fit.fits))
+
+    def best(self, size: int = 1) -> list[Candidate]:
+        """The best nodes, at most so many (0: all)."""
+        rows = shortlist(self.points, self.fit, size)
+        chosen = zip(self.known[rows].tolist(), self.points[rows].tolist(), self.table.room[rows].tolist(), strict=True)
+        return [Candidate(self.names[at], score, tuple(room)) for at, score, room in chosen]
 
     def refused(self) -> tuple[dict[str, str], dict[str, str]]:
         """Failed nodes, and those where evicting pods would not help, each with its constant reason."""
         failed: dict[str, str] = {}
         unresolvable: dict[str, str] = {}
         codes = self.fit.codes
-        for code in set(codes[~self.fit.fits].tolist()):
-            bad = self.known[np.flatnonzero(codes == code)].tolist()
-            target = failed if code in RESOLVABLE else unresolvable
-            target.update(zip(map(self.names.__getitem__, bad), repeat(BY_CODE[code].value), strict=False))
+        for code in np.flatnonzero(np.bincount(codes)).tolist():
+            if code:
+                bad = self.known[np.flatnonzero(codes == code)].tolist()
+                target = failed if code in RESOLVABLE else unresolvable
+                target.update(zip(map(self.names.__getitem__, bad), repeat(BY_CODE[code].value), strict=False))
         if len(self.known) < len(self.names):
             seen = set(self.known.tolist())
             unresolvable.update(
@@ -104,6 +177,14 @@ class Findings:
         counts = {reason.value: number for reason, number in refused.items()}
         missing = len(self.names) - len(self.known)
         return {**counts, Reason.UNKNOWN_NODE.value: missing} if missing else counts
+
+    def priorities(self, pieces: Priorities) -> bytes:
+        """The scores as the scheduler wants them; nodes that are not known get 0."""
+        if len(self.known) == len(self.names):
+            return pieces.list(self.everyone, self.rows, self.points)
+        points = np.zeros(len(self.names), np.int16)
+        points[self.known] = self.points
+        return prioritised(self.names, points.tolist())
 
 
 def case(books: Books, pod: PodRecord) -> Case:
@@ -124,24 +205,27 @@ def _refusal(books: Books, pod: PodRecord, app: str, *, driver: bool) -> Reason 
 
 def examine(books: Books, case: Case, names: Sequence[str]) -> Findings:
     """Hold the pod against the named nodes; it does not count itself."""
+    if len(names) == 1:
+        return _single(books, case, names[0])
     now = books.clock()
-    if len(names) <= FEW:
-        table = books.ledger.part(names, now, case.pod.uid)
-        known = np.array([at for at, name in enumerate(names) if name in table.index], np.intp)
-    else:
-        table = books.ledger.room_without(case.pod.uid, now)
-        if len(names) == len(table) and table.index.keys() == set(names):
-            names, known = table.names, np.arange(len(table))  # all nodes: no need to look for each
-        else:
-            known, rows = located(table.index, names)
-            table = subset(table, rows, names if len(known) == len(names) else None)
+    whole = books.ledger.room_without(case.pod.uid, now)
+    known, rows = located(whole.index, names)
+    table = subset(whole, rows, names if len(known) == len(names) else None)
     ask = claiming.ask(case.pod, table.kinds, driver=case.driver)
     fit = judge(table, ask, residual(table))  # the ledger's numbers are finite by construction
-    return Findings(names, table, known, fit, _points(books, case, table, ask, fit))
+    return Many(names, table, known, rows, whole.names, fit, _points(books, case, table, ask, fit))
+
+
+def _single(books: Books, case: Case, name: str) -> Single:
+    spot = books.ledger.spot(name, books.clock(), case.pod.uid)
+    if spot is None:
+        return Single(name, (), Reason.UNKNOWN_NODE)
+    ask = claiming.ask(case.pod, books.kinds, driver=case.driver)
+    return Single(name, tuple(spot.room), judge_one(spot, ask, books.kinds))
 
 
 def _points(books: Books, case: Case, table: NodeTable, ask: Ask, fit: Fit) -> NDArray[np.int16]:
-    if len(table) <= 1:  # one node is best by itself: the nominated one, the common case
+    if len(table) <= 1:  # one node is best by itself
         return np.where(fit.fits, TOP, 0).astype(np.int16)
     inputs = {} if case.driver else books.outputs.inputs(case.pod, case.app)
     seconds = incoming(books, inputs, table.names, books.load)
@@ -154,7 +238,7 @@ def located(index: Mapping[str, int], names: Sequence[str]) -> tuple[NDArray[np.
         # Twice as fast as asking one by one, and almost always all names are known.
         rows = np.fromiter(itemgetter(*names)(index), np.intp, len(names))
         return np.arange(len(names)), rows
-    except KeyError:
+    except (KeyError, TypeError):  # a name that is not known, or no names at all
         found = np.fromiter(map(index.get, names, repeat(-1)), np.intp, len(names))
         known = np.flatnonzero(found >= 0)
         return known, found[known]

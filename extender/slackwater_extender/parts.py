@@ -73,7 +73,7 @@ def assemble(
     waiting = Waiting(settings.decisions.waiting, wall)
     metrics = Metrics()
     prometheus = settings.prometheus
-    inquiry = Inquiry(queries(prometheus), prometheus.window, prometheus.node_label)
+    inquiry = Inquiry(queries(prometheus), prometheus.window, prometheus.node_label, books.lock.rest)
     heartbeat = Heartbeat(books, inquiry, ask, metrics)
     metrics.registry.register(Gauges(books, waiting, heartbeat.age, per_node=settings.node_metrics))
     return Parts(

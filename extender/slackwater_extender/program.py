@@ -26,6 +26,7 @@ log = structlog.get_logger(__name__)
 TICK = 1.0  # seconds between two looks at lapsed placements and refused pods
 # A thread that computes gives way after this many seconds: a /filter that waits for it must not wait long.
 SWITCH = 0.0005
+PATIENCE = 120  # ticks after which garbage is collected though the cluster is not listed yet
 GIVE_BACK = 30  # ticks between two returns of unused memory to the system
 M_ARENA_MAX = -8  # glibc's number for that option
 FATAL = 3  # gunicorn's master ends too when its worker ends with this code
@@ -54,6 +55,7 @@ class Program:
     def start(self) -> Flask:
         """Start the threads and return the application."""
         sys.setswitchinterval(SWITCH)
+        gc.disable()  # what is listed at start stays; looking through it again and again would cost seconds
         few_arenas()
         self.watcher.start()
         self.parts.heartbeat.after = self.parts.review
@@ -85,10 +87,10 @@ class Program:
                 self.parts.tick()
             except Exception:
                 log.exception("tick failed")
-            if not frozen and self.parts.readiness().ready:
+            if not frozen and (self.parts.readiness().ready or beat >= PATIENCE):
                 # What was listed lives long: keep it out of every further garbage collection.
-                gc.collect()
                 gc.freeze()
+                gc.enable()
                 frozen = True
             if beat % GIVE_BACK == 0:
                 give_back()

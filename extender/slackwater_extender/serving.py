@@ -11,6 +11,7 @@ from gunicorn.glogging import Logger  # type: ignore[import-untyped] # gunicorn 
 
 from slackwater_extender.program import Program
 from slackwater_extender.settings import Settings
+from slackwater_extender.worker import Worker
 
 
 class Logs(Logger):  # type: ignore[misc] # its base has no types
@@ -37,7 +38,7 @@ class Server(BaseApplication):  # type: ignore[misc] # its base has no types
         options: dict[str, Any] = {
             "bind": f"{server.host}:{server.port}",
             "workers": 1,
-            "worker_class": "gthread",
+            "worker_class": Worker,
             "threads": server.threads,
             "keepalive": server.keepalive,
             "graceful_timeout": server.graceful,

@@ -1,7 +1,8 @@
-"""One lock in which requests go first.
+"""One lock for the books, with courtesy: background work steps aside while a request is being answered.
 
-Watches and samples take it again and again in short slices. A plain lock would go to whoever runs at the moment of its
-release, which is mostly the thread that has just released it: a request could wait through many slices.
+A plain lock goes to whoever asks for it first, which is mostly the thread that has just released it: a request could
+wait through many slices. And the interpreter itself is such a lock: a thread that computes holds it for half a
+millisecond at a time, so background work that has a choice does not compute while a request does.
 """
 
 from __future__ import annotations
@@ -12,24 +13,25 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import TracebackType
 
-PAUSE = 0.0003  # seconds a background slice steps aside at a time
-MOST = 50  # times it does so before it takes its turn anyway: nobody is starved
+PAUSE = 0.001  # seconds a background slice steps aside at a time
+MOST = 20  # times it does so before it takes its turn anyway: nobody is starved
 
 
 class Turns:
     """Use `with turns:` in a request and `with turns.patiently():` in the background."""
 
-    def __init__(self) -> None:
+    def __init__(self, most: int = MOST) -> None:
+        self._most = most
         self._lock = threading.RLock()
-        self._counting = threading.Lock()
-        self._waiting = 0
+        # Threads, not numbers: adding to a set cannot be interrupted, adding to a number can.
+        self._waiting: set[int] = set()
+        self._answering: set[int] = set()
 
     def __enter__(self) -> None:
-        with self._counting:
-            self._waiting += 1
+        me = threading.get_ident()
+        self._waiting.add(me)
         self._lock.acquire()
-        with self._counting:
-            self._waiting -= 1
+        self._waiting.discard(me)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -37,11 +39,25 @@ class Turns:
         self._lock.release()
 
     @contextmanager
-    def patiently(self) -> Iterator[None]:
-        """Step aside while requests wait, then take the lock."""
-        for _ in range(MOST):
-            if not self._waiting:
-                break
+    def answering(self) -> Iterator[None]:
+        """A request is being answered, from its first byte to its last."""
+        me = threading.get_ident()
+        self._answering.add(me)
+        try:
+            yield
+        finally:
+            self._answering.discard(me)
+
+    def rest(self) -> None:
+        """Between two pieces of background work: let requests go first."""
+        for _ in range(self._most):
+            if not (self._waiting or self._answering):
+                return
             time.sleep(PAUSE)
+
+    @contextmanager
+    def patiently(self) -> Iterator[None]:
+        """Step aside while requests are answered, then take the lock."""
+        self.rest()
         with self._lock:
             yield

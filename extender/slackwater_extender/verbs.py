@@ -11,9 +11,7 @@ moves it, else it lapses.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-
-import numpy as np
+from dataclasses import dataclass, field
 
 from slackwater_cluster import trimming
 from slackwater_cluster.customresources import Mode
@@ -21,11 +19,12 @@ from slackwater_cluster.records import PodRecord
 from slackwater_extender import wire
 from slackwater_extender.books import Books
 from slackwater_extender.decisions import Decision, Result, Ring
-from slackwater_extender.judging import NOT_STARTED, Case, Findings, case, examine, named
+from slackwater_extender.judging import NOT_STARTED, Candidate, Case, Findings, case, examine, named
 from slackwater_extender.waiting import Waiting
 
 # What must have been listed once before the extender may refuse or place anything.
 NEEDED = frozenset({"pods", "nodes", "namespaces", "SlackPolicy"})
+SEEN = 1024  # pods remembered between filter and prioritize
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,10 +34,13 @@ class Verbs:
     books: Books
     ring: Ring
     waiting: Waiting
+    # Pods asked about lately, by what was sent of them: prioritize follows filter.
+    _seen: dict[bytes, PodRecord] = field(default_factory=dict)
+    _pieces: wire.Priorities = field(default_factory=wire.Priorities)
 
     def filter(self, question: wire.Question) -> tuple[bytes, Decision]:
         """Say which of the nodes the pod may use."""
-        pod = trimming.pod(question.pod)
+        pod = self._record(question)
         with self.books.lock:
             if self._too_early(pod):
                 return wire.failed(NOT_STARTED), self._note("filter", case(self.books, pod), Result.ERROR, NOT_STARTED)
@@ -46,12 +48,25 @@ class Verbs:
 
     def prioritize(self, question: wire.Question) -> tuple[bytes, Decision]:
         """Say how much each node is liked, from 0 to 10."""
-        pod = trimming.pod(question.pod)
+        pod = self._record(question)
         with self.books.lock:
             found = case(self.books, pod)
             if not found.ours or self._too_early(pod):
                 return wire.flat(question), self._note("prioritize", found, Result.UNTOUCHED, asked=len(question.names))
             return self._prioritize(question, found)
+
+    def _record(self, question: wire.Question) -> PodRecord:
+        """The pod asked about. One that is known in this version, or was sent just before, need not be read again."""
+        held = self.books.family.pods.get(question.meta.uid)
+        if held is not None and held.version and held.version == question.meta.resource_version:
+            return held
+        sent = bytes(question.raw)
+        pod = self._seen.get(sent)
+        if pod is None:
+            if len(self._seen) >= SEEN:
+                self._seen.clear()
+            pod = self._seen[sent] = trimming.pod(question.pod)
+        return pod
 
     def _too_early(self, pod: PodRecord) -> bool:
         return pod.scheduler in self.books.settings.schedulers and not self.books.synced >= NEEDED
@@ -73,15 +88,15 @@ class Verbs:
         return self._answer(question, found, findings)
 
     def _answer(self, question: wire.Question, found: Case, findings: Findings) -> tuple[bytes, Decision]:
-        rows = findings.best(found.policy.score.shortlist).tolist()
+        best = findings.best(found.policy.score.shortlist)
         failed, unresolvable = findings.refused()
-        decision = self._noted("filter", found, findings, Result.PLACED if rows else Result.REFUSED, rows[:1])
-        if rows:
+        decision = self._noted("filter", found, findings, Result.PLACED if best else Result.REFUSED, best[:1])
+        if best:
             self._place(found, decision.node)
         else:
             self.books.unplace(found.pod.uid)
             self.waiting.add(found.pod, decision.reason)
-        return wire.filtered(question, [findings.name(row) for row in rows], failed, unresolvable), decision
+        return wire.filtered(question, [each.name for each in best], failed, unresolvable), decision
 
     def _prioritize(self, question: wire.Question, found: Case) -> tuple[bytes, Decision]:
         findings = examine(self.books, found, question.names)
@@ -91,9 +106,7 @@ class Verbs:
         if observed:
             return wire.flat(question), decision
         self._place(found, decision.node)
-        points = np.zeros(len(findings.names), np.int16)
-        points[findings.known] = findings.points
-        return wire.prioritised(findings.names, points.tolist()), decision
+        return findings.priorities(self._pieces), decision
 
     def _place(self, found: Case, node: str) -> None:
         if node and not found.pod.node:
@@ -105,23 +118,21 @@ class Verbs:
         return self._note("filter", found, Result.REFUSED, reason, asked=len(nodes), counts={reason: len(nodes)})
 
     def _noted(
-        self, verb: str, found: Case, findings: Findings, result: Result, best: list[int] | None = None
+        self, verb: str, found: Case, findings: Findings, result: Result, best: list[Candidate] | None = None
     ) -> Decision:
         """Remember a decision with its numbers."""
         counts = findings.counts()
-        leaders = findings.best().tolist() if best is None else best
-        room = named(findings.table.kinds, findings.table.room[leaders[0]].tolist()) if leaders else {}
-        reason = "" if leaders else next(iter(counts), "")
+        leaders = findings.best() if best is None else best
         return self._note(
             verb,
             found,
             result,
-            reason,
-            asked=len(findings.names),
-            node=findings.name(leaders[0]) if leaders else "",
+            "" if leaders else next(iter(counts), ""),
+            asked=findings.asked,
+            node=leaders[0].name if leaders else "",
             fitting=findings.fitting,
             counts=counts,
-            room=room,
+            room=named(self.books.kinds, leaders[0].room) if leaders else {},
         )
 
     def _note(

@@ -54,9 +54,10 @@ class Pods(Sink):
     def changed(self, records: Sequence[PodRecord]) -> None:
         """They exist."""
         self.books.set_pods(records)
-        for record in records:
-            if record.node or record.done:
-                self.waiting.drop(record.uid)
+        if len(self.waiting):
+            for record in records:
+                if record.node or record.done:
+                    self.waiting.drop(record.uid)
 
     def vanished(self, records: Sequence[PodRecord]) -> None:
         """They are gone."""

@@ -8,12 +8,31 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import msgspec
+import numpy as np
 import orjson
 
 from slackwater.errors import InvalidInput
-from slackwater_cluster.shapes import Bare, Pod
+from slackwater.scoring import TOP
+from slackwater_cluster.shapes import Pod
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+class Identity(msgspec.Struct, rename="camel", gc=False):
+    """Of an object's metadata what says which one it is, and in which state."""
+
+    name: str = ""
+    namespace: str | None = ""
+    uid: str = ""
+    resource_version: str = ""
+
+
+class _Named(msgspec.Struct, gc=False):
+    metadata: Identity = msgspec.field(default_factory=Identity)
 
 
 class NodeList(msgspec.Struct):
@@ -23,13 +42,14 @@ class NodeList(msgspec.Struct):
 
     def by_name(self) -> dict[str, msgspec.Raw]:
         """Each node's bytes by its name."""
-        return {_BARE.decode(item).metadata.name: item for item in self.items or ()}
+        return {each.metadata.name: item for item in self.items or () if (each := _NAMED.decode(item))}
 
 
 class Args(msgspec.Struct):
     """ExtenderArgs of filter and prioritize."""
 
-    pod: Pod | None = msgspec.field(name="Pod", default=None)
+    # Read later, and only if its version is not known: most pods asked about were seen by the watch.
+    pod: msgspec.Raw = msgspec.field(name="Pod", default=msgspec.Raw(b"null"))
     nodes: NodeList | None = msgspec.field(name="Nodes", default=None)
     node_names: list[str] | None = msgspec.field(name="NodeNames", default=None)
 
@@ -38,12 +58,22 @@ class Args(msgspec.Struct):
 class Question:
     """One pod, the names of the nodes asked about, and their bytes where whole nodes were sent."""
 
-    pod: Pod
+    meta: Identity  # of the pod
+    raw: msgspec.Raw  # all of it
     names: Sequence[str]
     whole: Mapping[str, msgspec.Raw] | None = None
 
+    @property
+    def pod(self) -> Pod:
+        """The pod, decoded."""
+        try:
+            return _PODS.decode(self.raw)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as problem:
+            raise _unreadable(problem) from problem
 
-_BARE = msgspec.json.Decoder(Bare)
+
+_PODS = msgspec.json.Decoder(Pod)
+_NAMED = msgspec.json.Decoder(_Named | None)
 _ARGS = msgspec.json.Decoder(Args)
 
 
@@ -52,11 +82,16 @@ def read(body: bytes) -> Question:
     try:
         args = _ARGS.decode(body)
         whole = args.nodes.by_name() if args.nodes is not None and args.node_names is None else None
+        named = _NAMED.decode(args.pod)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as problem:
-        raise InvalidInput("body", f"not an ExtenderArgs: {problem}", "send what kube-scheduler sends") from problem
-    if args.pod is None or not args.pod.metadata.name:
+        raise _unreadable(problem) from problem
+    if named is None or not named.metadata.name:
         raise InvalidInput("Pod", "missing or without a name", "send what kube-scheduler sends")
-    return Question(args.pod, list(whole) if whole is not None else args.node_names or [], whole)
+    return Question(named.metadata, args.pod, list(whole) if whole is not None else args.node_names or [], whole)
+
+
+def _unreadable(problem: Exception) -> InvalidInput:
+    return InvalidInput("body", f"not an ExtenderArgs: {problem}", "send what kube-scheduler sends")
 
 
 def filtered(
@@ -95,6 +130,24 @@ class HostPriority(msgspec.Struct, gc=False):
 def prioritised(names: Iterable[str], points: Iterable[int]) -> bytes:
     """HostPriorityList: a bare array."""
     return msgspec.json.encode(list(map(HostPriority, names, points)))
+
+
+class Priorities:
+    """The same for nodes that are known, put together from pieces that were written once."""
+
+    def __init__(self) -> None:
+        self._names: tuple[str, ...] = ()
+        self._heads = np.empty(0, object)
+        self._tails = np.array([b"%d}," % score for score in range(TOP + 1)], object)
+
+    def list(self, names: tuple[str, ...], rows: NDArray[np.intp], points: NDArray[np.int16]) -> bytes:
+        """Scores of some rows; `names` are those of all rows, the same object while no node comes or goes."""
+        if names is not self._names:
+            heads = [b'{"Host":%s,"Score":' % orjson.dumps(name) for name in names]
+            self._heads, self._names = np.array(heads, object), names
+        pieces = np.empty(2 * len(rows), object)
+        pieces[::2], pieces[1::2] = self._heads[rows], self._tails[points]
+        return b"[%s]" % b"".join(pieces.tolist())[:-1]
 
 
 def flat(question: Question) -> bytes:

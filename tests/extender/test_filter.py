@@ -112,7 +112,8 @@ def test_a_parked_pod_is_refused_everywhere() -> None:
     """The filter is the gate that cannot be put back."""
     made = two()
     made.filter(task(), "idle")
-    answer = made.filter({**task(), "metadata": {**task()["metadata"], "annotations": parked()}}, "idle", "busy")
+    changed = {**task()["metadata"], "annotations": parked(), "resourceVersion": "2"}
+    answer = made.filter({**task(), "metadata": changed}, "idle", "busy")
     assert answer["NodeNames"] == []
     assert answer["FailedAndUnresolvableNodes"] == {"idle": PARKED, "busy": PARKED}
 

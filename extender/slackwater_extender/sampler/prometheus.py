@@ -13,8 +13,8 @@ from slackwater.errors import Unavailable
 from slackwater_cluster.credentials import Credentials
 from slackwater_extender.settings import Prometheus
 
-# Decoding holds the interpreter; 64 kB are half a millisecond, so a /filter gets its turn in between.
-SLICE = 64 * 1024
+# Decoding holds the interpreter; 32 kB are a third of a millisecond, so a /filter gets its turn in between.
+SLICE = 32 * 1024
 _BEGIN = b'"result":['
 _NEXT = b',{"metric":'
 
@@ -80,22 +80,23 @@ class Vector:
         """A vector of given series."""
         return cls([msgspec.json.encode(list(series))], warnings)
 
+    def batches(self) -> Iterator[list[Series]]:
+        """Every series with all its labels, some hundreds at a time."""
+        return (_decoded(_SERIES, piece) for piece in self._pieces)
+
     def series(self) -> Iterator[Series]:
         """Every series with all its labels."""
-        for batch in self._walk(_SERIES):
+        for batch in self.batches():
             yield from batch
 
     def pods(self) -> Iterator[list[PodValue]]:
-        """Namespace, pod and value of every series, some thousands at a time."""
+        """Namespace, pod and value of every series, some hundreds at a time."""
         for piece in self._pieces:
             # Twice 150,000 series at every heartbeat: the layout of `by (namespace, pod)` is read without decoding.
             found: list[PodValue] = _USUAL.findall(piece.decode(errors="replace"))
             if len(found) != piece.count(b'"metric":'):
                 found = [(*pod_of(each.metric), each.value[1]) for each in _decoded(_PODS, piece)]
             yield found
-
-    def _walk(self, decoder: msgspec.json.Decoder[list[S]]) -> Iterator[list[S]]:
-        return (_decoded(decoder, piece) for piece in self._pieces)
 
 
 def pod_of(labels: PodLabels) -> tuple[str, str]:

@@ -7,9 +7,8 @@ estimate and grows stale, a number that no node could have is dropped and report
 from __future__ import annotations
 
 import math
-import time
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, Future
 from dataclasses import dataclass, field
 from itertools import chain, compress
@@ -39,8 +38,6 @@ NODE_QUERIES = ("node_cpu", "node_memory", "node_time", "node_network")
 KINDS = {CPU: ("node_cpu", "pod_cpu"), MEMORY: ("node_memory", "pod_memory")}
 # A node may burst a little over what it reports (accounting lag), never by half.
 PLAUSIBLE = 1.5
-# Seconds of rest after each piece of about a millisecond: a round may take a second, a /filter may not.
-REST = 0.002
 # Less than this on a whole node means a unit other than bytes.
 LEAST_MEMORY = 1024.0**2
 
@@ -52,7 +49,7 @@ class PodUses:
         self._uids: dict[str, list[str]] = {kind: [] for kind in KINDS}
         self._values: dict[str, array[float]] = {kind: array("d") for kind in KINDS}
 
-    def note(self, kind: str, uids: list[str], values: list[float]) -> None:
+    def note(self, kind: str, uids: Sequence[str], values: Sequence[float]) -> None:
         """Keep some values."""
         self._uids[kind].extend(uids)
         self._values[kind].extend(values)
@@ -83,16 +80,11 @@ class PodUses:
         return row
 
 
-def breathe() -> None:
-    """Step aside between two pieces of a long job: the interpreter belongs to the requests first."""
-    time.sleep(REST)
-
-
 def largest(uids: list[str], uses: NDArray[np.float64]) -> tuple[list[str], NDArray[np.float64]]:
     """Each pod once, with the larger of its values: to believe the smaller would overfill."""
-    index = {uid: at for at, uid in enumerate(dict.fromkeys(uids))}
-    if len(index) == len(uids):
+    if len(set(uids)) == len(uids):
         return uids, uses
+    index = {uid: at for at, uid in enumerate(dict.fromkeys(uids))}
     merged = np.full((len(uses), len(index)), np.nan)
     at = np.fromiter(map(index.__getitem__, uids), np.intp, len(uids))
     for row, values in zip(merged, uses, strict=True):
@@ -123,11 +115,15 @@ class Round:
 
 @dataclass(frozen=True, slots=True)
 class Inquiry:
-    """How to ask: the queries in force, the window of rates, and the label that names the node."""
+    """How to ask: the queries in force, the window of rates, and the label that names the node.
+
+    `rest` is called between two pieces of about half a millisecond: a round may take a second, a /filter may not.
+    """
 
     queries: Mapping[str, str]
     window: float
     node_label: str = ""
+    rest: Callable[[], None] = lambda: None
 
     def run(
         self, ask: Ask, pool: Executor, nodes: Mapping[str, NodeRecord], names_of: NamesOf, namespaces: str
@@ -152,29 +148,34 @@ class Inquiry:
     def _by_node(self, made: Round, name: str, asked: Asked, names: NodeNames) -> dict[str, float]:
         """Value per node. Of duplicates the larger stays: to believe the smaller would overfill."""
         found: dict[str, float] = {}
-        for each in self._walked(made, name, asked.get(name), Vector.series):
-            node, value = names.find(each.metric), number(each.value[1])
-            if node is None or not usable(value):
-                made.drop("unknown node" if node is None else "not a number")
-                continue
-            if node in found:
-                made.drop("duplicate")
-            found[node] = max(found.get(node, 0.0), value)
-            made.evaluated[node] = each.value[0]
+        for batch in self._walked(made, name, asked.get(name), Vector.batches):
+            for each in batch:
+                node, value = names.find(each.metric), number(each.value[1])
+                if node is None or not usable(value):
+                    made.drop("unknown node" if node is None else "not a number")
+                    continue
+                if node in found:
+                    made.drop("duplicate")
+                found[node] = max(found.get(node, 0.0), value)
+                made.evaluated[node] = each.value[0]
+            self.rest()
         return found
 
     def _by_pod(self, made: Round, name: str, kind: str, asked: Future[Vector], names_of: NamesOf) -> None:
-        """Take over the use of pods, some thousands at a time; only where one is odd is each looked at."""
+        """Take over the use of pods, some hundreds at a time; only where one is odd is each looked at."""
         for batch in self._walked(made, name, asked, Vector.pods):
-            uids = [names_of(namespace).get(pod) for namespace, pod, _ in batch]
-            values = [number(text) for _, _, text in batch]
-            good = [uid is not None and 0 <= value < math.inf for uid, value in zip(uids, values, strict=True)]
-            if not all(good):
-                for uid in compress(uids, map(not_, good)):
-                    made.drop("unknown pod" if uid is None else "not a number")
-                uids, values = list(compress(uids, good)), list(compress(values, good))
-            made.pods.note(kind, cast("list[str]", uids), values)
-            breathe()
+            if batch:
+                spaces, pods, texts = zip(*batch, strict=True)
+                self._keep(made, kind, uids_of(spaces, pods, names_of), numbers(texts))
+            self.rest()
+
+    def _keep(self, made: Round, kind: str, uids: Sequence[str | None], values: Sequence[float]) -> None:
+        if None in uids or not min(values) >= 0 or not max(values) < math.inf or math.isnan(sum(values)):
+            good = [uid is not None and usable(value) for uid, value in zip(uids, values, strict=True)]
+            for uid in compress(uids, map(not_, good)):
+                made.drop("unknown pod" if uid is None else "not a number")
+            uids, values = list(compress(uids, good)), list(compress(values, good))
+        made.pods.note(kind, cast("Sequence[str]", uids), values)
 
     def _walked(
         self, made: Round, name: str, asked: Future[Vector] | None, walk: Callable[[Vector], Iterator[T]]
@@ -188,6 +189,21 @@ class Inquiry:
             yield from walk(vector)
         except Unavailable as problem:
             made.troubles.append(f"{name}: {problem}")
+
+
+def uids_of(spaces: Sequence[str], pods: Sequence[str], names_of: NamesOf) -> list[str | None]:
+    """The uid of each pod, None where it is not known. Neighbours mostly share a namespace."""
+    if spaces.count(spaces[0]) == len(spaces):
+        return list(map(names_of(spaces[0]).get, pods))
+    return [names_of(space).get(pod) for space, pod in zip(spaces, pods, strict=True)]
+
+
+def numbers(texts: Sequence[str]) -> list[float]:
+    """All values as floats; text that is no number is NaN."""
+    try:
+        return list(map(float, texts))
+    except ValueError:
+        return [number(text) for text in texts]
 
 
 def _plausible(
