@@ -28,6 +28,7 @@ METRICS = {
     "mean_wait_s": "wait",
     "failures": "failures",
 }
+WIDEST = 1000  # characters of a line
 
 
 class Format(StrEnum):
@@ -101,9 +102,9 @@ def _table(todo: list[Cell], rows: list[Row], metrics: dict[str, str]) -> None:
             *([str(summary.deadlocks)] if stuck else []),
             style="red" if summary.deadlocks else None,
         )
-    console = Console()
     # A number that is cut off is worse than a line that wraps.
-    Console(width=max(console.width, console.measure(grid).maximum)).print(grid)
+    wanted = Console(width=WIDEST).measure(grid).maximum
+    Console(width=max(Console().width, wanted)).print(grid)
 
 
 def _cells(summary: Summary, shown: list[str]) -> list[str]:
