@@ -21,6 +21,7 @@ from slackwater_simulator.outcome import DRIVER, Outcome
 Floats = NDArray[np.float64]
 POINTS = 400  # of the curves
 NAMESPACE = "simulated"
+KINDS = ("cpu", "memory")
 ALLOWANCE = Terms().allowance  # what the policy may fill of a node
 
 
@@ -139,6 +140,9 @@ class Played:
         overcommits = self.outcome.policy == "slackwater"
         declared = self._per_node(self._requests, active)
         used = self._per_node(self._usage.at(now), active)
+        believed = np.column_stack(
+            [self._believed(kind, used[:, k], declared[:, k], now) for k, kind in enumerate(KINDS)]
+        )
         pods = np.bincount(self.outcome.containers.node[active], minlength=len(self.outcome.cluster))
         made = []
         for at, node in enumerate(self.outcome.cluster.nodes):
@@ -146,10 +150,22 @@ class Played:
             spent = dict(zip(kinds, used[at].tolist(), strict=False))
             asked = dict(zip(kinds, declared[at].tolist(), strict=True))
             allowed = {kind: size[kind] * (ALLOWANCE if overcommits else 1.0) for kind in kinds}
-            taken = {kind: spent.get(kind, asked[kind]) if overcommits else asked[kind] for kind in kinds}
+            guess = dict(zip(kinds, believed[at].tolist(), strict=False))
+            taken = {kind: guess.get(kind, asked[kind]) if overcommits else asked[kind] for kind in kinds}
             room = {kind: max(allowed[kind] - taken[kind], 0.0) for kind in kinds}
-            made.append(Node(node.name, size, allowed, asked, spent, spent, room, pods=int(pods[at])))
+            made.append(Node(node.name, size, allowed, asked, spent, guess, room, pods=int(pods[at])))
         return made
+
+    def _believed(self, kind: str, used: Floats, declared: Floats, now: float) -> Floats:
+        """The ledger's estimate of each node: its sum is known, what exceeds use lies where requests exceed it."""
+        found = self.outcome.series.get(f"estimated_{kind}")
+        if found is None:
+            return used
+        total, spent = float(np.interp(now, found.time, found.value)), float(used.sum())
+        slack = np.maximum(declared - used, 0.0)
+        if total >= spent:
+            return np.asarray(used + (total - spent) * slack / max(float(slack.sum()), 1e-9))
+        return np.asarray(used * total / max(spent, 1e-9))
 
     def _apps(self, now: float) -> list[App]:
         jobs = self.outcome.jobs
@@ -257,7 +273,7 @@ class Played:
             }
             | self._series("used", kind, moments)
             | self._series("estimated", kind, moments)
-            for k, kind in enumerate(("cpu", "memory"))
+            for k, kind in enumerate(KINDS)
         }
         return Course(moments.tolist(), lines)
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from slackwater_monitor.amounts import amount
+from slackwater_monitor.amounts import amount, seconds
 from slackwater_monitor.screen import first_in_line
 from slackwater_monitor.sources.protocol import Source
 from slackwater_monitor.sources.views import Amounts, App, Bar, Course, Snapshot
@@ -125,7 +125,7 @@ def _since(source: Source, course: Course) -> str:
 
 def _common(source: Source, seen: Snapshot) -> Values:
     if source.virtual:
-        at = f"{seen.at:,.0f} s of virtual time"
+        at = f"{seconds(seen.at)} of virtual time"
     else:
         at = f"{datetime.fromtimestamp(seen.at, UTC):%Y-%m-%d %H:%M:%S} UTC"
     return {"seen": seen, "at": at, "problems": list(seen.problems)}
