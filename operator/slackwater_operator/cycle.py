@@ -63,6 +63,7 @@ class Cycle:
     _estimates: dict[str, float] = field(default_factory=dict)  # app → when it was expected to start
     _tracked: dict[str, tuple[Portrait, Account]] = field(default_factory=dict)  # as last written
     _last_words: float = 0.0
+    _told: Outlook | None = None  # the round that was last told about
     _last_use: float = 0.0
     beat: float = 0.0  # when the last turn ended; the probe reads it
 
@@ -113,11 +114,12 @@ class Cycle:
         """Look after flights, use and words. Their writes queue behind those of releases, so nothing waits for them."""
         await self.upkeep.run()
         await self._look_at_use()
-        # Words are writes too: while pods are being released they come less often.
+        # Words are writes too: while pods are being released they come less often, and without a new round not at all.
         quiet = self.clock() - self.releaser.last_release >= CHORES
-        if quiet or self.clock() - self._last_words >= WORDS:
-            self._last_words = self.clock()
-            await self._tell()
+        outlook = self.releaser.outlook
+        if outlook is not None and outlook is not self._told and (quiet or self.clock() - self._last_words >= WORDS):
+            self._told, self._last_words = outlook, self.clock()
+            await self._tell(outlook)
 
     async def _rest(self, *, busy: bool) -> None:
         """Until there is news, at least a moment, at most the idle period."""
@@ -147,10 +149,7 @@ class Cycle:
         except Unavailable:
             self.reporter.measured = False
 
-    async def _tell(self) -> None:
-        outlook = self.releaser.outlook
-        if outlook is None:
-            return
+    async def _tell(self, outlook: Outlook) -> None:
         self.assembly.refresh()  # what was just released is told as released
         supposed = self.releaser.supposed()
         accounts = [self._account(each, outlook, supposed) for each in self.assembly.portraits.values()]
