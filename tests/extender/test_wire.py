@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +18,7 @@ from support import objects
 from support.extender import World, world
 
 RECORDED = Path(__file__).parent / "recorded"
+WIRE = Path(__file__).parent / "wire"
 NODES = [f"node-{index:03d}" for index in range(6)]
 
 
@@ -161,3 +165,67 @@ def test_an_internal_error_is_that_pod_s_error_only(caplog: pytest.LogCaptureFix
     made.parts.books.guard = guard
     assert json.loads(post(made, "filter", recorded("filter-names")))["Error"] == ""
     assert 'slackwater_extender_errors_total{verb="filter"} 2.0' in made.client.get("/metrics").text
+
+
+@pytest.fixture(scope="module")
+def decoder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A Go program that decodes replies in kube-scheduler's own types and refuses fields they do not have."""
+    go, made = shutil.which("go"), tmp_path_factory.mktemp("wire") / "wire"
+    if go is None:
+        pytest.skip("Go is not installed")
+    offline = {**os.environ, "GOPROXY": "off", "GOFLAGS": "-mod=readonly", "GOTOOLCHAIN": "local"}
+    built = subprocess.run(
+        [go, "build", "-o", str(made), "."], cwd=WIRE, env=offline, capture_output=True, text=True, check=False
+    )
+    if "GOPROXY=off" in built.stderr:
+        pytest.skip("k8s.io/kube-scheduler is not in Go's module cache; run: go mod download, in tests/extender/wire")
+    assert built.returncode == 0, built.stderr
+    return made
+
+
+def decoded(decoder: Path, verb: str, reply: bytes) -> Any:
+    """The reply as Go writes it after having read it."""
+    found = subprocess.run([str(decoder), verb], input=reply, capture_output=True, check=False)
+    assert found.returncode == 0, found.stderr
+    return json.loads(found.stdout)
+
+
+@pytest.mark.lab
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize(
+    "name", ["filter-names", "filter-nodes", "filter-nominated", "prioritize-names", "prioritize-nodes"]
+)
+def test_replies_decode_in_go_s_types(decoder: Path, name: str) -> None:
+    """Strictly, and without loss: what Go read of our reply is what we wrote."""
+    verb, reply = name.partition("-")[0], post(six(), name.partition("-")[0], recorded(name))
+    found = decoded(decoder, verb, reply)
+    if verb == "prioritize":
+        assert found == json.loads(reply)
+        return
+    ours = json.loads(reply)
+    assert {key: found[key] for key in found if key != "Nodes"} == {key: ours[key] for key in ours if key != "Nodes"}
+    mine, theirs = ((each["Nodes"] or {"items": []})["items"] for each in (ours, found))
+    assert [each["metadata"]["name"] for each in theirs] == [each["metadata"]["name"] for each in mine]
+
+
+@pytest.mark.lab
+@pytest.mark.timeout(300)
+def test_refusals_and_errors_decode_in_go_s_types(decoder: Path) -> None:
+    """Every node refused, an extender that is starting, and an error of ours."""
+    parked = orjson.loads(recorded("filter-names"))
+    parked["Pod"]["metadata"]["annotations"]["slackwater.io/parked"] = "timeout"
+    parked["Pod"]["metadata"]["resourceVersion"] = "999999"
+    refused = decoded(decoder, "filter", post(six(), "filter", orjson.dumps(parked)))
+    assert refused["FailedAndUnresolvableNodes"] == dict.fromkeys(NODES, "slackwater: pod is parked")
+    assert decoded(decoder, "filter", wire.failed("slackwater: why"))["Error"] == "slackwater: why"
+
+
+@pytest.mark.lab
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize(
+    "reply", [b'[{"Host":"n","Score":7.0}]', b'[{"Host":"n","Score":7,"Why":"x"}]', b'[{"Host":"n","Score":NaN}]']
+)
+def test_go_refuses_what_we_never_send(decoder: Path, reply: bytes) -> None:
+    """The decoder is as strict as it is said to be."""
+    found = subprocess.run([str(decoder), "prioritize"], input=reply, capture_output=True, check=False)
+    assert found.returncode == 1
