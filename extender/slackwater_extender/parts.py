@@ -82,7 +82,7 @@ def assemble(
         ring=ring,
         waiting=waiting,
         verbs=Verbs(books, ring, waiting),
-        placer=Placer(books, waiting),
+        placer=Placer(books, waiting, ring),
         metrics=metrics,
         doorkeeper=Doorkeeper(settings.callers, settings.tls, review),
         heartbeat=heartbeat,

@@ -22,6 +22,7 @@ from slackwater.reasons import Reason
 from slackwater_cluster.records import Constraints, PodRecord
 from slackwater_extender import claiming
 from slackwater_extender.books import Books
+from slackwater_extender.decisions import Decision, Result, Ring
 from slackwater_extender.network import incoming
 from slackwater_extender.policies import weights
 from slackwater_extender.waiting import Waiting
@@ -112,6 +113,7 @@ class Placer:
 
     books: Books
     waiting: Waiting
+    ring: Ring
 
     def place(self, request: Request) -> Reply:
         """Decide a whole batch."""
@@ -123,7 +125,8 @@ class Placer:
             if not asks:
                 return reply
             asks = self._round(request, asks, reply)
-        reply.refused.extend(Refusing(ask.uid, Reason.ROOM.value) for ask in asks)
+        for each in asks:
+            self._refuse(each, Refusing(each.uid, Reason.ROOM.value), reply)
         return reply
 
     def _charged(self, request: Request, reply: Reply) -> Reply:
@@ -225,15 +228,49 @@ class Placer:
             for outcome in batch.step(STEP):
                 each = wanted[outcome.uid]
                 if isinstance(outcome, Refusal):
-                    reply.refused.append(_refusing(outcome))
+                    self._refuse(each, _refusing(outcome), reply)
                     self.waiting.add(each.pod, outcome.reason.value)
                 elif live.take(outcome, each) and self.books.place(each.pod, outcome.node, each.role, each.app):
                     reply.placed.append(Placed(outcome.uid, outcome.node))
                     self.waiting.drop(outcome.uid)
+                    self._note(each, Result.PLACED, node=outcome.node)
                 else:
                     lost.append(each)
             if self.books.clock() >= until:  # looked at after the work: each slice gets on by one step at least
                 return
+
+    def _refuse(self, each: _Wanted, refusing: Refusing, reply: Reply) -> None:
+        reply.refused.append(refusing)
+        self._note(each, Result.REFUSED, reason=refusing.reason, counts=refusing.counts)
+
+    def _note(
+        self,
+        each: _Wanted,
+        result: Result,
+        *,
+        node: str = "",
+        reason: str = "",
+        counts: Mapping[str, int] | None = None,
+    ) -> None:
+        """Remember a decision among those about single pods."""
+        pod = each.pod
+        self.ring.add(
+            Decision(
+                id=self.ring.next_id(),
+                at=self.books.wall(),
+                verb="place",
+                namespace=pod.namespace,
+                pod=pod.name,
+                uid=pod.uid,
+                mode=self.books.policies.mode(pod.namespace).value,
+                result=result,
+                node=node,
+                reason=reason,
+                asked=len(self.books.nodes),
+                counts=counts or {},
+                declared=dict(pod.declared),
+            )
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -46,6 +46,20 @@ def test_each_pod_gets_a_node_and_is_charged() -> None:
     assert refused["counts"] == {"slackwater: measured cpu room too small": 3}
 
 
+def test_batch_placements_are_among_the_decisions() -> None:
+    """Node or reason for each pod, with the numbers that decided; `explain` shows them too."""
+    made = three(waiting("p"), objects.pod("vast", cpu="50", annotations=objects.declared("99", "1Gi")))
+    answer = ask(made, "p", "vast")
+    told = {each["pod"]: each for each in made.get("/v1/decisions")["decisions"]}
+    assert told["p"]["verb"] == told["vast"]["verb"] == "place"
+    assert (told["p"]["result"], told["p"]["node"]) == ("placed", answer["placed"][0]["node"])
+    assert told["p"]["declared"]["cpu"] == 2.0
+    assert told["vast"]["result"] == "refused"
+    assert told["vast"]["reason"] == answer["refused"][0]["reason"]
+    assert sum(told["vast"]["counts"].values()) == told["vast"]["asked"] == 3
+    assert made.get("/v1/explain/batch/p")["decisions"][0]["verb"] == "place"
+
+
 def test_the_nominated_node_is_accepted_by_the_filter() -> None:
     """The common case: one name, the pod's own placement on it."""
     made = three(waiting("p", cpu="14"))
