@@ -1,7 +1,7 @@
 """Measures what our programs take, for the chart's requests: `python docs/scripts/sizes.py [NODES] [PODS]` on a lab.
 
 A lab of its own with every program under the chart's accounts and a monitor beside them; pods of Spark-like apps come,
-run and end. Printed: memory at the end, its peak, and CPU while pods came and went.
+run and end. Printed: the most memory, between what is certainly a program's own and what it has mapped, and CPU.
 """
 
 from __future__ import annotations
@@ -36,10 +36,9 @@ def main(nodes: int, pods: int) -> None:
         with lab.api() as api:
             load(api, pods)
         peak = look(watched, MINUTE)
-        cpu = {name: spent(each) - before[name] for name, each in watched.items()}
         for name, each in watched.items():
-            now = resident(each)
-            print(f"{name:22} {now:5.0f} MiB now, {peak[name]:5.0f} at most; {cpu[name]:5.1f} s of CPU")  # noqa: T201
+            (least, most), cpu = peak[name], spent(each) - before[name]
+            print(f"{name:22} {least:5.0f} to {most:5.0f} MiB, {cpu:5.1f} s of CPU")  # noqa: T201
     finally:
         lab.down()
 
@@ -66,9 +65,10 @@ def family(lab: Lab, name: str) -> list[psutil.Process]:
     return [first, *first.children(recursive=True)]
 
 
-def resident(members: list[psutil.Process]) -> float:
-    """MiB of memory; pages that a server shares with its worker count once, as a container's limit counts them."""
-    return sum(each.memory_full_info().pss for each in members) / MIB
+def memory(members: list[psutil.Process]) -> tuple[float, float]:
+    """MiB: shared pages in proportion (too little: others of the lab share them), and in full for each process."""
+    told = [each.memory_full_info() for each in members]
+    return sum(each.pss for each in told) / MIB, sum(each.rss for each in told) / MIB
 
 
 def spent(members: list[psutil.Process]) -> float:
@@ -76,12 +76,12 @@ def spent(members: list[psutil.Process]) -> float:
     return sum(sum(each.cpu_times()[:2]) for each in members)
 
 
-def look(watched: dict[str, list[psutil.Process]], seconds: float) -> dict[str, float]:
+def look(watched: dict[str, list[psutil.Process]], seconds: float) -> dict[str, tuple[float, float]]:
     """The most memory seen within a time."""
-    peak = dict.fromkeys(watched, 0.0)
+    peak = dict.fromkeys(watched, (0.0, 0.0))
     end = time.monotonic() + seconds
     while time.monotonic() < end:
-        peak = {name: max(peak[name], resident(each)) for name, each in watched.items()}
+        peak = {name: max(peak[name], memory(each)) for name, each in watched.items()}
         time.sleep(0.5)
     return peak
 

@@ -1,6 +1,7 @@
-"""Objects of cert-manager's and the Prometheus operator's kinds, judged by a real API server with their definitions.
+"""Every object of every set of values is server-side applied to a real API server, strictly, without being kept.
 
-The definitions come with the projects' Go modules, as the lab's programs do; without a way to get them the test skips.
+The definitions of cert-manager's and the Prometheus operator's kinds come with the projects' Go modules, as the lab's
+programs do; without a way to get them these tests skip.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ from typing import Any
 import pytest
 import yaml
 
-from support.chart import NAMESPACE, objects
+from support.chart import CHART, NAMESPACE, objects
+from support.switches import ALL
 
 pytestmark = pytest.mark.lab
 
@@ -34,11 +36,6 @@ DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 # Server-side apply that changes nothing and takes no unknown field.
 APPLY = "application/apply-patch+yaml"
 STRICTLY = "fieldManager=test&force=true&dryRun=All&fieldValidation=Strict"
-OPTIONS = (
-    "--set=monitoring.serviceMonitor.enabled=true,monitoring.rules.enabled=true,tls.mode=certManager",
-    "--set=monitoring.serviceMonitor.schedulerTokenSecret=token,monitoring.serviceMonitor.labels.release=prometheus",
-    "--set=monitor.enabled=true,prometheus.url=http://prometheus,monitoring.rules.runbooks=https://example.com",
-)
 
 
 @pytest.fixture(scope="module")
@@ -85,21 +82,48 @@ def established(kube: Any, name: str) -> bool:
     return any(each["type"] == "Established" and each["status"] == "True" for each in conditions)
 
 
-def test_foreign_kinds_are_accepted_as_written(lab: Any, kube: Any, foreign: list[dict[str, Any]]) -> None:
-    """Every such object passes its definition, strictly: an unknown field would be refused."""
-    kube.namespace(NAMESPACE)
-    plurals = {each["spec"]["names"]["kind"]: each["spec"]["names"]["plural"] for each in foreign}
-    ours = [each for each in objects("1.36.4", *OPTIONS) if each["kind"] in plurals]
-    assert {each["kind"] for each in ours} == set(plurals), "a kind that the chart never makes"
-    for each in ours:
-        path = f"/apis/{each['apiVersion']}/namespaces/{NAMESPACE}/{plurals[each['kind']]}"
-        name = each["metadata"]["name"]
-        answer = kube.patch(f"{path}/{name}?{STRICTLY}", each, APPLY)
-        assert answer.ok, f"{each['kind']} {name}: {answer.message}"
+@pytest.mark.parametrize("name", ALL)
+def test_every_object_is_accepted_as_written(kube: Any, served: dict[tuple[str, str], str], name: str) -> None:
+    """An unknown field, a wrong value or a broken rule would be refused."""
+    for each in objects("1.36.4", *ALL[name]):
+        about, where = each["metadata"], served[each["apiVersion"], each["kind"]]
+        inside = f"namespaces/{about['namespace']}/" if "namespace" in about else ""
+        root = "api" if "/" not in each["apiVersion"] else "apis"
+        path = f"/{root}/{each['apiVersion']}/{inside}{where}/{about['name']}?{STRICTLY}"
+        answer = kube.patch(path, each, APPLY)
+        assert answer.ok, f"{each['kind']} {about['name']}: {answer.message}"
 
 
-def test_a_misspelt_field_of_such_a_kind_is_refused(kube: Any, foreign: list[dict[str, Any]]) -> None:
+@pytest.fixture(scope="module")
+def served(lab: Any, foreign: list[dict[str, Any]]) -> dict[tuple[str, str], str]:
+    """What each kind is called in a path, for all kinds that the chart makes."""
+    from support.kube import Kube, until  # noqa: PLC0415 - needs the lab
+
+    ours = [yaml.safe_load(path.read_text(encoding="utf-8")) for path in sorted((CHART / "crds").glob("*.yaml"))]
+    with Kube(lab.site) as kube:
+        kube.namespace(NAMESPACE)
+        for each in ours:
+            assert kube.apply(each, DEFINITIONS).ok
+        for each in ours:
+            until(lambda each=each: established(kube, each["metadata"]["name"]))  # type: ignore[misc] # bound early
+        versions = {each["apiVersion"] for case in ALL.values() for each in objects("1.36.4", *case)}
+        return {
+            (version, found["kind"]): found["name"]
+            for version in versions
+            for found in kube.get(f"/{'apis' if '/' in version else 'api'}/{version}").body["resources"]
+            if "/" not in found["name"]
+        }
+
+
+def test_the_foreign_kinds_are_among_them(foreign: list[dict[str, Any]]) -> None:
+    """Monitors, rules, certificates and issuers are really made by some set of values."""
+    made = {each["kind"] for case in ALL.values() for each in objects("1.36.4", *case)}
+    assert made >= {each["spec"]["names"]["kind"] for each in foreign}
+
+
+def test_a_misspelt_field_of_such_a_kind_is_refused(kube: Any, served: dict[tuple[str, str], str]) -> None:
     """The check above can fail."""
+    assert served["monitoring.coreos.com/v1", "ServiceMonitor"] == "servicemonitors"
     path = f"/apis/monitoring.coreos.com/v1/namespaces/{NAMESPACE}/servicemonitors"
     wrong = {
         "apiVersion": "monitoring.coreos.com/v1",
