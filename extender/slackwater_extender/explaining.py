@@ -46,7 +46,7 @@ def _short(name: str, record: NodeRecord, lines: Mapping[str, Line]) -> dict[str
         "stale": any(line.stale for line in lines.values()),
         **{
             field: {kind: getattr(line, field) for kind, line in lines.items()}
-            for field in ("allocatable", "allowed", "declared", "native", "used", "estimate", "room")
+            for field in ("allocatable", "allowed", "declared", "native", "used", "estimate", "drivers", "room")
         },
     }
 

@@ -12,6 +12,7 @@ from flask.testing import FlaskClient
 from slackwater_cluster.endpoint import endpoint
 from slackwater_monitor.apiserver import ApiServer, Extender
 from slackwater_monitor.settings import Settings, load
+from slackwater_monitor.sources import reading
 from slackwater_monitor.sources.live import Live
 from slackwater_monitor.sources.played import Played
 from slackwater_monitor.sources.protocol import Source
@@ -120,6 +121,22 @@ def test_heading_and_sentence_follow_from_the_sums(nodes: list[Node], heading: s
     seen = Snapshot(0.0, nodes)
     assert headline(seen) == heading
     assert words in change(seen)
+
+
+def test_drivers_count_as_using_what_they_are_charged() -> None:
+    """The ledger keeps them apart; here used and estimated are whole, so that room = allowed − estimated."""
+    amounts = {
+        "allocatable": 16.0,
+        "allowed": 14.0,
+        "declared": 10.0,
+        "used": 2.0,
+        "estimate": 3.0,
+        "drivers": 4.0,
+        "room": 7.0,
+    }
+    found = reading.node({"name": "n", **{name: {"cpu": value} for name, value in amounts.items()}})
+    assert (found.used["cpu"], found.estimate["cpu"]) == (6.0, 7.0)
+    assert found.room["cpu"] == found.allowed["cpu"] - found.estimate["cpu"]
 
 
 def test_two_plays_of_the_same_work_are_compared_at_the_same_moment() -> None:

@@ -93,7 +93,8 @@ def _side(found: Body | None) -> Side:
 
 
 def node(body: Body) -> Node:
-    """A node as the extender's /v1/nodes tells it."""
+    """A node as the extender's /v1/nodes tells it; drivers count with what they are charged, max(use, request)."""
+    drivers = _numbers(body, "drivers")
     return Node(
         name=body["name"],
         open=bool(body.get("open", True)),
@@ -101,14 +102,18 @@ def node(body: Body) -> Node:
         allocatable=_numbers(body, "allocatable"),
         allowed=_numbers(body, "allowed"),
         declared=_numbers(body, "declared"),
-        used=_numbers(body, "used"),
-        estimate=_numbers(body, "estimate"),
+        used=_sum(_numbers(body, "used"), drivers),
+        estimate=_sum(_numbers(body, "estimate"), drivers),
         room=_numbers(body, "room"),
     )
 
 
 def _numbers(body: Body, name: str) -> Amounts:
     return {kind: float(value) for kind, value in (body.get(name) or {}).items()}
+
+
+def _sum(one: Amounts, other: Amounts) -> Amounts:
+    return {kind: value + other.get(kind, 0.0) for kind, value in one.items()}
 
 
 def plain_node(body: Body) -> Node:
