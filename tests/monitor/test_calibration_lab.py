@@ -51,7 +51,8 @@ def replayed(found: Assessment, folder: Path, was: str) -> Comparison:
     write(export(found, "lab"), folder / "lab.parquet")
     workload, cluster, happened = opened(folder / "lab.parquet", None)
     assert len(workload.jobs) == JOBS
-    assert sum(each.tasks for each in workload.jobs) == JOBS * TASKS
+    asking = [stage for each in workload.jobs for stage in each.stages if max(stage.request) > 0]
+    assert sum(len(stage.durations) for stage in asking) == JOBS * TASKS
     return compare(workload, cluster, [was], happened=happened, was=was)
 
 
