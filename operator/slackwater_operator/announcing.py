@@ -25,6 +25,7 @@ AGAIN = 60.0
 # An app that waits shorter than this is not worth an event.
 PATIENCE = 5.0
 MOST = 1024  # bytes the API server accepts in a message
+PARKED = "released, but no node took it in time: its share goes to others and it waits for a new one"
 ENDING = "because it is being terminated"  # the API server's words about a namespace
 
 
@@ -102,6 +103,10 @@ class Announcer:
             what = Happening.HELD
         known.told = True
         self.add(said.app, Happened(what, lead, said.sentence))
+
+    def parked(self, pod: PodRecord) -> None:
+        """A pod was parked."""
+        self.add(pod.uid, Happened(Happening.PARKED, pod, PARKED))
 
     def add(self, about: str, happened: Happened) -> None:
         """Queue an event, unless the same one was told a moment ago."""

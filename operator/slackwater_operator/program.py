@@ -18,7 +18,7 @@ from slackwater_cluster.records import NamespaceRecord, NodeRecord, PodRecord
 from slackwater_cluster.reflecting import NAMESPACES, NODES, PODS, reflect
 from slackwater_cluster.reflector import Reflector, Source
 from slackwater_cluster.session import Session
-from slackwater_operator.announcing import Announcer, Happened, Happening
+from slackwater_operator.announcing import Announcer
 from slackwater_operator.assembling import Assembly
 from slackwater_operator.cycle import Cycle
 from slackwater_operator.electing import Election
@@ -112,11 +112,6 @@ class Program:
         wall, settings = time.time, self.settings
         writer = PodWriter(session)
         announcer = Announcer(session, self.metrics, wall, Bucket(settings.event_rate, 50, wall))
-
-        def parked(pod: PodRecord) -> None:
-            words = "released, but no node took it in time: its share goes to others and it waits for a new one"
-            announcer.add(pod.uid, Happened(Happening.PARKED, pod, words))
-
         return Cycle(
             assembly=self.assembly,
             releaser=Releaser(
@@ -128,7 +123,7 @@ class Program:
                 Grace(settings.grace, time.monotonic),
                 wall,
             ),
-            upkeep=Upkeep(self.assembly, extender, writer, self.metrics, wall, told=parked),
+            upkeep=Upkeep(self.assembly, extender, writer, self.metrics, wall, told=announcer.parked),
             lookups=Lookups(session),
             tracker=Tracker(
                 session, wall, settings.track_seconds, Bucket(settings.track_rate, 20, wall), settings.keep_finished

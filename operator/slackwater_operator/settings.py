@@ -23,7 +23,8 @@ class Settings(BaseSettings):
     identity: str = Field(default="", description="Name under which this replica leads; its host name by default.")
 
     extender_url: str = Field(
-        default="http://127.0.0.1:8080", description="Where the extender answers /v1/place and /v1/nodes."
+        default=f"http://127.0.0.1:{names.EXTENDER_PORT}",
+        description="Where the extender answers /v1/place and /v1/nodes.",
     )
     extender_token_file: Path | None = Field(
         default=None, description="Bearer token for the extender, if it wants one."

@@ -34,13 +34,14 @@ def cycle(world: World, **wishes: Any) -> Cycle:
     session, metrics, settings = cast("Session", world), Metrics(), Settings(**wishes)
     writer = PodWriter(session)
     clock = world.clock
+    announcer = Announcer(session, metrics, clock, Bucket(100, 100, clock))
     return Cycle(
         assembly=world.assembly,
         releaser=Releaser(world.assembly, world, writer, settings, metrics, Grace(60, clock), clock),
-        upkeep=Upkeep(world.assembly, world, writer, metrics, clock),
+        upkeep=Upkeep(world.assembly, world, writer, metrics, clock, told=announcer.parked),
         lookups=Lookups(session),
         tracker=Tracker(session, clock, 10, Bucket(100, 100, clock), 60),
-        announcer=Announcer(session, metrics, clock, Bucket(100, 100, clock)),
+        announcer=announcer,
         labeller=Labeller(writer, Bucket(100, 100, clock), clock, 5),
         reporter=Reporter(session, world.assembly, clock),
         stalls=StallKeeper(world.assembly, clock),
@@ -84,6 +85,20 @@ def test_one_turn_releases_and_the_next_ones_tell() -> None:
     assert all(pod.node for pod in world.pods.values())
     assert written(world, "/trackedapps/etl/status")[-1]["status"]["pods"]["bound"] == 3
     assert "Released" in {body["reason"] for body in written(world, "/events")}
+
+
+def test_a_parked_pod_is_told() -> None:
+    """Somebody took the room of a released pod: after the timeout it is parked, with an event that says so."""
+    world = enforcing(node("a", cpu=2))
+    pod = world.create("t", cpu=2, app="etl")
+    made = cycle(world)
+    asyncio.run(made.turn())
+    other = world.create("thief", cpu=2, namespace="kube-system", gates=(), scheduler="default-scheduler")
+    world.change(other.uid, node="a", phase="Running")
+    turn(made, world, 70)
+    assert world.pods[pod.uid].parked
+    told = [body for body in written(world, "/events") if body["reason"] == "Parked"]
+    assert [(body["involvedObject"]["name"], body["type"]) for body in told] == [("t", "Normal")]
 
 
 def test_at_rest_nothing_is_written() -> None:

@@ -176,6 +176,26 @@ def test_two_pods_that_may_not_preempt_do_not_block_each_other() -> None:
     assert running(world) == ["first", "second"]
 
 
+def test_a_refused_pod_is_nominated_again_when_room_returns() -> None:
+    """Its node was taken and no other has room: the nomination is cleared. The extender tells of room: named again."""
+    world = enforcing(node("a", cpu=2))
+    pod = world.create("t", cpu=2, app="etl")
+    operator = world.operator()
+    operator.step()
+    other = world.create("thief", cpu=2, namespace="kube-system", gates=(), scheduler="default-scheduler")
+    world.change(other.uid, node="a", phase="Running")
+    for _ in range(8):
+        world.schedule()
+        operator.step()
+    assert world.pods[pod.uid].nominated == ""
+    world.finish(other.uid)
+    world.woken = [pod.uid]
+    operator.step()
+    assert world.pods[pod.uid].nominated == "a"
+    world.schedule()
+    assert world.pods[pod.uid].node == "a"
+
+
 def test_new_leader_clears_what_a_dead_one_left() -> None:
     """A gated pod with a nomination takes room from others for nothing."""
     world = enforcing(node("a"))

@@ -54,6 +54,7 @@ class World:
     pods: dict[str, PodRecord] = field(default_factory=dict)
     assembly: Assembly = field(default_factory=Assembly)
     released: list[str] = field(default_factory=list)  # every gate that was lifted, in order
+    woken: list[str] = field(default_factory=list)  # refused pods that have room now
     charged: list[str] = field(default_factory=list)  # pods the extender was told of without a node
     writes: list[str] = field(default_factory=list)
     entered: dict[str, str] = field(default_factory=dict)  # the extender's ledger: pods placed and not bound yet
@@ -249,8 +250,9 @@ class World:
         return total(self.left(name).at_least(NOTHING) for name in chosen)
 
     async def wakeups(self, after: int) -> tuple[int, Sequence[str]]:
-        """No news."""
-        return after, ()
+        """What a test says, once."""
+        woken, self.woken = self.woken, []
+        return after, woken
 
     async def usage(self) -> Mapping[str, Resources]:
         """What pods use, as a test says."""
