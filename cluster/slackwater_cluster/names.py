@@ -50,6 +50,7 @@ SEALED: Final = (DECLARED_CPU, DECLARED_MEMORY, ADMITTED_ROLE, SHRUNK)
 DEFAULT_POLICY: Final = "default"
 SYSTEM_NAMESPACE: Final = "slackwater-system"
 API_VERSION: Final = f"{GROUP}/{VERSION}"
+EXTENDER_PORT: Final = 8480  # where the extender listens and the operator asks; the chart's default, too
 
 # The resource and verb of our own that say, in plain RBAC, who may lift a gate or park a pod.
 RELEASE_RESOURCE: Final = "gates"

@@ -41,7 +41,7 @@ class Server(Section):
     """How the extender listens."""
 
     host: str = Field(default="127.0.0.1", description="Address to listen on; loopback unless TLS is set up.")
-    port: int = Field(default=8480, ge=0, le=65535, description="0 takes any free port.")
+    port: int = Field(default=names.EXTENDER_PORT, ge=0, le=65535, description="0 takes any free port.")
     threads: int = Field(
         default=16,
         ge=2,

@@ -5,8 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+import yaml
 
 from slackwater.errors import InvalidInput
+from slackwater_cluster import names
 from slackwater_extender.checking import check
 from slackwater_extender.logs import hide
 from slackwater_extender.settings import CONFIG, PREFIX, Settings, load
@@ -97,3 +99,12 @@ def test_logs_hide_secrets() -> None:
     """Whoever logs headers by mistake shows nothing."""
     event = hide(None, "info", {"event": "x", "Authorization": "Bearer t", "token": "t"})
     assert event == {"event": "x", "Authorization": "(hidden)", "token": "(hidden)"}
+
+
+def test_operator_and_chart_ask_where_the_extender_listens() -> None:
+    """One port by default, so that nobody who starts both by hand has to name it."""
+    values = yaml.safe_load((Path(__file__).parents[2] / "helm/slackwater/values.yaml").read_text())
+    assert load([]).server.port == values["extender"]["port"] == names.EXTENDER_PORT
+    # Read from the source: the extender and the operator never import each other, not even in tests.
+    settings = (Path(__file__).parents[2] / "operator/slackwater_operator/settings.py").read_text()
+    assert 'f"http://127.0.0.1:{names.EXTENDER_PORT}"' in settings
