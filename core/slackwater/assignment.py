@@ -6,15 +6,18 @@ the same preference; this form serves the simulator and the hand-over from the k
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import compress
+from operator import le
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from slackwater.fitness import fitness, needed
-from slackwater.numbers import amount, finite, finite_array
-from slackwater.preference import preference, winner
+from slackwater.numbers import TOLERANCE, amount, finite, finite_array
+from slackwater.preference import FEW, points_of_few, preference, winner
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -42,10 +45,12 @@ class Request:
     master: bool = False
 
     def __post_init__(self) -> None:
-        for value in self.size:
-            amount(f"{self.name}.size", value)
-        for label in ("submitted", "urgency", "alignment"):
-            finite(f"{self.name}.{label}", getattr(self, label))
+        if not all(0 <= value < math.inf for value in self.size):
+            for value in self.size:
+                amount(f"{self.name}.size", value)
+        if not math.isfinite(self.submitted + self.urgency + self.alignment):
+            for label in ("submitted", "urgency", "alignment"):
+                finite(f"{self.name}.{label}", getattr(self, label))
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +79,7 @@ Urgencies = Callable[[Mapping[str, int]], Mapping[str, float]]
 class _Filling:
     """The state of one loop: what is left of the node and of each request."""
 
-    residual: NDArray[np.float64]
+    residual: list[float]
     pending: dict[str, list[Task]]
     taken: dict[str, int] = field(default_factory=dict)
 
@@ -87,47 +92,66 @@ def assign(
     P = nm(F) + nm(U) + alpha_A·nm(A) over the requests that fit what is left; masters outrank all; ties go to the
     earlier submission. Yields each assignment, so a caller may stop at its own limit.
     """
-    residual = finite_array("residual", spot.residual).astype(np.float64)
-    state = _Filling(residual, {r.name: list(r.tasks) for r in requests})
-    sizes = np.array([r.size for r in requests], dtype=np.float64).reshape(len(requests), len(residual))
-    least = needed(sizes)
+    finite_array("residual", spot.residual)
+    state = _Filling(spot.residual.tolist(), {r.name: list(r.tasks) for r in requests})
+    fitting = _fitting_few(requests) if len(requests) <= FEW else _fitting_many(requests)
     while True:
-        fitting = np.flatnonzero((least <= state.residual).all(axis=1)).tolist()
-        candidates = [i for i in fitting if state.pending[requests[i].name]]
+        candidates = [request for request in fitting(state.residual) if state.pending[request.name]]
         if not candidates:
             return
-        chosen = _best(spot, [requests[i] for i in candidates], sizes[candidates], state, alpha, urgencies)
-        yield _take(requests[candidates[chosen]], sizes[candidates[chosen]], spot, state)
+        yield _take(candidates[_best(spot, candidates, state, alpha, urgencies)], spot, state)
+
+
+def _fitting_few(requests: Sequence[Request]) -> Callable[[Sequence[float]], Iterable[Request]]:
+    """Which requests fit into a residual. Arrays of a handful cost more than what is computed with them."""
+    least = [[r - TOLERANCE * max(1.0, r) if r > 0 else -math.inf for r in request.size] for request in requests]
+    return lambda residual: compress(requests, [all(map(le, needs, residual)) for needs in least])
+
+
+def _fitting_many(requests: Sequence[Request]) -> Callable[[Sequence[float]], Iterable[Request]]:
+    """The same for a line of them."""
+    least = needed(np.array([request.size for request in requests], dtype=np.float64))
+
+    def fitting(residual: Sequence[float]) -> Iterable[Request]:
+        return [requests[row] for row in np.flatnonzero((least <= np.array(residual)).all(axis=1)).tolist()]
+
+    return fitting
 
 
 def nearest(tasks: Sequence[Task], node: str, rack: str) -> Task:
     """The first task whose input is on the node, else in the rack, else the first of all."""
+    if not node and not rack:
+        return tasks[0]
     local = next((t for t in tasks if node in t.nodes), None)
     return local or next((t for t in tasks if rack in t.racks), tasks[0])
 
 
-def _best(
-    spot: Spot,
-    requests: Sequence[Request],
-    sizes: NDArray[np.float64],
-    state: _Filling,
-    alpha: float,
-    urgencies: Urgencies | None,
-) -> int:
+def _best(spot: Spot, requests: Sequence[Request], state: _Filling, alpha: float, urgencies: Urgencies | None) -> int:
+    if len(requests) == 1:
+        return 0
     now = urgencies(state.taken) if urgencies else {}
-    points = preference(
-        fitness(sizes, state.residual, spot.weight),
-        [now.get(r.name, r.urgency) for r in requests],
-        [r.alignment for r in requests],
-        alpha=alpha,
-    )
-    chosen = winner(points, [r.submitted for r in requests], [r.master for r in requests])
-    return chosen or 0
+    urgency = [now.get(r.name, r.urgency) for r in requests]
+    alignment = [r.alignment for r in requests]
+    submitted, masters = [r.submitted for r in requests], [r.master for r in requests]
+    if len(requests) > FEW:
+        sizes = np.array([r.size for r in requests], dtype=np.float64)
+        fit = fitness(sizes, np.array(state.residual), spot.weight)
+        return winner(preference(fit, urgency, alignment, alpha=alpha), submitted, masters) or 0
+    points = points_of_few(_fitnesses(spot, requests, state), urgency, alignment, amount("alpha", alpha))
+    leading = [i for i, master in enumerate(masters) if master] or range(len(points))
+    best = max([points[i] for i in leading]) - TOLERANCE
+    return min([i for i in leading if points[i] >= best], key=lambda i: (submitted[i], i))
 
 
-def _take(request: Request, size: NDArray[np.float64], spot: Spot, state: _Filling) -> Assigned:
+def _fitnesses(spot: Spot, requests: Sequence[Request], state: _Filling) -> list[float]:
+    """`fitness.fitness` of a few requests as plain numbers."""
+    weight, residual = spot.weight.tolist(), state.residual
+    return [sum([r * c * w for r, c, w in zip(request.size, residual, weight, strict=True)]) for request in requests]
+
+
+def _take(request: Request, spot: Spot, state: _Filling) -> Assigned:
     task = nearest(state.pending[request.name], spot.name, spot.rack)
     state.pending[request.name].remove(task)
     state.taken[request.name] = state.taken.get(request.name, 0) + 1
-    state.residual = state.residual - size
+    state.residual = [left - asked for left, asked in zip(state.residual, request.size, strict=True)]
     return Assigned(request.name, task)

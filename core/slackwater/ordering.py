@@ -18,7 +18,7 @@ from slackwater.alignment import alignment
 from slackwater.fitness import needed, weights
 from slackwater.numbers import TOLERANCE
 from slackwater.pools import Category
-from slackwater.preference import combined
+from slackwater.preference import FEW, combined, points_of_few
 from slackwater.snapshot import App, Group, Order, Queue, Role
 from slackwater.urgency import Stage, Urgency, urgency
 
@@ -88,9 +88,12 @@ class Line:
         self._alpha, self._preference = alpha, preference
         self._unit = dict(zip(self._kinds, np.sqrt(self._weight).tolist(), strict=True))
         self._members = self._by_app()
+        self._hurried = [any(group.waiting for group in c.app.groups) for c in self.rows]
+        self._alike = self._all_alike()
         self._urgency = np.zeros(len(self.rows))
         for members in self._members.values():
-            self._hurry(members)
+            if self._hurried[members[0]]:
+                self._hurry(members)
         self._open_pools(headroom)
         self._open_shares(queue, shares or {})
 
@@ -150,6 +153,11 @@ class Line:
         rows = [[c.group.request[kind] for kind in self._kinds] for c in self.rows]
         return np.array(rows, dtype=np.float64).reshape(len(rows), len(self._kinds))
 
+    def _all_alike(self) -> bool:
+        """Whether preference cannot tell the rows apart, whatever is picked: the earliest goes first then."""
+        alike = len({c.group.request for c in self.rows}) <= 1 and not any(self._hurried)
+        return alike and (self._alpha <= 0 or len(set(self._align.tolist())) <= 1)
+
     def _by_app(self) -> dict[str, list[int]]:
         members: dict[str, list[int]] = {}
         for row, candidate in enumerate(self.rows):
@@ -194,15 +202,19 @@ class Line:
             open_rows &= self._slots <= self._headroom[self._pool] + TOLERANCE
         if (self._largest > self.free).any():
             open_rows &= (self._needed <= self.free).all(axis=1)
-        return np.flatnonzero(open_rows)
+        return open_rows.nonzero()[0]
 
     def _preferred(self, rows: NDArray[np.int64]) -> int:
         """The row of those given that goes next; without preference the first, as rows stand in order of arrival."""
-        if not self._preference:
+        if self._alike or rows.size == 1 or not self._preference:
             return 0
         fit = self._request[rows] @ (self._weight * np.maximum(self.free, 0.0))
-        points = combined(fit, self._urgency[rows], self._align[rows], self._alpha)
-        return int(np.argmax(points >= points.max() - TOLERANCE))
+        if rows.size > FEW:
+            points = combined(fit, self._urgency[rows], self._align[rows], self._alpha)
+            return int(np.argmax(points >= points.max() - TOLERANCE))
+        few = points_of_few(fit.tolist(), self._urgency[rows].tolist(), self._align[rows].tolist(), self._alpha)
+        best = max(few) - TOLERANCE
+        return next(at for at, point in enumerate(few) if point >= best)
 
     def _take(self, row: int) -> None:
         self._taken[row] += 1
@@ -211,13 +223,12 @@ class Line:
         self._headroom[self._pool[row]] -= self._slots[row]
         if self._fair:
             self._shares[self._namespace[row]] += self._increment[row]
-        self._hurry(self._members[self.rows[row].app.id])
+        if self._hurried[row]:
+            self._hurry(self._members[self.rows[row].app.id])
 
     def _hurry(self, members: Sequence[int]) -> None:
         """Urgency of one app's rows, counting what was picked in this round as assigned and occupying."""
         app = self.rows[members[0]].app
-        if not any(group.waiting for group in app.groups):
-            return
         picked = {self.rows[row].group.key: self._taken[row] for row in members}
         found = app_urgency(app, picked, self._size)
         for row in members:

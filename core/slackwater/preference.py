@@ -12,6 +12,8 @@ from slackwater.numbers import TOLERANCE, amount, finite_array
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
+FEW = 16  # candidates up to which plain numbers are faster than arrays
+
 
 def nm(values: NDArray[np.float64], *, equal: float = 0.0) -> NDArray[np.float64]:
     """Min-max: (x − min)/(max − min) over the candidates, and `equal` for all of them when they do not differ.
@@ -59,6 +61,24 @@ def winner(points: NDArray[np.float64], submitted: Sequence[float], masters: Seq
     best = points[eligible].max()
     leaders = np.flatnonzero(eligible & (points >= best - TOLERANCE))
     return min(leaders.tolist(), key=lambda i: (submitted[i], i))
+
+
+def points_of_few(
+    fitness: Sequence[float], urgency: Sequence[float], alignment: Sequence[float], alpha: float
+) -> list[float]:
+    """`combined` as plain numbers: arrays of a handful of candidates cost more than what is computed with them."""
+    points = [fit + hurry for fit, hurry in zip(_nm_of_few(fitness), _nm_of_few(urgency), strict=True)]
+    if alpha <= 0:
+        return points
+    return [point + alpha * near for point, near in zip(points, _nm_of_few(alignment), strict=True)]
+
+
+def _nm_of_few(values: Sequence[float]) -> list[float]:
+    low, high = min(values), max(values)
+    spread = high - low
+    if spread <= TOLERANCE * max(abs(low), abs(high)):
+        return [0.0] * len(values)
+    return [(value - low) / spread for value in values]
 
 
 def _column(field: str, values: ArrayLike) -> NDArray[np.float64]:

@@ -39,6 +39,14 @@ def test_equal_requests_go_in_order_of_submission() -> None:
     assert fill([late, early]) == fill([early, late]) == ["early", "early"]
 
 
+@given(st.lists(sizes, min_size=1, max_size=6), st.lists(st.integers(0, 3), min_size=6, max_size=6))
+def test_a_long_line_is_served_like_a_short_one(shapes: list[tuple[int, int]], hurry: list[int]) -> None:
+    """Requests too large for the node change nothing, though a long line is compared by arrays."""
+    few = [request(f"r{i}", *shape, urgency=hurry[i], submitted=i % 2) for i, shape in enumerate(shapes) if any(shape)]
+    beside = [request(f"huge{i}", 99, 99) for i in range(20)]
+    assert fill(few) == fill([*few, *beside])
+
+
 def test_urgency_may_move_with_every_assignment() -> None:
     """A and O change as tasks are taken, and the next choice sees it."""
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from slackwater.errors import BadNumber
-from slackwater.preference import nm, preference, winner
+from slackwater.preference import nm, points_of_few, preference, winner
 from support.oracles import Oracle, rows
 
 lists = st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=20)
@@ -71,3 +71,11 @@ def test_a_bad_number_is_refused_by_name(field: str) -> None:
     columns[field] = [float("nan")]
     with pytest.raises(BadNumber, match=field):
         preference(**columns, alpha=1.0)
+
+
+@given(st.lists(st.tuples(*[st.floats(-1e6, 1e6)] * 3), min_size=1, max_size=20), st.floats(0, 2))
+def test_plain_numbers_give_the_same_points_as_arrays(rows: list[tuple[float, float, float]], alpha: float) -> None:
+    """To the last bit: a handful of candidates is compared without arrays."""
+    fitness, urgency, alignment = zip(*rows, strict=True)
+    points = preference(fitness, urgency, alignment, alpha=alpha)
+    assert points_of_few(fitness, urgency, alignment, alpha) == points.tolist()

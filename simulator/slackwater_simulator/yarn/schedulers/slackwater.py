@@ -43,7 +43,8 @@ class Slackwater(Gatekept):
         self.weight = [weights(np.array(capacity)) for capacity in world.capacity]
         self.turns: dict[str, Release] = {}  # by group: what was last released of it
         self.since: dict[str, float] = {}  # … and since when some of it waits
-        self.tasks: list[Task] = []  # equal stand-ins: which task a container runs is the request's own affair
+        # So many equal stand-ins, by number: which task a container runs is the request's own affair.
+        self.tasks: list[tuple[Task, ...]] = []
 
     def sampled(self, cores: Floats, stored: Floats, /) -> None:
         """Use was measured: what is released may fit nodes that were full before."""
@@ -134,11 +135,12 @@ class Slackwater(Gatekept):
 
     def _ask(self, key: str, request: Request, left: tuple[float, ...]) -> Ask:
         turn, count = self.turns[key], self._most(key, request, left)
-        self.tasks += [Task(str(number)) for number in range(len(self.tasks), count)]
+        for more in range(len(self.tasks), count + 1):
+            self.tasks.append((*self.tasks[-1], Task(str(more))) if self.tasks else ())
         return Ask(
             key,
             request.shape,
-            tuple(self.tasks[:count]),
+            self.tasks[count],
             submitted=turn.submitted,
             urgency=turn.urgency,
             alignment=turn.alignment,
