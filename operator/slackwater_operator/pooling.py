@@ -92,7 +92,12 @@ def pool(
 
 
 def demand(app: Portrait, slot: Resources) -> float | None:
-    """Slots an app wants at once; None where nobody said and no task exists yet."""
+    """Slots an app wants at once; None where nobody said and no task exists yet.
+
+    An app that is over wants nothing: a completed driver stays for people to read, and would close its pool for good.
+    """
+    if app.over:
+        return 0.0
     drivers = sum(slots(g.request, slot) * _coming(g) for g in app.groups if g.role is Role.DRIVER)
     tasks = [g for g in app.groups if g.role is not Role.DRIVER]
     existing = sum(slots(g.request, slot) * _coming(g) for g in tasks)

@@ -3,6 +3,7 @@
 import pytest
 
 from slackwater.pools import Category
+from slackwater_cluster import names
 from slackwater_cluster.customresources import ReservationPoolSpec
 from slackwater_operator.forecasting import Accuracy
 from slackwater_operator.pooling import bounds, demand, restored
@@ -52,6 +53,32 @@ def test_empty_cluster_is_open_as_soon_as_its_room_is_known() -> None:
     assert operator.said("etl").reason != "released"
     operator.step()
     assert world.released == [pod.uid], operator.said("etl").sentence
+
+
+@pytest.mark.parametrize("announced", [True, False], ids=["announced", "known from its last run"])
+def test_completed_driver_gives_its_slots_back(announced: bool) -> None:
+    """Its executors are gone and it stays for people to read: a gang of the empty cluster starts."""
+    world = enforcing(node("a", cpu=4), node("b", cpu=4))
+    world.configure("ReservationPool", "pool", queue="default")
+    size = {names.TASKS: "3", names.TASK_CPU: "2", names.TASK_MEMORY: "1Gi"} if announced else {}
+    boss = world.create("etl-1-driver", cpu=1, role="driver", app="etl-1", annotations=size)
+    operator = world.operator()
+    operator.step()
+    world.schedule()
+    tasks = [world.create(f"etl-1-{number}", cpu=2, app="etl-1") for number in range(3)]
+    for _ in range(3):
+        operator.step()
+        world.schedule()
+    world.finish(boss.uid)
+    world.assembly.refresh()
+    world.delete(*(world.pods[pod.uid] for pod in tasks))
+    for number in range(2):
+        world.create(f"g{number}", cpu=2, app="gang", annotations={names.GANG: "true", names.TASKS: "2"})
+    operator.step()
+    world.schedule()
+    assert [pod.name for pod in world.pods.values() if pod.node and not pod.done] == ["g0", "g1"], operator.said(
+        "gang"
+    ).sentence
 
 
 def test_unknown_size_counts_as_unknown() -> None:
