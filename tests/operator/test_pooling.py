@@ -45,14 +45,14 @@ def test_empty_cluster_is_open_as_soon_as_its_room_is_known() -> None:
     """An extender that is just starting tells of no room; a second later the pools have all there is."""
     world = enforcing(*(node(name, cpu=10) for name in "abcd"))
     world.configure("ReservationPool", "pool", queue="default")
-    pod = world.create("t0", app="etl")
+    pods = [world.create(f"t{number}", app="etl") for number in range(3)]
     operator = world.operator()
     known, world.nodes = world.nodes, {}  # the extender has not listed them yet
     operator.step()
     world.nodes = known
     assert operator.said("etl").reason != "released"
     operator.step()
-    assert world.released == [pod.uid], operator.said("etl").sentence
+    assert world.released == [pod.uid for pod in pods], operator.said("etl").sentence
 
 
 @pytest.mark.parametrize("announced", [True, False], ids=["announced", "known from its last run"])
