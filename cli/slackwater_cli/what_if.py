@@ -47,13 +47,14 @@ def command(
 
 
 def _print(found: Comparison) -> None:
-    made = Table(title=f"{found.name}: {found.jobs:,} jobs", title_justify="left", title_style="bold")
+    title = f"{found.name}: {found.jobs:,} jobs"
+    made = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False, padding=(0, 2, 0, 0))
     made.add_column("")
     heads = ("makespan, s", "completion, s", "wait, s", "requested", "used", "failures", "unfinished")
     for head in heads:
         made.add_column(head, justify="right")
     if found.happened is not None:
-        made.add_row("what happened", *_cells(found.happened), style="bold", end_section=True)
+        made.add_row("what happened", *_cells(found.happened), style="bold")
     for name, each in found.policies.items():
         replay = " – replay" if name == found.was else ""
         made.add_row(f"{NAMES.get(name, name)}{replay}", *_cells(each), style="red" if each.deadlock else None)

@@ -19,7 +19,8 @@ def amount(kind: str, value: float | None, *, unit: bool = False) -> str:
     """An amount of CPU or memory; with its unit where it stands alone."""
     if kind == "memory":
         return gibis(value) + (" GiB" if unit and value is not None else "")
-    return cores(value) + (" cores" if unit and kind == "cpu" and value is not None else "")
+    said = cores(value)
+    return said + ((" core" if said == "1" else " cores") if unit and kind == "cpu" and value is not None else "")
 
 
 def percent(value: float | None) -> str:

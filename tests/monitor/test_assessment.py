@@ -200,7 +200,7 @@ def test_renamed_labels_absent_metrics_and_a_gap_are_told(troubled: Week) -> Non
     notes = " ".join(troubled.found.notes)
     assert "pod is read from exported_pod" in notes
     assert "kube_pod_container_resource_limits is absent" in notes
-    assert "no samples from 2026-01-10 00:00 UTC to 2026-01-11 00:00 UTC (24.0 h)" in notes
+    assert "no samples from 2026-01-10 00:00 UTC to 2026-01-11 00:00 UTC (24 h)" in notes
 
 
 def test_a_gap_counts_neither_as_used_nor_as_reserved(troubled: Week) -> None:

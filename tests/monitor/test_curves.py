@@ -51,3 +51,12 @@ def test_gaps_are_bridged_but_not_half_a_life() -> None:
     assert made[2] == pytest.approx((1 + 3) / 2 / 9)
     seen[0, 0] = np.nan
     assert shape(seen, peak=True) is None
+
+
+@pytest.mark.filterwarnings("error")
+def test_pods_of_which_nothing_was_seen_do_not_matter() -> None:
+    """Neither to the course of the others nor with a warning."""
+    seen = np.ones((1, BINS))
+    unseen = np.full((2, BINS), np.nan)
+    assert shape(np.vstack((seen, unseen)), peak=True) == shape(seen, peak=True)
+    assert shape(unseen, peak=True) is None

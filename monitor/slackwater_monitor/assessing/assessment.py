@@ -12,7 +12,7 @@ import numpy as np
 
 from slackwater_cluster import names
 from slackwater_cluster.frameworks import Table
-from slackwater_monitor.amounts import count
+from slackwater_monitor.amounts import count, seconds
 from slackwater_monitor.assessing.census import Census, census
 from slackwater_monitor.assessing.curves import Curves
 from slackwater_monitor.assessing.kinship import Member, members
@@ -235,7 +235,7 @@ class _Study:
         """What a reader must know about holes in the data."""
         grid = self.history.grid
         told = [
-            f"no samples from {_moment(first)} to {_moment(last)} ({(last - first) / 3600:.1f} h): nothing ran or "
+            f"no samples from {_moment(first)} to {_moment(last)} ({seconds(last - first)}): nothing ran or "
             "nothing was scraped; this stretch counts neither as used nor as reserved"
             for first, last in gaps(self.covered, grid)
         ]

@@ -57,9 +57,9 @@ def shape(means: Floats, *, peak: bool) -> tuple[float, ...] | None:
 
     Each pod counts alike, whatever its size: its course is divided by its own mean first.
     """
+    means = means[np.isfinite(means).any(axis=1)]  # of a pod shorter than a window nothing may have been seen
     with np.errstate(invalid="ignore", divide="ignore"):
-        level = np.nanmean(means, axis=1, keepdims=True) if np.isfinite(means).any() else means[:, :1]
-        relative = means / level
+        relative = means / np.nanmean(means, axis=1, keepdims=True) if len(means) else means
     usable = relative[np.isfinite(relative).any(axis=1)]
     if not len(usable):
         return None

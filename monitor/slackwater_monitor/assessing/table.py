@@ -32,10 +32,10 @@ def render(found: Assessment, level: str = "namespace", rows: int = 10, *, wide:
 
 def _headline(found: Assessment) -> Iterator[str]:
     yield f"[bold]{sentence(found)}[/]"
-    days = (found.grid.end - found.grid.start) / 86400
+    grid = found.grid
     yield (
-        f"[dim]{iso(found.grid.start)} to {iso(found.grid.end)} ({days:.3g} days, windows of "
-        f"{seconds(found.grid.step)}, a sample every {seconds(found.interval)})[/]"
+        f"[dim]{iso(grid.start)} to {iso(grid.end)} ({seconds(grid.end - grid.start)}, windows of {seconds(grid.step)}, "
+        f"a sample every {seconds(found.interval)})[/]"
     )
 
 
@@ -154,7 +154,7 @@ def _offers(found: Assessment) -> Table:
 
 def _places(found: Assessment) -> Table:
     made = _grid(
-        f"The {len(found.places)} best places to start",
+        f"The {len(found.places)} best places to start" if len(found.places) > 1 else "The best place to start",
         "namespace",
         "app",
         "pods",
