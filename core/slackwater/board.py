@@ -127,7 +127,8 @@ class Board:
             sums = [[all_ - mine for all_, mine in zip(*both, strict=True)] for both in zip(sums, own, strict=True)]
         estimate = self._fleet.estimate_one(row, sums)
         if stale:
-            estimate = [max(pair) for pair in zip(estimate, sums[Measure.REQUEST], strict=True)]
+            here = np.array([row], np.intp)
+            estimate = self._fleet.unsampled(here, np.array([estimate]), np.array([sums]))[0].tolist()
         charge, native = sums[Measure.CHARGE], sums[Measure.NATIVE]
         limit, total = self._limit[row].tolist(), self._hosts.total[row].tolist()
         room = [most - taken - driving for most, taken, driving in zip(limit, estimate, charge, strict=True)]
@@ -176,10 +177,12 @@ class Board:
         )
 
     def _estimate(self, rows: Rows | slice, stale: NDArray[np.bool_], without: int | None = None) -> Floats:
-        """E, and max(E, Σ RR) where samples are stale."""
+        """E, and at least Σ RR where samples are stale."""
         estimate = self._fleet.estimate(rows, without)
-        requests = self._sums(rows, without)[:, Measure.REQUEST]
-        return np.where(stale[rows, None], np.maximum(estimate, requests), estimate)
+        if not stale[rows].any():
+            return estimate
+        fallback = self._fleet.unsampled(rows, estimate, self._sums(rows, without))
+        return np.where(stale[rows, None], fallback, estimate)
 
     def _sums(self, rows: Rows | slice, without: int | None) -> Floats:
         sums = self._fleet.pods.sums[rows]

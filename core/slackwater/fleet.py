@@ -62,6 +62,7 @@ class Fleet:
         self._learned: Floats = np.zeros((64, kinds))
         self._used: Floats = np.zeros((64, kinds))
         self._primed: NDArray[np.bool_] = np.zeros((64, kinds), np.bool_)
+        self._gone: Floats = np.zeros((64, kinds))  # use in U of pods that have ended since
         self._floors: Floats = np.zeros((kinds, 64))
         self._caps: Floats = np.full((kinds, 64), np.inf)
         self._uses: Floats = np.zeros((kinds, 64))
@@ -97,13 +98,28 @@ class Fleet:
             return raw
         return [min(e, max(most, u)) for e, most, u in zip(raw, top, used, strict=True)]
 
+    def forgo(self, row: int, use: Floats) -> None:
+        """A pod that the last sample saw using this much has ended; the next sample will tell by itself."""
+        self._gone[row] += use
+
+    def unsampled(self, rows: NDArray[np.intp] | slice, estimate: Floats, sums: Floats) -> Floats:
+        """E of rows whose samples have stopped coming: max(E, Σ RR), where pods that ended count no longer in U.
+
+        While samples come, E is right again within a heartbeat; without them the use of ended pods would stay for ever.
+        """
+        requests = sums[:, Measure.REQUEST]
+        if self.mode is Mode.PRINTED:
+            return np.maximum(estimate, requests)
+        remaining = self.used[rows] - self._gone[: self.pods.rows][rows]
+        return np.maximum(np.minimum(estimate, np.maximum(sums[:, Measure.TOP], remaining)), requests)
+
     def add_node(self, start: Floats | None = None) -> int:
         """Enter a node, with a first estimate where one is known; return its row."""
         row = self.pods.add_row()
-        for name in ("_learned", "_used", "_primed"):
+        for name in ("_learned", "_used", "_primed", "_gone"):
             setattr(self, name, grown(getattr(self, name), 0, row + 1))
         self._learned[row] = 0.0 if start is None else start
-        self._used[row] = 0.0
+        self._used[row] = self._gone[row] = 0.0
         self._primed[row] = start is not None
         return row
 
@@ -111,7 +127,7 @@ class Fleet:
         """Forget a node; its pods stay, nowhere, and count in full wherever they appear again."""
         slots = self.pods.on_row(row)
         rows = self.pods.rows
-        for array in (self._learned, self._used, self._primed):
+        for array in (self._learned, self._used, self._primed, self._gone):
             array[row : rows - 1] = array[row + 1 : rows].copy()
         self.pods.drop_row(row)
         for slot in slots:
@@ -281,6 +297,8 @@ class Fleet:
         floor = used - self.pods.sums[rows, Measure.RESIDUAL]
         self.learned[rows] = np.where(usable, np.maximum(self.learned[rows], floor), self.learned[rows])
         self.used[rows] = used
+        gone = self._gone[: self.pods.rows]
+        gone[rows] = np.where(usable, 0.0, gone[rows])
         self.primed[rows] |= usable
 
     def _weigh(self, slots: NDArray[np.intp]) -> None:

@@ -128,7 +128,10 @@ class Ledger:
             return None
         claim = self._roster[slot]
         self._meter.teach(np.array([slot], np.intp))
-        self._board.touch(self._fleet.pods.row_of(slot))
+        row = self._fleet.pods.row_of(slot)
+        self._board.touch(row)
+        if row != NOWHERE and not claim.driver:  # the use of drivers is not in U
+            self._fleet.forgo(row, self._roster.uses[:, slot])
         self._fleet.finish(slot)
         self._roster.forget(slot)
         self._expiry.pop(uid, None)

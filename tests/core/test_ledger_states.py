@@ -39,6 +39,7 @@ class Plain:
         self.stamps: dict[str, tuple[float, float]] = {}
         self.pods: dict[str, Claim] = {}
         self.use: dict[str, float] = {}
+        self.gone: dict[str, float] = {}  # node → use of pods that ended since its last sample
 
     def on(self, node: str) -> list[Claim]:
         """The pods of a node."""
@@ -51,12 +52,25 @@ class Plain:
     def room(self, node: str, now: float) -> tuple[float, float]:
         """min(AR, NC) − E − drivers for cpu; what is not declared for gpus."""
         estimator = self.nodes[node]
-        estimate = estimator.fallback if self.stale(node, now) else estimator.estimate
+        estimate = self.fallback(node) if self.stale(node, now) else estimator.estimate
         return ALLOWED[0] - estimate - self.drivers(node), ALLOWED[1] - sum(c.charged[1] for c in self.on(node))
+
+    def fallback(self, node: str) -> float:
+        """At least what is reserved; pods that ended have taken their use with them."""
+        estimator = self.nodes[node]
+        remaining = max(estimator.reserved, estimator.used - self.gone.get(node, 0.0))
+        return max(min(estimator.estimate, remaining), estimator.reserved)
 
     def stale(self, node: str, now: float) -> bool:
         """Gaps stay below the heartbeat here, so the period is the heartbeat."""
         return node not in self.stamps or now - self.stamps[node][1] > TERMS.patience * TERMS.heartbeat
+
+    def end(self, uid: str) -> None:
+        """A pod finished or was deleted."""
+        claim = self.pods.get(uid)
+        if claim and claim.node in self.nodes and not claim.driver:
+            self.gone[claim.node] = self.gone.get(claim.node, 0.0) + self.use.get(uid, 0.0)
+        self.leave(uid)
 
     def leave(self, uid: str) -> None:
         """A pod is gone."""
@@ -88,6 +102,7 @@ class Plain:
         if last is None:
             self.restart(node, stamp, rest, seen)
         self.nodes[node].on_sample(rest, 0.0 if last is None else stamp - last[0], seen)
+        self.gone.pop(node, None)
         self.stamps[node] = (stamp, now)
 
     def restart(self, node: str, stamp: float, used: float, seen: dict[str, float]) -> None:
@@ -130,6 +145,7 @@ class LedgerStates(RuleBasedStateMachine):
         self.ledger.remove_node(name)
         if self.plain.nodes.pop(name, None):
             self.plain.stamps.pop(name, None)
+            self.plain.gone.pop(name, None)
             for claim in self.plain.on(name):
                 self.plain.use.pop(claim.uid, None)
 
@@ -163,7 +179,7 @@ class LedgerStates(RuleBasedStateMachine):
     def pod_goes(self, uid: str) -> None:
         """Finished or deleted; perhaps never there."""
         self.ledger.remove(uid)
-        self.plain.leave(uid)
+        self.plain.end(uid)
         self.expiry.pop(uid, None)
 
     @rule(passed=st.floats(0, 20))
@@ -173,7 +189,7 @@ class LedgerStates(RuleBasedStateMachine):
         late = {uid for uid, expires in self.expiry.items() if expires <= self.now}
         assert {claim.uid for claim in self.ledger.expire(self.now)} == late
         for uid in late:
-            self.plain.leave(uid)
+            self.plain.end(uid)
             del self.expiry[uid]
 
     @precondition(lambda self: self.plain.nodes)

@@ -1,0 +1,73 @@
+"""While samples stay away, reservations count; pods that ended take their measured use with them (EST-23)."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from slackwater.claims import Claim, Host, Reading, Role, State
+from slackwater.ledger import Ledger
+
+LATE = 100.0  # long after the last sample
+
+
+def sampled(uses: list[float], system: float, role: Role = Role.TASK) -> Ledger:
+    """One node of 16 cores, 14 of them allowed; tasks of 2 cores measured long enough to be believed."""
+    ledger = Ledger()
+    ledger.upsert_node(Host("n", (16.0, 64.0), (16.0, 64.0)))
+    for index, _ in enumerate(uses):
+        ledger.put(Claim(f"u{index}", "n", (2.0, 4.0), (2.0, 4.0), role, state=State.RUNNING, started=0.0))
+    for beat in range(60):
+        reading = {"n": Reading(5.0 * beat, (sum(uses) + system, 1.0))}
+        ledger.sample(0.0, reading, {f"u{index}": (use, 0.1) for index, use in enumerate(uses)})
+    return ledger
+
+
+def room(ledger: Ledger, now: float = LATE) -> float:
+    return float(ledger.table(now).room[0, 0])
+
+
+def test_ended_pods_take_their_use_with_them() -> None:
+    """A busy node that empties while Prometheus is away can be used again; what the system uses stays counted."""
+    ledger = sampled([2.0] * 6, system=1.0)
+    assert room(ledger) == pytest.approx(14 - 13)
+    for index in range(6):
+        ledger.remove(f"u{index}")
+    assert room(ledger) == pytest.approx(14 - 1)
+    assert ledger.explain("n", LATE)["cpu"].estimate == pytest.approx(1.0)
+
+
+def test_fresh_samples_speak_for_themselves() -> None:
+    """While samples come nothing is taken off: the next one tells; and after it nothing is taken off twice."""
+    ledger = sampled([2.0] * 6, system=1.0)
+    before = room(ledger, 1.0)
+    ledger.remove("u0")
+    assert room(ledger, 1.0) == pytest.approx(before)
+    ledger.sample(LATE, {"n": Reading(400.0, (11.0, 1.0))}, {f"u{index}": (2.0, 0.1) for index in range(1, 6)})
+    assert room(ledger, LATE + 99) == pytest.approx(14 - 11)
+
+
+def test_the_use_of_a_driver_was_never_among_it() -> None:
+    """A driver is charged beside the estimate; its end gives back that charge and no more."""
+    ledger = sampled([1.0] * 3, system=1.0, role=Role.DRIVER)
+    assert room(ledger) == pytest.approx(14 - 1 - 3 * 2)
+    ledger.remove("u0")
+    assert room(ledger) == pytest.approx(14 - 1 - 2 * 2)
+
+
+@given(st.lists(st.floats(0, 4), min_size=1, max_size=6), st.floats(0, 2), st.integers(0, 6))
+def test_never_more_room_than_reservations_and_the_rest_of_use_leave(
+    uses: list[float], system: float, ended: int
+) -> None:
+    """Without samples there is no overcommit, whatever ends."""
+    ledger = sampled(uses, system)
+    for index in range(ended):
+        ledger.remove(f"u{index}")
+    left = uses[ended:]
+    assert room(ledger) <= 14 - 2 * len(left) + 1e-9
+    assert room(ledger) <= 14 - min(system, 14) + 1e-9
+    assert room(ledger) == pytest.approx(float(ledger.part(["n"], LATE).room[0, 0]))
+    spot = ledger.spot("n", LATE)
+    assert spot is not None
+    assert spot.room[0] == pytest.approx(room(ledger))
