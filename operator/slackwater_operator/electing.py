@@ -10,15 +10,18 @@ import logging
 import os
 import socket
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import structlog
 from kubernetes import client, config
 from kubernetes.client.exceptions import ApiException
 from kubernetes.leaderelection import electionconfig, leaderelection
 from kubernetes.leaderelection.resourcelock.leaselock import LeaseLock
+from urllib3.exceptions import HTTPError
 
 from slackwater_operator.settings import Settings
 
@@ -80,8 +83,10 @@ class Election:
             loop.call_soon_threadsafe(lost.set)
 
         # The client library has no types.
+        lock = LeaseLock(LEASE, self.settings.namespace, self.identity)  # type: ignore[no-untyped-call]
+        lock.api_instance = Attempts(lock.api_instance)  # type: ignore[assignment]  # it stands in for the API
         chosen = electionconfig.Config(  # type: ignore[no-untyped-call]
-            LeaseLock(LEASE, self.settings.namespace, self.identity),  # type: ignore[no-untyped-call]
+            lock,
             lease_duration=seconds,
             renew_deadline=max(2, seconds * 2 // 3),
             retry_period=max(1, seconds // 5),
@@ -92,6 +97,28 @@ class Election:
             leaderelection.LeaderElection(chosen).run()  # type: ignore[no-untyped-call]
         finally:
             ended()
+
+
+class Attempts:
+    """The Lease API as the election calls it: a server that is away, or does not answer, is one attempt that failed.
+
+    The library expects nothing but ApiException. Any other error would end its loop: a leader would leave although its
+    Lease still holds, and a follower would never lead again.
+    """
+
+    def __init__(self, leases: Any, timeout: float = 5.0) -> None:
+        self._leases, self._timeout = leases, timeout
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        call = getattr(self._leases, name)
+
+        def attempt(*words: Any, **named: Any) -> Any:
+            try:
+                return call(*words, _request_timeout=self._timeout, **named)
+            except HTTPError as problem:
+                raise ApiException(status=0, reason=str(problem)) from problem
+
+        return attempt
 
 
 def _settle(leading: asyncio.Future[None]) -> None:
