@@ -133,18 +133,18 @@ def unlisted(rows: Iterable[Framework], spec: SlackPolicySpec) -> tuple[str, ...
 
 
 def conditions(
-    before: Sequence[Mapping[str, Any]], judged: Judgement, generation: int, now: str
+    before: Sequence[Mapping[str, Any]], judged: Judgement, generation: int, now: str, kind: str = READY
 ) -> list[dict[str, Any]]:
     """The object's conditions with ours brought up to date; the time moves only when the status does."""
     status = "True" if judged.ready else "False"
-    old = next((each for each in before if each.get("type") == READY), None)
+    old = next((each for each in before if each.get("type") == kind), None)
     since = old["lastTransitionTime"] if old and old.get("status") == status else now
     mine = {
-        "type": READY,
+        "type": kind,
         "status": status,
         "reason": judged.reason,
         "message": judged.message,
         "lastTransitionTime": since,
         "observedGeneration": generation,
     }
-    return [*(dict(each) for each in before if each.get("type") != READY), mine]
+    return [*(dict(each) for each in before if each.get("type") != kind), mine]

@@ -9,8 +9,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections import deque
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from time import perf_counter
 
@@ -22,6 +21,7 @@ from slackwater.snapshot import Snapshot
 from slackwater_cluster.constraints import allows
 from slackwater_cluster.records import PodRecord
 from slackwater_operator.assembling import Assembly
+from slackwater_operator.batching import batch
 from slackwater_operator.metrics import Metrics
 from slackwater_operator.placing import NOT_SEEN, Grace, Placement, Places, Wish, declared_sums, wish
 from slackwater_operator.settings import Settings
@@ -73,7 +73,7 @@ class Releaser:
             return released
         for _ in range(TRIES):
             outlook = self._look(rooms)
-            chosen = _batch(outlook, self.settings.batch)
+            chosen = batch(outlook.snapshot, outlook.round.releases, self.settings.batch)
             if not chosen:
                 break
             done, refused = await self._release(chosen)
@@ -288,38 +288,3 @@ class Releaser:
             await self.places.withdraw(uids)
         except Unavailable as problem:
             self.grace.failed(problem)  # its placements lapse by themselves
-
-
-def _batch(outlook: Outlook, size: int) -> Sequence[Release]:
-    """The first releases of a round, at least `size` of them if there are as many; a gang is never cut in two."""
-    queues = {app.id: app.queue for app in outlook.snapshot.apps}
-    gangs = {app.id for app in outlook.snapshot.apps if app.gang}
-    chosen: list[Release] = []
-    for some in _in_turn(_pieces(outlook.round.releases, gangs), queues):
-        if len(chosen) >= size:
-            break
-        chosen += some
-    return chosen
-
-
-def _pieces(releases: Iterable[Release], gangs: Collection[str]) -> list[list[Release]]:
-    """What is released together: a gang as a whole, everything else pod by pod."""
-    pieces: list[list[Release]] = []
-    for each in releases:
-        if pieces and each.app in gangs and pieces[-1][-1].app == each.app:
-            pieces[-1].append(each)
-        else:
-            pieces.append([each])
-    return pieces
-
-
-def _in_turn(pieces: Sequence[list[Release]], queues: Mapping[str, str]) -> Iterable[list[Release]]:
-    """One piece from each queue in turn: where queues share nodes, none takes all the room before the others."""
-    lines: dict[str, deque[list[Release]]] = {}
-    for piece in pieces:
-        lines.setdefault(queues.get(piece[0].app, ""), deque()).append(piece)
-    while lines:
-        for name in list(lines):
-            yield lines[name].popleft()
-            if not lines[name]:
-                del lines[name]

@@ -6,6 +6,7 @@ import hashlib
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any
 
 import structlog
@@ -17,6 +18,7 @@ from slackwater_cluster.customresources import TrackedAppSpec, TrackedAppStatus
 from slackwater_cluster.customresources.trackedapp import Phase
 from slackwater_cluster.session import MERGE, Session
 from slackwater_operator.assembling import Assembly
+from slackwater_operator.judging import Judgement, conditions
 from slackwater_operator.pacing import Bucket
 from slackwater_operator.portraits import Portrait
 from slackwater_operator.telling import ended
@@ -30,6 +32,8 @@ RESTLESS = ("waitSeconds", "waitErrorSeconds", "message", "budget", "reservation
 READ = ("message", "waitSeconds")
 READ_SECONDS = 60.0
 
+ADMITTED = "Admitted"
+GOING = (Phase.STARTED.value, Phase.RUNNING.value)
 # Seconds the last object of a series stays, for the size of the next run: a weekly job finds its own.
 KEEP_LEARNED = 8 * 86_400.0
 
@@ -78,6 +82,7 @@ class Tracker:
         patience = self.every if differs(before, body) else READ_SECONDS
         if self.clock() - at < patience or not self.bucket.take():
             return False
+        body |= self._judged(before, body)
         try:
             if key not in self._known:
                 await self._create(each, name, queue)
@@ -116,6 +121,16 @@ class Tracker:
             elif now - self._ended[key] >= (KEEP_LEARNED if key in last else self.keep) and self.bucket.take():
                 await self._delete(key)
 
+    def _judged(self, before: Mapping[str, Any], body: Mapping[str, Any]) -> dict[str, Any]:
+        """The condition Admitted, for whoever waits with `kubectl wait`. The spec never changes after it was made."""
+        old = before.get("conditions") or []
+        was = any(each.get("type") == ADMITTED and each.get("status") == "True" for each in old)
+        admitted = was if body["phase"] == Phase.FINISHED.value else body["phase"] in GOING
+        reason = body["reason"].title().replace("-", "") or "Unknown"
+        now = datetime.fromtimestamp(self.clock(), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        judged = Judgement(admitted, reason, body["message"])
+        return {"observedGeneration": 1, "conditions": conditions(old, judged, 1, now, ADMITTED)}
+
     def _last_runs(self) -> frozenset[str]:
         """The youngest object of each series."""
         found: dict[tuple[str, str], tuple[float, str]] = {}
@@ -133,6 +148,7 @@ class Tracker:
             return True
         body = ended().body()
         kept = {"learned": before["learned"]} if before.get("learned") else {}
+        kept |= self._judged(before, body)
         namespace, _, name = key.partition("/")
         try:
             answer = await self.session.write(

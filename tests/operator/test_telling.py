@@ -76,6 +76,36 @@ def test_tracked_app_is_written_once_in_ten_seconds() -> None:
     assert write() == 3
 
 
+def test_tracked_app_carries_a_condition_to_wait_for() -> None:
+    """Admitted is False with the reason while it waits, True once it started; the time moves only then."""
+    world = enforcing(node("a", cpu=1))
+    world.create("t", cpu=2, app="etl")
+    operator = world.operator()
+    writes = Writes()
+    keeper = tracker(world, writes)
+
+    def condition() -> dict[str, Any]:
+        operator.step(0)
+        each, said, found = told(world, "etl", operator)
+        asyncio.run(keeper.write(each, found, said.queue))
+        body = writes.made[-1][2]["status"]
+        assert body["observedGeneration"] == 1
+        return dict(body["conditions"][0])
+
+    first = condition()
+    assert (first["type"], first["status"], first["reason"]) == ("Admitted", "False", "NoRoom")
+    world.add_nodes(node("b"))
+    world.now += 11
+    second = condition()
+    assert (second["status"], second["reason"]) == ("True", "Released")
+    assert second["lastTransitionTime"] != first["lastTransitionTime"]
+    world.schedule()
+    world.now += 11
+    third = condition()
+    assert (third["status"], third["reason"]) == ("True", "Complete")
+    assert third["lastTransitionTime"] == second["lastTransitionTime"]
+
+
 def test_status_tells_budget_position_and_pods() -> None:
     """A waiting driver sees its place, the reservation and what is left."""
     world = enforcing(node("a", cpu=4))
