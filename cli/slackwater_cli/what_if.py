@@ -15,7 +15,7 @@ from slackwater_cli.progress import bars
 if TYPE_CHECKING:
     from slackwater_monitor.whatif import Comparison, Figures
 
-NAMES = {"kube": "stock scheduler (kube)"}
+NAMES = {"kube": "kube (stock)"}
 
 
 def command(
@@ -43,40 +43,41 @@ def command(
     if output in (Format.JSON, Format.YAML):
         data(found.plain(), output)
     else:
-        _print(found)
+        _print(found, wide=output is Format.WIDE)
 
 
-def _print(found: Comparison) -> None:
+def _print(found: Comparison, *, wide: bool) -> None:
     title = f"{found.name}: {found.jobs:,} jobs"
     made = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False, padding=(0, 2, 0, 0))
     made.add_column("")
-    heads = ("makespan, s", "completion, s", "wait, s", "requested", "used", "failures", "unfinished")
-    for head in heads:
+    for head in ("makespan", "completion", "wait", "requested", "used", "failures", *(("unfinished",) if wide else ())):
         made.add_column(head, justify="right")
     if found.happened is not None:
-        made.add_row("what happened", *_cells(found.happened), style="bold")
+        made.add_row("what happened", *_cells(found.happened, wide), style="bold")
     for name, each in found.policies.items():
-        replay = " – replay" if name == found.was else ""
-        made.add_row(f"{NAMES.get(name, name)}{replay}", *_cells(each), style="red" if each.deadlock else None)
+        replay = ", replayed" if name == found.was else ""
+        made.add_row(f"{NAMES.get(name, name)}{replay}", *_cells(each, wide), style="red" if each.deadlock else None)
     console = Console(highlight=False)
     console.print(made)
     if found.errors:
         words = ", ".join(f"{name} {100 * error:+.1f} %" for name, error in found.errors.items())
-        console.print(f"error of the replay of what did happen: {words}")
+        console.print(f"error of the replay of what did happen: {words}", soft_wrap=True)
     for note in found.notes:
         console.print(f"note: {note}", style="dim", markup=False, soft_wrap=True)
 
 
-def _cells(each: Figures) -> list[str]:
+def _cells(each: Figures, wide: bool) -> list[str]:
+    from slackwater_monitor.amounts import percent, seconds
+
     def shares(values: tuple[float, ...]) -> str:
-        return " / ".join(f"{100 * value:.0f} %" for value in values) or "–"
+        return " / ".join(percent(value) for value in values) or "–"
 
     return [
-        "deadlock" if each.deadlock else f"{each.makespan:,.0f}",
-        f"{each.completion:,.1f}",
-        f"{each.wait:,.1f}",
+        "deadlock" if each.deadlock else seconds(each.makespan),
+        seconds(each.completion),
+        seconds(each.wait),
         shares(each.requested),
         shares(each.used),
         f"{each.failures:,}",
-        f"{each.unfinished:,}",
+        *((f"{each.unfinished:,}",) if wide else ()),
     ]

@@ -34,8 +34,8 @@ def _headline(found: Assessment) -> Iterator[str]:
     yield f"[bold]{sentence(found)}[/]"
     grid = found.grid
     yield (
-        f"[dim]{iso(grid.start)} to {iso(grid.end)} ({seconds(grid.end - grid.start)}, windows of {seconds(grid.step)}, "
-        f"a sample every {seconds(found.interval)})[/]"
+        f"[dim]{iso(grid.start)} to {iso(grid.end)} ({seconds(grid.end - grid.start)}, windows of {seconds(grid.step)}"
+        f", a sample every {seconds(found.interval)})[/]"
     )
 
 
