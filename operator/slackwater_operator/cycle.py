@@ -20,6 +20,7 @@ from slackwater_operator.assembling import Assembly
 from slackwater_operator.forecasting import Accuracy
 from slackwater_operator.labelling import Labeller
 from slackwater_operator.lookups import Lookups
+from slackwater_operator.measuring import measure
 from slackwater_operator.metrics import Metrics
 from slackwater_operator.portraits import Portrait
 from slackwater_operator.releasing import Outlook, Releaser
@@ -160,7 +161,8 @@ class Cycle:
         await self._track(accounts, outlook)
         await self.labeller.write(self.assembly, accounts, self.releaser.last_release)
         await self.reporter.report(outlook)
-        self._measure(accounts, outlook)
+        measure(self.metrics, self.assembly, accounts, outlook, self.clock())
+        self.metrics.wait_error.set(self.waits.mean)
 
     def _account(self, each: Portrait, outlook: Outlook, supposed: Round | None) -> Account:
         verdict = outlook.round.verdicts.get(each.id)
@@ -226,49 +228,3 @@ class Cycle:
                 self.waits.learn(abs(now - self._estimates.pop(said.app)))
         alive = self.assembly.portraits
         self._estimates = {app: when for app, when in self._estimates.items() if app in alive}
-
-    def _measure(self, accounts: list[Account], outlook: Outlook) -> None:
-        held: dict[tuple[str, ...], float] = {}
-        phases: dict[tuple[str, ...], float] = {}
-        for said in accounts:
-            phases[said.queue, said.phase.value] = phases.get((said.queue, said.phase.value), 0) + 1
-            if said.held:
-                held[said.queue, said.reason] = held.get((said.queue, said.reason), 0) + said.held
-        self.metrics.set_all(self.metrics.held, held)
-        self.metrics.set_all(self.metrics.apps, phases)
-        self.metrics.flying.set(len(self.assembly.flights))
-        self.metrics.parked.set(sum(each.counts.parked for each in self.assembly.portraits.values()))
-        self.metrics.wait_error.set(self.waits.mean)
-        self._measure_queues(outlook)
-        self._measure_pools(outlook)
-        self._measure_drivers(outlook)
-
-    def _measure_queues(self, outlook: Outlook) -> None:
-        budgets = outlook.round.budgets
-        for gauge, amounts in (
-            (self.metrics.capacity, {queue.name: queue.capacity for queue in outlook.snapshot.queues}),
-            (self.metrics.reservation, {name: each.reserved for name, each in budgets.items()}),
-            (self.metrics.budget, {name: each.left for name, each in budgets.items()}),
-        ):
-            values = {(name, kind): value for name, some in amounts.items() for kind, value in some.items()}
-            self.metrics.set_all(gauge, {labels: max(0.0, value) for labels, value in values.items()})
-
-    def _measure_pools(self, outlook: Outlook) -> None:
-        now = self.clock()
-        for pool in outlook.snapshot.pools:
-            state = self.assembly.pool_states[pool.name]
-            ended = float(sum(self.assembly.phases.finished.values()))
-            state.accuracy.settle(now, ended)
-            state.accuracy.predict(now, CHORES, sum(pool.releases.values()), ended)
-            self.metrics.delta.labels(pool.name).set(state.delta)
-            self.metrics.pool_total.labels(pool.name).set(pool.tot)
-            self.metrics.forecast_error.labels(pool.name).set(state.accuracy.mean)
-
-    def _measure_drivers(self, outlook: Outlook) -> None:
-        counts: dict[tuple[str, ...], float] = {}
-        for app in outlook.snapshot.apps:
-            for group in app.groups:
-                if group.role.value == "driver":
-                    for state, number in (("running", group.charged), ("waiting", len(group.held))):
-                        counts[app.queue, state] = counts.get((app.queue, state), 0) + number
-        self.metrics.set_all(self.metrics.drivers, counts)
