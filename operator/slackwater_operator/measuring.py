@@ -41,7 +41,7 @@ def _queues(metrics: Metrics, outlook: Outlook) -> None:
         (metrics.reservation, {name: each.reserved for name, each in budgets.items()}),
         (metrics.budget, {name: each.left for name, each in budgets.items()}),
     ):
-        values = {(name, kind): max(0.0, value) for name, some in amounts.items() for kind, value in some.items()}
+        values: Values = {(name, kind): max(0.0, each) for name, some in amounts.items() for kind, each in some.items()}
         metrics.set_all(gauge, values)
 
 
