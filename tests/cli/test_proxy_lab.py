@@ -24,7 +24,7 @@ from slackwater_lab import certificates, network, services
 from slackwater_lab.access import write_kubeconfig
 from slackwater_lab.api import Api
 from slackwater_lab.lab import Lab
-from slackwater_lab.nodes import Shape
+from slackwater_lab.nodes import Shape, names
 from slackwater_lab.plan import Plan
 from slackwater_lab.waiting import until
 from slackwater_monitor.apiserver import ApiServer, Extender
@@ -84,7 +84,8 @@ def _extender(place: Place) -> None:
     until("the extender answers", lambda: _answers(place), 60.0)
     with place.lab.api() as api:
         _pod(api, place)
-        _address(api, place)
+        endpoints = f"{SYSTEM}/endpoints/slackwater-extender"
+        until("the Service has an address", lambda: place.address in json.dumps(api.get(endpoints)), 30.0)
 
 
 def _answers(place: Place) -> bool:
@@ -96,37 +97,15 @@ def _answers(place: Place) -> bool:
 
 
 def _pod(api: Api, place: Place) -> None:
-    body = task("slackwater-extender-0")
+    """On a simulated node, so that it has one; the node is told to wait with it, so that it leaves the status alone."""
+    body = task("slackwater-extender-0", {"slackwater.io/lab-start-delay": "3600"}, nodeName=names(1)[0])
     body["metadata"]["labels"] = {f"app.kubernetes.io/{name}": value for name, value in LABELS.items()}
     body["spec"]["containers"][0]["ports"] = [{"name": "https", "containerPort": PORT}]
-    body["spec"]["schedulerName"] = "nobody"
     until("the namespace has its account", lambda: api.get(f"{SYSTEM}/serviceaccounts/default") is not None, 30.0)
     api.create(f"{SYSTEM}/pods", body)
     ready = {"type": "Ready", "status": "True"}
     status = {"phase": "Running", "podIP": place.address, "podIPs": [{"ip": place.address}], "conditions": [ready]}
     api.patch(f"{SYSTEM}/pods/slackwater-extender-0/status", {"status": status})
-
-
-def _address(api: Api, place: Place) -> None:
-    """What the endpoint controllers would write, in the old form and the new; the lab runs without them."""
-    pod = {"kind": "Pod", "namespace": "slackwater-system", "name": "slackwater-extender-0"}
-    ports = [{"name": "https", "port": PORT, "protocol": "TCP"}]
-    old = {
-        "apiVersion": "v1",
-        "kind": "Endpoints",
-        "metadata": {"name": "slackwater-extender"},
-        "subsets": [{"addresses": [{"ip": place.address, "targetRef": pod}], "ports": ports}],
-    }
-    new = {
-        "apiVersion": "discovery.k8s.io/v1",
-        "kind": "EndpointSlice",
-        "metadata": {"name": "slackwater-extender-1", "labels": {"kubernetes.io/service-name": "slackwater-extender"}},
-        "addressType": "IPv4",
-        "ports": ports,
-        "endpoints": [{"addresses": [place.address], "conditions": {"ready": True}, "targetRef": pod}],
-    }
-    api.create(f"{SYSTEM}/endpoints", old)
-    api.create("/apis/discovery.k8s.io/v1/namespaces/slackwater-system/endpointslices", new)
 
 
 @pytest.fixture
