@@ -152,9 +152,10 @@ class Fleet:
         if beside is not None:
             cells[Measure.CHARGE :] = beside
         slot = self.pods.add(row, cells)
-        self._floors = grown(self._floors, 1, self.pods.slots)
-        self._uses = grown(self._uses, 1, self.pods.slots)
-        self._caps = grown(self._caps, 1, self.pods.slots)
+        if self.pods.slots > self._floors.shape[1]:
+            self._floors = grown(self._floors, 1, self.pods.slots)
+            self._uses = grown(self._uses, 1, self.pods.slots)
+            self._caps = grown(self._caps, 1, self.pods.slots)
         self._floors[:, slot] = 0.0 if floor is None else floor
         self._caps[:, slot] = np.inf if cap is None else cap
         self._uses[:, slot] = 0.0

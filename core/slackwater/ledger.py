@@ -127,7 +127,7 @@ class Ledger:
         if slot is None:
             return None
         claim = self._roster[slot]
-        self._meter.teach(np.array([slot], np.intp))
+        self._meter.teach_one(slot)
         row = self._fleet.pods.row_of(slot)
         self._board.touch(row)
         if row != NOWHERE and not claim.driver:  # the use of drivers is not in U

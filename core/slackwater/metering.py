@@ -125,6 +125,11 @@ class Meter:
         if told.size:
             self.peaks.learn(self._roster.apps[told], peaks, ramps)
 
+    def teach_one(self, slot: int) -> None:
+        """The same for one pod, most of which have told already."""
+        if self._growth.eloquent(slot):
+            self.teach(np.array([slot], np.intp))
+
     def _read(self, now: float, rows: Slots, stamps: Floats, values: Floats) -> tuple[Floats, Floats]:
         """U (NaN: none) and seconds since the last sample for all rows, from the readings of some."""
         used: Floats = np.full((len(self._hosts), len(self._measured)), np.nan)

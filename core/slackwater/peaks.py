@@ -161,6 +161,10 @@ class Growth:
         told: NDArray[np.intp] = slots[settled]
         return told
 
+    def eloquent(self, slot: int) -> bool:
+        """Whether a pod has something to tell that it has not told yet."""
+        return not self._taught[slot] and any(self._table[0, :, slot].tolist())
+
     def lessons(self, slots: NDArray[np.intp]) -> tuple[NDArray[np.intp], Floats, Floats]:
         """Slots, peaks and ramps, a row per pod, of those that have used anything and have not told yet."""
         ready = ~self._taught[slots] & self._table[0][:, slots].any(axis=0)

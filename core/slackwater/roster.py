@@ -80,6 +80,8 @@ class Roster:
         return np.fromiter(map(self.slots.get, uids, repeat(-1)), np.intp, len(uids))
 
     def _reserve(self, size: int) -> None:
+        if size <= len(self._claims):
+            return
         self._claims.extend([None] * (size - len(self._claims)))
         self._started = grown(self._started, 0, size)
         self._apps = grown(self._apps, 0, size)

@@ -66,7 +66,7 @@ def steady(count: int, every: float) -> Workload:
 
 
 def play(case: Case) -> dict[str, float]:
-    """Read and play one case; reading counts, importing does not: a few containers are played before the clock starts."""
+    """Read and play one case. Reading counts; importing does not, so a few containers are played beforehand."""
     cluster = parse(case.cluster)
     # An application every 3,200 core seconds keeps some 60 % of the cores busy, however long the run.
     every = 3200.0 / float(cluster.total[0])
