@@ -1,6 +1,8 @@
 """Scenario 4: many drivers at once fill a small cluster; the tasks they need do not fit any more."""
 
+import time
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -28,38 +30,52 @@ def test_slackwater_lets_all_forty_finish(arena: Field, tell: Callable[[str], No
         tell(f"40 jobs of 1 driver and 2 tasks over after {max(course.ended for course in courses):.1f} s")
 
 
-def test_ray_workers_never_start_before_their_head(arena: Field) -> None:
-    """Six clusters whose workers came first would fill the nodes with workers; all heads and workers get to run."""
+def test_the_plain_scheduler_deadlocks_on_ray_heads(arena: Field) -> None:
+    """16 heads take all 16 CPUs, and no worker ever runs."""
+    with arena.ground("heads", managed=False) as ground:
+        _create_clusters(ground, ("head", "worker"), schedulerName=PLAIN)
+        ground.until_bound(16, 30)
+        until("all others were tried", lambda: sum(map(_refused, ground.pods())) == 2 * JOBS - 16, 40, 0.3)
+        assert all("head" in pod["metadata"]["name"] for pod in bound(ground.pods()))
+
+
+def test_slackwater_lets_all_ray_clusters_finish(arena: Field, tell: Callable[[str], None]) -> None:
+    """The same 40 clusters, workers first: they would fill the nodes without their heads, but none starts before it."""
     with arena.ground("ray") as ground:
-        for kind, count, lasts in (("worker", 3, 2.0), ("head", 1, None)):
-            ground.create(
-                ground.pod(
-                    f"{kind}-{c}-{i}",
-                    app=f"ray-{c}",
-                    role="",
-                    cpu="2",
-                    use=("2", "1Gi"),
-                    lasts=lasts,
-                    labels={"ray.io/cluster": f"ray-{c}", "ray.io/node-type": kind},
-                )
-                for c in range(6)
-                for i in range(count)
+        began = time.monotonic()
+        _create_clusters(ground, ("worker", "head"))
+        until("all clusters have run", lambda: _clusters_over(ground), 85)
+        tell(f"40 Ray clusters over after {time.monotonic() - began:.1f} s")
+
+
+def _create_clusters(ground: Ground, order: tuple[str, str], **spec: Any) -> None:
+    """40 clusters of a head, which runs until its workers are done, and one worker; as the Ray operator labels them."""
+    for kind in order:
+        ground.create(
+            ground.pod(
+                f"{kind}-{number:02}",
+                app=f"ray-{number:02}",
+                role="",
+                use=("1", "500Mi"),
+                lasts=1.0 if kind == "worker" else None,
+                labels={"ray.io/cluster": f"ray-{number:02}", "ray.io/node-type": kind},
+                **spec,
             )
-        until("all six clusters have run", lambda: _clusters_over(ground), 85)
+            for number in range(JOBS)
+        )
+
+
+def _refused(pod: Object) -> bool:
+    return any(each.get("reason") == "Unschedulable" for each in pod["status"].get("conditions", []))
 
 
 def _clusters_over(ground: Ground) -> bool:
-    """Whether all have ended; a head whose workers are done is ended, as a job's end would."""
-    pods = ground.pods()
-    for cluster in {_cluster(pod) for pod in bound(pods)}:
-        (head,) = (pod for pod in pods if _cluster(pod) == cluster and "head" in pod["metadata"]["name"])
-        assert bound([head]), "a worker was bound before its head"
-        workers = [pod for pod in pods if _cluster(pod) == cluster and pod is not head]
-        if phase(head) == "Running" and all(phase(pod) == "Succeeded" for pod in workers):
+    """Whether all have ended; a head whose worker is done is ended, as a job's end would."""
+    pods = {str(pod["metadata"]["name"]): pod for pod in ground.pods()}
+    for number in range(JOBS):
+        head, worker = pods[f"head-{number:02}"], pods[f"worker-{number:02}"]
+        assert bound([head]) or not bound([worker]), "a worker was bound before its head"
+        if phase(head) == "Running" and phase(worker) == "Succeeded":
             path = f"{ground.pods_path}/{head['metadata']['name']}/status"
             ground.api.patch(path, {"status": {"phase": "Succeeded"}})
-    return all(phase(pod) == "Succeeded" for pod in pods)
-
-
-def _cluster(pod: Object) -> str:
-    return str(pod["metadata"]["labels"]["ray.io/cluster"])
+    return all(phase(pod) == "Succeeded" for pod in pods.values())
