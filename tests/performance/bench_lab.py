@@ -218,7 +218,11 @@ def report(part: str, runs: Runs, pods: int) -> list[str]:
     lines += ["", "| CPU milliseconds per pod | plain | slackwater |", "|---|---|---|"]
     lines += _shares(runs, lambda run: {name: value / pods * 1000 for name, value in run.cost.cpu.items()}, 0.05)
     lines += ["", "| requests per pod | plain | slackwater |", "|---|---|---|"]
-    return lines + _shares(runs, lambda run: {name: value / pods for name, value in run.cost.requests.items()}, 0.05)
+    lines += _shares(runs, lambda run: {name: value / pods for name, value in run.cost.requests.items()}, 0.05)
+    lines += ["", "| milliseconds per pod in the API server's admission | plain | slackwater |", "|---|---|---|"]
+    return lines + _shares(
+        runs, lambda run: {name: value / pods * 1000 for name, value in run.cost.admission.items()}, 0.05
+    )
 
 
 def _row(name: str, plain: list[float], ours: list[float]) -> str:

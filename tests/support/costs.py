@@ -15,6 +15,9 @@ from slackwater_lab.access import administrator_token
 from slackwater_lab.lab import Lab
 
 REQUEST = re.compile(r"^apiserver_request_total\{([^}]*)\} (\S+)$", re.MULTILINE)
+ADMISSION = re.compile(
+    r"^apiserver_admission_controller_admission_duration_seconds_sum\{([^}]*)\} (\S+)$", re.MULTILINE
+)
 LABEL = re.compile(r'(\w+)="([^"]*)"')
 CLIENT = "bench"
 
@@ -25,9 +28,12 @@ class Cost:
 
     cpu: Mapping[str, float]  # seconds by process
     requests: Mapping[str, float]  # by verb and resource
+    admission: Mapping[str, float]  # seconds (not of CPU) a request spent in admission, by plugin and operation
 
     def __sub__(self, before: Cost) -> Cost:
-        return Cost(_less(self.cpu, before.cpu), _less(self.requests, before.requests))
+        return Cost(
+            _less(self.cpu, before.cpu), _less(self.requests, before.requests), _less(self.admission, before.admission)
+        )
 
     @property
     def total_requests(self) -> float:
@@ -44,18 +50,31 @@ def costs(lab: Lab) -> Cost:
     """The sums as they are now."""
     alive = {started.name: started.pid for started in lab.processes.all() if started.alive}
     cpu = {name: _cpu(pid) for name, pid in alive.items()} | {CLIENT: sum(os.times()[:2])}
-    return Cost(cpu, _requests(lab))
+    text = _metrics(lab)
+    return Cost(cpu, _requests(text), _admission(text))
 
 
-def _requests(lab: Lab) -> dict[str, float]:
+def _metrics(lab: Lab) -> str:
     headers = {"Authorization": f"Bearer {administrator_token(lab.site)}"}
     url = f"{lab.site.url('apiserver', 'https')}/metrics"
+    return httpx2.get(url, headers=headers, verify=False, timeout=30).text
+
+
+def _requests(text: str) -> dict[str, float]:
     found: defaultdict[str, float] = defaultdict(float)
-    for labels, value in REQUEST.findall(httpx2.get(url, headers=headers, verify=False, timeout=30).text):
+    for labels, value in REQUEST.findall(text):
         known = dict(LABEL.findall(labels))
         if known["verb"] != "WATCH":
             part = f"/{known['subresource']}" if known.get("subresource") else ""
             found[f"{known['verb']} {known.get('resource', '')}{part}"] += float(value)
+    return dict(found)
+
+
+def _admission(text: str) -> dict[str, float]:
+    found: defaultdict[str, float] = defaultdict(float)
+    for labels, value in ADMISSION.findall(text):
+        known = dict(LABEL.findall(labels))
+        found[f"{known['name']} {known['operation']}"] += float(value)
     return dict(found)
 
 
