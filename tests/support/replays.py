@@ -1,18 +1,21 @@
-"""The runs by which the simulator's speed is judged, one to a process: `python tests/support/replays.py CASE`.
+"""The runs by which the simulator's speed is judged: `python tests/support/replays.py CASE [--where]`, a process each.
 
-Prints processor and wall seconds of reading and playing, peak memory, and how many containers there were. Cases named
-after a public log need it beside the project (../shared/traces).
+Prints processor and wall seconds of reading and playing, peak memory, and how many containers there were; with
+`--where` also which functions were on the stack for how much of the time. Cases named after a public log need it beside
+the project (../shared/traces).
 """
 
 from __future__ import annotations
 
 import json
 import resource
+import signal
 import sys
 import time
+from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,6 +23,9 @@ from slackwater_simulator.cluster import parse
 from slackwater_simulator.loading import load
 from slackwater_simulator.run import run
 from slackwater_simulator.workload import GIBI, Driver, Job, Stage, Workload
+
+if TYPE_CHECKING:
+    from types import FrameType
 
 TRACES = Path(__file__).resolve().parents[3] / "shared" / "traces"
 FACEBOOK = "swim-facebook/FB-{}_samples_24_times_1hr_0.tsv.gz"
@@ -82,5 +88,33 @@ def play(case: Case) -> dict[str, float]:
     }
 
 
+class Where:
+    """A profile by looking at the stack every few milliseconds of processor time: it slows nothing down."""
+
+    def __init__(self, every: float = 0.004) -> None:
+        self.looks = 0
+        self.seen: Counter[str] = Counter()
+        signal.signal(signal.SIGPROF, self._look)
+        signal.setitimer(signal.ITIMER_PROF, every, every)
+
+    def _look(self, _: int, frame: FrameType | None) -> None:
+        names = set()
+        while frame is not None:
+            names.add(frame.f_code.co_qualname)
+            frame = frame.f_back
+        self.looks += 1
+        self.seen.update(names)
+
+    def shares(self) -> dict[str, float]:
+        """Share of the looks that found each function on the stack, the largest first."""
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        return {
+            name: round(count / self.looks, 3) for name, count in self.seen.most_common() if count > self.looks / 50
+        }
+
+
 if __name__ == "__main__":
+    where = Where() if "--where" in sys.argv else None
     sys.stdout.write(json.dumps(play(CASES[sys.argv[1]])) + "\n")
+    if where is not None:
+        sys.stdout.write(json.dumps(where.shares(), indent=1) + "\n")
