@@ -129,16 +129,17 @@ def test_the_ledger_is_read_through_the_api_server(run: Callable[..., Result]) -
 
 def test_a_pod_is_explained_through_the_api_server(place: Place, run: Callable[..., Result]) -> None:
     """One that waits (nobody schedules it) with exit code 3, one that runs with 0 and the arithmetic of its node."""
+    team = "/api/v1/namespaces/team"
     with place.lab.api() as api:
-        api.create("/api/v1/namespaces/default/pods", task("waits", scheduler="slackwater", cpu="1"))
-        api.create("/api/v1/namespaces/default/pods", task("runs", cpu="1"))
-        path = "/api/v1/namespaces/default/pods/runs"
-        until("it runs", lambda: ((api.get(path) or {}).get("spec") or {}).get("nodeName", "") != "", 30.0)
-        until("the extender knows them", lambda: _known(run, "waits") and _known(run, "runs"), 20.0)
-    waits = run("explain", "waits")
+        api.create("/api/v1/namespaces", {"metadata": {"name": "team", "labels": {"slackwater.io/managed": "true"}}})
+        until("the namespace has its account", lambda: api.get(f"{team}/serviceaccounts/default") is not None, 30.0)
+        api.create(f"{team}/pods", task("waits", scheduler="slackwater", cpu="1"))
+        api.create(f"{team}/pods", task("runs", cpu="1", nodeName=names(1)[0]))
+        until("the extender knows them", lambda: _known(run, "team/waits") and _known(run, "team/runs"), 20.0)
+    waits = run("explain", "team/waits")
     assert waits.exit_code == 3
     assert "3 of 3 would serve it" in waits.stdout
-    runs = run("explain", "runs")
+    runs = run("explain", "team/runs")
     assert runs.exit_code == 0
     assert "= min(allowed 3.5, real 4)" in runs.stdout
 
@@ -179,7 +180,7 @@ def test_the_dashboard_needs_no_more_than_its_own_account(place: Place) -> None:
     for path in ("/", "/nodes", "/queue", "/pools", "/apps"):
         text = pages.get(path).text
         assert "What could not be read" not in text, path
-    assert "kwok" in pages.get("/nodes").text
+    assert names(1)[0] in pages.get("/nodes").text
     with pytest.raises(Unavailable):
         server.get("/api/v1/secrets")
     with pytest.raises(Unavailable):
