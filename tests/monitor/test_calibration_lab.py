@@ -56,7 +56,7 @@ def replayed(found: Assessment, folder: Path, was: str) -> Comparison:
     return compare(workload, cluster, [was], happened=happened, was=was)
 
 
-def samples(lab: Lab, metric: str, windows: Grid) -> dict[tuple[str, str, str], np.ndarray[Any, np.dtype[np.float64]]]:
+def samples(lab: Lab, metric: str, windows: Grid) -> dict[tuple[str, ...], np.ndarray[Any, np.dtype[np.float64]]]:
     """The raw samples of every container in the period, as rows of time and value."""
     seconds = windows.end - windows.start
     asked = {"query": f'{metric}{{container!=""}}[{seconds * 1000 - 1}ms]', "time": f"{windows.end}"}
