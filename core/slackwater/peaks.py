@@ -50,9 +50,9 @@ class Peaks:
         self._peaks: Floats = np.zeros((64, PODS, kinds))
         self._ramps: Floats = np.zeros((64, PODS, kinds))
         self._lessons: NDArray[np.int64] = np.zeros(64, np.int64)
-        # The largest of each ring: asked for with every sample, while lessons are few.
-        self._tops: Floats = np.zeros((2, 64, kinds))
-        self._known: NDArray[np.bool_] = np.zeros((64, kinds), np.bool_)  # whether enough pods were watched
+        # The largest of each ring, kind × app: asked for with every sample, while lessons are few.
+        self._tops: Floats = np.zeros((2, kinds, 64))
+        self._known: NDArray[np.bool_] = np.zeros((kinds, 64), np.bool_)  # whether enough pods were watched
         self._learned = False
         self.news: list[NDArray[np.intp]] = []  # apps that learned since somebody looked and cleared it
 
@@ -81,39 +81,44 @@ class Peaks:
         self._peaks[apps[order], place] = peaks[order]
         self._ramps[apps[order], place] = ramps[order]
         self._lessons[names] += counts
-        self._tops[0, names] = self._peaks[names].max(axis=1)
-        self._tops[1, names] = self._ramps[names].max(axis=1)
+        self._tops[0][:, names] = self._peaks[names].max(axis=1).T
+        self._tops[1][:, names] = self._ramps[names].max(axis=1).T
         # A pod that was first met when it was old has no ramp: it may still have been growing.
         if self._trusting:
-            self._known[names] = (self._ramps[names] > 0).sum(axis=1) >= ENOUGH
+            self._known[:, names] = ((self._ramps[names] > 0).sum(axis=1) >= ENOUGH).T
         self._learned |= bool(names.size)
         self.news.append(names)
 
     def expected(self, app: int) -> tuple[Floats, Floats]:
         """Learned peak and ramp of an app; zeros while nothing is known."""
-        return self._tops[0, app].copy(), self._tops[1, app].copy()
+        return self._tops[0, :, app].copy(), self._tops[1, :, app].copy()
 
     def caps(self, apps: NDArray[np.intp], uses: Floats) -> Floats:
         """Kind × pod: max(own use, the app's peak) × (1 + margin) where the app is known, else infinite."""
-        expected = np.maximum(self._tops[0][apps].T, uses) * self._beyond
-        caps: Floats = np.where(self._known[apps].T, expected, np.inf)
+        if not self._trusting:
+            return np.full(uses.shape, np.inf)
+        expected = np.maximum(self._tops[0].take(apps, axis=1), uses) * self._beyond
+        caps: Floats = np.where(self._known.take(apps, axis=1), expected, np.inf)
         return caps
 
     def newcomer(self, app: int) -> tuple[Floats, Floats]:
         """Floor and cap of a pod that has not begun."""
-        peak = self._tops[0, app].copy()
-        return peak, np.where(self._known[app], peak * self._beyond, np.inf)
+        peak = self._tops[0, :, app].copy()
+        return peak, np.where(self._known[:, app], peak * self._beyond, np.inf)
 
     def correct(self, apps: NDArray[np.intp], uses: Floats) -> None:
         """Pods (kind × pod) that use more than their app is known for say so at once, however old they are."""
-        beyond = np.flatnonzero(((uses > self._tops[0][apps].T) & self._known[apps].T).any(axis=0))
-        if beyond.size:
-            self.learn(apps[beyond], uses[:, beyond].T, self._tops[1][apps[beyond]])
+        if not self._trusting:
+            return
+        more = (uses > self._tops[0].take(apps, axis=1)) & self._known.take(apps, axis=1)
+        if more.any():
+            beyond = np.flatnonzero(more.any(axis=0))
+            self.learn(apps[beyond], uses[:, beyond].T, self._tops[1][:, apps[beyond]].T)
 
     def floors(self, apps: NDArray[np.intp], ages: Floats) -> Floats:
         """Kind × pod: the app's peak while the pod is younger than the app's ramp, else 0."""
         peaks, ramps = self._tops
-        floors: Floats = np.where(ages[:, None] < ramps[apps], peaks[apps], 0.0).T
+        floors: Floats = np.where(ages < ramps.take(apps, axis=1), peaks.take(apps, axis=1), 0.0)
         return floors
 
     def _new_id(self) -> int:
@@ -121,14 +126,14 @@ class Peaks:
             self._peaks = grown(self._peaks, 0, len(self._ids) + 2)
             self._ramps = grown(self._ramps, 0, len(self._ids) + 2)
             self._lessons = grown(self._lessons, 0, len(self._ids) + 2)
-            self._tops = grown(self._tops, 1, len(self._ids) + 2)
-            self._known = grown(self._known, 0, len(self._ids) + 2)
+            self._tops = grown(self._tops, 2, len(self._ids) + 2)
+            self._known = grown(self._known, 1, len(self._ids) + 2)
             return len(self._ids) + 1
         _, recycled = self._ids.popitem(last=False)
         self._peaks[recycled] = self._ramps[recycled] = 0.0
         self._lessons[recycled] = 0
-        self._tops[:, recycled] = 0.0
-        self._known[recycled] = False
+        self._tops[:, :, recycled] = 0.0
+        self._known[:, recycled] = False
         return recycled
 
 
