@@ -64,17 +64,19 @@ class Camera:
         return self.memory.occupancy.capacity(queue, spec.node_selector)
 
     def _free(self, queue: str) -> Resources:
-        """Σ room over the queue's nodes; without the extender, what declared sums leave."""
+        """Σ room over the queue's nodes, less what is on its way there; without the extender, by declared sums."""
         if self.rooms is not None:
-            return self.rooms.get(queue, NOTHING)
+            return (self.rooms.get(queue, NOTHING) - self._flying(queue, bare=True)).at_least(NOTHING)
         occupancy = self.memory.occupancy
         selector = self.memory.governing.queue(queue).node_selector
         left = total(occupancy.free(node.name) for node in occupancy.selected(selector) if node.open)
         return (left - self._flying(queue)).at_least(NOTHING)
 
-    def _flying(self, queue: str) -> Resources:
+    def _flying(self, queue: str, *, bare: bool = False) -> Resources:
+        """What released pods declare; `bare`: only of those that no node's books know of."""
         memory = self.memory
-        pods = [pod for uid, _ in memory.flights.all() if (pod := memory.census.pod(uid)) is not None]
+        flights = [uid for uid, flight in memory.flights.all() if flight.bare or not bare]
+        pods = [pod for uid in flights if (pod := memory.census.pod(uid)) is not None]
         return total(pod.declared for pod in pods if memory.governing.queue_of(pod.namespace) == queue)
 
     def _queue(self, name: str, capacity: Resources, free: Resources, guarded: str) -> Queue:

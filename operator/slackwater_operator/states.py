@@ -41,6 +41,7 @@ class Flight:
     seen: bool = False  # the watch has shown the pod without gate and mark
     tried: float = 0.0  # when its nomination was last looked at
     growth: bool = False  # released although no node has room, for an autoscaler to see
+    bare: bool = False  # released by its gate alone: no node has it in the extender's books before it is bound
 
 
 @dataclass(slots=True)
@@ -61,12 +62,12 @@ class Flights:
 
     def begin(self, uid: str, now: float, node: str, *, growth: bool = False) -> None:
         """Charge a pod from now on, before anything is written: a crash in between costs a timeout, not a deadlock."""
-        self._by_uid[uid] = Flight(now, node, growth=growth, tried=now)
+        self._by_uid[uid] = Flight(now, node, growth=growth, tried=now, bare=not node and not growth)
 
     def moved(self, uid: str, now: float, node: str) -> None:
         """Another node was named, or none."""
         if uid in self._by_uid:
-            self._by_uid[uid] = replace(self._by_uid[uid], node=node, tried=now)
+            self._by_uid[uid] = replace(self._by_uid[uid], node=node, tried=now, bare=False)
 
     def end(self, uid: str) -> Flight | None:
         """Bound, parked, gone, or never written."""
