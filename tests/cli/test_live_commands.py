@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
+import pty
+import signal
+import subprocess
+import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -200,3 +207,23 @@ def test_the_context_says_which_cluster_and_namespace(cluster: Cluster, tmp_path
     assert "no app is tracked there" in names("--context", "away")
     with pytest.raises(Unavailable, match="nonesuch"):
         names("--context", "nonesuch")
+
+
+def test_top_is_renewed_on_a_terminal_until_interrupted(cluster: Cluster, tmp_path: Path) -> None:
+    """A whole screen every second; Ctrl-C is exit code 130 and leaves no traceback."""
+    ours, theirs = pty.openpty()
+    env = os.environ | {"KUBECONFIG": str(cluster.kubeconfig(tmp_path)), "TERM": "xterm", "COLUMNS": "120"}
+    command = [sys.executable, "-c", "from slackwater_cli.main import run; run()", "top", "--interval", "1"]
+    with subprocess.Popen(command, stdout=theirs, stderr=theirs, stdin=theirs, env=env) as top:
+        os.close(theirs)
+        seen, limit = b"", time.monotonic() + 60
+        while seen.count(b"n1") < 2 and time.monotonic() < limit:
+            seen += os.read(ours, 65536)
+        top.send_signal(signal.SIGINT)
+        with contextlib.suppress(OSError):  # a terminal whose program has ended cannot be read
+            while part := os.read(ours, 65536):
+                seen += part
+    os.close(ours)
+    assert top.returncode == 130
+    assert seen.count(b"n1") >= 2
+    assert b"Traceback" not in seen
