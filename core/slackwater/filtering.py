@@ -6,7 +6,7 @@ the native request. The native test repeats what kube-scheduler will do anyway, 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -78,15 +78,15 @@ def residual(table: NodeTable, own: Own | None = None) -> Residual:
 def judge(table: NodeTable, ask: Ask, left: Residual) -> Fit:
     """The test itself, against the residual given. Later writes win, so the reasons stand from weak to strong."""
     codes = np.zeros(len(table), dtype=np.int8)
-    for short in _short(needed(demand("native", ask.native, table.kinds)), left.native, table.total):
-        np.copyto(codes, Reason.NATIVE.code, where=short)
-    least = needed(demand("declared", ask.declared, table.kinds))
-    for kind, short in zip(table.kinds, _short(least, left.room, table.total), strict=True):
-        np.copyto(codes, room_reason(kind).code, where=short)
-        np.copyto(codes, Reason.STALE.code, where=short & table.stale)
+    for _, short in _short("native", ask.native, left.native, table):
+        codes[short] = Reason.NATIVE.code
+    for kind, short in _short("declared", ask.declared, left.room, table):
+        codes[short] = room_reason(kind).code
+        codes[short & table.stale] = Reason.STALE.code
     if ask.allowed is not None:
         np.copyto(codes, Reason.NOT_ALLOWED.code, where=~allowed(ask, table))
-    np.copyto(codes, Reason.NOT_READY.code, where=~table.open)
+    if not table.open.all():
+        codes[~table.open] = Reason.NOT_READY.code
     return Fit(codes == 0, codes)
 
 
@@ -129,10 +129,12 @@ def allowed(ask: Ask, table: NodeTable) -> NDArray[np.bool_]:
 
 
 def _short(
-    least: NDArray[np.float64], left: NDArray[np.float64], total: NDArray[np.float64]
-) -> list[NDArray[np.bool_]]:
-    """For each kind, the nodes that have too little of it. A kind the node has none of serves no positive demand."""
-    nowhere = np.zeros(len(left), dtype=np.bool_)
-    return [
-        (left[:, k] < least[k]) | (total[:, k] <= 0) if np.isfinite(least[k]) else nowhere for k in range(len(least))
-    ]
+    name: str, amounts: Sequence[float], left: NDArray[np.float64], table: NodeTable
+) -> Iterator[tuple[str, NDArray[np.bool_]]]:
+    """For each kind asked for that some node lacks, which ones. A kind a node has none of serves no positive demand."""
+    asked = demand(name, amounts, table.kinds)
+    for k, least in enumerate(needed(asked).tolist()):
+        if asked[k] > 0:
+            short = (left[:, k] < least) | (table.total[:, k] <= 0)
+            if short.any():
+                yield table.kinds[k], short

@@ -85,6 +85,9 @@ def lateness(seconds: NDArray[np.float64]) -> NDArray[np.float64]:
 
 def shortlist(points: NDArray[np.int16], fit: Fit, size: int) -> NDArray[np.intp]:
     """The rows of the best nodes: by score, then by row, at most `size` of them (0 means all that fit)."""
+    if size == 1:
+        best = np.where(fit.fits, points, -1).argmax() if len(points) else 0
+        return np.array([best] if fit.fits[best : best + 1].any() else [], np.intp)
     rows = np.flatnonzero(fit.fits)
     # Stable sort of 16-bit integers is a radix sort: linear in the number of nodes.
     order = rows[np.argsort(-points[rows], kind="stable")]
