@@ -23,6 +23,7 @@ from slackwater_cluster.records import Constraints, NodeRecord, PodRecord
 from slackwater_extender import claiming
 from slackwater_extender.family import Family
 from slackwater_extender.guard import Guard
+from slackwater_extender.lots import Finder
 from slackwater_extender.network import Outputs
 from slackwater_extender.policies import Policies
 from slackwater_extender.settings import Decisions
@@ -55,6 +56,7 @@ class Books:
         self.nodes: dict[str, NodeRecord] = {}
         self.ledger = Ledger(self.policies.terms((CPU, MEMORY)))
         self.synced: set[str] = set()
+        self.finder = Finder()
         self.outputs = Outputs()
         self.load: dict[str, float] = {}  # bytes per second into each node, as last measured
         # Released without a node of ours: uid → when the charge lapses.

@@ -17,6 +17,7 @@ import orjson
 from slackwater.errors import InvalidInput
 from slackwater.scoring import TOP
 from slackwater_cluster.shapes import Pod
+from slackwater_extender.lots import Lot, lot
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -51,7 +52,7 @@ class Args(msgspec.Struct):
     # Read later, and only if its version is not known: most pods asked about were seen by the watch.
     pod: msgspec.Raw = msgspec.field(name="Pod", default=msgspec.Raw(b"null"))
     nodes: NodeList | None = msgspec.field(name="Nodes", default=None)
-    node_names: list[str] | None = msgspec.field(name="NodeNames", default=None)
+    node_names: msgspec.Raw = msgspec.field(name="NodeNames", default=msgspec.Raw(b"null"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,19 +76,22 @@ class Question:
 _PODS = msgspec.json.Decoder(Pod)
 _NAMED = msgspec.json.Decoder(_Named | None)
 _ARGS = msgspec.json.Decoder(Args)
+_NAMES = msgspec.json.Decoder(list[str] | None)
 
 
 def read(body: bytes) -> Question:
     """Decode a request. Anything that is no ExtenderArgs with a pod is refused in one sentence."""
     try:
         args = _ARGS.decode(body)
-        whole = args.nodes.by_name() if args.nodes is not None and args.node_names is None else None
+        text = bytes(args.node_names)
+        names = lot(text) or _NAMES.decode(text)
+        whole = args.nodes.by_name() if args.nodes is not None and names is None else None
         named = _NAMED.decode(args.pod)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as problem:
         raise _unreadable(problem) from problem
     if named is None or not named.metadata.name:
         raise InvalidInput("Pod", "missing or without a name", "send what kube-scheduler sends")
-    return Question(named.metadata, args.pod, list(whole) if whole is not None else args.node_names or [], whole)
+    return Question(named.metadata, args.pod, list(whole) if whole is not None else names or [], whole)
 
 
 def _unreadable(problem: Exception) -> InvalidInput:
@@ -105,12 +109,21 @@ def filtered(
     return orjson.dumps(
         {
             "Nodes": nodes,
-            "NodeNames": names if whole is None else None,
+            "NodeNames": None
+            if whole is not None
+            else orjson.Fragment(names.text)
+            if isinstance(names, Lot)
+            else names,
             "FailedNodes": failed,
             "FailedAndUnresolvableNodes": unresolvable,
             "Error": "",
         }
     )
+
+
+def _written(names: Sequence[str]) -> object:
+    """Names for orjson; a lot goes back as it came."""
+    return orjson.Fragment(names.text) if isinstance(names, Lot) else names
 
 
 def failed(error: str) -> bytes:
