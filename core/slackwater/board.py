@@ -73,7 +73,8 @@ class Board:
         if self._hosts.refresh() or self._table is None:
             self._table = self._whole(stale)
         else:
-            rows = self._touched.union(np.flatnonzero(stale != self._table.stale).tolist())
+            turned = [] if stale is self._table.stale else np.flatnonzero(stale != self._table.stale).tolist()
+            rows = self._touched.union(turned)
             rows.discard(-1)
             if rows:
                 self._table = self._renewed(self._table, np.array(sorted(rows), np.intp), stale)

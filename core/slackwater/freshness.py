@@ -34,6 +34,9 @@ class Freshness:
         self._rows = 0
         # Columns: stamp of the newest sample, our clock when it came, period, then the gaps. −inf: never.
         self._table: Floats = np.zeros((64, 3 + GAPS))
+        # The last answer, and from when until when it holds: rows turn stale by the clock, asked about often.
+        self._answer: NDArray[np.bool_] = np.zeros(0, np.bool_)
+        self._since, self._until = np.inf, -np.inf
 
     @property
     def stamps(self) -> Floats:
@@ -52,17 +55,20 @@ class Freshness:
 
     def add_row(self) -> None:
         """Enter a node that has no sample yet."""
+        self._forget()
         self._rows += 1
         self._table = grown(self._table, 0, self._rows)
         self._table[self._rows - 1] = [-np.inf, -np.inf, self.heartbeat, *[np.nan] * GAPS]
 
     def drop_row(self, row: int) -> None:
         """Forget a node; later rows move up by one."""
+        self._forget()
         self._table[row : self._rows - 1] = self._table[row + 1 : self._rows].copy()
         self._rows -= 1
 
     def record(self, rows: NDArray[np.intp], stamps: Floats, now: float) -> Floats:
         """Note samples; return the seconds since each row's last one: 0 for a first, NaN for one that is not newer."""
+        self._forget()
         last = self.stamps[rows]
         if rows.size == self._rows and (stamps > last).all() and np.isfinite(last).all() and np.isfinite(stamps).all():
             gaps = stamps - last  # the common case: every node has a new sample, and not its first
@@ -79,12 +85,20 @@ class Freshness:
 
     def stale(self, now: float) -> NDArray[np.bool_]:
         """Which rows have had no new sample for too long. A node never sampled is stale."""
-        return now - self.arrivals > self.patience * self.periods
+        if not self._since <= now < self._until:
+            left = self.patience * self.periods - (now - self.arrivals)
+            self._answer = left < 0
+            self._answer.setflags(write=False)
+            self._since, self._until = now, now + left[~self._answer].min(initial=np.inf)
+        return self._answer
 
     def stale_one(self, row: int, now: float) -> bool:
         """The same of one row."""
         arrived, period = self._table[row, 1:3].tolist()
         return bool(now - arrived > self.patience * period)
+
+    def _forget(self) -> None:
+        self._since, self._until = np.inf, -np.inf
 
     def _learn(self, rows: NDArray[np.intp], gaps: Floats) -> None:
         if not rows.size:
