@@ -37,6 +37,7 @@ class Columns:
     def __init__(self, measures: int, kinds: int) -> None:
         self._cells: NDArray[np.float64] = np.zeros((measures, kinds, 64))
         self._homes: NDArray[np.int64] = np.zeros(64, np.int64)
+        self._taken: NDArray[np.bool_] = np.zeros(64, np.bool_)  # which slots hold a pod
         self._sums: NDArray[np.float64] = np.zeros((64, measures, kinds))
         self._free: list[int] = []
         self.slots = 0  # slots ever used, freed ones included
@@ -57,6 +58,14 @@ class Columns:
         """Row × measure × kind."""
         return self._sums[1 : self.rows + 1]
 
+    @property
+    def held(self) -> NDArray[np.intp] | slice:
+        """The slots to work on: those that hold a pod; simply all of them while few are free.
+
+        After a crowd has gone most slots are empty, and whatever goes over all pods would go over them too.
+        """
+        return np.flatnonzero(self._taken[: self.slots]) if 4 * len(self._free) > self.slots else slice(None)
+
     def row_of(self, slot: int) -> int:
         """The row of a pod, or NOWHERE."""
         return int(self._homes[slot]) - 1
@@ -69,6 +78,7 @@ class Columns:
         """Enter a pod and return its slot."""
         slot = self._free.pop() if self._free else self._new_slot()
         self._homes[slot] = row + 1
+        self._taken[slot] = True
         self._cells[:, :, slot] = cells
         self._sums[row + 1] += cells
         return slot
@@ -89,6 +99,7 @@ class Columns:
         self._sums[self._homes[slot]] -= self._cells[:, :, slot]
         self._cells[:, :, slot] = 0.0
         self._homes[slot] = 0
+        self._taken[slot] = False
         self._free.append(slot)
 
     def add_row(self) -> int:
@@ -107,10 +118,11 @@ class Columns:
         homes[homes == row + 1] = 0
         homes[homes > row + 1] -= 1
 
-    def refresh(self, measure: int) -> None:
-        """Sum a measure anew over all pods, after its cells were changed in bulk."""
+    def refresh(self, measure: int, held: NDArray[np.intp] | slice = slice(None)) -> None:
+        """Sum a measure anew over all pods (the slots held), after its cells were changed in bulk."""
+        homes = self.homes[held]
         for kind, weights in enumerate(self.cells[measure]):
-            summed = np.bincount(self.homes, weights, minlength=self.rows + 1)
+            summed = np.bincount(homes, weights[held], minlength=self.rows + 1)
             self._sums[: self.rows + 1, measure, kind] = summed
 
     def refresh_rows(self, rows: NDArray[np.intp], measure: int, slots: NDArray[np.intp], at: NDArray[np.intp]) -> None:
@@ -134,4 +146,5 @@ class Columns:
         self.slots += 1
         self._cells = grown(self._cells, 2, self.slots)
         self._homes = grown(self._homes, 0, self.slots)
+        self._taken = grown(self._taken, 0, self.slots)
         return self.slots - 1

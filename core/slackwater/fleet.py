@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Floats = NDArray[np.float64]
+    Held = NDArray[np.intp] | slice
+
+
+KEPT = 1024  # kinds of new pods whose cells are kept
 
 
 class Measure(IntEnum):
@@ -40,6 +44,12 @@ def reported(learned: Floats, used: Floats, sums: Floats, mode: Mode) -> Floats:
     if mode is Mode.PRINTED:
         return raw
     return np.minimum(raw, np.maximum(sums[..., Measure.TOP, :], used))
+
+
+def _where(chosen: NDArray[np.bool_], held: Held) -> NDArray[np.intp]:
+    """The slots of the chosen ones of those held."""
+    at = np.flatnonzero(chosen)
+    return at if isinstance(held, slice) else held[at]
 
 
 def shortfalls(floor: Floats, request: Floats, residual: Floats, use: Floats) -> Floats:
@@ -66,6 +76,7 @@ class Fleet:
         self._floors: Floats = np.zeros((kinds, 64))
         self._caps: Floats = np.full((kinds, 64), np.inf)
         self._uses: Floats = np.zeros((kinds, 64))
+        self._kept: dict[tuple[bytes | None, ...], Floats] = {}  # cells of new pods, by what they are made from
 
     @property
     def learned(self) -> Floats:
@@ -142,6 +153,22 @@ class Fleet:
         cap: Floats | None = None,
     ) -> int:
         """Eq. 2: a pod counts in full at once. `beside` holds the ledger's own measures (charge, native, declared)."""
+        slot = self.pods.add(row, self._fresh(request, beside, floor, cap))
+        if self.pods.slots > self._floors.shape[1]:
+            self._floors = grown(self._floors, 1, self.pods.slots)
+            self._uses = grown(self._uses, 1, self.pods.slots)
+            self._caps = grown(self._caps, 1, self.pods.slots)
+        self._floors[:, slot] = 0.0 if floor is None else floor
+        self._caps[:, slot] = np.inf if cap is None else cap
+        self._uses[:, slot] = 0.0
+        return slot
+
+    def _fresh(self, request: Floats, beside: Floats | None, floor: Floats | None, cap: Floats | None) -> Floats:
+        """The cells of a new pod. Pods come in crowds of the same size and the same app: they are computed once."""
+        key = tuple(None if part is None else part.tobytes() for part in (request, beside, floor, cap))
+        cells = self._kept.get(key)
+        if cells is not None:
+            return cells
         cells = np.zeros(self.pods.cells.shape[:2])
         cells[: Measure.EXTRA] = request  # ρ, RR and the most it may be charged
         if cap is not None:
@@ -151,15 +178,10 @@ class Fleet:
             cells[Measure.EXTRA] = shortfalls(floor, request, request, np.zeros_like(request))
         if beside is not None:
             cells[Measure.CHARGE :] = beside
-        slot = self.pods.add(row, cells)
-        if self.pods.slots > self._floors.shape[1]:
-            self._floors = grown(self._floors, 1, self.pods.slots)
-            self._uses = grown(self._uses, 1, self.pods.slots)
-            self._caps = grown(self._caps, 1, self.pods.slots)
-        self._floors[:, slot] = 0.0 if floor is None else floor
-        self._caps[:, slot] = np.inf if cap is None else cap
-        self._uses[:, slot] = 0.0
-        return slot
+        if len(self._kept) >= KEPT:
+            self._kept.clear()
+        self._kept[key] = cells
+        return cells
 
     def resize(self, slot: int, request: Floats, beside: Floats | None = None) -> None:
         """Growth counts in full at once; a smaller request shrinks what is believed in proportion."""
@@ -186,15 +208,15 @@ class Fleet:
         self.pods.drop(slot)
         return residual
 
-    def guard(self, floors: Floats, uses: Floats, caps: Floats) -> None:
-        """Set every slot's floor (0: not young), own use (0: unknown) and cap (infinite: not known), kind × slot."""
+    def guard(self, floors: Floats, uses: Floats, caps: Floats, held: Held = slice(None)) -> None:
+        """Set all floors (0: not young), own uses (0: unknown) and caps (infinite: not known), kind × slot held."""
         slots = self.pods.slots
-        young = (self._floors[:, :slots] > 0) | (floors > 0)
-        changed = np.flatnonzero((young | (self._caps[:, :slots] != caps)).any(axis=0))
-        self._floors[:, :slots] = floors
-        self._uses[:, :slots] = uses
-        self._caps[:, :slots] = caps
-        self._weigh_all(changed)
+        before, limits = self._floors[:, :slots], self._caps[:, :slots]
+        changed = ((before[:, held] > 0) | (floors > 0) | (limits[:, held] != caps)).any(axis=0)
+        before[:, held] = floors
+        limits[:, held] = caps
+        self._uses[:, :slots][:, held] = uses
+        self._weigh_all(_where(changed, held), held)
 
     def guard_some(self, slots: NDArray[np.intp], floors: Floats, uses: Floats, caps: Floats) -> None:
         """The same for some slots; what the others were given stays."""
@@ -213,11 +235,13 @@ class Fleet:
         """Eqs 1 and 3 for all nodes: U per row and kind (NaN: none came), seconds per row, who was seen per slot."""
         usable, keep, used = self._step(slice(None), used, dt)
         factors = np.vstack([np.ones((1, keep.shape[1])), keep])  # pods that are nowhere do not decay
-        homes = self.pods.homes if seen is None else np.where(seen, self.pods.homes, 0)
+        held = self.pods.held
+        homes = self.pods.homes[held] if seen is None else np.where(seen[held], self.pods.homes[held], 0)
         for kind, factor in enumerate(factors.T):
-            self.pods.cells[Measure.RESIDUAL, kind] *= factor[homes]
-        self.pods.refresh(Measure.RESIDUAL)
-        self._weigh_all(np.flatnonzero(self._floors[:, : self.pods.slots].any(axis=0)))
+            self.pods.cells[Measure.RESIDUAL, kind][held] *= factor[homes]
+        self.pods.refresh(Measure.RESIDUAL, held)
+        young = np.logical_or.reduce(self._floors[:, : self.pods.slots][:, held] > 0, axis=0)
+        self._weigh_all(_where(young, held), held)
         self._attack(slice(None), usable, used)
 
     def sample_node(self, row: int, used: Floats, dt: float, seen: NDArray[np.bool_] | None = None) -> None:
@@ -309,11 +333,11 @@ class Fleet:
         cells[Measure.TOP][:, slots] = np.maximum(np.minimum(request, self._caps[:, slots]), floors)
         cells[Measure.EXTRA][:, slots] = shortfalls(floors, request, residual, self._uses[:, slots])
 
-    def _weigh_all(self, young: NDArray[np.intp]) -> None:
+    def _weigh_all(self, young: NDArray[np.intp], held: Held) -> None:
         if young.size:
             self._weigh(young)
-            self.pods.refresh(Measure.TOP)
-            self.pods.refresh(Measure.EXTRA)
+            self.pods.refresh(Measure.TOP, held)
+            self.pods.refresh(Measure.EXTRA, held)
 
     def _write(self, slot: int, request: Floats, residual: Floats, beside: Floats | None) -> None:
         cells = self.pods.cells[:, :, slot].copy()

@@ -111,7 +111,14 @@ class Ledger:
 
     def start(self, uid: str, at: float) -> None:
         """The pod's container runs since `at` (the clock of sample timestamps)."""
-        self.put(replace(self._known(uid), state=State.RUNNING, started=finite("started", at)))
+        held = self._known(uid)
+        claim = replace(held, state=State.RUNNING, started=finite("started", at))
+        if held.started is not None or uid in self._expiry:
+            self.put(claim)
+            return
+        # The common case: a container that was not there before changes nothing that is charged.
+        slot = self._roster.slots[uid]
+        self._roster.enter(slot, claim, self._meter.peaks.identify(_kindred(claim)))
 
     def terminate(self, uid: str) -> None:
         """The pod is asked to end; it is charged until it is gone."""

@@ -161,7 +161,7 @@ class Meter:
             used[:, kind] -= np.bincount(homes, weights=measured, minlength=pods.rows + 1)[1:]
         np.maximum(used, 0.0, out=used)  # NaN stays NaN
         pods.cells[Measure.CHARGE][:, at] = np.maximum(use, pods.cells[Measure.DECLARED][:, at])
-        pods.refresh(Measure.CHARGE)
+        pods.refresh(Measure.CHARGE, pods.held)
 
     def _recall(self, slots: Slots, uses: Floats, used: Floats) -> None:
         """Rebuild the estimates of nodes whose first sample this is, from pods whose use and start are known."""
@@ -200,9 +200,10 @@ class Meter:
         """
         self.peaks.news.clear()
         if self.peaks:
-            apps, uses = self._roster.apps, self._roster.uses
-            floors = np.where(self._roster.drivers, 0.0, self.peaks.floors(apps, self._ages()))
-            self._fleet.guard(floors, uses, self.peaks.caps(apps, uses))
+            held = self._fleet.pods.held
+            apps, uses = self._roster.apps[held], self._roster.uses[:, held]
+            floors = np.where(self._roster.drivers[held], 0.0, self.peaks.floors(apps, self._ages(held)))
+            self._fleet.guard(floors, uses, self.peaks.caps(apps, uses), held)
 
     def _guard_some(self, here: Slots) -> None:
         """The same for some pods, and for all pods of apps that have learned since."""
