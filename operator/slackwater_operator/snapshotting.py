@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -66,17 +66,18 @@ class Camera:
     def _free(self, queue: str) -> Resources:
         """Σ room over the queue's nodes, less what is on its way there; without the extender, by declared sums."""
         if self.rooms is not None:
-            return (self.rooms.get(queue, NOTHING) - self._flying(queue, bare=True)).at_least(NOTHING)
+            return (
+                self.rooms.get(queue, NOTHING) - self._flying(queue, self.memory.flights.unbooked(self.now))
+            ).at_least(NOTHING)
         occupancy = self.memory.occupancy
         selector = self.memory.governing.queue(queue).node_selector
         left = total(occupancy.free(node.name) for node in occupancy.selected(selector) if node.open)
-        return (left - self._flying(queue)).at_least(NOTHING)
+        return (left - self._flying(queue, [uid for uid, _ in self.memory.flights.all()])).at_least(NOTHING)
 
-    def _flying(self, queue: str, *, bare: bool = False) -> Resources:
-        """What released pods declare; `bare`: only of those that no node's books know of."""
+    def _flying(self, queue: str, uids: Iterable[str]) -> Resources:
+        """What pods on their way to a queue's nodes declare."""
         memory = self.memory
-        flights = [uid for uid, flight in memory.flights.all() if flight.bare or not bare]
-        pods = [pod for uid in flights if (pod := memory.census.pod(uid)) is not None]
+        pods = [pod for uid in uids if (pod := memory.census.pod(uid)) is not None]
         return total(pod.declared for pod in pods if memory.governing.queue_of(pod.namespace) == queue)
 
     def _queue(self, name: str, capacity: Resources, free: Resources, guarded: str) -> Queue:

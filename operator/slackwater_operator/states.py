@@ -19,6 +19,9 @@ from enum import StrEnum
 from slackwater_cluster import names
 from slackwater_cluster.records import PodRecord
 
+# Seconds the extender's watch may be behind ours on a busy control plane.
+LANDING = 3.0
+
 
 class State(StrEnum):
     """What may be done with a pod."""
@@ -49,6 +52,7 @@ class Flights:
     """All releases under way, by uid."""
 
     _by_uid: dict[str, Flight] = field(default_factory=dict)
+    _landed: dict[str, float] = field(default_factory=dict)  # bare ones that were bound, and when that was seen
 
     def __len__(self) -> int:
         return len(self._by_uid)
@@ -78,6 +82,8 @@ class Flights:
         flight = self._by_uid.get(pod.uid)
         if pod.node or pod.done or pod.deleted:
             self._by_uid.pop(pod.uid, None)
+            if flight is not None and flight.bare and pod.node:
+                self._landed[pod.uid] = now
         elif not ours(pod):
             return
         elif flight is None and not pod.gates and not pod.parked:
@@ -91,6 +97,11 @@ class Flights:
     def all(self) -> Iterable[tuple[str, Flight]]:
         """Every flight, oldest first."""
         return sorted(self._by_uid.items(), key=lambda each: each[1].since)
+
+    def unbooked(self, now: float) -> list[str]:
+        """Pods that the extender's books may not know of: released by their gate alone, or bound a moment ago."""
+        self._landed = {uid: at for uid, at in self._landed.items() if now - at < LANDING}
+        return [*(uid for uid, flight in self._by_uid.items() if flight.bare), *self._landed]
 
 
 def ours(pod: PodRecord) -> bool:
