@@ -37,6 +37,7 @@ pytestmark = [pytest.mark.lab, pytest.mark.timeout(400)]
 STOCK = frozenset({"kwok", "scheduler", "state-metrics", "prometheus"})
 JOBS, TASKS, SECONDS = 8, 4, 12
 SHAPE = Shape(cpu="4", memory="8Gi")
+Raw = dict[tuple[str, ...], np.ndarray[Any, np.dtype[np.float64]]]
 SETTLED = 5  # seconds until the last ends are scraped
 
 
@@ -56,17 +57,37 @@ def replayed(found: Assessment, folder: Path, was: str) -> Comparison:
     return compare(workload, cluster, [was], happened=happened, was=was)
 
 
-def samples(lab: Lab, metric: str, windows: Grid) -> dict[tuple[str, ...], np.ndarray[Any, np.dtype[np.float64]]]:
-    """The raw samples of every container in the period, as rows of time and value."""
+def asked(lab: Lab, query: str, at: float) -> list[dict[str, Any]]:
+    """The answer of the lab's Prometheus."""
+    address = f"{lab.site.url('prometheus')}/api/v1/query"
+    found = httpx2.get(address, params={"query": query, "time": f"{at}"}, timeout=30).json()
+    return list(found["data"]["result"])
+
+
+def moments(lab: Lab, metric: str, windows: Grid) -> dict[str, float]:
+    """When something happened to each pod, in seconds."""
     seconds = windows.end - windows.start
-    asked = {"query": f'{metric}{{container!=""}}[{seconds * 1000 - 1}ms]', "time": f"{windows.end}"}
-    reply = httpx2.get(f"{lab.site.url('prometheus')}/api/v1/query", params=asked, timeout=30).json()
-    return {
-        (each["metric"]["namespace"], each["metric"]["pod"], each["metric"]["container"]): np.array(
-            [[at, float(value)] for at, value in each["values"]]
-        )
-        for each in reply["data"]["result"]
-    }
+    found = asked(lab, f"max_over_time({metric}[{seconds}s])", windows.end)
+    return {each["metric"]["pod"]: float(each["value"][1]) for each in found}
+
+
+def samples(lab: Lab, metric: str, windows: Grid) -> Raw:
+    """The raw samples of every container from the window in which its pod began to that in which it ended.
+
+    As rows of time and value. Nodes go on showing the counters of pods that have ended.
+    """
+    begun, ended = (moments(lab, name, windows) for name in ("kube_pod_start_time", "kube_pod_completion_time"))
+    found: Raw = {}
+    span = (windows.end - windows.start) * 1000 - 1
+    for each in asked(lab, f'{metric}{{container!=""}}[{span}ms]', windows.end):
+        pod = each["metric"]["pod"]
+        rows = np.array([[at, float(value)] for at, value in each["values"]])
+        window = np.ceil((rows[:, 0] - windows.start) / windows.step) - 1
+        first, last = ((moment[pod] - windows.start) // windows.step for moment in (begun, ended))
+        kept = rows[(window >= first) & (window <= last)]
+        if len(kept):
+            found[each["metric"]["namespace"], pod, each["metric"]["container"]] = kept
+    return found
 
 
 def job(number: int) -> dict[str, Any]:
