@@ -76,6 +76,7 @@ def _fill(lab: Any) -> float:
         install(kube)
         policy = {"apiVersion": "slackwater.io/v1alpha1", "kind": "SlackPolicy", "metadata": {"name": "scale"}}
         assert kube.apply({**policy, "spec": {"mode": "enforce"}}, f"{CUSTOM}/slackpolicies").ok
+        _queue(kube, nominate=True)
         kube.namespace("slackwater-system")
         kube.namespace(NAMESPACE, slackwater_io__managed="true", slackwater_io__policy="scale")
         probe = task("probe", "probe")
@@ -89,6 +90,12 @@ def _fill(lab: Any) -> float:
     made = write_all(lab, "POST", [WHERE] * PODS, bodies, JSON)
     say(f"{PODS} pods of {PODS // PER_APP} apps made ({made:.0f}/s) on {NODES} nodes with room for {ROOM}")
     return plain
+
+
+def _queue(kube: Any, *, nominate: bool) -> None:
+    queue = {"apiVersion": "slackwater.io/v1alpha1", "kind": "AdmissionQueue", "metadata": {"name": "default"}}
+    body = {**queue, "spec": {"release": {"nominate": nominate}}}
+    assert kube.apply(body, "/apis/slackwater.io/v1alpha1/admissionqueues").ok
 
 
 def _operator(lab: Any) -> "subprocess.Popen[bytes]":
@@ -155,16 +162,15 @@ def _stretch(scene: Scene, begin: float, end: float) -> Stretch:
 
 def test_releases_are_bound_by_the_api_server(scene: Scene) -> None:
     """Nominated releases (two writes) reach at least half the rate of gate removal alone in the same run."""
-    from support.kube import CUSTOM, Kube  # noqa: PLC0415 - needs the lab
+    from support.kube import Kube  # noqa: PLC0415 - needs the lab
     from support.throng import scraped, writes  # noqa: PLC0415
 
     nominated = _stretch(scene, ROOM * 0.1, ROOM * 0.5)
     say(nominated.words("nominated releases"))
     with Kube(scene.lab.site) as kube:
-        queue = {"apiVersion": "slackwater.io/v1alpha1", "kind": "AdmissionQueue", "metadata": {"name": "default"}}
-        assert kube.apply({**queue, "spec": {"release": {"nominate": False}}}, f"{CUSTOM}/admissionqueues").ok
+        _queue(kube, nominate=False)
         gates = _stretch(scene, ROOM * 0.6, ROOM * 0.95)
-        kube.delete(f"{CUSTOM}/admissionqueues/default")  # what follows is nominated again
+        _queue(kube, nominate=True)
     say(gates.words("gate removal alone"))
     memory = psutil.Process(scene.pid).memory_info().rss / 2**20
     spent, done = writes(scene.lab) - scene.before, scraped(METRICS, RELEASES)
@@ -211,12 +217,23 @@ def test_at_rest_only_leases_are_written(scene: Scene) -> None:
             break
         before = now
     shares = Shares.of(scene.lab, operator=scene.pid)
-    before = writes(scene.lab)
+    before, told = writes(scene.lab), _told(scene)
     time.sleep(REST)
     spent = writes(scene.lab) - before
+    later = _told(scene)
+    changed = {key: (told.get(key), later[key]) for key in later if told.get(key) != later[key]}
+    say(f"what the queue's status says differently: {changed}")
     say(f"in {REST:.0f} s at rest: {dict(spent)}, operator {shares.taken()['operator']:.3f} cores")
     assert not _moved(spent)
     assert spent["PUT", "leases"]
+
+
+def _told(scene: Scene) -> dict[str, Any]:
+    """The queue's status."""
+    from support.kube import CUSTOM, Kube  # noqa: PLC0415 - needs the lab
+
+    with Kube(scene.lab.site) as kube:
+        return dict(kube.get(f"{CUSTOM}/admissionqueues/default").body.get("status", {}))
 
 
 def _moved(spent: Counter[tuple[str, str]]) -> dict[tuple[str, str], int]:
