@@ -39,7 +39,7 @@ def test_rows_are_those_of_the_index(names: list[str], style: str) -> None:
 
 
 def test_names_that_share_a_place_are_found() -> None:
-    """70,000 names in 2^20 places: some two thousand pairs share one; each is still told apart."""
+    """70,000 names in 2^16 places: most share theirs with another; each is still told apart."""
     known = tuple(f"node-{number:05d}.pool.example" for number in range(70_000))
     index = {name: row for row, name in enumerate(known)}
     asked = lot(written(list(known), "go"))
