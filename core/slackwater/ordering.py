@@ -8,7 +8,7 @@ Fitness is taken against the queue's nodes as one large node, because which node
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -90,6 +90,7 @@ class Line:
         self._members = self._by_app()
         self._hurried = [any(group.waiting for group in c.app.groups) for c in self.rows]
         self._alike = self._all_alike()
+        self._stages: dict[str, dict[str, Stage]] = {}  # by app and group: how far it is, with what was picked
         self._urgency = np.zeros(len(self.rows))
         for members in self._members.values():
             if self._hurried[members[0]]:
@@ -224,13 +225,18 @@ class Line:
         if self._fair:
             self._shares[self._namespace[row]] += self._increment[row]
         if self._hurried[row]:
-            self._hurry(self._members[self.rows[row].app.id])
+            app, group = self.rows[row].app, self.rows[row].group
+            if group.role is not Role.DRIVER:
+                self._stages[app.id][group.key] = _stage(group, self._taken[row], self._size(group))
+            self._hurry(self._members[app.id])
 
     def _hurry(self, members: Sequence[int]) -> None:
         """Urgency of one app's rows, counting what was picked in this round as assigned and occupying."""
         app = self.rows[members[0]].app
-        picked = {self.rows[row].group.key: self._taken[row] for row in members}
-        found = app_urgency(app, picked, self._size)
+        if app.id not in self._stages:
+            tasks = [group for group in app.groups if group.role is not Role.DRIVER]
+            self._stages[app.id] = {group.key: _stage(group, 0, self._size(group)) for group in tasks}
+        found = app_urgency(app, self._stages[app.id])
         for row in members:
             group = self.rows[row].group
             self._urgency[row] = found.waiting if group.waiting else found.leading
@@ -240,12 +246,11 @@ class Line:
         return float(sum(value * self._unit.get(kind, 0.0) for kind, value in group.request.items()))
 
 
-def app_urgency(app: App, picked: Mapping[str, int], size: Callable[[Group], float]) -> Urgency:
+def app_urgency(app: App, stages: Mapping[str, Stage]) -> Urgency:
     """HaSTE's urgency of one app: its earliest unfinished stage leads, the stages that wait on it follow."""
     tasks = [group for group in app.groups if group.role is not Role.DRIVER]
-    stages = [(_stage(group, picked.get(group.key, 0), size(group)), group.waiting) for group in tasks]
-    leading = [stage for stage, waiting in stages if not waiting]
-    return urgency(_merged(leading), [stage for stage, waiting in stages if waiting])
+    leading = [stages[group.key] for group in tasks if not group.waiting]
+    return urgency(_merged(leading), [stages[group.key] for group in tasks if group.waiting])
 
 
 def _stage(group: Group, picked: int, size: float) -> Stage:
