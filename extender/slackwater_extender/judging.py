@@ -151,8 +151,8 @@ class Many:
     def best(self, size: int = 1) -> list[Candidate]:
         """The best nodes, at most so many (0: all)."""
         rows = shortlist(self.points, self.fit, size)
-        chosen = zip(self.known[rows].tolist(), self.points[rows].tolist(), self.table.room[rows].tolist(), strict=True)
-        return [Candidate(self.names[at], score, tuple(room)) for at, score, room in chosen]
+        chosen = zip(self.rows[rows].tolist(), self.points[rows].tolist(), self.table.room[rows].tolist(), strict=True)
+        return [Candidate(self.everyone[row], score, tuple(room)) for row, score, room in chosen]
 
     def refused(self) -> tuple[dict[str, str], dict[str, str]]:
         """Failed nodes, and those where evicting pods would not help, each with its constant reason."""
@@ -208,12 +208,22 @@ def examine(books: Books, case: Case, names: Sequence[str]) -> Findings:
     if len(names) == 1:
         return _single(books, case, names[0])
     now = books.clock()
-    whole = books.ledger.room_without(case.pod.uid, now)
+    whole = books.ledger.table(now)
     known, rows = located(books, whole, names)
     table = subset(whole, rows)
+    _leave_out(books, case.pod.uid, now, table, rows)
     ask = claiming.ask(case.pod, table.kinds, driver=case.driver)
     fit = judge(table, ask, residual(table))  # the ledger's numbers are finite by construction
     return Many(names, table, known, rows, whole.names, fit, _points(books, case, table, ask, fit))
+
+
+def _leave_out(books: Books, uid: str, now: float, table: NodeTable, rows: NDArray[np.intp]) -> None:
+    """Give back what the pod itself holds of one of these rows, in the copy made for it."""
+    held = books.ledger.claim(uid)
+    row = books.ledger.table(now).index.get(held.node, -1) if held else -1
+    own = np.flatnonzero(rows == row) if row >= 0 else rows[:0]
+    if held and own.size and (spot := books.ledger.spot(held.node, now, uid)):
+        table.room[own], table.native[own] = spot.room, spot.native
 
 
 def _single(books: Books, case: Case, name: str) -> Single:
