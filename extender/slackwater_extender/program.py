@@ -25,7 +25,7 @@ log = structlog.get_logger(__name__)
 
 TICK = 1.0  # seconds between two looks at lapsed placements and refused pods
 # A thread that computes gives way after this many seconds: a /filter that waits for it must not wait long.
-SWITCH = 0.0005
+SWITCH = 0.0002
 PATIENCE = 120  # ticks after which garbage is collected though the cluster is not listed yet
 GIVE_BACK = 30  # ticks between two returns of unused memory to the system
 M_ARENA_MAX = -8  # glibc's number for that option

@@ -1,8 +1,8 @@
 """One lock for the books, with courtesy: background work steps aside while a request is being answered.
 
 A plain lock goes to whoever asks for it first, which is mostly the thread that has just released it: a request could
-wait through many slices. And the interpreter itself is such a lock: a thread that computes holds it for half a
-millisecond at a time, so background work that has a choice does not compute while a request does.
+wait through many slices. And the interpreter itself is such a lock: every call of numpy gives it up and has to get it
+back, so background work that has a choice does not compute while a request does.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import TracebackType
 
-PAUSE = 0.001  # seconds a background slice steps aside at a time
-MOST = 20  # times it does so before it takes its turn anyway: nobody is starved
+PAUSE = 0.002  # seconds a background slice steps aside at a time: about as long as a request takes
+MOST = 10  # times it does so before it takes its turn anyway: nobody is starved
 
 
 class Turns:

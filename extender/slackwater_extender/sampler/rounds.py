@@ -117,7 +117,7 @@ class Round:
 class Inquiry:
     """How to ask: the queries in force, the window of rates, and the label that names the node.
 
-    `rest` is called between two pieces of about half a millisecond: a round may take a second, a /filter may not.
+    `rest` is called between two pieces of a fraction of a millisecond: a round may take a second, a /filter may not.
     """
 
     queries: Mapping[str, str]
