@@ -84,11 +84,12 @@ class Election:
 
         # The client library has no types.
         lock = LeaseLock(LEASE, self.settings.namespace, self.identity)  # type: ignore[no-untyped-call]
-        lock.api_instance = Attempts(lock.api_instance)  # type: ignore[assignment]  # it stands in for the API
+        deadline = max(2, seconds * 2 // 3)
+        lock.api_instance = Attempts(lock.api_instance, deadline)  # type: ignore[assignment]  # it stands in for the API
         chosen = electionconfig.Config(  # type: ignore[no-untyped-call]
             lock,
             lease_duration=seconds,
-            renew_deadline=max(2, seconds * 2 // 3),
+            renew_deadline=deadline,
             retry_period=max(1, seconds // 5),
             onstarted_leading=started,
             onstopped_leading=ended,
@@ -106,7 +107,7 @@ class Attempts:
     Lease still holds, and a follower would never lead again.
     """
 
-    def __init__(self, leases: Any, timeout: float = 5.0) -> None:
+    def __init__(self, leases: Any, timeout: float) -> None:
         self._leases, self._timeout = leases, timeout
 
     def __getattr__(self, name: str) -> Callable[..., Any]:

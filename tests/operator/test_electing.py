@@ -30,7 +30,7 @@ class Away:
 def test_a_server_that_is_away_is_a_failed_attempt(problem: Exception) -> None:
     """The lock says no and keeps the reason; the election's loop goes on to its next try."""
     lock = LeaseLock("lease", "here", "me")  # type: ignore[no-untyped-call]  # the client library has no types
-    lock.api_instance = Attempts(Away(problem))  # type: ignore[assignment]  # it stands in for the API
+    lock.api_instance = Attempts(Away(problem), 5.0)  # type: ignore[assignment]  # it stands in for the API
     found, why = lock.get("lease", "here")  # type: ignore[no-untyped-call]
     assert not found
     assert isinstance(why, ApiException)
