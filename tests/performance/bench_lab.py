@@ -13,13 +13,14 @@ from __future__ import annotations
 import argparse
 import asyncio
 import os
+import signal
 import statistics
 import sys
 import tempfile
 import time
 import tomllib
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -186,6 +187,14 @@ def _pod(name: str, scheduler: str, app: int) -> dict[str, object]:
     }
 
 
+class Told(BaseException):
+    """Somebody ends the run: the lab must still be stopped."""
+
+
+def _told(*_: object) -> None:
+    raise Told
+
+
 async def _until(probe: Callable[[], bool], what: str) -> None:
     limit = time.monotonic() + PATIENCE
     while not probe():
@@ -257,9 +266,8 @@ def verdict(part: str, nodes: int, runs: Runs) -> str:
 # -- the programme ----------------------------------------------------------------------------------------------------
 
 
-async def rounds(lab: Lab, part: str, pods: int, count: int) -> Runs:
+async def rounds(lab: Lab, part: str, pods: int, count: int, runs: Runs) -> None:
     """Plain and ours in turn, so that a busy moment of the machine meets both."""
-    runs: Runs = {PLAIN: [], OURS: []}
     async with Session(endpoint(lab.site.kubeconfig), in_flight=16) as session:
         bench = Bench(lab, session, pods)
         play = {"nominated": bench.nominated, "slow": bench.slow, "whole": bench.whole}[part]
@@ -267,18 +275,20 @@ async def rounds(lab: Lab, part: str, pods: int, count: int) -> Runs:
             for scheduler in (PLAIN, OURS) if number % 2 == 0 else (OURS, PLAIN):
                 runs[scheduler].append(await play(scheduler))
                 sys.stderr.write(f"{part}, round {number + 1}, {scheduler}: {runs[scheduler][-1].rate:.1f} pods/s\n")
-    return runs
 
 
 def measure(part: str, nodes: int, pods: int, count: int) -> Runs:
-    """All rounds of one part in a lab of its own."""
+    """All rounds of one part in a lab of its own; a run that is told to end keeps the rounds it has."""
+    runs: Runs = {PLAIN: [], OURS: []}
     # Scrapes of that many simulated nodes would fill the machine: without samples, reservations count. Where nobody
     # shall nominate there is no operator.
     unwanted = {"prometheus", "state-metrics"} | ({"operator"} if part == "slow" else set())
     plan = Plan(parts=frozenset(PARTS) - unwanted, nodes=nodes, shape=Shape("32", "128Gi"), values=VALUES)
     with Lab(open_site(f"bench-{part}"), plan) as lab:
         lab.up()
-        return asyncio.run(rounds(lab, part, pods, count))
+        with suppress(Told):
+            asyncio.run(rounds(lab, part, pods, count, runs))
+    return runs
 
 
 def main() -> None:
@@ -289,6 +299,7 @@ def main() -> None:
     parser.add_argument("--pods", type=int, default=3000)
     parser.add_argument("--rounds", type=int, default=3)
     asked = parser.parse_args()
+    signal.signal(signal.SIGTERM, _told)
     # All pods may be on their way at once: here the scheduler is what is measured.
     os.environ["SLACKWATER_OPERATOR_WINDOW"] = str(10 * asked.pods)
     verdicts = []
@@ -296,12 +307,14 @@ def main() -> None:
         os.environ["SLACKWATER_LAB_HOME"] = home
         for part in asked.part or ("nominated", "slow", "whole"):
             runs = measure(part, asked.nodes, asked.pods, asked.rounds)
+            if not all(runs.values()):
+                raise SystemExit(f"{part}: not one round was finished")
             sys.stdout.write(
                 f"\n### {part}: {asked.nodes} nodes, {asked.pods} pods, {asked.rounds} rounds\n\n"
                 f"`python tests/performance/bench_lab.py --part {part} --nodes {asked.nodes} --pods {asked.pods} "
                 f"--rounds {asked.rounds}`\n\n" + "\n".join(report(part, runs, asked.pods)) + "\n"
             )
-            verdicts.append(verdict(part, asked.nodes, runs))
+            verdicts.append(f"{verdict(part, asked.nodes, runs)} ({len(runs[OURS])} rounds)")
     sys.stdout.write("\n" + "\n".join(verdicts) + f"\nload average {os.getloadavg()[1]:.1f} at the end\n")
 
 

@@ -12,6 +12,7 @@ import argparse
 import json
 import math
 import os
+import signal
 import statistics
 import subprocess
 import sys
@@ -104,6 +105,7 @@ def main() -> None:
     parser.add_argument("--nodes", type=int, default=6)
     parser.add_argument("--limit", type=float, default=300.0, help="seconds after which a play is stopped")
     asked = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # leave in order: the lab must be stopped
     plan = Plan(nodes=asked.nodes, shape=Shape(str(CORES), "64Gi"), scrape="2s", values=VALUES)
     with tempfile.TemporaryDirectory() as home:
         os.environ["SLACKWATER_LAB_HOME"] = home
