@@ -133,8 +133,10 @@ def _short(
 ) -> Iterator[tuple[str, NDArray[np.bool_]]]:
     """For each kind asked for that some node lacks, which ones. A kind a node has none of serves no positive demand."""
     asked = demand(name, amounts, table.kinds)
-    for k, least in enumerate(needed(asked).tolist()):
-        if asked[k] > 0:
+    enough = left.min(axis=0, initial=np.inf).tolist() if len(table) else []
+    partial = bool(len(table)) and not table.total.all()  # some node has none of some kind
+    for k, least in enumerate(needed(asked).tolist() if len(table) else []):
+        if asked[k] > 0 and (partial or enough[k] < least):
             short = (left[:, k] < least) | (table.total[:, k] <= 0)
             if short.any():
                 yield table.kinds[k], short

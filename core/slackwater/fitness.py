@@ -37,10 +37,8 @@ def fitness(
 def over_nodes(
     request: NDArray[np.float64], residual: NDArray[np.float64], total: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """The same for one request over all nodes, a column at a time: several times as fast as a sum over a short axis."""
-    fitted = np.zeros(len(residual))
-    for k in np.flatnonzero(request).tolist():
-        fitted += request[k] * residual[:, k] * weights(total[:, k])
+    """The same for one request over all nodes, as a product: several times as fast as a sum over a short axis."""
+    fitted: NDArray[np.float64] = (residual * weights(total)) @ request
     return fitted
 
 
