@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from operator import gt, le
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -77,7 +78,8 @@ class Line:
         self.free = queue.free.vector(self._kinds)
         self._request = self._matrix()
         self._needed = needed(self._request)
-        self._largest = self._needed.max(axis=0, initial=-np.inf)
+        self._largest: list[float] = self._needed.max(axis=0, initial=-np.inf).tolist()
+        self._only: int | None = None  # the last row that is open, once no other is
         self._left = np.array([len(c.group.held) for c in self.rows], dtype=np.int64)
         self._taken = [0] * len(self.rows)
         self._priority = np.array([c.app.priority for c in self.rows], dtype=np.int64)
@@ -170,7 +172,7 @@ class Line:
         self._largest_slots = float(self._slots.max(initial=0.0))
         self._pool = np.array([0 if c.category is Category.SMALL else 1 for c in self.rows], dtype=np.int64)
         given = headroom or dict.fromkeys(Category, np.inf)
-        self._headroom = np.array([given[Category.SMALL], given[Category.LARGE]], dtype=np.float64)
+        self._headroom = [float(given[Category.SMALL]), float(given[Category.LARGE])]
 
     def _open_shares(self, queue: Queue, shares: Mapping[str, float]) -> None:
         names = sorted({c.app.namespace for c in self.rows})
@@ -183,9 +185,14 @@ class Line:
         self._increment = [h / w for h, w in zip(heaviness, weight, strict=True)]
 
     def _next(self) -> int | None:
+        if self._only is not None:  # what is open becomes less with every pick, never more
+            return self._only if self._still(self._only) else None
         rows = self._open()
         if rows.size == 0:
             return None
+        if rows.size == 1:
+            self._only = int(rows[0])
+            return self._only
         if self._mixed:
             rows = rows[self._priority[rows] == self._priority[rows].max()]
         drivers = rows[self._driver[rows]] if self._drivers else rows[:0]
@@ -199,11 +206,17 @@ class Line:
     def _open(self) -> NDArray[np.int64]:
         """Rows that have pods left, fit and have headroom. A test that the largest row passes is passed by all."""
         open_rows = self._left > 0
-        if self._largest_slots > self._headroom.min() + TOLERANCE:
-            open_rows &= self._slots <= self._headroom[self._pool] + TOLERANCE
-        if (self._largest > self.free).any():
+        if self._largest_slots > min(self._headroom) + TOLERANCE:
+            open_rows &= self._slots <= np.array(self._headroom)[self._pool] + TOLERANCE
+        if any(map(gt, self._largest, self.free.tolist())):
             open_rows &= (self._needed <= self.free).all(axis=1)
         return open_rows.nonzero()[0]
+
+    def _still(self, row: int) -> bool:
+        """The same tests for one row."""
+        if not self._left[row] or self._slots[row] > self._headroom[self._pool[row]] + TOLERANCE:
+            return False
+        return all(map(le, self._needed[row].tolist(), self.free.tolist()))
 
     def _preferred(self, rows: NDArray[np.int64]) -> int:
         """The row of those given that goes next; without preference the first, as rows stand in order of arrival."""
@@ -221,7 +234,7 @@ class Line:
         self._taken[row] += 1
         self._left[row] -= 1
         self.free = self.free - self._request[row]
-        self._headroom[self._pool[row]] -= self._slots[row]
+        self._headroom[self._pool[row]] -= float(self._slots[row])
         if self._fair:
             self._shares[self._namespace[row]] += self._increment[row]
         if self._hurried[row]:
