@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from slackwater.errors import InvalidInput
-from slackwater.fitness import demand, needed
-from slackwater.numbers import TOLERANCE, finite_array
+from slackwater.fitness import demand
+from slackwater.numbers import TOLERANCE, amount, finite_array
 from slackwater.reasons import BY_CODE, Reason
 from slackwater.resources import CPU, MEMORY
 
@@ -132,11 +132,15 @@ def _short(
     name: str, amounts: Sequence[float], left: NDArray[np.float64], table: NodeTable
 ) -> Iterator[tuple[str, NDArray[np.bool_]]]:
     """For each kind asked for that some node lacks, which ones. A kind a node has none of serves no positive demand."""
-    asked = demand(name, amounts, table.kinds)
-    enough = left.min(axis=0, initial=np.inf).tolist() if len(table) else []
-    partial = bool(len(table)) and not table.total.all()  # some node has none of some kind
-    for k, least in enumerate(needed(asked).tolist() if len(table) else []):
-        if asked[k] > 0 and (partial or enough[k] < least):
+    if len(amounts) != len(table.kinds) or not len(table):
+        demand(name, amounts, table.kinds)  # says what is wrong
+        return
+    lowest = left.min(axis=0).tolist()
+    partial = not table.total.all()  # some node has none of some kind
+    for k, (kind, value) in enumerate(zip(table.kinds, amounts, strict=True)):
+        want = amount(f"{name}.{kind}", value)
+        least = want - TOLERANCE * max(1.0, want)  # as `needed`
+        if want > 0 and (partial or lowest[k] < least):
             short = (left[:, k] < least) | (table.total[:, k] <= 0)
             if short.any():
-                yield table.kinds[k], short
+                yield kind, short

@@ -52,7 +52,7 @@ def score(
     own: Own | None = None,
 ) -> NDArray[np.int16]:
     """The score of each fitting node, 0 for the others. `incoming` is T_in of paper 003 in seconds, one per node."""
-    rows = np.flatnonzero(fit.fits)
+    rows = slice(None) if fit.fits.all() else np.flatnonzero(fit.fits)
     points = np.zeros(len(table), dtype=np.int16)
     request = demand("declared", ask.declared, table.kinds)
     left = residual(table, own).room
@@ -88,13 +88,18 @@ def shortlist(points: NDArray[np.int16], fit: Fit, size: int) -> NDArray[np.intp
     if size == 1:
         best = np.where(fit.fits, points, -1).argmax() if len(points) else 0
         return np.array([best] if fit.fits[best : best + 1].any() else [], np.intp)
-    rows = np.flatnonzero(fit.fits)
     # Stable sort of 16-bit integers is a radix sort: linear in the number of nodes.
-    order = rows[np.argsort(-points[rows], kind="stable")]
+    if fit.fits.all():
+        order = np.argsort(-points, kind="stable")
+    else:
+        rows = np.flatnonzero(fit.fits)
+        order = rows[np.argsort(-points[rows], kind="stable")]
     return order[:size] if size > 0 else order
 
 
-def _seconds(incoming: NDArray[np.float64] | None, rows: NDArray[np.intp], nodes: int) -> NDArray[np.float64] | None:
+def _seconds(
+    incoming: NDArray[np.float64] | None, rows: NDArray[np.intp] | slice, nodes: int
+) -> NDArray[np.float64] | None:
     if incoming is None:
         return None
     if incoming.shape != (nodes,):

@@ -159,11 +159,11 @@ class Many:
         failed: dict[str, str] = {}
         unresolvable: dict[str, str] = {}
         codes = self.fit.codes
-        for code in np.flatnonzero(np.bincount(codes)).tolist():
+        for code in [] if self.fit.fits.all() else np.flatnonzero(np.bincount(codes)).tolist():
             if code:
-                bad = self.known[np.flatnonzero(codes == code)].tolist()
+                bad = self.rows[np.flatnonzero(codes == code)].tolist()
                 target = failed if code in RESOLVABLE else unresolvable
-                target.update(zip(map(self.names.__getitem__, bad), repeat(BY_CODE[code].value), strict=False))
+                target.update(zip(map(self.everyone.__getitem__, bad), repeat(BY_CODE[code].value), strict=False))
         if len(self.known) < len(self.names):
             seen = set(self.known.tolist())
             unresolvable.update(
