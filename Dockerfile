@@ -21,13 +21,19 @@ COPY simulator simulator
 COPY monitor monitor
 COPY cli cli
 RUN /opt/slackwater/bin/pip install --no-compile --no-deps --force-reinstall .
-# What no program of ours imports: an asynchronous copy of the Kubernetes client, tests, headers.
+# What no program of ours imports: an asynchronous copy of the Kubernetes client, Arrow's network and cloud parts,
+# tests, headers. The imports after it fail the build if one of them is wanted after all.
 # Byte code is made here, checked against nothing at run time: the image's file system is read-only.
 RUN cd /opt/slackwater/lib/python3*/site-packages \
-    && rm -rf kubernetes/aio pyarrow/include pyarrow/tests \
+    && rm -rf kubernetes/aio pyarrow/include pyarrow/tests matplotlib/mpl-data/sample_data \
+    && rm -f pyarrow/*flight* pyarrow/libarrow_s3* pyarrow/_s3fs* \
     && find . -type d \( -name tests -o -name test \) -path '*/numpy/*' -prune -exec rm -rf {} + \
+    && find . -name '*.pyi' -delete \
     && /opt/slackwater/bin/pip uninstall --yes --quiet pip setuptools \
-    && PYTHONDONTWRITEBYTECODE= SOURCE_DATE_EPOCH=0 /opt/slackwater/bin/python -m compileall -q --invalidation-mode unchecked-hash .
+    && PYTHONDONTWRITEBYTECODE= SOURCE_DATE_EPOCH=0 /opt/slackwater/bin/python -m compileall -q --invalidation-mode unchecked-hash . \
+    && /opt/slackwater/bin/slackwater --version \
+    && case ",${EXTRAS}," in *,monitor,*) /opt/slackwater/bin/python -c \
+       "import pyarrow.parquet, duckdb, io, matplotlib.figure as f; f.Figure().savefig(io.BytesIO(), format='svg')" ;; esac
 
 FROM ${BASE}
 ARG VERSION=0.1.0
