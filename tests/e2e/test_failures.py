@@ -120,6 +120,8 @@ def test_a_restart_of_the_api_server_loses_nothing(arena: Field, tell: Tell) -> 
         tell(f"the API server was ready again after {back - died:.1f} s")
         tell(f"bound again {_next_bind(ground, back):.1f} s after that")
         until("all tasks are over", lambda: _all_over(ground), 80, 0.3)
+        arena.until_held(ground)
+        tell(f"new pods were taken and held again {time.monotonic() - back:.1f} s after that")
 
 
 def test_pods_go_to_other_nodes_when_one_is_lost(arena: Field, tell: Tell) -> None:

@@ -106,13 +106,19 @@ class Field:
             self._left.pop()
 
     def until_held(self, ground: Ground) -> None:
-        """Wait until the admission policy acts in the namespace; a dry run leaves nothing behind."""
+        """Wait until the admission policy acts in the namespace; a dry run leaves nothing behind.
+
+        An API server that was just started refuses pods until it has found the kind of the policy's parameters again.
+        """
 
         def held() -> bool:
-            made = self.api.create(f"{ground.pods_path}?dryRun=All", ground.pod("canary")) or {"spec": {}}
+            try:
+                made = self.api.create(f"{ground.pods_path}?dryRun=All", ground.pod("canary")) or {"spec": {}}
+            except Unavailable:
+                return False
             return any(gate["name"] == GATE for gate in made["spec"].get("schedulingGates", []))
 
-        until("the admission policy holds new pods", held, 30, 0.3)
+        until("the admission policy holds new pods", held, 60, 0.3)
 
     def until_measured(self, ground: Ground, patience: float = 60.0) -> None:
         """Wait until the extender has fresh samples of every node of the ground."""

@@ -126,7 +126,10 @@ class Ground:
             found = bound(self.pods(**labels))
             return found if len(found) >= count else []
 
-        return until(f"{count} pods of {self.name} are bound", enough, patience, 0.2)
+        try:
+            return until(f"{count} pods of {self.name} are bound", enough, patience, 0.2)
+        except AssertionError as late:
+            raise AssertionError(f"{late}; {states(self.pods(**labels))}") from None
 
     def until_done(self, count: int, patience: float = 60.0, **labels: str) -> list[Object]:
         """Wait until that many of its pods have succeeded; returns those."""
@@ -151,6 +154,17 @@ def phase(pod: Object) -> str:
 def gated(pod: Object) -> bool:
     """Whether our gate holds it."""
     return any(gate["name"] == GATE for gate in pod["spec"].get("schedulingGates", []))
+
+
+def states(pods: Iterable[Object]) -> str:
+    """Where each pod stands, for people who look for the reason."""
+    return ", ".join(
+        f"{pod['metadata']['name']} {phase(pod)}"
+        + (f" on {pod['spec']['nodeName']}" if bound([pod]) else "")
+        + (" gated" if gated(pod) else "")
+        + f" {pod['metadata'].get('annotations', {}).get('slackwater.io/reason', '')}".rstrip()
+        for pod in pods
+    )
 
 
 def declared_cpu(pods: Iterable[Object]) -> float:
