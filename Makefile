@@ -76,6 +76,7 @@ image: ## build the image (needs Docker)
 
 docs: $(STAMP) ## build the documentation into site/, refusing broken links
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[docs]'
+	@$(BIN)/python docs/scripts/reference.py
 	@$(BIN)/mkdocs build --strict --quiet
 
 clean: ## remove what the commands above made

@@ -205,3 +205,18 @@ def test_every_namespaced_object_names_its_namespace() -> None:
     for each in objects(NEWEST, *SWITCHES["everything"]):
         if each["kind"] in ("Deployment", "Service", "ConfigMap", "Secret", "Role", "ServiceAccount", "Job"):
             assert each["metadata"]["namespace"] == NAMESPACE, each["metadata"]["name"]
+
+
+def test_the_monitor_proves_itself_to_prometheus_as_the_extender_does() -> None:
+    """One secret serves both: mounted, and named by the settings of each."""
+    found = objects(
+        NEWEST,
+        "--set=monitor.enabled=true,prometheus.url=https://p,prometheus.tenant=t1",
+        "--set=prometheus.auth.secret=prom,prometheus.auth.tokenKey=token,prometheus.auth.caKey=ca.crt",
+    )
+    settings = yaml.safe_load(named(found, "ConfigMap", "slackwater-extender")["data"]["extender.yaml"])["prometheus"]
+    container = named(found, "Deployment", "slackwater-monitor")["spec"]["template"]["spec"]["containers"][0]
+    variables = {each["name"]: each.get("value") for each in container["env"]}
+    for name, value in {"token_file": "/prometheus/token", "ca": "/prometheus/ca.crt", "tenant": "t1"}.items():
+        assert settings[name] == variables[f"SLACKWATER_MONITOR_PROMETHEUS_{name.upper()}"] == value
+    assert {"name": "prometheus", "mountPath": "/prometheus", "readOnly": True} in container["volumeMounts"]

@@ -67,3 +67,15 @@ https://{{ include "slackwater.extenderHost" . }}:{{ .Values.extender.port }}
 {{- define "slackwater.schedulerSecret" -}}
 {{- if eq .Values.tls.mode "existing" }}{{ .Values.tls.existing.schedulerSecret }}{{ else }}slackwater-scheduler-tls{{ end }}
 {{- end }}
+
+{{/* How the extender and the monitor prove themselves to Prometheus: the settings' names and values. */}}
+{{- define "slackwater.prometheusAccess" -}}
+{{- $auth := .Values.prometheus.auth }}
+{{- $access := dict }}
+{{- with .Values.prometheus.tenant }}{{ $_ := set $access "tenant" . }}{{ end }}
+{{- with $auth.tokenKey }}{{ $_ := set $access "token_file" (printf "/prometheus/%s" .) }}{{ end }}
+{{- with $auth.username }}{{ $_ := set $access "username" . }}{{ end }}
+{{- with $auth.passwordKey }}{{ $_ := set $access "password_file" (printf "/prometheus/%s" .) }}{{ end }}
+{{- with $auth.caKey }}{{ $_ := set $access "ca" (printf "/prometheus/%s" .) }}{{ end }}
+{{- toYaml $access }}
+{{- end }}
