@@ -14,6 +14,7 @@ from slackwater.assignment import Request as Ask
 from slackwater.assignment import Spot, Task, assign
 from slackwater.fitness import weights
 from slackwater_simulator.gatekept import Gatekept
+from slackwater_simulator.outcome import DRIVER
 from slackwater_simulator.yarn.order import SWEEP
 from slackwater_simulator.yarn.schedulers.base import SLACK
 
@@ -104,7 +105,7 @@ class Slackwater(Gatekept):
         if not gate.waiting:
             self.world.beats.view[:] = 0  # no node is worth a visit before the next round
             return
-        for key in [key for key in gate.waiting if gate.requests[key].driver]:
+        for key in [key for key in gate.waiting if gate.requests[key].index == DRIVER]:
             request = gate.requests[key]
             if self._fits(request.shape, gate.books.left(node, driver=True)):
                 self._place(key, request, node)
@@ -118,7 +119,7 @@ class Slackwater(Gatekept):
         fitting = {
             key: request
             for key in gate.waiting
-            if not (request := gate.requests[key]).driver and self._fits(request.shape, left)
+            if (request := gate.requests[key]).index != DRIVER and self._fits(request.shape, left)
         }
         if len(fitting) == 1:
             [(key, request)] = fitting.items()
