@@ -72,8 +72,8 @@ MIXED = (
 PER_JOB = (
     "What a set gains is read as the mean of its jobs' own changes: the paper gives percentages job by job and averages"
     " them (12 jobs −18.5 %, 8 jobs +8.2 %). The change of their mean completion, in which whoever waited longest"
-    " counts most, is larger and shown beside it. By that reading the sets with 20, 30 and 40 % would be outside the band"
-    " too; it was ours first, and was given up after that had been seen."
+    " counts most, is larger and shown beside it. By that reading the sets with 20, 30 and 40 % would be outside the"
+    " band too; it was ours first, and was given up after that had been seen."
 )
 BASELINE = (
     "The paper's baseline, Hadoop's Capacity, hands out containers one by one; ours starts whole jobs. Against FIFO one"
