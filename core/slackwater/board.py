@@ -139,8 +139,9 @@ class Board:
     def pool_total(self, now: float) -> Floats:
         """Σ D + room over open nodes, room counted from 0."""
         table = self.table(now)
-        declared = self._fleet.pods.sums[table.open, Measure.DECLARED]
-        total: Floats = declared.sum(axis=0) + np.maximum(table.room[table.open], 0.0).sum(axis=0)
+        takes: NDArray[np.bool_] | slice = slice(None) if table.open.all() else table.open
+        declared = self._fleet.pods.sums[takes, Measure.DECLARED]
+        total: Floats = declared.sum(axis=0) + np.maximum(table.room[takes], 0.0).sum(axis=0)
         return total
 
     def taken(self, now: float) -> Floats:

@@ -38,7 +38,7 @@ class Books:
         self._names = [str(index) for index in range(len(world.capacity))]
         for name, capacity in zip(self._names, world.capacity, strict=True):
             self.ledger.upsert_node(Host(name, capacity, capacity))
-        self._heartbeat, self._sampled = parts.heartbeat, -np.inf
+        self._heartbeat, self.sampled = parts.heartbeat, -np.inf  # … when the ledger last took a sample
         self._uids: dict[Container, str] = {}
         self._number = 0
         self._natives: dict[tuple[Shape, bool], Shape] = {}
@@ -90,9 +90,9 @@ class Books:
     def sample(self, cores: Floats, stored: Floats) -> bool:
         """The usage model has looked; every heartbeat the ledger sees it too. True if it did."""
         now = self.world.engine.now
-        if now < self._sampled + self._heartbeat - 1e-9:
+        if now < self.sampled + self._heartbeat - 1e-9:
             return False
-        self._sampled = now
+        self.sampled = now
         used = np.zeros((len(cores), len(self.kinds)))
         used[:, 0], used[:, 1] = cores, stored
         self.ledger.sample_all(now, used, *self._pod_use())

@@ -48,9 +48,9 @@ class Slackwater(Gatekept):
         self.tasks: list[tuple[Task, ...]] = []
 
     def sampled(self, cores: Floats, stored: Floats, /) -> None:
-        """Use was measured: what is released may fit nodes that were full before."""
+        """Use was measured: where the ledger took it in, what is released may fit nodes that were full before."""
         super().sampled(cores, stored)
-        if self.gate.waiting:
+        if self.gate.waiting and self.gate.books.sampled == self.world.engine.now:
             self._open()
 
     # ---- rounds ---------------------------------------------------------------------------------------------------
