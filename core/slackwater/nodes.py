@@ -34,15 +34,19 @@ class NodeTable:
     def __len__(self) -> int:
         return len(self.names)
 
+    def reachable(self, ceiling: Sequence[float]) -> NDArray[np.float64]:
+        """What pods shrunk by c could still take, node × kind: min(room, c·N left), at least 0."""
+        reach: NDArray[np.float64] = np.maximum(np.minimum(self.room, self.native * np.asarray(ceiling)), 0.0)
+        return reach
+
     def beyond(self, ceiling: Sequence[float]) -> NDArray[np.float64]:
-        """Σ over open nodes of measured room that a ceiling keeps from being used, by kind: max(0, room − c·N left).
+        """Σ over open nodes of measured room that a ceiling keeps from being used, by kind.
 
         No pod shrunk by c finds a place there, so it is not part of the pools' Tot (decision 0006).
         """
-        room = np.maximum(self.room, 0.0)
-        reach = np.maximum(self.native * np.asarray(ceiling), 0.0)
-        over: NDArray[np.float64] = np.maximum(room - reach, 0.0)[self.open].sum(axis=0)
-        return over
+        over = np.maximum(self.room, 0.0) - self.reachable(ceiling)
+        total: NDArray[np.float64] = over[self.open].sum(axis=0)
+        return total
 
 
 class Spot(NamedTuple):

@@ -97,7 +97,13 @@ def capacity(books: Books, selector: Mapping[str, str]) -> dict[str, Any]:
     if selector:
         chosen &= np.fromiter((_selected(books.nodes[name], selector) for name in table.names), np.bool_, len(table))
     kinds = books.kinds
-    sums = {"allocatable": table.total, "room": np.maximum(table.room, 0.0), "native_free": np.maximum(table.native, 0)}
+    sums = {
+        "allocatable": table.total,
+        "room": np.maximum(table.room, 0.0),
+        "native_free": np.maximum(table.native, 0),
+        # What task pods could still take: the ceilings may keep room from being used.
+        "reachable": table.reachable(books.policies.ceilings(kinds)),
+    }
     return {
         "kinds": kinds,
         "nodes": int(chosen.sum()),

@@ -78,6 +78,15 @@ class Policies:
             counts[self.mode(name).value] += 1
         return counts
 
+    def ceilings(self, kinds: Kinds) -> tuple[float, ...]:
+        """How far each kind may be overcommitted: the largest ceiling of any policy in force; other kinds, never."""
+        chosen = [self.of(name).ceiling for name in self.managed_namespaces()] or [self.of("").ceiling]
+        most = {
+            CPU: max(each.cpu_percent for each in chosen) / 100,
+            MEMORY: max(each.memory_percent for each in chosen) / 100,
+        }
+        return tuple(most.get(kind, 1.0) for kind in kinds)
+
     def terms(self, kinds: Kinds) -> Terms:
         """How the ledger charges. One ledger serves all namespaces, so the policy `default` decides for nodes."""
         chosen = self._policies.get(DEFAULT_POLICY, UNWRITTEN).estimation

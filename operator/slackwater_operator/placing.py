@@ -142,12 +142,12 @@ class Extender:
             await self._call("POST", "/v1/withdraw", {"uids": list(uids)})
 
     async def room(self, selectors: Mapping[str, Mapping[str, str]]) -> Mapping[str, Resources]:
-        """GET /v1/capacity for each queue."""
+        """GET /v1/capacity for each queue: the room that the ceilings let task pods reach (decision 0006)."""
         rooms: dict[str, Resources] = {}
         for queue, selector in selectors.items():
             text = ",".join(f"{key}={value}" for key, value in sorted(selector.items()))
             answer = await self._call("GET", "/v1/capacity", params={"selector": text} if text else {})
-            rooms[queue] = Resources({kind: max(0.0, float(value)) for kind, value in answer["room"].items()})
+            rooms[queue] = Resources({kind: max(0.0, float(value)) for kind, value in answer["reachable"].items()})
         return rooms
 
     async def wakeups(self, after: int) -> tuple[int, Sequence[str]]:

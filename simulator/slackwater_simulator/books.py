@@ -148,8 +148,7 @@ class Books:
         made = self._lefts.get(driver)
         if made is not None and made[0] is table:
             return made[1]
-        left: Floats = np.minimum(table.room, table.native * np.array(self._whole if driver else self.ceiling))
-        np.maximum(left, 0.0, out=left)
+        left: Floats = table.reachable(self._whole if driver else self.ceiling)
         if not table.open.all():
             left[~table.open] = 0.0
         self._lefts[driver] = table, left

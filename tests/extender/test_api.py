@@ -63,6 +63,15 @@ def test_capacity_sums_over_open_nodes(made: World) -> None:
     assert made.get("/v1/capacity?selector=pool=none")["nodes"] == 0
 
 
+def test_room_beyond_the_ceilings_is_not_reachable(made: World) -> None:
+    """Natively full nodes take nobody, however little is used there (decision 0006)."""
+    answer = made.get("/v1/capacity")
+    assert answer["reachable"]["cpu"] == pytest.approx(min(answer["room"]["cpu"], 2 * answer["native_free"]["cpu"]))
+    made.show(objects.pod("one", node="n1", cpu="16"), objects.pod("two", node="n2", cpu="16"))
+    full = made.get("/v1/capacity")
+    assert (full["native_free"]["cpu"], full["reachable"]["cpu"]) == (0, 0)
+
+
 def test_placing_a_pod_leaves_the_pools_total_as_it_is(made: World) -> None:
     """Tot = Σ declared + room."""
     before = made.get("/v1/capacity")["pool_total"]["cpu"]

@@ -28,7 +28,7 @@ async def server() -> AsyncIterator[Any]:
 
     async def capacity(request: web.Request) -> web.Response:
         asked.append(dict(request.query))
-        return web.json_response({"room": {"cpu": 3.5, "memory": -1}})
+        return web.json_response({"reachable": {"cpu": 3.5, "memory": -1}})
 
     async def broken(_: web.Request) -> web.Response:
         return web.Response(status=500, text="oh")
