@@ -195,7 +195,10 @@ class Ledger:
     def homes(self, uids: Collection[str]) -> NDArray[np.intp]:
         """The row of each pod's node, −1 where pod or node is not known."""
         slots = self._roster.find(uids)
-        return np.where(slots >= 0, self._fleet.pods.homes[slots], 0) - 1
+        held = slots >= 0  # an empty ledger has no slot at all, not even a last one
+        rows = np.full(len(slots), NOWHERE, np.intp)
+        rows[held] = self._fleet.pods.homes[slots[held]] - 1
+        return rows
 
     # ---- views
 

@@ -87,3 +87,17 @@ def test_pods_named_beside_are_seen_without_a_use() -> None:
     assert ledger.explain("n0", 100.0)["cpu"].residual == pytest.approx(
         2.0, abs=1e-4
     )  # only the one that has not started is still believed
+
+
+@pytest.mark.parametrize(
+    ("ledger", "rows"),
+    [
+        pytest.param(Ledger(), [-1, -1], id="empty, as after a restart"),
+        pytest.param(built([("n2", 0.0, False, False)]), [2, -1], id="one pod held"),
+        pytest.param(built([("elsewhere", 0.0, False, False)]), [-1, -1], id="on a node that is not known"),
+    ],
+)
+def test_homes_of_pods_that_are_not_held_are_nowhere(ledger: Ledger, rows: list[int]) -> None:
+    """Prometheus still tells of pods that the ledger does not hold yet."""
+    assert ledger.homes(["u0", "u9"]).tolist() == rows
+    assert ledger.homes([]).tolist() == []
