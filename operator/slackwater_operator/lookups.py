@@ -21,6 +21,7 @@ log = structlog.get_logger(__name__)
 
 # Kinds known beforehand; others are found through discovery.
 CORE = {"Pod": "pods", "ReplicationController": "replicationcontrollers"}
+JOB = "job"  # the table's row for plain Jobs
 # Owners looked up in one go, so that a flood of new apps does not hold up the rounds.
 AT_ONCE = 50
 
@@ -80,13 +81,14 @@ class Lookups:
         return trimming.owners(meta.owner_references) if meta.uid == owner.uid else ()
 
     async def _size(self, each: Portrait, assembly: Assembly) -> Size | None:
-        kind, _, owner = each.owner.partition("/")
         # An app by our own label has no row, but a Job above its pods says as much.
-        row = assembly.table.named(each.framework or ("job" if kind == "Job" else ""))
+        row = assembly.table.named(each.framework or (JOB if each.job else ""))
         if row is None or row.size is None:
             return None
         rule = row.size
-        name = owner if kind == rule.kind else each.app.split("/")[1] if "/" in each.app else each.app
+        name = each.job if row.name == JOB else _named(each, rule.kind)
+        if not name:
+            return None
         path = f"/apis/{rule.group}/{rule.version}/namespaces/{each.namespace}/{rule.plural}/{name}"
         try:
             answer = await self.session.get(path)
@@ -127,3 +129,11 @@ class Lookups:
             if each["kind"] == kind and each["namespaced"] and "/" not in each["name"]:
                 return f"/apis/{group}/{version}/namespaces/{{namespace}}/{each['name']}"
         return ""
+
+
+def _named(each: Portrait, kind: str) -> str:
+    """The name of the object of this kind that an app is: its topmost owner, else what its id says."""
+    above, _, owner = each.owner.partition("/")
+    if above == kind:
+        return owner
+    return each.app.split("/")[1] if "/" in each.app else each.app

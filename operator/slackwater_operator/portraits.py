@@ -49,6 +49,7 @@ class Portrait:
     counts: Counts
     framework: str = ""
     owner: str = ""
+    job: str = ""  # the Job that makes tasks of it; one that makes drivers only says nothing of tasks
     submitted: float = 0.0
     priority: int = 0
     has_driver: bool = False
@@ -150,6 +151,7 @@ def portrait(namespace: str, app: str, pods: Sequence[Pod], flights: Flights, ta
         counts=_counts(totals),
         framework=row.name if row else "",
         owner=next((pod.member.owner for pod in pods if pod.member.owner), ""),
+        job=next((name for pod in pods if role(pod) is not Role.DRIVER and (name := _job(pod))), ""),
         submitted=min((pod.record.created for pod in pods), default=0.0),
         priority=max((pod.record.priority for pod in pods), default=0),
         has_driver=bool(row and row.has_driver) or any(group.role is Role.DRIVER for group in groups),
@@ -177,6 +179,11 @@ def role(pod: Pod) -> Role:
 def clean(text: str) -> str:
     """A name without line breaks."""
     return text.translate(_BREAKS).strip()[:253]
+
+
+def _job(pod: Pod) -> str:
+    """The Job that made this very pod."""
+    return next((each.name for each in pod.record.owners if (each.group, each.kind) == ("batch", "Job")), "")
 
 
 def _series(app: str, pods: Sequence[Pod]) -> str:
