@@ -147,7 +147,9 @@ class Reporter:
         kind, name = key
         before = self._bodies[key].get("status") or {}
         self._at[key] = self.clock()
-        changed = {field: value for field, value in status.items() if before.get(field) != value}
+        changed = {
+            field: _replacing(before.get(field), value) for field, value in status.items() if before.get(field) != value
+        }
         if not changed:
             return
         path = f"/apis/{names.GROUP}/{names.VERSION}/{kind_named(kind).plural}/{name}/status"
@@ -160,3 +162,13 @@ class Reporter:
             self._bodies[key] = answer.json()
         elif answer.status != 404:
             log.warning("status not written", kind=kind, name=name, trouble=answer.message())
+
+
+def _replacing(before: Any, now: Any) -> Any:
+    """A merge patch keeps the keys of a map that it does not name: a kind that is 0 now must be named to go.
+
+    Otherwise the status keeps a number that is no longer true, differs for ever, and is written again and again.
+    """
+    if not (isinstance(before, Mapping) and isinstance(now, Mapping)):
+        return now
+    return {**dict.fromkeys((key for key in before if key not in now), None), **now}

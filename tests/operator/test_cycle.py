@@ -193,6 +193,26 @@ def test_job_whose_pods_are_still_being_made_is_not_small() -> None:
     assert made.assembly.categories == {"team/job/big": Category.LARGE, "team/etl": Category.LARGE}
 
 
+@pytest.mark.parametrize("app", ["etl", ""], ids=["our label", "the Job's name"])
+@pytest.mark.parametrize("tasks", [0, 1], ids=["alone", "with a task of its own making"])
+def test_job_around_a_driver_says_nothing_of_tasks(app: str, tasks: int) -> None:
+    """Six of eight CPUs for the driver: another pod like it would not fit, and none will come; it runs at once."""
+    world = enforcing(node("a", cpu=8))
+    template = {"spec": {"containers": [{"name": "c", "resources": {"requests": {"cpu": "6", "memory": "1Gi"}}}]}}
+    body = {"metadata": {"uid": "Job-one"}, "spec": {"parallelism": 1, "template": template}}
+    world.objects["/apis/batch/v1/namespaces/team/jobs/one"] = body
+    labels = {"batch.kubernetes.io/job-name": "one"}
+    boss = world.create(
+        "one-0", cpu=6, role="driver", app=app, labels=labels, owners=[owned("Job", "one", group="batch")]
+    )
+    for number in range(tasks):
+        world.create(f"t{number}", app=app, labels=labels, owners=[owned("Pod", "one-0", uid=boss.uid)])
+    made = cycle(world)
+    turn(made, world, 2)
+    assert made.assembly.portraits[f"team/{app or 'job/one'}"].size is None
+    assert world.pods[boss.uid].node == "a"
+
+
 def test_sizes_of_runs_outlive_the_leader() -> None:
     """What a run turned out to be stands in its TrackedApp; a new leader knows the next run by it."""
     world = enforcing(node("a", cpu=32))
@@ -299,6 +319,23 @@ def test_status_of_custom_resources(kind: str, name: str, fields: set[str]) -> N
     body = written(world, f"/{name}/status")[0]["status"]
     assert fields <= set(body)
     assert (body["conditions"][0]["status"], body["observedGeneration"]) == ("True", 3)
+
+
+def test_status_whose_kinds_are_gone_is_written_once() -> None:
+    """Tasks without drivers leave drivers no budget: that is said once, and the kinds told before are taken back."""
+    world = enforcing(node("a", cpu=4))
+    world.configure("AdmissionQueue", "default")
+    made = cycle(world)
+    seen(made, "AdmissionQueue", "default")
+    turn(made, world, 12)
+    path = "/apis/slackwater.io/v1alpha1/admissionqueues/default/status"
+    assert world.statuses[path]["budget"] == {"cpu": "4", "memory": "34359738368"}
+    world.create("t", app="etl")
+    turn(made, world, 24)
+    assert world.statuses[path]["budget"] == {}
+    before = len(world.posted)
+    turn(made, world, 60)
+    assert len(world.posted) == before
 
 
 def test_everything_that_is_counted_can_be_scraped() -> None:

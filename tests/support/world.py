@@ -172,7 +172,7 @@ class World:
         """A write to anything but a pod: the answer is the object as it is then."""
         self.posted.append((method, path, body))
         status = self.statuses.setdefault(path, {})
-        status.update(body.get("status") or {})
+        _merge(status, body.get("status") or {})
         name = path.removesuffix("/status").rpartition("/")[2]
         return Answer(200, msgspec.json.encode({"metadata": {"name": name, "generation": 3}, "status": status}))
 
@@ -348,6 +348,19 @@ class Operator:
         each = self.world.assembly.portraits[f"team/{app}"]
         verdict = outlook.round.verdicts.get(each.id)
         return account(each, verdict, self.world.assembly, outlook, self.releaser.no_node.get(each.id, ""))
+
+
+def _merge(target: dict[str, Any], patch: Mapping[str, Any]) -> None:
+    """RFC 7396, as the API server merges: maps go into each other, null takes away, anything else replaces."""
+    for key, value in patch.items():
+        if isinstance(value, dict):
+            inner = target.get(key)
+            target[key] = dict(inner) if isinstance(inner, dict) else {}
+            _merge(target[key], value)
+        elif value is None:
+            target.pop(key, None)
+        else:
+            target[key] = value
 
 
 def enforcing(*nodes: NodeRecord) -> World:
