@@ -1,8 +1,7 @@
 """Scenario 7, troubles inside the cluster: a node taken, memory running out, a true stall, nonsense in objects."""
 
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
 
 import httpx2
@@ -63,10 +62,16 @@ def test_no_more_is_placed_where_memory_nears_its_limit(arena: Field, tell: Tell
 
 
 def test_a_true_stall_is_told_and_ended(arena: Field, tell: Tell) -> None:
-    """A driver holds what its only task needs: an event says so; the driver, which comes back, is evicted."""
-    with arena.ground("stall", nodes=1) as ground, _kept_driver(ground):
+    """A driver holds what its only task needs: an event says so; the driver, which a Job brings back, is evicted."""
+    with arena.ground("stall", nodes=1) as ground:
         stall = {"afterSeconds": 10, "evictYoungestDriver": True}
         arena.api.patch(f"{QUEUES}/{ground.name}", {"spec": {"stall": stall}}, MERGE)
+        driver = ground.pod("unused", app="stuck", role="driver", cpu="6", use=("100m", "100Mi"))
+        template = {"metadata": {"labels": driver["metadata"]["labels"]}, "spec": driver["spec"]}
+        arena.api.create(
+            f"/apis/batch/v1/namespaces/{ground.name}/jobs",
+            {"metadata": {"name": "stuck"}, "spec": {"template": template}},
+        )
         (first,) = ground.until_bound(1, 40)
         ground.create([ground.pod("task", app="stuck", cpu="4", use=("4", "1Gi"))])
         began = time.monotonic()
@@ -74,22 +79,7 @@ def test_a_true_stall_is_told_and_ended(arena: Field, tell: Tell) -> None:
         tell(f"told {time.monotonic() - began:.1f} s after the task came; threshold 10 s")
         uid = first["metadata"]["uid"]
         until("the driver is evicted", lambda: uid not in {pod["metadata"]["uid"] for pod in ground.pods()}, 30, 0.3)
-        until("its controller has made another", lambda: len(ground.pods(role="driver")) == 1, 30, 0.3)
-
-
-@contextmanager
-def _kept_driver(ground: Ground) -> Iterator[None]:
-    """A driver of six CPUs that a controller brings back whenever it goes; taken away before the ground is."""
-    pod = ground.pod("unused", app="stuck", role="driver", cpu="6", use=("100m", "100Mi"), restartPolicy="Always")
-    labels = pod["metadata"]["labels"]
-    template = {"metadata": {"labels": labels, "annotations": pod["metadata"]["annotations"]}, "spec": pod["spec"]}
-    path = f"/apis/apps/v1/namespaces/{ground.name}/replicasets"
-    spec = {"replicas": 1, "selector": {"matchLabels": labels}, "template": template}
-    ground.api.create(path, {"metadata": {"name": "stuck"}, "spec": spec})
-    try:
-        yield
-    finally:
-        ground.api.delete(f"{path}/stuck")
+        until("its Job has made another", lambda: len(ground.pods(role="driver")) == 1, 30, 0.3)
 
 
 def test_a_stall_never_costs_a_bare_pod(arena: Field) -> None:
