@@ -109,11 +109,7 @@ def filtered(
     return orjson.dumps(
         {
             "Nodes": nodes,
-            "NodeNames": None
-            if whole is not None
-            else orjson.Fragment(names.text)
-            if isinstance(names, Lot)
-            else names,
+            "NodeNames": None if whole is not None else _written(names),
             "FailedNodes": failed,
             "FailedAndUnresolvableNodes": unresolvable,
             "Error": "",
@@ -146,21 +142,31 @@ def prioritised(names: Iterable[str], points: Iterable[int]) -> bytes:
 
 
 class Priorities:
-    """The same for nodes that are known, put together from pieces that were written once."""
+    """The same for nodes that are known, put together from pieces that were written once.
+
+    Each node's piece is a row of bytes, all of one width, with two places for the digits of its score; what a shorter
+    name leaves over is zero, and goes before the list is sent.
+    """
 
     def __init__(self) -> None:
         self._names: tuple[str, ...] = ()
-        self._heads = np.empty(0, object)
-        self._tails = np.array([b"%d}," % score for score in range(TOP + 1)], object)
+        self._pieces = np.empty((0, 0), np.uint8)
+        self._digits = np.array([[0 if score < 10 else 49, 48 + score % 10] for score in range(TOP + 1)], np.uint8)
 
     def list(self, names: tuple[str, ...], rows: NDArray[np.intp], points: NDArray[np.int16]) -> bytes:
         """Scores of some rows; `names` are those of all rows, the same object while no node comes or goes."""
         if names is not self._names:
-            heads = [b'{"Host":%s,"Score":' % orjson.dumps(name) for name in names]
-            self._heads, self._names = np.array(heads, object), names
-        pieces = np.empty(2 * len(rows), object)
-        pieces[::2], pieces[1::2] = self._heads[rows], self._tails[points]
-        return b"[%s]" % b"".join(pieces.tolist())[:-1]
+            self._learn(names)
+        made = self._pieces.take(rows, axis=0)
+        made[:, -4:-2] = self._digits.take(points, axis=0)
+        return b"[%s]" % made.tobytes().replace(b"\0", b"")[:-1]
+
+    def _learn(self, names: tuple[str, ...]) -> None:
+        heads = [b'{"Host":%s,"Score":' % orjson.dumps(name) for name in names]
+        width = max(map(len, heads), default=0)
+        text = b"".join([head.ljust(width, b"\0") + b"\0\0}," for head in heads])
+        self._pieces = np.frombuffer(text, np.uint8).reshape(len(names), width + 4)
+        self._names = names
 
 
 def flat(question: Question) -> bytes:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 
 import msgspec
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from slackwater_extender.lots import Finder, Lot, hashes, lot
-from slackwater_extender.wire import filtered, read
+from slackwater_extender.wire import Priorities, filtered, prioritised, read
 from support import objects
 
 NAMES = st.lists(st.from_regex(r"[a-z0-9.-]{0,40}", fullmatch=True), min_size=60, max_size=90)
@@ -77,3 +78,13 @@ def test_what_passes_untouched_goes_back_as_it_came(style: str) -> None:
     answer = filtered(question, question.names, {}, {})
     assert msgspec.json.decode(answer)["NodeNames"] == names
     assert written(names, style) in answer
+
+
+@given(st.data(), st.lists(st.text(min_size=1, max_size=40), min_size=1, max_size=9, unique=True).map(tuple))
+def test_scores_from_pieces_are_those_written_one_by_one(data: st.DataObject, names: tuple[str, ...]) -> None:
+    """Names of any length, some rows in any order, one digit or two: the same list as the encoder writes."""
+    rows = data.draw(st.lists(st.sampled_from(range(len(names)))))
+    points = data.draw(st.lists(st.integers(0, 10), min_size=len(rows), max_size=len(rows)))
+    made = Priorities().list(names, np.array(rows, np.intp), np.array(points, np.int16))
+    assert msgspec.json.decode(made) == msgspec.json.decode(prioritised([names[row] for row in rows], points))
+    assert b"\0" not in made
