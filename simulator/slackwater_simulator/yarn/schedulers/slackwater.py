@@ -89,18 +89,22 @@ class Slackwater(Gatekept):
 
     def _open(self) -> None:
         """Nodes with room for something released are worth a visit."""
-        gate, world = self.gate, self.world
-        taking = np.zeros(len(world.order), np.bool_)
+        self.world.beats.view |= self._taking()
+        self.world.wake()
+
+    def _taking(self) -> NDArray[np.bool_]:
+        """Which nodes have room for something released."""
+        gate = self.gate
+        taking = np.zeros(len(self.world.order), np.bool_)
         for request in {(r.shape, r.driver): r for r in map(gate.requests.__getitem__, gate.waiting)}.values():
             taking |= gate.books.places(request) > 0
-        world.beats.view |= taking
-        world.wake()
+        return taking
 
     # ---- one node -------------------------------------------------------------------------------------------------
 
     def beat(self, node: int, /) -> None:
         """Fill the node from what is released: drivers outright, then by preference."""
-        gate = self.gate
+        gate, before = self.gate, self.world.placed
         self.misfit = True
         if not gate.waiting:
             self.world.beats.view[:] = 0  # no node is worth a visit before the next round
@@ -111,6 +115,8 @@ class Slackwater(Gatekept):
                 self._place(key, request, node)
         if gate.waiting:
             self._fill(node)
+        if self.world.placed == before and self.world.beats.open[node]:
+            self.world.beats.view &= self._taking()  # what would have fitted is gone: pass other nodes over too
 
     def _fill(self, node: int) -> None:
         """RTA. Several groups compete by preference; a single one needs no contest."""
