@@ -97,6 +97,20 @@ def shortlist(points: NDArray[np.int16], fit: Fit, size: int) -> NDArray[np.intp
     return order[:size] if size > 0 else order
 
 
+def led(points: NDArray[np.int16]) -> NDArray[np.int16]:
+    """The same scores with one leader: nodes level with the first of the best get a point less.
+
+    The pod is charged to that first one before the scheduler decides. Among equals it would choose by other lights, and
+    until the watch tells, the next pod would find room on its node that is taken.
+    """
+    if not points.size or points[lead := int(points.argmax())] == 0:
+        return points
+    level = points == points[lead]
+    level[lead] = False
+    apart: NDArray[np.int16] = points - level
+    return apart
+
+
 def _seconds(
     incoming: NDArray[np.float64] | None, rows: NDArray[np.intp] | slice, nodes: int
 ) -> NDArray[np.float64] | None:

@@ -16,7 +16,7 @@ from slackwater.claims import Role
 from slackwater.filtering import Fit, judge, judge_one, residual
 from slackwater.nodes import Ask, NodeTable
 from slackwater.reasons import BY_CODE, Reason
-from slackwater.scoring import TOP, score, shortlist
+from slackwater.scoring import TOP, led, score, shortlist
 from slackwater_cluster.customresources import Mode, SlackPolicySpec
 from slackwater_cluster.records import PodRecord
 from slackwater_extender import claiming
@@ -181,9 +181,9 @@ class Many:
     def priorities(self, pieces: Priorities) -> bytes:
         """The scores as the scheduler wants them; nodes that are not known get 0."""
         if len(self.known) == len(self.names):
-            return pieces.list(self.everyone, self.rows, self.points)
+            return pieces.list(self.everyone, self.rows, led(self.points))
         points = np.zeros(len(self.names), np.int16)
-        points[self.known] = self.points
+        points[self.known] = led(self.points)
         return prioritised(self.names, points.tolist())
 
 

@@ -13,7 +13,7 @@ from slackwater.errors import BadNumber, InvalidInput
 from slackwater.fitness import over_nodes
 from slackwater.nodes import Ask, NodeTable
 from slackwater.placement import Weights, fit_one, score, shortlist
-from slackwater.scoring import blend
+from slackwater.scoring import blend, led
 from support.nodes import ask, node_table
 from support.oracles import Oracle, rows
 
@@ -95,3 +95,13 @@ def scored(table: NodeTable, pod: Ask, incoming: np.ndarray | None = None) -> li
     """The scores of all nodes."""
     found: list[int] = score(table, pod, fit_one(table, pod), incoming=incoming).tolist()
     return found
+
+
+@pytest.mark.parametrize(
+    ("points", "expected"),
+    [([10, 10, 10], [10, 9, 9]), ([3, 8, 8, 7], [3, 8, 7, 7]), ([0, 0], [0, 0]), ([], []), ([4], [4])],
+    ids=["all equal", "two lead", "nobody is liked", "no node", "one node"],
+)
+def test_one_node_leads(points: list[int], expected: list[int]) -> None:
+    """The scheduler then takes the node that the pod is charged to already."""
+    assert led(np.array(points, np.int16)).tolist() == expected
