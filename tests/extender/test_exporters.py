@@ -172,8 +172,10 @@ def test_a_preset_measures_a_real_container_and_its_node(lab: Lab, url: str, pre
         node = node_record(api.get(f"/api/v1/nodes/{NODE}") or {})
 
     def settled() -> bool:
-        _, uses = measured(url, preset, node).pods.joined(("cpu", "memory"))
-        return uses.shape[1] == 1 and bool(abs(uses[0, 0] - CORES) < 0.1)
+        found = measured(url, preset, node)
+        _, uses = found.pods.joined(("cpu", "memory"))
+        whole = all(NODE in found.nodes.get(kind, {}) for kind in ("cpu", "memory"))
+        return whole and uses.shape[1] == 1 and bool(abs(uses[0, 0] - CORES) < 0.1)
 
     until(settled)
     found = measured(url, preset, node)
