@@ -158,11 +158,18 @@ def executors(user: User) -> list[Object]:
 
 def why(user: User, block: str) -> str:
     """It waits, and a sentence says for what."""
-    result = user.types(block)
-    assert result.returncode == WAITS, result.stdout + result.stderr
-    assert f"pi-exec-{EXECUTORS}" in result.stdout
-    assert "room" in result.stdout
-    return "first sentence with numbers:\n" + result.stdout
+    said: list[str] = []
+
+    def told() -> bool:
+        result = user.types(block)
+        assert result.returncode == WAITS, result.stdout + result.stderr
+        assert f"pi-exec-{EXECUTORS}" in result.stdout
+        said.append(result.stdout)
+        return "samples stale" not in result.stdout  # it says so while the first samples are on their way
+
+    until("nodes are measured", told, 60, 1.0)
+    assert "room" in said[-1]
+    return "first sentence with numbers:\n" + said[-1]
 
 
 def run(user: User, block: str) -> str:
