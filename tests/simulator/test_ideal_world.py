@@ -107,9 +107,11 @@ def test_easy_lets_others_overtake_only_if_the_head_is_not_delayed(length: float
 
 
 @pytest.mark.parametrize(
-    ("options", "start"), [({}, 20.0), ({"estimates": "perfect"}, 2.0)], ids=["the user's estimate", "the true length"]
+    ("policy", "start"),
+    [("easy", 20.0), ("easy?estimates=perfect", 2.0)],
+    ids=["the user's estimate", "the true length"],
 )
-def test_easy_plans_with_the_run_time_the_user_asked_for(options: dict[str, str], start: float) -> None:
+def test_easy_plans_with_the_run_time_the_user_asked_for(policy: str, start: float) -> None:
     """A job of 5 s whose user asked for 20 s might delay the head, as far as EASY knows."""
     late = replace(maps("late", 1, 5.0, submit=2.0, driver=None), estimate=20.0)
     jobs = workload(
@@ -117,7 +119,7 @@ def test_easy_plans_with_the_run_time_the_user_asked_for(options: dict[str, str]
         maps("head", 1, 10.0, cores=4.0, submit=1.0, driver=None),
         late,
     )
-    outcome = run(jobs, uniform(1, 4, 64 * GIBI), "easy", **options)
+    outcome = run(jobs, uniform(1, 4, 64 * GIBI), policy)
     assert outcome.jobs.start.tolist() == [0.0, 10.0, start]
 
 
