@@ -63,22 +63,28 @@ class Findings(Protocol):
     @property
     def asked(self) -> int:
         """How many were asked about."""
+        ...
 
     @property
     def fitting(self) -> int:
         """How many serve the pod."""
+        ...
 
     def best(self, size: int = 1) -> list[Candidate]:
         """The best nodes, at most so many (0: all)."""
+        ...
 
     def refused(self) -> tuple[dict[str, str], dict[str, str]]:
         """Failed nodes, and those where evicting pods would not help, each with its constant reason."""
+        ...
 
     def counts(self) -> dict[str, int]:
         """Refused nodes by reason, the commonest first."""
+        ...
 
     def priorities(self, pieces: Priorities) -> bytes:
         """The scores as the scheduler wants them."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -144,7 +144,8 @@ class Worker(ThreadWorker):  # type: ignore[misc] # its base has no types
     def load_wsgi(self) -> None:
         """Find the verbs behind the application."""
         super().load_wsgi()
-        self._front: Front = self.wsgi.wsgi_app
+        application: Any = self.wsgi  # a Flask application, whose front we put there ourselves
+        self._front: Front = application.wsgi_app
 
     def handle(self, conn: Any) -> Any:
         """Answer what a connection asks; called in a thread of the pool."""
