@@ -13,6 +13,7 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +40,9 @@ from slackwater_lab.plan import Plan
 from slackwater_lab.prometheus import REAL_NODES
 from slackwater_lab.realnodes import obstacles
 from slackwater_lab.site import open_site
+from support import serving
+
+until = partial(serving.until, seconds=90)
 
 pytestmark = [pytest.mark.lab, pytest.mark.timeout(400)]
 
@@ -139,18 +143,6 @@ def running(folder: Path, *command: str) -> Iterator[None]:
     finally:
         child.terminate()
         child.wait(20)
-
-
-def until(condition: Any, seconds: float = 90) -> None:
-    limit = time.monotonic() + seconds
-    while True:
-        try:
-            if condition():
-                return
-        except (httpx2.HTTPError, Unavailable):
-            pass
-        assert time.monotonic() < limit, "waited in vain"
-        time.sleep(0.5)
 
 
 def measured(url: str, preset: Preset, node: NodeRecord) -> Round:

@@ -7,17 +7,17 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import httpx2
 import pytest
 
-from slackwater.errors import Unavailable
 from slackwater_cluster.customresources import KINDS, definition
-from support import objects
+from support import objects, serving
 
 # The lab is not part of the installed package: without it these tests have nothing to run on.
 lab_module = pytest.importorskip("slackwater_lab.lab", reason="the lab is not on the path")
@@ -28,6 +28,8 @@ from slackwater_lab.nodes import Shape  # noqa: E402
 from slackwater_lab.plan import Plan  # noqa: E402
 from slackwater_lab.scheduling import Extender  # noqa: E402
 from slackwater_lab.site import open_site  # noqa: E402
+
+until = partial(serving.until, seconds=90)
 
 pytestmark = [pytest.mark.lab, pytest.mark.timeout(600)]
 
@@ -74,18 +76,6 @@ class Stage:
     def get(self, path: str) -> Any:
         """Ask the extender."""
         return httpx2.get(f"{self.url}{path}", timeout=10).json()
-
-
-def until(condition: Callable[[], Any], seconds: float = 90) -> None:
-    limit = time.monotonic() + seconds
-    while True:
-        try:
-            if condition():
-                return
-        except (httpx2.HTTPError, Unavailable):
-            pass
-        assert time.monotonic() < limit, "waited in vain"
-        time.sleep(0.2)
 
 
 def task(name: str, cpu: str = "4", declared: str = "8", usage: str = "500m") -> dict[str, Any]:

@@ -1,19 +1,17 @@
 """A lab of its own for the tests that need one; they skip with a reason where it cannot run."""
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from slackwater.errors import Unavailable
-from slackwater_lab.builds import installed, missing
 from slackwater_lab.kubelets import Capacity
 from slackwater_lab.lab import Lab
 from slackwater_lab.nodes import Shape
 from slackwater_lab.plan import Plan
 from slackwater_lab.realnodes import obstacles
 from slackwater_lab.site import Site, open_site
+from support.labs import running
 
 PARTS = frozenset({"kwok", "scheduler", "slackwater-scheduler", "state-metrics", "prometheus"})
 REAL_PARTS = frozenset({"kwok", "scheduler", "prometheus"})
@@ -31,7 +29,8 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Site:
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     """A running control plane with three simulated nodes, shared by all tests of this folder."""
     plan = Plan(parts=PARTS, nodes=3, shape=Shape(cpu="4", memory="8Gi"), scrape="1s")
-    yield from _running(plan, tmp_path_factory.mktemp("labs"))
+    with running(plan, tmp_path_factory.mktemp("labs")) as made:
+        yield made
 
 
 @pytest.fixture(scope="module")
@@ -40,32 +39,13 @@ def real_lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     if problems := obstacles():
         pytest.skip("; ".join(problems))
     plan = Plan(parts=REAL_PARTS, nodes=1, shape=Shape(tainted=True), real_nodes=1, capacity=Capacity(8, 65536))
-    yield from _running(plan, tmp_path_factory.mktemp("labs"))
+    with running(plan, tmp_path_factory.mktemp("labs")) as made:
+        yield made
 
 
 @pytest.fixture(scope="module")
 def whole_lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     """Everything the project has, in the mode that holds and shrinks pods."""
     plan = Plan(nodes=3, shape=Shape(cpu="4", memory="8Gi"), values=("policy.spec.mode=enforce",))
-    yield from _running(plan, tmp_path_factory.mktemp("labs"))
-
-
-def _running(plan: Plan, home: Path) -> Iterator[Lab]:
-    _skip_unless_possible(plan)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("SLACKWATER_LAB_HOME", str(home))
-        lab = Lab(open_site(f"pytest-{os.getpid()}"), plan)
-        try:
-            yield lab.up()
-        finally:
-            lab.down()
-
-
-def _skip_unless_possible(plan: Plan) -> None:
-    absent = [item.name for item in missing(plan.programs())]
-    if absent:
-        pytest.skip(f"not built: {', '.join(absent)}; run: python -m slackwater_lab build")
-    try:
-        installed("prometheus", "prometheus")
-    except Unavailable as error:
-        pytest.skip(str(error))
+    with running(plan, tmp_path_factory.mktemp("labs")) as made:
+        yield made

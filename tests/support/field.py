@@ -15,12 +15,12 @@ import pytest
 from slackwater.errors import Unavailable
 from slackwater_cluster.endpoint import Endpoint, endpoint
 from slackwater_lab.api import Api
-from slackwater_lab.builds import installed, missing
 from slackwater_lab.lab import Lab
 from slackwater_lab.nodes import Shape
 from slackwater_lab.plan import Plan
 from slackwater_lab.site import open_site
 from support.ground import GATE, Ground, Object, close_ground, open_ground, until
+from support.labs import running
 
 KUBECONFIG, EXTENDER, LAB = "SLACKWATER_E2E_KUBECONFIG", "SLACKWATER_E2E_EXTENDER", "SLACKWATER_E2E_LAB"
 ENFORCE = (
@@ -176,25 +176,9 @@ def open_field(home: Path) -> Iterator[Field]:
 
 
 def _new_lab(home: Path) -> Iterator[Field]:
-    plan = _plan()
-    absent = [item.name for item in missing(plan.programs())]
-    if absent:
-        pytest.skip(f"not built: {', '.join(absent)}; run: python -m slackwater_lab build")
-    try:
-        installed("prometheus", "prometheus")
-    except Unavailable as error:
-        pytest.skip(str(error))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("SLACKWATER_LAB_HOME", str(home))
-        lab = Lab(open_site(f"e2e-{os.getpid()}"), plan)
-        try:
-            began = time.monotonic()
-            lab.up()
-            took = time.monotonic() - began
-            with lab.api() as api:
-                yield Field(api, lab.site.url("extender"), lab, took)
-        finally:
-            lab.down()
+    began = time.monotonic()
+    with running(_plan(), home) as lab, lab.api() as api:
+        yield Field(api, lab.site.url("extender"), lab, time.monotonic() - began)
 
 
 def _plan() -> Plan:

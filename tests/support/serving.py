@@ -15,6 +15,7 @@ from typing import Any
 
 import httpx2
 
+from slackwater.errors import Unavailable
 from support import objects
 from support.apiserver import ApiServer
 
@@ -77,7 +78,7 @@ def until(condition: Callable[[], Any], seconds: float = 60) -> None:
         try:
             if condition():
                 return
-        except httpx2.HTTPError:
+        except (httpx2.HTTPError, Unavailable):
             pass
         assert time.monotonic() < limit, "waited in vain"
         time.sleep(0.1)
