@@ -35,9 +35,7 @@ def mutating(rules: Sequence[RoleRule]) -> list[Manifest]:
             "matchConstraints": _match(),
             "matchConditions": _conditions(),
             "variables": [{"name": name, "expression": text} for name, text in _variables(rules)],
-            "mutations": [
-                {"patchType": "ApplyConfiguration", "applyConfiguration": {"expression": text}} for text in _mutations()
-            ],
+            "mutations": [{"patchType": "ApplyConfiguration", "applyConfiguration": {"expression": _mutation()}}],
         },
     }
     binding = {
@@ -127,14 +125,9 @@ def _sizes(kind: str) -> list[tuple[str, str]]:
     ]
 
 
-def _mutations() -> list[str]:
-    return [_marks(), _containers("containers"), _containers("initContainers"), _pod_level()]
-
-
-def _marks() -> str:
-    """Scheduler, gate, role and declared requests, written over whatever the creator put there."""
+def _mutation() -> str:
+    """Everything in one patch: each further one costs the API server another merge of the whole pod."""
     ceiling = "string(params.spec.ceiling.cpuPercent) + '/' + string(params.spec.ceiling.memoryPercent)"
-    gate = f"schedulingGates: [Object.spec.schedulingGates{{name: '{names.GATE}'}}]"
     return f"""!variables.acts ? Object{{}} : Object{{
   metadata: Object.metadata{{annotations: {{
     '{names.DECLARED_CPU}': string(variables.declaredCpu) + 'm',
@@ -142,27 +135,37 @@ def _marks() -> str:
     '{names.ADMITTED_ROLE}': variables.role,
     '{names.SHRUNK}': variables.shrink ? {ceiling} : '100/100'
   }}}},
-  spec: variables.enforce ? Object.spec{{schedulerName: '{names.SCHEDULER}', {gate}}}
-    : params.spec.mode == 'score' ? Object.spec{{schedulerName: '{names.SCHEDULER}'}}
-    : Object.spec{{}}
+  spec: Object.spec{{
+{_fields()}
+  }}
 }}"""
 
 
+def _fields() -> str:
+    """What changes in the spec, as optional fields: one that is absent leaves the pod's own as it is."""
+    fields = {
+        "schedulerName": ("params.spec.mode != 'observe'", f"'{names.SCHEDULER}'"),
+        "schedulingGates": ("variables.enforce", f"[Object.spec.schedulingGates{{name: '{names.GATE}'}}]"),
+        "containers": ("variables.shrink", _containers("containers")),
+        "initContainers": ("variables.shrink && size(variables.inits) > 0", _containers("initContainers")),
+        "resources": ("variables.shrink && variables.podLevel", _pod_level()),
+    }
+    return ",\n".join(
+        f"    ?{name}: {condition} ? optional.of({value}) : optional.none()"
+        for name, (condition, value) in fields.items()
+    )
+
+
 def _containers(field: str) -> str:
-    """Lower the requests of the containers, or of the init containers and sidecars, of a task."""
-    none = " || size(variables.inits) == 0" if field == "initContainers" else ""
+    """The containers, or the init containers and sidecars, of a task with lower requests."""
     kind = f"Object.spec.{field}"
-    requests = cel.lowered_requests("c").replace("\n", "\n    ")
-    return f"""!variables.shrink{none} ? Object{{}} : Object{{spec: Object.spec{{
-  {field}: object.spec.{field}.map(c, {kind}{{name: c.name, resources: {kind}.resources{{requests:
-    {requests}}}}})
-}}}}"""
+    requests = cel.lowered_requests("c").replace("\n", "\n      ")
+    return f"""object.spec.{field}.map(c, {kind}{{name: c.name, resources: {kind}.resources{{requests:
+      {requests}}}}})"""
 
 
 def _pod_level() -> str:
     """Lower pod-level requests too: the sum of the containers must stay within them, and the scheduler reads these."""
-    requests = cel.lowered_requests("object.spec").replace("\n", "\n  ")
-    return f"""!variables.shrink || !variables.podLevel ? Object{{}} : Object{{spec: Object.spec{{
-  resources: Object.spec.resources{{requests:
-  {requests}}}
-}}}}"""
+    requests = cel.lowered_requests("object.spec").replace("\n", "\n      ")
+    return f"""Object.spec.resources{{requests:
+      {requests}}}"""
