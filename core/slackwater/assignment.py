@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import compress
 from operator import le
 from typing import TYPE_CHECKING
 
@@ -103,9 +102,20 @@ def assign(
 
 
 def _fitting_few(requests: Sequence[Request]) -> Callable[[Sequence[float]], Iterable[Request]]:
-    """Which requests fit into a residual. Arrays of a handful cost more than what is computed with them."""
-    least = [[r - TOLERANCE * max(1.0, r) if r > 0 else -math.inf for r in request.size] for request in requests]
-    return lambda residual: compress(requests, [all(map(le, needs, residual)) for needs in least])
+    """Which requests fit into a residual: each size is tested once, as many requests share one.
+
+    Arrays of a handful cost more than what is computed with them.
+    """
+    least = {
+        size: [r - TOLERANCE * max(1.0, r) if r > 0 else -math.inf for r in size]
+        for size in {request.size for request in requests}
+    }
+
+    def fitting(residual: Sequence[float]) -> Iterable[Request]:
+        fits = {size: all(map(le, needs, residual)) for size, needs in least.items()}
+        return [request for request in requests if fits[request.size]]
+
+    return fitting
 
 
 def _fitting_many(requests: Sequence[Request]) -> Callable[[Sequence[float]], Iterable[Request]]:
@@ -144,9 +154,13 @@ def _best(spot: Spot, requests: Sequence[Request], state: _Filling, alpha: float
 
 
 def _fitnesses(spot: Spot, requests: Sequence[Request], state: _Filling) -> list[float]:
-    """`fitness.fitness` of a few requests as plain numbers."""
+    """`fitness.fitness` of a few requests as plain numbers, each size once."""
     weight, residual = spot.weight.tolist(), state.residual
-    return [sum([r * c * w for r, c, w in zip(request.size, residual, weight, strict=True)]) for request in requests]
+    fits = {
+        size: sum([r * c * w for r, c, w in zip(size, residual, weight, strict=True)])
+        for size in {request.size for request in requests}
+    }
+    return [fits[request.size] for request in requests]
 
 
 def _take(request: Request, spot: Spot, state: _Filling) -> Assigned:

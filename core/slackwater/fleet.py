@@ -234,10 +234,11 @@ class Fleet:
     def sample(self, used: Floats, dt: Floats, seen: NDArray[np.bool_] | None = None) -> None:
         """Eqs 1 and 3 for all nodes: U per row and kind (NaN: none came), seconds per row, who was seen per slot."""
         usable, keep, used = self._step(slice(None), used, dt)
-        factors = np.vstack([np.ones((1, keep.shape[1])), keep])  # pods that are nowhere do not decay
         held = self.pods.held
         homes = self.pods.homes[held] if seen is None else np.where(seen[held], self.pods.homes[held], 0)
-        for kind, factor in enumerate(factors.T):
+        factor = np.ones(len(keep) + 1)  # pods that are nowhere do not decay
+        for kind in range(keep.shape[1]):
+            factor[1:] = keep[:, kind]
             self.pods.cells[Measure.RESIDUAL, kind][held] *= factor[homes]
         self.pods.refresh(Measure.RESIDUAL, held)
         young = np.logical_or.reduce(self._floors[:, : self.pods.slots][:, held] > 0, axis=0)

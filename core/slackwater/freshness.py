@@ -28,8 +28,9 @@ GAPS = 7  # how many gaps are remembered; odd, so that the median is one of them
 class Freshness:
     """Timestamps and arrivals, a row per node."""
 
-    def __init__(self, heartbeat: float = HEARTBEAT, patience: float = PATIENCE) -> None:
+    def __init__(self, heartbeat: float = HEARTBEAT, patience: float = PATIENCE, *, learns: bool = True) -> None:
         self.heartbeat = positive("heartbeat", heartbeat)
+        self._learns = learns
         self.patience = positive("patience", patience)
         self._rows = 0
         # Columns: stamp of the newest sample, our clock when it came, period, then the gaps. −inf: never.
@@ -101,7 +102,7 @@ class Freshness:
         self._since, self._until = np.inf, -np.inf
 
     def _learn(self, rows: NDArray[np.intp], gaps: Floats) -> None:
-        if not rows.size:
+        if not rows.size or not self._learns:
             return
         kept = self._table[rows, 3:]
         kept[:, 1:] = kept[:, :-1].copy()

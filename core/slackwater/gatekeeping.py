@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from slackwater.admission import Budget, budget
 from slackwater.alignment import factor
@@ -24,8 +25,7 @@ from slackwater.starting import Entrance, Starts
 from slackwater.verdicts import Reason, Verdict, describe
 
 
-@dataclass(frozen=True, slots=True)
-class Release:
+class Release(NamedTuple):
     """One pod whose gate is to be lifted, with what placement needs to know about its turn."""
 
     uid: str

@@ -112,7 +112,7 @@ class Ledger:
     def start(self, uid: str, at: float) -> None:
         """The pod's container runs since `at` (the clock of sample timestamps)."""
         held = self._known(uid)
-        claim = replace(held, state=State.RUNNING, started=finite("started", at))
+        claim = held.running(finite("started", at))
         if held.started is not None or uid in self._expiry:
             self.put(claim)
             return

@@ -37,7 +37,7 @@ class Meter:
         self._measured = np.array([kind in terms.measured for kind in terms.kinds], np.bool_)
         self._growth = Growth(len(terms.kinds))
         self.peaks = Peaks(len(terms.kinds), margin=terms.margin if terms.alpha > 0 else None)
-        self.freshness = Freshness(terms.heartbeat, terms.patience)
+        self.freshness = Freshness(terms.heartbeat, terms.patience, learns=not terms.steady)
 
     def sample(
         self,
@@ -137,13 +137,17 @@ class Meter:
         if rows.size:
             dt[rows] = self.freshness.record(rows, stamps, now)
             used[rows] = values
-        used[:, ~self._measured] = np.nan  # kinds that are never overcommitted count at what is declared
-        used[np.isnan(dt)] = np.nan
+        if not self._measured.all():
+            used[:, ~self._measured] = np.nan  # kinds that are never overcommitted count at what is declared
+        missing = np.isnan(dt)
+        if missing.any():
+            used[missing] = np.nan
         return used, dt
 
     def _known_uses(self, slots: Slots, uses: Floats) -> tuple[Slots, Floats]:
         """Use of pods that are known, whole and sensible; a pod with a bad number is one whose use is not known."""
-        uses = np.where(self._measured[:, None], uses, 0.0)
+        if not self._measured.all():
+            uses = np.where(self._measured[:, None], uses, 0.0)
         good = (slots >= 0) & ((uses >= 0) & (uses < np.inf)).all(axis=0)
         if not good.all():
             slots, uses = slots[good], uses[:, good]
@@ -160,8 +164,10 @@ class Meter:
         for kind, measured in enumerate(use):
             used[:, kind] -= np.bincount(homes, weights=measured, minlength=pods.rows + 1)[1:]
         np.maximum(used, 0.0, out=used)  # NaN stays NaN
-        pods.cells[Measure.CHARGE][:, at] = np.maximum(use, pods.cells[Measure.DECLARED][:, at])
-        pods.refresh(Measure.CHARGE, pods.held)
+        charge = np.maximum(use, pods.cells[Measure.DECLARED][:, at])
+        if (charge != pods.cells[Measure.CHARGE][:, at]).any():
+            pods.cells[Measure.CHARGE][:, at] = charge
+            pods.refresh(Measure.CHARGE, pods.held)
 
     def _recall(self, slots: Slots, uses: Floats, used: Floats) -> None:
         """Rebuild the estimates of nodes whose first sample this is, from pods whose use and start are known."""

@@ -45,7 +45,7 @@ class NodeTable:
         No pod shrunk by c finds a place there, so it is not part of the pools' Tot (decision 0006).
         """
         over = np.maximum(self.room, 0.0) - self.reachable(ceiling)
-        total: NDArray[np.float64] = over[self.open].sum(axis=0)
+        total: NDArray[np.float64] = (over if self.open.all() else over[self.open]).sum(axis=0)
         return total
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from operator import gt, le
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -37,8 +37,7 @@ class Candidate:
     slots: float = 0.0  # what one of its pods takes from the pool; 0 where no pool guards the queue
 
 
-@dataclass(frozen=True, slots=True)
-class Pick:
+class Pick(NamedTuple):
     """One pod whose turn it is, with what made it so."""
 
     candidate: Candidate
@@ -91,6 +90,7 @@ class Line:
         self._unit = dict(zip(self._kinds, np.sqrt(self._weight).tolist(), strict=True))
         self._members = self._by_app()
         self._hurried = [any(group.waiting for group in c.app.groups) for c in self.rows]
+        self._sizes = len({c.group.request for c in self.rows})
         self._alike = self._all_alike()
         self._stages: dict[str, dict[str, Stage]] = {}  # by app and group: how far it is, with what was picked
         self._urgency = np.zeros(len(self.rows))
@@ -158,7 +158,7 @@ class Line:
 
     def _all_alike(self) -> bool:
         """Whether preference cannot tell the rows apart, whatever is picked: the earliest goes first then."""
-        alike = len({c.group.request for c in self.rows}) <= 1 and not any(self._hurried)
+        alike = self._sizes <= 1 and not any(self._hurried)
         return alike and (self._alpha <= 0 or len(set(self._align.tolist())) <= 1)
 
     def _by_app(self) -> dict[str, list[int]]:
@@ -222,13 +222,20 @@ class Line:
         """The row of those given that goes next; without preference the first, as rows stand in order of arrival."""
         if self._alike or rows.size == 1 or not self._preference:
             return 0
-        fit = self._request[rows] @ (self._weight * np.maximum(self.free, 0.0))
         if rows.size > FEW:
-            points = combined(fit, self._urgency[rows], self._align[rows], self._alpha)
+            points = combined(self._fitness(rows), self._urgency[rows], self._align[rows], self._alpha)
             return int(np.argmax(points >= points.max() - TOLERANCE))
-        few = points_of_few(fit.tolist(), self._urgency[rows].tolist(), self._align[rows].tolist(), self._alpha)
+        fit, align = self._fitness(rows).tolist(), self._align[rows].tolist() if self._alpha > 0 else ()
+        few = points_of_few(fit, self._urgency[rows].tolist(), align, self._alpha)
         best = max(few) - TOLERANCE
         return next(at for at, point in enumerate(few) if point >= best)
+
+    def _fitness(self, rows: NDArray[np.int64]) -> NDArray[np.float64]:
+        """F of some rows; where all ask for the same it tells nobody apart."""
+        if self._sizes <= 1:
+            return np.zeros(rows.size)
+        fit: NDArray[np.float64] = self._request[rows] @ (self._weight * np.maximum(self.free, 0.0))
+        return fit
 
     def _take(self, row: int) -> None:
         self._taken[row] += 1
@@ -240,7 +247,8 @@ class Line:
         if self._hurried[row]:
             app, group = self.rows[row].app, self.rows[row].group
             if group.role is not Role.DRIVER:
-                self._stages[app.id][group.key] = _stage(group, self._taken[row], self._size(group))
+                stages = self._stages[app.id]
+                stages[group.key] = _stage(group, self._taken[row], stages[group.key].size)
             self._hurry(self._members[app.id])
 
     def _hurry(self, members: Sequence[int]) -> None:

@@ -154,7 +154,10 @@ class Growth:
     def watch(self, slots: NDArray[np.intp], uses: Floats, ages: Floats) -> NDArray[np.intp]:
         """Note the use of pods at their ages; return those that have settled: not grown for as long as they grew."""
         learning = ~self._taught[slots]
-        slots, uses, ages = slots[learning], uses[:, learning], ages[learning]
+        if not learning.all():
+            slots, uses, ages = slots[learning], uses[:, learning], ages[learning]
+        if not slots.size:
+            return slots
         before, mark, reach = self._table[:, :, slots]
         peak = np.maximum(before, uses)
         grew = mark < REACHED * peak

@@ -75,7 +75,9 @@ def driver_size(app: App) -> Resources:
     size = NOTHING
     for group in app.groups:
         if group.role is Role.DRIVER:
-            size = size + group.request * max(1, len(group.held) + group.charged)
+            drivers = max(1, len(group.held) + group.charged)
+            asked = group.request if drivers == 1 else group.request * drivers
+            size = size + asked if size else asked
     return size
 
 

@@ -184,9 +184,9 @@ class Gate:
 
     # ---- released and waiting for a node (worlds with heartbeats) ------------------------------------------------
 
-    def promise(self, key: str) -> None:
-        """A container of the group was released."""
-        self.views.promise(key, self.waiting.get(key, 0) + 1)
+    def promise(self, key: str, count: int) -> None:
+        """So many containers of the group were released."""
+        self.views.promise(key, self.waiting.get(key, 0) + count)
 
     def kept(self, key: str) -> None:
         """One of them is about to get its node."""
@@ -209,7 +209,7 @@ class Gate:
         """Groups for which some node has room again stand in line again."""
         for key in sorted(self.views.stuck):
             request = self.requests.get(key)
-            if request is None or self.books.places(request).any():
+            if request is None or self.books.takes(request).any():
                 self.views.stuck.discard(key)
                 if request is not None:
                     self.views.drop(request.app.index)

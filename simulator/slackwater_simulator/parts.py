@@ -45,4 +45,5 @@ class Parts:
             allowance=self.allowance,
             margin=MARGIN if self.known else None,
             heartbeat=self.heartbeat,
+            steady=True,
         )

@@ -11,6 +11,7 @@ import math
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from slackwater.sharing import Victims, crash_victims
 from slackwater_simulator.outcome import CRASHED, DRIVER, Series
@@ -19,8 +20,6 @@ from slackwater_simulator.yarn.order import END
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping
-
-    from numpy.typing import NDArray
 
     from slackwater_simulator.workload import Workload
     from slackwater_simulator.yarn.model import Container
@@ -34,6 +33,8 @@ STANDSTILL = 600.0
 # Points kept of a series; beyond this every second one is dropped.
 MOST_POINTS = 4096
 
+# Bytes by row; cores wanted and bytes by node; cores really given and bytes in all.
+Seen = tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64], float, float]
 Curve = tuple[tuple[float, ...], tuple[float, ...], tuple[float, ...]]
 FLAT: Curve = ((0.0, 1.0), (1.0, 1.0), (1.0, 1.0))
 
@@ -74,6 +75,7 @@ class UsageModel:
         self.first = math.nan
         self.points: list[tuple[float, float, float]] = []
         self.stride, self.skipped = 1, 0
+        self._seen: Seen | None = None  # at the last look; None when rows came or went since
 
     # ---- rows -----------------------------------------------------------------------------------------------------
 
@@ -96,6 +98,7 @@ class UsageModel:
             cpu *= usage.cpu[container.task % len(usage.cpu)]
             memory *= usage.memory[container.task % len(usage.memory)]
             sigma = usage.noise
+        self._seen = None
         row = self._row(container)
         self._whole[:, row] = container.node, self._curve(usage), -1
         self._real[:, row] = cpu, memory, max(life, 1e-3), 0.0, 0.0, 0.0, 0.0, sigma, 1.0
@@ -132,6 +135,7 @@ class UsageModel:
 
     def remove(self, container: Container) -> None:
         """A container is gone: the last row takes its place."""
+        self._seen = None
         row, last = container.slot, self.count - 1
         container.slot = -1
         self.late -= self.owed[row] > 0
@@ -186,21 +190,27 @@ class UsageModel:
         elapsed, self.last = now - self.last, now
         if self.rng is not None:
             self._shake(self.rng)
-        cpu, memory = self.now()
-        nodes = len(self.world.order)
-        node = self.node[: self.count]
-        cores = np.bincount(node, weights=cpu, minlength=nodes).astype(np.float64, copy=False)
-        stored = np.bincount(node, weights=memory, minlength=nodes).astype(np.float64, copy=False)
-        self._advance(elapsed, node, cores)
+        memory, cores, stored, given, filled = self._see()
+        self._advance(elapsed, cores)
         if self.late:
             self._finish(now)
-        self._note(now, elapsed, np.minimum(cores, self.cores).sum(), stored.sum())
+        self._note(now, elapsed, given, filled)
         self._break(memory, stored)
         self.before[: self.count] = self.now()[MEMORY] if self.count != len(memory) else memory
         self.world.scheduler.sampled(cores, stored)
         self.ticking = bool(self.count) and not self._stuck(quiet)
         if self.ticking:
             self.world.engine.at(now + self.period, END, self._look)
+
+    def _see(self) -> Seen:
+        """What rows and nodes use. While use is flat and nobody came or went, it is what it was."""
+        if self._seen is None or self.bent or self.rng is not None:
+            cpu, memory = self.now()
+            node, nodes = self.node[: self.count], len(self.world.order)
+            cores = np.bincount(node, weights=cpu, minlength=nodes).astype(np.float64, copy=False)
+            stored = np.bincount(node, weights=memory, minlength=nodes).astype(np.float64, copy=False)
+            self._seen = memory, cores, stored, float(np.minimum(cores, self.cores).sum()), float(stored.sum())
+        return self._seen
 
     def _shake(self, rng: np.random.Generator) -> None:
         """Draw everybody's factor on CPU until the next look: log-normal, of mean 1 (paper 000)."""
@@ -219,8 +229,9 @@ class UsageModel:
     def now(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """What each row uses at this moment: cores and bytes."""
         count = self.count
-        lived = np.minimum(self.lived[:count] / self.life[:count], 1.0)
         cpu, memory = self.cpu[:count].copy(), self.memory[:count].copy()
+        if self.bent:
+            lived = np.minimum(self.lived[:count] / self.life[:count], 1.0)
         for number, (at, cpu_shape, memory_shape) in self.bent:
             mine = slice(None) if len(self.curves) == 1 else np.flatnonzero(self.curve[:count] == number)
             moments = lived[mine]
@@ -230,17 +241,21 @@ class UsageModel:
             cpu *= self.shake[:count]
         return cpu, memory
 
-    def _advance(self, elapsed: float, node: NDArray[np.intp], cores: NDArray[np.float64]) -> None:
+    def _advance(self, elapsed: float, cores: NDArray[np.float64]) -> None:
         """Everybody lives on by the elapsed time; on an overloaded node only by its share of it."""
-        done = np.full(len(node), elapsed)
         overloaded = cores > self.cores
-        if overloaded.any():
+        crowded = bool(overloaded.any())
+        if not (crowded or self.late or self.bent):
+            return  # a life without a curve need not be followed
+        node = self.node[: self.count]
+        done = np.full(len(node), elapsed)
+        if crowded:
             # core.sharing.progress for all nodes at once: min(1, (NC − system) / Σ demand).
             done *= np.where(overloaded, self.cores / np.where(overloaded, cores, 1.0), 1.0)[node]
             self.lost[: self.count] += elapsed - done
         self.lived[: self.count] += done
         if self.late:
-            owing = np.flatnonzero(self.owed[: self.count] > 0)
+            owing = (self.owed[: self.count] > 0).nonzero()[0]
             left = self.owed[owing] - done[owing]
             self.owed[owing] = np.where(left == 0.0, -1e-12, left)  # 0 means: owes nothing and is not late
 
@@ -255,7 +270,7 @@ class UsageModel:
 
     def _break(self, memory: NDArray[np.float64], stored: NDArray[np.float64]) -> None:
         """On nodes whose memory has run out, end whoever the rule names."""
-        for full in np.flatnonzero(stored > self.brim).tolist():
+        for full in (stored > self.brim).nonzero()[0].tolist():
             rows = np.flatnonzero(self.node[: len(memory)] == full).tolist()
             before: dict[Hashable, float] = {self.rows[row]: float(self.before[row]) for row in rows}
             after: dict[Hashable, float] = {self.rows[row]: float(memory[row]) for row in rows}
@@ -272,7 +287,7 @@ class UsageModel:
         self.skipped += 1
         if self.skipped >= self.stride:
             self.skipped = 0
-            self.points.append((now, float(cores), float(stored)))
+            self.points.append((now, cores, stored))
         if len(self.points) > MOST_POINTS:
             self.points = self.points[1::2]
             self.stride *= 2

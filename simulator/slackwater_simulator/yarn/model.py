@@ -27,6 +27,7 @@ class Request:
         "barred",
         "children",
         "done",
+        "driver",
         "due",
         "durations",
         "extras",
@@ -50,6 +51,7 @@ class Request:
     def __init__(self, app: App, index: int, stage: Stage | None, shape: tuple[float, ...], total: int) -> None:
         self.app = app
         self.index = index  # in Job.stages, or DRIVER
+        self.driver = index == DRIVER  # the application master's own container
         self.key = f"{app.index}/{index}"  # its name among all requests of the run
         self.stage = stage
         self.shape = shape  # rounded to the allocation grid, in the cluster's order of kinds
@@ -72,11 +74,6 @@ class Request:
         self.locality: Locality | None = None
         self.barred = False  # preempted for its own parents: asks again once they all have containers
         self.extras: object = None  # a policy's own notes
-
-    @property
-    def driver(self) -> bool:
-        """Whether this is the application master's own container."""
-        return self.index == DRIVER
 
     def take(self) -> int:
         """The task a new container runs: one to repeat, else the next in trace order."""

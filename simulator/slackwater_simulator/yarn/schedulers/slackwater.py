@@ -6,6 +6,7 @@ container that was released and found no node in time goes back behind the gate,
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
+Shape = tuple[float, ...]
+
 
 class Slackwater(Gatekept):
     """The whole composition. Options are the parts of `parts.Parts`, by name."""
@@ -46,6 +49,7 @@ class Slackwater(Gatekept):
         self.since: dict[str, float] = {}  # … and since when some of it waits
         # So many equal stand-ins, by number: which task a container runs is the request's own affair.
         self.tasks: list[tuple[Task, ...]] = []
+        self.asks: dict[str, dict[int, Ask]] = {}  # by group and number: what it asks of a node since its last turn
 
     def sampled(self, cores: Floats, stored: Floats, /) -> None:
         """Use was measured: where the ledger took it in, what is released may fit nodes that were full before."""
@@ -59,11 +63,14 @@ class Slackwater(Gatekept):
         """Decide; what is released waits for the heartbeats of nodes with room."""
         outcome = self.gate.round()
         now = self.world.engine.now
+        released: Counter[str] = Counter()
         for release in outcome.releases:
-            key = release.group.key
-            self.turns[key] = release
+            self.turns[release.group.key] = release
+            released[release.group.key] += 1
+        for key, count in released.items():
+            self.asks.pop(key, None)
             self.since.setdefault(key, now)
-            self.gate.promise(key)
+            self.gate.promise(key, count)
         if self.gate.waiting:
             self._open()
         if outcome.releases:
@@ -83,7 +90,7 @@ class Slackwater(Gatekept):
         late = [key for key, since in self.since.items() if since + self.timeout <= now]
         for key in late:
             del self.since[key]
-            if gate.withdraw(key) and not gate.books.places(gate.requests[key]).any():
+            if gate.withdraw(key) and not gate.books.takes(gate.requests[key]).any():
                 gate.stick(key)
         return bool(late)
 
@@ -97,7 +104,7 @@ class Slackwater(Gatekept):
         gate = self.gate
         taking = np.zeros(len(self.world.order), np.bool_)
         for request in {(r.shape, r.driver): r for r in map(gate.requests.__getitem__, gate.waiting)}.values():
-            taking |= gate.books.places(request) > 0
+            taking |= gate.books.takes(request)
         return taking
 
     # ---- one node -------------------------------------------------------------------------------------------------
@@ -111,64 +118,73 @@ class Slackwater(Gatekept):
             return
         for key in [key for key in gate.waiting if gate.requests[key].index == DRIVER]:
             request = gate.requests[key]
-            if self._fits(request.shape, gate.books.left(node, driver=True)):
+            if _most(request.shape, gate.books.left(node, driver=True)):
                 self._place(key, request, node)
         if gate.waiting:
             self._fill(node)
-        if self.world.placed == before and self.world.beats.open[node]:
-            self.world.beats.view &= self._taking()  # what would have fitted is gone: pass other nodes over too
+        # What would have fitted is gone: pass other nodes over too, unless this one was visited for what ended on it.
+        if self.world.placed == before and self.world.cursor is None:
+            self.world.beats.view &= self._taking()
 
     def _fill(self, node: int) -> None:
         """RTA. Several groups compete by preference; a single one needs no contest."""
         gate = self.gate
         left = gate.books.left(node, driver=False)
-        fitting = {
-            key: request
-            for key in gate.waiting
-            if (request := gate.requests[key]).index != DRIVER and self._fits(request.shape, left)
-        }
+        fitting = self._fitting(left)
         if len(fitting) == 1:
-            [(key, request)] = fitting.items()
-            for _ in range(self._most(key, request, left)):
-                self._place(key, request, node)
+            [(key, count)] = fitting.items()
+            for _ in range(count):
+                self._place(key, gate.requests[key], node)
         elif not self._parts.order:
-            for key, request in sorted(fitting.items(), key=lambda entry: (entry[1].app.rank, entry[1].index)):
-                for _ in range(self._most(key, request, gate.books.left(node, driver=False))):
+            rank = {key: (gate.requests[key].app.rank, gate.requests[key].index) for key in fitting}
+            for key in sorted(fitting, key=rank.__getitem__):
+                request, left = gate.requests[key], gate.books.left(node, driver=False)
+                for _ in range(min(_most(request.shape, left), gate.waiting[key])):
                     self._place(key, request, node)
         elif fitting:
-            asks = [self._ask(key, request, left) for key, request in fitting.items()]
+            asks = [self._ask(key, count) for key, count in fitting.items()]
             for assigned in assign(Spot(np.array(left), self.weight[node]), asks, alpha=gate.alpha):
-                self._place(assigned.request, fitting[assigned.request], node)
+                self._place(assigned.request, gate.requests[assigned.request], node)
 
-    def _ask(self, key: str, request: Request, left: tuple[float, ...]) -> Ask:
-        turn, count = self.turns[key], self._most(key, request, left)
-        for more in range(len(self.tasks), count + 1):
-            self.tasks.append((*self.tasks[-1], Task(str(more))) if self.tasks else ())
-        return Ask(
-            key,
-            request.shape,
-            self.tasks[count],
-            submitted=turn.submitted,
-            urgency=turn.urgency,
-            alignment=turn.alignment,
-        )
+    def _fitting(self, left: Shape) -> dict[str, int]:
+        """How many tasks of each released group would fit into so much, for those that do."""
+        requests, most = self.gate.requests, dict[Shape, int]()  # many groups, few shapes
+        fitting: dict[str, int] = {}
+        for key, waiting in self.gate.waiting.items():
+            request = requests[key]
+            shape = request.shape
+            if request.index == DRIVER:
+                continue
+            if shape not in most:
+                most[shape] = _most(shape, left)
+            if count := min(most[shape], waiting):
+                fitting[key] = count
+        return fitting
 
-    def _most(self, key: str, request: Request, left: tuple[float, ...]) -> int:
-        """As many as wait and fit."""
-        room = min(
-            (int((have + SLACK) // ask) for have, ask in zip(left, request.shape, strict=True) if ask), default=1
-        )
-        return min(room, self.gate.waiting[key])
+    def _ask(self, key: str, count: int) -> Ask:
+        made = self.asks.setdefault(key, {})
+        if count not in made:
+            turn, request = self.turns[key], self.gate.requests[key]
+            for more in range(len(self.tasks), count + 1):
+                self.tasks.append((*self.tasks[-1], Task(str(more))) if self.tasks else ())
+            made[count] = Ask(
+                key,
+                request.shape,
+                self.tasks[count],
+                submitted=turn.submitted,
+                urgency=turn.urgency,
+                alignment=turn.alignment,
+            )
+        return made[count]
 
     def _place(self, key: str, request: Request, node: int) -> None:
         self.gate.kept(key)
         if key not in self.gate.waiting:
             self.since.pop(key, None)
+            self.asks.pop(key, None)
         self.world.allocate(request, node)
 
-    @staticmethod
-    def _fits(shape: tuple[float, ...], left: tuple[float, ...]) -> bool:
-        for ask, have in zip(shape, left, strict=True):  # noqa: SIM110 - a plain loop is three times as fast as all()
-            if ask > have + SLACK:
-                return False
-        return True
+
+def _most(shape: Shape, left: Shape) -> int:
+    """How many of a shape fit into what is left; one of those that ask for nothing."""
+    return max(0, min([int((have + SLACK) // ask) for ask, have in zip(shape, left, strict=True) if ask], default=1))
