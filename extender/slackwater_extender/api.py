@@ -91,8 +91,12 @@ def wakeups(parts: Parts) -> Response:
 
 
 def usage(parts: Parts) -> Response:
-    """GET /v1/usage: what each managed pod was last measured to use, by uid."""
-    return said({"pods": parts.heartbeat.usage()})
+    """GET /v1/usage?nodes=true: what each managed pod was last measured to use, by uid; and each node, where asked."""
+    beat, found = parts.heartbeat, parts.heartbeat.latest  # pods and nodes of one round
+    body: dict[str, Any] = {"pods": beat.pod_usage(found)}
+    if request.args.get("nodes") == "true":
+        body["nodes"] = beat.node_usage(found)
+    return said(body)
 
 
 def version(parts: Parts) -> Response:

@@ -11,6 +11,7 @@ from slackwater_extender.place import Reply, Request
 
 _TEXT = {"type": "string"}
 _NUMBER = {"type": "integer", "minimum": 0}
+_FLAG = {"type": "boolean", "default": False}
 
 
 def document() -> dict[str, Any]:
@@ -53,7 +54,9 @@ def document() -> dict[str, Any]:
                 "get": _read("Why a pod waits, or is where it is.", path=("namespace", "name"))
             },
             "/v1/wakeups": {"get": _read("Refused pods that have room now.", after=_NUMBER, wait=_NUMBER)},
-            "/v1/usage": {"get": _read("What each managed pod was last measured to use, by uid.")},
+            "/v1/usage": {
+                "get": _read("What each managed pod was last measured to use, by uid; and each node.", nodes=_FLAG)
+            },
             "/v1/version": {"get": _read("The version.")},
             "/healthz": {"get": _read("The process answers.")},
             "/readyz": {"get": _read("Whether decisions can be made, and what is missing.")},

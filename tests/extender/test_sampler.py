@@ -311,6 +311,17 @@ class TestHeartbeat:
         self.beat(two, pool, **self.good(two, pod_cpu=cpu))
         assert two.get("/v1/usage") == {"pods": {"uid-batch-p": {"cpu": 0.25}}}
 
+    def test_what_nodes_used_can_be_asked_for_with_the_age_of_it(self, two: World, pool: ThreadPoolExecutor) -> None:
+        """Everything on the node, pods of others too; when it was measured, and whether that is too long ago."""
+        now = two.clock.wall()
+        self.beat(two, pool, **self.good(two, 0.5, node_memory=by_node(n1=3 * GI)))
+        assert two.get("/v1/usage?nodes=true")["nodes"] == {
+            "n1": {"used": {"cpu": 0.5, "memory": 3 * GI}, "measured": now, "stale": False},
+            "n2": {"used": {"cpu": 0.5}, "measured": now, "stale": False},
+        }
+        two.clock.now += 60
+        assert all(each["stale"] for each in two.get("/v1/usage?nodes=true")["nodes"].values())
+
     def test_late_and_lost_rounds(self, two: World, pool: ThreadPoolExecutor) -> None:
         """Damping follows the samples' own time: one sample after 10 s weighs as two after 5 s each."""
         self.beat(two, pool, **self.good(two, 4.0))

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import structlog
@@ -17,7 +17,7 @@ from slackwater.claims import Reading
 from slackwater_extender.books import Books
 from slackwater_extender.metrics import Metrics
 from slackwater_extender.sampler.presets import NAMES
-from slackwater_extender.sampler.rounds import KINDS, Ask, Inquiry, PodUses, Round, largest, regex
+from slackwater_extender.sampler.rounds import KINDS, Ask, Inquiry, Round, largest, regex
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -40,7 +40,7 @@ class Heartbeat:
     after: Callable[[], None] = lambda: None
     trouble: str = ""
     rounds: int = 0
-    latest: PodUses = field(default_factory=PodUses)  # what pods used in the last round
+    latest: Round = field(default_factory=Round)  # what the last round found
     newest: float = 0.0  # the newest sample's own timestamp
     _stop: threading.Event = field(default_factory=threading.Event)
 
@@ -94,7 +94,7 @@ class Heartbeat:
 
     def apply(self, found: Round) -> None:
         """Hand a round over to the ledger, some nodes at a time with their pods."""
-        self.latest = found.pods
+        self.latest = found
         self.books.load = found.network
         nodes = [name for name in found.stamps if name in self.books.nodes]
         uids, uses = found.pods.joined(self.books.kinds)
@@ -126,10 +126,10 @@ class Heartbeat:
         if len(turn.uses) == len(kinds):  # else a new kind appeared since the round began: the next one counts it
             self.books.ledger.sample_some(self.books.clock(), readings, turn.uids, turn.uses, strangers)
 
-    def usage(self) -> dict[str, dict[str, float]]:
-        """What each of our pods was last measured to use, by uid and kind; what was not measured is left out."""
+    def pod_usage(self, found: Round) -> dict[str, dict[str, float]]:
+        """What each of our pods was measured to use, by uid and kind; what was not measured is left out."""
         pods, kinds = self.books.family.pods, tuple(KINDS)
-        uids, uses = self.latest.joined(kinds)
+        uids, uses = found.pods.joined(kinds)
         made: dict[str, dict[str, float]] = {}
         for uid, values in zip(uids, uses.T.tolist(), strict=True):
             pod = pods.get(uid)
@@ -137,6 +137,21 @@ class Heartbeat:
             if pod is not None and not pod.done and self.books.managed(pod):
                 made[uid] = {kind: value for kind, value in zip(kinds, values, strict=True) if not math.isnan(value)}
         return made
+
+    def node_usage(self, found: Round) -> dict[str, dict[str, Any]]:
+        """What each node was measured to use, everything on it together, when, and whether that is too long ago."""
+        with self.books.lock.patiently():
+            table = self.books.ledger.table(self.books.clock())
+        stale = dict(zip(table.names, table.stale.tolist(), strict=True))
+        return {
+            name: {
+                "measured": stamp,
+                "stale": stale[name],
+                "used": {kind: uses[name] for kind, uses in found.nodes.items() if name in uses},
+            }
+            for name, stamp in found.stamps.items()
+            if name in stale
+        }
 
     def _namespaces(self) -> str:
         """Managed namespaces; all of them in the first round, which rebuilds the estimates after a restart."""
