@@ -73,5 +73,10 @@ def victim(watch: ReliefWatch, memory: NodeMemory, tasks: Iterable[RunningTask])
     """The youngest task with a controller that uses more than it declared, which loses the least work; often nobody."""
     if memory.stale or watch.leaving or not memory.at > watch.since:
         return None
-    grown = (t for t in tasks if t.controlled and t.used > t.declared and near(memory, t.percent))
+    grown = (task for task in tasks if _outgrew(task, memory) and task.controlled and near(memory, task.percent))
     return max(grown, key=lambda task: (task.started, task.uid), default=None)
+
+
+def _outgrew(task: RunningTask, memory: NodeMemory) -> bool:
+    """A use from before its start is that of another pod of its name (a StatefulSet's)."""
+    return task.used > task.declared and task.started < memory.at

@@ -1,4 +1,7 @@
-"""Events on the pod that stands for an app: admitted, held, released, refused, parked, stalled. Never a flood."""
+"""Events on the pod that stands for an app: admitted, held, released, refused, parked, stalled, outgrown.
+
+Never a flood.
+"""
 
 from __future__ import annotations
 
@@ -38,12 +41,13 @@ class Happening(StrEnum):
     REFUSED = "Refused"
     PARKED = "Parked"
     STALLED = "Stalled"
+    OUTGROWN = "Outgrown"  # it is evicted, because it uses more than it declared on a node near its limit
     DOUBTED = "Doubted"  # labels that nothing vouches for, or that cannot be meant
 
     @property
     def warning(self) -> bool:
         """Whether somebody should look."""
-        return self in (Happening.REFUSED, Happening.STALLED, Happening.DOUBTED)
+        return self in (Happening.REFUSED, Happening.STALLED, Happening.OUTGROWN, Happening.DOUBTED)
 
 
 @dataclass(frozen=True, slots=True)

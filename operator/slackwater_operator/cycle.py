@@ -24,6 +24,7 @@ from slackwater_operator.measuring import measure
 from slackwater_operator.metrics import Metrics
 from slackwater_operator.portraits import Portrait
 from slackwater_operator.releasing import Outlook, Releaser
+from slackwater_operator.relieving import Reliever
 from slackwater_operator.reporting import Reporter
 from slackwater_operator.settings import Settings
 from slackwater_operator.stalling import Stall, StallKeeper
@@ -56,6 +57,7 @@ class Cycle:
     labeller: Labeller
     reporter: Reporter
     stalls: StallKeeper
+    relief: Reliever
     settings: Settings
     metrics: Metrics
     clock: Callable[[], float]
@@ -140,15 +142,18 @@ class Cycle:
             return
 
     async def _look_at_use(self) -> None:
-        """Ask what pods use; without an answer nothing is learned, and the reporter says so where it matters."""
+        """Ask what pods use; without an answer nothing is learned or relieved, and the reporter says so."""
         if self.clock() - self._last_use < USE:
             return
         self._last_use = self.clock()
         try:
-            self.assembly.measured(await self.releaser.places.usage())
-            self.reporter.measured = True
+            usage = await self.releaser.places.usage(nodes=self.relief.wanted)
         except Unavailable:
             self.reporter.measured = False
+            return
+        self.reporter.measured = True
+        self.assembly.measured(usage.pods)
+        await self.relief.run(usage)
 
     async def _tell(self, outlook: Outlook) -> None:
         self.assembly.refresh()  # what was just released is told as released

@@ -64,6 +64,12 @@ class Metrics:
         self.evictions = Counter(
             PREFIX + "driver_evictions", "Drivers evicted to end a stall.", ["queue"], registry=registry
         )
+        self.task_evictions = Counter(
+            PREFIX + "task_evictions",
+            "Tasks above their declared request evicted from nodes whose memory neared its limit.",
+            ["queue", "result"],
+            registry=registry,
+        )
         self.errors = Counter(PREFIX + "errors", "Rounds and writes that failed.", ["where"], registry=registry)
         self.build = Info(PREFIX + "build", "The version that runs.", registry=registry)
         self.build.info({"version": slackwater.__version__})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from slackwater.capacity import NodeShare, nominal
@@ -87,6 +87,10 @@ class Occupancy:
         if seat is not None:
             self._on.get(seat.node, {}).pop(pod.uid, None)
             self._touch(seat.node, seat.queue)
+
+    def on(self, node: str) -> Collection[str]:
+        """The uids of pods that sit on a node, ours and others."""
+        return self._on.get(node, {}).keys()
 
     def selected(self, selector: Mapping[str, str]) -> list[NodeRecord]:
         """The nodes that carry these labels."""

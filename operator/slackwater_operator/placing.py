@@ -68,6 +68,23 @@ class Placement:
     refused: Mapping[str, str] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True)
+class NodeUse:
+    """What everything on a node uses, when that was measured (Unix seconds), and whether it is too old to act on."""
+
+    used: Resources
+    measured: float
+    stale: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What one round of measurement found: managed pods by uid, and nodes where they were asked for."""
+
+    pods: Mapping[str, Resources] = field(default_factory=dict)
+    nodes: Mapping[str, NodeUse] = field(default_factory=dict)
+
+
 class Places(Protocol):
     """Whoever names nodes: the extender, or a stand-in in tests."""
 
@@ -91,8 +108,8 @@ class Places(Protocol):
         """Refused pods that have room now, and the number to ask from next."""
         ...
 
-    async def usage(self) -> Mapping[str, Resources]:
-        """What each managed pod was last measured to use, by uid."""
+    async def usage(self, *, nodes: bool = False) -> Usage:
+        """What each managed pod was last measured to use, and each node if asked."""
         ...
 
 
@@ -155,10 +172,16 @@ class Extender:
         answer = await self._call("GET", "/v1/wakeups", params={"after": str(after)})
         return int(answer["next"]), [each["uid"] for each in answer["pods"]]
 
-    async def usage(self) -> Mapping[str, Resources]:
+    async def usage(self, *, nodes: bool = False) -> Usage:
         """GET /v1/usage. An extender that does not serve it is Unavailable for this alone."""
-        answer = await self._call("GET", "/v1/usage")
-        return {uid: Resources(amounts) for uid, amounts in answer["pods"].items()}
+        answer = await self._call("GET", "/v1/usage", params={"nodes": "true"} if nodes else {})
+        return Usage(
+            {uid: Resources(amounts) for uid, amounts in answer["pods"].items()},
+            {
+                name: NodeUse(Resources(each["used"]), float(each["measured"]), bool(each["stale"]))
+                for name, each in answer.get("nodes", {}).items()
+            },
+        )
 
     async def _call(
         self, method: str, path: str, body: object = None, params: Mapping[str, str] | None = None

@@ -29,6 +29,7 @@ from slackwater_operator.metrics import Metrics
 from slackwater_operator.pacing import Bucket
 from slackwater_operator.placing import Extender, Grace
 from slackwater_operator.releasing import Releaser
+from slackwater_operator.relieving import Reliever
 from slackwater_operator.reporting import Reporter
 from slackwater_operator.settings import Settings
 from slackwater_operator.stalling import StallKeeper
@@ -132,6 +133,7 @@ class Program:
             labeller=Labeller(writer, Bucket(settings.reason_rate, 20, wall), wall, settings.reason_after),
             reporter=Reporter(session, self.assembly, wall, settings.track_seconds),
             stalls=StallKeeper(self.assembly, wall),
+            relief=Reliever(self.assembly, writer, announcer, self.metrics, wall),
             settings=settings,
             metrics=self.metrics,
             clock=wall,

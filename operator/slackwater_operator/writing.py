@@ -20,6 +20,7 @@ from slackwater_cluster.session import MERGE, STRATEGIC, Answer, Session
 from slackwater_operator.learning import resized
 
 GONE = (404, 409)  # it does not exist, or another pod has its name
+TOO_MANY = 429  # a disruption budget's answer to an eviction
 
 
 class Outcome(StrEnum):
@@ -98,14 +99,15 @@ class PodWriter:
         return DONE if patch is None else await self._patch(f"{path(pod)}/resize", patch, pod)
 
     async def evict(self, pod: PodRecord) -> Written:
-        """Ask for a pod's eviction; a disruption budget may refuse."""
+        """Ask for a pod's eviction; a disruption budget may refuse, for now."""
         body = {
             "apiVersion": "policy/v1",
             "kind": "Eviction",
             "metadata": {"name": pod.name, "namespace": pod.namespace},
             "deleteOptions": {"preconditions": {"uid": pod.uid}},
         }
-        return _written(await self.session.write("POST", f"{path(pod)}/eviction", body))
+        answer = await self.session.write("POST", f"{path(pod)}/eviction", body)
+        return Written(Outcome.REFUSED, answer.message()) if answer.status == TOO_MANY else _written(answer)
 
     async def _patch(self, where: str, body: dict[str, Any], pod: PodRecord, kind: str = STRATEGIC) -> Written:
         body["metadata"] = {**body.get("metadata", {}), "uid": pod.uid}

@@ -12,7 +12,7 @@ from slackwater.errors import BadNumber
 from slackwater.relief import PERCENT, NodeMemory, ReliefWatch, RunningTask, near, observe, tried, victim
 
 QUIET = ReliefWatch(since=0)
-FULL = NodeMemory(allocatable=100, used=96, at=10)
+FULL = NodeMemory(allocatable=100, used=96, at=100)
 
 
 def task(uid: str, started: float = 0, used: float = 20, declared: float = 10, **more: bool | float) -> RunningTask:
@@ -21,13 +21,14 @@ def task(uid: str, started: float = 0, used: float = 20, declared: float = 10, *
 
 
 def test_youngest_task_above_its_declared_request_is_chosen() -> None:
-    """Younger ones that keep to their word stay, and so does a bare pod that nobody would bring back."""
+    """Younger ones that keep to their word stay, a bare pod that nobody would bring back, and who came afterwards."""
     tasks = [
         task("old", 0),
         task("young", 50),
         task("modest", 90, used=5),
         task("exact", 91, used=10),
         task("bare", 92, controlled=False),
+        task("namesake", 100),
     ]
     assert victim(QUIET, FULL, tasks) == tasks[1]
 
@@ -68,19 +69,19 @@ def test_one_peak_costs_one_task() -> None:
     """Nobody more while it leaves, nor by a sample from before its end; the next one decides anew."""
     tasks = [task("a"), task("b", 5)]
     assert victim(QUIET, FULL, tasks) == tasks[1]
-    watch = observe(tried(QUIET, FULL, leaves=True), 12, leaving=True)
-    assert victim(watch, replace(FULL, at=15), tasks) is None
-    watch = observe(watch, 40, leaving=False)
-    assert victim(watch, replace(FULL, at=39), tasks[:1]) is None
-    watch = observe(watch, 50, leaving=False)
-    assert victim(watch, replace(FULL, at=41), tasks[:1]) == tasks[0]
+    watch = observe(tried(QUIET, FULL, leaves=True), 102, leaving=True)
+    assert victim(watch, replace(FULL, at=105), tasks) is None
+    watch = observe(watch, 130, leaving=False)
+    assert victim(watch, replace(FULL, at=129), tasks[:1]) is None
+    watch = observe(watch, 140, leaving=False)
+    assert victim(watch, replace(FULL, at=131), tasks[:1]) == tasks[0]
 
 
 def test_a_try_that_failed_is_repeated_with_the_next_sample_only() -> None:
     """A disruption budget said no; nothing is leaving."""
-    watch = observe(tried(QUIET, FULL, leaves=False), 20, leaving=False)
+    watch = observe(tried(QUIET, FULL, leaves=False), 110, leaving=False)
     assert victim(watch, FULL, [task("a")]) is None
-    assert victim(watch, replace(FULL, at=11), [task("a")]) == task("a")
+    assert victim(watch, replace(FULL, at=101), [task("a")]) == task("a")
 
 
 def test_numbers_that_are_none_are_refused() -> None:
@@ -99,7 +100,7 @@ TASKS = st.lists(
 )
 
 
-@given(memory=st.builds(NodeMemory, AMOUNTS, AMOUNTS, st.floats(-10, 10), st.booleans()), tasks=TASKS)
+@given(memory=st.builds(NodeMemory, AMOUNTS, AMOUNTS, st.floats(-100, 300), st.booleans()), tasks=TASKS)
 def test_whoever_keeps_to_its_word_is_never_named(memory: NodeMemory, tasks: list[RunningTask]) -> None:
     """Nor anybody below the threshold, or without a controller, or by a stale or old sample; else the youngest is."""
     chosen = victim(QUIET, memory, tasks)
@@ -110,7 +111,7 @@ def test_whoever_keeps_to_its_word_is_never_named(memory: NodeMemory, tasks: lis
         and each.used > each.declared
         and 0 < memory.allocatable * each.percent / 100 <= memory.used
         and not memory.stale
-        and memory.at > 0
+        and memory.at > max(0, each.started)
     ]
     assert (chosen is None) == (not allowed)
     assert chosen is None or (chosen in allowed and chosen.started == max(each.started for each in allowed))

@@ -9,6 +9,7 @@ from structlog.testing import capture_logs
 
 import slackwater
 from slackwater.pools import Category
+from slackwater.resources import Resources
 from slackwater_cluster import names
 from slackwater_cluster.session import Session
 from slackwater_operator.announcing import Announcer
@@ -17,8 +18,9 @@ from slackwater_operator.labelling import Labeller
 from slackwater_operator.lookups import Lookups
 from slackwater_operator.metrics import Metrics
 from slackwater_operator.pacing import Bucket
-from slackwater_operator.placing import Grace
+from slackwater_operator.placing import Grace, NodeUse
 from slackwater_operator.releasing import Releaser
+from slackwater_operator.relieving import Reliever
 from slackwater_operator.reporting import Reporter
 from slackwater_operator.settings import Settings
 from slackwater_operator.stalling import StallKeeper
@@ -26,7 +28,7 @@ from slackwater_operator.tracking import Tracker
 from slackwater_operator.upkeep import Upkeep
 from slackwater_operator.watching import Configured
 from slackwater_operator.writing import PodWriter
-from support.world import World, enforcing, node, owned
+from support.world import GIB, World, enforcing, node, owned
 
 
 def cycle(world: World, **wishes: Any) -> Cycle:
@@ -45,6 +47,7 @@ def cycle(world: World, **wishes: Any) -> Cycle:
         labeller=Labeller(writer, Bucket(100, 100, clock), clock, 5),
         reporter=Reporter(session, world.assembly, clock),
         stalls=StallKeeper(world.assembly, clock),
+        relief=Reliever(world.assembly, writer, announcer, metrics, clock),
         settings=settings,
         metrics=metrics,
         clock=clock,
@@ -299,6 +302,26 @@ def test_a_stall_is_only_told_where_nobody_may_be_evicted(bare: bool, evict: boo
     assert "stall" in {each["event"] for each in logs}
 
 
+@pytest.mark.parametrize("evict", [True, False], ids=["asked to", "not asked to"])
+def test_a_node_whose_memory_runs_out_is_relieved_where_its_queue_says_so(evict: bool) -> None:
+    """The loop looks every ten seconds: one task goes, told by event and metric; the other stays."""
+    world = enforcing(node("a", memory=32))
+    world.configure("AdmissionQueue", "default", relief={"evictYoungestTask": evict})
+    made = cycle(world)
+    for name in ("zero", "one"):
+        world.create(name, app=name, owners=[owned("Job", name, group="batch")])
+        turn(made, world, 3)
+    world.uses = {uid: Resources(memory=15 * GIB) for uid in world.pods}
+    for _ in range(30):
+        full = 0.5 + 15 * len(world.pods)
+        world.samples = {"a": NodeUse(Resources(memory=full * GIB), world.now - 1, False)}
+        turn(made, world)
+    assert sorted(pod.name for pod in world.pods.values()) == (["zero"] if evict else ["one", "zero"])
+    told = [body["involvedObject"]["name"] for body in written(world, "/events") if body["reason"] == "Outgrown"]
+    assert told == (["one"] if evict else [])
+    assert made.metrics.task_evictions.labels("default", "evicted")._value.get() == len(told)
+
+
 @pytest.mark.parametrize(
     ("kind", "name", "fields"),
     [
@@ -358,6 +381,7 @@ def test_everything_that_is_counted_can_be_scraped() -> None:
         'slackwater_operator_pool_delta{pool="pool"}',
         'slackwater_operator_forecast_error_slots{pool="pool"}',
         "# TYPE slackwater_operator_stalls_total counter",
+        "# TYPE slackwater_operator_task_evictions_total counter",
         "# TYPE slackwater_operator_errors_total counter",
         'slackwater_operator_queue_capacity{queue="default",resource="cpu"} 8.0',
         'slackwater_operator_queue_reservation{queue="default",resource="cpu"}',

@@ -9,7 +9,7 @@ from aiohttp.test_utils import TestServer
 
 from slackwater.errors import Unavailable
 from slackwater.resources import Resources
-from slackwater_operator.placing import Extender, Grace, Wish, declared_sums
+from slackwater_operator.placing import Extender, Grace, NodeUse, Usage, Wish, declared_sums
 
 
 @pytest.fixture
@@ -33,7 +33,13 @@ async def server() -> AsyncIterator[Any]:
     async def broken(_: web.Request) -> web.Response:
         return web.Response(status=500, text="oh")
 
+    async def usage(request: web.Request) -> web.Response:
+        nodes = {"n": {"used": {"memory": 31.0}, "measured": 1700.5, "stale": False}}
+        more = {"nodes": nodes} if request.query.get("nodes") == "true" else {}
+        return web.json_response({"pods": {"p": {"cpu": 0.5, "memory": 3.0}}, **more})
+
     app.router.add_post("/v1/place", place)
+    app.router.add_get("/measured/v1/usage", usage)
     app.router.add_get("/v1/capacity", capacity)
     app.router.add_post("/v1/withdraw", broken)
     async with TestServer(app) as running:
@@ -100,6 +106,14 @@ def test_declared_sums_never_overfill_a_node() -> None:
     found = declared_sums(wishes, requests, free, lambda uid, node: not (node == "n3" and uid != "d"))
     assert found.placed == {"a": "n2", "b": "n1", "d": "n3"}
     assert list(found.refused) == ["c"]
+
+
+async def test_use_of_nodes_comes_only_where_it_is_asked_for(server: Any) -> None:
+    """With the sample's own time and whether it is too old; the use of pods always comes."""
+    async with Extender(str(server.make_url("/measured"))) as extender:
+        pods = {"p": Resources(cpu=0.5, memory=3)}
+        assert await extender.usage() == Usage(pods)
+        assert await extender.usage(nodes=True) == Usage(pods, {"n": NodeUse(Resources(memory=31), 1700.5, False)})
 
 
 async def test_extender_without_usage_is_unavailable_for_that_alone(server: Any) -> None:

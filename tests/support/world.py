@@ -21,7 +21,7 @@ from slackwater_cluster.records import NamespaceRecord, NodeRecord, OwnerRef, Po
 from slackwater_cluster.session import Answer, Session
 from slackwater_operator.assembling import Assembly
 from slackwater_operator.metrics import Metrics
-from slackwater_operator.placing import Grace, Placement, Wish
+from slackwater_operator.placing import Grace, NodeUse, Placement, Usage, Wish
 from slackwater_operator.releasing import Releaser
 from slackwater_operator.settings import Settings
 from slackwater_operator.stalling import StallKeeper
@@ -62,6 +62,7 @@ class World:
     statuses: dict[str, dict[str, Any]] = field(default_factory=dict)
     objects: dict[str, Any] = field(default_factory=dict)  # what can be read, by path
     uses: dict[str, Resources] = field(default_factory=dict)  # by uid
+    samples: dict[str, NodeUse] = field(default_factory=dict)  # by node
     broken: Callable[[str], bool] = lambda _: False  # writes that fail
 
     def clock(self) -> float:
@@ -254,9 +255,9 @@ class World:
         woken, self.woken = self.woken, []
         return after, woken
 
-    async def usage(self) -> Mapping[str, Resources]:
-        """What pods use, as a test says."""
-        return self.uses
+    async def usage(self, *, nodes: bool = False) -> Usage:
+        """What pods and nodes use, as a test says."""
+        return Usage(self.uses, self.samples if nodes else {})
 
     # -- the scheduler ----------------------------------------------------------------------------------------------
 

@@ -85,6 +85,23 @@ class Stall(Part):
     )
 
 
+class Relief(Part):
+    """What is done when the measured memory of a node nears its limit. Nothing more is placed there in any case."""
+
+    memory_percent: int = Field(
+        default=95,
+        ge=50,
+        le=100,
+        description="From this share of its allocatable memory on, used by everything on it, a node counts as near. "
+        "Keep it above the policy's allowance (87.5 %), up to which placements go on.",
+    )
+    evict_youngest_task: bool = Field(
+        default=False,
+        description="Evict the youngest task there that uses more memory than it declared and that a controller "
+        "brings back, one per node and fresh sample; never a driver, never a bare pod. Mode enforce only.",
+    )
+
+
 Weight = Annotated[int, Field(ge=1, le=1000)]
 
 
@@ -132,6 +149,7 @@ class AdmissionQueueSpec(Part):
         "used only while maximum allows more than the nodes have. 0 switches it off.",
     )
     stall: Stall = Field(default_factory=Stall, description="What a true stall leads to.")
+    relief: Relief = Field(default_factory=Relief, description="What memory that runs out on a node leads to.")
 
 
 class AdmissionQueueStatus(Part):
