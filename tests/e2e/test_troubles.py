@@ -11,7 +11,7 @@ from slackwater.errors import Unavailable
 from slackwater_lab.nodes import Shape
 from slackwater_lab.services import OPERATORS
 from support.field import POLICIES, Field
-from support.ground import PLAIN, QUEUES, Ground, bound, gated, until
+from support.ground import PLAIN, QUEUES, Ground, bound, gated, phase, until
 
 pytestmark = pytest.mark.lab
 MERGE = "application/merge-patch+json"
@@ -61,17 +61,42 @@ def test_no_more_is_placed_where_memory_nears_its_limit(arena: Field, tell: Tell
         tell(f"all bound {time.monotonic() - fell:.1f} s after the memory was given back")
 
 
+def test_memory_that_runs_out_costs_one_task_where_the_queue_says_so(arena: Field, tell: Tell) -> None:
+    """30.5 of 32 GiB are used. By default nobody goes; on request the youngest that outgrew its request, alone."""
+    with arena.ground("relief", nodes=1) as ground:
+        arena.until_measured(ground)
+        for app in ("elder", "fat", "modest"):
+            _job(ground, ground.pod("unused", app=app, cpu="100m", use=("50m", "500Mi")))
+            until(f"{app} runs", lambda app=app: [phase(pod) for pod in ground.pods(app=app)] == ["Running"], 60, 0.2)
+            began = time.time()
+            until("the next one starts in another second", lambda began=began: time.time() > began + 1.1)
+        ground.create([ground.pod("bare", app="bare", cpu="100m", use=("50m", "500Mi"))])
+        ground.until_bound(4)
+        uids = {pod["metadata"]["labels"]["slackwater.io/app"]: pod["metadata"]["uid"] for pod in ground.pods()}
+        for app, memory in {"elder": "14Gi", "fat": "14Gi", "modest": "512Mi", "bare": "2Gi"}.items():
+            ground.use(ground.pods(app=app)[0]["metadata"]["name"], "50m", memory)
+        until("the memory is seen", lambda: arena.node(ground.nodes[0])["used"]["memory"] > 30 * GIB, 40, 0.3)
+        _while_nobody_goes(ground, set(uids.values()), 22)
+        relief = {"evictYoungestTask": True, "memoryPercent": 92}
+        arena.api.patch(f"{QUEUES}/{ground.name}", {"spec": {"relief": relief}}, MERGE)
+        began = time.monotonic()
+        until("the younger of the two is gone", lambda: uids["fat"] not in _uids(ground), 60, 0.2)
+        tell(f"evicted {time.monotonic() - began:.1f} s after relief was switched on; a look every 10 s")
+        (words,) = until("an event tells of it", lambda: _messages(ground, "Outgrown"), 30, 0.3)
+        assert "it uses 14 GiB of memory and declared 1 GiB" in words
+        assert "uses 30.5 GiB of 32 GiB (95.3 %, its queue's limit is 92 %)" in words
+        until("its Job has made another", lambda: len(ground.pods(app="fat")) == 1, 30, 0.3)
+        _while_nobody_goes(ground, set(uids.values()) - {uids["fat"]}, 22)
+        assert len(_messages(ground, "Outgrown")) == 1
+
+
 def test_a_true_stall_is_told_and_ended(arena: Field, tell: Tell) -> None:
     """A driver holds what its only task needs: an event says so; the driver, which a Job brings back, is evicted."""
     with arena.ground("stall", nodes=1) as ground:
         stall = {"afterSeconds": 10, "evictYoungestDriver": True}
         arena.api.patch(f"{QUEUES}/{ground.name}", {"spec": {"stall": stall}}, MERGE)
         driver = ground.pod("unused", app="stuck", role="driver", cpu="6", use=("100m", "100Mi"))
-        template = {"metadata": {"labels": driver["metadata"]["labels"]}, "spec": driver["spec"]}
-        arena.api.create(
-            f"/apis/batch/v1/namespaces/{ground.name}/jobs",
-            {"metadata": {"name": "stuck"}, "spec": {"template": template}},
-        )
+        _job(ground, driver)
         (first,) = ground.until_bound(1, 40)
         ground.create([ground.pod("task", app="stuck", cpu="4", use=("4", "1Gi"))])
         began = time.monotonic()
@@ -150,6 +175,31 @@ def _nominated(ground: Ground) -> list[str]:
 def _told(ground: Ground, app: str) -> int:
     held = [pod for pod in ground.pods(app=app) if gated(pod)]
     return sum("slackwater.io/reason" in pod["metadata"]["annotations"] for pod in held)
+
+
+def _job(ground: Ground, pod: dict[str, Any]) -> None:
+    """A Job that makes one such pod, and another when it is taken away."""
+    labels, marks = pod["metadata"]["labels"], pod["metadata"]["annotations"]
+    template = {"metadata": {"labels": labels, "annotations": marks}, "spec": pod["spec"]}
+    body = {"metadata": {"name": labels["slackwater.io/app"]}, "spec": {"template": template}}
+    ground.api.create(f"/apis/batch/v1/namespaces/{ground.name}/jobs", body)
+
+
+def _uids(ground: Ground) -> set[str]:
+    return {pod["metadata"]["uid"] for pod in ground.pods()}
+
+
+def _while_nobody_goes(ground: Ground, uids: set[str], seconds: float) -> None:
+    """Watch for more than two looks of the operator, ten seconds each, that these pods stay."""
+    limit = time.monotonic() + seconds
+    until("the time is over", lambda: not uids <= _uids(ground) or time.monotonic() > limit, seconds + 10, 0.5)
+    assert uids <= _uids(ground)
+
+
+def _messages(ground: Ground, reason: str) -> list[str]:
+    path = f"/api/v1/namespaces/{ground.name}/events"
+    listed = ground.api.get(path, fieldSelector=f"reason={reason}") or {"items": []}
+    return [str(each["message"]) for each in listed["items"]]
 
 
 def _events(ground: Ground) -> set[str]:
