@@ -7,6 +7,8 @@ import pytest
 import yaml
 from pydantic import ValidationError
 
+from slackwater.relief import PERCENT
+from slackwater.stall import PATIENCE_SECONDS
 from slackwater_cluster.customresources import (
     KINDS,
     AdmissionQueueSpec,
@@ -89,8 +91,16 @@ def test_defaults_are_those_of_the_design() -> None:
     assert (policy.estimation.heartbeat_seconds, policy.estimation.stale_after_periods) == (5, 3)
     assert policy.estimation.allowance == 0.875
     assert (queue.release.timeout_seconds, queue.release.unschedulable_seconds) == (60, 5)
+    assert (queue.relief.memory_percent, queue.stall.after_seconds) == (PERCENT, PATIENCE_SECONDS)
     assert (pool.theta, pool.delta.initial, pool.phases.window_seconds) == (0.1, 0.1, 10)
     assert (pool.phases.start_threshold, pool.phases.end_threshold) == (5, 5)
+
+
+def test_nobody_is_evicted_unless_somebody_says_so() -> None:
+    """Both options are off in an empty spec, as the API server fills it in too."""
+    queue = schema("AdmissionQueue")["properties"]["spec"]["properties"]
+    assert queue["stall"]["default"]["evictYoungestDriver"] is False
+    assert queue["relief"]["default"] == {"memoryPercent": 95, "evictYoungestTask": False}
 
 
 def test_nested_defaults_reach_an_empty_spec() -> None:
@@ -115,6 +125,8 @@ def test_status_carries_no_defaults_of_lists() -> None:
         (SlackPolicySpec, {"ceiling": {"cpuPercent": 50}}),
         (AdmissionQueueSpec, {"release": {"timeoutSeconds": 0}}),
         (AdmissionQueueSpec, {"weights": {"team": 0}}),
+        (AdmissionQueueSpec, {"relief": {"memoryPercent": 101}}),
+        (AdmissionQueueSpec, {"relief": {"memoryPercent": 10}}),
         (ReservationPoolSpec, {"theta": 0}),
     ],
     ids=["mode", "ceiling below 100", "timeout", "weight", "theta"],
