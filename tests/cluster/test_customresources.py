@@ -129,7 +129,7 @@ def test_status_carries_no_defaults_of_lists() -> None:
         (AdmissionQueueSpec, {"relief": {"memoryPercent": 10}}),
         (ReservationPoolSpec, {"theta": 0}),
     ],
-    ids=["mode", "ceiling below 100", "timeout", "weight", "theta"],
+    ids=["mode", "ceiling below 100", "timeout", "weight", "more memory than all", "hardly any memory", "theta"],
 )
 def test_models_refuse_what_the_schema_refuses(model: type[Any], body: dict[str, Any]) -> None:
     """A body that reached the operator past the schema is still refused."""

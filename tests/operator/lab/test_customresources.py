@@ -42,6 +42,11 @@ REFUSED: dict[str, tuple[str, dict[str, Any], str]] = {
         {"release": {"timeoutSeconds": 5, "unschedulableSeconds": 9}},
         "must be below timeoutSeconds",
     ),
+    "relief beyond all memory": (
+        "admissionqueues",
+        {"relief": {"memoryPercent": 101}},
+        "less than or equal to 100",
+    ),
     "bounds swapped": ("reservationpools", {"delta": {"minimum": 0.4, "maximum": 0.2}}, "swap them"),
     "initial outside": ("reservationpools", {"delta": {"initial": 0.1, "minimum": 0.3}}, "between them"),
 }
