@@ -66,10 +66,7 @@ def test_memory_that_runs_out_costs_one_task_where_the_queue_says_so(arena: Fiel
     with arena.ground("relief", nodes=1) as ground:
         arena.until_measured(ground)
         for app in ("elder", "fat", "modest"):
-            _job(ground, ground.pod("unused", app=app, cpu="100m", use=("50m", "500Mi")))
-            until(f"{app} runs", lambda app=app: [phase(pod) for pod in ground.pods(app=app)] == ["Running"], 60, 0.2)
-            began = time.time()
-            until("the next one starts in another second", lambda began=began: time.time() > began + 1.1)
+            _start_task(ground, app)
         ground.create([ground.pod("bare", app="bare", cpu="100m", use=("50m", "500Mi"))])
         ground.until_bound(4)
         uids = {pod["metadata"]["labels"]["slackwater.io/app"]: pod["metadata"]["uid"] for pod in ground.pods()}
@@ -183,6 +180,14 @@ def _job(ground: Ground, pod: dict[str, Any]) -> None:
     template = {"metadata": {"labels": labels, "annotations": marks}, "spec": pod["spec"]}
     body = {"metadata": {"name": labels["slackwater.io/app"]}, "spec": {"template": template}}
     ground.api.create(f"/apis/batch/v1/namespaces/{ground.name}/jobs", body)
+
+
+def _start_task(ground: Ground, app: str) -> None:
+    """A task of a Job; what starts afterwards starts in another second, so that it is younger."""
+    _job(ground, ground.pod("unused", app=app, cpu="100m", use=("50m", "500Mi")))
+    until(f"{app} runs", lambda: [phase(pod) for pod in ground.pods(app=app)] == ["Running"], 60, 0.2)
+    began = time.time()
+    until("the second is over", lambda: time.time() > began + 1.1)
 
 
 def _uids(ground: Ground) -> set[str]:
