@@ -86,3 +86,25 @@ def test_a_successor_of_the_same_name_is_not_touched(lab: Any, kube: Any) -> Non
     gated(kube, "again")
     assert twice(lab, old, "ungate").outcome is Outcome.GONE
     assert names.GATE in record(kube.get(f"{PODS}/again").body).gates
+
+
+def test_an_eviction_that_a_disruption_budget_forbids_is_refused(lab: Any, kube: Any) -> None:
+    """With the API server's words; the pod stays, and nothing counts as a failure of the server."""
+    from support.kube import until  # noqa: PLC0415 - needs the lab
+
+    kube.namespace("written")
+    body = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "guarded", "labels": {"app": "guarded"}},
+        "spec": {"containers": [{"name": "m", "image": "none"}]},
+    }
+    assert kube.post(PODS, body).ok
+    until(lambda: kube.get(f"{PODS}/guarded").body["status"]["phase"] == "Running")
+    spec = {"maxUnavailable": 0, "selector": {"matchLabels": {"app": "guarded"}}}
+    budget = {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": {"name": "all"}, "spec": spec}
+    assert kube.post("/apis/policy/v1/namespaces/written/poddisruptionbudgets", budget).ok
+    refused = twice(lab, record(kube.get(f"{PODS}/guarded").body), "evict")
+    assert refused.outcome is Outcome.REFUSED
+    assert "disruption budget" in refused.message
+    assert "deletionTimestamp" not in kube.get(f"{PODS}/guarded").body["metadata"]
