@@ -1,6 +1,8 @@
 """The headline on a real control plane: the same 200 jobs under the stock scheduler and under Slackwater, in wall time.
 
-    python tests/performance/bench_play.py [--policy kube --policy slackwater] [--workload FILE] [--nodes 6]
+    python tests/performance/bench_play.py [--policy kube --policy slackwater] [--workload FILE] [--nodes 6x16c64Gi]
+
+A public log will do as well, made faster: `--workload 'FILE?usage=borg&limit=200' --scale 40`.
 
 A lab of its own; each play goes through `slackwater simulate --live`, so it is predicted too. Prints a table for
 docs/performance.md and holds the prediction against tests/performance/lab.toml.
@@ -30,9 +32,9 @@ from slackwater_lab.lab import Lab
 from slackwater_lab.nodes import Shape
 from slackwater_lab.plan import Plan
 from slackwater_lab.site import open_site
+from slackwater_simulator.cluster import parse
 
 HERE = Path(__file__).parent
-CORES = 16
 VALUES = ("policy.spec.mode=enforce", "policy.spec.estimation.heartbeatSeconds=2")
 USED = "sum(rate(node_cpu_usage_seconds_total[10s]))"
 
@@ -54,12 +56,14 @@ class Played:
         return float(self.summary["observed_makespan"] / self.summary["predicted_makespan"] - 1)
 
 
-def play(lab: Lab, policy: str, workload: str, limit: float, cores: int) -> Played:
+def play(lab: Lab, policy: str, wish: argparse.Namespace, cores: float) -> Played:
     """Play the workload under one policy, and look at use afterwards."""
-    program = [str(Path(sys.executable).with_name("slackwater")), "simulate", workload, "--live", "-p", policy]
-    options = ["--kubeconfig", str(lab.site.kubeconfig), "--namespace", f"play-{policy}", "--limit", str(limit)]
+    program = [str(Path(sys.executable).with_name("slackwater")), "simulate", wish.workload, "--live", "-p", policy]
+    limit = wish.limit
+    options = {"kubeconfig": lab.site.kubeconfig, "namespace": f"play-{policy}", "limit": limit, "scale": wish.scale}
+    words = [word for name, value in options.items() for word in (f"--{name}", str(value))]
     began = time.time()
-    done = subprocess.run([*program, *options, "-o", "json"], stdout=subprocess.PIPE, text=True, check=True)
+    done = subprocess.run([*program, *words, "-o", "json"], stdout=subprocess.PIPE, text=True, check=True)
     found = json.loads(done.stdout)
     jobs = [job for job in found["jobs"] if not math.isnan(job["observed"]["end"])]
     last = found["summary"]["observed_makespan"]
@@ -102,17 +106,20 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--policy", choices=("kube", "slackwater"), action="append", help="default: both")
     parser.add_argument("--workload", default=str(HERE / "jobs.jsonl"))
-    parser.add_argument("--nodes", type=int, default=6)
+    parser.add_argument("--nodes", default="6x16c64Gi", help="so many nodes of such a size")
+    parser.add_argument("--scale", type=float, default=1.0, help="how many times as fast")
     parser.add_argument("--limit", type=float, default=300.0, help="seconds after which a play is stopped")
     asked = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # leave in order: the lab must be stopped
-    plan = Plan(nodes=asked.nodes, shape=Shape(str(CORES), "64Gi"), scrape="2s", values=VALUES)
+    nodes = parse(asked.nodes)
+    cores, memory = nodes.nodes[0].capacity[:2]
+    plan = Plan(nodes=len(nodes), shape=Shape(f"{cores:g}", f"{memory:.0f}"), scrape="2s", values=VALUES)
     with tempfile.TemporaryDirectory() as home:
         os.environ["SLACKWATER_LAB_HOME"] = home
         with Lab(open_site("bench-play"), plan) as lab:
             lab.up()
             policies = asked.policy or ["kube", "slackwater"]
-            played = [play(lab, name, asked.workload, asked.limit, CORES * asked.nodes) for name in policies]
+            played = [play(lab, name, asked, float(nodes.total[0])) for name in policies]
     sys.stdout.write("\n".join(table(played)) + "\n\n")
     bound = tomllib.loads((HERE / "lab.toml").read_text())["play"]["makespan_error"]
     for each in played:
