@@ -64,39 +64,40 @@ def perform(workload: Workload, wish: Wish, *, as_json: bool) -> None:
 
     quick = lighter(faster(workload, wish.scale), wish.burn)
     with bars() as tick:
-        nodes, courses = asyncio.run(_played(plays(quick), wish, tick(f"live, {wish.policy}")))
-        rows = compare(courses, _forecasts(quick, cluster(nodes), wish, tick("predicted")))
+        nodes, terms, courses = asyncio.run(_played(plays(quick), wish, tick(f"live, {wish.policy}")))
+        rows = compare(courses, _forecasts(quick, cluster(nodes), wish, terms, tick("predicted")))
     _print(rows, summary(rows), wish, as_json=as_json)
 
 
 async def _played(
     scripts: list[Play], wish: Wish, progress: Callable[[float], None]
-) -> tuple[list[Machine], list[Course]]:
+) -> tuple[list[Machine], dict[str, float], list[Course]]:
+    """The nodes, the terms of the policy that acts on them, and what happened."""
     from slackwater_cluster.endpoint import endpoint
     from slackwater_cluster.session import Session
     from slackwater_lab.live.containers import ACCOUNT
-    from slackwater_lab.live.house import entrust, house, machines
+    from slackwater_lab.live.house import entrust, house, machines, terms
     from slackwater_lab.live.playing import Player
     from slackwater_lab.live.pods import Stage
 
     scheduler, managed = SCHEDULERS[wish.policy]
     where = endpoint(wish.kubeconfig)
     async with Session(where) as session:
-        nodes = await machines(session, wish.selector)
+        nodes, policy = await machines(session, wish.selector), await terms(session) if managed else {}
         async with house(session, wish.namespace, managed=managed):
             if wish.image:
                 await entrust(session, wish.namespace, ACCOUNT)
             stage = Stage(wish.namespace, wish.namespace, scheduler, wish.selector, wish.image, where.url)
-            return nodes, await Player(where, stage, progress).play(scripts, wish.limit)
+            return nodes, policy, await Player(where, stage, progress).play(scripts, wish.limit)
 
 
 def _forecasts(
-    workload: Workload, machines: Cluster, wish: Wish, progress: Callable[[float], None]
+    workload: Workload, machines: Cluster, wish: Wish, terms: dict[str, float], progress: Callable[[float], None]
 ) -> dict[str, Forecast]:
     from slackwater_lab.live.comparing import Forecast
     from slackwater_simulator.run import run
 
-    options = (REAL_PACE if wish.image else PACE) | wish.options
+    options = (REAL_PACE if wish.image else PACE) | terms | wish.options
     outcome = run(workload, machines, wish.policy, seed=wish.seed, world="kubernetes", progress=progress, **options)
     times = zip(outcome.jobs.start.tolist(), outcome.jobs.end.tolist(), strict=True)
     return {_name(job.id): Forecast(*pair) for job, pair in zip(workload.jobs, times, strict=True)}

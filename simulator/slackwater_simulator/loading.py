@@ -70,4 +70,23 @@ def _usage(workload: Workload, value: str, seed: int) -> Workload:
     return with_borg_usage(workload, seed)
 
 
-CHANGES: dict[str, Callable[[Workload, str, int], Workload]] = {"limit": _limit, "load": _load, "usage": _usage}
+def _slow_start(workload: Workload, value: str, _: int) -> Workload:
+    """Which share of its parents' tasks must be done before a stage asks; Hadoop has 0.05 by default, many set 1."""
+    share = _number("slow_start", value)
+    if share > 1:
+        raise BadNumber("slow_start", value, "give a share of at most 1")
+    jobs = tuple(
+        replace(job, stages=tuple(replace(s, start_after=share) if s.parents else s for s in job.stages))
+        for job in workload.jobs
+    )
+    return replace(
+        workload, jobs=jobs, notes=(*workload.notes, f"stages ask once {share:.0%} of those before are done")
+    )
+
+
+CHANGES: dict[str, Callable[[Workload, str, int], Workload]] = {
+    "limit": _limit,
+    "load": _load,
+    "slow_start": _slow_start,
+    "usage": _usage,
+}

@@ -76,3 +76,25 @@ def test_the_same_seed_gives_the_same_run(policy: str) -> None:
 def test_backoff_doubles_up_to_its_limit_however_often_a_pod_is_refused(attempts: int, seconds: float) -> None:
     """kube-scheduler's 1 s to 10 s; a pod on a busy cluster may be refused thousands of times."""
     assert backoff(Pace(backoff=1.0, longest_backoff=10.0), attempts) == seconds
+
+
+def alone(name: str, submit: float, *seconds: float) -> Job:
+    """A job without a driver: pods of one core."""
+    return Job(name, submit, (Stage("map", (1.0, GIBI), np.array(seconds)),))
+
+
+PROMPT: dict[str, Any] = {"bind": 0.0, "startup": 0.0, "cycle": 0.001}
+
+
+def test_a_loop_with_nothing_else_to_do_does_not_wait_for_a_backoff() -> None:
+    """KEP-5142: refused at 10 s for the second time, a pod gets the room of 10.5 s at once and not at 12 s."""
+    jobs = alone("a", 0.0, 10.0), alone("b", 0.0, 10.5), alone("c", 1.0, 5.0), alone("d", 1.0, 5.0)
+    outcome = play(Workload("w", jobs), "kube", "1x2c8Gi", **PROMPT)
+    assert outcome.jobs.start[2:] == pytest.approx([10.0, 10.5], abs=0.1)
+
+
+def test_brothers_of_a_pod_that_went_keep_their_backoff() -> None:
+    """Each pod counts its own refusals: a newcomer passes forty that were refused all the time."""
+    jobs = alone("crowd", 0.0, *[0.5] * 60), alone("newcomer", 20.1, 0.5)
+    outcome = play(Workload("w", jobs), "kube", "1x1c8Gi", **PROMPT)
+    assert outcome.jobs.start[1] == pytest.approx(20.5, abs=0.2)

@@ -18,6 +18,16 @@ def test_limit_and_load_change_a_trace() -> None:
     assert ("arrivals", "2 times as fast") in workload.modelled
 
 
+def test_slow_start_says_when_stages_ask() -> None:
+    """Reduces ask when every map is done; maps wait for nobody."""
+    plain, late = load(f"{SAMPLES / 'swim.tsv'}"), load(f"{SAMPLES / 'swim.tsv'}?slow_start=1")
+    shares = [
+        {stage.start_after for job in each.jobs for stage in job.stages if stage.name == "reduce"}
+        for each in (plain, late)
+    ]
+    assert shares == [{0.05}, {1.0}]
+
+
 def test_usage_is_added_on_request() -> None:
     """A batch log does not know what its jobs use."""
     path = SAMPLES / "tiny.swf"
@@ -38,8 +48,9 @@ def test_generators_are_named_with_a_prefix_and_know_their_cluster() -> None:
     [
         pytest.param("tiny.swf?limit=0", "above 0", id="zero-limit"),
         pytest.param("tiny.swf?load=fast", "above 0", id="load-text"),
+        pytest.param("tiny.swf?slow_start=2", "at most 1", id="slow-start-beyond"),
         pytest.param("tiny.swf?usage=azure", "use one of: borg", id="unknown-usage"),
-        pytest.param("tiny.swf?speed=2", "limit, load, usage", id="unknown-parameter"),
+        pytest.param("tiny.swf?speed=2", "limit, load, slow_start, usage", id="unknown-parameter"),
     ],
 )
 def test_bad_parameters_are_refused(text: str, said: str) -> None:

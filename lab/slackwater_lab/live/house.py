@@ -9,6 +9,7 @@ from typing import Any
 
 from slackwater.errors import Unavailable
 from slackwater_cluster import names
+from slackwater_cluster.customresources.slackpolicy import SlackPolicySpec
 from slackwater_cluster.quantities import quantity
 from slackwater_cluster.session import Session
 
@@ -60,6 +61,23 @@ async def machines(session: Session, selector: Mapping[str, str]) -> list[Machin
     if not answer.ok:
         raise Unavailable(f"nodes cannot be listed: {answer.message()}")
     return [_machine(node) for node in answer.json()["items"] if _open(node)]
+
+
+async def terms(session: Session) -> dict[str, float]:
+    """What the default SlackPolicy says, under the simulator's names: a prediction has to count with that too."""
+    answer = await session.get(f"/apis/{names.API_VERSION}/slackpolicies/{names.DEFAULT_POLICY}")
+    if not answer.ok:
+        return {}  # a namespace that cannot be managed is told of later, in a better way
+    spec = SlackPolicySpec.model_validate(answer.json().get("spec", {}))
+    estimation, ceiling = spec.estimation, spec.ceiling
+    return {
+        "heartbeat": estimation.heartbeat_seconds,
+        "alpha": estimation.damping,
+        "memory_tau0": estimation.memory_tau_seconds,
+        "allowance": estimation.allowance,
+        "ceiling_cpu": ceiling.cpu_percent / 100,
+        "ceiling_memory": ceiling.memory_percent / 100,
+    }
 
 
 def _machine(node: Mapping[str, Any]) -> Machine:

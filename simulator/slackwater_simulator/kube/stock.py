@@ -1,7 +1,8 @@
 """The stock kube-scheduler: a priority queue with backoff, filter by requests, score, bind; one pod per turn.
 
 Pods of one stage are equal and were created together, so they stand in the queue as one entry. A refused entry waits
-until a pod ends on a node that would then take it (the scheduler's queueing hint), and for its backoff.
+until a pod ends on a node that would then take it (the scheduler's queueing hint), and then for its backoff; but a
+loop that has nothing else to do does not wait for that (SchedulerPopFromBackoffQ, on by default since 1.33).
 """
 
 from __future__ import annotations
@@ -42,6 +43,7 @@ class Stock(Scheduler):
         super().start(world)
         self.world: Kube = world  # type: ignore[assignment]  # policies of this world meet no other
         self._active: list[tuple[int, float, int, Request]] = []
+        self._backing: list[tuple[float, int, Request]] = []  # by the end of their backoff
         self._queued: set[Request] = set()
         self._refused: dict[Request, tuple[int, float]] = {}  # attempts, and when the last one was
         self._attempts: dict[Request, int] = {}
@@ -58,17 +60,20 @@ class Stock(Scheduler):
                 self._enqueue(request, self.world.engine.now)
 
     def released(self, container: Container, /) -> None:
-        """Refused pods that this node would now take are tried again, after their backoff."""
+        """Refused pods that this node would now take are tried again: after their backoff, or when nobody else is."""
         node, now, pace = container.node, self.world.engine.now, self.world.pace
         for request, (attempts, last) in list(self._refused.items()):
             if self.fits(node, request):
                 del self._refused[request]
-                ready = last + backoff(pace, attempts)
-                self.world.engine.at(max(now, ready), SWEEP, self._again, request)
+                self._number += 1
+                ready = max(now, last + backoff(pace, attempts))
+                heappush(self._backing, (ready, self._number, request))
+                self.world.engine.at(ready, SWEEP, self._expire)
+                self.sweep()
 
     def sweep(self) -> None:
         """Something is pending: let the loop turn."""
-        if not self._busy and self._active:
+        if not self._busy and (self._active or self._backing):
             self._busy = True
             self.world.engine.at(max(self.world.engine.now, self._turn), SWEEP, self._cycle)
 
@@ -77,18 +82,28 @@ class Stock(Scheduler):
         self._queued.add(request)
         heappush(self._active, (-request.app.job.priority, since, self._number, request))
 
-    def _again(self, request: Request) -> None:
-        self._enqueue(request, self.world.engine.now)
+    def _expire(self, _: None) -> None:
+        """Backoffs that are over."""
+        while self._backing and self._backing[0][0] <= self.world.engine.now:
+            self._enqueue(heappop(self._backing)[-1], self.world.engine.now)
         self.sweep()
+
+    def _first(self) -> Request | None:
+        """Whose turn it is: the first of the queue, and where that is empty the one whose backoff ends first."""
+        while self._active or self._backing:
+            if not self._active:
+                self._enqueue(heappop(self._backing)[-1], self.world.engine.now)
+            if self._active[0][-1].pending:
+                return self._active[0][-1]
+            self._queued.discard(heappop(self._active)[-1])  # it was withdrawn meanwhile
+        return None
 
     def _cycle(self, _: None) -> None:
         """One turn: the first pod in the queue gets a node, or is refused."""
         self._busy = False
-        while self._active and not self._active[0][-1].pending:
-            self._queued.discard(heappop(self._active)[-1])
-        if not self._active:
+        request = self._first()
+        if request is None:
             return
-        request = self._active[0][-1]
         node = self._choose(request)
         self.world.decisions += 1
         if node is None:
@@ -96,8 +111,7 @@ class Stock(Scheduler):
             attempts = self._attempts[request] = self._attempts.get(request, 0) + 1
             self._refused[request] = (attempts, self.world.engine.now)
         else:
-            self._attempts.pop(request, None)
-            self.world.allocate(request, node)
+            self.world.allocate(request, node)  # its brothers have been refused as often as before
         self._turn = self.world.engine.now + self.world.pace.cycle
         self.sweep()
 
