@@ -230,11 +230,9 @@ class UsageModel:
         """What each row uses at this moment: cores and bytes."""
         count = self.count
         cpu, memory = self.cpu[:count].copy(), self.memory[:count].copy()
-        if self.bent:
-            lived = np.minimum(self.lived[:count] / self.life[:count], 1.0)
         for number, (at, cpu_shape, memory_shape) in self.bent:
             mine = slice(None) if len(self.curves) == 1 else np.flatnonzero(self.curve[:count] == number)
-            moments = lived[mine]
+            moments = np.minimum(self.lived[:count][mine] / self.life[:count][mine], 1.0)
             cpu[mine] *= np.interp(moments, at, cpu_shape)
             memory[mine] *= np.interp(moments, at, memory_shape)
         if self.rng is not None:
