@@ -83,7 +83,8 @@ async def _played(
     scheduler, managed = SCHEDULERS[wish.policy]
     where = endpoint(wish.kubeconfig)
     async with Session(where) as session:
-        nodes, policy = await machines(session, wish.selector), await terms(session) if managed else {}
+        nodes = await machines(session, wish.selector)
+        policy = await terms(session) if managed else {}
         async with house(session, wish.namespace, managed=managed):
             if wish.image:
                 await entrust(session, wish.namespace, ACCOUNT)

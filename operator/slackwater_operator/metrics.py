@@ -22,7 +22,14 @@ class Metrics:
     registry: CollectorRegistry = field(default_factory=CollectorRegistry)
 
     def __post_init__(self) -> None:
-        registry = self.registry
+        self._show(self.registry)
+        self._time(self.registry)
+        self._count(self.registry)
+        self.build = Info(PREFIX + "build", "The version that runs.", registry=self.registry)
+        self.build.info({"version": slackwater.__version__})
+
+    def _show(self, registry: CollectorRegistry) -> None:
+        """What is so now."""
         self.held = Gauge(PREFIX + "held_pods", "Pods behind the gate.", ["queue", "reason"], registry=registry)
         self.flying = Gauge(PREFIX + "released_pods", "Pods released and not yet bound.", registry=registry)
         self.parked = Gauge(PREFIX + "parked_pods", "Pods whose release was taken back.", registry=registry)
@@ -45,6 +52,13 @@ class Metrics:
         self.wait_error = Gauge(
             PREFIX + "wait_estimate_error_seconds", "Mean error of past wait estimates.", registry=registry
         )
+        self.leading = Gauge(PREFIX + "leading", "1 while this replica leads.", registry=registry)
+        self.without_extender = Gauge(
+            PREFIX + "without_extender_seconds", "How long the extender has not answered.", registry=registry
+        )
+
+    def _time(self, registry: CollectorRegistry) -> None:
+        """How long things took."""
         self.wait = Histogram(
             PREFIX + "admission_wait_seconds", "From creation to release.", ["role"], buckets=WAITS, registry=registry
         )
@@ -54,6 +68,9 @@ class Metrics:
         self.round = Histogram(
             PREFIX + "round_seconds", "One round of gatekeeping.", ["step"], buckets=WRITES, registry=registry
         )
+
+    def _count(self, registry: CollectorRegistry) -> None:
+        """What has happened."""
         self.released = Counter(PREFIX + "releases", "Pods released.", ["how"], registry=registry)
         self.moves = Counter(PREFIX + "nominations_moved", "Nominations moved or cleared.", ["how"], registry=registry)
         self.resizes = Counter(
@@ -71,12 +88,6 @@ class Metrics:
             registry=registry,
         )
         self.errors = Counter(PREFIX + "errors", "Rounds and writes that failed.", ["where"], registry=registry)
-        self.build = Info(PREFIX + "build", "The version that runs.", registry=registry)
-        self.build.info({"version": slackwater.__version__})
-        self.leading = Gauge(PREFIX + "leading", "1 while this replica leads.", registry=registry)
-        self.without_extender = Gauge(
-            PREFIX + "without_extender_seconds", "How long the extender has not answered.", registry=registry
-        )
         self.events = Counter(
             PREFIX + "events",
             "Events posted, dropped by the rate limit, refused, or about a namespace that goes.",

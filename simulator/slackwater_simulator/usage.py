@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slackwater.sharing import Victims, crash_victims
-from slackwater_simulator.outcome import CRASHED, DRIVER, Series
+from slackwater_simulator.outcome import CRASHED, Series
 from slackwater_simulator.workload import Usage
 from slackwater_simulator.yarn.order import END
 
@@ -83,7 +83,7 @@ class UsageModel:
         """A container starts; without a curve it uses what it asked for."""
         request = container.request
         job = request.app.job
-        if request.index == DRIVER:
+        if request.driver:
             usage, asked, life = (
                 job.driver.usage if job.driver else None,
                 job.driver.request if job.driver else (0.0, 0.0),

@@ -174,14 +174,20 @@ def test_one_peak_does_not_kill_a_crowd() -> None:
     assert world.asked == ["third", "second"]
 
 
-def test_memory_that_came_back_saves_the_others() -> None:
-    """After the first one the node is no longer near its limit."""
+def relieved() -> tuple[Crowd, Reliever]:
+    """Two tasks had outgrown their requests; the younger was asked to leave, and is gone."""
     world = crowd()
     made = reliever(world)
     for name in ("first", "second"):
         world.run(name)
     look(made, world)
     world.end("second")
+    return world, made
+
+
+def test_memory_that_came_back_saves_the_others() -> None:
+    """After the first one the node is no longer near its limit."""
+    world, made = relieved()
     for _ in range(5):
         look(made, world, used=16)
     assert world.asked == ["second"]
@@ -189,12 +195,7 @@ def test_memory_that_came_back_saves_the_others() -> None:
 
 def test_a_pod_that_ended_between_two_looks_is_waited_for_too() -> None:
     """It was asked to leave and is gone at once; the next sample was still taken before."""
-    world = crowd()
-    made = reliever(world)
-    for name in ("first", "second"):
-        world.run(name)
-    look(made, world)
-    world.end("second")
+    world, made = relieved()
     look(made, world, age=9)
     assert world.asked == ["second"]
 

@@ -50,18 +50,18 @@ def _pods() -> Manifest:
     )
 
 
-def _same(part: str, field: str, nothing: str) -> str:
-    """Whether an update leaves a field as it was."""
-    return f"object.{part}.?{field}.orValue({nothing}) == oldObject.{part}.?{field}.orValue({nothing})"
+def _same(part: str, field: str) -> str:
+    """Whether an update leaves a list as it was; one that is absent is an empty one."""
+    return f"object.{part}.?{field}.orValue([]) == oldObject.{part}.?{field}.orValue([])"
 
 
 def _operator(user: str) -> Manifest:
     """What the operator itself may change, so that its right to patch pods is not a right to everything in them."""
-    same_spec = " && ".join(_same("spec", field, "[]") for field in ("containers", "initContainers", "tolerations"))
+    same_spec = " && ".join(_same("spec", field) for field in ("containers", "initContainers", "tolerations"))
     same_status = " && ".join(
         [
             *(f"object.status.?{field} == oldObject.status.?{field}" for field in ("phase", "podIP", "hostIP")),
-            *(_same("status", field, "[]") for field in ("conditions", "containerStatuses")),
+            *(_same("status", field) for field in ("conditions", "containerStatuses")),
         ]
     )
     part = "request.?subResource.orValue('')"

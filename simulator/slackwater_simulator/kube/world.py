@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from slackwater_simulator.kube.settings import Pace, split
-from slackwater_simulator.outcome import DRIVER
 from slackwater_simulator.policies import create
 from slackwater_simulator.yarn import settings as yarn
 from slackwater_simulator.yarn.ideal import EXACT, Ideal, IdealMasters
@@ -42,7 +41,7 @@ class PodMasters(IdealMasters):
     def _begin(self, container: Container) -> None:
         if container.status >= 0:
             return  # its node failed meanwhile
-        if container.request.index == DRIVER:
+        if container.request.driver:
             self._start_driver(container.request.app, container)
         else:
             self.launch(container)

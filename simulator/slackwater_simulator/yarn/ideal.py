@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from slackwater_simulator.outcome import DRIVER
 from slackwater_simulator.policies import create
 from slackwater_simulator.yarn.masters import Masters
 from slackwater_simulator.yarn.order import END, SWEEP
@@ -33,7 +32,7 @@ class IdealMasters(Masters):
 
     def acquired(self, container: Container) -> None:
         """Start at once."""
-        if container.request.index == DRIVER:
+        if container.request.driver:
             self._start_driver(container.request.app, container)
         else:
             self.launch(container)

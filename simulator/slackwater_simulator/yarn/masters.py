@@ -89,7 +89,7 @@ class Masters:
     def acquired(self, container: Container) -> None:
         """A container was allocated: a driver starts at once, a task waits for its master's tick."""
         app = container.request.app
-        if container.request.index == DRIVER:
+        if container.request.driver:
             self._start_driver(app, container)
         elif app.master is None:
             self.launch(container)

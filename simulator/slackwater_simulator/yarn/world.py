@@ -15,7 +15,7 @@ import numpy as np
 
 from slackwater.errors import InvalidInput
 from slackwater_simulator.engine import Engine
-from slackwater_simulator.outcome import DONE, DRIVER, Outcome, Recorder, Series
+from slackwater_simulator.outcome import DONE, Outcome, Recorder, Series
 from slackwater_simulator.policies import create
 from slackwater_simulator.usage import UsageModel, wanted
 from slackwater_simulator.yarn.beats import Beats, ascending, phases
@@ -162,7 +162,7 @@ class World:
         return container
 
     def _peaks(self, request: Request) -> None:
-        if request.index == DRIVER:
+        if request.driver:
             self.drivers += 1
             self.peak_drivers = max(self.peak_drivers, self.drivers)
         else:
@@ -181,7 +181,7 @@ class World:
         request.held -= 1
         container.status = status
         del app.held[container]
-        if request.index == DRIVER:
+        if request.driver:
             self.drivers -= 1
         else:
             self.tasks -= 1
@@ -314,7 +314,7 @@ class World:
             return
         app = container.request.app
         self.release(container, DONE)
-        if container.request.index == DRIVER:
+        if container.request.driver:
             # The news passes through the resource manager's queues: this beat's placements do not know it yet.
             self.engine.at(self.engine.now, SWEEP, self.masters.driver_gone, app)
         else:
@@ -324,7 +324,7 @@ class World:
         """A container broke: its master hears of it, or, if it was the master, the application starts over."""
         app = container.request.app
         self.release(container, status)
-        if container.request.index == DRIVER:
+        if container.request.driver:
             self.masters.driver_lost(app)
         elif container.launched:
             self.masters.told(container)

@@ -15,7 +15,6 @@ from slackwater.assignment import Request as Ask
 from slackwater.assignment import Spot, Task, assign
 from slackwater.fitness import weights
 from slackwater_simulator.gatekept import Gatekept
-from slackwater_simulator.outcome import DRIVER
 from slackwater_simulator.yarn.order import SWEEP
 from slackwater_simulator.yarn.schedulers.base import SLACK
 
@@ -116,7 +115,7 @@ class Slackwater(Gatekept):
         if not gate.waiting:
             self.world.beats.view[:] = 0  # no node is worth a visit before the next round
             return
-        for key in [key for key in gate.waiting if gate.requests[key].index == DRIVER]:
+        for key in [key for key in gate.waiting if gate.requests[key].driver]:
             request = gate.requests[key]
             if _most(request.shape, gate.books.left(node, driver=True)):
                 self._place(key, request, node)
@@ -153,7 +152,7 @@ class Slackwater(Gatekept):
         for key, waiting in self.gate.waiting.items():
             request = requests[key]
             shape = request.shape
-            if request.index == DRIVER:
+            if request.driver:
                 continue
             if shape not in most:
                 most[shape] = _most(shape, left)
