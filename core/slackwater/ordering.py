@@ -8,10 +8,11 @@ Fitness is taken against the queue's nodes as one large node, because which node
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from operator import gt, le
-from typing import TYPE_CHECKING, NamedTuple
+from operator import le, mul, sub
+from typing import NamedTuple
 
 import numpy as np
 
@@ -20,11 +21,9 @@ from slackwater.fitness import needed, weights
 from slackwater.numbers import TOLERANCE
 from slackwater.pools import Category
 from slackwater.preference import FEW, combined, points_of_few
+from slackwater.resources import Resources
 from slackwater.snapshot import App, Group, Order, Queue, Role
 from slackwater.urgency import Stage, Urgency, urgency
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +56,19 @@ def eligible(app: App, group: Group) -> bool:
     return not group.waiting or all(g.waiting or g.role is Role.DRIVER or not g.held for g in app.groups)
 
 
+class _Shape(NamedTuple):
+    """What one pod of a row takes: of the queue's room, and of which pool how many slots. Rows are many, shapes few."""
+
+    request: Resources
+    slots: float
+    category: Category
+
+
 class Line:
-    """The candidates as arrays, a row each, in order of submission; `pick` takes one pod after the other."""
+    """The candidates, a row each, in order of submission; `pick` takes one pod after the other.
+
+    A round only takes: what no longer fits never fits again, so shapes and rows that have closed stay closed.
+    """
 
     def __init__(
         self,
@@ -71,34 +81,41 @@ class Line:
         preference: bool = True,
     ) -> None:
         self.rows = sorted(candidates, key=lambda c: (c.app.submitted, c.app.id, c.group.key))
-        self._kinds = queue.free.kinds(queue.total, queue.capacity, *(c.group.request for c in self.rows))
-        total = (queue.total or queue.capacity).vector(self._kinds)
-        self._weight = weights(np.where(total > TOLERANCE, total, 0.0))  # next to nothing is nothing
-        self.free = queue.free.vector(self._kinds)
-        self._request = self._matrix()
-        self._needed = needed(self._request)
-        self._largest: list[float] = self._needed.max(axis=0, initial=-np.inf).tolist()
-        self._only: int | None = None  # the last row that is open, once no other is
-        self._left = np.array([len(c.group.held) for c in self.rows], dtype=np.int64)
-        self._taken = [0] * len(self.rows)
-        self._priority = np.array([c.app.priority for c in self.rows], dtype=np.int64)
-        self._driver = np.array([c.group.role is Role.DRIVER for c in self.rows], dtype=np.bool_)
-        self._mixed = len(set(self._priority.tolist())) > 1
-        self._drivers = bool(self._driver.any())
-        self._align = np.array([_alignment(c.app) for c in self.rows])
         self._alpha, self._preference = alpha, preference
-        self._unit = dict(zip(self._kinds, np.sqrt(self._weight).tolist(), strict=True))
+        self._headroom = dict(headroom or dict.fromkeys(Category, math.inf))
+        self._left = [len(c.group.held) for c in self.rows]
+        self._taken = [0] * len(self.rows)
+        self._open = [row for row, left in enumerate(self._left) if left]
+        self._measure(queue)
+        self._mixed = len({c.app.priority for c in self.rows}) > 1
+        self._drivers = any(c.group.role is Role.DRIVER for c in self.rows)
+        self._align = [_alignment(c.app) for c in self.rows]
         self._members = self._by_app()
         self._hurried = [any(group.waiting for group in c.app.groups) for c in self.rows]
-        self._sizes = len({c.group.request for c in self.rows})
         self._alike = self._all_alike()
         self._stages: dict[str, dict[str, Stage]] = {}  # by app and group: how far it is, with what was picked
-        self._urgency = np.zeros(len(self.rows))
+        self._urgency = [0.0] * len(self.rows)
         for members in self._members.values():
             if self._hurried[members[0]]:
                 self._hurry(members)
-        self._open_pools(headroom)
         self._open_shares(queue, shares or {})
+
+    def _measure(self, queue: Queue) -> None:
+        """Room, and the shapes of the rows, by kind."""
+        numbers: dict[_Shape, int] = {}
+        self._shape = [
+            numbers.setdefault(_Shape(c.group.request, c.slots, c.category), len(numbers)) for c in self.rows
+        ]
+        self._shapes = list(numbers)
+        self._kinds = queue.free.kinds(queue.total, queue.capacity, *(shape.request for shape in self._shapes))
+        total = (queue.total or queue.capacity).vector(self._kinds)
+        weight = weights(np.where(total > TOLERANCE, total, 0.0))  # next to nothing is nothing
+        self._weight: list[float] = weight.tolist()
+        self._unit = dict(zip(self._kinds, np.sqrt(weight).tolist(), strict=True))
+        self.free: list[float] = queue.free.vector(self._kinds).tolist()
+        self._asked = [[shape.request[kind] for kind in self._kinds] for shape in self._shapes]
+        self._needed: list[list[float]] = needed(np.array(self._asked, np.float64)).tolist()
+        self._going = [True] * len(self._shapes)  # which shapes fit and have headroom
 
     def pick(self) -> Pick | None:
         """The next pod, or None when nothing that is left fits."""
@@ -108,34 +125,37 @@ class Line:
     def gang(self, app: str) -> list[Pick]:
         """All held pods of an app at once, or none of them."""
         members = self._members.get(app, [])
-        total = sum((self._left[row] * self._request[row] for row in members), start=np.zeros(len(self._kinds)))
-        slots = sum(float(self._left[row] * self._slots[row]) for row in members)
-        if not members or (needed(total) > self.free).any() or slots > self.headroom(members[0]) + TOLERANCE:
+        slots = sum(self._left[row] * self.rows[row].slots for row in members)
+        if not members or self.lacking_together(app) is not None or slots > self.headroom(members[0]) + TOLERANCE:
             return []
-        return [self._picked(row) for row in members for _ in range(int(self._left[row]))]
+        return [self._picked(row) for row in members for _ in range(self._left[row])]
 
     def close(self, app: str) -> None:
         """Nothing of this app goes in this round."""
         for row in self._members.get(app, []):
             self._left[row] = 0
+            self._shut(row)
 
     def fits(self, row: int) -> bool:
         """Whether one more pod of this row would fit into what is free."""
-        return bool((self._needed[row] <= self.free).all())
+        return all(map(le, self._needed[self._shape[row]], self.free))
 
     def lacking(self, row: int) -> tuple[str, float, float]:
         """The kind of which there is too little for this row, what is free of it and what is asked."""
-        short = int(np.argmax(self._needed[row] - self.free))
-        return self._kinds[short], float(self.free[short]), float(self._request[row, short])
+        return self._shortest(self._needed[self._shape[row]], self._asked[self._shape[row]])
 
     def lacking_together(self, app: str) -> tuple[str, float, float] | None:
         """The kind of which there is too little for all held pods of an app at once; None where they would fit."""
-        rows = self._members.get(app, [])
-        asked = sum((len(self.rows[row].group.held) * self._request[row] for row in rows), np.zeros(len(self._kinds)))
-        short = int(np.argmax(needed(asked) - self.free))
-        if needed(asked)[short] <= self.free[short]:
-            return None
-        return self._kinds[short], float(self.free[short]), float(asked[short])
+        asked = [0.0] * len(self._kinds)
+        for row in self._members.get(app, []):
+            held = len(self.rows[row].group.held)
+            asked = [sum_ + held * one for sum_, one in zip(asked, self._asked[self._shape[row]], strict=True)]
+        least: list[float] = needed(np.array(asked)).tolist()
+        return None if all(map(le, least, self.free)) else self._shortest(least, asked)
+
+    def _shortest(self, least: Sequence[float], asked: Sequence[float]) -> tuple[str, float, float]:
+        short = max(range(len(least)), key=lambda k: least[k] - self.free[k])
+        return self._kinds[short], self.free[short], asked[short]
 
     def taken(self, row: int) -> int:
         """How many pods of this row were picked."""
@@ -143,23 +163,19 @@ class Line:
 
     def headroom(self, row: int) -> float:
         """Slots left in the pool of this row; infinite without a pool."""
-        return float(self._headroom[self._pool[row]])
+        return self._headroom[self.rows[row].category]
 
     def _picked(self, row: int) -> Pick:
         candidate = self.rows[row]
         uid = candidate.group.held[self._taken[row]]
-        pick = Pick(candidate, uid, float(self._urgency[row]), float(self._align[row]))
+        pick = Pick(candidate, uid, self._urgency[row], self._align[row])
         self._take(row)
         return pick
 
-    def _matrix(self) -> NDArray[np.float64]:
-        rows = [[c.group.request[kind] for kind in self._kinds] for c in self.rows]
-        return np.array(rows, dtype=np.float64).reshape(len(rows), len(self._kinds))
-
     def _all_alike(self) -> bool:
         """Whether preference cannot tell the rows apart, whatever is picked: the earliest goes first then."""
-        alike = self._sizes <= 1 and not any(self._hurried)
-        return alike and (self._alpha <= 0 or len(set(self._align.tolist())) <= 1)
+        alike = len({shape.request for shape in self._shapes}) <= 1 and not any(self._hurried)
+        return alike and (self._alpha <= 0 or len(set(self._align)) <= 1)
 
     def _by_app(self) -> dict[str, list[int]]:
         members: dict[str, list[int]] = {}
@@ -167,85 +183,78 @@ class Line:
             members.setdefault(candidate.app.id, []).append(row)
         return members
 
-    def _open_pools(self, headroom: Mapping[Category, float] | None) -> None:
-        self._slots = np.array([c.slots for c in self.rows])
-        self._largest_slots = float(self._slots.max(initial=0.0))
-        self._pool = np.array([0 if c.category is Category.SMALL else 1 for c in self.rows], dtype=np.int64)
-        given = headroom or dict.fromkeys(Category, np.inf)
-        self._headroom = [float(given[Category.SMALL]), float(given[Category.LARGE])]
-
     def _open_shares(self, queue: Queue, shares: Mapping[str, float]) -> None:
-        names = sorted({c.app.namespace for c in self.rows})
-        number = {name: index for index, name in enumerate(names)}
         self._fair = queue.order is Order.FAIR
-        self._namespace = np.array([number[c.app.namespace] for c in self.rows], dtype=np.int64)
-        self._shares = np.array([shares.get(name, 0.0) for name in names])
-        heaviness = [c.group.request.share(queue.capacity) for c in self.rows] if self._fair else []
-        weight = [max(queue.weights.get(c.app.namespace, 1.0), TOLERANCE) for c in self.rows] if self._fair else []
-        self._increment = [h / w for h, w in zip(heaviness, weight, strict=True)]
+        if self._fair:
+            names = {c.app.namespace for c in self.rows}
+            self._shares = {name: shares.get(name, 0.0) for name in names}
+            weight = {name: max(queue.weights.get(name, 1.0), TOLERANCE) for name in names}
+            self._increment = [c.group.request.share(queue.capacity) / weight[c.app.namespace] for c in self.rows]
 
     def _next(self) -> int | None:
-        if self._only is not None:  # what is open becomes less with every pick, never more
-            return self._only if self._still(self._only) else None
-        rows = self._open()
-        if rows.size == 0:
-            return None
-        if rows.size == 1:
-            self._only = int(rows[0])
-            return self._only
+        self._sift()
+        rows = self._open
+        if len(rows) <= 1:
+            return rows[0] if rows else None
         if self._mixed:
-            rows = rows[self._priority[rows] == self._priority[rows].max()]
-        drivers = rows[self._driver[rows]] if self._drivers else rows[:0]
-        if drivers.size:
-            rows = drivers
+            top = max(self.rows[row].app.priority for row in rows)
+            rows = [row for row in rows if self.rows[row].app.priority == top]
+        drivers = [row for row in rows if self.rows[row].group.role is Role.DRIVER] if self._drivers else []
+        rows = drivers or rows
         if self._fair:
-            shares = self._shares[self._namespace[rows]]
-            rows = rows[shares <= shares.min() + TOLERANCE]
-        return int(rows[0] if drivers.size else rows[self._preferred(rows)])
+            shares = [self._shares[self.rows[row].app.namespace] for row in rows]
+            least = min(shares) + TOLERANCE
+            rows = [row for row, share in zip(rows, shares, strict=True) if share <= least]
+        return rows[0] if drivers else self._preferred(rows)
 
-    def _open(self) -> NDArray[np.int64]:
-        """Rows that have pods left, fit and have headroom. A test that the largest row passes is passed by all."""
-        open_rows = self._left > 0
-        if self._largest_slots > min(self._headroom) + TOLERANCE:
-            open_rows &= self._slots <= np.array(self._headroom)[self._pool] + TOLERANCE
-        if any(map(gt, self._largest, self.free.tolist())):
-            open_rows &= (self._needed <= self.free).all(axis=1)
-        return open_rows.nonzero()[0]
+    def _sift(self) -> None:
+        """Close the shapes that no longer fit or have no headroom, and their rows with them."""
+        free, closed = self.free, False
+        for number, shape in enumerate(self._shapes):
+            if self._going[number] and not (
+                shape.slots <= self._headroom[shape.category] + TOLERANCE and all(map(le, self._needed[number], free))
+            ):
+                self._going[number], closed = False, True
+        if closed:
+            self._open = [row for row in self._open if self._going[self._shape[row]]]
 
-    def _still(self, row: int) -> bool:
-        """The same tests for one row."""
-        if not self._left[row] or self._slots[row] > self._headroom[self._pool[row]] + TOLERANCE:
-            return False
-        return all(map(le, self._needed[row].tolist(), self.free.tolist()))
+    def _shut(self, row: int) -> None:
+        if row in self._open:
+            self._open.remove(row)
 
-    def _preferred(self, rows: NDArray[np.int64]) -> int:
+    def _preferred(self, rows: Sequence[int]) -> int:
         """The row of those given that goes next; without preference the first, as rows stand in order of arrival."""
-        if self._alike or rows.size == 1 or not self._preference:
-            return 0
-        if rows.size > FEW:
-            points = combined(self._fitness(rows), self._urgency[rows], self._align[rows], self._alpha)
-            return int(np.argmax(points >= points.max() - TOLERANCE))
-        fit, align = self._fitness(rows).tolist(), self._align[rows].tolist() if self._alpha > 0 else ()
-        few = points_of_few(fit, self._urgency[rows].tolist(), align, self._alpha)
+        if self._alike or len(rows) == 1 or not self._preference:
+            return rows[0]
+        fits = self._fitness()
+        fit, hurry = [fits[self._shape[row]] for row in rows], [self._urgency[row] for row in rows]
+        align = [self._align[row] for row in rows] if self._alpha > 0 else []
+        if len(rows) > FEW:
+            points = combined(np.array(fit), np.array(hurry), np.array(align), self._alpha)
+            return rows[int(np.argmax(points >= points.max() - TOLERANCE))]
+        few = points_of_few(fit, hurry, align, self._alpha)
         best = max(few) - TOLERANCE
-        return next(at for at, point in enumerate(few) if point >= best)
+        return next(row for row, point in zip(rows, few, strict=True) if point >= best)
 
-    def _fitness(self, rows: NDArray[np.int64]) -> NDArray[np.float64]:
-        """F of some rows; where all ask for the same it tells nobody apart."""
-        if self._sizes <= 1:
-            return np.zeros(rows.size)
-        fit: NDArray[np.float64] = self._request[rows] @ (self._weight * np.maximum(self.free, 0.0))
-        return fit
+    def _fitness(self) -> list[float]:
+        """F of the shapes; where all ask for the same it tells nobody apart."""
+        if len(self._shapes) <= 1:
+            return [0.0]
+        worth = [w * max(free, 0.0) for w, free in zip(self._weight, self.free, strict=True)]
+        return [sum(map(mul, asked, worth)) for asked in self._asked]
 
     def _take(self, row: int) -> None:
         self._taken[row] += 1
         self._left[row] -= 1
-        self.free = self.free - self._request[row]
-        self._headroom[self._pool[row]] -= float(self._slots[row])
+        candidate = self.rows[row]
+        self.free = list(map(sub, self.free, self._asked[self._shape[row]]))
+        self._headroom[candidate.category] -= candidate.slots
+        if not self._left[row]:
+            self._shut(row)
         if self._fair:
-            self._shares[self._namespace[row]] += self._increment[row]
+            self._shares[candidate.app.namespace] += self._increment[row]
         if self._hurried[row]:
-            app, group = self.rows[row].app, self.rows[row].group
+            app, group = candidate.app, candidate.group
             if group.role is not Role.DRIVER:
                 stages = self._stages[app.id]
                 stages[group.key] = _stage(group, self._taken[row], stages[group.key].size)
