@@ -6,7 +6,7 @@ microseconds at 5,000 nodes) and computes that row anew. A sample touches all ro
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
     Rows = NDArray[np.intp]
+
+
+FEW = 4  # touched rows up to which plain numbers are faster than arrays
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +60,8 @@ class Board:
         self._kinds, self._hosts, self._fleet, self._freshness = kinds, hosts, fleet, freshness
         self._table: NodeTable | None = None
         self._limit: Floats = hosts.limit
+        self._limits: list[list[float]] = []  # the same, and allocatable, as plain numbers
+        self._totals: list[list[float]] = []
         self._touched: set[int] = set()
 
     def touch(self, row: int) -> None:
@@ -69,15 +74,16 @@ class Board:
 
     def table(self, now: float) -> NodeTable:
         """All nodes at this moment."""
+        self._refresh()
         stale = self._freshness.stale(now)
-        if self._hosts.refresh() or self._table is None:
+        if self._table is None:
             self._table = self._whole(stale)
         else:
-            turned = [] if stale is self._table.stale else np.flatnonzero(stale != self._table.stale).tolist()
-            rows = self._touched.union(turned)
-            rows.discard(-1)
-            if rows:
-                self._table = self._renewed(self._table, np.array(sorted(rows), np.intp), stale)
+            if stale is not self._table.stale:
+                self._touched.update(np.flatnonzero(stale != self._table.stale).tolist())
+            self._touched.discard(-1)
+            if self._touched:
+                self._table = self._updated(self._table, now, stale)
         self._touched.clear()
         return self._table
 
@@ -90,9 +96,7 @@ class Board:
 
     def part(self, rows: Rows, now: float, without: int | None = None) -> NodeTable:
         """Some rows alone, at a cost that follows their number and not the cluster's: one node is the common case."""
-        if self._hosts.refresh():
-            self._table = None
-            self._limit = self._hosts.limit
+        self._refresh()
         stale = self._freshness.stale(now)
         home = -1 if without is None else self._fleet.pods.row_of(without)
         if rows.size == 1 and rows[0] == home:  # a nominated pod asked about on its own node
@@ -118,10 +122,8 @@ class Board:
 
         The arithmetic of `table`, without its arrays: on two or three kinds they cost ten times what they compute.
         """
-        if self._hosts.refresh():
-            self._table = None
-            self._limit = self._hosts.limit
-        pods, stale = self._fleet.pods, self._freshness.stale_one(row, now)
+        self._refresh()
+        pods, stale = self._fleet.pods, bool(self._freshness.stale(now)[row])
         sums = pods.sums[row].tolist()
         if without is not None and pods.row_of(without) == row:
             own = pods.cells[:, :, without].tolist()
@@ -131,7 +133,7 @@ class Board:
             here = np.array([row], np.intp)
             estimate = self._fleet.unsampled(here, np.array([estimate]), np.array([sums]))[0].tolist()
         charge, native = sums[Measure.CHARGE], sums[Measure.NATIVE]
-        limit, total = self._limit[row].tolist(), self._hosts.total[row].tolist()
+        limit, total = self._limits[row], self._totals[row]
         room = [most - taken - driving for most, taken, driving in zip(limit, estimate, charge, strict=True)]
         left = [most - asked for most, asked in zip(total, native, strict=True)]
         return Spot(room, left, total, bool(self._hosts.open[row]), stale)
@@ -139,9 +141,14 @@ class Board:
     def pool_total(self, now: float) -> Floats:
         """Σ D + room over open nodes, room counted from 0."""
         table = self.table(now)
-        takes: NDArray[np.bool_] | slice = slice(None) if table.open.all() else table.open
-        declared = self._fleet.pods.sums[takes, Measure.DECLARED]
-        total: Floats = declared.sum(axis=0) + np.maximum(table.room[takes], 0.0).sum(axis=0)
+        total: Floats = self.declared() + np.maximum(table.room[table.open], 0.0).sum(axis=0)
+        return total
+
+    def declared(self) -> Floats:
+        """Σ D of managed pods over open nodes, by kind."""
+        self._refresh()
+        sums, takes = self._fleet.pods.sums[:, Measure.DECLARED], self._hosts.open
+        total: Floats = (sums if takes.all() else sums[takes]).sum(axis=0)
         return total
 
     def taken(self, now: float) -> Floats:
@@ -196,16 +203,37 @@ class Board:
         room = self._limit[rows] - self._estimate(rows, stale, without) - sums[:, Measure.CHARGE]
         return room, self._hosts.total[rows] - sums[:, Measure.NATIVE]
 
+    def _refresh(self) -> None:
+        """Nodes came, went or changed: nothing that was made of them holds."""
+        if self._hosts.refresh():
+            self._table = None
+            self._limit = self._hosts.limit
+            self._limits, self._totals = self._limit.tolist(), self._hosts.total.tolist()
+
     def _whole(self, stale: NDArray[np.bool_]) -> NodeTable:
         hosts = self._hosts
-        self._limit = hosts.limit
         room, native = self._rows(slice(None), stale)
         return _frozen(NodeTable(self._kinds, hosts.names, hosts.index, hosts.total, room, native, hosts.open, stale))
+
+    def _updated(self, table: NodeTable, now: float, stale: NDArray[np.bool_]) -> NodeTable:
+        """The table with the touched rows made anew: a few of them one by one, else all at once."""
+        if len(self._touched) > FEW:
+            return self._renewed(table, np.array(sorted(self._touched), np.intp), stale)
+        room, native = table.room.copy(), table.native.copy()
+        for row in self._touched:
+            spot = self.spot(row, now)
+            room[row], native[row] = spot.room, spot.native
+        return _with(table, room, native, stale)
 
     def _renewed(self, table: NodeTable, rows: Rows, stale: NDArray[np.bool_], without: int | None = None) -> NodeTable:
         room, native = table.room.copy(), table.native.copy()
         room[rows], native[rows] = self._rows(rows, stale, without)
-        return _frozen(replace(table, room=room, native=native, stale=stale))
+        return _with(table, room, native, stale)
+
+
+def _with(table: NodeTable, room: Floats, native: Floats, stale: NDArray[np.bool_]) -> NodeTable:
+    """The table with other numbers; `dataclasses.replace` takes three times as long."""
+    return _frozen(NodeTable(table.kinds, table.names, table.index, table.total, room, native, table.open, stale))
 
 
 def _frozen(table: NodeTable) -> NodeTable:

@@ -70,7 +70,7 @@ class _Lane:
 def decide(snapshot: Snapshot, *, explain: bool = True) -> Round:
     """Decide one round. Equal snapshots give equal rounds, in whatever order their members are listed.
 
-    `explain=False` leaves the verdicts out, where nobody reads them (the simulator): the decisions are the same.
+    `explain=False` leaves verdicts and budgets out, where nobody reads them (the simulator): decisions are the same.
     """
     lanes = [_lane(snapshot, queue, apps) for queue, apps in _by_queue(snapshot)]
     flight = sum(group.released for app in snapshot.apps for group in app.groups)
@@ -87,7 +87,7 @@ def decide(snapshot: Snapshot, *, explain: bool = True) -> Round:
             for lane in lanes
             if lane.pool is not None and lane.starts.adjustment is not None
         },
-        budgets={lane.queue.name: budget(lane.queue.capacity, lane.entrance.means) for lane in lanes},
+        budgets={lane.queue.name: budget(lane.queue.capacity, lane.entrance.means) for lane in lanes if explain},
     )
 
 
@@ -119,7 +119,7 @@ def _lane(snapshot: Snapshot, queue: Queue, apps: Sequence[App]) -> _Lane:
 
 
 def _candidates(app: App, entrance: Entrance) -> Iterable[Candidate]:
-    if app.paused:
+    if app.paused or not any(group.held for group in app.groups):
         return
     led = _led(app)
     size = entrance.sizes[app.id]

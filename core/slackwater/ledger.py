@@ -263,6 +263,10 @@ class Ledger:
         """Tot of the pools by kind: Σ D of placed pods + room, over open nodes. Placing a pod leaves it as it is."""
         return self._board.pool_total(now)
 
+    def declared(self) -> Floats:
+        """Σ D of placed pods over open nodes, by kind."""
+        return self._board.declared()
+
     def taken(self, now: float) -> Floats:
         """What counts as taken on all nodes together, by kind: the estimates, and what drivers are charged."""
         return self._board.taken(now)

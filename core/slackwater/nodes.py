@@ -39,15 +39,6 @@ class NodeTable:
         reach: NDArray[np.float64] = np.maximum(np.minimum(self.room, self.native * np.asarray(ceiling)), 0.0)
         return reach
 
-    def beyond(self, ceiling: Sequence[float]) -> NDArray[np.float64]:
-        """Σ over open nodes of measured room that a ceiling keeps from being used, by kind.
-
-        No pod shrunk by c finds a place there, so it is not part of the pools' Tot (decision 0006).
-        """
-        over = np.maximum(self.room, 0.0) - self.reachable(ceiling)
-        total: NDArray[np.float64] = (over if self.open.all() else over[self.open]).sum(axis=0)
-        return total
-
 
 class Spot(NamedTuple):
     """One row of such a table, as plain numbers: the common case is one pod and the node it was nominated to."""

@@ -40,12 +40,10 @@ class Entrance:
         self.sizes = {app.id: measure(app, pool) for app in apps}
         self.running = [app for app in apps if app.started]
         self.waiting = [app for app in apps if not app.started and any(group.held for group in app.groups)]
-        self.means = RunningMeans()
+        self._means: RunningMeans | None = None
         self.shares: dict[str, float] = {}
         self._now, self._patience = now, patience
         self._delta = pool.delta if pool else 0.0
-        for app in self.running:
-            self._count(app)
         self._charge_shares()
         self._charged = dict.fromkeys(Category, 0.0)  # slots that pods hold
         self._occupied = dict.fromkeys(Category, 0.0)  # and what started apps were promised on top
@@ -54,6 +52,15 @@ class Entrance:
             self._charged[size.category] += size.charged
             self._occupied[size.category] += size.committed(app)
         self._blocked: dict[Category | None, App] = {}  # None: whoever waits for the driver budget
+
+    @property
+    def means(self) -> RunningMeans:
+        """What runs, for the driver budget: counted when first asked for, as most rounds have no driver to admit."""
+        if self._means is None:
+            self._means = RunningMeans()
+            for app in self.running:
+                self._count(app, self._means)
+        return self._means
 
     def open(self) -> Starts:
         """Move the pools' border, then let in whoever passes, in order."""
@@ -282,15 +289,15 @@ class Entrance:
             seconds = first_fit(needed, free, self.pool.outlook)
             result.verdicts[app.id] = Verdict(app.id, verdict.reason, verdict.numbers, verdict.position, seconds)
 
-    def _count(self, app: App) -> None:
+    def _count(self, app: App, means: RunningMeans) -> None:
         """Charge a started app: its drivers by number and size, its tasks for the means."""
         promised = self.sizes[app.id].task
         for group in app.groups:
             if group.role is Role.DRIVER:
                 for _ in range(max(group.charged, 1 if group.held else 0)):
-                    self.means.start_driver(group.request, promised)
+                    means.start_driver(group.request, promised)
             elif group.running:
-                self.means.start_task(group.request, group.running)
+                means.start_task(group.request, group.running)
 
     def _charge_shares(self) -> None:
         held: dict[str, dict[str, float]] = {}

@@ -134,27 +134,28 @@ class Gate:
         """Everything the gatekeeper may know."""
         apps = self.views.all()
         capacity = self.views.named(tuple(self.world.total))
-        pools = (self._pool(now, apps, capacity),) if self.parts.pools and self.views.sizes else ()
+        left = self.books.everywhere(driver=False).sum(axis=0)
+        pools = (self._pool(now, apps, capacity, left),) if self.parts.pools and self.views.sizes else ()
         queue = Queue(
             QUEUE,
             capacity if self.parts.admission else capacity * 1e9,
-            free=self._free(),
+            free=self._free(left),
             total=capacity,
             pool=QUEUE if pools else "",
         )
         return Snapshot(now, (queue,), apps, pools, window=self.parts.window, preference=self.parts.order)
 
-    def _free(self) -> Resources:
+    def _free(self, left: NDArray[np.float64]) -> Resources:
         """Σ over open nodes of what is left by measurement and by ceiling, in declared units, less what is promised."""
-        free = self.books.everywhere(driver=False).sum(axis=0)
+        free: list[float] = left.tolist()
         for key, count in self.waiting.items():
-            free = free - count * np.array(self.requests[key].shape)
-        return Resources.from_vector(self.kinds, np.maximum(free, 0.0))
+            free = [have - count * ask for have, ask in zip(free, self.requests[key].shape, strict=True)]
+        return Resources.from_vector(self.kinds, [max(have, 0.0) for have in free])
 
-    def _pool(self, now: float, apps: Sequence[App], capacity: Resources) -> Pool:
+    # Tot = Σ D + Σ over open nodes of min(room, c × native requests left), in slots (decision 0006)
+    def _pool(self, now: float, apps: Sequence[App], capacity: Resources, left: NDArray[np.float64]) -> Pool:
         slot = self._slot()
-        beyond = self.ledger.table(now).beyond(self.books.ceiling)
-        elastic = Resources.from_vector(self.kinds, np.maximum(self.ledger.pool_total(now) - beyond, 0.0))
+        elastic = Resources.from_vector(self.kinds, (self.ledger.declared() + left).tolist())
         self._tot = smooth(self._tot, slot_count(elastic, self._median), now)
         coming = dict.fromkeys(Category, 0.0)
         for app in apps:

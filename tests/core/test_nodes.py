@@ -20,25 +20,25 @@ def ledger(tasks: int, use: float) -> Ledger:
 
 
 @pytest.mark.parametrize(
-    ("tasks", "use", "beyond"), [(4, 4.0, 0.0), (14, 2.0, 8.0), (16, 2.0, 12.0)], ids=["room binds", "near", "full"]
+    ("tasks", "use", "reach"), [(4, 4.0, 10.0), (14, 2.0, 4.0), (16, 2.0, 0.0)], ids=["room binds", "near", "full"]
 )
-def test_room_beyond_the_ceiling_is_told_apart(tasks: int, use: float, beyond: float) -> None:
+def test_room_beyond_the_ceiling_is_not_reached(tasks: int, use: float, reach: float) -> None:
     """AR is 14: with 14 tasks 12 of it are free by measurement, but native requests leave two tasks of 2."""
-    assert ledger(tasks, use).table(2000.0).beyond((2.0,)).tolist() == pytest.approx([beyond])
+    assert ledger(tasks, use).table(2000.0).reachable((2.0,)).sum() == pytest.approx(reach)
 
 
 def test_placing_a_shrunk_pod_leaves_the_whole_as_it_is() -> None:
-    """Σ D + room − what is beyond: 32 of 16 cores at a ceiling of 2, whoever holds how much of it."""
+    """Σ D + what can be reached: 32 of 16 cores at a ceiling of 2, whoever holds how much of it."""
     made = ledger(10, 2.0)
-    before = made.pool_total(2000.0) - made.table(2000.0).beyond((2.0,))
+    before = made.declared() + made.table(2000.0).reachable((2.0,)).sum(axis=0)
     made.place(Claim("new", "n", (2.0,), (1.0,), Role.TASK, ceiling=(2.0,)), expires=3000.0)
-    after = made.pool_total(2000.0) - made.table(2000.0).beyond((2.0,))
+    after = made.declared() + made.table(2000.0).reachable((2.0,)).sum(axis=0)
     assert before.tolist() == pytest.approx([32.0])
     assert after.tolist() == pytest.approx(before.tolist())
 
 
-def test_closed_nodes_hold_nothing_back() -> None:
-    """They are no part of the pools to begin with."""
+def test_closed_nodes_declare_nothing() -> None:
+    """They are no part of the pools."""
     made = ledger(16, 2.0)
     made.upsert_node(Host("n", (16.0,), (16.0,), ready=False))
-    assert made.table(2000.0).beyond((2.0,)).tolist() == [0.0]
+    assert made.declared().tolist() == [0.0]
