@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from slackwater.nodes import NodeTable
     from slackwater_simulator.parts import Parts
-    from slackwater_simulator.yarn.model import Container, Request
+    from slackwater_simulator.yarn.model import Container
     from slackwater_simulator.yarn.world import World
 
     Floats = NDArray[np.float64]
@@ -159,13 +159,12 @@ class Books:
         """Whether some node could take so little."""
         return bool(_fits(least, self.everywhere(driver=False)).any())
 
-    def takes(self, request: Request) -> NDArray[np.bool_]:
-        """Which nodes could take a container of the request now; not to be written to."""
+    def takes(self, shape: Shape, *, driver: bool) -> NDArray[np.bool_]:
+        """Which nodes could take a container of the shape now; not to be written to."""
         table = self.ledger.table(self.world.engine.now)
-        made = self._takers.get((request.shape, request.driver))
+        made = self._takers.get((shape, driver))
         if made is None or made[0] is not table:
-            made = table, _fits(request.shape, self.everywhere(driver=request.driver))
-            self._takers[request.shape, request.driver] = made
+            made = self._takers[shape, driver] = table, _fits(shape, self.everywhere(driver=driver))
         return made[1]
 
 

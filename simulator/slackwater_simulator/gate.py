@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from slackwater_simulator.parts import Parts
     from slackwater_simulator.yarn.model import App as YarnApp
-    from slackwater_simulator.yarn.model import Container
+    from slackwater_simulator.yarn.model import Container, Request
     from slackwater_simulator.yarn.world import World
 
 
@@ -42,6 +42,7 @@ class Gate:
         self.ledger = self.books.ledger
         self.views = Views(self.kinds, self._slot)
         self.requests, self.waiting = self.views.requests, self.views.waiting
+        self.wishes = self.views.promises.wishes
         self._phases: dict[int, PhaseDetector] = {}
         # The median declared task of every app seen so far; renewed as their number doubles, so that it is calm.
         self._measured, self._median, self._balanced = 0, Resources(), Resources()
@@ -104,7 +105,7 @@ class Gate:
     @property
     def held(self) -> int:
         """Containers that wait behind the gate."""
-        return self.world.pending - sum(self.waiting.values())
+        return self.world.pending - self.views.promises.total
 
     def roomy(self) -> bool:
         """Whether some node could take the smallest container that is asked for; if not, a round is in vain."""
@@ -200,6 +201,10 @@ class Gate:
             self.views.promise(key, 0)
         return count
 
+    def placeable(self, request: Request) -> bool:
+        """Whether some node has room for a container of the request."""
+        return bool(self.books.takes(request.shape, driver=request.driver).any())
+
     def stick(self, key: str) -> None:
         """Placement found no node for a pod of this group."""
         if key not in self.views.stuck:
@@ -210,7 +215,7 @@ class Gate:
         """Groups for which some node has room again stand in line again."""
         for key in sorted(self.views.stuck):
             request = self.requests.get(key)
-            if request is None or self.books.takes(request).any():
+            if request is None or self.placeable(request):
                 self.views.stuck.discard(key)
                 if request is not None:
                     self.views.drop(request.app.index)

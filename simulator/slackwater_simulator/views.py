@@ -9,6 +9,7 @@ from slackwater.claims import Role
 from slackwater.pools import Category, slots
 from slackwater.resources import Resources
 from slackwater.snapshot import App, Group
+from slackwater_simulator.promises import Promises
 
 if TYPE_CHECKING:
     from slackwater.resources import Kinds
@@ -50,7 +51,8 @@ class Views:
         self.apps: dict[int, YarnApp] = {}
         self.requests: dict[str, Request] = {}  # by group key
         self.stuck: set[str] = set()  # groups for which placement found no node
-        self.waiting: dict[str, int] = {}  # released and not yet placed (worlds with heartbeats)
+        self.promises = Promises()
+        self.waiting = self.promises.counts  # released and not yet placed (worlds with heartbeats)
         self.started: set[int] = set()
         self.categories: dict[int, Category] = {}
         self.sizes: dict[str, Resources] = {}  # the declared task of every app seen so far, by name
@@ -74,16 +76,14 @@ class Views:
         for request in [app.master, *app.requests]:
             if request is not None:
                 self.requests.pop(request.key, None)
-                self.waiting.pop(request.key, None)
+                self.promises.put(request, 0)
                 self.stuck.discard(request.key)
 
     def promise(self, key: str, count: int) -> None:
         """So many of the group's containers are released and wait for a node."""
-        self.drop(self.requests[key].app.index)
-        if count > 0:
-            self.waiting[key] = count
-        else:
-            self.waiting.pop(key, None)
+        request = self.requests[key]
+        self.drop(request.app.index)
+        self.promises.put(request, max(count, 0))
 
     def named(self, shape: tuple[float, ...]) -> Resources:
         """A shape by kinds; there are few of them."""

@@ -89,7 +89,7 @@ class Slackwater(Gatekept):
         late = [key for key, since in self.since.items() if since + self.timeout <= now]
         for key in late:
             del self.since[key]
-            if gate.withdraw(key) and not gate.books.takes(gate.requests[key]).any():
+            if gate.withdraw(key) and not gate.placeable(gate.requests[key]):
                 gate.stick(key)
         return bool(late)
 
@@ -102,8 +102,8 @@ class Slackwater(Gatekept):
         """Which nodes have room for something released."""
         gate = self.gate
         taking = np.zeros(len(self.world.order), np.bool_)
-        for request in {(r.shape, r.driver): r for r in map(gate.requests.__getitem__, gate.waiting)}.values():
-            taking |= gate.books.takes(request)
+        for shape, driver in gate.wishes:
+            taking |= gate.books.takes(shape, driver=driver)
         return taking
 
     # ---- one node -------------------------------------------------------------------------------------------------
@@ -115,15 +115,21 @@ class Slackwater(Gatekept):
         if not gate.waiting:
             self.world.beats.view[:] = 0  # no node is worth a visit before the next round
             return
-        for key in [key for key in gate.waiting if gate.requests[key].driver]:
-            request = gate.requests[key]
-            if _most(request.shape, gate.books.left(node, driver=True)):
-                self._place(key, request, node)
+        if any(driver for _, driver in gate.wishes):
+            self._drive(node)
         if gate.waiting:
             self._fill(node)
         # What would have fitted is gone: pass other nodes over too, unless this one was visited for what ended on it.
         if self.world.placed == before and self.world.cursor is None:
             self.world.beats.view &= self._taking()
+
+    def _drive(self, node: int) -> None:
+        """Give the node the drivers that fit."""
+        gate = self.gate
+        for key in [key for key in gate.waiting if gate.requests[key].driver]:
+            request = gate.requests[key]
+            if _most(request.shape, gate.books.left(node, driver=True)):
+                self._place(key, request, node)
 
     def _fill(self, node: int) -> None:
         """RTA. Several groups compete by preference; a single one needs no contest."""
@@ -147,17 +153,12 @@ class Slackwater(Gatekept):
 
     def _fitting(self, left: Shape) -> dict[str, int]:
         """How many tasks of each released group would fit into so much, for those that do."""
-        requests, most = self.gate.requests, dict[Shape, int]()  # many groups, few shapes
+        most = {shape: count for shape, driver in self.gate.wishes if not driver and (count := _most(shape, left))}
         fitting: dict[str, int] = {}
-        for key, waiting in self.gate.waiting.items():
-            request = requests[key]
-            shape = request.shape
-            if request.driver:
-                continue
-            if shape not in most:
-                most[shape] = _most(shape, left)
-            if count := min(most[shape], waiting):
-                fitting[key] = count
+        for key, waiting in self.gate.waiting.items() if most else ():
+            request = self.gate.requests[key]
+            if request.shape in most and not request.driver:
+                fitting[key] = min(most[request.shape], waiting)
         return fitting
 
     def _ask(self, key: str, count: int) -> Ask:
