@@ -23,7 +23,7 @@ from slackwater.pools import Category
 from slackwater.preference import FEW, combined, points_of_few
 from slackwater.resources import Resources
 from slackwater.snapshot import App, Group, Order, Queue, Role
-from slackwater.urgency import Stage, Urgency, urgency
+from slackwater.urgency import Stage, urgency
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +93,8 @@ class Line:
         self._members = self._by_app()
         self._hurried = [any(group.waiting for group in c.app.groups) for c in self.rows]
         self._alike = self._all_alike()
-        self._stages: dict[str, dict[str, Stage]] = {}  # by app and group: how far it is, with what was picked
+        # By app: how far its leading groups are, and those that wait on them, with what was picked.
+        self._stages: dict[str, tuple[dict[str, Stage], dict[str, Stage]]] = {}
         self._urgency = [0.0] * len(self.rows)
         for members in self._members.values():
             if self._hurried[members[0]]:
@@ -227,9 +228,9 @@ class Line:
         if self._alike or len(rows) == 1 or not self._preference:
             return rows[0]
         fits = self._fitness()
-        fit, hurry = [fits[self._shape[row]] for row in rows], [self._urgency[row] for row in rows]
+        fit, hurry = [fits[self._shape[row]] for row in rows] if fits else [], [self._urgency[row] for row in rows]
         align = [self._align[row] for row in rows] if self._alpha > 0 else []
-        if len(rows) > FEW:
+        if len(rows) > FEW and fit:
             points = combined(np.array(fit), np.array(hurry), np.array(align), self._alpha)
             return rows[int(np.argmax(points >= points.max() - TOLERANCE))]
         few = points_of_few(fit, hurry, align, self._alpha)
@@ -237,9 +238,9 @@ class Line:
         return next(row for row, point in zip(rows, few, strict=True) if point >= best)
 
     def _fitness(self) -> list[float]:
-        """F of the shapes; where all ask for the same it tells nobody apart."""
+        """F of the shapes; none where all ask for the same: it tells nobody apart."""
         if len(self._shapes) <= 1:
-            return [0.0]
+            return []
         worth = [w * max(free, 0.0) for w, free in zip(self._weight, self.free, strict=True)]
         return [sum(map(mul, asked, worth)) for asked in self._asked]
 
@@ -256,7 +257,7 @@ class Line:
         if self._hurried[row]:
             app, group = candidate.app, candidate.group
             if group.role is not Role.DRIVER:
-                stages = self._stages[app.id]
+                stages = self._stages[app.id][group.waiting]
                 stages[group.key] = _stage(group, self._taken[row], stages[group.key].size)
             self._hurry(self._members[app.id])
 
@@ -264,23 +265,24 @@ class Line:
         """Urgency of one app's rows, counting what was picked in this round as assigned and occupying."""
         app = self.rows[members[0]].app
         if app.id not in self._stages:
-            tasks = [group for group in app.groups if group.role is not Role.DRIVER]
-            self._stages[app.id] = {group.key: _stage(group, 0, self._size(group)) for group in tasks}
-        found = app_urgency(app, self._stages[app.id])
+            self._stages[app.id] = self._progress(app)
+        leading, waiting = self._stages[app.id]
+        found = urgency(_merged([*leading.values()]), [*waiting.values()])
         for row in members:
             group = self.rows[row].group
             self._urgency[row] = found.waiting if group.waiting else found.leading
 
+    def _progress(self, app: App) -> tuple[dict[str, Stage], dict[str, Stage]]:
+        """How far the groups of tasks are: those of the earliest unfinished stage, and those that wait on it."""
+        found: tuple[dict[str, Stage], dict[str, Stage]] = {}, {}
+        for group in app.groups:
+            if group.role is not Role.DRIVER:
+                found[group.waiting][group.key] = _stage(group, 0, self._size(group))
+        return found
+
     def _size(self, group: Group) -> float:
         """R of the paper: one pod's share of the nodes, summed over kinds."""
         return float(sum(value * self._unit.get(kind, 0.0) for kind, value in group.request.items()))
-
-
-def app_urgency(app: App, stages: Mapping[str, Stage]) -> Urgency:
-    """HaSTE's urgency of one app: its earliest unfinished stage leads, the stages that wait on it follow."""
-    tasks = [group for group in app.groups if group.role is not Role.DRIVER]
-    leading = [stages[group.key] for group in tasks if not group.waiting]
-    return urgency(_merged(leading), [stages[group.key] for group in tasks if group.waiting])
 
 
 def _stage(group: Group, picked: int, size: float) -> Stage:

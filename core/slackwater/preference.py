@@ -66,8 +66,13 @@ def winner(points: NDArray[np.float64], submitted: Sequence[float], masters: Seq
 def points_of_few(
     fitness: Sequence[float], urgency: Sequence[float], alignment: Sequence[float], alpha: float
 ) -> list[float]:
-    """`combined` as plain numbers: arrays of a handful of candidates cost more than what is computed with them."""
-    points = [fit + hurry for fit, hurry in zip(_nm_of_few(fitness), _nm_of_few(urgency), strict=True)]
+    """`combined` as plain numbers: arrays of a handful of candidates cost more than what is computed with them.
+
+    No fitness at all: it is the same for everybody.
+    """
+    points = _nm_of_few(urgency)
+    if fitness:
+        points = [fit + hurry for fit, hurry in zip(_nm_of_few(fitness), points, strict=True)]
     if alpha <= 0:
         return points
     return [point + alpha * near for point, near in zip(points, _nm_of_few(alignment), strict=True)]

@@ -103,8 +103,8 @@ class Gatekept(Scheduler):
     # ---- rounds ---------------------------------------------------------------------------------------------------
 
     def stir(self) -> None:
-        """Something changed: hold a round, but not more often than every interval."""
-        if not self._waiting:
+        """Something changed: hold a round if anybody waits behind the gate, but not more often than every interval."""
+        if not self._waiting and self.gate.held:
             self._waiting = True
             self.world.engine.at(max(self.world.engine.now, self._last + self.interval), SWEEP, self._round)
 
