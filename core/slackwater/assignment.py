@@ -14,12 +14,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from slackwater.fitness import fitness, needed
+from slackwater.fitness import needed
 from slackwater.numbers import TOLERANCE, amount, finite, finite_array
-from slackwater.preference import FEW, points_of_few, preference, winner
+from slackwater.preference import FEW, points_of_few
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+
+Size = tuple[float, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +39,7 @@ class Request:
     """Equal pending tasks of one job and type."""
 
     name: str
-    size: tuple[float, ...]
+    size: Size
     tasks: tuple[Task, ...]
     submitted: float = 0.0
     urgency: float = 0.0
@@ -79,7 +82,8 @@ class _Filling:
     """The state of one loop: what is left of the node and of each request."""
 
     residual: list[float]
-    pending: dict[str, list[Task]]
+    left: dict[str, int]
+    pending: dict[str, list[Task]] = field(default_factory=dict)  # of requests that were served
     taken: dict[str, int] = field(default_factory=dict)
 
 
@@ -92,34 +96,34 @@ def assign(
     earlier submission. Yields each assignment, so a caller may stop at its own limit.
     """
     finite_array("residual", spot.residual)
-    state = _Filling(spot.residual.tolist(), {r.name: list(r.tasks) for r in requests})
-    fitting = _fitting_few(requests) if len(requests) <= FEW else _fitting_many(requests)
+    state = _Filling(spot.residual.tolist(), {r.name: len(r.tasks) for r in requests})
+    sizes = {request.size for request in requests}
+    fitting = _fitting_few(requests, sizes) if len(sizes) <= FEW else _fitting_many(requests)
     while True:
-        candidates = [request for request in fitting(state.residual) if state.pending[request.name]]
+        candidates = [request for request in fitting(state.residual) if state.left[request.name]]
         if not candidates:
             return
         yield _take(candidates[_best(spot, candidates, state, alpha, urgencies)], spot, state)
 
 
-def _fitting_few(requests: Sequence[Request]) -> Callable[[Sequence[float]], Iterable[Request]]:
+def _fitting_few(requests: Sequence[Request], sizes: set[Size]) -> Callable[[Sequence[float]], Iterable[Request]]:
     """Which requests fit into a residual: each size is tested once, as many requests share one.
 
     Arrays of a handful cost more than what is computed with them.
     """
-    least = {
-        size: [r - TOLERANCE * max(1.0, r) if r > 0 else -math.inf for r in size]
-        for size in {request.size for request in requests}
-    }
+    least = {size: [r - TOLERANCE * max(1.0, r) if r > 0 else -math.inf for r in size] for size in sizes}
 
     def fitting(residual: Sequence[float]) -> Iterable[Request]:
-        fits = {size: all(map(le, needs, residual)) for size, needs in least.items()}
-        return [request for request in requests if fits[request.size]]
+        fits = {size for size, needs in least.items() if all(map(le, needs, residual))}
+        if len(fits) == len(least):
+            return requests
+        return [request for request in requests if request.size in fits] if fits else []
 
     return fitting
 
 
 def _fitting_many(requests: Sequence[Request]) -> Callable[[Sequence[float]], Iterable[Request]]:
-    """The same for a line of them."""
+    """The same for many sizes."""
     least = needed(np.array([request.size for request in requests], dtype=np.float64))
 
     def fitting(residual: Sequence[float]) -> Iterable[Request]:
@@ -142,30 +146,29 @@ def _best(spot: Spot, requests: Sequence[Request], state: _Filling, alpha: float
     now = urgencies(state.taken) if urgencies else {}
     urgency = [now.get(r.name, r.urgency) for r in requests]
     alignment = [r.alignment for r in requests]
-    submitted, masters = [r.submitted for r in requests], [r.master for r in requests]
-    if len(requests) > FEW:
-        sizes = np.array([r.size for r in requests], dtype=np.float64)
-        fit = fitness(sizes, np.array(state.residual), spot.weight)
-        return winner(preference(fit, urgency, alignment, alpha=alpha), submitted, masters) or 0
     points = points_of_few(_fitnesses(spot, requests, state), urgency, alignment, amount("alpha", alpha))
-    leading = [i for i, master in enumerate(masters) if master] or range(len(points))
+    leading = [i for i, request in enumerate(requests) if request.master] or range(len(points))
     best = max([points[i] for i in leading]) - TOLERANCE
-    return min([i for i in leading if points[i] >= best], key=lambda i: (submitted[i], i))
+    return min([(requests[i].submitted, i) for i in leading if points[i] >= best])[1]
 
 
 def _fitnesses(spot: Spot, requests: Sequence[Request], state: _Filling) -> list[float]:
-    """`fitness.fitness` of a few requests as plain numbers, each size once."""
+    """`fitness.fitness` of a few requests as plain numbers, each size once; none where they all ask for the same."""
     weight, residual = spot.weight.tolist(), state.residual
-    fits = {
-        size: sum([r * c * w for r, c, w in zip(size, residual, weight, strict=True)])
-        for size in {request.size for request in requests}
-    }
+    sizes = {request.size for request in requests}
+    if len(sizes) == 1:
+        return []
+    fits = {size: sum([r * c * w for r, c, w in zip(size, residual, weight, strict=True)]) for size in sizes}
     return [fits[request.size] for request in requests]
 
 
 def _take(request: Request, spot: Spot, state: _Filling) -> Assigned:
-    task = nearest(state.pending[request.name], spot.name, spot.rack)
-    state.pending[request.name].remove(task)
+    pending = state.pending.setdefault(request.name, [])
+    if not pending:
+        pending += request.tasks
+    task = nearest(pending, spot.name, spot.rack)
+    pending.remove(task)
+    state.left[request.name] -= 1
     state.taken[request.name] = state.taken.get(request.name, 0) + 1
     state.residual = [left - asked for left, asked in zip(state.residual, request.size, strict=True)]
     return Assigned(request.name, task)

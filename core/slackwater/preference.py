@@ -48,21 +48,6 @@ def combined(
     return points if alignment is None or alpha <= 0 else points + alpha * nm(alignment)
 
 
-def winner(points: NDArray[np.float64], submitted: Sequence[float], masters: Sequence[bool] = ()) -> int | None:
-    """The request to serve: application masters outrank all, then the greatest P, then the earlier submission.
-
-    Equal in all of that, the one listed first; None without candidates. Points within rounding count as equal.
-    """
-    if points.size == 0:
-        return None
-    eligible = np.asarray(masters, dtype=np.bool_)
-    if not eligible.any():
-        eligible = np.ones(len(points), dtype=np.bool_)
-    best = points[eligible].max()
-    leaders = np.flatnonzero(eligible & (points >= best - TOLERANCE))
-    return min(leaders.tolist(), key=lambda i: (submitted[i], i))
-
-
 def points_of_few(
     fitness: Sequence[float], urgency: Sequence[float], alignment: Sequence[float], alpha: float
 ) -> list[float]:
