@@ -16,7 +16,7 @@ import numpy as np
 
 from slackwater.fitness import needed
 from slackwater.numbers import TOLERANCE, amount, finite, finite_array
-from slackwater.preference import FEW, points_of_few
+from slackwater.preference import FEW, points_of_few, winner
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -147,9 +147,7 @@ def _best(spot: Spot, requests: Sequence[Request], state: _Filling, alpha: float
     urgency = [now.get(r.name, r.urgency) for r in requests]
     alignment = [r.alignment for r in requests]
     points = points_of_few(_fitnesses(spot, requests, state), urgency, alignment, amount("alpha", alpha))
-    leading = [i for i, request in enumerate(requests) if request.master] or range(len(points))
-    best = max([points[i] for i in leading]) - TOLERANCE
-    return min([(requests[i].submitted, i) for i in leading if points[i] >= best])[1]
+    return winner(points, [r.submitted for r in requests], [r.master for r in requests]) or 0
 
 
 def _fitnesses(spot: Spot, requests: Sequence[Request], state: _Filling) -> list[float]:

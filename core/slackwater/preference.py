@@ -48,6 +48,18 @@ def combined(
     return points if alignment is None or alpha <= 0 else points + alpha * nm(alignment)
 
 
+def winner(points: Sequence[float], submitted: Sequence[float], masters: Sequence[bool] = ()) -> int | None:
+    """The request to serve: application masters outrank all, then the greatest P, then the earlier submission.
+
+    Equal in all of that, the one listed first; None without candidates. Points within rounding count as equal.
+    """
+    if not points:
+        return None
+    eligible = [i for i, master in enumerate(masters) if master] or range(len(points))
+    best = max([points[i] for i in eligible]) - TOLERANCE
+    return min([(submitted[i], i) for i in eligible if points[i] >= best])[1]
+
+
 def points_of_few(
     fitness: Sequence[float], urgency: Sequence[float], alignment: Sequence[float], alpha: float
 ) -> list[float]:
