@@ -25,6 +25,8 @@ TROUBLE = {
     "slackwater_extender_dropped_samples_total",
     "slackwater_operator_errors_total",
     "slackwater_operator_stalls_total",
+    "slackwater_operator_driver_evictions_total",
+    "slackwater_operator_task_evictions_total",
     "slackwater_operator_nominations_moved_total",
     "slackwater_app_wait_estimate_seconds",  # there is none before an app of the queue has ended
 }
