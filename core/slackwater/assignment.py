@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from slackwater.fitness import needed
-from slackwater.numbers import TOLERANCE, amount, finite, finite_array
+from slackwater.fitness import needed, needed_by
+from slackwater.numbers import amount, finite, finite_array
 from slackwater.preference import FEW, points_of_few, winner
 
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ def _fitting_few(requests: Sequence[Request], sizes: set[Size]) -> Callable[[Seq
 
     Arrays of a handful cost more than what is computed with them.
     """
-    least = {size: [r - TOLERANCE * max(1.0, r) if r > 0 else -math.inf for r in size] for size in sizes}
+    least = {size: needed_by(size) for size in sizes}
 
     def fitting(residual: Sequence[float]) -> Iterable[Request]:
         fits = {size for size, needs in least.items() if all(map(le, needs, residual))}

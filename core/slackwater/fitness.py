@@ -6,7 +6,9 @@ requests end up beside each other instead of leaving one kind stranded.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -57,3 +59,9 @@ def needed(request: NDArray[np.float64]) -> NDArray[np.float64]:
     """
     slack = TOLERANCE * np.maximum(1.0, request)
     return np.where(request > 0, request - slack, -np.inf)
+
+
+@lru_cache(maxsize=8192)
+def needed_by(request: tuple[float, ...]) -> tuple[float, ...]:
+    """`needed` of one request as plain numbers: a cluster has a few hundred distinct ones."""
+    return tuple([ask - TOLERANCE * max(1.0, ask) if ask > 0 else -math.inf for ask in request])

@@ -11,13 +11,14 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from operator import le, mul, sub
 from typing import NamedTuple
 
 import numpy as np
 
 from slackwater.alignment import alignment
-from slackwater.fitness import needed, weights
+from slackwater.fitness import needed_by, weights
 from slackwater.numbers import TOLERANCE
 from slackwater.pools import Category
 from slackwater.preference import FEW, combined, points_of_few
@@ -109,14 +110,23 @@ class Line:
         ]
         self._shapes = list(numbers)
         self._kinds = queue.free.kinds(queue.total, queue.capacity, *(shape.request for shape in self._shapes))
-        total = (queue.total or queue.capacity).vector(self._kinds)
-        weight = weights(np.where(total > TOLERANCE, total, 0.0))  # next to nothing is nothing
-        self._weight: list[float] = weight.tolist()
-        self._unit = dict(zip(self._kinds, np.sqrt(weight).tolist(), strict=True))
-        self.free: list[float] = queue.free.vector(self._kinds).tolist()
-        self._asked = [[shape.request[kind] for kind in self._kinds] for shape in self._shapes]
-        self._needed: list[list[float]] = needed(np.array(self._asked, np.float64)).tolist()
+        self._total = queue.total or queue.capacity
+        self.free = [queue.free[kind] for kind in self._kinds]
+        self._asked = [tuple([shape.request[kind] for kind in self._kinds]) for shape in self._shapes]
+        self._needed = [needed_by(asked) for asked in self._asked]
         self._going = [True] * len(self._shapes)  # which shapes fit and have headroom
+
+    @cached_property
+    def _weight(self) -> list[float]:
+        """What a unit of each kind counts; next to nothing is nothing."""
+        total = self._total.vector(self._kinds)
+        weight: list[float] = weights(np.where(total > TOLERANCE, total, 0.0)).tolist()
+        return weight
+
+    @cached_property
+    def _unit(self) -> dict[str, float]:
+        """One unit's share of the nodes, by kind."""
+        return {kind: math.sqrt(weight) for kind, weight in zip(self._kinds, self._weight, strict=True)}
 
     def pick(self) -> Pick | None:
         """The next pod, or None when nothing that is left fits."""
@@ -151,7 +161,7 @@ class Line:
         for row in self._members.get(app, []):
             held = len(self.rows[row].group.held)
             asked = [sum_ + held * one for sum_, one in zip(asked, self._asked[self._shape[row]], strict=True)]
-        least: list[float] = needed(np.array(asked)).tolist()
+        least = needed_by(tuple(asked))
         return None if all(map(le, least, self.free)) else self._shortest(least, asked)
 
     def _shortest(self, least: Sequence[float], asked: Sequence[float]) -> tuple[str, float, float]:

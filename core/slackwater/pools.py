@@ -130,7 +130,7 @@ def classify(demand: float, nominal: float, theta: float = THETA) -> Category:
 
 def slots(request: Resources, slot: Resources) -> float:
     """How many slots a request takes: max over kinds of request / slot. Kinds a slot has none of are not pooled."""
-    return max((value / slot[kind] for kind, value in request.items() if slot[kind] > 0), default=0.0)
+    return max([request[kind] / size for kind, size in slot.items() if size > 0], default=0.0)
 
 
 def slot_count(capacity: Resources, slot: Resources) -> float:
