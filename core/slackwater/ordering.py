@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from operator import le, mul, sub
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -25,6 +25,11 @@ from slackwater.preference import FEW, combined, points_of_few
 from slackwater.resources import Resources
 from slackwater.snapshot import App, Group, Order, Queue, Role
 from slackwater.urgency import Stage, urgency
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +102,8 @@ class Line:
         # By app: how far its leading groups are, and those that wait on them, with what was picked.
         self._stages: dict[str, tuple[dict[str, Stage], dict[str, Stage]]] = {}
         self._urgency = [0.0] * len(self.rows)
+        self._crowd: tuple[NDArray[np.intp], Floats, Floats] | None = None  # shape, urgency, alignment as arrays
+        self._index: NDArray[np.intp] | None = None  # the open rows as an array, until one closes
         for members in self._members.values():
             if self._hurried[members[0]]:
                 self._hurry(members)
@@ -228,24 +235,36 @@ class Line:
                 self._going[number], closed = False, True
         if closed:
             self._open = [row for row in self._open if self._going[self._shape[row]]]
+            self._index = None
 
     def _shut(self, row: int) -> None:
         if row in self._open:
             self._open.remove(row)
+            self._index = None
 
     def _preferred(self, rows: Sequence[int]) -> int:
         """The row of those given that goes next; without preference the first, as rows stand in order of arrival."""
         if self._alike or len(rows) == 1 or not self._preference:
             return rows[0]
         fits = self._fitness()
+        if len(rows) > FEW and fits:
+            return rows[self._foremost(rows, fits)]
         fit, hurry = [fits[self._shape[row]] for row in rows] if fits else [], [self._urgency[row] for row in rows]
         align = [self._align[row] for row in rows] if self._alpha > 0 else []
-        if len(rows) > FEW and fit:
-            points = combined(np.array(fit), np.array(hurry), np.array(align), self._alpha)
-            return rows[int(np.argmax(points >= points.max() - TOLERANCE))]
         few = points_of_few(fit, hurry, align, self._alpha)
         best = max(few) - TOLERANCE
         return next(row for row, point in zip(rows, few, strict=True) if point >= best)
+
+    def _foremost(self, rows: Sequence[int], fits: Sequence[float]) -> int:
+        """The same of a crowd that differs in shape, by arrays; the place in `rows`."""
+        if self._crowd is None:
+            self._crowd = np.array(self._shape), np.array(self._urgency), np.array(self._align)
+        if self._index is None:
+            self._index = np.array(self._open)
+        at = self._index if rows is self._open else np.array(rows)
+        shape, hurry, align = self._crowd
+        points = combined(np.array(fits)[shape[at]], hurry[at], align[at], self._alpha)
+        return int(np.argmax(points >= points.max() - TOLERANCE))
 
     def _fitness(self) -> list[float]:
         """F of the shapes; none where all ask for the same: it tells nobody apart."""
@@ -281,6 +300,8 @@ class Line:
         for row in members:
             group = self.rows[row].group
             self._urgency[row] = found.waiting if group.waiting else found.leading
+            if self._crowd is not None:
+                self._crowd[1][row] = self._urgency[row]
 
     def _progress(self, app: App) -> tuple[dict[str, Stage], dict[str, Stage]]:
         """How far the groups of tasks are: those of the earliest unfinished stage, and those that wait on it."""
