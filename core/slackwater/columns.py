@@ -2,10 +2,13 @@
 
 Every pod has a slot, every node a row. A pod's cells are its amounts by measure and kind; adding, moving or dropping a
 pod touches one slot and one or two rows, whatever the size of the cluster. Freed slots are used again.
+
+What else is known of a pod and summed by nobody lies beside its cells, so that entering or dropping it is one write.
 """
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
@@ -19,14 +22,14 @@ Scalar = TypeVar("Scalar", bound=np.generic)
 NOWHERE = -1
 
 
-def grown(array: NDArray[Scalar], axis: int, size: int) -> NDArray[Scalar]:
+def grown(array: NDArray[Scalar], axis: int, size: int, fill: float = 0) -> NDArray[Scalar]:
     """The array with room for `size` entries along an axis, and a quarter more so that growing is cheap on average."""
     have = array.shape[axis]
     if size <= have:
         return array
     shape = list(array.shape)
     shape[axis] = max(size, have + have // 4 + 64)
-    larger: NDArray[Scalar] = np.zeros(shape, array.dtype)
+    larger: NDArray[Scalar] = np.full(shape, fill, array.dtype)
     larger[tuple(slice(0, n) for n in array.shape)] = array
     return larger
 
@@ -34,19 +37,26 @@ def grown(array: NDArray[Scalar], axis: int, size: int) -> NDArray[Scalar]:
 class Columns:
     """Cells per pod and their sums per node. Row 0 of the inner arrays is nowhere, so that every pod has a row."""
 
-    def __init__(self, measures: int, kinds: int) -> None:
-        self._cells: NDArray[np.float64] = np.zeros((measures, kinds, 64))
+    def __init__(self, measures: int, kinds: int, aside: int = 0) -> None:
+        self._measures = measures
+        self._cells: NDArray[np.float64] = np.zeros((measures + aside, kinds, 64))
         self._homes: NDArray[np.int64] = np.zeros(64, np.int64)
         self._taken: NDArray[np.bool_] = np.zeros(64, np.bool_)  # which slots hold a pod
         self._sums: NDArray[np.float64] = np.zeros((64, measures, kinds))
         self._free: list[int] = []
+        self._held: NDArray[np.intp] | slice | None = None  # until a pod is added or dropped
         self.slots = 0  # slots ever used, freed ones included
         self.rows = 0
 
     @property
     def cells(self) -> NDArray[np.float64]:
         """Measure × kind × slot. A freed slot holds zeros."""
-        return self._cells[:, :, : self.slots]
+        return self._cells[: self._measures, :, : self.slots]
+
+    @property
+    def aside(self) -> NDArray[np.float64]:
+        """The same of what is not summed."""
+        return self._cells[self._measures :, :, : self.slots]
 
     @property
     def homes(self) -> NDArray[np.int64]:
@@ -64,7 +74,10 @@ class Columns:
 
         After a crowd has gone most slots are empty, and whatever goes over all pods would go over them too.
         """
-        return np.flatnonzero(self._taken[: self.slots]) if 4 * len(self._free) > self.slots else slice(None)
+        if self._held is None:
+            sparse = 4 * len(self._free) > self.slots
+            self._held = np.flatnonzero(self._taken[: self.slots]) if sparse else slice(None)
+        return self._held
 
     def row_of(self, slot: int) -> int:
         """The row of a pod, or NOWHERE."""
@@ -75,29 +88,34 @@ class Columns:
         return np.flatnonzero(self.homes == row + 1)
 
     def add(self, row: int, cells: NDArray[np.float64]) -> int:
-        """Enter a pod and return its slot."""
+        """Enter a pod, what is not summed included, and return its slot."""
         slot = self._free.pop() if self._free else self._new_slot()
+        self._held = None
         self._homes[slot] = row + 1
         self._taken[slot] = True
         self._cells[:, :, slot] = cells
-        self._sums[row + 1] += cells
+        self._sums[row + 1] += cells[: self._measures]
         return slot
 
     def rewrite(self, slot: int, cells: NDArray[np.float64]) -> None:
         """Replace a pod's amounts."""
-        self._sums[self._homes[slot]] += cells - self._cells[:, :, slot]
-        self._cells[:, :, slot] = cells
+        kept = self.cells[:, :, slot]
+        self._sums[self._homes[slot]] += cells - kept
+        kept[:] = cells
 
     def move(self, slot: int, row: int) -> None:
         """Take a pod to another row, amounts unchanged."""
-        self._sums[self._homes[slot]] -= self._cells[:, :, slot]
+        cells = self.cells[:, :, slot]
+        self._sums[self._homes[slot]] -= cells
         self._homes[slot] = row + 1
-        self._sums[row + 1] += self._cells[:, :, slot]
+        self._sums[row + 1] += cells
 
     def drop(self, slot: int) -> None:
         """Forget a pod; its slot is used again."""
-        self._sums[self._homes[slot]] -= self._cells[:, :, slot]
-        self._cells[:, :, slot] = 0.0
+        cells = self._cells[:, :, slot]
+        self._sums[self._homes[slot]] -= cells[: self._measures]
+        cells[:] = 0.0
+        self._held = None
         self._homes[slot] = 0
         self._taken[slot] = False
         self._free.append(slot)
@@ -118,12 +136,20 @@ class Columns:
         homes[homes == row + 1] = 0
         homes[homes > row + 1] -= 1
 
-    def refresh(self, measure: int, held: NDArray[np.intp] | slice = slice(None)) -> None:
-        """Sum a measure anew over all pods (the slots held), after its cells were changed in bulk."""
-        homes = self.homes[held]
-        for kind, weights in enumerate(self.cells[measure]):
-            summed = np.bincount(homes, weights[held], minlength=self.rows + 1)
-            self._sums[: self.rows + 1, measure, kind] = summed
+    def refresh(self, measures: slice, held: NDArray[np.intp] | slice = slice(None)) -> None:
+        """Sum some measures anew over all pods (the slots held), after their cells were changed in bulk."""
+        cells = self.cells[measures][:, :, held]
+        self._sums[: self.rows + 1, measures] = self.by_row(held, cells).reshape(-1, *cells.shape[:2])
+
+    def by_row(self, slots: NDArray[np.intp] | slice, amounts: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Sums over the pods of each row of amounts that have pods as their last axis: row (0 is nowhere) × the rest.
+
+        All in one count, where amount number a of a pod on row r goes into bin r · width + a.
+        """
+        width = math.prod(amounts.shape[:-1])
+        bins = self.homes[slots] * width + np.arange(width)[:, None]
+        summed = np.bincount(bins.ravel(), amounts.ravel(), minlength=(self.rows + 1) * width)
+        return summed.astype(np.float64, copy=False).reshape(-1, width)
 
     def refresh_rows(self, rows: NDArray[np.intp], measure: int, slots: NDArray[np.intp], at: NDArray[np.intp]) -> None:
         """Sum a measure anew for some rows, given the slots of their pods and the place of each one's row in `rows`."""
@@ -134,9 +160,7 @@ class Columns:
     def shift(self, measures: slice, slots: NDArray[np.intp], by: NDArray[np.float64]) -> None:
         """Add to the sums of their rows what was already changed in the cells of some pods: measure × kind × pod."""
         if slots.size:
-            homes = self._homes[slots]
-            summed = [[np.bincount(homes, each, minlength=self.rows + 1) for each in kinds] for kinds in by]
-            self._sums[: self.rows + 1, measures] += np.moveaxis(np.array(summed), 2, 0)
+            self._sums[: self.rows + 1, measures] += self.by_row(slots, by).reshape(-1, *by.shape[:2])
 
     def refresh_row(self, row: int, measure: int, slots: NDArray[np.intp]) -> None:
         """Sum a measure anew for one row, given the slots of its pods."""

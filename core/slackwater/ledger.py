@@ -46,7 +46,7 @@ class Ledger:
         tau0 = [self.terms.tau0.get(kind, 1.0) for kind in kinds]
         self._hosts = Hosts(self.terms)
         self._fleet = Fleet(len(kinds), self.terms.alpha, tau0, self.terms.mode)
-        self._roster = Roster(len(kinds))
+        self._roster = Roster()
         self._meter = Meter(self.terms, self._hosts, self._fleet, self._roster)
         self._board = Board(kinds, self._hosts, self._fleet, self._meter.freshness)
         self._expiry: dict[str, float] = {}  # provisional pods only
@@ -138,7 +138,7 @@ class Ledger:
         row = self._fleet.pods.row_of(slot)
         self._board.touch(row)
         if row != NOWHERE and not claim.driver:  # the use of drivers is not in U
-            self._fleet.forgo(row, self._roster.uses[:, slot])
+            self._fleet.forgo(row, self._fleet.uses[:, slot])
         self._fleet.finish(slot)
         self._roster.forget(slot)
         self._expiry.pop(uid, None)
@@ -311,10 +311,11 @@ class Ledger:
         if moved or held.started not in (None, claim.started):
             self._start_over(slot, claim)
         elif _cost(held) != _cost(claim):
-            self._fleet.resize(slot, *_weights(claim, self._roster.uses[:, slot]))
+            self._fleet.resize(slot, *_weights(claim, self._fleet.uses[:, slot]))
 
     def _start_over(self, slot: int, claim: Claim) -> None:
-        self._roster.uses[:, slot] = 0.0
+        self._fleet.uses[:, slot] = 0.0
+        self._roster.stirred[slot] = True
         self._fleet.resize(slot, *_weights(claim))
         self._fleet.renew(slot)
         self._meter.begin(slot)

@@ -85,7 +85,8 @@ class Pair:
         uses[:, self.slots[pod]] = np.array(floor) / 3
         caps = np.full_like(floors, np.inf)
         caps[:, self.slots[pod]] = 2 * np.array(floor) + 1
-        self.fleet.guard(floors, uses, caps)
+        self.fleet.uses[:] = uses
+        self.fleet.guard(np.arange(self.fleet.pods.slots), floors, caps, self.fleet.pods.held)
         for other in self.at:
             for kind in KINDS:
                 mine = (floor[kind], floor[kind] / 3, 2 * floor[kind] + 1) if other == pod else (0.0, 0.0, math.inf)
@@ -100,6 +101,8 @@ class Pair:
             self.fleet.sample_node(0, np.array(used[0]), dt, mask)
         else:
             self.fleet.sample(np.array(used[:rows]), np.full(rows, dt), mask)
+        floors, caps, _ = self.fleet.pods.aside
+        self.fleet.guard(np.arange(self.fleet.pods.slots), floors.copy(), caps.copy(), self.fleet.pods.held)
         for row in range(1 if alone else rows):
             for kind in KINDS:
                 if math.isfinite(used[row][kind]):
