@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from slackwater.columns import Columns, grown
+from slackwater.columns import Columns, grown, picked
 from slackwater.estimation import ALPHA, TAU0, Mode
 from slackwater.numbers import fraction, positive
 
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
     Held = NDArray[np.intp] | slice
-    Seen = NDArray[np.bool_] | Held
 
 
 KEPT = 1024  # kinds of new pods whose cells are kept
@@ -223,10 +222,10 @@ class Fleet:
         Given all slots held, sums are formed anew, as after a sample of all nodes; else what has changed is added to
         them, at a cost that follows the pods that changed.
         """
-        before, limits = self.pods.aside[Bound.FLOOR], self.pods.aside[Bound.CAP]
-        changed = ((before[:, slots] > 0) | (floors > 0) | (limits[:, slots] != caps)).any(axis=0)
-        before[:, slots], limits[:, slots] = floors, caps
-        slots = slots[changed]
+        bounds = self.pods.aside[: Bound.USE]
+        before, limits = picked(bounds, slots)
+        bounds[:, :, slots] = floors, caps
+        slots = slots[((before > 0) | (floors > 0) | (limits != caps)).any(axis=0)]
         if not slots.size:
             return
         by = self._weigh(slots)
@@ -235,16 +234,18 @@ class Fleet:
         else:
             self.pods.refresh(BOUNDED, held)
 
-    def sample(self, used: Floats, dt: Floats, seen: Seen = slice(None)) -> None:
+    def sample(self, used: Floats, dt: Floats, seen: Held = slice(None)) -> None:
         """Eqs 1 and 3 for all nodes: U per row and kind (NaN: none came), seconds per row or the same for all.
 
-        `seen` are the slots of the pods that were seen, or a flag per slot. What floors add to decayed estimates is for
-        `guard` to say, which comes after every sample with all young pods.
+        `seen` are the slots of the pods that were seen. What floors add to decayed estimates is for `guard` to say,
+        which comes after every sample with all young pods.
         """
         usable, keep, used = self._step(slice(None), used, dt)
-        factor = np.ones((self.pods.rows + 1, len(self.tau0)))  # pods that are nowhere do not decay
-        factor[1:] = keep
-        self.pods.cells[Measure.RESIDUAL][:, seen] *= factor[self.pods.homes[seen]].T
+        factors = np.ones((len(self.tau0), self.pods.rows + 1))  # pods that are nowhere do not decay
+        factors[:, 1:] = keep.T
+        homes = self.pods.homes[seen]
+        for residual, factor in zip(self.pods.cells[Measure.RESIDUAL], factors, strict=True):
+            residual[seen] *= factor[homes]
         self.pods.refresh(DECAYING, self.pods.held)
         self._attack(slice(None), usable, used)
 
@@ -325,9 +326,9 @@ class Fleet:
     def _weigh(self, slots: NDArray[np.intp]) -> Floats:
         """Set what the bounds of some pods decide; return by how much that changed, measure × kind × pod."""
         cells = self.pods.cells
-        request, residual = cells[Measure.REQUEST][:, slots], cells[Measure.RESIDUAL][:, slots]
-        after = bounded(request, residual, *self.pods.aside[:, :, slots])
-        by: Floats = after - cells[BOUNDED][:, :, slots]
+        residual, request, *before = picked(cells[: Measure.CHARGE], slots)
+        after = bounded(request, residual, *picked(self.pods.aside, slots))
+        by: Floats = after - before
         cells[BOUNDED][:, :, slots] = after
         return by
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from slackwater.claims import Amounts, Reading, Terms
+from slackwater.columns import picked
 from slackwater.fleet import Fleet, Measure
 from slackwater.freshness import Freshness
 from slackwater.hosts import Hosts
@@ -120,7 +121,7 @@ class Meter:
         if len(rows) == 1:
             self._fleet.sample_node(int(rows[0]), used[rows[0]], float(dt[rows[0]]), seen)
         else:
-            self._fleet.sample(used, dt, seen)
+            self._fleet.sample(used, dt, np.flatnonzero(seen))
         self._learn(slots, uses)
         self._guard(self._fleet.pods.held)
 
@@ -159,13 +160,15 @@ class Meter:
             uses = np.where(self._measured[:, None], uses, 0.0)
         if slots.min(initial=0) < 0:
             slots, uses = _chosen(slots >= 0, slots, uses)
-        differ = self._fleet.uses[:, slots] != uses
-        if not differ.any():
-            return slots, uses
-        # What is held is sensible, so bad numbers are among those that differ, NaN being unlike any number.
-        sensible = np.logical_and.reduce((uses >= 0) & (uses < np.inf), axis=0)
-        self._use(*_chosen(differ.any(axis=0) & sensible, slots, uses))
-        return _chosen(sensible, slots, uses)
+        other = (picked(self._fleet.uses, slots) != uses).nonzero()[1]
+        if other.size:
+            changed = picked(uses, other)
+            # What is held is sensible, so bad numbers are among those that differ, NaN being unlike any number.
+            if not (changed.min() >= 0 and changed.max() < np.inf):
+                sensible = np.logical_and.reduce((uses >= 0) & (uses < np.inf), axis=0)
+                return self._known_uses(*_chosen(sensible, slots, uses))
+            self._use(slots[other], changed)
+        return slots, uses
 
     def _use(self, slots: Slots, uses: Floats) -> None:
         """Note pods that use more or less than they did. A driver is charged max(use, D)."""
@@ -174,8 +177,8 @@ class Meter:
         driving = self._roster.drivers[slots]
         if driving.any():
             at, cells = slots[driving], self._fleet.pods.cells
-            charge = np.maximum(uses[:, driving], cells[Measure.DECLARED][:, at])
-            if (charge != cells[Measure.CHARGE][:, at]).any():
+            charge = np.maximum(uses[:, driving], picked(cells[Measure.DECLARED], at))
+            if (charge != picked(cells[Measure.CHARGE], at)).any():
                 cells[Measure.CHARGE][:, at] = charge
                 self._fleet.pods.refresh(CHARGED, self._fleet.pods.held)
 
@@ -183,7 +186,7 @@ class Meter:
         """Take the use of drivers, which are charged, out of U (in place). One without a reading is counted twice."""
         driving = np.flatnonzero(self._roster.drivers[slots])
         if driving.size:
-            used -= self._fleet.pods.by_row(slots[driving], uses[:, driving])[1:]
+            used -= self._fleet.pods.by_row(slots[driving], picked(uses, driving))[1:]
             np.maximum(used, 0.0, out=used)  # NaN stays NaN
 
     def _recall(self, slots: Slots, uses: Floats, used: Floats) -> None:
@@ -213,11 +216,11 @@ class Meter:
         growing = self._running(slots, self._growth.learning(slots))
         if growing.size:
             some = slots[growing]
-            self.teach(self._growth.watch(some, uses[:, growing], self._ages(some)))
+            self.teach(self._growth.watch(some, picked(uses, growing), self._ages(some)))
         apps = self._roster.apps[slots]
         outgrown = self._running(slots, self.peaks.outgrown(apps, uses))
         if outgrown.size:
-            self.peaks.correct(apps[outgrown], uses[:, outgrown])
+            self.peaks.correct(apps[outgrown], picked(uses, outgrown))
 
     def _running(self, slots: Slots, at: Slots) -> Slots:
         """Those of some places in `slots` where the pod's container runs."""
@@ -236,7 +239,7 @@ class Meter:
         if slots.size:
             apps = self._roster.apps[slots]
             floors = np.where(self._roster.drivers[slots], 0.0, self.peaks.floors(apps, self._ages(slots)))
-            caps = self.peaks.caps(apps, self._fleet.uses[:, slots])
+            caps = self.peaks.caps(apps, picked(self._fleet.uses, slots))
             self._fleet.guard(slots, floors, caps, held if anew else None)
             self._roster.stirred[slots] = floors.any(axis=0)
 

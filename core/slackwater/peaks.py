@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from slackwater.columns import grown
+from slackwater.columns import grown, picked
 from slackwater.numbers import finite_array
 
 if TYPE_CHECKING:
@@ -76,8 +76,9 @@ class Peaks:
         apps, numbers = apps[order], np.arange(len(order))
         first = apps.searchsorted(apps)  # of each lesson's app
         # Where several pods of an app come at once, the last ones written stay.
-        self._rings[apps, (self._lessons[apps] + numbers - first) % PODS] = lessons[:, order].swapaxes(0, 1)
-        np.add.at(self._lessons, apps, 1)
+        count = self._lessons[apps] + numbers - first
+        self._rings[apps, count % PODS] = lessons[:, order].swapaxes(0, 1)
+        self._lessons[apps] = count + 1
         self._sum_up(apps[first == numbers])
         self._learned |= bool(apps.size)
 
@@ -87,7 +88,7 @@ class Peaks:
         tops = self._tops[:, :, apps] = rings.max(axis=1).transpose(1, 2, 0)
         # A pod that was first met when it was old has no ramp: it may still have been growing.
         if self._trusting:
-            known = np.count_nonzero(rings[:, :, 1] > 0, axis=1) >= ENOUGH
+            known = (rings[:, :, 1] > 0).sum(axis=1) >= ENOUGH
             self._limits[:, apps] = np.where(known.T, tops[0], np.inf)
         self._news.append(apps)
 
@@ -110,7 +111,7 @@ class Peaks:
 
     def caps(self, apps: NDArray[np.intp], uses: Floats) -> Floats:
         """Kind × pod: max(own use, the app's peak) × (1 + margin) where the app is known, else infinite."""
-        return np.maximum(self._limits.take(apps, axis=1), uses) * self._beyond
+        return np.maximum(picked(self._limits, apps), uses) * self._beyond
 
     def newcomer(self, app: int) -> tuple[Floats, Floats]:
         """Floor and cap of a pod that has not begun."""
@@ -119,17 +120,17 @@ class Peaks:
     def correct(self, apps: NDArray[np.intp], uses: Floats) -> None:
         """Pods (kind × pod) that use more than their app is known for say so at once, however old they are."""
         more = self.outgrown(apps, uses)
-        self.learn(apps[more], uses[:, more].T, self._tops[1][:, apps[more]].T)
+        self.learn(apps[more], picked(uses, more).T, picked(self._tops[1], apps[more]).T)
 
     def outgrown(self, apps: NDArray[np.intp], uses: Floats) -> NDArray[np.intp]:
         """Which pods (kind × pod) use more than their app is known for."""
-        more = uses > self._limits.take(apps, axis=1)
+        more = uses > picked(self._limits, apps)
         return np.flatnonzero(more.any(axis=0)) if more.any() else np.zeros(0, np.intp)
 
     def floors(self, apps: NDArray[np.intp], ages: Floats) -> Floats:
         """Kind × pod: the app's peak while the pod is younger than the app's ramp, else 0."""
-        peaks, ramps = self._tops
-        floors: Floats = np.where(ages < ramps.take(apps, axis=1), peaks.take(apps, axis=1), 0.0)
+        peaks, ramps = picked(self._tops, apps)
+        floors: Floats = np.where(ages < ramps, peaks, 0.0)
         return floors
 
     def _new_id(self) -> int:
@@ -155,8 +156,8 @@ class Growth:
 
     def reset(self, slot: int) -> None:
         """Begin anew for a slot (a new pod, or a new container of the same pod)."""
-        self._table = grown(self._table, 2, slot + 1)
-        self._taught = grown(self._taught, 0, slot + 1)
+        if slot >= len(self._taught):
+            self._table, self._taught = grown(self._table, 2, slot + 1), grown(self._taught, 0, slot + 1)
         self._table[:, :, slot] = 0.0
         self._taught[slot] = False
 
@@ -166,7 +167,7 @@ class Growth:
 
     def watch(self, slots: NDArray[np.intp], uses: Floats, ages: Floats) -> NDArray[np.intp]:
         """Note the use of pods at their ages; return those that have settled: not grown for as long as they grew."""
-        table = self._table[:, :, slots]
+        table = picked(self._table, slots)
         peak, mark, reach = table
         # A pod first met when it was old (we have just started) says what it uses, but not how it came there.
         at = np.where((peak == 0) & (ages > OLD), 0.0, ages)
@@ -184,7 +185,8 @@ class Growth:
 
     def lessons(self, slots: NDArray[np.intp]) -> tuple[NDArray[np.intp], Floats, Floats]:
         """Slots, peaks and ramps, a row per pod, of those that have used anything and have not told yet."""
-        ready = ~self._taught[slots] & self._table[0][:, slots].any(axis=0)
+        ready = ~self._taught[slots] & picked(self._table[0], slots).any(axis=0)
         told: NDArray[np.intp] = slots[ready]
         self._taught[told] = True
-        return told, self._table[0][:, told].T, self._table[2][:, told].T
+        peaks, _, ramps = picked(self._table, told)
+        return told, peaks.T, ramps.T

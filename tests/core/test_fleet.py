@@ -100,7 +100,7 @@ class Pair:
         if alone:
             self.fleet.sample_node(0, np.array(used[0]), dt, mask)
         else:
-            self.fleet.sample(np.array(used[:rows]), np.full(rows, dt), mask)
+            self.fleet.sample(np.array(used[:rows]), np.full(rows, dt), np.flatnonzero(mask))
         floors, caps, _ = self.fleet.pods.aside
         self.fleet.guard(np.arange(self.fleet.pods.slots), floors.copy(), caps.copy(), self.fleet.pods.held)
         for row in range(1 if alone else rows):
