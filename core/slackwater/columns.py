@@ -8,7 +8,6 @@ What else is known of a pod and summed by nobody lies beside its cells, so that 
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
@@ -34,11 +33,6 @@ def grown(array: NDArray[Scalar], axis: int, size: int, fill: float = 0) -> NDAr
     return larger
 
 
-def picked(array: NDArray[Scalar], slots: NDArray[np.intp] | slice) -> NDArray[Scalar]:
-    """The entries of some slots, which are the last axis. `take` needs a fraction of the time of an index there."""
-    return array[..., slots] if isinstance(slots, slice) else array.take(slots, axis=-1)
-
-
 class Columns:
     """Cells per pod and their sums per node. Row 0 of the inner arrays is nowhere, so that every pod has a row."""
 
@@ -59,9 +53,9 @@ class Columns:
         return self._cells[: self._measures, :, : self.slots]
 
     @property
-    def aside(self) -> NDArray[np.float64]:
-        """The same of what is not summed."""
-        return self._cells[self._measures :, :, : self.slots]
+    def table(self) -> NDArray[np.float64]:
+        """The same with what is not summed behind it, and room for slots to come."""
+        return self._cells
 
     @property
     def homes(self) -> NDArray[np.int64]:
@@ -141,20 +135,12 @@ class Columns:
         homes[homes == row + 1] = 0
         homes[homes > row + 1] -= 1
 
-    def refresh(self, measures: slice, held: NDArray[np.intp] | slice = slice(None)) -> None:
-        """Sum some measures anew over all pods (the slots held), after their cells were changed in bulk."""
-        cells = picked(self.cells[measures], held)
-        self._sums[: self.rows + 1, measures] = self.by_row(held, cells).reshape(-1, *cells.shape[:2])
-
-    def by_row(self, slots: NDArray[np.intp] | slice, amounts: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Sums over the pods of each row of amounts that have pods as their last axis: row (0 is nowhere) × the rest.
-
-        All in one count, where amount number a of a pod on row r goes into bin r · width + a.
-        """
-        width = math.prod(amounts.shape[:-1])
-        bins = self.homes[slots] * width + np.arange(width)[:, None]
-        summed = np.bincount(bins.ravel(), amounts.ravel(), minlength=(self.rows + 1) * width)
-        return summed.astype(np.float64, copy=False).reshape(-1, width)
+    def refresh(self, measure: int, held: NDArray[np.intp] | slice = slice(None)) -> None:
+        """Sum a measure anew over all pods (the slots held), after its cells were changed in bulk."""
+        homes = self.homes[held]
+        for kind, weights in enumerate(self.cells[measure]):
+            summed = np.bincount(homes, weights[held], minlength=self.rows + 1)
+            self._sums[: self.rows + 1, measure, kind] = summed
 
     def refresh_rows(self, rows: NDArray[np.intp], measure: int, slots: NDArray[np.intp], at: NDArray[np.intp]) -> None:
         """Sum a measure anew for some rows, given the slots of their pods and the place of each one's row in `rows`."""
@@ -165,7 +151,9 @@ class Columns:
     def shift(self, measures: slice, slots: NDArray[np.intp], by: NDArray[np.float64]) -> None:
         """Add to the sums of their rows what was already changed in the cells of some pods: measure × kind × pod."""
         if slots.size:
-            self._sums[: self.rows + 1, measures] += self.by_row(slots, by).reshape(-1, *by.shape[:2])
+            homes = self._homes[slots]
+            summed = [[np.bincount(homes, each, minlength=self.rows + 1) for each in kinds] for kinds in by]
+            self._sums[: self.rows + 1, measures] += np.moveaxis(np.array(summed), 2, 0)
 
     def refresh_row(self, row: int, measure: int, slots: NDArray[np.intp]) -> None:
         """Sum a measure anew for one row, given the slots of its pods."""

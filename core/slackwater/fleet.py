@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from slackwater.columns import Columns, grown, picked
+from slackwater.columns import Columns, grown
 from slackwater.estimation import ALPHA, TAU0, Mode
 from slackwater.numbers import fraction, positive
 
@@ -27,7 +27,7 @@ KEPT = 1024  # kinds of new pods whose cells are kept
 
 
 class Measure(IntEnum):
-    """What is summed per node. The first four are the estimator's; the ledger keeps the others beside them."""
+    """What is kept of a pod, by kind. All but the last three is summed per node."""
 
     RESIDUAL = 0  # ρ
     REQUEST = 1  # RR
@@ -36,18 +36,13 @@ class Measure(IntEnum):
     CHARGE = 4  # drivers: max(use, D), outside the estimate
     NATIVE = 5  # what kube-scheduler counts
     DECLARED = 6  # D of managed pods, drivers included
+    FLOOR = 7  # learned peak of its app while it is young, else 0
+    CAP = 8  # what its app's pods are known to come to use; infinite while that is not known
+    USE = 9  # its own measured use, 0 while unknown
 
 
-class Bound(IntEnum):
-    """What else is kept of a pod, by kind."""
-
-    FLOOR = 0  # learned peak of its app while it is young, else 0
-    CAP = 1  # what its app's pods are known to come to use; infinite while that is not known
-    USE = 2  # its own measured use, 0 while unknown
-
-
-# What the bounds of pods decide, and what samples move.
-BOUNDED, DECAYING = slice(Measure.TOP, Measure.CHARGE), slice(Measure.RESIDUAL, Measure.REQUEST)
+SUMMED = Measure.FLOOR  # so many of them
+BOUNDED = slice(Measure.TOP, Measure.CHARGE)  # what floor and cap decide
 
 
 def reported(learned: Floats, used: Floats, sums: Floats, mode: Mode) -> Floats:
@@ -58,8 +53,9 @@ def reported(learned: Floats, used: Floats, sums: Floats, mode: Mode) -> Floats:
     return np.minimum(raw, np.maximum(sums[..., Measure.TOP, :], used))
 
 
-def bounded(request: Floats, residual: Floats, floor: Floats, cap: Floats, use: Floats) -> Floats:
-    """TOP = max(min(RR, cap), floor) and EXTRA of one pod or many."""
+def bounded(cells: Floats) -> Floats:
+    """TOP = max(min(RR, cap), floor) and EXTRA of one pod or many, from all that is kept of them."""
+    residual, request, *_, floor, cap, use = cells
     return np.array([np.maximum(np.minimum(request, cap), floor), shortfalls(floor, request, residual, use)])
 
 
@@ -79,7 +75,7 @@ class Fleet:
         self.alpha = fraction("alpha", alpha)
         self.tau0 = np.array([positive("tau0", tau) for tau in tau0 or [TAU0] * kinds])
         self.mode = Mode(mode)
-        self.pods = Columns(len(Measure), kinds, len(Bound))
+        self.pods = Columns(SUMMED, kinds, len(Measure) - SUMMED)
         self._learned: Floats = np.zeros((64, kinds))
         self._used: Floats = np.zeros((64, kinds))
         self._primed: NDArray[np.bool_] = np.zeros((64, kinds), np.bool_)
@@ -104,7 +100,7 @@ class Fleet:
     @property
     def uses(self) -> Floats:
         """Last known own use of each pod, kind × slot; 0 while unknown."""
-        uses: Floats = self.pods.aside[Bound.USE]
+        uses: Floats = self.pods.table[Measure.USE]
         return uses
 
     def estimate(self, rows: NDArray[np.intp] | slice = slice(None), without: int | None = None) -> Floats:
@@ -183,14 +179,13 @@ class Fleet:
 
     def _fresh(self, request: Floats, beside: Floats | None, floor: Floats | None, cap: Floats | None) -> Floats:
         """The cells of a new pod, and what is kept beside them."""
-        cells: Floats = np.zeros((len(Measure) + len(Bound), len(request)))
-        measures, bounds = cells[: len(Measure)], cells[len(Measure) :]
-        bounds[Bound.FLOOR] = 0.0 if floor is None else floor
-        bounds[Bound.CAP] = np.inf if cap is None else cap
-        measures[Measure.RESIDUAL] = measures[Measure.REQUEST] = request
-        measures[BOUNDED] = bounded(request, request, *bounds)
+        cells: Floats = np.zeros((len(Measure), len(request)))
+        cells[Measure.RESIDUAL] = cells[Measure.REQUEST] = request
         if beside is not None:
-            measures[Measure.CHARGE :] = beside
+            cells[Measure.CHARGE : SUMMED] = beside
+        cells[Measure.FLOOR] = 0.0 if floor is None else floor
+        cells[Measure.CAP] = np.inf if cap is None else cap
+        cells[BOUNDED] = bounded(cells)
         return cells
 
     def resize(self, slot: int, request: Floats, beside: Floats | None = None) -> None:
@@ -222,8 +217,8 @@ class Fleet:
         Given all slots held, sums are formed anew, as after a sample of all nodes; else what has changed is added to
         them, at a cost that follows the pods that changed.
         """
-        bounds = self.pods.aside[: Bound.USE]
-        before, limits = picked(bounds, slots)
+        bounds = self.pods.table[Measure.FLOOR : Measure.USE]
+        before, limits = bounds.take(slots, axis=2)
         bounds[:, :, slots] = floors, caps
         slots = slots[((before > 0) | (floors > 0) | (limits != caps)).any(axis=0)]
         if not slots.size:
@@ -232,7 +227,8 @@ class Fleet:
         if held is None:
             self.pods.shift(BOUNDED, slots, by)
         else:
-            self.pods.refresh(BOUNDED, held)
+            self.pods.refresh(Measure.TOP, held)
+            self.pods.refresh(Measure.EXTRA, held)
 
     def sample(self, used: Floats, dt: Floats, seen: Held = slice(None)) -> None:
         """Eqs 1 and 3 for all nodes: U per row and kind (NaN: none came), seconds per row or the same for all.
@@ -246,7 +242,7 @@ class Fleet:
         homes = self.pods.homes[seen]
         for residual, factor in zip(self.pods.cells[Measure.RESIDUAL], factors, strict=True):
             residual[seen] *= factor[homes]
-        self.pods.refresh(DECAYING, self.pods.held)
+        self.pods.refresh(Measure.RESIDUAL, self.pods.held)
         self._attack(slice(None), usable, used)
 
     def sample_node(self, row: int, used: Floats, dt: float, seen: NDArray[np.bool_] | None = None) -> None:
@@ -292,15 +288,20 @@ class Fleet:
             unknown = self.pods.sums[:, Measure.REQUEST, kind] - believed
             system = np.maximum(0.0, np.where(fresh[:, kind], used[:, kind], 0.0) - measured - unknown)
             self.learned[:, kind] = np.where(fresh[:, kind], learned + system, self.learned[:, kind])
-        self.pods.refresh(DECAYING)
+        self.pods.refresh(Measure.RESIDUAL)
 
-    def _remember(self, kind: int, slots: NDArray[np.intp], use: Floats, age: Floats) -> Floats:
-        """Set ρ as if the pods had been watched since they started; return Σ use, Σ RR and their part of B, by row."""
+    def _remember(self, kind: int, slots: NDArray[np.intp], use: Floats, age: Floats) -> tuple[Floats, Floats, Floats]:
+        """Set ρ as if the pods had been watched since they started; return Σ use, Σ RR and their part of B per row."""
         request = self.pods.cells[Measure.REQUEST, kind, slots]
         left = (1.0 - self.alpha) ** (np.maximum(age, 0.0) / self.tau0[kind])
         self.pods.cells[Measure.RESIDUAL, kind, slots] = left * request
         learned = use - left * np.minimum(use, request)
-        return self.pods.by_row(slots, np.array([use, request, learned]))[1:].T
+        return self._by_row(slots, use), self._by_row(slots, request), self._by_row(slots, learned)
+
+    def _by_row(self, slots: NDArray[np.intp], weights: Floats) -> Floats:
+        sums = np.zeros(self.pods.rows + 1)
+        sums += np.bincount(self.pods.homes[slots], weights=weights, minlength=len(sums))
+        return sums[1:]
 
     def _step(
         self, rows: slice | NDArray[np.intp], used: Floats, dt: Floats
@@ -325,17 +326,16 @@ class Fleet:
 
     def _weigh(self, slots: NDArray[np.intp]) -> Floats:
         """Set what the bounds of some pods decide; return by how much that changed, measure × kind × pod."""
-        cells = self.pods.cells
-        residual, request, *before = picked(cells[: Measure.CHARGE], slots)
-        after = bounded(request, residual, *picked(self.pods.aside, slots))
-        by: Floats = after - before
-        cells[BOUNDED][:, :, slots] = after
+        cells = self.pods.table.take(slots, axis=2)
+        after = bounded(cells)
+        self.pods.table[BOUNDED][:, :, slots] = after
+        by: Floats = after - cells[BOUNDED]
         return by
 
     def _write(self, slot: int, request: Floats, residual: Floats, beside: Floats | None) -> None:
-        cells = self.pods.cells[:, :, slot].copy()
+        cells = self.pods.table[:, :, slot].copy()
         cells[Measure.REQUEST], cells[Measure.RESIDUAL] = request, residual
-        cells[BOUNDED] = bounded(request, residual, *self.pods.aside[:, :, slot])
         if beside is not None:
-            cells[Measure.CHARGE :] = beside
-        self.pods.rewrite(slot, cells)
+            cells[Measure.CHARGE : SUMMED] = beside
+        cells[BOUNDED] = bounded(cells)
+        self.pods.rewrite(slot, cells[:SUMMED])

@@ -10,13 +10,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from functools import reduce
 from itertools import chain
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from slackwater.claims import Amounts, Reading, Terms
-from slackwater.columns import picked
 from slackwater.fleet import Fleet, Measure
 from slackwater.freshness import Freshness
 from slackwater.hosts import Hosts
@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
     Slots = NDArray[np.intp]
     Held = Slots | slice
-
-CHARGED = slice(Measure.CHARGE, Measure.NATIVE)
 
 
 class Meter:
@@ -160,9 +158,9 @@ class Meter:
             uses = np.where(self._measured[:, None], uses, 0.0)
         if slots.min(initial=0) < 0:
             slots, uses = _chosen(slots >= 0, slots, uses)
-        other = (picked(self._fleet.uses, slots) != uses).nonzero()[1]
+        other = np.flatnonzero(reduce(np.logical_or, self._fleet.uses.take(slots, axis=1) != uses))
         if other.size:
-            changed = picked(uses, other)
+            changed = uses.take(other, axis=1)
             # What is held is sensible, so bad numbers are among those that differ, NaN being unlike any number.
             if not (changed.min() >= 0 and changed.max() < np.inf):
                 sensible = np.logical_and.reduce((uses >= 0) & (uses < np.inf), axis=0)
@@ -176,17 +174,19 @@ class Meter:
         self._roster.stirred[slots] = True
         driving = self._roster.drivers[slots]
         if driving.any():
-            at, cells = slots[driving], self._fleet.pods.cells
-            charge = np.maximum(uses[:, driving], picked(cells[Measure.DECLARED], at))
-            if (charge != picked(cells[Measure.CHARGE], at)).any():
+            at, cells = slots[driving], self._fleet.pods.table
+            charge = np.maximum(uses[:, driving], cells[Measure.DECLARED].take(at, axis=1))
+            if (charge != cells[Measure.CHARGE].take(at, axis=1)).any():
                 cells[Measure.CHARGE][:, at] = charge
-                self._fleet.pods.refresh(CHARGED, self._fleet.pods.held)
+                self._fleet.pods.refresh(Measure.CHARGE, self._fleet.pods.held)
 
     def _without_drivers(self, used: Floats, slots: Slots, uses: Floats) -> None:
         """Take the use of drivers, which are charged, out of U (in place). One without a reading is counted twice."""
         driving = np.flatnonzero(self._roster.drivers[slots])
         if driving.size:
-            used -= self._fleet.pods.by_row(slots[driving], picked(uses, driving))[1:]
+            homes = self._fleet.pods.homes[slots[driving]]
+            for kind, use in enumerate(uses.take(driving, axis=1)):
+                used[:, kind] -= np.bincount(homes, use, minlength=len(used) + 1)[1:]
             np.maximum(used, 0.0, out=used)  # NaN stays NaN
 
     def _recall(self, slots: Slots, uses: Floats, used: Floats) -> None:
@@ -216,11 +216,11 @@ class Meter:
         growing = self._running(slots, self._growth.learning(slots))
         if growing.size:
             some = slots[growing]
-            self.teach(self._growth.watch(some, picked(uses, growing), self._ages(some)))
+            self.teach(self._growth.watch(some, uses.take(growing, axis=1), self._ages(some)))
         apps = self._roster.apps[slots]
         outgrown = self._running(slots, self.peaks.outgrown(apps, uses))
         if outgrown.size:
-            self.peaks.correct(apps[outgrown], picked(uses, outgrown))
+            self.peaks.correct(apps[outgrown], uses.take(outgrown, axis=1))
 
     def _running(self, slots: Slots, at: Slots) -> Slots:
         """Those of some places in `slots` where the pod's container runs."""
@@ -239,7 +239,7 @@ class Meter:
         if slots.size:
             apps = self._roster.apps[slots]
             floors = np.where(self._roster.drivers[slots], 0.0, self.peaks.floors(apps, self._ages(slots)))
-            caps = self.peaks.caps(apps, picked(self._fleet.uses, slots))
+            caps = self.peaks.caps(apps, self._fleet.uses.take(slots, axis=1))
             self._fleet.guard(slots, floors, caps, held if anew else None)
             self._roster.stirred[slots] = floors.any(axis=0)
 

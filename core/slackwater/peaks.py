@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from slackwater.columns import grown, picked
+from slackwater.columns import grown
 from slackwater.numbers import finite_array
 
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ class Peaks:
 
     def caps(self, apps: NDArray[np.intp], uses: Floats) -> Floats:
         """Kind × pod: max(own use, the app's peak) × (1 + margin) where the app is known, else infinite."""
-        return np.maximum(picked(self._limits, apps), uses) * self._beyond
+        return np.maximum(self._limits.take(apps, axis=1), uses) * self._beyond
 
     def newcomer(self, app: int) -> tuple[Floats, Floats]:
         """Floor and cap of a pod that has not begun."""
@@ -120,16 +120,16 @@ class Peaks:
     def correct(self, apps: NDArray[np.intp], uses: Floats) -> None:
         """Pods (kind × pod) that use more than their app is known for say so at once, however old they are."""
         more = self.outgrown(apps, uses)
-        self.learn(apps[more], picked(uses, more).T, picked(self._tops[1], apps[more]).T)
+        self.learn(apps[more], uses.take(more, axis=1).T, self._tops[1].take(apps[more], axis=1).T)
 
     def outgrown(self, apps: NDArray[np.intp], uses: Floats) -> NDArray[np.intp]:
         """Which pods (kind × pod) use more than their app is known for."""
-        more = uses > picked(self._limits, apps)
+        more = uses > self._limits.take(apps, axis=1)
         return np.flatnonzero(more.any(axis=0)) if more.any() else np.zeros(0, np.intp)
 
     def floors(self, apps: NDArray[np.intp], ages: Floats) -> Floats:
         """Kind × pod: the app's peak while the pod is younger than the app's ramp, else 0."""
-        peaks, ramps = picked(self._tops, apps)
+        peaks, ramps = self._tops.take(apps, axis=2)
         floors: Floats = np.where(ages < ramps, peaks, 0.0)
         return floors
 
@@ -167,7 +167,7 @@ class Growth:
 
     def watch(self, slots: NDArray[np.intp], uses: Floats, ages: Floats) -> NDArray[np.intp]:
         """Note the use of pods at their ages; return those that have settled: not grown for as long as they grew."""
-        table = picked(self._table, slots)
+        table = self._table.take(slots, axis=2)
         peak, mark, reach = table
         # A pod first met when it was old (we have just started) says what it uses, but not how it came there.
         at = np.where((peak == 0) & (ages > OLD), 0.0, ages)
@@ -185,8 +185,8 @@ class Growth:
 
     def lessons(self, slots: NDArray[np.intp]) -> tuple[NDArray[np.intp], Floats, Floats]:
         """Slots, peaks and ramps, a row per pod, of those that have used anything and have not told yet."""
-        ready = ~self._taught[slots] & picked(self._table[0], slots).any(axis=0)
+        ready = ~self._taught[slots] & self._table[0].take(slots, axis=1).any(axis=0)
         told: NDArray[np.intp] = slots[ready]
         self._taught[told] = True
-        peaks, _, ramps = picked(self._table, told)
+        peaks, _, ramps = self._table.take(told, axis=2)
         return told, peaks.T, ramps.T

@@ -64,6 +64,6 @@ def test_sums_are_those_of_the_pods(events: list[tuple[int, int, int, int]]) -> 
         else:
             columns.drop(slots.pop(pod))
         kept = columns.sums.copy()
-        columns.refresh(slice(0, 1))
+        columns.refresh(0)
         assert np.array_equal(columns.sums, kept)
         assert all(NOWHERE <= columns.row_of(slot) < columns.rows for slot in slots.values())

@@ -85,7 +85,7 @@ class Pair:
         uses[:, self.slots[pod]] = np.array(floor) / 3
         caps = np.full_like(floors, np.inf)
         caps[:, self.slots[pod]] = 2 * np.array(floor) + 1
-        self.fleet.uses[:] = uses
+        self.fleet.uses[:, : self.fleet.pods.slots] = uses
         self.fleet.guard(np.arange(self.fleet.pods.slots), floors, caps, self.fleet.pods.held)
         for other in self.at:
             for kind in KINDS:
@@ -101,8 +101,9 @@ class Pair:
             self.fleet.sample_node(0, np.array(used[0]), dt, mask)
         else:
             self.fleet.sample(np.array(used[:rows]), np.full(rows, dt), np.flatnonzero(mask))
-        floors, caps, _ = self.fleet.pods.aside
-        self.fleet.guard(np.arange(self.fleet.pods.slots), floors.copy(), caps.copy(), self.fleet.pods.held)
+        slots = np.arange(self.fleet.pods.slots)
+        floors, caps = self.fleet.pods.table[Measure.FLOOR : Measure.USE, :, slots]
+        self.fleet.guard(slots, floors, caps, self.fleet.pods.held)
         for row in range(1 if alone else rows):
             for kind in KINDS:
                 if math.isfinite(used[row][kind]):
