@@ -93,7 +93,8 @@ class Columns:
         self._homes[slot] = row + 1
         self._taken[slot] = True
         self._cells[:, :, slot] = cells
-        self._sums[row + 1] += cells[: self._measures]
+        sums = self._sums[row + 1]
+        sums += cells[: self._measures]
         return slot
 
     def rewrite(self, slot: int, cells: NDArray[np.float64]) -> None:
@@ -111,8 +112,8 @@ class Columns:
 
     def drop(self, slot: int) -> None:
         """Forget a pod; its slot is used again."""
-        cells = self._cells[:, :, slot]
-        self._sums[self._homes[slot]] -= cells[: self._measures]
+        cells, sums = self._cells[:, :, slot], self._sums[self._homes[slot]]
+        sums -= cells[: self._measures]
         cells[:] = 0.0
         self._held = None
         self._homes[slot] = 0

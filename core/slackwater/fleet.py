@@ -121,7 +121,8 @@ class Fleet:
 
     def forgo(self, row: int, use: Floats) -> None:
         """A pod that the last sample saw using this much has ended; the next sample will tell by itself."""
-        self._gone[row] += use
+        gone = self._gone[row]
+        gone += use
 
     def unsampled(self, rows: NDArray[np.intp] | slice, estimate: Floats, sums: Floats) -> Floats:
         """E of rows whose samples have stopped coming: max(E, Σ RR), where pods that ended count no longer in U.
@@ -205,11 +206,9 @@ class Fleet:
         self.renew(slot)
         self.pods.move(slot, row)
 
-    def finish(self, slot: int) -> Floats:
-        """Eq. 4: give back what is left of the request, and return it."""
-        residual = self.pods.cells[Measure.RESIDUAL, :, slot].copy()
+    def finish(self, slot: int) -> None:
+        """Eq. 4: give back what is left of the request."""
         self.pods.drop(slot)
-        return residual
 
     def guard(self, slots: NDArray[np.intp], floors: Floats, caps: Floats, held: Held | None = None) -> None:
         """Set floors (0: not young) and caps (infinite: not known) of some pods, kind × pod; their uses are known here.

@@ -14,7 +14,6 @@ the pods' own use and the age of their containers (`Fleet.recall`), exact for po
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -95,7 +94,7 @@ class Ledger:
         if held is not None and held.state is not State.PROVISIONAL:
             return False
         fresh = claim.state is State.PROVISIONAL and claim.started is None
-        self._enter(claim if fresh else replace(claim, state=State.PROVISIONAL, started=None))
+        self._enter(claim if fresh else claim._replace(state=State.PROVISIONAL, started=None))
         self._expiry[claim.uid] = expires
         return True
 
@@ -107,7 +106,7 @@ class Ledger:
 
     def bind(self, uid: str, node: str) -> None:
         """A placement came true, there or elsewhere."""
-        self.put(replace(self._known(uid), node=node, state=State.BOUND))
+        self.put(self._known(uid)._replace(node=node, state=State.BOUND))
 
     def start(self, uid: str, at: float) -> None:
         """The pod's container runs since `at` (the clock of sample timestamps)."""
@@ -122,11 +121,11 @@ class Ledger:
 
     def terminate(self, uid: str) -> None:
         """The pod is asked to end; it is charged until it is gone."""
-        self.put(replace(self._known(uid), state=State.TERMINATING))
+        self.put(self._known(uid)._replace(state=State.TERMINATING))
 
     def resize(self, uid: str, declared: Amounts, native: Amounts) -> None:
         """The pod's requests changed in place."""
-        self.put(replace(self._known(uid), declared=declared, native=native))
+        self.put(self._known(uid)._replace(declared=declared, native=native))
 
     def remove(self, uid: str) -> Claim | None:
         """The pod finished or was deleted: eq. 4 gives back the residue at once. An unknown pod is no error."""
