@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import lru_cache
+from typing import NamedTuple
 
 from slackwater.errors import BadNumber, InvalidInput
 from slackwater.estimation import ALPHA, Mode
@@ -39,9 +40,8 @@ class State(StrEnum):
     TERMINATING = "terminating"  # still there until the API says it is gone
 
 
-@dataclass(frozen=True, slots=True)
-class Claim:
-    """One pod's claim on one node."""
+class Claim(NamedTuple):
+    """One pod's claim on one node. One is made with every event of a pod, and a dataclass takes four times as long."""
 
     uid: str
     node: str
@@ -55,19 +55,9 @@ class Claim:
     managed: bool = True  # False: somebody else's pod; its D is its N and it is not part of the pools
 
     def running(self, since: float) -> Claim:
-        """The same with a container that runs; `dataclasses.replace` takes three times as long."""
-        return Claim(
-            self.uid,
-            self.node,
-            self.declared,
-            self.native,
-            self.role,
-            self.app,
-            State.RUNNING,
-            since,
-            self.ceiling,
-            self.managed,
-        )
+        """The same with a container that runs; `_replace` takes three times as long."""
+        uid, node, declared, native, role, app, _, _, ceiling, managed = self
+        return Claim(uid, node, declared, native, role, app, State.RUNNING, since, ceiling, managed)
 
     @property
     def driver(self) -> bool:

@@ -2,6 +2,8 @@
 
 Every pod has a slot, every node a row. A pod's cells are its amounts by measure and kind; adding, moving or dropping a
 pod touches one slot and one or two rows, whatever the size of the cluster. Freed slots are used again.
+
+What else is known of a pod and summed by nobody lies beside its cells, so that entering or dropping it is one write.
 """
 
 from __future__ import annotations
@@ -19,14 +21,14 @@ Scalar = TypeVar("Scalar", bound=np.generic)
 NOWHERE = -1
 
 
-def grown(array: NDArray[Scalar], axis: int, size: int) -> NDArray[Scalar]:
+def grown(array: NDArray[Scalar], axis: int, size: int, fill: float = 0) -> NDArray[Scalar]:
     """The array with room for `size` entries along an axis, and a quarter more so that growing is cheap on average."""
     have = array.shape[axis]
     if size <= have:
         return array
     shape = list(array.shape)
     shape[axis] = max(size, have + have // 4 + 64)
-    larger: NDArray[Scalar] = np.zeros(shape, array.dtype)
+    larger: NDArray[Scalar] = np.full(shape, fill, array.dtype)
     larger[tuple(slice(0, n) for n in array.shape)] = array
     return larger
 
@@ -34,19 +36,26 @@ def grown(array: NDArray[Scalar], axis: int, size: int) -> NDArray[Scalar]:
 class Columns:
     """Cells per pod and their sums per node. Row 0 of the inner arrays is nowhere, so that every pod has a row."""
 
-    def __init__(self, measures: int, kinds: int) -> None:
-        self._cells: NDArray[np.float64] = np.zeros((measures, kinds, 64))
+    def __init__(self, measures: int, kinds: int, aside: int = 0) -> None:
+        self._measures = measures
+        self._cells: NDArray[np.float64] = np.zeros((measures + aside, kinds, 64))
         self._homes: NDArray[np.int64] = np.zeros(64, np.int64)
         self._taken: NDArray[np.bool_] = np.zeros(64, np.bool_)  # which slots hold a pod
         self._sums: NDArray[np.float64] = np.zeros((64, measures, kinds))
         self._free: list[int] = []
+        self._held: NDArray[np.intp] | slice | None = None  # until a pod is added or dropped
         self.slots = 0  # slots ever used, freed ones included
         self.rows = 0
 
     @property
     def cells(self) -> NDArray[np.float64]:
         """Measure × kind × slot. A freed slot holds zeros."""
-        return self._cells[:, :, : self.slots]
+        return self._cells[: self._measures, :, : self.slots]
+
+    @property
+    def table(self) -> NDArray[np.float64]:
+        """The same with what is not summed behind it, and room for slots to come."""
+        return self._cells
 
     @property
     def homes(self) -> NDArray[np.int64]:
@@ -64,7 +73,10 @@ class Columns:
 
         After a crowd has gone most slots are empty, and whatever goes over all pods would go over them too.
         """
-        return np.flatnonzero(self._taken[: self.slots]) if 4 * len(self._free) > self.slots else slice(None)
+        if self._held is None:
+            sparse = 4 * len(self._free) > self.slots
+            self._held = np.flatnonzero(self._taken[: self.slots]) if sparse else slice(None)
+        return self._held
 
     def row_of(self, slot: int) -> int:
         """The row of a pod, or NOWHERE."""
@@ -75,29 +87,35 @@ class Columns:
         return np.flatnonzero(self.homes == row + 1)
 
     def add(self, row: int, cells: NDArray[np.float64]) -> int:
-        """Enter a pod and return its slot."""
+        """Enter a pod, what is not summed included, and return its slot."""
         slot = self._free.pop() if self._free else self._new_slot()
+        self._held = None
         self._homes[slot] = row + 1
         self._taken[slot] = True
         self._cells[:, :, slot] = cells
-        self._sums[row + 1] += cells
+        sums = self._sums[row + 1]
+        sums += cells[: self._measures]
         return slot
 
     def rewrite(self, slot: int, cells: NDArray[np.float64]) -> None:
         """Replace a pod's amounts."""
-        self._sums[self._homes[slot]] += cells - self._cells[:, :, slot]
-        self._cells[:, :, slot] = cells
+        kept = self.cells[:, :, slot]
+        self._sums[self._homes[slot]] += cells - kept
+        kept[:] = cells
 
     def move(self, slot: int, row: int) -> None:
         """Take a pod to another row, amounts unchanged."""
-        self._sums[self._homes[slot]] -= self._cells[:, :, slot]
+        cells = self.cells[:, :, slot]
+        self._sums[self._homes[slot]] -= cells
         self._homes[slot] = row + 1
-        self._sums[row + 1] += self._cells[:, :, slot]
+        self._sums[row + 1] += cells
 
     def drop(self, slot: int) -> None:
         """Forget a pod; its slot is used again."""
-        self._sums[self._homes[slot]] -= self._cells[:, :, slot]
-        self._cells[:, :, slot] = 0.0
+        cells, sums = self._cells[:, :, slot], self._sums[self._homes[slot]]
+        sums -= cells[: self._measures]
+        cells[:] = 0.0
+        self._held = None
         self._homes[slot] = 0
         self._taken[slot] = False
         self._free.append(slot)

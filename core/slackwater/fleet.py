@@ -27,7 +27,7 @@ KEPT = 1024  # kinds of new pods whose cells are kept
 
 
 class Measure(IntEnum):
-    """What is summed per node. The first four are the estimator's; the ledger keeps the others beside them."""
+    """What is kept of a pod, by kind. All but the last three is summed per node."""
 
     RESIDUAL = 0  # ρ
     REQUEST = 1  # RR
@@ -36,6 +36,13 @@ class Measure(IntEnum):
     CHARGE = 4  # drivers: max(use, D), outside the estimate
     NATIVE = 5  # what kube-scheduler counts
     DECLARED = 6  # D of managed pods, drivers included
+    FLOOR = 7  # learned peak of its app while it is young, else 0
+    CAP = 8  # what its app's pods are known to come to use; infinite while that is not known
+    USE = 9  # its own measured use, 0 while unknown
+
+
+SUMMED = Measure.FLOOR  # so many of them
+BOUNDED = slice(Measure.TOP, Measure.CHARGE)  # what floor and cap decide
 
 
 def reported(learned: Floats, used: Floats, sums: Floats, mode: Mode) -> Floats:
@@ -46,10 +53,10 @@ def reported(learned: Floats, used: Floats, sums: Floats, mode: Mode) -> Floats:
     return np.minimum(raw, np.maximum(sums[..., Measure.TOP, :], used))
 
 
-def _where(chosen: NDArray[np.bool_], held: Held) -> NDArray[np.intp]:
-    """The slots of the chosen ones of those held."""
-    at = np.flatnonzero(chosen)
-    return at if isinstance(held, slice) else held[at]
+def bounded(cells: Floats) -> Floats:
+    """TOP = max(min(RR, cap), floor) and EXTRA of one pod or many, from all that is kept of them."""
+    residual, request, *_, floor, cap, use = cells
+    return np.array([np.maximum(np.minimum(request, cap), floor), shortfalls(floor, request, residual, use)])
 
 
 def shortfalls(floor: Floats, request: Floats, residual: Floats, use: Floats) -> Floats:
@@ -68,14 +75,11 @@ class Fleet:
         self.alpha = fraction("alpha", alpha)
         self.tau0 = np.array([positive("tau0", tau) for tau in tau0 or [TAU0] * kinds])
         self.mode = Mode(mode)
-        self.pods = Columns(len(Measure), kinds)
+        self.pods = Columns(SUMMED, kinds, len(Measure) - SUMMED)
         self._learned: Floats = np.zeros((64, kinds))
         self._used: Floats = np.zeros((64, kinds))
         self._primed: NDArray[np.bool_] = np.zeros((64, kinds), np.bool_)
         self._gone: Floats = np.zeros((64, kinds))  # use in U of pods that have ended since
-        self._floors: Floats = np.zeros((kinds, 64))
-        self._caps: Floats = np.full((kinds, 64), np.inf)
-        self._uses: Floats = np.zeros((kinds, 64))
         self._kept: dict[tuple[bytes | None, ...], Floats] = {}  # cells of new pods, by what they are made from
 
     @property
@@ -92,6 +96,12 @@ class Fleet:
     def primed(self) -> NDArray[np.bool_]:
         """Whether a row has an estimate to go on from."""
         return self._primed[: self.pods.rows]
+
+    @property
+    def uses(self) -> Floats:
+        """Last known own use of each pod, kind × slot; 0 while unknown."""
+        uses: Floats = self.pods.table[Measure.USE]
+        return uses
 
     def estimate(self, rows: NDArray[np.intp] | slice = slice(None), without: int | None = None) -> Floats:
         """E of some rows (all by default), as if the pod in slot `without` were not there."""
@@ -111,7 +121,8 @@ class Fleet:
 
     def forgo(self, row: int, use: Floats) -> None:
         """A pod that the last sample saw using this much has ended; the next sample will tell by itself."""
-        self._gone[row] += use
+        gone = self._gone[row]
+        gone += use
 
     def unsampled(self, rows: NDArray[np.intp] | slice, estimate: Floats, sums: Floats) -> Floats:
         """E of rows whose samples have stopped coming: max(E, Σ RR), where pods that ended count no longer in U.
@@ -153,34 +164,29 @@ class Fleet:
         cap: Floats | None = None,
     ) -> int:
         """Eq. 2: a pod counts in full at once. `beside` holds the ledger's own measures (charge, native, declared)."""
-        slot = self.pods.add(row, self._fresh(request, beside, floor, cap))
-        if self.pods.slots > self._floors.shape[1]:
-            self._floors = grown(self._floors, 1, self.pods.slots)
-            self._uses = grown(self._uses, 1, self.pods.slots)
-            self._caps = grown(self._caps, 1, self.pods.slots)
-        self._floors[:, slot] = 0.0 if floor is None else floor
-        self._caps[:, slot] = np.inf if cap is None else cap
-        self._uses[:, slot] = 0.0
-        return slot
+        key = (
+            request.tobytes(),
+            None if beside is None else beside.tobytes(),
+            None if floor is None else floor.tobytes(),
+            None if cap is None else cap.tobytes(),
+        )
+        cells = self._kept.get(key)
+        if cells is None:
+            # Pods come in crowds of the same size and the same app: their cells are made once.
+            if len(self._kept) >= KEPT:
+                self._kept.clear()
+            cells = self._kept[key] = self._fresh(request, beside, floor, cap)
+        return self.pods.add(row, cells)
 
     def _fresh(self, request: Floats, beside: Floats | None, floor: Floats | None, cap: Floats | None) -> Floats:
-        """The cells of a new pod. Pods come in crowds of the same size and the same app: they are computed once."""
-        key = tuple(None if part is None else part.tobytes() for part in (request, beside, floor, cap))
-        cells = self._kept.get(key)
-        if cells is not None:
-            return cells
-        cells = np.zeros(self.pods.cells.shape[:2])
-        cells[: Measure.EXTRA] = request  # ρ, RR and the most it may be charged
-        if cap is not None:
-            cells[Measure.TOP] = np.minimum(request, cap)
-        if floor is not None and floor.any():
-            cells[Measure.TOP] = np.maximum(cells[Measure.TOP], floor)
-            cells[Measure.EXTRA] = shortfalls(floor, request, request, np.zeros_like(request))
+        """The cells of a new pod, and what is kept beside them."""
+        cells: Floats = np.zeros((len(Measure), len(request)))
+        cells[Measure.RESIDUAL] = cells[Measure.REQUEST] = request
         if beside is not None:
-            cells[Measure.CHARGE :] = beside
-        if len(self._kept) >= KEPT:
-            self._kept.clear()
-        self._kept[key] = cells
+            cells[Measure.CHARGE : SUMMED] = beside
+        cells[Measure.FLOOR] = 0.0 if floor is None else floor
+        cells[Measure.CAP] = np.inf if cap is None else cap
+        cells[BOUNDED] = bounded(cells)
         return cells
 
     def resize(self, slot: int, request: Floats, beside: Floats | None = None) -> None:
@@ -200,49 +206,42 @@ class Fleet:
         self.renew(slot)
         self.pods.move(slot, row)
 
-    def finish(self, slot: int) -> Floats:
-        """Eq. 4: give back what is left of the request, and return it."""
-        residual = self.pods.cells[Measure.RESIDUAL, :, slot].copy()
-        self._floors[:, slot] = self._uses[:, slot] = 0.0
-        self._caps[:, slot] = np.inf
+    def finish(self, slot: int) -> None:
+        """Eq. 4: give back what is left of the request."""
         self.pods.drop(slot)
-        return residual
 
-    def guard(self, floors: Floats, uses: Floats, caps: Floats, held: Held = slice(None)) -> None:
-        """Set all floors (0: not young), own uses (0: unknown) and caps (infinite: not known), kind × slot held."""
-        slots = self.pods.slots
-        before, limits = self._floors[:, :slots], self._caps[:, :slots]
-        changed = ((before[:, held] > 0) | (floors > 0) | (limits[:, held] != caps)).any(axis=0)
-        before[:, held] = floors
-        limits[:, held] = caps
-        self._uses[:, :slots][:, held] = uses
-        self._weigh_all(_where(changed, held), held)
+    def guard(self, slots: NDArray[np.intp], floors: Floats, caps: Floats, held: Held | None = None) -> None:
+        """Set floors (0: not young) and caps (infinite: not known) of some pods, kind × pod; their uses are known here.
 
-    def guard_some(self, slots: NDArray[np.intp], floors: Floats, uses: Floats, caps: Floats) -> None:
-        """The same for some slots; what the others were given stays."""
-        young = (self._floors[:, slots] > 0) | (floors > 0)
-        changed = (young | (self._caps[:, slots] != caps)).any(axis=0)
-        self._floors[:, slots] = floors
-        self._uses[:, slots] = uses
-        self._caps[:, slots] = caps
-        slots = slots[changed]
-        before = self.pods.cells[Measure.TOP : Measure.CHARGE][:, :, slots]
-        self._weigh(slots)
-        after = self.pods.cells[Measure.TOP : Measure.CHARGE][:, :, slots]
-        self.pods.shift(slice(Measure.TOP, Measure.CHARGE), slots, after - before)
+        Given all slots held, sums are formed anew, as after a sample of all nodes; else what has changed is added to
+        them, at a cost that follows the pods that changed.
+        """
+        bounds = self.pods.table[Measure.FLOOR : Measure.USE]
+        before, limits = bounds.take(slots, axis=2)
+        bounds[:, :, slots] = floors, caps
+        slots = slots[((before > 0) | (floors > 0) | (limits != caps)).any(axis=0)]
+        if not slots.size:
+            return
+        by = self._weigh(slots)
+        if held is None:
+            self.pods.shift(BOUNDED, slots, by)
+        else:
+            self.pods.refresh(Measure.TOP, held)
+            self.pods.refresh(Measure.EXTRA, held)
 
-    def sample(self, used: Floats, dt: Floats, seen: NDArray[np.bool_] | None = None) -> None:
-        """Eqs 1 and 3 for all nodes: U per row and kind (NaN: none came), seconds per row, who was seen per slot."""
+    def sample(self, used: Floats, dt: Floats, seen: Held = slice(None)) -> None:
+        """Eqs 1 and 3 for all nodes: U per row and kind (NaN: none came), seconds per row or the same for all.
+
+        `seen` are the slots of the pods that were seen. What floors add to decayed estimates is for `guard` to say,
+        which comes after every sample with all young pods.
+        """
         usable, keep, used = self._step(slice(None), used, dt)
-        held = self.pods.held
-        homes = self.pods.homes[held] if seen is None else np.where(seen[held], self.pods.homes[held], 0)
-        factor = np.ones(len(keep) + 1)  # pods that are nowhere do not decay
-        for kind in range(keep.shape[1]):
-            factor[1:] = keep[:, kind]
-            self.pods.cells[Measure.RESIDUAL, kind][held] *= factor[homes]
-        self.pods.refresh(Measure.RESIDUAL, held)
-        young = np.logical_or.reduce(self._floors[:, : self.pods.slots][:, held] > 0, axis=0)
-        self._weigh_all(_where(young, held), held)
+        factors = np.ones((len(self.tau0), self.pods.rows + 1))  # pods that are nowhere do not decay
+        factors[:, 1:] = keep.T
+        homes = self.pods.homes[seen]
+        for residual, factor in zip(self.pods.cells[Measure.RESIDUAL], factors, strict=True):
+            residual[seen] *= factor[homes]
+        self.pods.refresh(Measure.RESIDUAL, self.pods.held)
         self._attack(slice(None), usable, used)
 
     def sample_node(self, row: int, used: Floats, dt: float, seen: NDArray[np.bool_] | None = None) -> None:
@@ -251,9 +250,7 @@ class Fleet:
         usable, keep, used = self._step(rows, used[None, :], np.array([dt]))
         decaying = slots if seen is None else slots[seen[slots]]
         self.pods.cells[Measure.RESIDUAL][:, decaying] *= keep[0][:, None]
-        self.pods.refresh_row(row, Measure.RESIDUAL, slots)
-        self._weigh(slots)
-        for measure in (Measure.TOP, Measure.EXTRA):
+        for measure in (Measure.RESIDUAL, Measure.TOP, Measure.EXTRA):
             self.pods.refresh_row(row, measure, slots)
         self._attack(rows, usable, used)
 
@@ -273,7 +270,6 @@ class Fleet:
         usable, keep, used = self._step(rows, used, dt)
         residual = self.pods.cells[Measure.RESIDUAL]
         residual[:, slots[seen]] *= keep[at[seen]].T
-        self._weigh(slots[self._floors[:, slots].any(axis=0)])
         for measure in (Measure.RESIDUAL, Measure.TOP, Measure.EXTRA):
             self.pods.refresh_rows(rows, measure, slots, at)
         self._attack(rows, usable, used)
@@ -311,42 +307,34 @@ class Fleet:
     ) -> tuple[NDArray[np.bool_], Floats, Floats]:
         """Eq. 1 for B. A node's first sample moves nothing: there is no estimate yet to go on from."""
         timed = np.isfinite(dt) & (dt >= 0)
-        usable = np.isfinite(used) & (used >= 0) & timed[:, None]
-        beats = np.where(timed, dt, 0.0)[:, None] / self.tau0
-        keep = np.where(usable & self.primed[rows], (1.0 - self.alpha) ** beats, 1.0)
+        usable = (used >= 0) & (used < np.inf) & timed[:, None]  # not of NaN
+        keep = (1.0 - self.alpha) ** (np.where(timed, dt, 0.0)[:, None] / self.tau0)
+        keep = np.where(usable & self.primed[rows], keep, 1.0)
+        learned = self.learned[rows]
         used = np.where(usable, used, self.used[rows])
-        self.learned[rows] += (1.0 - keep) * (used - self.learned[rows])
+        self.learned[rows] = learned + (1.0 - keep) * (used - learned)
         return usable, keep, used
 
     def _attack(self, rows: slice | NDArray[np.intp], usable: NDArray[np.bool_], used: Floats) -> None:
         """Eq. 3: fast attack, slow release."""
-        floor = used - self.pods.sums[rows, Measure.RESIDUAL]
-        self.learned[rows] = np.where(usable, np.maximum(self.learned[rows], floor), self.learned[rows])
-        self.used[rows] = used
-        gone = self._gone[: self.pods.rows]
-        gone[rows] = np.where(usable, 0.0, gone[rows])
+        learned, gone = self.learned[rows], self._gone[: self.pods.rows][rows]
+        np.maximum(learned, used - self.pods.sums[rows, Measure.RESIDUAL], out=learned, where=usable)
+        np.copyto(gone, 0.0, where=usable)
+        self.learned[rows], self.used[rows], self._gone[: self.pods.rows][rows] = learned, used, gone
         self.primed[rows] |= usable
 
-    def _weigh(self, slots: NDArray[np.intp]) -> None:
-        """Set what the floors of some pods add, and the most they may be charged."""
-        cells, floors = self.pods.cells, self._floors[:, slots]
-        request, residual = cells[Measure.REQUEST][:, slots], cells[Measure.RESIDUAL][:, slots]
-        cells[Measure.TOP][:, slots] = np.maximum(np.minimum(request, self._caps[:, slots]), floors)
-        cells[Measure.EXTRA][:, slots] = shortfalls(floors, request, residual, self._uses[:, slots])
-
-    def _weigh_all(self, young: NDArray[np.intp], held: Held) -> None:
-        if young.size:
-            self._weigh(young)
-            self.pods.refresh(Measure.TOP, held)
-            self.pods.refresh(Measure.EXTRA, held)
+    def _weigh(self, slots: NDArray[np.intp]) -> Floats:
+        """Set what the bounds of some pods decide; return by how much that changed, measure × kind × pod."""
+        cells = self.pods.table.take(slots, axis=2)
+        after = bounded(cells)
+        self.pods.table[BOUNDED][:, :, slots] = after
+        by: Floats = after - cells[BOUNDED]
+        return by
 
     def _write(self, slot: int, request: Floats, residual: Floats, beside: Floats | None) -> None:
-        cells = self.pods.cells[:, :, slot].copy()
+        cells = self.pods.table[:, :, slot].copy()
         cells[Measure.REQUEST], cells[Measure.RESIDUAL] = request, residual
-        cells[Measure.TOP], cells[Measure.EXTRA] = np.minimum(request, self._caps[:, slot]), 0.0
-        if (floor := self._floors[:, slot]).any():
-            cells[Measure.TOP] = np.maximum(cells[Measure.TOP], floor)
-            cells[Measure.EXTRA] = shortfalls(floor, request, residual, self._uses[:, slot])
         if beside is not None:
-            cells[Measure.CHARGE :] = beside
-        self.pods.rewrite(slot, cells)
+            cells[Measure.CHARGE : SUMMED] = beside
+        cells[BOUNDED] = bounded(cells)
+        self.pods.rewrite(slot, cells[:SUMMED])

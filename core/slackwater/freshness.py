@@ -84,6 +84,17 @@ class Freshness:
         self._table[rows[newer], 1] = now
         return np.where(first, 0.0, gaps)
 
+    def record_all(self, now: float) -> Floats:
+        """The same for a shell that samples every row at `now`. One number where all have waited equally long."""
+        gaps = now - self.stamps
+        least, most = gaps.min(initial=np.inf), gaps.max(initial=-np.inf)
+        if not 0 < least <= most < np.inf:
+            return self.record(np.arange(self._rows), np.full(self._rows, now), now)
+        self._forget()
+        self._learn(slice(self._rows), gaps)
+        self._table[: self._rows, :2] = now
+        return gaps[:1] if least == most else gaps
+
     def stale(self, now: float) -> NDArray[np.bool_]:
         """Which rows have had no new sample for too long. A node never sampled is stale."""
         if not self._since <= now < self._until:
@@ -101,12 +112,10 @@ class Freshness:
     def _forget(self) -> None:
         self._since, self._until = np.inf, -np.inf
 
-    def _learn(self, rows: NDArray[np.intp], gaps: Floats) -> None:
-        if not rows.size or not self._learns:
+    def _learn(self, rows: NDArray[np.intp] | slice, gaps: Floats) -> None:
+        if not gaps.size or not self._learns:
             return
-        kept = self._table[rows, 3:]
-        kept[:, 1:] = kept[:, :-1].copy()
-        kept[:, 0] = gaps
+        kept = np.concatenate([gaps[:, None], self._table[rows, 3:-1]], axis=1)
         self._table[rows, 3:] = kept
         # Where no gap is longer than the heartbeat, no median is: sorting them is the dearest part of a sample.
         punctual = np.fmax.reduce(kept, axis=None) <= self.heartbeat

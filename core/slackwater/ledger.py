@@ -14,7 +14,6 @@ the pods' own use and the age of their containers (`Fleet.recall`), exact for po
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -46,7 +45,7 @@ class Ledger:
         tau0 = [self.terms.tau0.get(kind, 1.0) for kind in kinds]
         self._hosts = Hosts(self.terms)
         self._fleet = Fleet(len(kinds), self.terms.alpha, tau0, self.terms.mode)
-        self._roster = Roster(len(kinds))
+        self._roster = Roster()
         self._meter = Meter(self.terms, self._hosts, self._fleet, self._roster)
         self._board = Board(kinds, self._hosts, self._fleet, self._meter.freshness)
         self._expiry: dict[str, float] = {}  # provisional pods only
@@ -95,7 +94,7 @@ class Ledger:
         if held is not None and held.state is not State.PROVISIONAL:
             return False
         fresh = claim.state is State.PROVISIONAL and claim.started is None
-        self._enter(claim if fresh else replace(claim, state=State.PROVISIONAL, started=None))
+        self._enter(claim if fresh else claim._replace(state=State.PROVISIONAL, started=None))
         self._expiry[claim.uid] = expires
         return True
 
@@ -107,7 +106,7 @@ class Ledger:
 
     def bind(self, uid: str, node: str) -> None:
         """A placement came true, there or elsewhere."""
-        self.put(replace(self._known(uid), node=node, state=State.BOUND))
+        self.put(self._known(uid)._replace(node=node, state=State.BOUND))
 
     def start(self, uid: str, at: float) -> None:
         """The pod's container runs since `at` (the clock of sample timestamps)."""
@@ -122,11 +121,11 @@ class Ledger:
 
     def terminate(self, uid: str) -> None:
         """The pod is asked to end; it is charged until it is gone."""
-        self.put(replace(self._known(uid), state=State.TERMINATING))
+        self.put(self._known(uid)._replace(state=State.TERMINATING))
 
     def resize(self, uid: str, declared: Amounts, native: Amounts) -> None:
         """The pod's requests changed in place."""
-        self.put(replace(self._known(uid), declared=declared, native=native))
+        self.put(self._known(uid)._replace(declared=declared, native=native))
 
     def remove(self, uid: str) -> Claim | None:
         """The pod finished or was deleted: eq. 4 gives back the residue at once. An unknown pod is no error."""
@@ -138,7 +137,7 @@ class Ledger:
         row = self._fleet.pods.row_of(slot)
         self._board.touch(row)
         if row != NOWHERE and not claim.driver:  # the use of drivers is not in U
-            self._fleet.forgo(row, self._roster.uses[:, slot])
+            self._fleet.forgo(row, self._fleet.uses[:, slot])
         self._fleet.finish(slot)
         self._roster.forget(slot)
         self._expiry.pop(uid, None)
@@ -315,10 +314,11 @@ class Ledger:
         if moved or held.started not in (None, claim.started):
             self._start_over(slot, claim)
         elif _cost(held) != _cost(claim):
-            self._fleet.resize(slot, *_weights(claim, self._roster.uses[:, slot]))
+            self._fleet.resize(slot, *_weights(claim, self._fleet.uses[:, slot]))
 
     def _start_over(self, slot: int, claim: Claim) -> None:
-        self._roster.uses[:, slot] = 0.0
+        self._fleet.uses[:, slot] = 0.0
+        self._roster.stirred[slot] = True
         self._fleet.resize(slot, *_weights(claim))
         self._fleet.renew(slot)
         self._meter.begin(slot)

@@ -10,6 +10,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from functools import reduce
 from itertools import chain
 from typing import TYPE_CHECKING
 
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
     Slots = NDArray[np.intp]
+    Held = Slots | slice
 
 
 class Meter:
@@ -35,6 +37,7 @@ class Meter:
     def __init__(self, terms: Terms, hosts: Hosts, fleet: Fleet, roster: Roster) -> None:
         self._hosts, self._fleet, self._roster = hosts, fleet, roster
         self._measured = np.array([kind in terms.measured for kind in terms.kinds], np.bool_)
+        self._declared = not self._measured.all()  # kinds that are never overcommitted count at what is declared
         self._growth = Growth(len(terms.kinds))
         self.peaks = Peaks(len(terms.kinds), margin=terms.margin if terms.alpha > 0 else None)
         self.freshness = Freshness(terms.heartbeat, terms.patience, learns=not terms.steady)
@@ -63,10 +66,15 @@ class Meter:
 
     def sample_all(self, now: float, values: Floats, slots: Slots, uses: Floats) -> None:
         """The same for a shell that measures everything at one moment: node × kind and kind × pod."""
-        rows = np.arange(len(self._hosts))
         slots, uses = self._known_uses(slots, uses)
-        used, dt = self._read(now, rows, np.full(len(rows), now), values)
-        self._take(rows, used, dt, slots, uses, self._mask(slots))
+        used, dt = values.copy(), self.freshness.record_all(now)
+        if self._declared:
+            used[:, ~self._measured] = np.nan
+        self._without_drivers(used, slots, uses)
+        self._recall(slots, uses, used)
+        self._fleet.sample(used, dt, slots)
+        self._learn(slots, uses)
+        self._guard(self._fleet.pods.held)
 
     def sample_some(
         self, now: float, nodes: Mapping[str, Reading], uids: Collection[str], uses: Floats, beside: Collection[str]
@@ -89,11 +97,11 @@ class Meter:
         at = place[self._fleet.pods.homes]
         here, (slots, uses) = np.flatnonzero(at >= 0), _chosen(at[slots] >= 0, slots, uses)
         seen = mask[here] & (self._roster.started[here] <= self.freshness.stamps[rows][at[here]])
-        self._charge_drivers(used, slots, uses)
+        self._without_drivers(used, slots, uses)
         self._recall(slots, uses, used)
         self._fleet.sample_rows(rows, used[rows], dt[rows], here, at[here], seen)
         self._learn(slots, uses)
-        self._guard_some(here)
+        self._guard(here, anew=False)
 
     def _take(
         self,
@@ -105,15 +113,15 @@ class Meter:
         mask: NDArray[np.bool_] | None,
     ) -> None:
         """Steps 2 to 5."""
-        self._charge_drivers(used, slots, uses)
+        self._without_drivers(used, slots, uses)
         self._recall(slots, uses, used)
         seen = self._started() if mask is None else mask
         if len(rows) == 1:
             self._fleet.sample_node(int(rows[0]), used[rows[0]], float(dt[rows[0]]), seen)
         else:
-            self._fleet.sample(used, dt, seen)
+            self._fleet.sample(used, dt, np.flatnonzero(seen))
         self._learn(slots, uses)
-        self._guard()
+        self._guard(self._fleet.pods.held)
 
     def begin(self, slot: int) -> None:
         """A pod, or its container, starts from nothing."""
@@ -137,8 +145,8 @@ class Meter:
         if rows.size:
             dt[rows] = self.freshness.record(rows, stamps, now)
             used[rows] = values
-        if not self._measured.all():
-            used[:, ~self._measured] = np.nan  # kinds that are never overcommitted count at what is declared
+        if self._declared:
+            used[:, ~self._measured] = np.nan
         missing = np.isnan(dt)
         if missing.any():
             used[missing] = np.nan
@@ -146,32 +154,44 @@ class Meter:
 
     def _known_uses(self, slots: Slots, uses: Floats) -> tuple[Slots, Floats]:
         """Use of pods that are known, whole and sensible; a pod with a bad number is one whose use is not known."""
-        if not self._measured.all():
+        if self._declared:
             uses = np.where(self._measured[:, None], uses, 0.0)
-        good = (slots >= 0) & ((uses >= 0) & (uses < np.inf)).all(axis=0)
-        if not good.all():
-            slots, uses = slots[good], uses[:, good]
-        self._roster.uses[:, slots] = uses
+        if slots.min(initial=0) < 0:
+            slots, uses = _chosen(slots >= 0, slots, uses)
+        other = np.flatnonzero(reduce(np.logical_or, self._fleet.uses.take(slots, axis=1) != uses))
+        if other.size:
+            changed = uses.take(other, axis=1)
+            # What is held is sensible, so bad numbers are among those that differ, NaN being unlike any number.
+            if not (changed.min() >= 0 and changed.max() < np.inf):
+                sensible = np.logical_and.reduce((uses >= 0) & (uses < np.inf), axis=0)
+                return self._known_uses(*_chosen(sensible, slots, uses))
+            self._use(slots[other], changed)
         return slots, uses
 
-    def _charge_drivers(self, used: Floats, slots: Slots, uses: Floats) -> None:
-        """Charge max(use, D), and take the use out of U (in place). A driver without a reading is counted twice."""
+    def _use(self, slots: Slots, uses: Floats) -> None:
+        """Note pods that use more or less than they did. A driver is charged max(use, D)."""
+        self._fleet.uses[:, slots] = uses
+        self._roster.stirred[slots] = True
         driving = self._roster.drivers[slots]
-        if not driving.any():
-            return
-        at, use, pods = slots[driving], uses[:, driving], self._fleet.pods
-        homes = pods.homes[at]
-        for kind, measured in enumerate(use):
-            used[:, kind] -= np.bincount(homes, weights=measured, minlength=pods.rows + 1)[1:]
-        np.maximum(used, 0.0, out=used)  # NaN stays NaN
-        charge = np.maximum(use, pods.cells[Measure.DECLARED][:, at])
-        if (charge != pods.cells[Measure.CHARGE][:, at]).any():
-            pods.cells[Measure.CHARGE][:, at] = charge
-            pods.refresh(Measure.CHARGE, pods.held)
+        if driving.any():
+            at, cells = slots[driving], self._fleet.pods.table
+            charge = np.maximum(uses[:, driving], cells[Measure.DECLARED].take(at, axis=1))
+            if (charge != cells[Measure.CHARGE].take(at, axis=1)).any():
+                cells[Measure.CHARGE][:, at] = charge
+                self._fleet.pods.refresh(Measure.CHARGE, self._fleet.pods.held)
+
+    def _without_drivers(self, used: Floats, slots: Slots, uses: Floats) -> None:
+        """Take the use of drivers, which are charged, out of U (in place). One without a reading is counted twice."""
+        driving = np.flatnonzero(self._roster.drivers[slots])
+        if driving.size:
+            homes = self._fleet.pods.homes[slots[driving]]
+            for kind, use in enumerate(uses.take(driving, axis=1)):
+                used[:, kind] -= np.bincount(homes, use, minlength=len(used) + 1)[1:]
+            np.maximum(used, 0.0, out=used)  # NaN stays NaN
 
     def _recall(self, slots: Slots, uses: Floats, used: Floats) -> None:
         """Rebuild the estimates of nodes whose first sample this is, from pods whose use and start are known."""
-        if (self._fleet.primed | np.isnan(used)).all():
+        if self._fleet.primed.all() or (self._fleet.primed | np.isnan(used)).all():
             return
         told = ~self._roster.drivers[slots] & np.isfinite(self._roster.started[slots])
         self._fleet.recall(slots[told], uses[:, told], self._ages(slots[told]), used)
@@ -193,37 +213,45 @@ class Meter:
         return mask
 
     def _learn(self, slots: Slots, uses: Floats) -> None:
-        running = np.isfinite(self._roster.started[slots])
-        if running.any():
-            slots, uses = slots[running], uses[:, running]
-            self.teach(self._growth.watch(slots, uses, self._ages(slots)))
-            self.peaks.correct(self._roster.apps[slots], uses)
+        growing = self._running(slots, self._growth.learning(slots))
+        if growing.size:
+            some = slots[growing]
+            self.teach(self._growth.watch(some, uses.take(growing, axis=1), self._ages(some)))
+        apps = self._roster.apps[slots]
+        outgrown = self._running(slots, self.peaks.outgrown(apps, uses))
+        if outgrown.size:
+            self.peaks.correct(apps[outgrown], uses.take(outgrown, axis=1))
 
-    def _guard(self) -> None:
+    def _running(self, slots: Slots, at: Slots) -> Slots:
+        """Those of some places in `slots` where the pod's container runs."""
+        return at[np.isfinite(self._roster.started[slots[at]])] if at.size else at
+
+    def _guard(self, held: Held, *, anew: bool = True) -> None:
         """Young pods are charged at least their app's learned peak, known ones at most that and a margin.
 
-        Drivers are charged in full anyway.
+        That depends on a pod's app, age and use, so only those are looked at of which any has changed: pods that are
+        new, young or use more or less than before, and all pods of apps that have learned. Drivers are charged in full
+        anyway.
         """
-        self.peaks.news.clear()
-        if self.peaks:
-            held = self._fleet.pods.held
-            apps, uses = self._roster.apps[held], self._roster.uses[:, held]
-            floors = np.where(self._roster.drivers[held], 0.0, self.peaks.floors(apps, self._ages(held)))
-            self._fleet.guard(floors, uses, self.peaks.caps(apps, uses), held)
-
-    def _guard_some(self, here: Slots) -> None:
-        """The same for some pods, and for all pods of apps that have learned since."""
         if not self.peaks:
             return
+        slots = self._concerned(held)
+        if slots.size:
+            apps = self._roster.apps[slots]
+            floors = np.where(self._roster.drivers[slots], 0.0, self.peaks.floors(apps, self._ages(slots)))
+            caps = self.peaks.caps(apps, self._fleet.uses.take(slots, axis=1))
+            self._fleet.guard(slots, floors, caps, held if anew else None)
+            self._roster.stirred[slots] = floors.any(axis=0)
+
+    def _concerned(self, held: Held) -> Slots:
+        """Those of the pods held of which something has changed, and all pods of apps that have learned."""
+        stirred = self._roster.stirred
         if self.peaks.news:
-            news = np.concatenate(self.peaks.news)
-            fresh = np.zeros(1 + max(news.max(initial=0), self._roster.apps.max(initial=0)), np.bool_)
-            fresh[news] = True
-            here = np.union1d(here, np.flatnonzero(fresh[self._roster.apps]))
-            self.peaks.news.clear()
-        apps, uses = self._roster.apps[here], self._roster.uses[:, here]
-        floors = np.where(self._roster.drivers[here], 0.0, self.peaks.floors(apps, self._ages(here)))
-        self._fleet.guard_some(here, floors, uses, self.peaks.caps(apps, uses))
+            looked = self.peaks.newly(self._roster.apps)
+            looked[held] |= stirred[held]
+            return np.flatnonzero(looked)
+        at = np.flatnonzero(stirred[held])
+        return at if isinstance(held, slice) else held[at]
 
 
 def _chosen(which: NDArray[np.bool_], slots: Slots, uses: Floats) -> tuple[Slots, Floats]:

@@ -46,15 +46,15 @@ class Peaks:
         self._limit = limit  # apps remembered; names that never come back must not fill the memory
         self._trusting, self._beyond = margin is not None, 1.0 + (margin or 0.0)
         self._ids: OrderedDict[str, int] = OrderedDict()
-        # App × lesson × kind: peaks and ramps of the last pods, as rings; and how many lessons there ever were.
-        self._peaks: Floats = np.zeros((64, PODS, kinds))
-        self._ramps: Floats = np.zeros((64, PODS, kinds))
+        # App × lesson × (peak, ramp) × kind of the last pods, as rings; and how many lessons there ever were.
+        self._rings: Floats = np.zeros((64, PODS, 2, kinds))
         self._lessons: NDArray[np.int64] = np.zeros(64, np.int64)
-        # The largest of each ring, kind × app: asked for with every sample, while lessons are few.
+        # The largest of each ring, (peak, ramp) × kind × app: asked for with every sample, while lessons are few.
         self._tops: Floats = np.zeros((2, kinds, 64))
-        self._known: NDArray[np.bool_] = np.zeros((kinds, 64), np.bool_)  # whether enough pods were watched
+        # The same of peaks where enough pods were watched, else infinite.
+        self._limits: Floats = np.full((kinds, 64), np.inf)
         self._learned = False
-        self.news: list[NDArray[np.intp]] = []  # apps that learned since somebody looked and cleared it
+        self._news: list[NDArray[np.intp]] = []  # apps of which other things are known than when `newly` was asked
 
     def __bool__(self) -> bool:
         """Whether anything has been learned."""
@@ -71,23 +71,39 @@ class Peaks:
 
     def learn(self, apps: NDArray[np.intp], peaks: Floats, ramps: Floats) -> None:
         """Take in pods, one per row: their app, peak and the age at which it was reached."""
-        finite_array("peak", peaks)
-        finite_array("ramp", ramps)
-        order = np.argsort(apps, kind="stable")
-        order = order[apps[order] != NO_APP]
-        names, first, counts = np.unique(apps[order], return_index=True, return_counts=True)
+        lessons = np.array([finite_array("peak", peaks), finite_array("ramp", ramps)])
+        order = np.argsort(apps, kind="stable")[np.count_nonzero(apps == NO_APP) :]
+        apps, numbers = apps[order], np.arange(len(order))
+        first = apps.searchsorted(apps)  # of each lesson's app
         # Where several pods of an app come at once, the last ones written stay.
-        place = (self._lessons[apps[order]] + np.arange(len(order)) - np.repeat(first, counts)) % PODS
-        self._peaks[apps[order], place] = peaks[order]
-        self._ramps[apps[order], place] = ramps[order]
-        self._lessons[names] += counts
-        self._tops[0][:, names] = self._peaks[names].max(axis=1).T
-        self._tops[1][:, names] = self._ramps[names].max(axis=1).T
+        count = self._lessons[apps] + numbers - first
+        self._rings[apps, count % PODS] = lessons[:, order].swapaxes(0, 1)
+        self._lessons[apps] = count + 1
+        self._sum_up(apps[first == numbers])
+        self._learned |= bool(apps.size)
+
+    def _sum_up(self, apps: NDArray[np.intp]) -> None:
+        """Form anew what is asked for about apps whose rings have changed."""
+        rings = self._rings[apps]
+        tops = self._tops[:, :, apps] = rings.max(axis=1).transpose(1, 2, 0)
         # A pod that was first met when it was old has no ramp: it may still have been growing.
         if self._trusting:
-            self._known[:, names] = ((self._ramps[names] > 0).sum(axis=1) >= ENOUGH).T
-        self._learned |= bool(names.size)
-        self.news.append(names)
+            known = (rings[:, :, 1] > 0).sum(axis=1) >= ENOUGH
+            self._limits[:, apps] = np.where(known.T, tops[0], np.inf)
+        self._news.append(apps)
+
+    @property
+    def news(self) -> bool:
+        """Whether `newly` has anything to tell."""
+        return bool(self._news)
+
+    def newly(self, apps: NDArray[np.intp]) -> NDArray[np.bool_]:
+        """Which of these apps have learned since this was last asked."""
+        fresh = np.zeros(len(self._lessons), np.bool_)
+        for names in self._news:
+            fresh[names] = True
+        self._news.clear()
+        return fresh[apps]
 
     def expected(self, app: int) -> tuple[Floats, Floats]:
         """Learned peak and ramp of an app; zeros while nothing is known."""
@@ -95,45 +111,39 @@ class Peaks:
 
     def caps(self, apps: NDArray[np.intp], uses: Floats) -> Floats:
         """Kind × pod: max(own use, the app's peak) × (1 + margin) where the app is known, else infinite."""
-        if not self._trusting:
-            return np.full(uses.shape, np.inf)
-        expected = np.maximum(self._tops[0].take(apps, axis=1), uses) * self._beyond
-        caps: Floats = np.where(self._known.take(apps, axis=1), expected, np.inf)
-        return caps
+        return np.maximum(self._limits.take(apps, axis=1), uses) * self._beyond
 
     def newcomer(self, app: int) -> tuple[Floats, Floats]:
         """Floor and cap of a pod that has not begun."""
-        peak = self._tops[0, :, app].copy()
-        return peak, np.where(self._known[:, app], peak * self._beyond, np.inf)
+        return self._tops[0, :, app].copy(), self._limits[:, app] * self._beyond
 
     def correct(self, apps: NDArray[np.intp], uses: Floats) -> None:
         """Pods (kind × pod) that use more than their app is known for say so at once, however old they are."""
-        if not self._trusting:
-            return
-        more = (uses > self._tops[0].take(apps, axis=1)) & self._known.take(apps, axis=1)
-        if more.any():
-            beyond = np.flatnonzero(more.any(axis=0))
-            self.learn(apps[beyond], uses[:, beyond].T, self._tops[1][:, apps[beyond]].T)
+        more = self.outgrown(apps, uses)
+        self.learn(apps[more], uses.take(more, axis=1).T, self._tops[1].take(apps[more], axis=1).T)
+
+    def outgrown(self, apps: NDArray[np.intp], uses: Floats) -> NDArray[np.intp]:
+        """Which pods (kind × pod) use more than their app is known for."""
+        more = uses > self._limits.take(apps, axis=1)
+        return np.flatnonzero(more.any(axis=0)) if more.any() else np.zeros(0, np.intp)
 
     def floors(self, apps: NDArray[np.intp], ages: Floats) -> Floats:
         """Kind × pod: the app's peak while the pod is younger than the app's ramp, else 0."""
-        peaks, ramps = self._tops
-        floors: Floats = np.where(ages < ramps.take(apps, axis=1), peaks.take(apps, axis=1), 0.0)
+        peaks, ramps = self._tops.take(apps, axis=2)
+        floors: Floats = np.where(ages < ramps, peaks, 0.0)
         return floors
 
     def _new_id(self) -> int:
         if len(self._ids) < self._limit:
-            self._peaks = grown(self._peaks, 0, len(self._ids) + 2)
-            self._ramps = grown(self._ramps, 0, len(self._ids) + 2)
+            self._rings = grown(self._rings, 0, len(self._ids) + 2)
             self._lessons = grown(self._lessons, 0, len(self._ids) + 2)
             self._tops = grown(self._tops, 2, len(self._ids) + 2)
-            self._known = grown(self._known, 1, len(self._ids) + 2)
+            self._limits = grown(self._limits, 1, len(self._ids) + 2, np.inf)
             return len(self._ids) + 1
         _, recycled = self._ids.popitem(last=False)
-        self._peaks[recycled] = self._ramps[recycled] = 0.0
+        self._rings[recycled] = 0.0
         self._lessons[recycled] = 0
-        self._tops[:, :, recycled] = 0.0
-        self._known[:, recycled] = False
+        self._sum_up(np.array([recycled]))  # for pods that may still be there of the app that had it before
         return recycled
 
 
@@ -146,27 +156,27 @@ class Growth:
 
     def reset(self, slot: int) -> None:
         """Begin anew for a slot (a new pod, or a new container of the same pod)."""
-        self._table = grown(self._table, 2, slot + 1)
-        self._taught = grown(self._taught, 0, slot + 1)
+        if slot >= len(self._taught):
+            self._table, self._taught = grown(self._table, 2, slot + 1), grown(self._taught, 0, slot + 1)
         self._table[:, :, slot] = 0.0
         self._taught[slot] = False
 
+    def learning(self, slots: NDArray[np.intp]) -> NDArray[np.intp]:
+        """Which of these pods have not told yet."""
+        return np.flatnonzero(~self._taught[slots])
+
     def watch(self, slots: NDArray[np.intp], uses: Floats, ages: Floats) -> NDArray[np.intp]:
         """Note the use of pods at their ages; return those that have settled: not grown for as long as they grew."""
-        learning = ~self._taught[slots]
-        if not learning.all():
-            slots, uses, ages = slots[learning], uses[:, learning], ages[learning]
-        if not slots.size:
-            return slots
-        before, mark, reach = self._table[:, :, slots]
-        peak = np.maximum(before, uses)
-        grew = mark < REACHED * peak
+        table = self._table.take(slots, axis=2)
+        peak, mark, reach = table
         # A pod first met when it was old (we have just started) says what it uses, but not how it came there.
-        met_old = (before == 0) & (ages > OLD)
-        mark, reach = np.where(grew, uses, mark), np.where(grew, np.where(met_old, 0.0, ages), reach)
-        self._table[:, :, slots] = np.stack([peak, mark, reach])
-        settled = np.flatnonzero((ages >= 2.0 * reach).all(axis=0) & (peak > 0).any(axis=0))
-        told: NDArray[np.intp] = slots[settled]
+        at = np.where((peak == 0) & (ages > OLD), 0.0, ages)
+        np.maximum(peak, uses, out=peak)
+        grew = mark < REACHED * peak
+        np.copyto(mark, uses, where=grew)
+        np.copyto(reach, at, where=grew)
+        self._table[:, :, slots] = table
+        told: NDArray[np.intp] = slots[(ages >= 2.0 * reach).all(axis=0) & (peak > 0).any(axis=0)]
         return told
 
     def eloquent(self, slot: int) -> bool:
@@ -175,7 +185,8 @@ class Growth:
 
     def lessons(self, slots: NDArray[np.intp]) -> tuple[NDArray[np.intp], Floats, Floats]:
         """Slots, peaks and ramps, a row per pod, of those that have used anything and have not told yet."""
-        ready = ~self._taught[slots] & self._table[0][:, slots].any(axis=0)
+        ready = ~self._taught[slots] & self._table[0].take(slots, axis=1).any(axis=0)
         told: NDArray[np.intp] = slots[ready]
         self._taught[told] = True
-        return told, self._table[0][:, told].T, self._table[2][:, told].T
+        peaks, _, ramps = self._table.take(told, axis=2)
+        return told, peaks.T, ramps.T

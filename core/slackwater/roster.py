@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 class Roster:
     """Claims by uid and by slot, with per-slot arrays beside them."""
 
-    def __init__(self, kinds: int) -> None:
+    def __init__(self) -> None:
         self.slots: dict[str, int] = {}
         self._claims: list[Claim | None] = []
         self._started: Floats = np.full(64, np.nan)
         self._apps: NDArray[np.intp] = np.zeros(64, np.intp)
         self._drivers: NDArray[np.bool_] = np.zeros(64, np.bool_)
-        self._uses: Floats = np.zeros((kinds, 64))
+        self._stirred: NDArray[np.bool_] = np.zeros(64, np.bool_)
 
     @property
     def started(self) -> Floats:
@@ -44,9 +44,9 @@ class Roster:
         return self._drivers[: len(self._claims)]
 
     @property
-    def uses(self) -> Floats:
-        """Last known own use, kind × slot; 0 while unknown."""
-        return self._uses[:, : len(self._claims)]
+    def stirred(self) -> NDArray[np.bool_]:
+        """Which slots hold pods of which something has changed since somebody looked and cleared it."""
+        return self._stirred[: len(self._claims)]
 
     def __getitem__(self, slot: int) -> Claim:
         claim = self._claims[slot]
@@ -65,6 +65,7 @@ class Roster:
         self._started[slot] = np.nan if claim.started is None else claim.started
         self._apps[slot] = app
         self._drivers[slot] = claim.driver
+        self._stirred[slot] = True
 
     def forget(self, slot: int) -> None:
         """Free a slot."""
@@ -72,8 +73,7 @@ class Roster:
         self._claims[slot] = None
         self._started[slot] = np.nan
         self._apps[slot] = 0
-        self._drivers[slot] = False
-        self._uses[:, slot] = 0.0
+        self._drivers[slot] = self._stirred[slot] = False
 
     def find(self, uids: Collection[str]) -> NDArray[np.intp]:
         """The slot of each pod, −1 where it is not known."""
@@ -86,4 +86,4 @@ class Roster:
         self._started = grown(self._started, 0, size)
         self._apps = grown(self._apps, 0, size)
         self._drivers = grown(self._drivers, 0, size)
-        self._uses = grown(self._uses, 1, size)
+        self._stirred = grown(self._stirred, 0, size)

@@ -245,13 +245,13 @@ class UsageModel:
         crowded = bool(overloaded.any())
         if not (crowded or self.late or self.bent):
             return  # a life without a curve need not be followed
-        node = self.node[: self.count]
-        done = np.full(len(node), elapsed)
+        # core.sharing.progress for all nodes at once: min(1, (NC − system) / Σ demand).
+        share = np.divide(self.cores, cores, out=np.ones_like(cores), where=overloaded)
+        done = elapsed * share[self.node[: self.count]]
         if crowded:
-            # core.sharing.progress for all nodes at once: min(1, (NC − system) / Σ demand).
-            done *= np.where(overloaded, self.cores / np.where(overloaded, cores, 1.0), 1.0)[node]
             self.lost[: self.count] += elapsed - done
-        self.lived[: self.count] += done
+        if self.bent:
+            self.lived[: self.count] += done
         if self.late:
             owing = (self.owed[: self.count] > 0).nonzero()[0]
             left = self.owed[owing] - done[owing]

@@ -62,7 +62,9 @@ class Pair:
 
     def finish(self, pod: int) -> None:
         """Both give back the same residue."""
-        given_back = self.fleet.finish(self.slots.pop(pod))
+        slot = self.slots.pop(pod)
+        given_back = self.fleet.pods.cells[Measure.RESIDUAL, :, slot].copy()
+        self.fleet.finish(slot)
         row = self.at.pop(pod)
         scalar = [self.scalars[row][kind].finish(pod) for kind in KINDS]
         assert given_back == pytest.approx(scalar, rel=1e-9, abs=1e-9)
@@ -85,7 +87,8 @@ class Pair:
         uses[:, self.slots[pod]] = np.array(floor) / 3
         caps = np.full_like(floors, np.inf)
         caps[:, self.slots[pod]] = 2 * np.array(floor) + 1
-        self.fleet.guard(floors, uses, caps)
+        self.fleet.uses[:, : self.fleet.pods.slots] = uses
+        self.fleet.guard(np.arange(self.fleet.pods.slots), floors, caps, self.fleet.pods.held)
         for other in self.at:
             for kind in KINDS:
                 mine = (floor[kind], floor[kind] / 3, 2 * floor[kind] + 1) if other == pod else (0.0, 0.0, math.inf)
@@ -99,7 +102,10 @@ class Pair:
         if alone:
             self.fleet.sample_node(0, np.array(used[0]), dt, mask)
         else:
-            self.fleet.sample(np.array(used[:rows]), np.full(rows, dt), mask)
+            self.fleet.sample(np.array(used[:rows]), np.full(rows, dt), np.flatnonzero(mask))
+        slots = np.arange(self.fleet.pods.slots)
+        floors, caps = self.fleet.pods.table[Measure.FLOOR : Measure.USE, :, slots]
+        self.fleet.guard(slots, floors, caps, self.fleet.pods.held)
         for row in range(1 if alone else rows):
             for kind in KINDS:
                 if math.isfinite(used[row][kind]):
@@ -189,7 +195,7 @@ def test_recall_equals_the_scalar_restart() -> None:
     fleet.sample(np.array([[4.5]]), np.array([0.0]))
     scalar = Estimator.restarted(1.0, [Running(0, 4.0, 0.5, 10.0), Running(1, 2.0, 3.0, 3.0)])
     assert fleet.estimate()[0, 0] == pytest.approx(scalar.estimate)
-    assert fleet.finish(int(slots[0]))[0] == pytest.approx(scalar.finish(0))
+    assert fleet.pods.cells[Measure.RESIDUAL, 0, slots[0]] == pytest.approx(scalar.finish(0))
 
 
 def test_recall_without_use_is_the_larger_of_use_and_requests() -> None:

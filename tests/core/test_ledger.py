@@ -19,7 +19,7 @@ NODE = Host("n", allocatable=(16.0,), capacity=(16.0,))
 def task(uid: str, node: str = "n", **more: object) -> Claim:
     """A task that declares 2 and was shrunk to 1."""
     claim = Claim(uid, node, (2.0,), (1.0,), Role.TASK, ceiling=(2.0,))
-    return replace(claim, **more)  # type: ignore[arg-type]  # any field of the claim
+    return claim._replace(**more)  # type: ignore[arg-type]  # any field of the claim
 
 
 def steady(ledger: Ledger, used: float, pods: dict[str, tuple[float, ...]] | None = None, at: float = 0.0) -> None:

@@ -1,0 +1,96 @@
+"""A round of measurement looks at pods of which something has changed, and charges as if it had looked at all."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from slackwater.claims import Claim, Host, Reading, Role, State
+from slackwater.ledger import Ledger
+from slackwater.peaks import ENOUGH
+
+NODES = ("a", "b", "c")
+PODS = [f"p{n}" for n in range(8)]
+amounts = st.tuples(st.sampled_from([0.0, 0.5, 1.0, 3.0]), st.sampled_from([1.0, 2.0, 4.0]))
+steps = st.one_of(
+    st.tuples(st.just("put"), st.sampled_from(PODS), st.sampled_from(NODES), amounts, st.sampled_from("xy")),
+    st.tuples(st.just("start"), st.sampled_from(PODS)),
+    st.tuples(st.just("resize"), st.sampled_from(PODS), amounts),
+    st.tuples(st.just("remove"), st.sampled_from(PODS)),
+    st.tuples(st.just("node"), st.sampled_from(NODES)),
+    st.tuples(st.just("sample"), st.dictionaries(st.sampled_from(PODS), amounts), st.floats(1.0, 90.0)),
+    st.tuples(st.just("turn"), st.dictionaries(st.sampled_from(PODS), amounts), st.floats(1.0, 90.0)),
+)
+
+
+def built() -> Ledger:
+    """Three nodes, and an app of which enough is known to cap what its pods are charged."""
+    ledger = Ledger()
+    for name in NODES:
+        ledger.upsert_node(Host(name, (16.0, 64.0), (16.0, 64.0)))
+    for n in range(ENOUGH):
+        ledger.put(Claim(f"old-{n}", "a", (2.0, 4.0), (2.0, 4.0), Role.TASK, "x", State.RUNNING, 0.0))
+    for now in (5.0, 30.0, 60.0):
+        uses = {f"old-{n}": (1.0, 3.0) for n in range(ENOUGH)}
+        ledger.sample(now, {name: Reading(now, (4.0, 12.0)) for name in NODES}, uses)
+    return ledger
+
+
+def apply(ledger: Ledger, now: float, what: str, *rest: object) -> None:
+    """One event, as the shells would tell it; one that makes no sense is passed over."""
+    pod = rest[0] if isinstance(rest[0], str) else ""
+    if what == "put":
+        _, node, size, app = rest
+        ledger.put(Claim(pod, node, size, size, Role.TASK, app, State.RUNNING, now))  # type: ignore[arg-type]  # of `steps`
+    elif what in ("sample", "turn"):
+        uses = {uid: use for uid, use in rest[0].items() if uid in ledger}  # type: ignore[attr-defined]  # of `steps`
+        readings = {host.name: Reading(now, (3.0, 9.0)) for host in ledger.nodes}
+        if what == "sample":
+            ledger.sample(now, readings, uses)
+        else:
+            for host in ledger.nodes:
+                here = [uid for uid in uses if (claim := ledger.claim(uid)) and claim.node == host.name]
+                matrix = np.array([uses[uid] for uid in here]).reshape(len(here), 2).T
+                ledger.sample_some(now, {host.name: readings[host.name]}, here, matrix)
+    elif what == "node" and len(ledger.nodes) > 1:
+        ledger.remove_node(pod)
+        ledger.upsert_node(Host(pod, (16.0, 64.0), (16.0, 64.0)))
+    elif what == "remove":
+        ledger.remove(pod)
+    elif what == "start" and pod in ledger:
+        ledger.start(pod, now)
+    elif what == "resize" and pod in ledger:
+        ledger.resize(pod, rest[1], rest[1])  # type: ignore[arg-type]  # of `steps`
+
+
+@given(st.lists(steps, max_size=30))
+def test_looking_at_what_changed_is_looking_at_everything(events: list[tuple[str, ...]]) -> None:
+    """A twin whose pods are all looked at with every sample says the same of every node, after every sample."""
+    ledger, twin, now = built(), built(), 60.0
+    for what, *rest in events:
+        now += float(rest[1]) if what in ("sample", "turn") else 0.25
+        for each in (ledger, twin):
+            if each is twin:
+                twin._roster.stirred[list(twin._roster.slots.values())] = True  # what the test is about
+            apply(each, now, what, *rest)
+        if what in ("sample", "turn"):
+            mine, other = ledger.table(now), twin.table(now)
+            np.testing.assert_allclose(mine.room, other.room, atol=1e-9)
+            assert [ledger.explain(name, now)["memory"].known for name in mine.names] == pytest.approx(
+                [twin.explain(name, now)["memory"].known for name in mine.names], abs=1e-9
+            )
+
+
+@pytest.mark.parametrize("bad", [math.nan, math.inf, -1.0], ids=str)
+def test_a_bad_number_is_a_use_that_did_not_come(bad: float) -> None:
+    """The other pods of the same round are heard."""
+    ledger = built()
+    ledger.put(Claim("q", "b", (2.0, 4.0), (2.0, 4.0), Role.DRIVER, "", State.RUNNING, 0.0))
+    before = ledger.explain("b", 60.0)["memory"].drivers
+    ledger.sample_all(65.0, np.full((3, 2), 4.0), ["old-0", "q"], np.array([[1.0, 1.0], [bad, 6.0]]))
+    assert before == 4.0
+    assert ledger.explain("b", 65.0)["memory"].drivers == 6.0
