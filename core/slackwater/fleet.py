@@ -244,12 +244,11 @@ class Fleet:
         self.pods.refresh(Measure.RESIDUAL, self.pods.held)
         self._attack(slice(None), usable, used)
 
-    def sample_node(self, row: int, used: Floats, dt: float, seen: NDArray[np.bool_] | None = None) -> None:
-        """The same for one node whose heartbeat comes alone; `seen` is still per slot of the whole fleet."""
+    def sample_node(self, row: int, used: Floats, dt: float, seen: NDArray[np.intp]) -> None:
+        """The same for one node whose heartbeat comes alone; pods on other nodes may be among those seen."""
         rows, slots = slice(row, row + 1), self.pods.on_row(row)
         usable, keep, used = self._step(rows, used[None, :], np.array([dt]))
-        decaying = slots if seen is None else slots[seen[slots]]
-        self.pods.cells[Measure.RESIDUAL][:, decaying] *= keep[0][:, None]
+        self.pods.cells[Measure.RESIDUAL][:, np.intersect1d(slots, seen)] *= keep[0][:, None]
         for measure in (Measure.RESIDUAL, Measure.TOP, Measure.EXTRA):
             self.pods.refresh_row(row, measure, slots)
         self._attack(rows, usable, used)

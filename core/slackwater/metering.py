@@ -61,8 +61,9 @@ class Meter:
         slots, uses = self._known_uses(self._roster.find(given), uses)
         used, dt = self._read(now, rows, stamps, values)
         watched = slots if seen is None else self._roster.find(seen)
-        mask = None if seen is None and pods is None else self._mask(watched)
-        self._take(rows, used, dt, slots, uses, mask)
+        if seen is None and pods is None:
+            watched = np.flatnonzero(self._started())
+        self._take(used, dt, slots, uses, watched[watched >= 0], int(rows[0]) if len(rows) == 1 else None)
 
     def sample_all(self, now: float, values: Floats, slots: Slots, uses: Floats) -> None:
         """The same for a shell that measures everything at one moment: node × kind and kind × pod."""
@@ -70,11 +71,7 @@ class Meter:
         used, dt = values.copy(), self.freshness.record_all(now)
         if self._declared:
             used[:, ~self._measured] = np.nan
-        self._without_drivers(used, slots, uses)
-        self._recall(slots, uses, used)
-        self._fleet.sample(used, dt, slots)
-        self._learn(slots, uses)
-        self._guard(self._fleet.pods.held)
+        self._take(used, dt, slots, uses, slots)
 
     def sample_some(
         self, now: float, nodes: Mapping[str, Reading], uids: Collection[str], uses: Floats, beside: Collection[str]
@@ -103,23 +100,14 @@ class Meter:
         self._learn(slots, uses)
         self._guard(here, anew=False)
 
-    def _take(
-        self,
-        rows: Slots,
-        used: Floats,
-        dt: Floats,
-        slots: Slots,
-        uses: Floats,
-        mask: NDArray[np.bool_] | None,
-    ) -> None:
-        """Steps 2 to 5."""
+    def _take(self, used: Floats, dt: Floats, slots: Slots, uses: Floats, seen: Slots, row: int | None = None) -> None:
+        """Steps 2 to 5 for all nodes, or for one."""
         self._without_drivers(used, slots, uses)
         self._recall(slots, uses, used)
-        seen = self._started() if mask is None else mask
-        if len(rows) == 1:
-            self._fleet.sample_node(int(rows[0]), used[rows[0]], float(dt[rows[0]]), seen)
+        if row is None:
+            self._fleet.sample(used, dt, seen)
         else:
-            self._fleet.sample(used, dt, np.flatnonzero(seen))
+            self._fleet.sample_node(row, used[row], float(dt[row]), seen)
         self._learn(slots, uses)
         self._guard(self._fleet.pods.held)
 

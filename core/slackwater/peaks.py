@@ -54,7 +54,7 @@ class Peaks:
         # The same of peaks where enough pods were watched, else infinite.
         self._limits: Floats = np.full((kinds, 64), np.inf)
         self._learned = False
-        self._news: list[NDArray[np.intp]] = []  # apps of which other things are known than when `newly` was asked
+        self._news: set[int] = set()  # apps of which other things are known than when `newly` was asked
 
     def __bool__(self) -> bool:
         """Whether anything has been learned."""
@@ -90,7 +90,7 @@ class Peaks:
         if self._trusting:
             known = (rings[:, :, 1] > 0).sum(axis=1) >= ENOUGH
             self._limits[:, apps] = np.where(known.T, tops[0], np.inf)
-        self._news.append(apps)
+        self._news.update(apps.tolist())
 
     @property
     def news(self) -> bool:
@@ -100,8 +100,7 @@ class Peaks:
     def newly(self, apps: NDArray[np.intp]) -> NDArray[np.bool_]:
         """Which of these apps have learned since this was last asked."""
         fresh = np.zeros(len(self._lessons), np.bool_)
-        for names in self._news:
-            fresh[names] = True
+        fresh[list(self._news)] = True
         self._news.clear()
         return fresh[apps]
 
@@ -115,7 +114,7 @@ class Peaks:
 
     def newcomer(self, app: int) -> tuple[Floats, Floats]:
         """Floor and cap of a pod that has not begun."""
-        return self._tops[0, :, app].copy(), self._limits[:, app] * self._beyond
+        return self._tops[0, :, app], self._limits[:, app] * self._beyond
 
     def correct(self, apps: NDArray[np.intp], uses: Floats) -> None:
         """Pods (kind × pod) that use more than their app is known for say so at once, however old they are."""

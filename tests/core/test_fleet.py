@@ -96,13 +96,12 @@ class Pair:
 
     def sample(self, used: list[tuple[float, float]], dt: float, seen: set[int], *, alone: bool) -> None:
         """A round of samples, or one node's own."""
-        mask = np.zeros(self.fleet.pods.slots, np.bool_)
-        mask[[slot for pod, slot in self.slots.items() if pod in seen]] = True
+        seen_at = np.array([slot for pod, slot in self.slots.items() if pod in seen], np.intp)
         rows = len(self.scalars)
         if alone:
-            self.fleet.sample_node(0, np.array(used[0]), dt, mask)
+            self.fleet.sample_node(0, np.array(used[0]), dt, seen_at)
         else:
-            self.fleet.sample(np.array(used[:rows]), np.full(rows, dt), np.flatnonzero(mask))
+            self.fleet.sample(np.array(used[:rows]), np.full(rows, dt), seen_at)
         slots = np.arange(self.fleet.pods.slots)
         floors, caps = self.fleet.pods.table[Measure.FLOOR : Measure.USE, :, slots]
         self.fleet.guard(slots, floors, caps, self.fleet.pods.held)

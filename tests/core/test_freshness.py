@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 
@@ -63,3 +65,20 @@ def test_bad_settings_are_refused(heartbeat: float, patience: float) -> None:
     """At the start, not at the first outage."""
     with pytest.raises(BadNumber):
         Freshness(heartbeat, patience)
+
+
+@pytest.mark.parametrize("rounds", [[], [(5.0, 5.0)], [(5.0, 4.0)], [(9.0, 9.0)], [(-1.0, 30.0)]], ids=str)
+@pytest.mark.parametrize("now", [5.0, 9.0, math.nan], ids=str)
+def test_all_rows_at_one_moment_are_rows_with_the_same_stamp(rounds: list[tuple[float, float]], now: float) -> None:
+    """Whether it is the first sample, a newer one or one that is not newer."""
+    at_once, by_row = Freshness(), Freshness()
+    for each in (at_once, by_row):
+        each.add_row()
+        each.add_row()
+        for stamps in rounds:
+            each.record(np.arange(2), np.array(stamps), 1.0)
+    gaps = at_once.record_all(now)
+    np.testing.assert_array_equal(np.broadcast_to(gaps, 2), by_row.record(np.arange(2), np.full(2, now), now))
+    np.testing.assert_array_equal(at_once.stamps, by_row.stamps)
+    np.testing.assert_array_equal(at_once.periods, by_row.periods)
+    np.testing.assert_array_equal(at_once.arrivals, by_row.arrivals)
