@@ -99,7 +99,7 @@ def test_papers_are_chosen_by_number_or_all() -> None:
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize("number", MODULES)
 def test_every_band_holds_but_those_we_say_do_not(number: str) -> None:
-    """Over the stated seeds, as `slackwater reproduce --full` plays them: fewer scatter more than some bands are wide."""
+    """Over the stated seeds (`slackwater reproduce --full`): fewer scatter more than some bands are wide."""
     study = Paper(number).reproduce(full=True, processes=-1)
     failing = {(study.paper, check.where, check.what) for check in study.checks if check.verdict is Verdict.FAILS}
     assert failing <= KNOWN
