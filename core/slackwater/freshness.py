@@ -104,11 +104,6 @@ class Freshness:
             self._since, self._until = now, now + left[~self._answer].min(initial=np.inf)
         return self._answer
 
-    def stale_one(self, row: int, now: float) -> bool:
-        """The same of one row."""
-        arrived, period = self._table[row, 1:3].tolist()
-        return bool(now - arrived > self.patience * period)
-
     def _forget(self) -> None:
         self._since, self._until = np.inf, -np.inf
 

@@ -45,7 +45,7 @@ class Gatekept(Scheduler):
         super().start(world)
         self.gate = Gate(world, self._parts)
         self.gate.books.stretch()
-        self._dirty = self._waiting = False
+        self._waiting = False
         self._last = -np.inf
         self._estimates = Samples(("estimated_cpu", "estimated_memory"))
 
