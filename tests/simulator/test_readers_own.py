@@ -187,6 +187,17 @@ def test_parquet_with_a_negative_duration_names_the_row(tmp_path: Path) -> None:
         open_workload(path)
 
 
+@pytest.mark.parametrize("level", [-0.5, np.inf, np.nan], ids=str)
+@pytest.mark.parametrize("name", ["t.jsonl", "t.parquet"])
+def test_a_use_that_no_task_can_have_is_refused(tmp_path: Path, name: str, level: float) -> None:
+    """One such number would spread over its node and everybody on it."""
+    usage = Usage(np.array([level, 0.5, 0.5]), np.full(3, 0.5))
+    stage = Stage("map", (1.0, 2.0), np.array([3.0, 3.0, 3.0]), usage=usage)
+    (parquet if name.endswith("parquet") else jsonl).write(one_job(stages=(stage,)), tmp_path / name)
+    with pytest.raises(InvalidInput, match=r"use|cpu"):
+        open_workload(tmp_path / name)
+
+
 @pytest.mark.parametrize(
     ("content", "said"),
     [

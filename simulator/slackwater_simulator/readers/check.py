@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from slackwater_simulator.workload import Driver, Job, Stage
+from slackwater_simulator.workload import Driver, Job, Stage, Usage
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 
 def problem(job: Job, kinds: int) -> tuple[str, str] | None:
@@ -66,13 +70,27 @@ def _number_problems(job: Job) -> Iterator[tuple[str, str]]:
         yield f"job {job.id}: submitted at {job.submit}", expected
     for stage in job.stages:
         where = f"job {job.id}, stage {stage.name}"
-        if not (np.isfinite(stage.durations) & (stage.durations >= 0)).all():
+        if not _amounts(stage.durations):
             yield f"{where}: a duration that is negative or not finite", expected
         amounts = (*stage.request, *stage.transfers, stage.delay, stage.shuffle, stage.transfer)
         if not all(0 <= amount < math.inf for amount in amounts):
             yield f"{where}: an amount that is negative or not finite", expected
+        if stage.usage and not _sensible(stage.usage):
+            yield f"{where}: a use that is negative or not finite", expected
     if job.driver and not all(0 <= amount < math.inf for amount in (*job.driver.request, job.driver.startup)):
         yield f"job {job.id}, driver: an amount that is negative or not finite", expected
+    if job.driver and job.driver.usage and not _sensible(job.driver.usage):
+        yield f"job {job.id}, driver: a use that is negative or not finite", expected
+
+
+def _sensible(usage: Usage) -> bool:
+    """Whether a task can use so much: what is not a number would spread over its node and everybody on it."""
+    curves = [*usage.at, *usage.cpu_shape, *usage.memory_shape, usage.noise]
+    return all(_amounts(levels) for levels in (usage.cpu, usage.memory, np.array(curves)))
+
+
+def _amounts(values: NDArray[np.float64]) -> bool:
+    return bool((np.isfinite(values) & (values >= 0)).all())
 
 
 def _driver_problems(job: Job, driver: Driver, kinds: int) -> Iterator[tuple[str, str]]:

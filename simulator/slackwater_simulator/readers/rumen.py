@@ -178,11 +178,13 @@ def _usage(attempts: Sequence[Entry | None], durations: NDArray[np.float64], req
         return None
     cpu = np.array([attempt["cpuUsages"] for attempt in attempts if attempt], dtype=np.float64) / 1e3
     memory = np.array([attempt["physMemKbytes"] for attempt in attempts if attempt], dtype=np.float64) * KIBI
+    if not (np.isfinite(cpu).all() and np.isfinite(memory).all()):
+        raise ValueError("use that is not a finite number")
     peak = memory.max(axis=1)
     total = cpu.sum(axis=1)
     bins = cpu.shape[1]
     return Usage(
-        cpu=total / durations / request[0],
+        cpu=total / np.maximum(durations, 1e-3) / request[0],
         memory=peak / request[1],
         at=tuple(((np.arange(bins) + 0.5) / bins).tolist()),
         cpu_shape=tuple((cpu * bins / np.maximum(total, 1e-9)[:, None]).mean(axis=0).tolist()),
