@@ -74,10 +74,19 @@ PROGRAMS = (
     Program("driver", "load", OURS, "./driver"),
 )
 
+# What a kind node without a registry is made of besides; built only when named (lab/kind/image.sh).
+KIND = (
+    Program("kind", "kind", "sigs.k8s.io/kind", "sigs.k8s.io/kind"),
+    _kubernetes("kubeadm"),
+    _kubernetes("kube-proxy"),
+    Program("coredns", "coredns", "github.com/coredns/coredns", "github.com/coredns/coredns"),
+)
+
 
 def program(name: str) -> Program:
     """Look a program up by its name."""
-    for candidate in PROGRAMS:
+    known = PROGRAMS + KIND
+    for candidate in known:
         if candidate.name == name:
             return candidate
-    raise UnknownName("program", name, [candidate.name for candidate in PROGRAMS])
+    raise UnknownName("program", name, [candidate.name for candidate in known])

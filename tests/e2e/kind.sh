@@ -19,8 +19,8 @@ finish() {
 }
 trap finish EXIT
 
-kind create cluster --name "$name" ${KIND_IMAGE:+--image "$KIND_IMAGE"} --wait 120s
-docker build -t "slackwater:$version" .
+kind create cluster --name "$name" ${KIND_IMAGE:+--image "$KIND_IMAGE"} ${KIND_CONFIG:+--config "$KIND_CONFIG"} --wait 120s
+docker build ${BASE:+--build-arg "BASE=$BASE"} -t "slackwater:$version" .
 kind load docker-image "slackwater:$version" --name "$name"
 helm install slackwater helm/slackwater --namespace slackwater-system --create-namespace \
   --values helm/slackwater/values-kind.yaml --set "image.tag=$version" --wait --timeout 5m
