@@ -41,13 +41,11 @@ docker save "registry.k8s.io/kube-proxy:$version" -o "$context/images/kube-proxy
 "$(built kubeadm)" config images list --kubernetes-version "$version" | "$python" -c '
 import sys
 from pathlib import Path
-from slackwater_lab.builds import built
-from slackwater_lab.images import archive, layer
+from slackwater_lab.images import single
 for image in sys.stdin.read().split():
     name = image.rpartition("/")[2].partition(":")[0]
     if name != "kube-proxy":
-        content = archive(image, layer({f"bin/{name}": Path(built(name))}, {}), [f"/bin/{name}"])
-        Path(sys.argv[1], f"{name}.tar").write_bytes(content)
+        Path(sys.argv[1], f"{name}.tar").write_bytes(single(image, name))
 ' "$context/images"
 
 stage node "slackwater-lab/node:$version"

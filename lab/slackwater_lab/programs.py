@@ -74,9 +74,16 @@ PROGRAMS = (
     Program("driver", "load", OURS, "./driver"),
 )
 
-# What a kind node without a registry is made of besides; built only when named (lab/kind/image.sh).
+# What the suite on kind wants besides: a Prometheus that finds nodes through the API server, which Debian's cannot, and
+# the parts of a node image for where no registry answers (lab/kind/image.sh). Built only when named.
 KIND = (
     Program("kind", "kind", "sigs.k8s.io/kind", "sigs.k8s.io/kind"),
+    Program(
+        "prometheus",
+        "prometheus",
+        "github.com/prometheus/prometheus",
+        "github.com/prometheus/prometheus/cmd/prometheus",
+    ),
     _kubernetes("kubeadm"),
     _kubernetes("kube-proxy"),
     Program("coredns", "coredns", "github.com/coredns/coredns", "github.com/coredns/coredns"),
