@@ -41,6 +41,10 @@ values = yaml.safe_load(Path("docs/install/kind-prometheus.yaml").read_text())
 jobs = [*yaml.safe_load(values["extraScrapeConfigs"]), simulated("simulated", "http://kwok.monitoring.svc:10247")]
 settings = {"global": {"scrape_interval": "2s", "scrape_timeout": "2s"}, "scrape_configs": jobs}
 (folder / "prometheus.yaml").write_text(yaml.safe_dump(settings))
+# As the suite's own lab has it, two operators and rates over five scrapes; our pods on the real node.
+values = {part: {"nodeSelector": {"slackwater.io/lab-node": "real"}} for part in ("extender", "operator", "scheduler")}
+values["operator"]["replicas"], values["prometheus"] = 2, {"window": 10}
+(folder / "values.yaml").write_text(yaml.safe_dump(values))
 FILES
 trap finish EXIT
 
@@ -49,20 +53,20 @@ docker build ${BASE:+--build-arg "BASE=$BASE"} -t "slackwater:$version" .
 kind load docker-image "slackwater:$version" --name "$name"
 for part in kwok prometheus; do kind load image-archive "$folder/$part.tar" --name "$name"; done
 
-# A DaemonSet of kind's would take room on simulated nodes.
+# What really runs stays on the real node. A DaemonSet of kind's would also take room on simulated ones.
+kubectl label nodes --all slackwater.io/lab-node=real
 for daemons in $(kubectl get daemonsets -n kube-system -o name); do
   kubectl patch -n kube-system "$daemons" -p '{"spec": {"template": {"spec": {"affinity": {"nodeAffinity":
     {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [{"matchExpressions":
-      [{"key": "slackwater.io/lab-node", "operator": "NotIn", "values": ["kwok"]}]}]}}}}}}}'
+      [{"key": "slackwater.io/lab-node", "operator": "In", "values": ["real"]}]}]}}}}}}}'
 done
 kubectl create namespace monitoring
 for part in kwok prometheus; do kubectl create configmap "$part" -n monitoring --from-file "$folder/$part.yaml"; done
 kubectl apply -f tests/e2e/kind.yaml
 
-# As the suite's own lab has it: every option that scenarios switch on, two operators, rates over five scrapes.
 chosen=$(PYTHONPATH=${PYTHONPATH:+$PYTHONPATH:}tests "$python" -c 'from support.field import ENFORCE; print(",".join(ENFORCE))')
 helm install slackwater helm/slackwater --namespace slackwater-system --create-namespace \
-  --values helm/slackwater/values-kind.yaml --set "$chosen,operator.replicas=2,prometheus.window=10,image.tag=$version" \
+  --values helm/slackwater/values-kind.yaml --values "$folder/values.yaml" --set "$chosen,image.tag=$version" \
   --wait --timeout 5m
 kubectl rollout status -n monitoring deployment --timeout 5m
 helm test slackwater -n slackwater-system

@@ -86,10 +86,10 @@ PARTS = {
     "slackwater-scheduler": Part(SYSTEM, "slackwater-scheduler", "kube-scheduler --config=/etc/slackwater"),
     "prometheus": Part(MONITORING, "prometheus", "prometheus --config.file"),
 }
-# $1 is a signal, $2 a command line, $3 the pod it must run in, or nothing.
+# Its words come by the environment: on its own command line it would find itself.
 TELL = """
-for pid in $(pgrep -f -- "$2"); do
-  if [ -z "$3" ] || grep -qz "^HOSTNAME=$3$" "/proc/$pid/environ"; then kill "-$1" "$pid"; fi
+for pid in $(pgrep -f -- "$COMMAND"); do
+  if [ -z "$POD" ] || grep -qz "^HOSTNAME=$POD$" "/proc/$pid/environ"; then kill "-$SIGNAL" "$pid"; fi
 done
 """
 
@@ -139,8 +139,10 @@ class KindCrew:
                 self.restart(name)
 
     def _tell(self, word: str, command: str, pod: str = "") -> None:
-        node = f"{self.cluster}-control-plane"
-        subprocess.run(["docker", "exec", node, "sh", "-c", TELL, "tell", word, command, pod], check=True, timeout=30)
+        words = [f"--env={key}={value}" for key, value in (("SIGNAL", word), ("COMMAND", command), ("POD", pod))]
+        subprocess.run(
+            ["docker", "exec", *words, f"{self.cluster}-control-plane", "sh", "-c", TELL], check=True, timeout=30
+        )
 
     def _scale(self, part: Part, replicas: int) -> None:
         self.api.patch(part.path, {"spec": {"replicas": replicas}})
