@@ -78,5 +78,5 @@ from slackwater_lab.nodes import Shape, manifest
 print(json.dumps(manifest("simulated", Shape(cpu="1", memory="1Gi", tainted=True))))
 NODE
 
-SLACKWATER_E2E_KIND=$name SLACKWATER_E2E_KUBECONFIG=$KUBECONFIG "$python" -m pytest -q -m lab tests/e2e "$@"
+SLACKWATER_E2E_KIND=$name SLACKWATER_E2E_KUBECONFIG=$KUBECONFIG "$python" -m pytest -q -rs -p no:randomly -m lab tests/e2e "$@"
 helm uninstall slackwater -n slackwater-system --wait --timeout 5m
