@@ -59,6 +59,7 @@ for daemons in $(kubectl get daemonsets -n kube-system -o name); do
   kubectl patch -n kube-system "$daemons" -p '{"spec": {"template": {"spec": {"affinity": {"nodeAffinity":
     {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [{"matchExpressions":
       [{"key": "slackwater.io/lab-node", "operator": "In", "values": ["real"]}]}]}}}}}}}'
+  kubectl rollout status -n kube-system "$daemons" --timeout 2m
 done
 kubectl create namespace monitoring
 for part in kwok prometheus; do kubectl create configmap "$part" -n monitoring --from-file "$folder/$part.yaml"; done
