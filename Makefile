@@ -4,7 +4,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.installed
 
-.PHONY: help install demo test check unit bench bench-simulator bench-extender bench-lab lab lab-down lab-test lab-build e2e e2e-kind crds chart image docs clean
+.PHONY: help install demo test check unit bench bench-simulator bench-extender bench-lab lab lab-down lab-test lab-build e2e e2e-kind kind-image crds chart image docs clean
 help: ## list the commands
 	@grep -hE '^[a-z0-9-]+:.*?## ' $(MAKEFILE_LIST) | awk -F':.*?## ' '{printf "  make %-16s %s\n", $$1, $$2}'
 
@@ -60,7 +60,11 @@ e2e: lab-build ## play every scenario through the whole system on a private lab
 	@$(BIN)/python -m pytest -q -p no:randomly -m lab tests/e2e
 
 e2e-kind: lab-build ## the same scenarios on a kind cluster (needs Docker)
+	@$(BIN)/python -m slackwater_lab build kind prometheus
 	@tests/e2e/kind.sh
+
+kind-image: $(STAMP) ## a kind node image for where no image registry answers (needs root, Docker, debootstrap)
+	@lab/kind/image.sh
 
 crds: $(STAMP) ## write the chart's custom resources and admission policies anew from their models
 	@$(BIN)/python -m slackwater_cluster.customresources helm/slackwater/crds

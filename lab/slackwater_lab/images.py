@@ -27,9 +27,14 @@ def make(folder: Path) -> list[Path]:
     if shell:
         load["bin/busybox"] = Path(shell)
     pause, loaded = folder / "pause.tar", folder / "load.tar"
-    pause.write_bytes(archive(PAUSE, layer({"pause": Path(built("pause"))}, {}), ["/pause"]))
+    pause.write_bytes(single(PAUSE, "pause"))
     loaded.write_bytes(archive(LOAD, layer(load, _links(shell)), []))
     return [pause, loaded]
+
+
+def single(image: str, program: str) -> bytes:
+    """An image that holds one built program and starts it."""
+    return archive(image, layer({f"bin/{program}": Path(built(program))}, {}), [f"/bin/{program}"])
 
 
 def layer(files: Mapping[str, Path], links: Mapping[str, str]) -> bytes:

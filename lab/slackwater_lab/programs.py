@@ -74,10 +74,26 @@ PROGRAMS = (
     Program("driver", "load", OURS, "./driver"),
 )
 
+# What the suite on kind wants besides: a Prometheus that finds nodes through the API server, which Debian's cannot, and
+# the parts of a node image for where no registry answers (lab/kind/image.sh). Built only when named.
+KIND = (
+    Program("kind", "kind", "sigs.k8s.io/kind", "sigs.k8s.io/kind"),
+    Program(
+        "prometheus",
+        "prometheus",
+        "github.com/prometheus/prometheus",
+        "github.com/prometheus/prometheus/cmd/prometheus",
+    ),
+    _kubernetes("kubeadm"),
+    _kubernetes("kube-proxy"),
+    Program("coredns", "coredns", "github.com/coredns/coredns", "github.com/coredns/coredns"),
+)
+
 
 def program(name: str) -> Program:
     """Look a program up by its name."""
-    for candidate in PROGRAMS:
+    known = PROGRAMS + KIND
+    for candidate in known:
         if candidate.name == name:
             return candidate
-    raise UnknownName("program", name, [candidate.name for candidate in PROGRAMS])
+    raise UnknownName("program", name, [candidate.name for candidate in known])

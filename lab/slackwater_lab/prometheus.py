@@ -48,7 +48,7 @@ def configuration(site: Site, scrape: str) -> dict[str, Any]:
     return {
         "global": {"scrape_interval": scrape, "scrape_timeout": scrape},
         "scrape_configs": [
-            _simulated(site),
+            simulated("kubelet", site.url("kwok")),
             *(_real(site, path) for path in WANTED),
             *(_program(site, name, port) for name, port in _PROGRAMS.items()),
         ],
@@ -62,11 +62,12 @@ _PROGRAMS = {
 }
 
 
-def _simulated(site: Site) -> dict[str, Any]:
-    discovery = {"url": f"{site.url('kwok')}/discovery/prometheus", "refresh_interval": "5s"}
+def simulated(job: str, kwok: str) -> dict[str, Any]:
+    """The scrape job of all nodes that the kwok at this address simulates."""
+    discovery = {"url": f"{kwok}/discovery/prometheus", "refresh_interval": "5s"}
     source = {"source_labels": ["__metrics_path__"], "regex": NODE_PATH}
     return {
-        "job_name": "kubelet",
+        "job_name": job,
         "http_sd_configs": [discovery],
         "relabel_configs": [
             {**source, "target_label": "node", "replacement": "$1"},

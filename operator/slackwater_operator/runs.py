@@ -6,6 +6,7 @@ A run is known by what was the most of it at one time: executors are gone before
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from slackwater.errors import SlackwaterError
 from slackwater_cluster.customresources.trackedapp import Learned
@@ -41,8 +42,9 @@ class Runs:
         self._end(each)
 
     def expected(self, each: Portrait) -> Size | None:
-        """What the last run of this series was."""
-        return self._past.get((each.namespace, each.series))
+        """As many tasks as the last run of this series had; those that exist already say themselves what they ask."""
+        past, present = self._past.get((each.namespace, each.series)), run_size(each)
+        return replace(past, request=present.request) if past and present else past
 
     def learned(self, each: Portrait) -> Size | None:
         """What is to be kept over a restart: this run's size as far as it is known, else the last one's."""

@@ -17,13 +17,14 @@ pytestmark = pytest.mark.lab
 @contextmanager
 def _no_scrape(arena: Field) -> Iterator[None]:
     """Hold Prometheus still, where it is ours: on a slow machine 200 creations outlast the time between two scrapes."""
-    if arena.lab:
-        arena.lab.processes.freeze("prometheus")
+    crew = arena.crew_at_hand
+    if crew:
+        crew.freeze("prometheus")
     try:
         yield
     finally:
-        if arena.lab:
-            arena.lab.processes.thaw("prometheus")
+        if crew:
+            crew.thaw("prometheus")
 
 
 def test_a_burst_between_two_scrapes_does_not_herd(arena: Field, tell: Callable[[str], None]) -> None:
@@ -46,10 +47,10 @@ def test_a_burst_between_two_scrapes_does_not_herd(arena: Field, tell: Callable[
 
 def test_what_a_finished_pod_held_is_free_before_any_scrape(arena: Field) -> None:
     """Prometheus is gone, so no sample can tell: the end of one pod alone lets the next one in."""
-    lab = arena.own_lab()
+    crew = arena.crew()
     with arena.ground("residue", nodes=1) as ground:
         arena.until_measured(ground)
-        lab.processes.kill("prometheus")
+        crew.kill("prometheus")
         try:
             ground.create(ground.pod(f"new-{i}", app="new", use=("100m", "100Mi")) for i in range(8))
             ground.until_bound(7)
@@ -59,4 +60,4 @@ def test_what_a_finished_pod_held_is_free_before_any_scrape(arena: Field) -> Non
             arena.api.patch(f"{ground.pods_path}/{ended}/status", {"status": {"phase": "Succeeded"}})
             ground.until_bound(8, 20)
         finally:
-            lab.restart("prometheus")
+            crew.restart("prometheus")

@@ -8,7 +8,6 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from slackwater_lab import nodes
-from slackwater_lab.lab import Lab
 from slackwater_lab.nodes import Shape
 from support.field import Field
 from support.ground import Ground, bound, declared_cpu, gated, phase, until
@@ -53,12 +52,12 @@ def _next_bind(ground: Ground, since: float) -> float:
 @pytest.mark.parametrize("victim", ["extender", "operator", "prometheus", "slackwater-scheduler"])
 def test_a_killed_program_that_comes_back_strands_nothing(arena: Field, tell: Tell, victim: str) -> None:
     """A kill -9 while pods are being released; started again, everything runs to its end."""
-    lab = arena.own_lab()
+    crew = arena.crew()
     with arena.ground("killed") as ground:
         _load(ground)
         ground.until_bound(10, 40)
-        lab.processes.kill(victim)
-        lab.restart(victim)
+        crew.kill(victim)
+        crew.restart(victim)
         back = time.monotonic()
         tell(f"bound again {_next_bind(ground, back):.1f} s after {victim} was back")
         until("all tasks are over", lambda: _all_over(ground), 75, 0.3)
@@ -66,14 +65,14 @@ def test_a_killed_program_that_comes_back_strands_nothing(arena: Field, tell: Te
 
 def test_the_other_operator_takes_over_from_one_that_died_between_its_patches(arena: Field, tell: Tell) -> None:
     """The leader is killed while some pods are nominated and still gated: the standby clears that and goes on."""
-    lab = arena.own_lab()
+    crew = arena.crew()
     with arena.ground("leader", nodes=4, shape=Shape(cpu="64", memory="256Gi")) as ground:
         arena.until_measured(ground)
         leader = _leader(arena)
         with ThreadPoolExecutor(1) as pool:
             made = pool.submit(_load, ground, count=120)
             until("the leader is between its two patches", lambda: _half(ground), 40, 0.0)
-            lab.processes.kill(leader)
+            crew.kill(leader)
             died = time.monotonic()
             made.result()
         try:
@@ -84,15 +83,15 @@ def test_the_other_operator_takes_over_from_one_that_died_between_its_patches(ar
             until("all tasks are over", lambda: _all_over(ground, 128), 75, 0.3)
             tell(f"120 tasks over {time.monotonic() - died:.1f} s after the leader died")
         finally:
-            lab.restart(leader)
+            crew.restart(leader)
 
 
 def test_without_prometheus_nothing_is_overcommitted_and_nobody_evicted(arena: Field, tell: Tell) -> None:
     """Samples are stale: room comes from reservations, so seven of twelve idle tasks run; later the others."""
-    lab = arena.own_lab()
+    crew = arena.crew()
     with arena.ground("blind", nodes=1) as ground:
         arena.until_measured(ground)
-        lab.processes.kill("prometheus")
+        crew.kill("prometheus")
         try:
             until("samples are stale", lambda: arena.node(ground.nodes[0])["stale"], 60, 0.5)
             ground.create(ground.pod(f"task-{i:02}", app="idle", use=("50m", "50Mi")) for i in range(12))
@@ -100,7 +99,7 @@ def test_without_prometheus_nothing_is_overcommitted_and_nobody_evicted(arena: F
             until("the others are told why", lambda: _told(ground) == 5, 40, 0.5)
             assert len(bound(ground.pods())) == 7
         finally:
-            lab.restart("prometheus")
+            crew.restart("prometheus")
         back = time.monotonic()
         ground.until_bound(12, 60)
         assert all(phase(pod) != "Failed" for pod in ground.pods())
@@ -109,13 +108,13 @@ def test_without_prometheus_nothing_is_overcommitted_and_nobody_evicted(arena: F
 
 def test_a_restart_of_the_api_server_loses_nothing(arena: Field, tell: Tell) -> None:
     """Watches break and resume; what was held is released, what ran ends."""
-    lab = arena.own_lab()
+    crew = arena.crew()
     with arena.ground("apiserver") as ground:
         _load(ground)
         ground.until_bound(10, 40)
-        lab.processes.kill("apiserver")
+        crew.kill("apiserver")
         died = time.monotonic()
-        lab.restart("apiserver")
+        crew.restart("apiserver")
         back = time.monotonic()
         tell(f"the API server was ready again after {back - died:.1f} s")
         tell(f"bound again {_next_bind(ground, back):.1f} s after that")
@@ -126,8 +125,6 @@ def test_a_restart_of_the_api_server_loses_nothing(arena: Field, tell: Tell) -> 
 
 def test_pods_go_to_other_nodes_when_one_is_lost(arena: Field, tell: Tell) -> None:
     """A node falls silent in mid-load: nothing more is placed there, and the rest runs to its end elsewhere."""
-    lab = arena.own_lab()
-    assert isinstance(lab, Lab)
     with arena.ground("lost") as ground:
         _load(ground, count=40)
         ground.until_bound(8, 40)

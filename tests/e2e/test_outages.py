@@ -22,9 +22,9 @@ Tell = Callable[[str], None]
 @pytest.mark.parametrize("how", ["dead", "hung"])
 def test_without_an_extender_only_managed_pods_wait(arena: Field, tell: Tell, how: str) -> None:
     """Nothing of ours is placed, a stranger's pod runs as ever; when the extender is back, all go on."""
-    lab = arena.own_lab()
+    crew = arena.crew()
     with arena.ground("away") as ground, arena.ground("stranger", nodes=1, managed=False) as other:
-        (lab.processes.kill if how == "dead" else lab.processes.freeze)("extender")
+        (crew.kill if how == "dead" else crew.freeze)("extender")
         gone = time.monotonic()
         try:
             ground.create(ground.pod(f"task-{i}", app=f"app-{i % 2}") for i in range(8))
@@ -33,8 +33,8 @@ def test_without_an_extender_only_managed_pods_wait(arena: Field, tell: Tell, ho
             until("the extender was away for a while", lambda: time.monotonic() - gone > AWAY, AWAY + 1)
             assert not bound(ground.pods())
         finally:
-            lab.processes.thaw("extender")
-            lab.restart("extender")
+            crew.thaw("extender")
+            crew.restart("extender")
         back = time.monotonic()
         ground.until_bound(8, 60)
         tell(f"all eight bound {time.monotonic() - back:.1f} s after the extender was back")
@@ -66,7 +66,7 @@ def test_an_operator_that_cannot_reach_the_extender_goes_by_declared_sums(arena:
 
 def test_gates_can_be_lifted_by_hand_while_no_operator_runs(arena: Field) -> None:
     """`slackwater release --all` frees what is held; the scheduler and the extender's filter do the rest."""
-    lab = arena.own_lab()
+    crew = arena.crew()
     with arena.ground("byhand", nodes=1) as ground:
         _stop_operators(arena)
         try:
@@ -74,17 +74,17 @@ def test_gates_can_be_lifted_by_hand_while_no_operator_runs(arena: Field) -> Non
             assert all(map(gated, ground.pods()))
             program = str(Path(sys.executable).with_name("slackwater"))
             command = [program, "release", "--all", "--yes", "-n", ground.name]
-            environment = {**os.environ, "KUBECONFIG": str(lab.site.kubeconfig)}
+            environment = {**os.environ, "KUBECONFIG": str(arena.kubeconfig)}
             done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=30)
             assert done.returncode == 0, done.stdout + done.stderr
             ground.until_bound(4, 30)
         finally:
-            lab.repair()
+            crew.mend()
 
 
 def _stop_operators(arena: Field) -> None:
     for name in OPERATORS:
-        arena.own_lab().processes.kill(name)
+        arena.crew().kill(name)
 
 
 def _told(ground: Ground) -> int:

@@ -26,6 +26,7 @@ from slackwater_lab.nodes import Shape
 from slackwater_lab.plan import Plan
 from slackwater_lab.site import open_site
 from support.chart import NAMESPACE, ROOT
+from support.field import needs_own_lab
 from support.ground import Ground, Object, gated, until
 from support.hooks import Standin
 from support.pictures import picture
@@ -73,6 +74,7 @@ class User:
 @pytest.fixture
 def user(tmp_path: Path) -> Iterator[User]:
     """A cluster without Slackwater: two nodes of four cores, and a Prometheus."""
+    needs_own_lab()
     if absent := [item.name for item in missing([*CLUSTER.programs(), "helm"])]:
         pytest.skip(f"not built: {', '.join(absent)}; run: python -m slackwater_lab build")
     try:

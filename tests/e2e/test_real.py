@@ -22,7 +22,7 @@ from slackwater_lab.nodes import Shape
 from slackwater_lab.plan import Plan
 from slackwater_lab.realnodes import obstacles
 from slackwater_lab.site import open_site
-from support.field import ENFORCE, Field
+from support.field import ENFORCE, Field, needs_own_lab
 from support.ground import Ground, bound, gated, phase, until
 
 pytestmark = pytest.mark.lab
@@ -35,6 +35,7 @@ BURN = 600  # seconds a container burns unless told otherwise: longer than any t
 @pytest.fixture(scope="module")
 def real(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Field]:
     """A whole lab with one real node that claims eight CPUs."""
+    needs_own_lab()
     plan = Plan(
         nodes=1, shape=Shape(tainted=True), real_nodes=1, capacity=Capacity(8, 24576), scrape="2s", values=ENFORCE
     )

@@ -68,7 +68,6 @@ def test_posing_as_a_driver_is_charged_in_full(arena: Field) -> None:
 )
 def test_the_operator_cannot_change_an(arena: Field, held: Ground, part: str, patch: dict[str, Any]) -> None:
     """Its own token may lift gates and nominate; images and phases are refused by the guard."""
-    arena.own_lab()
     with _as_operator(arena) as operator:
         path = f"{held.pods_path}/held"
         with pytest.raises(Unavailable, match=r"answered (403|422)"):

@@ -21,12 +21,12 @@ Tell = Callable[[str], None]
 
 def test_a_nominated_node_that_a_second_scheduler_took_is_given_up(arena: Field, tell: Tell) -> None:
     """Released and nominated to one node, which the plain scheduler then fills: all find their way to the other."""
-    lab = arena.own_lab()
+    crew = arena.crew()
     with arena.ground("rival") as ground, arena.ground("filler", nodes=0, managed=False) as other:
         taken, left = ground.nodes
         arena.api.patch(f"/api/v1/nodes/{left}", {"spec": {"unschedulable": True}}, MERGE)
         arena.until_measured(ground)
-        lab.processes.kill("slackwater-scheduler")
+        crew.kill("slackwater-scheduler")
         try:
             ground.create(ground.pod(f"ours-{i}", app="ours", cpu="2", use=("100m", "100Mi")) for i in range(3))
             until("all are nominated to the one open node", lambda: _nominated(ground) == [taken] * 3, 40)
@@ -35,7 +35,7 @@ def test_a_nominated_node_that_a_second_scheduler_took_is_given_up(arena: Field,
             other.until_bound(1, 20)
             arena.api.patch(f"/api/v1/nodes/{left}", {"spec": {"unschedulable": False}}, MERGE)
         finally:
-            lab.restart("slackwater-scheduler")
+            crew.restart("slackwater-scheduler")
         back = time.monotonic()
         pods = ground.until_bound(3, 60)
         assert {pod["spec"]["nodeName"] for pod in pods} == {left}

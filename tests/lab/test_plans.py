@@ -9,13 +9,13 @@ from slackwater.errors import InvalidInput, UnknownName
 from slackwater_lab.kwok import STAGES
 from slackwater_lab.nodes import Shape, manifest, names
 from slackwater_lab.plan import CONTROL, PARTS, Plan, without
-from slackwater_lab.programs import PROGRAMS, program
+from slackwater_lab.programs import KIND, PROGRAMS, program
 from slackwater_lab.prometheus import configuration as prometheus_configuration
 from slackwater_lab.scheduling import PROFILE, Extender, configuration
 from slackwater_lab.site import Site, home
 
 
-@pytest.mark.parametrize("item", PROGRAMS, ids=lambda item: item.name)
+@pytest.mark.parametrize("item", PROGRAMS + KIND, ids=lambda item: item.name)
 def test_every_program_has_one_version(item: Any) -> None:
     """go.mod is where versions are written down."""
     assert item.version.startswith("v")

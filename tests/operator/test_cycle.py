@@ -242,6 +242,21 @@ def test_sizes_of_runs_outlive_the_leader() -> None:
     assert (size.tasks, size.request["cpu"], size.source) == (4, 0.5, "history")
 
 
+def test_an_app_submitted_again_with_lower_requests_is_judged_by_these() -> None:
+    """Refused as infeasible, taken away, and back under its name as the refusal advised: what it asked then is over."""
+    world = enforcing(node("a", cpu=2))
+    made = cycle(world)
+    for attempt, cpu in (("first", 4.0), ("second", 0.5)):
+        pods = [world.create(f"{attempt}-driver", cpu=0.1, role="driver", app="etl")]
+        pods += [world.create(f"{attempt}-{number}", cpu=cpu, app="etl") for number in range(2)]
+        turn(made, world, 5)
+        if attempt == "first":
+            assert written(world, "/trackedapps/etl/status")[-1]["status"]["reason"] == "infeasible"
+            world.delete(*[world.pods[pod.uid] for pod in pods])
+            turn(made, world, 2)
+    assert all(world.pods[pod.uid].node == "a" for pod in pods)
+
+
 def test_app_that_is_gone_is_not_told_as_held() -> None:
     """Two seconds after its pods were deleted the TrackedApp counts none of them."""
     world = enforcing(node("a", cpu=1))

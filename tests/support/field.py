@@ -1,6 +1,7 @@
 """The cluster an end-to-end run plays on: a lab of its own, a running lab, or any kubeconfig."""
 
 import os
+import ssl
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -8,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from itertools import count
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qsl
 
 import httpx2
 import pytest
@@ -19,10 +21,12 @@ from slackwater_lab.lab import Lab
 from slackwater_lab.nodes import Shape
 from slackwater_lab.plan import Plan
 from slackwater_lab.site import open_site
+from support.crew import Crew, KindCrew, LabCrew
 from support.ground import GATE, Ground, Object, close_ground, open_ground, until
 from support.labs import running
 
 KUBECONFIG, EXTENDER, LAB = "SLACKWATER_E2E_KUBECONFIG", "SLACKWATER_E2E_EXTENDER", "SLACKWATER_E2E_LAB"
+KIND = "SLACKWATER_E2E_KIND"  # the name of the kind cluster that the kubeconfig is of, if it may be broken
 ENFORCE = (
     "policy.spec.mode=enforce",
     "policy.spec.estimation.heartbeatSeconds=2",
@@ -31,6 +35,7 @@ ENFORCE = (
     "operator.may.evict=true",
 )
 BOX = Shape(cpu="8", memory="32Gi")
+SERVICE = "/api/v1/namespaces/slackwater-system/services"
 POLICIES = "/apis/slackwater.io/v1alpha1/slackpolicies"
 
 
@@ -44,7 +49,16 @@ class Remote(Api):
     @classmethod
     def bearer(cls, where: Endpoint, token: str) -> "Remote":
         """The same server as somebody else."""
-        return cls(replace(where, headers=lambda: {"Authorization": f"Bearer {token}"}))
+        return cls(replace(where, tls=_nobody(where.tls), headers=lambda: {"Authorization": f"Bearer {token}"}))
+
+
+def _nobody(tls: ssl.SSLContext | bool) -> ssl.SSLContext | bool:
+    """The same trust without a certificate of our own, which would count before any token."""
+    if isinstance(tls, bool):
+        return tls
+    bare = ssl.create_default_context(cadata=b"".join(tls.get_ca_certs(binary_form=True)))
+    bare.check_hostname, bare.verify_mode = tls.check_hostname, tls.verify_mode
+    return bare
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,21 +73,46 @@ class Field:
     _number: Callable[[], int] = field(default_factory=lambda: count(int(time.time()) % 100_000).__next__)
 
     def own_lab(self) -> Lab:
-        """The lab itself, for tests that end processes; elsewhere they skip."""
+        """The lab itself, for tests that only a lab can play; elsewhere they skip."""
         if self.lab is None:
-            pytest.skip("needs the lab: this cluster's processes are not ours to end")
+            pytest.skip("needs the lab: its processes, their settings, their ports")
         return self.lab
 
+    def crew(self) -> Crew:
+        """Who ends programs and brings them back; on a cluster that is not ours to break tests skip."""
+        if self.crew_at_hand is None:
+            pytest.skip(
+                f"needs a cluster that may be broken: this one's programs are not ours to end ({KIND} is not set)"
+            )
+        return self.crew_at_hand
+
+    @property
+    def crew_at_hand(self) -> Crew | None:
+        """Whoever may end programs here."""
+        if self.lab is not None:
+            return LabCrew(self.lab)
+        return KindCrew(self.api, name) if (name := os.environ.get(KIND)) else None
+
+    @property
+    def kubeconfig(self) -> Path:
+        """The file that leads to the cluster."""
+        return self.lab.site.kubeconfig if self.lab else Path(os.environ[KUBECONFIG])
+
     def ask(self, path: str) -> Any:
-        """GET from the extender's API."""
-        if not self.extender:
-            pytest.skip(f"needs the extender's API: set {EXTENDER} to its URL (for example a port-forward)")
-        return httpx2.get(f"{self.extender}{path}", timeout=10.0).raise_for_status().json()
+        """GET from the extender's API: at its address where one is known, else through the API server."""
+        if self.extender:
+            return httpx2.get(f"{self.extender}{path}", timeout=10.0).raise_for_status().json()
+        if self.api.get(f"{SERVICE}/slackwater-extender") is None:
+            pytest.skip(
+                f"needs the extender's API: install the chart into slackwater-system, or set {EXTENDER} to its URL"
+            )
+        where, _, query = path.partition("?")
+        return self.api.get(f"{SERVICE}/https:slackwater-extender:https/proxy{where}", **dict(parse_qsl(query)))
 
     @property
     def where(self) -> Endpoint:
         """The cluster's address and who we are, for other clients."""
-        return endpoint(self.lab.site.kubeconfig if self.lab else Path(os.environ[KUBECONFIG]))
+        return endpoint(self.kubeconfig)
 
     @contextmanager
     def ground(
@@ -97,10 +136,8 @@ class Field:
 
     def mend(self) -> None:
         """Bring the cluster back to what a scenario may rely on, whatever the one before it did or failed to do."""
-        if self.lab is not None:
-            for started in self.lab.processes.all():
-                self.lab.processes.thaw(started.name)
-            self.lab.repair()
+        if crew := self.crew_at_hand:
+            crew.mend()
         while self._left:
             close_ground(self._left[-1])
             self._left.pop()
@@ -126,7 +163,7 @@ class Field:
         def measured() -> bool:
             return not any(self.node(name)["stale"] for name in ground.nodes)
 
-        if self.lab is None and not _within(measured, patience):
+        if self.crew_at_hand is None and not _within(measured, patience):
             pytest.skip("needs a Prometheus that scrapes the simulated nodes and that the extender asks")
         until("every node is measured", measured, patience, 0.5)
 
@@ -160,6 +197,12 @@ def _within(probe: Callable[[], bool], patience: float) -> bool:
 def _kwok(api: Api) -> bool:
     listed: Object = api.get("/api/v1/nodes", labelSelector="slackwater.io/lab-node=kwok", limit="1") or {"items": []}
     return bool(listed["items"])
+
+
+def needs_own_lab() -> None:
+    """Skip a scenario that plays on a lab of its own while another cluster is under test."""
+    if os.environ.get(KUBECONFIG):
+        pytest.skip(f"plays on a lab of its own, which says nothing of the cluster in {KUBECONFIG}")
 
 
 def open_field(home: Path) -> Iterator[Field]:
