@@ -6,6 +6,7 @@ ended, at γ, the others end over the next Δps seconds as well.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
@@ -115,8 +116,16 @@ def _breakpoints(waves: Iterable[Wave], now: float) -> list[float]:
         begin = max(wave.gamma, now)
         end = max(wave.gamma + wave.spread, now)
         full = begin + wave.running * wave.spread / wave.count if wave.count > 0 else end
-        points.update((begin - now, min(full, end) - now, end - now))
-    return sorted(points)
+        points.update((begin, min(full, end), end))
+    return sorted(_until(point, now) for point in points)
+
+
+def _until(point: float, now: float) -> float:
+    """Seconds from now to a moment, never a hair too few by rounding: a step at that moment would be missed."""
+    seconds = point - now
+    while now + seconds < point:
+        seconds = math.nextafter(seconds, math.inf)
+    return seconds
 
 
 def _crossing(

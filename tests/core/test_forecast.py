@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from slackwater.errors import BadNumber
@@ -104,6 +104,7 @@ def test_first_fit_over_known_ends(required: float, want: float | None) -> None:
     assert first_fit(required, 2, [(9.0, 3), (5.0, 1)]) == want
 
 
+@example([Wave(1, 1, 2.00001, 0.0)], 2.220446049250313e-16, 1)  # now + (γ − now) is a hair before γ
 @given(st.lists(waves, max_size=4), seconds, st.integers(1, 60))
 def test_wait_is_the_first_moment_that_suffices(known: list[Wave], now: float, required: int) -> None:
     """At the answer there is enough, a moment earlier there is not; None only if there never is."""
