@@ -82,9 +82,12 @@ class _Filling:
     """The state of one loop: what is left of the node and of each request."""
 
     residual: list[float]
-    left: dict[str, int]
     pending: dict[str, list[Task]] = field(default_factory=dict)  # of requests that were served
     taken: dict[str, int] = field(default_factory=dict)
+
+    def left(self, request: Request) -> int:
+        """How many of its tasks still wait."""
+        return len(request.tasks) - self.taken.get(request.name, 0)
 
 
 def assign(
@@ -96,11 +99,11 @@ def assign(
     earlier submission. Yields each assignment, so a caller may stop at its own limit.
     """
     finite_array("residual", spot.residual)
-    state = _Filling(spot.residual.tolist(), {r.name: len(r.tasks) for r in requests})
+    state = _Filling(spot.residual.tolist())
     sizes = {request.size for request in requests}
     fitting = _fitting_few(requests, sizes) if len(sizes) <= FEW else _fitting_many(requests)
     while True:
-        candidates = [request for request in fitting(state.residual) if state.left[request.name]]
+        candidates = [request for request in fitting(state.residual) if state.left(request)]
         if not candidates:
             return
         yield _take(candidates[_best(spot, candidates, state, alpha, urgencies)], spot, state)
@@ -161,12 +164,9 @@ def _fitnesses(spot: Spot, requests: Sequence[Request], state: _Filling) -> list
 
 
 def _take(request: Request, spot: Spot, state: _Filling) -> Assigned:
-    pending = state.pending.setdefault(request.name, [])
-    if not pending:
-        pending += request.tasks
+    pending = state.pending.setdefault(request.name, [*request.tasks])
     task = nearest(pending, spot.name, spot.rack)
     pending.remove(task)
-    state.left[request.name] -= 1
     state.taken[request.name] = state.taken.get(request.name, 0) + 1
     state.residual = [left - asked for left, asked in zip(state.residual, request.size, strict=True)]
     return Assigned(request.name, task)

@@ -21,7 +21,7 @@ from slackwater.alignment import alignment
 from slackwater.fitness import needed_by, weights
 from slackwater.numbers import TOLERANCE
 from slackwater.pools import Category
-from slackwater.preference import FEW, combined, points_of_few
+from slackwater.preference import FEW, combined, points_of_few, winner
 from slackwater.resources import Resources
 from slackwater.snapshot import App, Group, Order, Queue, Role
 from slackwater.urgency import Stage, urgency
@@ -251,9 +251,8 @@ class Line:
             return rows[self._foremost(rows, fits)]
         fit, hurry = [fits[self._shape[row]] for row in rows] if fits else [], [self._urgency[row] for row in rows]
         align = [self._align[row] for row in rows] if self._alpha > 0 else []
-        few = points_of_few(fit, hurry, align, self._alpha)
-        best = max(few) - TOLERANCE
-        return next(row for row, point in zip(rows, few, strict=True) if point >= best)
+        # Rows stand in order of submission, so their numbers break ties.
+        return rows[winner(points_of_few(fit, hurry, align, self._alpha), rows) or 0]
 
     def _foremost(self, rows: Sequence[int], fits: Sequence[float]) -> int:
         """The same of a crowd that differs in shape, by arrays; the place in `rows`."""
