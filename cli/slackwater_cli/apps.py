@@ -26,7 +26,7 @@ def command(
     context: Context = None,
 ) -> None:
     """List apps. Exit code 1 where none matches."""
-    from slackwater_monitor.apiserver import NotFound
+    from slackwater_cluster.api.client import NotFound
     from slackwater_monitor.sources.live import GROUP
     from slackwater_monitor.sources.reading import app as read
 

@@ -12,9 +12,9 @@ import typer
 from slackwater.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from slackwater_cluster.credentials import Credentials
+    from slackwater_cluster.api.credentials import Credentials
+    from slackwater_cluster.prometheus.client import Connection
     from slackwater_monitor.history.grid import Grid
-    from slackwater_monitor.prometheus import Connection
 
 # Seconds after which a window is surely complete: scrapes and remote writes come late.
 LATE = 60
@@ -42,7 +42,7 @@ def credentials(
     token_file: Path | None, username: str, password_file: Path | None, ca: Path | None, insecure: bool
 ) -> Credentials:
     """What was given to prove who we are."""
-    from slackwater_cluster.credentials import Credentials
+    from slackwater_cluster.api.credentials import Credentials
 
     return Credentials(token_file, username, password_file, ca, insecure)
 
@@ -51,7 +51,7 @@ def connection(url: str | None, rate: float, timeout: float, known: Credentials,
     """The server to ask; `more` is what one may give instead of an address."""
     if url is None:
         raise InvalidInput("--prometheus", "no address is given", f"add --prometheus http://HOST:PORT{more}")
-    from slackwater_monitor.prometheus import Connection
+    from slackwater_cluster.prometheus.client import Connection
 
     return Connection(url, rate, timeout, known, tenant)
 

@@ -14,8 +14,8 @@ from rich.table import Table
 from slackwater_cli.progress import bars
 
 if TYPE_CHECKING:
-    from slackwater_simulator.metrics import Metrics
-    from slackwater_simulator.outcome import Outcome
+    from slackwater_simulator.results.metrics import Metrics
+    from slackwater_simulator.results.outcome import Outcome
 
 POLICIES = {"kube": "stock scheduler", "slackwater": "Slackwater"}
 SCENES = {
@@ -33,8 +33,8 @@ def command(
     port: Annotated[int, typer.Option(help="Port of the dashboard, on this machine only.")] = 8580,
 ) -> None:
     """Play a contended hour on a virtual cluster, plain and with Slackwater, and compare."""
-    from slackwater_simulator.metrics import measure
     from slackwater_simulator.reports.page import write
+    from slackwater_simulator.results.metrics import measure
 
     console = Console()
     outcomes = _play(seed)
@@ -66,9 +66,9 @@ def _serve(outcome: Outcome, rival: Outcome, port: int, console: Console) -> Non
 
 
 def _play(seed: int) -> dict[tuple[str, str], Outcome]:
-    from slackwater_simulator.cluster import parse
-    from slackwater_simulator.generators.catalogue import cluster_of, generate
     from slackwater_simulator.run import run
+    from slackwater_simulator.workload.cluster import parse
+    from slackwater_simulator.workload.generators.catalogue import cluster_of, generate
 
     outcomes = {}
     with bars() as tick:

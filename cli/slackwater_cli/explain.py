@@ -39,7 +39,7 @@ def command(
     context: Context = None,
 ) -> None:
     """Explain POD. Exit codes: 0 it has a node or is done, 1 no such pod, 2 could not ask, 3 it waits."""
-    from slackwater_monitor.apiserver import NotFound
+    from slackwater_cluster.api.client import NotFound
     from slackwater_monitor.explaining import SHOWN, explain, lines
 
     place, _, name = pod.removeprefix("pod/").rpartition("/")

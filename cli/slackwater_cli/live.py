@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from slackwater_lab.live.conducting import Course
     from slackwater_lab.live.house import Machine
     from slackwater_lab.live.script import Play, Size
-    from slackwater_simulator.cluster import Cluster
-    from slackwater_simulator.workload import Job, Request, Usage, Workload
+    from slackwater_simulator.workload.cluster import Cluster
+    from slackwater_simulator.workload.workload import Job, Request, Usage, Workload
 
 # What is predicted → (the scheduler that plays it, whether the namespace is managed).
 SCHEDULERS = {"slackwater": ("slackwater", True), "kube": ("default-scheduler", False)}
@@ -73,8 +73,8 @@ async def _played(
     scripts: list[Play], wish: Wish, progress: Callable[[float], None]
 ) -> tuple[list[Machine], dict[str, float], list[Course]]:
     """The nodes, the terms of the policy that acts on them, and what happened."""
-    from slackwater_cluster.endpoint import endpoint
-    from slackwater_cluster.session import Session
+    from slackwater_cluster.api.endpoint import endpoint
+    from slackwater_cluster.api.session import Session
     from slackwater_lab.live.containers import ACCOUNT
     from slackwater_lab.live.house import entrust, house, machines, terms
     from slackwater_lab.live.playing import Player
@@ -137,7 +137,7 @@ def _lighter_job(job: Job, share: float) -> Job:
 def _less(usage: Usage | None, share: float, tasks: int) -> Usage:
     import numpy as np
 
-    from slackwater_simulator.workload import Usage
+    from slackwater_simulator.workload.workload import Usage
 
     if usage is None:
         return Usage(np.full(tasks, share), np.full(tasks, share))
@@ -174,7 +174,7 @@ def plays(workload: Workload) -> list[Play]:
 
 def cluster(nodes: list[Machine]) -> Cluster:
     """The machines of the real cluster, for the prediction."""
-    from slackwater_simulator.cluster import Cluster, Node
+    from slackwater_simulator.workload.cluster import Cluster, Node
 
     if not nodes:
         raise InvalidInput("--selector", "no Ready node without taints has these labels", "name labels of such nodes")

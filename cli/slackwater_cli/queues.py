@@ -23,7 +23,7 @@ def command(
     context: Context = None,
 ) -> None:
     """List queues and pools. Exit code 1 where none matches."""
-    from slackwater_monitor.apiserver import NotFound
+    from slackwater_cluster.api.client import NotFound
     from slackwater_monitor.sources import reading
     from slackwater_monitor.sources.live import GROUP
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 if TYPE_CHECKING:
-    from slackwater_monitor.apiserver import ApiServer, Extender
+    from slackwater_cluster.api.client import ApiClient, ExtenderClient
 
 Kubeconfig = Annotated[Path | None, typer.Option(envvar="KUBECONFIG", help="Path of a kubeconfig.")]
 Context = Annotated[str | None, typer.Option(help="Context of that kubeconfig; default its current one.")]
@@ -33,20 +33,20 @@ Everywhere = Annotated[bool, typer.Option("--all-namespaces", "-A", help="All na
 System = Annotated[str, typer.Option(help="Namespace that Slackwater is installed in.")]
 
 
-def api_server(kubeconfig: Path | None, context: str | None) -> ApiServer:
+def api_server(kubeconfig: Path | None, context: str | None) -> ApiClient:
     """The API server of the chosen context."""
-    from slackwater_cluster.endpoint import endpoint
-    from slackwater_monitor.apiserver import ApiServer
+    from slackwater_cluster.api.client import ApiClient
+    from slackwater_cluster.api.endpoint import endpoint
 
-    return ApiServer(endpoint(_single(kubeconfig), context))
+    return ApiClient(endpoint(_single(kubeconfig), context))
 
 
-def extender(api: ApiServer, url: str, system: str, ca: Path | None, token: Path | None) -> Extender:
+def extender(api: ApiClient, url: str, system: str, ca: Path | None, token: Path | None) -> ExtenderClient:
     """The extender at its address, or behind the API server, which then answers for both sides."""
-    from slackwater_cluster.credentials import Credentials
-    from slackwater_monitor.apiserver import Extender
+    from slackwater_cluster.api.client import ExtenderClient
+    from slackwater_cluster.api.credentials import Credentials
 
-    return Extender(api, url, namespace=system, credentials=Credentials(token, ca=ca))
+    return ExtenderClient(api, url, namespace=system, credentials=Credentials(token, ca=ca))
 
 
 def namespace_of(given: str | None, kubeconfig: Path | None, context: str | None) -> str:

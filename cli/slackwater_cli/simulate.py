@@ -16,9 +16,9 @@ from slackwater_cli.options import parse_settings
 from slackwater_cli.progress import bars
 
 if TYPE_CHECKING:
-    from slackwater_simulator.cluster import Cluster
-    from slackwater_simulator.outcome import Outcome
-    from slackwater_simulator.workload import Workload
+    from slackwater_simulator.results.outcome import Outcome
+    from slackwater_simulator.workload.cluster import Cluster
+    from slackwater_simulator.workload.workload import Workload
 
 
 DEFAULT = "fifo,capacity,fair"
@@ -34,8 +34,8 @@ class Format(StrEnum):
 def _list(asked: bool) -> None:
     if not asked:
         return
-    from slackwater_simulator.generators.catalogue import GENERATORS, PREFIX
-    from slackwater_simulator.policies import policies
+    from slackwater_simulator.policies.registry import policies
+    from slackwater_simulator.workload.generators.catalogue import GENERATORS, PREFIX
 
     grid = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
     for title, lines in (
@@ -112,8 +112,8 @@ def command(
     burn: Burn = 1.0,
 ) -> None:
     """Play WORKLOAD under each policy and print what came out."""
-    from slackwater_simulator.cluster import parse
-    from slackwater_simulator.loading import default_cluster, load
+    from slackwater_simulator.workload.cluster import parse
+    from slackwater_simulator.workload.loading import default_cluster, load
 
     names = ["slackwater" if policy == DEFAULT else policy] if live else _names(policy)
     options = parse_settings(setting or [], names)
@@ -144,7 +144,7 @@ def _names(policy: str) -> list[str]:
 def _play(
     jobs: Workload, machines: Cluster, names: list[str], seed: int, world: str, options: dict[str, dict[str, object]]
 ) -> list[Outcome]:
-    from slackwater_simulator.policies import variant
+    from slackwater_simulator.policies.registry import variant
     from slackwater_simulator.run import run
 
     for name in names:

@@ -40,7 +40,7 @@ class NodeTable:
         return reach
 
 
-class Spot(NamedTuple):
+class NodeRow(NamedTuple):
     """One row of such a table, as plain numbers: the common case is one pod and the node it was nominated to."""
 
     room: list[float]
@@ -51,7 +51,7 @@ class Spot(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Ask:
+class PodAsk:
     """One pod that wants a node. `declared` is what its owner asked for, `native` what kube-scheduler counts."""
 
     uid: str

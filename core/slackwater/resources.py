@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from slackwater.numbers import TOLERANCE, finite
+from slackwater.validation import TOLERANCE, finite
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

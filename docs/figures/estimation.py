@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from slackwater.estimation import Estimator, Mode
+from slackwater.estimation.estimator import Estimator, Mode
 
 TARGET = Path(__file__).parents[1] / "policies" / "000-estimation.svg"
 TITLE = "One task that asks for 4 and uses 1: the estimate falls from the request to the use and lets go at the end"

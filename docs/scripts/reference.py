@@ -22,7 +22,7 @@ from pydantic_core import PydanticUndefined
 
 from slackwater_cli.main import app as cli
 from slackwater_cluster.customresources import KINDS, Kind, definition
-from slackwater_extender.parts import assemble
+from slackwater_extender.components import assemble
 from slackwater_extender.settings import Settings as ExtenderSettings
 from slackwater_monitor.settings import Settings as MonitorSettings
 from slackwater_operator.metrics import Metrics as OperatorMetrics

@@ -15,9 +15,9 @@ def run() -> None:
     except SlackwaterError as problem:
         sys.exit(f"slackwater-extender: {problem}")
     # Imported late, so that --help and a typing mistake are answered at once.
-    from slackwater_extender.checking import check  # noqa: PLC0415
-    from slackwater_extender.logs import configure  # noqa: PLC0415
-    from slackwater_extender.serving import Server  # noqa: PLC0415
+    from slackwater_cluster.logs import configure  # noqa: PLC0415
+    from slackwater_extender.check import check  # noqa: PLC0415
+    from slackwater_extender.server import Server  # noqa: PLC0415
 
     configure(settings.log_level, settings.log_format)
     if settings.check:

@@ -17,9 +17,9 @@ from prometheus_client.metrics import disable_created_metrics
 from prometheus_client.registry import Collector
 
 import slackwater
-from slackwater_extender.books import Books
-from slackwater_extender.explaining import lines_of
-from slackwater_extender.waiting import Waiting
+from slackwater_extender.cache.cache import ClusterCache
+from slackwater_extender.cache.wakeups import Unschedulable
+from slackwater_extender.scheduling.explain import lines_of
 
 # Seconds. The scheduler waits for every call: a millisecond matters, so the buckets start well below one.
 BUCKETS = (0.0005, 0.001, 0.0015, 0.002, 0.003, 0.005, 0.0075, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0)
@@ -78,8 +78,8 @@ class Metrics:
 class Gauges(Collector):
     """What is read from the books at scrape time."""
 
-    books: Books
-    waiting: Waiting
+    books: ClusterCache
+    waiting: Unschedulable
     sample_age: Callable[[], float]
     per_node: bool = True
 

@@ -14,12 +14,12 @@ from itertools import count
 import structlog
 from flask import Flask
 
-from slackwater_cluster.endpoint import endpoint
-from slackwater_extender.app import create
-from slackwater_extender.parts import Parts, assemble
-from slackwater_extender.sampler.prometheus import Client
+from slackwater_cluster.api.endpoint import endpoint
+from slackwater_cluster.prometheus.vector import VectorClient
+from slackwater_extender.cache.watch import Watcher, refusal
+from slackwater_extender.components import Components, assemble
+from slackwater_extender.http.app import create
 from slackwater_extender.settings import Settings
-from slackwater_extender.watching import Watcher, refusal
 
 log = structlog.get_logger(__name__)
 
@@ -41,8 +41,8 @@ class Program:
 
     def __post_init__(self) -> None:
         prometheus = self.settings.prometheus
-        self._client = Client(prometheus) if prometheus.url is not None else None
-        self.parts: Parts = assemble(
+        self._client = VectorClient(prometheus) if prometheus.url is not None else None
+        self.parts: Components = assemble(
             self.settings,
             ask=self._client.query if self._client else None,
             review=lambda token: self.watcher.review(token, self.settings.callers.audiences),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from slackwater_extender.verbs import NEEDED
+from slackwater_extender.scheduling.verbs import NEEDED
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Annotated, cast
 
 import yaml
-from pydantic import AnyHttpUrl, BaseModel, ConfigDict, Field, SecretStr, model_validator
+from pydantic import Field, model_validator
 from pydantic_settings import (
     BaseSettings,
     PydanticBaseSettingsSource,
@@ -25,19 +25,14 @@ from pydantic_settings import (
 from slackwater.errors import InvalidInput
 from slackwater.resources import MEMORY
 from slackwater_cluster import names
-from slackwater_cluster.configuring import program, refusing
+from slackwater_cluster.prometheus.connection import Connection
+from slackwater_cluster.settings import Section, program, refusing
 
 PREFIX = "SLACKWATER_EXTENDER_"
 CONFIG = f"{PREFIX}CONFIG"
 
 
-class Section(BaseModel):
-    """A group of settings; a misspelt key is an error, not a silent default."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class Server(Section):
+class ServerSettings(Section):
     """How the extender listens."""
 
     host: str = Field(default="127.0.0.1", description="Address to listen on; loopback unless TLS is set up.")
@@ -107,10 +102,9 @@ class Preset(StrEnum):
     METRICS_SERVER = "metrics-server-like"
 
 
-class Prometheus(Section):
-    """Where usage is measured."""
+class Prometheus(Connection):
+    """Where usage is measured, and by which queries."""
 
-    url: AnyHttpUrl | None = Field(default=None, description="Base URL; none: no samples, so no overcommit.")
     preset: Preset = Field(default=Preset.KUBELET, description="Queries for the exporters that are there.")
     queries: dict[str, str] = Field(
         default_factory=dict,
@@ -120,17 +114,7 @@ class Prometheus(Section):
     window: float = Field(
         default=120, ge=2, le=3600, description="Seconds irate looks back: at least two scrapes must lie within."
     )
-    timeout: float = Field(
-        default=4, gt=0, le=60, description="Seconds per query; below the heartbeat, or rounds pile up."
-    )
     node_label: str = Field(default="", description="Label that holds the node; empty tries the usual ones.")
-    token_file: Path | None = Field(default=None, description="File with a bearer token, read anew for each round.")
-    username: str = Field(default="", description="Basic auth.")
-    password_file: Path | None = Field(default=None, description="File with the basic-auth password.")
-    ca: Path | None = Field(default=None, description="PEM file of the CA that signed Prometheus's certificate.")
-    insecure: bool = Field(default=False, description="Skip verification of that certificate.")
-    tenant: str = Field(default="", description="X-Scope-OrgID for Mimir or Thanos.")
-    headers: dict[str, SecretStr] = Field(default_factory=dict, description="Further headers.")
 
 
 class Decisions(Section):
@@ -172,7 +156,7 @@ class Settings(BaseSettings):
     )
     kubeconfig: Path | None = Field(default=None, description="None: the pod's service account, else ~/.kube/config.")
     context: str | None = Field(default=None, description="Context of that kubeconfig.")
-    server: Server = Server()
+    server: ServerSettings = ServerSettings()
     tls: Tls = Tls()
     callers: Callers = Callers()
     prometheus: Prometheus = Prometheus()

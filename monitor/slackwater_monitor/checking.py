@@ -9,8 +9,8 @@ from enum import StrEnum
 
 from slackwater.errors import Unavailable
 from slackwater_cluster import names
-from slackwater_monitor.apiserver import ApiServer, Extender, Forbidden, NotFound
-from slackwater_monitor.prometheus import Connection, Prometheus
+from slackwater_cluster.api.client import ApiClient, ExtenderClient, Forbidden, NotFound
+from slackwater_cluster.prometheus.client import Connection, Prometheus
 from slackwater_monitor.sources import reading
 from slackwater_monitor.sources.live import GROUP
 
@@ -35,7 +35,7 @@ class Finding:
 
 
 def check(
-    api: ApiServer, extender: Extender, prometheus: Connection | None, system: str, now: Callable[[], float]
+    api: ApiClient, extender: ExtenderClient, prometheus: Connection | None, system: str, now: Callable[[], float]
 ) -> Iterator[Finding]:
     """Every part in turn. Without the API server nothing else is asked."""
     found = _server(api)
@@ -51,7 +51,7 @@ def check(
         yield _prometheus(prometheus)
 
 
-def _server(api: ApiServer) -> Finding:
+def _server(api: ApiClient) -> Finding:
     try:
         version = api.get("/version")
     except Unavailable as problem:
@@ -63,7 +63,7 @@ def _server(api: ApiServer) -> Finding:
     return Finding("API server", Mark.GOOD, text)
 
 
-def _resource(api: ApiServer, plural: str) -> Finding:
+def _resource(api: ApiClient, plural: str) -> Finding:
     try:
         bodies = api.items(f"{GROUP}/{plural}")
     except NotFound:
@@ -81,7 +81,7 @@ def _resource(api: ApiServer, plural: str) -> Finding:
     )
 
 
-def _namespaces(api: ApiServer) -> Finding:
+def _namespaces(api: ApiClient) -> Finding:
     try:
         bodies = api.items("/api/v1/namespaces", {"labelSelector": f"{names.MANAGED}=true"})
     except Unavailable as problem:
@@ -91,7 +91,7 @@ def _namespaces(api: ApiServer) -> Finding:
     return Finding("namespaces", Mark.GOOD, ", ".join(body["metadata"]["name"] for body in bodies))
 
 
-def _operator(api: ApiServer, system: str, now: float) -> Finding:
+def _operator(api: ApiClient, system: str, now: float) -> Finding:
     """The lease of the leading operator must be fresh."""
     try:
         leases = api.items(f"/apis/coordination.k8s.io/v1/namespaces/{system}/leases")
@@ -115,7 +115,7 @@ def _operator(api: ApiServer, system: str, now: float) -> Finding:
     return Finding("operator", Mark.GOOD, f"{holder} leads")
 
 
-def _extender(extender: Extender) -> Finding:
+def _extender(extender: ExtenderClient) -> Finding:
     try:
         ready = extender.get("/readyz")
     except Unavailable as problem:

@@ -7,8 +7,8 @@ from typing import Any
 
 from slackwater.errors import Unavailable
 from slackwater_cluster import names
+from slackwater_cluster.api.client import ApiClient, ExtenderClient, NotFound
 from slackwater_monitor.amounts import amount, percent, seconds
-from slackwater_monitor.apiserver import ApiServer, Extender, NotFound
 from slackwater_monitor.sources import reading
 from slackwater_monitor.sources.live import GROUP
 from slackwater_monitor.sources.views import Amounts, App, Pool, Queue
@@ -35,7 +35,7 @@ class Explanation:
     problems: list[str] = field(default_factory=list)
 
 
-def explain(api: ApiServer, extender: Extender, namespace: str, name: str) -> Explanation:
+def explain(api: ApiClient, extender: ExtenderClient, namespace: str, name: str) -> Explanation:
     """Read the pod, then the extender's word, then its app, queue and pool. What cannot be read is told."""
     body = api.get(f"/api/v1/namespaces/{namespace}/pods/{name}")
     problems: list[str] = []
@@ -63,7 +63,7 @@ def explain(api: ApiServer, extender: Extender, namespace: str, name: str) -> Ex
     )
 
 
-def _ledger(extender: Extender, namespace: str, name: str, problems: list[str]) -> dict[str, Any] | None:
+def _ledger(extender: ExtenderClient, namespace: str, name: str, problems: list[str]) -> dict[str, Any] | None:
     try:
         found: dict[str, Any] = extender.explain(namespace, name)
     except NotFound:
@@ -76,7 +76,7 @@ def _ledger(extender: Extender, namespace: str, name: str, problems: list[str]) 
 
 
 def _app(
-    api: ApiServer, namespace: str, ledger: dict[str, Any] | None, body: dict[str, Any], problems: list[str]
+    api: ApiClient, namespace: str, ledger: dict[str, Any] | None, body: dict[str, Any], problems: list[str]
 ) -> App | None:
     """The pod's app: the extender names it; without it, the pod's own label does."""
     named = str((ledger or {}).get("app", "")).removeprefix(f"{namespace}/")
@@ -89,7 +89,7 @@ def _app(
     return next((app for app in apps if app.name == named), None)
 
 
-def _queue(api: ApiServer, app: App | None, problems: list[str]) -> tuple[Queue | None, Pool | None]:
+def _queue(api: ApiClient, app: App | None, problems: list[str]) -> tuple[Queue | None, Pool | None]:
     if app is None or not app.queue:
         return None, None
     try:
@@ -119,7 +119,9 @@ def _sentence(body: dict[str, Any], gates: list[str], app: App | None, ledger: d
     return str(said[0].get("message") or said[0].get("reason")) if said else "no scheduler has looked at it yet"
 
 
-def _arithmetic(extender: Extender, ledger: dict[str, Any] | None, node: str, problems: list[str]) -> dict[str, str]:
+def _arithmetic(
+    extender: ExtenderClient, ledger: dict[str, Any] | None, node: str, problems: list[str]
+) -> dict[str, str]:
     """How the room of its node, or of the best node, comes about."""
     now = (ledger or {}).get("now") or {}
     chosen = node or (ledger or {}).get("charged_on", "") or next((each["node"] for each in now.get("best") or ()), "")

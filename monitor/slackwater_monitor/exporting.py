@@ -27,7 +27,7 @@ from slackwater_monitor.assessing.census import Key, Pod
 from slackwater_monitor.assessing.curves import AT, shape
 from slackwater_monitor.assessing.levels import Figures
 from slackwater_monitor.assessing.rows import CPU, MEMORY
-from slackwater_simulator.workload import Driver, Job, Stage, Usage, Workload
+from slackwater_simulator.workload.workload import Driver, Job, Stage, Usage, Workload
 
 # Tasks created within this many seconds of each other are one wave.
 WAVE = 15.0
@@ -265,7 +265,7 @@ def _lowered(found: Assessment) -> Iterable[str]:
 
 def write(made: Export, path: Path) -> dict[str, Path]:
     """The three files; gives their paths."""
-    from slackwater_simulator.readers import parquet  # noqa: PLC0415 - Parquet is needed only here
+    from slackwater_simulator.workload.readers import parquet  # noqa: PLC0415 - Parquet is needed only here
 
     if path.suffix != ".parquet":
         raise InvalidInput("FILE", f"{path.name} does not end in .parquet", "write for example week.parquet")

@@ -11,9 +11,9 @@ from typing import Any
 
 from slackwater.errors import Unavailable
 from slackwater_cluster import names
-from slackwater_cluster.frameworks import builtin
-from slackwater_cluster.recognition import Resolver
-from slackwater_monitor.apiserver import JSON_PATCH, ApiServer, NotFound
+from slackwater_cluster.api.client import JSON_PATCH, ApiClient, NotFound
+from slackwater_cluster.apps.frameworks import builtin
+from slackwater_cluster.apps.resolver import Resolver
 from slackwater_monitor.sources.live import Family, record
 
 
@@ -40,7 +40,7 @@ class Held:
         return steps
 
 
-def held(api: ApiServer, namespace: str | None) -> list[Held]:
+def held(api: ApiClient, namespace: str | None) -> list[Held]:
     """Every pod that we hold, in one namespace or all."""
     place = f"/namespaces/{namespace}" if namespace else ""
     bodies = api.items(f"/api/v1{place}/pods", {"fieldSelector": "spec.nodeName="})
@@ -72,7 +72,7 @@ def chosen(found: Sequence[Held], pods: Iterable[str], app: str | None) -> tuple
     return picked, [name for name in wanted if name not in {each.name for each in picked}]
 
 
-def release(api: ApiServer, each: Held) -> str:
+def release(api: ApiClient, each: Held) -> str:
     """Free one pod; gives why it could not be, or nothing."""
     try:
         api.patch(f"/api/v1/namespaces/{each.namespace}/pods/{each.name}", each.patch, JSON_PATCH)

@@ -16,8 +16,8 @@ from typing import Any
 import duckdb
 import numpy as np
 
-from slackwater.efficiency import Usage, together
 from slackwater.errors import InvalidInput
+from slackwater.estimation.efficiency import Usage, together
 from slackwater_monitor.assessing.rows import CPU, MEMORY, Floats
 
 BY_JOB = ("win_start_s", "win_end_s", "req_cpu", "avg_cpu", "req_mem", "avg_mem")
@@ -118,7 +118,7 @@ def _run_lengths(text: str) -> Usage:
 
 def _workload(path: Path) -> Study:
     """Any trace of the simulator whose tasks say what they use."""
-    from slackwater_simulator.readers.formats import open_workload  # noqa: PLC0415 - only this kind needs it
+    from slackwater_simulator.workload.readers.formats import open_workload  # noqa: PLC0415 - only this kind needs it
 
     workload = open_workload(path)
     jobs: dict[str, list[Usage]] = {CPU: [], MEMORY: []}

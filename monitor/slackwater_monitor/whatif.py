@@ -16,12 +16,12 @@ import numpy as np
 
 from slackwater.errors import InvalidInput, UnknownName
 from slackwater_monitor.exporting import Happened, beside
-from slackwater_simulator.cluster import Cluster, parse
-from slackwater_simulator.metrics import measure
-from slackwater_simulator.outcome import Outcome
-from slackwater_simulator.policies import POLICIES
+from slackwater_simulator.policies.registry import POLICIES
+from slackwater_simulator.results.metrics import measure
+from slackwater_simulator.results.outcome import Outcome
 from slackwater_simulator.run import run
-from slackwater_simulator.workload import Workload
+from slackwater_simulator.workload.cluster import Cluster, parse
+from slackwater_simulator.workload.workload import Workload
 
 Progress = Callable[[float], None]
 # People's words for policies.
@@ -171,7 +171,7 @@ def observed(happened: Sequence[Happened]) -> Figures:
 
 def opened(path: Path, cluster: str | None, seed: int = 0) -> tuple[Workload, Cluster, list[Happened]]:
     """A trace with what lies beside it: its nodes and what did happen."""
-    from slackwater_simulator.loading import load  # noqa: PLC0415 - readers are heavy
+    from slackwater_simulator.workload.loading import load  # noqa: PLC0415 - readers are heavy
 
     workload = load(str(path), seed=seed)
     nodes, happened = beside(path)

@@ -11,8 +11,8 @@ import structlog
 from prometheus_client import start_http_server
 
 from slackwater.errors import SlackwaterError
-from slackwater_operator.electing import identity
 from slackwater_operator.handlers import registry
+from slackwater_operator.leader import identity
 from slackwater_operator.program import Program
 from slackwater_operator.settings import Settings, load
 

@@ -12,31 +12,32 @@ from typing import Any
 import structlog
 
 from slackwater.errors import Unavailable
-from slackwater_cluster.endpoint import endpoint
-from slackwater_cluster.frameworks import Framework, builtin, extension
-from slackwater_cluster.records import NamespaceRecord, NodeRecord, PodRecord
-from slackwater_cluster.reflecting import NAMESPACES, NODES, PODS, reflect
-from slackwater_cluster.reflector import Reflector, Source
-from slackwater_cluster.session import Session
-from slackwater_operator.announcing import Announcer
-from slackwater_operator.assembling import Assembly
-from slackwater_operator.cycle import Cycle
-from slackwater_operator.electing import Election
-from slackwater_operator.governing import Governing
-from slackwater_operator.labelling import Labeller
-from slackwater_operator.lookups import Lookups
+from slackwater_cluster.api.endpoint import endpoint
+from slackwater_cluster.api.session import Session
+from slackwater_cluster.apps.frameworks import Framework, builtin, extension
+from slackwater_cluster.governance import Governance
+from slackwater_cluster.watch import sources
+from slackwater_cluster.watch.records import CustomRecord, NamespaceRecord, NodeRecord, PodRecord
+from slackwater_cluster.watch.reflector import Reflector, Source
+from slackwater_cluster.watch.sources import NAMESPACES, NODES, PODS, reflect
+from slackwater_operator.cache.cache import OperatorCache
+from slackwater_operator.cache.watch import Feed
+from slackwater_operator.leader import Election
 from slackwater_operator.metrics import Metrics
-from slackwater_operator.pacing import Bucket
-from slackwater_operator.placing import Extender, Grace
-from slackwater_operator.releasing import Releaser
-from slackwater_operator.relieving import Reliever
-from slackwater_operator.reporting import Reporter
+from slackwater_operator.ratelimit import TokenBucket
+from slackwater_operator.release.extenderclient import DegradedMode, Extender
+from slackwater_operator.release.loop import ReleaseLoop
+from slackwater_operator.release.nominations import Nominations
+from slackwater_operator.release.ownerlookup import OwnerLookup
+from slackwater_operator.release.podwriter import PodWriter
+from slackwater_operator.release.pressure import PressureRelief
+from slackwater_operator.release.release import Releaser
+from slackwater_operator.release.stall import StallKeeper
 from slackwater_operator.settings import Settings
-from slackwater_operator.stalling import StallKeeper
-from slackwater_operator.tracking import Tracker
-from slackwater_operator.upkeep import Upkeep
-from slackwater_operator.watching import Configured, Feed, custom_source, frameworks_source
-from slackwater_operator.writing import PodWriter
+from slackwater_operator.status.events import EventWriter
+from slackwater_operator.status.podreasons import ReasonWriter
+from slackwater_operator.status.resources import ResourceStatusWriter
+from slackwater_operator.status.trackedapps import TrackedAppWriter
 
 log = structlog.get_logger(__name__)
 
@@ -51,11 +52,11 @@ class Program:
     metrics: Metrics = field(default_factory=Metrics)
 
     def __post_init__(self) -> None:
-        self.assembly = Assembly(Governing(self.settings.namespace), window=self.settings.window)
-        self.cycle: Cycle | None = None
+        self.assembly = OperatorCache(Governance(self.settings.namespace), window=self.settings.window)
+        self.cycle: ReleaseLoop | None = None
         self.trouble = "not started"
         self._feeds: list[Feed[Any]] = []
-        self._extensions: dict[str, Configured] = {}
+        self._extensions: dict[str, CustomRecord] = {}
         self._bodies: dict[tuple[str, str], Mapping[str, Any]] = {}  # custom resources as kopf showed them
 
     async def run(self) -> None:
@@ -102,18 +103,18 @@ class Program:
             return True
         return time.time() - self.cycle.beat < 60 + self.settings.idle_period
 
-    async def _work(self, cycle: Cycle) -> None:
+    async def _work(self, cycle: ReleaseLoop) -> None:
         await asyncio.gather(*(feed.complete.wait() for feed in self._feeds))
         self.assembly.govern()
         self.assembly.refresh()
         cycle.tracker.restore(self.assembly)
         await cycle.run()
 
-    def _cycle(self, session: Session, extender: Extender) -> Cycle:
+    def _cycle(self, session: Session, extender: Extender) -> ReleaseLoop:
         wall, settings = time.time, self.settings
         writer = PodWriter(session)
-        announcer = Announcer(session, self.metrics, wall, Bucket(settings.event_rate, 50, wall))
-        return Cycle(
+        announcer = EventWriter(session, self.metrics, wall, TokenBucket(settings.event_rate, 50, wall))
+        return ReleaseLoop(
             assembly=self.assembly,
             releaser=Releaser(
                 self.assembly,
@@ -121,19 +122,23 @@ class Program:
                 writer,
                 settings,
                 self.metrics,
-                Grace(settings.grace, time.monotonic),
+                DegradedMode(settings.grace, time.monotonic),
                 wall,
             ),
-            upkeep=Upkeep(self.assembly, extender, writer, self.metrics, wall, told=announcer.parked),
-            lookups=Lookups(session),
-            tracker=Tracker(
-                session, wall, settings.track_seconds, Bucket(settings.track_rate, 20, wall), settings.keep_finished
+            upkeep=Nominations(self.assembly, extender, writer, self.metrics, wall, told=announcer.parked),
+            lookups=OwnerLookup(session),
+            tracker=TrackedAppWriter(
+                session,
+                wall,
+                settings.track_seconds,
+                TokenBucket(settings.track_rate, 20, wall),
+                settings.keep_finished,
             ),
             announcer=announcer,
-            labeller=Labeller(writer, Bucket(settings.reason_rate, 20, wall), wall, settings.reason_after),
-            reporter=Reporter(session, self.assembly, wall, settings.track_seconds),
+            labeller=ReasonWriter(writer, TokenBucket(settings.reason_rate, 20, wall), wall, settings.reason_after),
+            reporter=ResourceStatusWriter(session, self.assembly, wall, settings.track_seconds),
             stalls=StallKeeper(self.assembly, wall),
-            relief=Reliever(self.assembly, writer, announcer, self.metrics, wall),
+            relief=PressureRelief(self.assembly, writer, announcer, self.metrics, wall),
             settings=settings,
             metrics=self.metrics,
             clock=wall,
@@ -149,29 +154,32 @@ class Program:
             self._reflector(session, PODS, Feed[PodRecord](self._set_pods, self._drop_pods)),
             self._reflector(
                 session,
-                frameworks_source(self.settings.namespace),
-                Feed[Configured](self._extend, self._shorten),
+                sources.frameworks(self.settings.namespace),
+                Feed[CustomRecord](self._extend, self._shorten),
             ),
         ]
-        made += [self._reflector(session, custom_source(kind), self._configuring(kind)) for kind in CONFIGURING]
+        made += [
+            self._reflector(session, sources.customs(kind, optional=False), self._configuring(kind))
+            for kind in CONFIGURING
+        ]
         tracker = self.cycle.tracker if self.cycle else None
         if tracker is not None:
-            feed = Feed[Configured](
+            feed = Feed[CustomRecord](
                 lambda records: tracker.set(list(records)), lambda records: tracker.drop(list(records))
             )
-            made.append(self._reflector(session, custom_source("TrackedApp"), feed))
+            made.append(self._reflector(session, sources.customs("TrackedApp", optional=False), feed))
         return made
 
     def _reflector(self, session: Session, source: Source[Any], feed: Feed[Any]) -> Reflector[Any]:
         self._feeds.append(feed)
         return Reflector(session, source, feed)
 
-    def _configuring(self, kind: str) -> Feed[Configured]:
-        def changed(records: Sequence[Configured]) -> None:
+    def _configuring(self, kind: str) -> Feed[CustomRecord]:
+        def changed(records: Sequence[CustomRecord]) -> None:
             if self.assembly.governing.set(kind, records):
                 self._governed()
 
-        def vanished(records: Sequence[Configured]) -> None:
+        def vanished(records: Sequence[CustomRecord]) -> None:
             self.assembly.governing.drop(kind, records)
             self._governed()
 
@@ -196,11 +204,11 @@ class Program:
     def _drop_namespaces(self, records: Sequence[NamespaceRecord]) -> None:
         self.assembly.drop_namespaces(records, time.time())
 
-    def _extend(self, records: Sequence[Configured]) -> None:
+    def _extend(self, records: Sequence[CustomRecord]) -> None:
         self._extensions.update({each.name: each for each in records})
         self._frameworks()
 
-    def _shorten(self, records: Sequence[Configured]) -> None:
+    def _shorten(self, records: Sequence[CustomRecord]) -> None:
         for each in records:
             self._extensions.pop(each.name, None)
         self._frameworks()

@@ -10,7 +10,7 @@ from pydantic import Field
 from pydantic_settings import BaseSettings, CliApp
 
 from slackwater_cluster import names
-from slackwater_cluster.configuring import program, refusing
+from slackwater_cluster.settings import program, refusing
 
 
 class Settings(BaseSettings):

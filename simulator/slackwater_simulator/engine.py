@@ -9,6 +9,9 @@ from collections.abc import Callable
 from heapq import heappop, heappush
 from typing import Any
 
+# What happens first at one moment: ends free resources, then submissions, ticks, nodes' heartbeats, and last the sweep.
+END, SUBMIT, TICK, BEAT, SWEEP = 0, 1, 2, 3, 4
+
 Action = Callable[[Any], object]
 Event = tuple[float, int, int, Action, Any]
 

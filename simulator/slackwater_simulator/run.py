@@ -8,12 +8,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from slackwater.errors import UnknownName
-from slackwater_simulator.policies import policies, variant
+from slackwater_simulator.policies.registry import policies, variant
 
 if TYPE_CHECKING:
-    from slackwater_simulator.cluster import Cluster
-    from slackwater_simulator.outcome import Outcome
-    from slackwater_simulator.workload import Workload
+    from slackwater_simulator.results.outcome import Outcome
+    from slackwater_simulator.workload.cluster import Cluster
+    from slackwater_simulator.workload.workload import Workload
 
 __all__ = ["WORLDS", "Progress", "policies", "run"]
 
@@ -21,10 +21,10 @@ __all__ = ["WORLDS", "Progress", "policies", "run"]
 Progress = Callable[[float], None]
 # World → module with `simulate(workload, cluster, policy, seed, progress, options) -> Outcome`.
 WORLDS = {
-    "yarn": "slackwater_simulator.yarn.world",
-    "ideal": "slackwater_simulator.yarn.ideal",
-    "kubernetes": "slackwater_simulator.kube.world",
-    "transfer": "slackwater_simulator.worlds.transfers",
+    "yarn": "slackwater_simulator.worlds.yarn.world",
+    "ideal": "slackwater_simulator.worlds.yarn.ideal",
+    "kubernetes": "slackwater_simulator.worlds.kubernetes.world",
+    "transfer": "slackwater_simulator.worlds.transfers.world",
 }
 
 

@@ -27,11 +27,11 @@ from joblib import Parallel, delayed, parallel_config  # type: ignore[import-unt
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from slackwater.errors import InvalidInput, Unavailable, UnknownName
-from slackwater_simulator.cluster import parse
-from slackwater_simulator.loading import default_cluster, load
-from slackwater_simulator.policies import variant
+from slackwater_simulator.policies.registry import variant
 from slackwater_simulator.reports.rows import METRICS, Row, row
 from slackwater_simulator.run import run
+from slackwater_simulator.workload.cluster import parse
+from slackwater_simulator.workload.loading import default_cluster, load
 
 BACKENDS = ("loky", "threading", "dask", "ray")
 Value = bool | int | float | str

@@ -34,7 +34,7 @@ TOPICS = {
 @cache
 def exported() -> dict[str, frozenset[str]]:
     """The series of our programs and of the kube-state-metrics configuration, with their labels."""
-    from slackwater_extender.parts import assemble  # noqa: PLC0415 - heavy
+    from slackwater_extender.components import assemble  # noqa: PLC0415 - heavy
     from slackwater_extender.settings import Settings  # noqa: PLC0415
     from slackwater_operator.metrics import Metrics  # noqa: PLC0415
 

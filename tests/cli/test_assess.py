@@ -19,7 +19,7 @@ from typer.testing import CliRunner, Result
 from slackwater.errors import InvalidInput, UnknownName
 from slackwater_cli.main import app
 from slackwater_monitor.exporting import Export, Happened, write
-from slackwater_simulator.workload import GIBI, Driver, Job, Stage, Workload
+from slackwater_simulator.workload.workload import GIBI, Driver, Job, Stage, Workload
 from support.weeks import TOOLS, openmetrics, prometheus, week
 
 UNTIL = "2026-01-12T00:00:00Z"

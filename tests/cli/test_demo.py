@@ -19,11 +19,11 @@ import pytest
 from rich.console import Console
 
 from slackwater_cli.demo import SCENES, _change, _table, _words
-from slackwater_simulator.cluster import parse
-from slackwater_simulator.generators.catalogue import cluster_of, generate
-from slackwater_simulator.metrics import measure
-from slackwater_simulator.outcome import Outcome
+from slackwater_simulator.results.metrics import measure
+from slackwater_simulator.results.outcome import Outcome
 from slackwater_simulator.run import run
+from slackwater_simulator.workload.cluster import parse
+from slackwater_simulator.workload.generators.catalogue import cluster_of, generate
 
 
 def nine() -> Outcome:

@@ -19,7 +19,8 @@ from typer.testing import CliRunner, Result
 
 from slackwater.errors import Unavailable
 from slackwater_cli.main import app
-from slackwater_cluster.endpoint import endpoint
+from slackwater_cluster.api.client import ApiClient, ExtenderClient
+from slackwater_cluster.api.endpoint import endpoint
 from slackwater_lab import certificates, network, services
 from slackwater_lab.access import write_kubeconfig
 from slackwater_lab.api import Api
@@ -27,7 +28,6 @@ from slackwater_lab.lab import Lab
 from slackwater_lab.nodes import Shape, names
 from slackwater_lab.plan import Plan
 from slackwater_lab.waiting import until
-from slackwater_monitor.apiserver import ApiServer, Extender
 from slackwater_monitor.settings import Settings
 from slackwater_monitor.sources.live import Live
 from slackwater_monitor.web.app import dashboard
@@ -175,8 +175,8 @@ def test_the_dashboard_needs_no_more_than_its_own_account(place: Place) -> None:
     with place.lab.api() as api:
         config = services.kubeconfig(place.lab.site, "monitor", api)
     assert config != place.lab.site.kubeconfig
-    server = ApiServer(endpoint(config))
-    pages = dashboard(Live(server, Extender(server)), Settings()).test_client()
+    server = ApiClient(endpoint(config))
+    pages = dashboard(Live(server, ExtenderClient(server)), Settings()).test_client()
     for path in ("/", "/nodes", "/queue", "/pools", "/apps"):
         text = pages.get(path).text
         assert "What could not be read" not in text, path

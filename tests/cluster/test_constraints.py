@@ -7,8 +7,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from slackwater_cluster import shapes, trimming
-from slackwater_cluster.constraints import allows
+from slackwater_cluster.pods.nodefit import allows
+from slackwater_cluster.watch import trim, wire
 from support import objects
 
 LABELS = {"pool": "batch", "cores": "16"}
@@ -17,8 +17,8 @@ TAINT = {"key": "batch", "value": "only", "effect": "NoSchedule"}
 
 def judged(pod_spec: dict[str, Any], taints: list[dict[str, str]] | None = None) -> bool:
     node = objects.node("n1", labels=LABELS, spec={"taints": taints or []})
-    constraints = trimming.constraints(msgspec.convert(pod_spec, shapes.PodSpec))
-    return allows(constraints, trimming.node(msgspec.convert(node, shapes.Node)))
+    constraints = trim.constraints(msgspec.convert(pod_spec, wire.PodSpec))
+    return allows(constraints, trim.node(msgspec.convert(node, wire.Node)))
 
 
 def affinity(*terms: dict[str, Any]) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from slackwater.errors import SlackwaterError
-from slackwater_cluster.credentials import Credentials
+from slackwater_cluster.api.credentials import Credentials
 
 
 def test_nothing_given_sends_nothing_and_believes_this_machines_authorities() -> None:

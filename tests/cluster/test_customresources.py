@@ -7,8 +7,8 @@ import pytest
 import yaml
 from pydantic import ValidationError
 
-from slackwater.relief import PERCENT
-from slackwater.stall import PATIENCE_SECONDS
+from slackwater.admission.stall import PATIENCE_SECONDS
+from slackwater.ledger.pressure import PERCENT
 from slackwater_cluster.customresources import (
     KINDS,
     AdmissionQueueSpec,

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from slackwater.resources import Resources
-from slackwater_cluster.declared import ceiling, declared
+from slackwater_cluster.pods.declared import ceiling, declared
 from support.objects import declared as sealed
 
 NATIVE = Resources(cpu=1, memory=100, gpu=2)

@@ -8,8 +8,8 @@ import msgspec
 import pytest
 
 from slackwater.resources import Resources
-from slackwater_cluster import shapes
-from slackwater_cluster.demand import native
+from slackwater_cluster.pods.requests import native
+from slackwater_cluster.watch import wire
 from support import objects
 
 GI = 2**30
@@ -19,8 +19,8 @@ def container(cpu: str, memory: str = "0", **more: Any) -> dict[str, Any]:
     return {"name": more.pop("name", "c"), "resources": {"requests": {"cpu": cpu, "memory": memory}}, **more}
 
 
-def read(pod: dict[str, Any]) -> shapes.Pod:
-    return msgspec.convert(pod, shapes.Pod)
+def read(pod: dict[str, Any]) -> wire.Pod:
+    return msgspec.convert(pod, wire.Pod)
 
 
 SIDECAR = {"restartPolicy": "Always"}
@@ -81,4 +81,4 @@ def test_kinds_of_any_name_are_counted() -> None:
 
 def test_pod_without_spec_asks_nothing() -> None:
     """A bookmark's object is no pod."""
-    assert not native(shapes.Pod())
+    assert not native(wire.Pod())

@@ -2,7 +2,7 @@
 
 import pytest
 
-from slackwater_cluster.frameworks import Framework, Term, builtin, extension, policy_rules, role_by_labels
+from slackwater_cluster.apps.frameworks import Framework, LabelTerm, builtin, extension, policy_rules, role_by_labels
 
 NAMES = [row.name for row in builtin().frameworks]
 
@@ -52,7 +52,7 @@ def test_policy_labels_come_before_the_table() -> None:
 
 def test_rows_of_a_config_map_come_first_and_replace() -> None:
     """A user's row wins over a built-in one, and one of the same name takes its place."""
-    mine = Framework(name="spark", app=("my/app",), tasks=(Term(key="my/app"),))
+    mine = Framework(name="spark", app=("my/app",), tasks=(LabelTerm(key="my/app"),))
     table = builtin().extended([mine])
     assert table.frameworks[0] is mine
     assert [row.name for row in table.frameworks].count("spark") == 1

@@ -6,7 +6,7 @@ import pytest
 import yaml
 
 from slackwater_cluster import names
-from slackwater_cluster.frameworks import Term, builtin
+from slackwater_cluster.apps.frameworks import LabelTerm, builtin
 from slackwater_cluster.policies import cel, guard, mutating
 from slackwater_cluster.policies.__main__ import files
 
@@ -29,12 +29,12 @@ def test_every_role_rule_stands_in_the_policy() -> None:
 @pytest.mark.parametrize(
     ("term", "expression"),
     [
-        (Term(key="a"), "'a' in variables.labels"),
-        (Term(key="a", values=("x", "y")), "variables.labels[?'a'].orValue('') in ['x', 'y']"),
+        (LabelTerm(key="a"), "'a' in variables.labels"),
+        (LabelTerm(key="a", values=("x", "y")), "variables.labels[?'a'].orValue('') in ['x', 'y']"),
     ],
     ids=["any value", "some values"],
 )
-def test_terms_in_cel(term: Term, expression: str) -> None:
+def test_terms_in_cel(term: LabelTerm, expression: str) -> None:
     """A label condition reads the same in CEL."""
     assert cel.term(term) == expression
 

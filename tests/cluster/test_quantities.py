@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from slackwater.errors import InvalidInput
-from slackwater_cluster.quantities import quantity, resources
+from slackwater_cluster.pods.quantities import quantity, resources
 
 
 @pytest.mark.parametrize(

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from slackwater_cluster.frameworks import builtin
-from slackwater_cluster.lineage import DEPTH, chain
-from slackwater_cluster.recognition import Resolver, Rule
-from slackwater_cluster.records import OwnerRef, PodRecord
-from slackwater_cluster.twins import separated
+from slackwater_cluster.apps.duplicates import separated
+from slackwater_cluster.apps.frameworks import builtin
+from slackwater_cluster.apps.owners import DEPTH, chain
+from slackwater_cluster.apps.resolver import Resolver, Rule
+from slackwater_cluster.watch.records import OwnerRef, PodRecord
 from support.lineages import Owners, owner, pod
 
 RESOLVER = Resolver.of(builtin())

@@ -10,11 +10,11 @@ from random import Random
 
 import pytest
 
-from slackwater_cluster import reflector as module
-from slackwater_cluster.records import PodRecord, Record
-from slackwater_cluster.reflecting import NODES, PODS, customs, reflect
-from slackwater_cluster.reflector import Reflector, Source
-from slackwater_cluster.session import Session
+from slackwater_cluster.api.session import Session
+from slackwater_cluster.watch import reflector as module
+from slackwater_cluster.watch.records import PodRecord, Record
+from slackwater_cluster.watch.reflector import Reflector, Source
+from slackwater_cluster.watch.sources import NODES, PODS, customs, reflect
 from support import objects
 from support.apiserver import ApiServer
 

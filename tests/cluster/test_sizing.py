@@ -6,8 +6,8 @@ import pytest
 
 from slackwater.errors import InvalidInput
 from slackwater.resources import Resources
-from slackwater_cluster.frameworks import SizeRule, builtin
-from slackwater_cluster.sizing import announced, from_object, spark_memory
+from slackwater_cluster.apps.frameworks import SizeRule, builtin
+from slackwater_cluster.apps.size import announced, from_object, spark_memory
 
 GIB = 2**30
 

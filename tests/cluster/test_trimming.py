@@ -7,13 +7,14 @@ from typing import Any
 import msgspec
 import pytest
 
-from slackwater_cluster import shapes, trimming
-from slackwater_cluster.records import PodRecord
+from slackwater_cluster.watch import trim
+from slackwater_cluster.watch import wire as shapes
+from slackwater_cluster.watch.records import PodRecord
 from support import objects
 
 
 def trimmed(thing: dict[str, Any]) -> PodRecord:
-    return trimming.pod(msgspec.convert(thing, shapes.Pod, strict=False))
+    return trim.pod(msgspec.convert(thing, shapes.Pod, strict=False))
 
 
 def test_pod_keeps_identity_place_and_requests() -> None:
@@ -88,9 +89,9 @@ def test_equal_parts_are_shared() -> None:
 def test_empty_objects_become_empty_records() -> None:
     """Null everywhere is legal on the wire."""
     wire = msgspec.json.decode(b'{"metadata":{"name":"x","labels":null},"spec":null,"status":null}', type=shapes.Pod)
-    assert trimming.pod(wire).name == "x"
+    assert trim.pod(wire).name == "x"
     node = msgspec.json.decode(b'{"metadata":{"name":"x"},"spec":{},"status":{"conditions":null}}', type=shapes.Node)
-    assert not trimming.node(node).open
+    assert not trim.node(node).open
 
 
 @pytest.mark.parametrize(
@@ -100,6 +101,6 @@ def test_empty_objects_become_empty_records() -> None:
 )
 def test_node_is_open_when_ready_and_not_cordoned(ready: bool, spec: dict[str, Any], is_open: bool) -> None:
     """A lost or cordoned node takes nobody."""
-    record = trimming.node(msgspec.convert(objects.node(ready=ready, spec=spec), shapes.Node))
+    record = trim.node(msgspec.convert(objects.node(ready=ready, spec=spec), shapes.Node))
     assert record.open is is_open
     assert record.allocatable["cpu"] == 16

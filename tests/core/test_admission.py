@@ -8,7 +8,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from slackwater.admission import Candidate, Outcome, RunningMeans, admit, budget, drain, reservation, scaled, score
+from slackwater.admission.budget import (
+    DriverOutcome,
+    RunningMeans,
+    WaitingDriver,
+    admit,
+    budget,
+    drain,
+    reservation,
+    scaled,
+    score,
+)
 from slackwater.errors import BadNumber
 from slackwater.resources import NOTHING, Resources
 from support.oracles import Oracle, oracle, rows
@@ -20,9 +30,9 @@ sizes = st.integers(1, 80).map(lambda tenths: tenths / 10)
 vectors = st.builds(Resources, cpu=sizes, memory=sizes)
 
 
-def cores(driver: float, task: float = 0.0, name: str = "app") -> Candidate:
+def cores(driver: float, task: float = 0.0, name: str = "app") -> WaitingDriver:
     """An app that asks for cpu alone."""
-    return Candidate(name, Resources(cpu=driver), Resources(cpu=task))
+    return WaitingDriver(name, Resources(cpu=driver), Resources(cpu=task))
 
 
 def drivers(count: int, driver: float, task: float) -> RunningMeans:
@@ -67,7 +77,7 @@ def test_every_kind_must_agree(row: Oracle) -> None:
     for charged in row.inputs["TotalAMC_cases"]:
         running = RunningMeans.of([(driver, task)] * charged[0])
         assert running.charged == Resources(cpu=charged[0], memory=charged[1])
-        answers.append(admit(Candidate("next", driver, task), running, capacity))
+        answers.append(admit(WaitingDriver("next", driver, task), running, capacity))
     assert [answers[0].budget.reserved[kind] for kind in ("cpu", "memory")] == row.expected["R"]
     assert [answer.admitted for answer in answers] == row.expected["admit"]
 
@@ -171,14 +181,14 @@ def test_app_does_not_wait_for_a_kind_it_does_not_use() -> None:
     running = RunningMeans.of([(Resources(cpu=1, gpu=1), Resources(cpu=1, gpu=1))])
     lost = Resources(cpu=64)
     assert admit(cores(1, 1), running, lost).admitted
-    wants = Candidate("gpu", Resources(cpu=1), Resources(cpu=1, gpu=1))
-    assert admit(wants, running, lost).outcome is Outcome.BEYOND_CAPACITY
+    wants = WaitingDriver("gpu", Resources(cpu=1), Resources(cpu=1, gpu=1))
+    assert admit(wants, running, lost).outcome is DriverOutcome.BEYOND_CAPACITY
 
 
 def test_node_loss_admits_nobody_and_says_what_is_missing() -> None:
     """Half of the nodes gone: R = 16, raised to 16 · 48/32 = 24, so the budget is 32 − 24 − 32."""
     verdict = admit(cores(1, 1), drivers(32, 1, 1), Resources(cpu=32))
-    assert verdict.outcome is Outcome.WAITING
+    assert verdict.outcome is DriverOutcome.WAITING
     assert verdict.budget.left["cpu"] == -24
     assert (verdict.shortages[0].kind, verdict.shortages[0].needed, verdict.shortages[0].left) == ("cpu", 1, -24)
     assert "cpu: needs 1, -24 left" in verdict.sentence()
@@ -187,12 +197,12 @@ def test_node_loss_admits_nobody_and_says_what_is_missing() -> None:
 @pytest.mark.parametrize(
     ("maximum", "outcome"),
     [
-        pytest.param(None, Outcome.BEYOND_CAPACITY, id="no-maximum-stated"),
-        pytest.param(Resources(cpu=8), Outcome.BEYOND_CAPACITY, id="nodes-may-be-added"),
-        pytest.param(Resources(cpu=4), Outcome.INFEASIBLE, id="more-than-will-ever-be"),
+        pytest.param(None, DriverOutcome.BEYOND_CAPACITY, id="no-maximum-stated"),
+        pytest.param(Resources(cpu=8), DriverOutcome.BEYOND_CAPACITY, id="nodes-may-be-added"),
+        pytest.param(Resources(cpu=4), DriverOutcome.INFEASIBLE, id="more-than-will-ever-be"),
     ],
 )
-def test_app_larger_than_the_cluster(maximum: Resources | None, outcome: Outcome) -> None:
+def test_app_larger_than_the_cluster(maximum: Resources | None, outcome: DriverOutcome) -> None:
     """It is refused for good only against a stated maximum."""
     verdict = admit(cores(3, 2), RunningMeans(), Resources(cpu=4), maximum)
     assert verdict.outcome is outcome
@@ -203,13 +213,13 @@ def test_nobody_overtakes_a_waiting_head() -> None:
     """A driver that would fit stays behind one that does not."""
     running = drivers(14, 1, 1)
     answers = list(drain([cores(4, 1, "big"), cores(1, 1, "small")], running, Resources(cpu=32)))
-    assert [(job.name, verdict.outcome) for job, verdict in answers] == [("big", Outcome.WAITING)]
+    assert [(job.name, verdict.outcome) for job, verdict in answers] == [("big", DriverOutcome.WAITING)]
 
 
 def test_infeasible_head_does_not_hold_up_the_queue() -> None:
     """What no emptier cluster could serve steps aside."""
     answers = list(drain([cores(60, 9, "huge"), cores(1, 1, "next")], RunningMeans(), Resources(cpu=64)))
-    assert [verdict.outcome for _, verdict in answers] == [Outcome.BEYOND_CAPACITY, Outcome.ADMITTED]
+    assert [verdict.outcome for _, verdict in answers] == [DriverOutcome.BEYOND_CAPACITY, DriverOutcome.ADMITTED]
 
 
 def test_what_if_leaves_the_original_alone() -> None:
@@ -227,7 +237,7 @@ def test_admitted_app_is_told_why() -> None:
 
 def test_memory_is_written_for_people() -> None:
     """Bytes appear as GiB."""
-    job = Candidate("app", Resources(memory=6 * GIB), Resources(memory=4 * GIB))
+    job = WaitingDriver("app", Resources(memory=6 * GIB), Resources(memory=4 * GIB))
     assert "memory: needs 10 GiB, 8 GiB left" in admit(job, RunningMeans(), Resources(memory=8 * GIB)).sentence()
 
 
@@ -276,7 +286,7 @@ def test_first_feasible_app_always_starts(
 ) -> None:
     """With no driver running, whatever fits the cluster is let in, even beside tasks of lost drivers."""
     running = RunningMeans.of(tasks=orphans)
-    assert admit(Candidate("first", driver, task), running, driver + task + spare).admitted
+    assert admit(WaitingDriver("first", driver, task), running, driver + task + spare).admitted
 
 
 @given(apps=st.lists(st.tuples(vectors, vectors), max_size=8), tasks=st.lists(vectors, max_size=8), data=st.data())
@@ -307,6 +317,6 @@ def test_what_ends_leaves_no_trace(apps: list[tuple[Resources, Resources]], task
 def test_reservation_stays_within_the_capacity(capacity: Resources, driver: Resources, task: Resources) -> None:
     """Nothing raises on empty input, and R is between 0 and C."""
     for count in (0, 1, 40):
-        held = admit(Candidate("a", driver, task), RunningMeans.of([(driver, task)] * count), capacity).budget
+        held = admit(WaitingDriver("a", driver, task), RunningMeans.of([(driver, task)] * count), capacity).budget
         for kind in ("cpu", "memory"):
             assert 0 <= held.reserved[kind] <= capacity[kind]

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from slackwater.alignment import alignment, factor
 from slackwater.errors import BadNumber
+from slackwater.ordering.alignment import alignment, factor
 from support.oracles import Oracle, rows
 
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from slackwater.assignment import Request, Spot, Task, assign, nearest
 from slackwater.errors import BadNumber
+from slackwater.placement.assignment import NodeSpace, TaskRequest, WaitingTask, assign, nearest
 from support.oracles import Oracle, rows
 
 sizes = st.tuples(st.integers(0, 5), st.integers(0, 5))
@@ -20,7 +20,7 @@ sizes = st.tuples(st.integers(0, 5), st.integers(0, 5))
 def test_fills_a_node_by_fitness_without_waste(row: Oracle) -> None:
     """The request longest in the direction that is still empty goes next."""
     types = row.inputs["types"]
-    spot = Spot(np.array(row.inputs["residual"]), np.ones(2))
+    spot = NodeSpace(np.array(row.inputs["residual"]), np.ones(2))
     found = [one.request for one in assign(spot, [request(name, *size) for name, size in types.items()])]
     assert found == row.expected["sequence"]
     left = np.array(row.inputs["residual"]) - np.sum([types[name] for name in found], axis=0)
@@ -54,7 +54,7 @@ def test_urgency_may_move_with_every_assignment() -> None:
         return {name: -taken.get(name, 0) for name in ("a", "b")}
 
     both = [request("a", 2, 2), request("b", 2, 2)]
-    found = assign(Spot(np.array([8.0, 8.0]), np.ones(2)), both, urgencies=alternating)
+    found = assign(NodeSpace(np.array([8.0, 8.0]), np.ones(2)), both, urgencies=alternating)
     assert [one.request for one in found] == ["a", "b", "a", "b"]
 
 
@@ -70,7 +70,11 @@ def test_late_iterations_go_first_with_haste_a() -> None:
 )
 def test_takes_the_task_whose_input_is_nearest(node: str, rack: str, expected: str) -> None:
     """Node, then rack, then any."""
-    tasks = [Task("anywhere"), Task("in-r2", racks=frozenset({"r2"})), Task("on-n1", nodes=frozenset({"n1"}))]
+    tasks = [
+        WaitingTask("anywhere"),
+        WaitingTask("in-r2", racks=frozenset({"r2"})),
+        WaitingTask("on-n1", nodes=frozenset({"n1"})),
+    ]
     assert nearest(tasks, node, rack).uid == expected
 
 
@@ -78,7 +82,7 @@ def test_takes_the_task_whose_input_is_nearest(node: str, rack: str, expected: s
 def test_never_overfills_and_stops_only_when_nothing_fits(asked: list[tuple[int, int]], room: tuple[int, int]) -> None:
     """What is left over really does not fit."""
     requests = [request(str(i), *size, count=3) for i, size in enumerate(asked)]
-    found = [one.request for one in assign(Spot(np.array(room, dtype=float), np.ones(2)), requests)]
+    found = [one.request for one in assign(NodeSpace(np.array(room, dtype=float), np.ones(2)), requests)]
     left = np.array(room) - np.sum([asked[int(name)] for name in found], axis=0, initial=0)
     assert (left >= 0).all() if found else True
     rest = [asked[i] for i in range(len(asked)) if found.count(str(i)) < 3]
@@ -90,15 +94,15 @@ def test_a_bad_number_is_refused_by_name() -> None:
     with pytest.raises(BadNumber, match=r"x\.size"):
         request("x", float("inf"), 1)
     with pytest.raises(BadNumber, match="residual"):
-        list(assign(Spot(np.array([float("nan")]), np.ones(1)), []))
+        list(assign(NodeSpace(np.array([float("nan")]), np.ones(1)), []))
 
 
-def request(name: str, *size: float, count: int = 9, **rest: float) -> Request:
+def request(name: str, *size: float, count: int = 9, **rest: float) -> TaskRequest:
     """A request with so many tasks."""
-    tasks = tuple(Task(f"{name}-{i}") for i in range(count))
-    return Request(name, size, tasks, **rest)  # type: ignore[arg-type] # builder: a flag is a number here
+    tasks = tuple(WaitingTask(f"{name}-{i}") for i in range(count))
+    return TaskRequest(name, size, tasks, **rest)  # type: ignore[arg-type] # builder: a flag is a number here
 
 
-def fill(requests: list[Request], alpha: float = 0.0) -> list[str]:
+def fill(requests: list[TaskRequest], alpha: float = 0.0) -> list[str]:
     """The names served on a node of 8 and 8."""
-    return [one.request for one in assign(Spot(np.array([8.0, 8.0]), np.ones(2)), requests, alpha=alpha)]
+    return [one.request for one in assign(NodeSpace(np.array([8.0, 8.0]), np.ones(2)), requests, alpha=alpha)]

@@ -1,6 +1,6 @@
 """002's C on a live cluster: nominal, over Ready nodes, less what others request."""
 
-from slackwater.capacity import NodeShare, nominal
+from slackwater.admission.capacity import NodeShare, nominal
 from slackwater.resources import NOTHING, Resources
 
 

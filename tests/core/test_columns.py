@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from slackwater.columns import NOWHERE, Columns, grown
+from slackwater.estimation.podmatrix import NOWHERE, PodMatrix, grown
 
 
 def cell(value: float) -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:
@@ -26,7 +26,7 @@ def test_growing_keeps_what_is_there() -> None:
 
 def test_hundreds_of_pods_and_nodes() -> None:
     """The arrays grow several times on the way."""
-    columns = Columns(1, 1)
+    columns = PodMatrix(1, 1)
     for node in range(300):
         assert columns.add_row() == node
     for pod in range(900):
@@ -37,7 +37,7 @@ def test_hundreds_of_pods_and_nodes() -> None:
 
 def test_freed_slots_are_used_again() -> None:
     """A cluster that turns over its pods does not grow."""
-    columns = Columns(1, 1)
+    columns = PodMatrix(1, 1)
     row = columns.add_row()
     for _ in range(500):
         columns.drop(columns.add(row, cell(1.0)))
@@ -48,7 +48,7 @@ def test_freed_slots_are_used_again() -> None:
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 5), st.integers(-1, 3), st.integers(0, 9)), max_size=60))
 def test_sums_are_those_of_the_pods(events: list[tuple[int, int, int, int]]) -> None:
     """Whatever is added, rewritten, moved and dropped, and whichever node goes."""
-    columns, slots = Columns(1, 1), dict[int, int]()
+    columns, slots = PodMatrix(1, 1), dict[int, int]()
     for what, pod, row, value in events:
         at = min(row, columns.rows - 1)
         if what == 0:

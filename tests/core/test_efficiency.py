@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from slackwater.efficiency import Usage, container, grouped, together
 from slackwater.errors import BadNumber, InvalidInput
+from slackwater.estimation.efficiency import Usage, container, grouped, together
 
 usages = st.builds(Usage, st.integers(0, 1000).map(float), st.integers(1, 1000).map(float))
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from slackwater.errors import BadNumber, UnknownName
-from slackwater.estimation import Estimator, Mode, Running, beats_until, effective_alpha
+from slackwater.estimation.estimator import Estimator, Mode, Running, beats_until, effective_alpha
 
 amounts = st.floats(0, 1e6)
 alphas = st.floats(0, 1)

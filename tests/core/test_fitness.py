@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from slackwater.errors import BadNumber, InvalidInput
-from slackwater.fitness import demand, fitness, needed, over_nodes, weights
+from slackwater.ordering.fitness import demand, fitness, needed, over_nodes, weights
 from slackwater.resources import CPU, MEMORY
 from support.oracles import Oracle, rows
 

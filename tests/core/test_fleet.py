@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from slackwater.columns import NOWHERE
 from slackwater.errors import BadNumber
-from slackwater.estimation import Estimator, Mode, Running
-from slackwater.fleet import Fleet, Measure
+from slackwater.estimation.estimator import Estimator, Mode, Running
+from slackwater.estimation.podmatrix import NOWHERE
+from slackwater.estimation.vectorized import Measure, NodeEstimates
 
 ALPHA, TAU0 = 0.125, (1.0, 30.0)
 KINDS = range(2)
@@ -27,7 +27,7 @@ class Pair:
 
     def __init__(self, mode: Mode) -> None:
         self.mode = mode
-        self.fleet = Fleet(2, ALPHA, TAU0, mode)
+        self.fleet = NodeEstimates(2, ALPHA, TAU0, mode)
         self.scalars: list[list[Estimator]] = []
         self.slots: dict[int, int] = {}
         self.requests: dict[int, tuple[float, float]] = {}
@@ -168,7 +168,7 @@ def test_fleet_equals_the_scalar_estimators(mode: Mode, sequence: list[tuple]) -
 
 def test_bad_numbers_are_samples_that_did_not_come() -> None:
     """One broken series does not stop the others, and does not move its own node."""
-    fleet = Fleet(1, alpha=1.0)
+    fleet = NodeEstimates(1, alpha=1.0)
     for _ in range(5):
         fleet.add_node(np.array([8.0]))
     fleet.sample(np.array([[np.nan], [np.inf], [-1.0], [4.0], [4.0]]), np.array([1.0, 1.0, 1.0, np.nan, 1.0]))
@@ -177,7 +177,7 @@ def test_bad_numbers_are_samples_that_did_not_come() -> None:
 
 def test_kinds_without_samples_count_at_their_requests() -> None:
     """That is how GPUs are never overcommitted."""
-    fleet = Fleet(2)
+    fleet = NodeEstimates(2)
     row = fleet.add_node()
     fleet.add(row, np.array([4.0, 1.0]))
     for _ in range(300):
@@ -187,7 +187,7 @@ def test_kinds_without_samples_count_at_their_requests() -> None:
 
 def test_recall_equals_the_scalar_restart() -> None:
     """EST-17 over arrays: system 1, one steady pod of age 10, one above its request."""
-    fleet = Fleet(1)
+    fleet = NodeEstimates(1)
     row = fleet.add_node()
     slots = np.array([fleet.add(row, np.array([request])) for request in (4.0, 2.0)])
     fleet.recall(slots, np.array([[0.5, 3.0]]), np.array([10.0, 3.0]), np.array([[4.5]]))
@@ -200,7 +200,7 @@ def test_recall_equals_the_scalar_restart() -> None:
 def test_recall_without_use_is_the_larger_of_use_and_requests() -> None:
     """Nothing is known of the pods: max(U, Σ RR)."""
     for used, expected in ((3.0, 6.0), (9.0, 9.0)):
-        fleet = Fleet(1)
+        fleet = NodeEstimates(1)
         fleet.add(fleet.add_node(), np.array([6.0]))
         fleet.recall(np.array([], np.intp), np.zeros((1, 0)), np.zeros(0), np.array([[used]]))
         fleet.sample(np.array([[used]]), np.array([0.0]))
@@ -209,7 +209,7 @@ def test_recall_without_use_is_the_larger_of_use_and_requests() -> None:
 
 def test_pods_of_a_removed_node_count_in_full_elsewhere() -> None:
     """What was measured there says nothing about another node."""
-    fleet = Fleet(1, alpha=0.5)
+    fleet = NodeEstimates(1, alpha=0.5)
     row = fleet.add_node(np.array([0.0]))
     slot = fleet.add(row, np.array([4.0]))
     fleet.sample(np.array([[0.0]]), np.array([1.0]))
@@ -221,7 +221,7 @@ def test_pods_of_a_removed_node_count_in_full_elsewhere() -> None:
 
 def test_an_empty_fleet_takes_a_sample() -> None:
     """No nodes, no pods, no error."""
-    fleet = Fleet(2)
+    fleet = NodeEstimates(2)
     fleet.sample(np.zeros((0, 2)), np.zeros(0))
     assert fleet.estimate().shape == (0, 2)
 
@@ -230,4 +230,4 @@ def test_an_empty_fleet_takes_a_sample() -> None:
 def test_bad_damping_is_refused(alpha: float, tau0: list[float]) -> None:
     """Settings are checked once, at the start."""
     with pytest.raises(BadNumber):
-        Fleet(1, alpha, tau0)
+        NodeEstimates(1, alpha, tau0)

@@ -7,7 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from slackwater.errors import BadNumber
-from slackwater.forecast import Variant, Wave, cumulative, first_fit, printed, release, releases, wait
+from slackwater.pools.forecast import Variant, Wave, cumulative, first_fit, printed, release, releases, wait
 from support.oracles import Oracle, rows
 
 seconds = st.floats(0, 1000)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from slackwater.admission import Candidate, RunningMeans, drain
-from slackwater.fragmentation import common_size, effective
+from slackwater.admission.budget import RunningMeans, WaitingDriver, drain
 from slackwater.resources import NOTHING, Resources
+from slackwater_simulator.physics.fragmentation import common_size, effective
 
 
 def test_eight_cores_hold_two_containers_of_three() -> None:
@@ -35,7 +35,7 @@ def test_grain_is_the_size_all_share() -> None:
 def test_admission_on_whole_containers_lets_in_what_fits_with_tasks() -> None:
     """At AMC = TC = 3 the nominal 64 cores admit 10 drivers, but the nodes hold only 16 containers: 8 and 8."""
     grain = Resources(cpu=3)
-    jobs = [Candidate("job", grain, grain)] * 72
+    jobs = [WaitingDriver("job", grain, grain)] * 72
     nominal, whole = Resources(cpu=64), effective([Resources(cpu=8)] * 8, grain)
     assert sum(verdict.admitted for _, verdict in drain(jobs, RunningMeans(), nominal)) == 10
     assert sum(verdict.admitted for _, verdict in drain(jobs, RunningMeans(), whole)) == 8

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from slackwater.errors import BadNumber
-from slackwater.freshness import Freshness
+from slackwater.estimation.staleness import Staleness
 
 
-def fed(stamps: list[float], now: float = 0.0) -> tuple[Freshness, list[float]]:
+def fed(stamps: list[float], now: float = 0.0) -> tuple[Staleness, list[float]]:
     """One node, given these timestamps; and the seconds each was said to be after the last."""
-    freshness = Freshness()
+    freshness = Staleness()
     freshness.add_row()
     return freshness, [float(freshness.record(np.array([0]), np.array([stamp]), now)[0]) for stamp in stamps]
 
@@ -51,7 +51,7 @@ def test_old_timestamps_do_not_make_a_node_fresh() -> None:
 
 def test_rows_move_up_when_one_goes() -> None:
     """Each node keeps its own timestamps."""
-    freshness = Freshness()
+    freshness = Staleness()
     for _ in range(3):
         freshness.add_row()
     freshness.record(np.array([2]), np.array([7.0]), 1.0)
@@ -64,14 +64,14 @@ def test_rows_move_up_when_one_goes() -> None:
 def test_bad_settings_are_refused(heartbeat: float, patience: float) -> None:
     """At the start, not at the first outage."""
     with pytest.raises(BadNumber):
-        Freshness(heartbeat, patience)
+        Staleness(heartbeat, patience)
 
 
 @pytest.mark.parametrize("rounds", [[], [(5.0, 5.0)], [(5.0, 4.0)], [(9.0, 9.0)], [(-1.0, 30.0)]], ids=str)
 @pytest.mark.parametrize("now", [5.0, 9.0, math.nan], ids=str)
 def test_all_rows_at_one_moment_are_rows_with_the_same_stamp(rounds: list[tuple[float, float]], now: float) -> None:
     """Whether it is the first sample, a newer one or one that is not newer."""
-    at_once, by_row = Freshness(), Freshness()
+    at_once, by_row = Staleness(), Staleness()
     for each in (at_once, by_row):
         each.add_row()
         each.add_row()

@@ -6,11 +6,12 @@ from dataclasses import replace
 
 import pytest
 
-from slackwater.gatekeeping import Round, decide
-from slackwater.pools import Category
+from slackwater.cycle.cycle import Round, decide
+from slackwater.cycle.snapshot import App, Order
+from slackwater.cycle.verdicts import WaitReason
+from slackwater.pools.pools import Category
 from slackwater.resources import NOTHING
-from slackwater.snapshot import App, Order, Role
-from slackwater.verdicts import Reason
+from slackwater.roles import Role
 from support.snapshots import (
     cpu,
     driver_app,
@@ -41,7 +42,7 @@ class TestAdmission:
         """The head is told capacity, reservation and charge; the next one who it waits behind."""
         apps = [driver_app(f"app{n}", n) for n in range(3)]
         outcome = decide(snapshot(*apps, on=queue(2)))
-        assert outcome.verdicts["app1"].reason is Reason.BUDGET
+        assert outcome.verdicts["app1"].reason is WaitReason.BUDGET
         assert "1 is taken and this driver asks for 1" in outcome.verdicts["app1"].sentence
         assert outcome.verdicts["app2"].sentence == "waits behind app1, which waits for the driver budget"
 
@@ -60,7 +61,7 @@ class TestAdmission:
         """Where nodes can be added the head is released towards them, so that an autoscaler sees it."""
         on = queue(16, maximum=cpu(64))
         outcome = decide(snapshot(driver_app("big", driver=20), on=on))
-        assert outcome.verdicts["big"].reason is Reason.GROWTH
+        assert outcome.verdicts["big"].reason is WaitReason.GROWTH
         assert [release.growth for release in outcome.releases] == [True]
 
     def test_counts_capacity_not_room(self) -> None:
@@ -76,7 +77,7 @@ class TestAdmission:
         newcomer = driver_app("new", 50)
         outcome = decide(snapshot(app, *others, newcomer, on=queue(16)))
         assert released(outcome) == ["back/driver/0"]
-        assert outcome.verdicts["new"].reason is Reason.BUDGET
+        assert outcome.verdicts["new"].reason is WaitReason.BUDGET
 
 
 class TestHeads:
@@ -93,7 +94,7 @@ class TestHeads:
     def test_executors_that_come_before_their_driver_wait(self) -> None:
         """The framework says there is a driver, even though its pod does not exist yet."""
         app = App("early", "team", 0.0, (group("early", held=2),), started=True, has_driver=True)
-        assert decide(snapshot(app)).verdicts["early"].reason is Reason.DRIVER
+        assert decide(snapshot(app)).verdicts["early"].reason is WaitReason.DRIVER
 
     def test_tasks_that_a_finished_driver_left_behind_go(self) -> None:
         """Nobody is left to wait for; held for ever would be worse."""
@@ -140,7 +141,7 @@ class TestPools:
         outcome = decide(
             snapshot(full, driver_app("late", 1, demand=50.0), on=queue(1000, pool="default"), pools=(pool(100, 0.05),))
         )
-        assert outcome.verdicts["late"].reason is Reason.POOL
+        assert outcome.verdicts["late"].reason is WaitReason.POOL
         assert released(outcome) == []
 
     def test_pods_of_started_apps_stay_inside_their_pool(self) -> None:
@@ -218,7 +219,7 @@ class TestGangs:
         assert len(released(decide(snapshot(gang, on=on, pools=pools)))) == 60
         busy = App("busy", "team", 0.0, (group("busy", running=1),), started=True, category=Category.SMALL)
         waiting = decide(snapshot(gang, busy, on=on, pools=pools))
-        assert waiting.verdicts["gang"].reason is Reason.POOL
+        assert waiting.verdicts["gang"].reason is WaitReason.POOL
         assert "needs 60.0" in waiting.verdicts["gang"].sentence
 
     def test_larger_than_the_window_goes_when_nothing_is_on_its_way(self) -> None:
@@ -284,7 +285,7 @@ class TestOrder:
         app = App("mr", "team", 0.0, groups, started=True, has_driver=True)
         outcome = decide(snapshot(app))
         assert released(outcome) == []
-        assert outcome.verdicts["mr"].reason is Reason.FRAGMENTED
+        assert outcome.verdicts["mr"].reason is WaitReason.FRAGMENTED
 
     def test_strict_dag_stages_wait_for_their_parents(self) -> None:
         """Conflict 5: a strict DAG goes by levels."""
@@ -348,20 +349,20 @@ class TestLimits:
         app = running_app("app", held=5, paused=what == "app")
         outcome = decide(snapshot(app, on=queue(paused=what == "queue")))
         assert released(outcome) == []
-        assert outcome.verdicts["app"].reason is Reason.PAUSED
+        assert outcome.verdicts["app"].reason is WaitReason.PAUSED
 
     def test_draining_lets_started_apps_finish(self) -> None:
         """Nothing new starts, what runs goes on."""
         outcome = decide(snapshot(running_app("old", held=2), driver_app("new", 1), on=queue(draining=True)))
         assert [uid.split("/")[0] for uid in released(outcome)] == ["old", "old"]
-        assert outcome.verdicts["new"].reason is Reason.DRAINING
+        assert outcome.verdicts["new"].reason is WaitReason.DRAINING
 
     def test_pods_with_a_foreign_gate_are_left_alone(self) -> None:
         """They are counted and explained, never released."""
         app = App("app", "team", 0.0, (group("app", blocked=3),), started=True)
         outcome = decide(snapshot(app))
         assert released(outcome) == []
-        assert outcome.verdicts["app"].reason is Reason.FOREIGN
+        assert outcome.verdicts["app"].reason is WaitReason.FOREIGN
 
     def test_an_app_without_a_queue_is_told_so(self) -> None:
         """Its namespace belongs to none."""

@@ -7,11 +7,12 @@ import random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from slackwater.gatekeeping import Round, decide
-from slackwater.numbers import TOLERANCE
-from slackwater.pools import Category, slots
+from slackwater.cycle.cycle import Round, decide
+from slackwater.cycle.snapshot import App, Order, PodGroup, Pool, Queue, Snapshot
+from slackwater.pools.pools import Category, slots
 from slackwater.resources import Resources, total
-from slackwater.snapshot import App, Group, Order, Pool, Queue, Role, Snapshot
+from slackwater.roles import Role
+from slackwater.validation import TOLERANCE
 
 sizes = st.builds(
     lambda cpu, memory: Resources(cpu=cpu, memory=memory),
@@ -30,12 +31,12 @@ def apps(draw: st.DrawFn, number: int) -> App:
     if has_driver:
         held = 0 if started else 1
         uids = tuple(f"{name}/driver/{n}" for n in range(held))
-        groups.append(Group(f"{name}/driver", Role.DRIVER, draw(sizes), held=uids, running=1 if started else 0))
+        groups.append(PodGroup(f"{name}/driver", Role.DRIVER, draw(sizes), held=uids, running=1 if started else 0))
     if started or not has_driver:
         for stage in range(draw(st.integers(1, 2))):
             count = draw(st.integers(0, 6))
             groups.append(
-                Group(
+                PodGroup(
                     f"{name}/{stage}",
                     Role.TASK,
                     draw(sizes),
@@ -205,5 +206,5 @@ def test_drivers_always_leave_each_other_room_for_a_task(
 
 def _driver_app(name: str, driver: Resources, task: Resources, *, started: bool) -> App:
     held = () if started else (f"{name}/driver",)
-    group = Group(f"{name}/driver", Role.DRIVER, driver, held=held, running=1 if started else 0)
+    group = PodGroup(f"{name}/driver", Role.DRIVER, driver, held=held, running=1 if started else 0)
     return App(name, "team", 0.0, (group,), started=started, task_request=task, has_driver=True)

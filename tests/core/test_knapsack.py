@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from slackwater.errors import BadNumber, InvalidInput
-from slackwater.knapsack import MAX_TASKS, ita, knapsack
+from slackwater.placement.knapsack import MAX_TASKS, ita, knapsack
 from support.oracles import Oracle, rows
 
 steps = st.sampled_from([1.0, 0.5, 0.1, 2.0**30])

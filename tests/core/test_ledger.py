@@ -8,24 +8,25 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from slackwater.claims import Claim, Host, Reading, Role, State, Terms
 from slackwater.errors import BadNumber, InvalidInput, UnknownName
-from slackwater.ledger import Ledger
+from slackwater.ledger.ledger import Ledger
+from slackwater.ledger.types import ClaimState, LedgerConfig, NodeSpec, PodClaim, Sample
+from slackwater.roles import Role
 
-CPU = Terms(kinds=("cpu",))
-NODE = Host("n", allocatable=(16.0,), capacity=(16.0,))
+CPU = LedgerConfig(kinds=("cpu",))
+NODE = NodeSpec("n", allocatable=(16.0,), capacity=(16.0,))
 
 
-def task(uid: str, node: str = "n", **more: object) -> Claim:
+def task(uid: str, node: str = "n", **more: object) -> PodClaim:
     """A task that declares 2 and was shrunk to 1."""
-    claim = Claim(uid, node, (2.0,), (1.0,), Role.TASK, ceiling=(2.0,))
+    claim = PodClaim(uid, node, (2.0,), (1.0,), Role.TASK, ceiling=(2.0,))
     return claim._replace(**more)  # type: ignore[arg-type]  # any field of the claim
 
 
 def steady(ledger: Ledger, used: float, pods: dict[str, tuple[float, ...]] | None = None, at: float = 0.0) -> None:
     """Two samples far enough apart for the estimate to have learned all there is."""
     for stamp in (1000.0, 2000.0):
-        ledger.sample(at, {"n": Reading(stamp, (used,))}, pods)
+        ledger.sample(at, {"n": Sample(stamp, (used,))}, pods)
 
 
 def six_tasks() -> Ledger:
@@ -33,7 +34,7 @@ def six_tasks() -> Ledger:
     ledger = Ledger(CPU)
     ledger.upsert_node(NODE)
     for n in range(6):
-        ledger.put(task(f"old-{n}", state=State.RUNNING, started=0.0))
+        ledger.put(task(f"old-{n}", state=ClaimState.RUNNING, started=0.0))
     steady(ledger, 3.0, {f"old-{n}": (0.5,) for n in range(6)})
     return ledger
 
@@ -59,7 +60,7 @@ def test_worked_example_of_the_design() -> None:
 def test_explain_spells_out_the_arithmetic() -> None:
     """Room = min(AR, NC) − E − drivers, with every term there."""
     ledger = six_tasks()
-    ledger.put(Claim("driver", "n", (1.0,), (1.0,), Role.DRIVER))
+    ledger.put(PodClaim("driver", "n", (1.0,), (1.0,), Role.DRIVER))
     line = ledger.explain("n", 0.0)["cpu"]
     assert (line.capacity, line.allocatable, line.allowed, line.real) == (16.0, 16.0, 14.0, 16.0)
     assert (line.used, line.reserved, line.declared, line.drivers, line.native) == (3.0, 12.0, 13.0, 1.0, 7.0)
@@ -76,10 +77,10 @@ def test_a_driver_is_charged_in_full_instead_of_its_use() -> None:
     """Its use leaves U, and max(use, D) takes its place."""
     ledger = Ledger(CPU)
     ledger.upsert_node(NODE)
-    ledger.put(Claim("driver", "n", (4.0,), (4.0,), Role.DRIVER, state=State.RUNNING, started=0.0))
+    ledger.put(PodClaim("driver", "n", (4.0,), (4.0,), Role.DRIVER, state=ClaimState.RUNNING, started=0.0))
     steady(ledger, 1.5, {"driver": (0.5,)})
     assert ledger.table(0.0).room[0, 0] == pytest.approx(14.0 - 1.0 - 4.0)
-    ledger.sample(0.0, {"n": Reading(3000.0, (6.0,))}, {"driver": (5.0,)})
+    ledger.sample(0.0, {"n": Sample(3000.0, (6.0,))}, {"driver": (5.0,)})
     assert ledger.table(0.0).room[0, 0] == pytest.approx(14.0 - 1.0 - 5.0)
 
 
@@ -87,9 +88,9 @@ def test_a_driver_seen_using_more_than_its_node_leaves_nothing_to_the_others() -
     """Series of pods and nodes are not taken at the same instant; U without the driver is then 0, not negative."""
     ledger = Ledger(CPU)
     ledger.upsert_node(NODE)
-    ledger.put(Claim("driver", "n", (4.0,), (4.0,), Role.DRIVER, state=State.RUNNING, started=0.0))
+    ledger.put(PodClaim("driver", "n", (4.0,), (4.0,), Role.DRIVER, state=ClaimState.RUNNING, started=0.0))
     steady(ledger, 8.0, {"driver": (2.0,)})
-    ledger.sample(0.0, {"n": Reading(9000.0, (1.0,))}, {"driver": (2.0,)})
+    ledger.sample(0.0, {"n": Sample(9000.0, (1.0,))}, {"driver": (2.0,)})
     assert ledger.explain("n", 0.0)["cpu"].used == 0.0
     assert ledger.table(0.0).room[0, 0] == pytest.approx(14.0 - 4.0)
 
@@ -98,7 +99,9 @@ def test_unmanaged_pods_count_by_use_and_native_requests() -> None:
     """Whatever they declare or call themselves; and they are no part of the pools."""
     ledger = Ledger(CPU)
     ledger.upsert_node(NODE)
-    ledger.put(Claim("other", "n", (9.0,), (3.0,), Role.DRIVER, managed=False, state=State.RUNNING, started=0.0))
+    ledger.put(
+        PodClaim("other", "n", (9.0,), (3.0,), Role.DRIVER, managed=False, state=ClaimState.RUNNING, started=0.0)
+    )
     assert ledger.table(0.0).room[0, 0] == 11.0
     steady(ledger, 0.5)
     assert ledger.table(0.0).room[0, 0] == pytest.approx(13.5)
@@ -120,11 +123,11 @@ def test_declared_is_clamped(declared: float, ceiling: tuple[float, ...], charge
 
 def test_gpus_are_never_overcommitted() -> None:
     """They count at what is declared, of all that is allocatable, whatever is measured."""
-    ledger = Ledger(Terms(kinds=("cpu", "nvidia.com/gpu")))
-    ledger.upsert_node(Host("n", (16.0, 8.0), (16.0, 8.0)))
-    ledger.put(Claim("p", "n", (2.0, 6.0), (2.0, 6.0), Role.TASK, state=State.RUNNING, started=0.0))
+    ledger = Ledger(LedgerConfig(kinds=("cpu", "nvidia.com/gpu")))
+    ledger.upsert_node(NodeSpec("n", (16.0, 8.0), (16.0, 8.0)))
+    ledger.put(PodClaim("p", "n", (2.0, 6.0), (2.0, 6.0), Role.TASK, state=ClaimState.RUNNING, started=0.0))
     for stamp in (1000.0, 2000.0):
-        ledger.sample(0.0, {"n": Reading(stamp, (0.5, 0.0))}, {"p": (0.5, 0.0)})
+        ledger.sample(0.0, {"n": Sample(stamp, (0.5, 0.0))}, {"p": (0.5, 0.0)})
     assert ledger.table(0.0).room[0] == pytest.approx([13.5, 2.0])
 
 
@@ -244,11 +247,11 @@ def test_a_pod_not_seen_keeps_its_residual() -> None:
     ledger = Ledger(CPU)
     ledger.upsert_node(NODE)
     ledger.put(task("pulling"))
-    ledger.put(task("running", state=State.RUNNING, started=0.0))
-    ledger.put(task("later", state=State.RUNNING, started=5000.0))
+    ledger.put(task("running", state=ClaimState.RUNNING, started=0.0))
+    ledger.put(task("later", state=ClaimState.RUNNING, started=5000.0))
     steady(ledger, 0.5)
     assert ledger.explain("n", 0.0)["cpu"].residual == pytest.approx(4.0)
-    ledger.sample(0.0, {"n": Reading(4000.0, (0.5,))}, seen={"pulling", "running", "later", "stranger"})
+    ledger.sample(0.0, {"n": Sample(4000.0, (0.5,))}, seen={"pulling", "running", "later", "stranger"})
     assert ledger.explain("n", 0.0)["cpu"].residual == pytest.approx(0.0)
 
 
@@ -266,14 +269,14 @@ def test_closed_nodes_are_marked() -> None:
 @pytest.mark.parametrize(
     ("host", "room"),
     [
-        (Host("n", (16.0,), (18.0,), (6.0,)), 12.0),
-        (Host("n", (16.0,)), 14.0),
-        (Host("n", (0.0,), (0.0,)), 0.0),
-        (Host("n", (16.0,), (1.0,), (2.0,)), 0.0),
+        (NodeSpec("n", (16.0,), (18.0,), (6.0,)), 12.0),
+        (NodeSpec("n", (16.0,)), 14.0),
+        (NodeSpec("n", (0.0,), (0.0,)), 0.0),
+        (NodeSpec("n", (16.0,), (1.0,), (2.0,)), 0.0),
     ],
     ids=["NC below AR", "NC unknown", "nothing there", "all of it held back"],
 )
-def test_limit_is_the_smaller_of_allowance_and_real_capacity(host: Host, room: float) -> None:
+def test_limit_is_the_smaller_of_allowance_and_real_capacity(host: NodeSpec, room: float) -> None:
     """min(AR, NC), where NC = capacity − hard eviction."""
     ledger = Ledger(CPU)
     ledger.upsert_node(host)
@@ -283,7 +286,7 @@ def test_limit_is_the_smaller_of_allowance_and_real_capacity(host: Host, room: f
 def test_samples_that_are_not_new_are_passed_over() -> None:
     """A repeated or late timestamp says nothing, and does not make the node fresh again."""
     ledger = six_tasks()
-    ledger.sample(10_000.0, {"n": Reading(2000.0, (9.0,)), "stranger": Reading(9000.0, (1.0,))})
+    ledger.sample(10_000.0, {"n": Sample(2000.0, (9.0,)), "stranger": Sample(9000.0, (1.0,))})
     assert ledger.table(10_000.0).stale.tolist() == [True]
     assert ledger.explain("n", 10_000.0)["cpu"].used == 3.0
     assert ledger.age("n", 10_000.0) == 10_000.0
@@ -293,7 +296,7 @@ def test_bad_measurements_leave_everything_as_it_was() -> None:
     """NaN, infinite and negative numbers are samples that did not come."""
     ledger = six_tasks()
     for step, bad in enumerate((math.nan, math.inf, -1.0)):
-        ledger.sample(0.0, {"n": Reading(3000.0 + step, (bad,))}, {"old-0": (bad,)}, seen=())
+        ledger.sample(0.0, {"n": Sample(3000.0 + step, (bad,))}, {"old-0": (bad,)}, seen=())
         assert numbers(ledger) == pytest.approx((3.0, 11.0, 23.0))
 
 
@@ -313,7 +316,7 @@ def test_bad_amounts_name_pod_and_field(bad: float) -> None:
     with pytest.raises(BadNumber, match="native of pod p: cpu"):
         ledger.put(task("p", native=(bad,)))
     with pytest.raises(BadNumber, match="allocatable of node n: cpu"):
-        ledger.upsert_node(Host("n", (bad,)))
+        ledger.upsert_node(NodeSpec("n", (bad,)))
     assert (len(ledger), len(ledger.table(0.0))) == (0, 0)
 
 
@@ -333,33 +336,33 @@ def test_young_pods_are_charged_what_their_app_came_to_use() -> None:
     """The live example of the paper's notes: tasks of 4 that use 3.6 after a slow start."""
     ledger = Ledger(CPU)
     ledger.upsert_node(replace(NODE, allocatable=(64.0,), capacity=(64.0,)))
-    ledger.put(Claim("first", "n", (4.0,), (4.0,), Role.TASK, "app", State.RUNNING, started=0.0))
+    ledger.put(PodClaim("first", "n", (4.0,), (4.0,), Role.TASK, "app", ClaimState.RUNNING, started=0.0))
     for age, use in ((10.0, 0.2), (30.0, 0.4), (90.0, 3.6), (200.0, 3.6)):
-        ledger.sample(age, {"n": Reading(age, (use,))}, {"first": (use,)})
-    ledger.put(Claim("second", "n", (4.0,), (4.0,), Role.TASK, "app", State.RUNNING, started=200.0))
+        ledger.sample(age, {"n": Sample(age, (use,))}, {"first": (use,)})
+    ledger.put(PodClaim("second", "n", (4.0,), (4.0,), Role.TASK, "app", ClaimState.RUNNING, started=200.0))
     for age in (40.0, 80.0):
-        ledger.sample(200.0, {"n": Reading(200.0 + age, (4.0,))}, {"first": (3.6,), "second": (0.4,)})
+        ledger.sample(200.0, {"n": Sample(200.0 + age, (4.0,))}, {"first": (3.6,), "second": (0.4,)})
     assert ledger.explain("n", 200.0)["cpu"].estimate == pytest.approx(7.2, abs=0.01)
-    ledger.sample(200.0, {"n": Reading(300.0, (4.0,))}, {"first": (3.6,), "second": (0.4,)})
+    ledger.sample(200.0, {"n": Sample(300.0, (4.0,))}, {"first": (3.6,), "second": (0.4,)})
     assert ledger.explain("n", 200.0)["cpu"].estimate == pytest.approx(4.0, abs=0.01)
 
 
 def test_a_restart_finds_the_estimate_of_steady_pods_again() -> None:
     """Rebuilt from lists, then one sample: use and the age of containers tell the rest (EST-17)."""
     ledger = six_tasks()
-    ledger.put(task("young", state=State.RUNNING, started=1995.0))
+    ledger.put(task("young", state=ClaimState.RUNNING, started=1995.0))
     uses = {f"old-{n}": (0.5,) for n in range(6)} | {"young": (0.5,)}
     rebuilt = Ledger.rebuild(ledger.nodes, ledger.claims(), CPU)
     assert rebuilt.table(0.0).stale.all()
     assert numbers(rebuilt)[0] == 14.0
-    rebuilt.sample(0.0, {"n": Reading(2000.0, (4.5,))}, uses)  # 3.5 of the pods, 1 of the system
+    rebuilt.sample(0.0, {"n": Sample(2000.0, (4.5,))}, uses)  # 3.5 of the pods, 1 of the system
     assert numbers(rebuilt)[0] == pytest.approx(1.0 + 3.5 + 0.875**5 * 1.5)
 
 
 def test_restart_without_use_by_pod_is_the_larger_of_use_and_requests() -> None:
     """Nothing is known of the pods: max(U, Σ RR)."""
     rebuilt = Ledger.rebuild([NODE], six_tasks().claims(), CPU)
-    rebuilt.sample(0.0, {"n": Reading(2000.0, (3.0,))})
+    rebuilt.sample(0.0, {"n": Sample(2000.0, (3.0,))})
     assert numbers(rebuilt)[0] == 12.0
 
 
@@ -369,7 +372,7 @@ def test_rows_follow_their_nodes_when_one_goes() -> None:
     for name in "abc":
         ledger.upsert_node(replace(NODE, name=name))
     ledger.put(task("p", "c"))
-    ledger.sample(0.0, {"b": Reading(1.0, (5.0,))})
+    ledger.sample(0.0, {"b": Sample(1.0, (5.0,))})
     ledger.remove_node("a")
     table = ledger.table(0.0)
     assert (table.names, dict(table.index)) == (("b", "c"), {"b": 0, "c": 1})

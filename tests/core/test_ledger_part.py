@@ -6,10 +6,10 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from slackwater.claims import Claim, Host, Reading, State
-from slackwater.filtering import fit_one, judge_one
-from slackwater.ledger import Ledger
-from slackwater.nodes import Ask
+from slackwater.ledger.ledger import Ledger
+from slackwater.ledger.types import ClaimState, NodeSpec, PodClaim, Sample
+from slackwater.nodes import PodAsk
+from slackwater.placement.filter import fit_one, judge_one
 
 NODES = [f"n{index}" for index in range(5)]
 claims = st.lists(st.tuples(st.sampled_from(NODES), st.floats(0.1, 4), st.booleans()), max_size=12)
@@ -19,11 +19,11 @@ ASKED = st.lists(st.sampled_from([*NODES, "unknown"]), unique=True)
 def built(pods: list[tuple[str, float, bool]]) -> Ledger:
     ledger = Ledger()
     for name in NODES:
-        ledger.upsert_node(Host(name, (16.0, 64.0), (16.0, 64.0), cordoned=name == "n4"))
+        ledger.upsert_node(NodeSpec(name, (16.0, 64.0), (16.0, 64.0), cordoned=name == "n4"))
     for index, (node, cpu, placed) in enumerate(pods):
-        claim = Claim(f"u{index}", node, (cpu, 1.0), (cpu, 1.0), state=State.RUNNING, started=0.0)
+        claim = PodClaim(f"u{index}", node, (cpu, 1.0), (cpu, 1.0), state=ClaimState.RUNNING, started=0.0)
         ledger.place(claim, 60.0) if placed else ledger.put(claim)
-    ledger.sample(0.0, {name: Reading(10.0, (1.0, 2.0)) for name in NODES[:3]})
+    ledger.sample(0.0, {name: Sample(10.0, (1.0, 2.0)) for name in NODES[:3]})
     return ledger
 
 
@@ -56,7 +56,7 @@ def test_a_part_sees_nodes_that_changed_since_the_last_table() -> None:
     """And the next whole table sees them too."""
     ledger = built([])
     ledger.table(0.0)
-    ledger.upsert_node(Host("n0", (4.0, 64.0), (4.0, 64.0)))
+    ledger.upsert_node(NodeSpec("n0", (4.0, 64.0), (4.0, 64.0)))
     assert ledger.part(["n0"], 0.0).total[0, 0] == 4.0
     assert ledger.table(0.0).total[ledger.table(0.0).index["n0"], 0] == 4.0
 
@@ -69,7 +69,7 @@ def test_one_node_equals_its_row_of_the_table_to_the_last_bit(pods: list[tuple[s
     for row, name in enumerate(table.names):
         expected = (table.room[row].tolist(), table.native[row].tolist()) if table.open[row] else None
         assert ledger.left(name, now) == expected
-    ledger.upsert_node(Host("n0", (4.0, 64.0), (4.0, 64.0)))
+    ledger.upsert_node(NodeSpec("n0", (4.0, 64.0), (4.0, 64.0)))
     assert ledger.left("n0", now) == (ledger.table(now).room[0].tolist(), ledger.table(now).native[0].tolist())
 
 
@@ -83,6 +83,6 @@ def test_a_spot_equals_its_row_and_is_judged_alike(
     assert spot is not None
     np.testing.assert_allclose([spot.room, spot.native, spot.total], [part.room[0], part.native[0], part.total[0]])
     assert (spot.open, spot.stale) == (part.open[0], part.stale[0])
-    ask = Ask("asking", (cpu, 1.0), (cpu / 2, 1.0))
+    ask = PodAsk("asking", (cpu, 1.0), (cpu / 2, 1.0))
     assert judge_one(spot, ask, part.kinds) == fit_one(part, ask).reason(0)
     assert ledger.spot("unknown", now) is None

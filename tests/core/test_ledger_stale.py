@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from slackwater.claims import Claim, Host, Reading, Role, State
-from slackwater.ledger import Ledger
+from slackwater.ledger.ledger import Ledger
+from slackwater.ledger.types import ClaimState, NodeSpec, PodClaim, Sample
+from slackwater.roles import Role
 
 LATE = 100.0  # long after the last sample
 
@@ -15,11 +16,11 @@ LATE = 100.0  # long after the last sample
 def sampled(uses: list[float], system: float, role: Role = Role.TASK) -> Ledger:
     """One node of 16 cores, 14 of them allowed; tasks of 2 cores measured long enough to be believed."""
     ledger = Ledger()
-    ledger.upsert_node(Host("n", (16.0, 64.0), (16.0, 64.0)))
+    ledger.upsert_node(NodeSpec("n", (16.0, 64.0), (16.0, 64.0)))
     for index, _ in enumerate(uses):
-        ledger.put(Claim(f"u{index}", "n", (2.0, 4.0), (2.0, 4.0), role, state=State.RUNNING, started=0.0))
+        ledger.put(PodClaim(f"u{index}", "n", (2.0, 4.0), (2.0, 4.0), role, state=ClaimState.RUNNING, started=0.0))
     for beat in range(60):
-        reading = {"n": Reading(5.0 * beat, (sum(uses) + system, 1.0))}
+        reading = {"n": Sample(5.0 * beat, (sum(uses) + system, 1.0))}
         ledger.sample(0.0, reading, {f"u{index}": (use, 0.1) for index, use in enumerate(uses)})
     return ledger
 
@@ -44,7 +45,7 @@ def test_fresh_samples_speak_for_themselves() -> None:
     before = room(ledger, 1.0)
     ledger.remove("u0")
     assert room(ledger, 1.0) == pytest.approx(before)
-    ledger.sample(LATE, {"n": Reading(400.0, (11.0, 1.0))}, {f"u{index}": (2.0, 0.1) for index in range(1, 6)})
+    ledger.sample(LATE, {"n": Sample(400.0, (11.0, 1.0))}, {f"u{index}": (2.0, 0.1) for index in range(1, 6)})
     assert room(ledger, LATE + 99) == pytest.approx(14 - 11)
 
 

@@ -10,12 +10,13 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from slackwater.claims import Claim, Host, Reading, Role, State, Terms
-from slackwater.estimation import Estimator
-from slackwater.ledger import Ledger
+from slackwater.estimation.estimator import Estimator
+from slackwater.ledger.ledger import Ledger
+from slackwater.ledger.types import ClaimState, LedgerConfig, NodeSpec, PodClaim, Sample
+from slackwater.roles import Role
 
 # No app names: what apps teach has its own tests, and would make the plain ledger a second implementation of it.
-TERMS = Terms(kinds=("cpu", "gpu"), tau0={"cpu": 3.0})
+TERMS = LedgerConfig(kinds=("cpu", "gpu"), tau0={"cpu": 3.0})
 ALLOWED = (14.0, 4.0)
 NODES = ("a", "b", "c")
 PODS = tuple(f"p{n}" for n in range(6))
@@ -26,9 +27,9 @@ cores = st.integers(0, 8).map(lambda n: n / 2)
 uses = st.floats(0, 16)
 
 
-def host(name: str) -> Host:
+def host(name: str) -> NodeSpec:
     """All nodes are alike: AR 14 of 16."""
-    return Host(name, (16.0, 4.0), (16.0, 4.0))
+    return NodeSpec(name, (16.0, 4.0), (16.0, 4.0))
 
 
 class Plain:
@@ -37,11 +38,11 @@ class Plain:
     def __init__(self) -> None:
         self.nodes: dict[str, Estimator] = {}
         self.stamps: dict[str, tuple[float, float]] = {}
-        self.pods: dict[str, Claim] = {}
+        self.pods: dict[str, PodClaim] = {}
         self.use: dict[str, float] = {}
         self.gone: dict[str, float] = {}  # node → use of pods that ended since its last sample
 
-    def on(self, node: str) -> list[Claim]:
+    def on(self, node: str) -> list[PodClaim]:
         """The pods of a node."""
         return [claim for claim in self.pods.values() if claim.node == node]
 
@@ -79,7 +80,7 @@ class Plain:
         if claim and claim.node in self.nodes and not claim.driver:
             self.nodes[claim.node].finish(uid)
 
-    def enter(self, claim: Claim) -> None:
+    def enter(self, claim: PodClaim) -> None:
         """A pod came, or changed."""
         held = self.pods.get(claim.uid)
         again = held is not None and (held.node != claim.node or held.started not in (None, claim.started))
@@ -153,22 +154,22 @@ class LedgerStates(RuleBasedStateMachine):
     def place(self, uid: str, node: str, native: float, gpus: int, driver: bool, wait: float) -> None:
         """We answer with a node, known or not."""
         role = Role.DRIVER if driver else Role.TASK
-        claim = Claim(uid, node, (2 * native, gpus), (native, gpus), role, ceiling=(2.0, 1.0))
+        claim = PodClaim(uid, node, (2 * native, gpus), (native, gpus), role, ceiling=(2.0, 1.0))
         held = self.plain.pods.get(uid)
-        free = held is None or held.state is State.PROVISIONAL
+        free = held is None or held.state is ClaimState.PROVISIONAL
         assert self.ledger.place(claim, self.now + wait) == free
         if free:
             self.plain.enter(
-                Claim(uid, node, claim.declared, claim.native, role, "", State.PROVISIONAL, None, (2.0, 1.0))
+                PodClaim(uid, node, claim.declared, claim.native, role, "", ClaimState.PROVISIONAL, None, (2.0, 1.0))
             )
             self.expiry[uid] = self.now + wait
 
-    @rule(uid=pods, node=nodes, state=st.sampled_from(State), native=cores, start=st.none() | st.floats(0, 100))
-    def watched(self, uid: str, node: str, state: State, native: float, start: float | None) -> None:
+    @rule(uid=pods, node=nodes, state=st.sampled_from(ClaimState), native=cores, start=st.none() | st.floats(0, 100))
+    def watched(self, uid: str, node: str, state: ClaimState, native: float, start: float | None) -> None:
         """The API shows the pod, somewhere, in some state and size."""
         managed = native != 1.0
-        claim = Claim(uid, node, (2 * native, 0.0), (native, 0.0), Role.TASK, "", state, start, (1.5, 1.0), managed)
-        if state is State.PROVISIONAL:
+        claim = PodClaim(uid, node, (2 * native, 0.0), (native, 0.0), Role.TASK, "", state, start, (1.5, 1.0), managed)
+        if state is ClaimState.PROVISIONAL:
             return
         for _ in range(2):  # a watch that resumes shows the same again
             self.ledger.put(claim)
@@ -210,7 +211,7 @@ class LedgerStates(RuleBasedStateMachine):
             and claim.node in self.plain.nodes
             and self.plain.stamps.get(claim.node, (-math.inf, 0.0))[0] < at
         }
-        readings = {name: Reading(at, (use, 0.0)) for name, use in used.items()}
+        readings = {name: Sample(at, (use, 0.0)) for name, use in used.items()}
         self.ledger.sample(self.now, readings, {uid: (use, 0.0) for uid, use in here.items()})
         for name, use in used.items():
             if name in self.plain.nodes:
@@ -245,7 +246,7 @@ class LedgerStates(RuleBasedStateMachine):
     def a_pod_left_out_is_as_if_never_placed(self) -> None:
         """Its native request is back, and there is no less room."""
         for uid, claim in self.plain.pods.items():
-            if claim.state is State.PROVISIONAL and claim.node in self.plain.nodes:
+            if claim.state is ClaimState.PROVISIONAL and claim.node in self.plain.nodes:
                 table, without = self.ledger.table(self.now), self.ledger.room_without(uid, self.now)
                 row = table.index[claim.node]
                 assert (without.room[row] >= table.room[row] - 1e-6).all()

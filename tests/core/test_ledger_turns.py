@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from slackwater.claims import Claim, Host, Reading, Role, State
-from slackwater.ledger import Ledger
+from slackwater.ledger.ledger import Ledger
+from slackwater.ledger.types import ClaimState, NodeSpec, PodClaim, Sample
+from slackwater.roles import Role
 
 NODES = [f"n{index}" for index in range(4)]
 pods = st.lists(
@@ -19,11 +20,11 @@ pods = st.lists(
 def built(listed: list[tuple[str, float, bool, bool]]) -> Ledger:
     ledger = Ledger()
     for name in NODES:
-        ledger.upsert_node(Host(name, (16.0, 64.0), (16.0, 64.0)))
+        ledger.upsert_node(NodeSpec(name, (16.0, 64.0), (16.0, 64.0)))
     for index, (node, _, driver, late) in enumerate(listed):
         role = Role.DRIVER if driver else Role.TASK
         started = 1e9 if late else 0.0
-        ledger.put(Claim(f"u{index}", node, (2.0, 4.0), (2.0, 4.0), role, "a", State.RUNNING, started))
+        ledger.put(PodClaim(f"u{index}", node, (2.0, 4.0), (2.0, 4.0), role, "a", ClaimState.RUNNING, started))
     return ledger
 
 
@@ -33,7 +34,7 @@ def test_turns_equal_the_whole(listed: list[tuple[str, float, bool, bool]], use:
     at_once, in_turns = built(listed), built(listed)
     for beat in range(3):
         now, stamp = 5.0 * beat, 100.0 + 5.0 * beat
-        readings = {name: Reading(stamp, (used, used)) for name, used in zip(NODES, use, strict=True)}
+        readings = {name: Sample(stamp, (used, used)) for name, used in zip(NODES, use, strict=True)}
         uses = {f"u{index}": (each[1], each[1]) for index, each in enumerate(listed)}
         ran = {f"u{index}" for index, each in enumerate(listed) if not each[3]}
         at_once.sample(now, readings, uses, ran)
@@ -55,7 +56,7 @@ def test_arrays_of_everything_equal_the_same_by_name(
     by_name, by_array, by_slot = built(listed), built(listed), built(listed)
     uids = [f"u{index}" for index in range(len(listed))]
     for now in (100.0, 105.0, 110.0):
-        readings = {name: Reading(now, (used, used)) for name, used in zip(NODES, use, strict=True)}
+        readings = {name: Sample(now, (used, used)) for name, used in zip(NODES, use, strict=True)}
         by_name.sample(now, readings, {uid: (each[1], each[1]) for uid, each in zip(uids, listed, strict=True)})
         uses = np.array([[each[1] for each in listed] + [9.0]] * 2)
         by_array.sample_all(now, np.column_stack((use, use)), [*uids, "stranger"], uses)
@@ -82,7 +83,7 @@ def test_pods_named_beside_are_seen_without_a_use() -> None:
     """Somebody else's pod: its node's sample saw it, and its request gives way."""
     ledger = built([("n0", 1.0, False, False), ("n0", 1.0, False, True)])
     for beat in range(20):
-        reading = {"n0": Reading(100.0 + 5.0 * beat, (1.0, 1.0))}
+        reading = {"n0": Sample(100.0 + 5.0 * beat, (1.0, 1.0))}
         ledger.sample_some(5.0 * beat, reading, [], np.zeros((2, 0)), ["u0", "u1"])
     assert ledger.explain("n0", 100.0)["cpu"].residual == pytest.approx(
         2.0, abs=1e-4

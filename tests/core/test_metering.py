@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from slackwater.claims import Claim, Host, Reading, Role, State
-from slackwater.ledger import Ledger
-from slackwater.peaks import ENOUGH
+from slackwater.estimation.peaks import ENOUGH
+from slackwater.ledger.ledger import Ledger
+from slackwater.ledger.types import ClaimState, NodeSpec, PodClaim, Sample
+from slackwater.roles import Role
 
 NODES = ("a", "b", "c")
 PODS = ("p", "q", "r")
@@ -37,18 +38,18 @@ def built() -> Ledger:
     """Three nodes, and an app of which enough is known to cap what its pods are charged."""
     ledger = Ledger()
     for name in NODES:
-        ledger.upsert_node(Host(name, (16.0, 64.0), (16.0, 64.0)))
+        ledger.upsert_node(NodeSpec(name, (16.0, 64.0), (16.0, 64.0)))
     for n in range(ENOUGH):
-        ledger.put(Claim(f"old-{n}", "a", (2.0, 4.0), (2.0, 4.0), Role.TASK, "x", State.RUNNING, 0.0))
+        ledger.put(PodClaim(f"old-{n}", "a", (2.0, 4.0), (2.0, 4.0), Role.TASK, "x", ClaimState.RUNNING, 0.0))
     for now in (5.0, 30.0, 60.0):
         uses = {f"old-{n}": (1.0, 3.0) for n in range(ENOUGH)}
-        ledger.sample(now, {name: Reading(now, (4.0, 12.0)) for name in NODES}, uses)
+        ledger.sample(now, {name: Sample(now, (4.0, 12.0)) for name in NODES}, uses)
     return ledger
 
 
 def sample(ledger: Ledger, now: float, how: str, used: dict[str, tuple[float, ...]]) -> None:
     """All nodes at once, in turns, or one of them."""
-    readings = {host.name: Reading(now, (3.0, 9.0)) for host in ledger.nodes}
+    readings = {host.name: Sample(now, (3.0, 9.0)) for host in ledger.nodes}
     if how == "sample":
         ledger.sample(now, readings, used)
     for name in {"sample": (), "turn": tuple(readings), "one": tuple(readings)[:1]}[how]:
@@ -62,12 +63,12 @@ def apply(ledger: Ledger, now: float, what: str, *rest: object) -> None:
     pod = rest[0] if isinstance(rest[0], str) else ""
     if what == "put":
         _, node, size, app, runs = rest
-        ledger.put(Claim(pod, node, size, size, Role.TASK, app, State.BOUND, now if runs else None))  # type: ignore[arg-type]  # of `steps`
+        ledger.put(PodClaim(pod, node, size, size, Role.TASK, app, ClaimState.BOUND, now if runs else None))  # type: ignore[arg-type]  # of `steps`
     elif what in SAMPLES:
         sample(ledger, now, what, {uid: use for uid, use in rest[0].items() if uid in ledger})  # type: ignore[attr-defined]  # of `steps`
     elif what == "node" and len(ledger.nodes) > 1:
         ledger.remove_node(pod)
-        ledger.upsert_node(Host(pod, (16.0, 64.0), (16.0, 64.0)))
+        ledger.upsert_node(NodeSpec(pod, (16.0, 64.0), (16.0, 64.0)))
     elif what == "remove":
         ledger.remove(pod)
     elif what == "start" and pod in ledger:
@@ -98,7 +99,7 @@ def test_looking_at_what_changed_is_looking_at_everything(events: list[tuple[str
 def test_a_bad_number_is_a_use_that_did_not_come(bad: float) -> None:
     """The other pods of the same round are heard."""
     ledger = built()
-    ledger.put(Claim("q", "b", (2.0, 4.0), (2.0, 4.0), Role.DRIVER, "", State.RUNNING, 0.0))
+    ledger.put(PodClaim("q", "b", (2.0, 4.0), (2.0, 4.0), Role.DRIVER, "", ClaimState.RUNNING, 0.0))
     before = ledger.explain("b", 60.0)["memory"].drivers
     ledger.sample_all(65.0, np.full((3, 2), 4.0), ["old-0", "q"], np.array([[1.0, 1.0], [bad, 6.0]]))
     assert before == 4.0

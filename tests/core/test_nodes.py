@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import pytest
 
-from slackwater.claims import Claim, Host, Reading, Role, State, Terms
-from slackwater.ledger import Ledger
+from slackwater.ledger.ledger import Ledger
+from slackwater.ledger.types import ClaimState, LedgerConfig, NodeSpec, PodClaim, Sample
+from slackwater.roles import Role
 
 
 def ledger(tasks: int, use: float) -> Ledger:
     """A node of 16 cores with tasks that declare 2 and were shrunk to 1."""
-    made = Ledger(Terms(kinds=("cpu",), tau0={"cpu": 1.0}))
-    made.upsert_node(Host("n", (16.0,), (16.0,)))
+    made = Ledger(LedgerConfig(kinds=("cpu",), tau0={"cpu": 1.0}))
+    made.upsert_node(NodeSpec("n", (16.0,), (16.0,)))
     for number in range(tasks):
-        made.put(Claim(str(number), "n", (2.0,), (1.0,), Role.TASK, "", State.RUNNING, 0.0, (2.0,)))
+        made.put(PodClaim(str(number), "n", (2.0,), (1.0,), Role.TASK, "", ClaimState.RUNNING, 0.0, (2.0,)))
     for stamp in (1000.0, 2000.0):
-        made.sample(stamp, {"n": Reading(stamp, (use,))}, {str(number): (use / tasks,) for number in range(tasks)})
+        made.sample(stamp, {"n": Sample(stamp, (use,))}, {str(number): (use / tasks,) for number in range(tasks)})
     return made
 
 
@@ -31,7 +32,7 @@ def test_placing_a_shrunk_pod_leaves_the_whole_as_it_is() -> None:
     """Σ D + what can be reached: 32 of 16 cores at a ceiling of 2, whoever holds how much of it."""
     made = ledger(10, 2.0)
     before = made.declared() + made.table(2000.0).reachable((2.0,)).sum(axis=0)
-    made.place(Claim("new", "n", (2.0,), (1.0,), Role.TASK, ceiling=(2.0,)), expires=3000.0)
+    made.place(PodClaim("new", "n", (2.0,), (1.0,), Role.TASK, ceiling=(2.0,)), expires=3000.0)
     after = made.declared() + made.table(2000.0).reachable((2.0,)).sum(axis=0)
     assert before.tolist() == pytest.approx([32.0])
     assert after.tolist() == pytest.approx(before.tolist())
@@ -40,5 +41,5 @@ def test_placing_a_shrunk_pod_leaves_the_whole_as_it_is() -> None:
 def test_closed_nodes_declare_nothing() -> None:
     """They are no part of the pools."""
     made = ledger(16, 2.0)
-    made.upsert_node(Host("n", (16.0,), (16.0,), ready=False))
+    made.upsert_node(NodeSpec("n", (16.0,), (16.0,), ready=False))
     assert made.declared().tolist() == [0.0]

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from slackwater.errors import BadNumber
-from slackwater.numbers import amount, clip, finite, finite_array, fraction, half_up, positive
+from slackwater.validation import amount, clip, finite, finite_array, fraction, half_up, positive
 
 Guard = Callable[[str, float], float]
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from slackwater.errors import BadNumber
-from slackwater.peaks import ENOUGH, MARGIN, NO_APP, OLD, PODS, Growth, Peaks
+from slackwater.estimation.peaks import ENOUGH, MARGIN, NO_APP, OLD, PODS, Growth, Peaks
 
 
 def watch(growth: Growth, curve: list[tuple[float, float]]) -> list[int]:

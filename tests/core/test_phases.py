@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from slackwater.errors import BadNumber
-from slackwater.forecast import Wave
-from slackwater.phases import PhaseDetector, Window
+from slackwater.pools.forecast import Wave
+from slackwater.pools.phases import PhaseDetector, Window
 from support.oracles import Oracle, rows
 
 

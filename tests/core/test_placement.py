@@ -12,11 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from slackwater.errors import BadNumber, InvalidInput
-from slackwater.fitness import over_nodes
-from slackwater.nodes import Ask, NodeTable
-from slackwater.placement import Batch, Placement, Refusal, Weights, fit_one, place
-from slackwater.preference import preference
-from slackwater.reasons import Reason
+from slackwater.nodes import NodeTable, PodAsk
+from slackwater.ordering.fitness import over_nodes
+from slackwater.ordering.preference import preference
+from slackwater.placement.batch import Batch, Placement, Refusal, Weights, fit_one, place
+from slackwater.placement.reasons import FilterReason
 from support.nodes import ask, node_table
 
 NAN, INF = float("nan"), float("inf")
@@ -28,7 +28,7 @@ def test_each_placement_is_seen_by_the_next() -> None:
     found = place(table, [ask(f"pod-{i}", 1, 1) for i in range(3)])
     assert [outcome.uid for outcome in found] == ["pod-0", "pod-1", "pod-2"]
     assert nodes_of(found) == {"node-0": 1, "node-1": 1}
-    assert found[2] == Refusal("pod-2", Reason.MEMORY, ((Reason.MEMORY, 2),))
+    assert found[2] == Refusal("pod-2", FilterReason.MEMORY, ((FilterReason.MEMORY, 2),))
     assert table.room.tolist() == [[1, 1], [1, 1]]
 
 
@@ -36,7 +36,7 @@ def test_the_native_residual_falls_too() -> None:
     """Room for four, native for one: kube-scheduler would refuse the second."""
     found = place(node_table([[4, 4]], native=[[1, 1]]), [ask("a", 1, 1), ask("b", 1, 1)])
     assert isinstance(found[1], Refusal)
-    assert found[1].reason == Reason.NATIVE
+    assert found[1].reason == FilterReason.NATIVE
 
 
 def test_the_worked_example_of_the_documentation() -> None:
@@ -48,7 +48,7 @@ def test_the_worked_example_of_the_documentation() -> None:
         *[("cpu-0", 0), ("cpu-1", 1), ("cpu-2", 2), ("memory-0", 0), ("memory-1", 1), ("memory-2", 2)],
         ("memory-3", 0),
     ]
-    assert found[6] == Refusal("cpu-3", Reason.CPU, ((Reason.CPU, 3),))
+    assert found[6] == Refusal("cpu-3", FilterReason.CPU, ((FilterReason.CPU, 3),))
 
 
 @pytest.mark.parametrize("ordered", [False, True])
@@ -195,7 +195,7 @@ def test_nothing_to_do_is_no_error(ordered: bool, cold: bool) -> None:
         pytest.param([ask("x", 1, 1, allowed=np.ones(3, dtype=bool))], "allowed", id="mask-of-wrong-length"),
     ],
 )
-def test_a_bad_ask_is_refused_by_name(pods: list[Ask], field: str) -> None:
+def test_a_bad_ask_is_refused_by_name(pods: list[PodAsk], field: str) -> None:
     """The error says which pod and which field."""
     with pytest.raises(InvalidInput, match=field):
         place(node_table([[1, 1]]), pods)
@@ -296,7 +296,7 @@ def nodes_of(outcomes: list[Placement | Refusal]) -> Counter[str]:
     return Counter(outcome.node for outcome in outcomes if isinstance(outcome, Placement))
 
 
-def mixed(count: int) -> list[Ask]:
+def mixed(count: int) -> list[PodAsk]:
     """Pods of a few groups and sizes."""
     return [
         ask(f"pod-{i}", 1 + i % 3, 1 + i % 2, group=f"group-{i % 6}", urgency=float(i % 4), submitted=float(i % 5))
@@ -314,7 +314,7 @@ def table_of(nodes: list[tuple[tuple[int, int], tuple[int, int], bool]]) -> Node
     )
 
 
-def asks_of(pods: list[tuple[tuple[int, int], tuple[int, int], bool, int, str]]) -> list[Ask]:
+def asks_of(pods: list[tuple[tuple[int, int], tuple[int, int], bool, int, str]]) -> list[PodAsk]:
     """Asks as drawn."""
     return [
         ask(f"pod-{i}", *size, native=native, driver=driver, urgency=urgency, alignment=size[0] / 8, group=group)
@@ -322,7 +322,7 @@ def asks_of(pods: list[tuple[tuple[int, int], tuple[int, int], bool, int, str]])
     ]
 
 
-def plainly(table: NodeTable, asks: list[Ask], alpha: float) -> list[tuple[str, int]]:
+def plainly(table: NodeTable, asks: list[PodAsk], alpha: float) -> list[tuple[str, int]]:
     """HaSTE without any bookkeeping: the uids and rows in the order of placement."""
     room, native, waiting, placed = table.room.copy(), table.native.copy(), list(asks), list[tuple[str, int]]()
     first = {pod.uid: min(other.uid for other in asks if alike(pod, other)) for pod in asks}
@@ -347,6 +347,6 @@ def plainly(table: NodeTable, asks: list[Ask], alpha: float) -> list[tuple[str, 
         waiting.remove(pod)
 
 
-def alike(one: Ask, other: Ask) -> bool:
+def alike(one: PodAsk, other: PodAsk) -> bool:
     """Whether two pods are of one group."""
     return replace(one, uid="") == replace(other, uid="")

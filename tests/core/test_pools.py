@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from slackwater.errors import BadNumber
-from slackwater.pools import (
+from slackwater.pools.pools import (
     Branch,
     Category,
     Pools,

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from slackwater.errors import BadNumber
-from slackwater.preference import nm, points_of_few, preference, winner
+from slackwater.ordering.preference import nm, points_of_few, preference, winner
 from support.oracles import Oracle, rows
 
 lists = st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=20)

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from slackwater.errors import BadNumber
-from slackwater.relief import PERCENT, NodeMemory, ReliefWatch, RunningTask, near, observe, tried, victim
+from slackwater.ledger.pressure import PERCENT, NodeMemory, PressureWatch, RunningTask, near, observe, tried, victim
 
-QUIET = ReliefWatch(since=0)
+QUIET = PressureWatch(since=0)
 FULL = NodeMemory(allocatable=100, used=96, at=100)
 
 
@@ -124,7 +124,7 @@ def test_whoever_keeps_to_its_word_is_never_named(memory: NodeMemory, tasks: lis
 def test_between_two_evictions_the_node_was_measured_without_the_first(lives: list[int], lags: list[int]) -> None:
     """A look every ten seconds at a node that stays full, samples of any age, pods that take long to end."""
     ends: dict[str, float] = {}  # when each pod that was given up ends
-    watch = ReliefWatch(since=0)
+    watch = PressureWatch(since=0)
     for look, lag in enumerate(lags, start=1):
         now = 10.0 * look
         watch = observe(watch, now, leaving=any(end > now for end in ends.values()))

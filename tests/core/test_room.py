@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from slackwater.errors import BadNumber
-from slackwater.room import Side, accepts, live_room, node_totals, prototype_room, sim_room
+from slackwater_simulator.physics.room import Side, accepts, live_room, node_totals, prototype_room, sim_room
 
 amounts = st.floats(0, 1e6)
 

@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from slackwater.errors import BadNumber, InvalidInput
-from slackwater.fitness import over_nodes
-from slackwater.nodes import Ask, NodeTable
-from slackwater.placement import Weights, fit_one, score, shortlist
-from slackwater.scoring import blend, led
+from slackwater.nodes import NodeTable, PodAsk
+from slackwater.ordering.fitness import over_nodes
+from slackwater.placement.batch import Weights, fit_one, score, shortlist
+from slackwater.placement.score import blend, led
 from support.nodes import ask, node_table
 from support.oracles import Oracle, rows
 
@@ -91,7 +91,7 @@ def test_scores_do_not_depend_on_the_order_of_the_nodes(
     assert all(0 <= points <= 10 for points in one)
 
 
-def scored(table: NodeTable, pod: Ask, incoming: np.ndarray | None = None) -> list[int]:
+def scored(table: NodeTable, pod: PodAsk, incoming: np.ndarray | None = None) -> list[int]:
     """The scores of all nodes."""
     found: list[int] = score(table, pod, fit_one(table, pod), incoming=incoming).tolist()
     return found

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from slackwater.errors import BadNumber
-from slackwater.outcomes import failure_percent, speedup, time_saved
-from slackwater.sharing import Victims, crash_victims, progress
+from slackwater_simulator.physics.sharing import Victims, crash_victims, progress
+from slackwater_simulator.results.comparison import failure_percent, speedup, time_saved
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from slackwater.admission.stall import RunningDriver, StallWatch, observe, stalled, victim
 from slackwater.errors import BadNumber
-from slackwater.stall import RunningDriver, StallWatch, observe, stalled, victim
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from slackwater.errors import BadNumber
-from slackwater.traffic import Traffic, incoming, measured, nearest, order, pairwise, priority, start_times
+from slackwater.network.transfer import Transfers, incoming, measured, nearest, order, pairwise, priority, start_times
 from support.oracles import Oracle, rows
 
 Array = Any  # numpy arrays of the test data, whose shapes differ
@@ -91,7 +91,7 @@ def test_equal_priority_prefers_the_node_with_more_inputs() -> None:
 
 def test_traffic_decays_when_transfers_end() -> None:
     """The paper only adds; a link that is quiet again must count as quiet."""
-    traffic = Traffic()
+    traffic = Transfers()
     traffic.begin(0, 1, 100)
     traffic.begin(0, 1, 50)
     traffic.begin(2, 2, 70)  # already there
@@ -104,7 +104,7 @@ def test_traffic_decays_when_transfers_end() -> None:
 
 def test_rows_follow_the_senders_asked_for() -> None:
     """Few senders, all receivers; a copy is independent."""
-    traffic = Traffic()
+    traffic = Transfers()
     traffic.begin(4, 1, 8)
     twin = traffic.copy()
     twin.begin(3, 0, 9)

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from slackwater.errors import BadNumber
-from slackwater.urgency import Stage, stage_urgencies, urgency
+from slackwater.ordering.urgency import Stage, stage_urgencies, urgency
 from support.oracles import Oracle, rows
 
 counts = st.integers(1, 1000)

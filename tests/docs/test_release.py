@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from slackwater import __version__
 from slackwater_cli.main import app
-from slackwater_extender.parts import assemble
+from slackwater_extender.components import assemble
 from slackwater_extender.settings import Settings
 from support.chart import CHART, ROOT
 

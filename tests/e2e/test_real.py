@@ -13,7 +13,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from slackwater_cluster.quantities import quantity
+from slackwater_cluster.pods.quantities import quantity
 from slackwater_lab.builds import missing
 from slackwater_lab.images import LOAD
 from slackwater_lab.kubelets import Capacity

@@ -10,7 +10,7 @@ import orjson
 import pytest
 
 from slackwater.errors import Unavailable
-from slackwater_extender.sampler.prometheus import SLICE, Client, decode
+from slackwater_cluster.prometheus.vector import SLICE, VectorClient, decode
 from slackwater_extender.settings import Prometheus
 
 
@@ -29,7 +29,7 @@ def row(index: int, name: str = "pod") -> dict[str, Any]:
 class TestClient:
     """HTTP to Prometheus: who we are, and answers of every kind."""
 
-    def client(self, reply: Any, seen: list[httpx2.Request] | None = None, **settings: Any) -> Client:
+    def client(self, reply: Any, seen: list[httpx2.Request] | None = None, **settings: Any) -> VectorClient:
         """A client whose server answers so."""
 
         def handle(request: httpx2.Request) -> httpx2.Response:
@@ -38,7 +38,7 @@ class TestClient:
             found: httpx2.Response = reply(request) if callable(reply) else reply
             return found
 
-        return Client(Prometheus(url="http://prometheus:9090", **settings), httpx2.MockTransport(handle))
+        return VectorClient(Prometheus(url="http://prometheus:9090", **settings), httpx2.MockTransport(handle))
 
     def test_secrets_come_from_files_at_each_request(self, tmp_path: Any) -> None:
         """A renewed token needs no restart; the tenant goes along."""

@@ -9,7 +9,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 import slackwater
 from slackwater_extender.readiness import readiness
-from slackwater_extender.verbs import NEEDED
+from slackwater_extender.scheduling.verbs import NEEDED
 from support import objects
 from support.extender import World, custom, world
 

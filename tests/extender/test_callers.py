@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from slackwater.errors import Unavailable
-from slackwater_extender.callers import Doorkeeper, Stranger, subject
+from slackwater_extender.auth import Authenticator, Unauthenticated, subject
 from slackwater_extender.settings import Callers, Tls
 from support import objects
 from support.extender import world
@@ -17,8 +17,8 @@ OPERATOR = "system:serviceaccount:slackwater-system:slackwater-operator"
 FAR = {"REMOTE_ADDR": "10.1.2.3"}
 
 
-def keeper(review: Any = None, **callers: Any) -> Doorkeeper:
-    return Doorkeeper(Callers(**callers), Tls(), review, clock=lambda: 0.0)
+def keeper(review: Any = None, **callers: Any) -> Authenticator:
+    return Authenticator(Callers(**callers), Tls(), review, clock=lambda: 0.0)
 
 
 @pytest.mark.parametrize("address", ["127.0.0.1", "127.9.9.9", "::1"])
@@ -34,13 +34,13 @@ def test_loopback_is_trusted_by_default(address: str) -> None:
 )
 def test_everyone_else_must_prove_themselves(environ: dict[str, str]) -> None:
     """The refusal says what would have been accepted."""
-    with pytest.raises(Stranger, match="client certificate, call from loopback, or send the bearer token"):
+    with pytest.raises(Unauthenticated, match="client certificate, call from loopback, or send the bearer token"):
         keeper().admit(environ)
 
 
 def test_loopback_can_be_switched_off() -> None:
     """Where other pods share the host network."""
-    with pytest.raises(Stranger):
+    with pytest.raises(Unauthenticated):
         keeper(loopback=False).admit({"REMOTE_ADDR": "127.0.0.1"})
 
 
@@ -54,7 +54,7 @@ def test_tokens_are_reviewed(user: str | None, accepted: bool) -> None:
     if accepted:
         assert found.admit(environ) == OPERATOR
     else:
-        with pytest.raises(Stranger):
+        with pytest.raises(Unauthenticated):
             found.admit(environ)
 
 
@@ -67,7 +67,7 @@ def test_a_reviewed_token_is_remembered_for_a_while() -> None:
         asked.append(token)
         return OPERATOR
 
-    found = Doorkeeper(Callers(), Tls(), review, clock=lambda: now[0])
+    found = Authenticator(Callers(), Tls(), review, clock=lambda: now[0])
     environ = {**FAR, "HTTP_AUTHORIZATION": "Bearer t"}
     for moment in (0.0, 30.0, 61.0):
         now[0] = moment
@@ -79,7 +79,7 @@ def test_many_tokens_do_not_fill_memory() -> None:
     """Guessing costs the guesser."""
     found = keeper(lambda token: None)
     for index in range(2000):
-        with pytest.raises(Stranger):
+        with pytest.raises(Unauthenticated):
             found.admit({**FAR, "HTTP_AUTHORIZATION": f"Bearer {index}"})
     assert len(found._known) <= 256
 
@@ -91,7 +91,7 @@ def test_other_headers_are_no_tokens(header: str) -> None:
     def review(token: str) -> str | None:
         raise AssertionError("asked")
 
-    with pytest.raises(Stranger):
+    with pytest.raises(Unauthenticated):
         keeper(review).admit({**FAR, "HTTP_AUTHORIZATION": header})
 
 
@@ -107,8 +107,8 @@ def test_names_of_a_certificate() -> None:
 
 def test_a_plain_socket_shows_no_certificate() -> None:
     """Only a TLS socket can."""
-    found = Doorkeeper(Callers(loopback=False), Tls(certificate="c", key="k", client_ca="ca"))
-    with pytest.raises(Stranger):
+    found = Authenticator(Callers(loopback=False), Tls(certificate="c", key="k", client_ca="ca"))
+    with pytest.raises(Unauthenticated):
         found.admit({**FAR, "gunicorn.socket": object()})
     assert not isinstance(object(), ssl.SSLSocket)
 

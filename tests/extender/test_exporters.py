@@ -21,10 +21,10 @@ import httpx2
 import pytest
 
 from slackwater.errors import Unavailable
-from slackwater_cluster.records import NodeRecord
+from slackwater_cluster.prometheus.vector import VectorClient
+from slackwater_cluster.watch.records import NodeRecord
 from slackwater_extender.sampler.presets import queries
-from slackwater_extender.sampler.prometheus import Client
-from slackwater_extender.sampler.rounds import Inquiry, Round
+from slackwater_extender.sampler.query import SampleRound, UsageQuery
 from slackwater_extender.settings import Preset, Prometheus
 from support.extender import node_record
 
@@ -145,13 +145,13 @@ def running(folder: Path, *command: str) -> Iterator[None]:
         child.wait(20)
 
 
-def measured(url: str, preset: Preset, node: NodeRecord) -> Round:
+def measured(url: str, preset: Preset, node: NodeRecord) -> SampleRound:
     """One round of the sampler with that preset."""
     settings = Prometheus(url=url, preset=preset, window=15)
-    client = Client(settings)
+    client = VectorClient(settings)
     try:
         with ThreadPoolExecutor(4) as pool:
-            inquiry = Inquiry(queries(settings), settings.window)
+            inquiry = UsageQuery(queries(settings), settings.window)
             return inquiry.run(client.query, pool, {NODE: node}, lambda _: {"busy": "uid-busy"}, "default")
     finally:
         client.close()

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from slackwater.claims import Role, State
+from slackwater.ledger.types import ClaimState
+from slackwater.roles import Role
 from support import objects
 from support.extender import World, custom, world
 
@@ -235,7 +236,7 @@ def test_nominations_are_taken_over_after_a_restart() -> None:
     made.show(task("big", cpu="14", native="7", status={"nominatedNodeName": "idle"}))
     claim = made.parts.books.ledger.claim("uid-batch-big")
     assert claim is not None
-    assert claim.state is State.PROVISIONAL
+    assert claim.state is ClaimState.PROVISIONAL
     assert made.filter(task("other"), "idle")["NodeNames"] == []
     assert made.filter(task("big", cpu="14", native="7"), "idle")["NodeNames"] == ["idle"]
 

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from slackwater_extender.lots import Finder, Lot, hashes, lot
-from slackwater_extender.wire import Priorities, filtered, prioritised, read
+from slackwater_extender.scheduling.nodenames import NodeNameList, RowFinder, hashes, lot
+from slackwater_extender.scheduling.wire import Priorities, filtered, prioritised, read
 from support import objects
 
 NAMES = st.lists(st.from_regex(r"[a-z0-9.-]{0,40}", fullmatch=True), min_size=60, max_size=90)
@@ -33,7 +33,7 @@ def test_rows_are_those_of_the_index(names: list[str], style: str) -> None:
         return
     assert list(asked) == names
     assert asked[3:5] == names[3:5]
-    finder = Finder()
+    finder = RowFinder()
     for _ in range(2):
         assert finder.rows(asked, known, index).tolist() == [index.get(name, -1) for name in names]
     assert finder.rows(asked, (), {}).tolist() == [-1] * len(names)
@@ -45,7 +45,7 @@ def test_names_that_share_a_place_are_found() -> None:
     index = {name: row for row, name in enumerate(known)}
     asked = lot(written(list(known), "go"))
     assert asked is not None
-    assert Finder().rows(asked, known, index).tolist() == list(range(len(known)))
+    assert RowFinder().rows(asked, known, index).tolist() == list(range(len(known)))
     assert len(set(hashes(asked.text, asked.begins, asked.ends).tolist())) == len(known)
 
 
@@ -74,7 +74,7 @@ def test_what_passes_untouched_goes_back_as_it_came(style: str) -> None:
     names = [f"node-{number}" for number in range(100)]
     body = b'{"Pod":%s,"Nodes":null,"NodeNames":%s}' % (json.dumps(objects.pod()).encode(), written(names, style))
     question = read(body)
-    assert isinstance(question.names, Lot)
+    assert isinstance(question.names, NodeNameList)
     answer = filtered(question, question.names, {}, {})
     assert msgspec.json.decode(answer)["NodeNames"] == names
     assert written(names, style) in answer

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from slackwater.claims import State
-from slackwater_extender import place
-from slackwater_extender.place import PodAsk, Request
-from slackwater_extender.turns import Turns
+from slackwater.ledger.types import ClaimState
+from slackwater_extender.cache.lock import PriorityLock
+from slackwater_extender.scheduling import batch
+from slackwater_extender.scheduling.batch import PlaceItem, PlaceRequest
 from support import objects
 from support.extender import World, world
 
@@ -67,7 +67,7 @@ def test_the_nominated_node_is_accepted_by_the_filter() -> None:
     assert made.filter(waiting("p", cpu="14"), node)["NodeNames"] == [node]
     claim = made.parts.books.ledger.claim("uid-batch-p")
     assert claim is not None
-    assert claim.state is State.PROVISIONAL
+    assert claim.state is ClaimState.PROVISIONAL
 
 
 def test_asked_again_a_pod_is_placed_anew() -> None:
@@ -217,7 +217,7 @@ def test_a_node_taken_meanwhile_is_not_given_out_twice() -> None:
     books = made.parts.books
     rivals: list[Any] = []
 
-    class Between(Turns):
+    class Between(PriorityLock):
         """A rival comes as soon as the first placements are entered and the lock is free."""
 
         def __exit__(self, *error: Any) -> None:
@@ -228,7 +228,7 @@ def test_a_node_taken_meanwhile_is_not_given_out_twice() -> None:
 
     ticks = count(1_000_000_000)
     books.clock, books.lock = (lambda: next(ticks) / 1e6), Between()  # time passes at every look: one step per slice
-    answer = made.parts.placer.place(Request(pods=[PodAsk(uid=f"uid-batch-{name}") for name in names]))
+    answer = made.parts.placer.place(PlaceRequest(pods=[PlaceItem(uid=f"uid-batch-{name}") for name in names]))
     assert rivals[1] == ["n0", "n1"]
     assert (len(answer.placed), len(answer.refused)) == (11, 3)  # (28 − 6) / 2
     assert (books.ledger.table(1000.0).room >= -1e-9).all()
@@ -269,4 +269,4 @@ def test_requests_go_before_slices() -> None:
 
 def test_reading_uids() -> None:
     """The body of a withdrawal."""
-    assert place.read_uids(b'{"uids": ["a"]}') == ["a"]
+    assert batch.read_uids(b'{"uids": ["a"]}') == ["a"]

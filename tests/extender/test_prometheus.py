@@ -15,9 +15,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import httpx2
 import pytest
 
+from slackwater_cluster.prometheus.vector import VectorClient
 from slackwater_extender.sampler.presets import queries
-from slackwater_extender.sampler.prometheus import Client
-from slackwater_extender.sampler.rounds import Inquiry
+from slackwater_extender.sampler.query import UsageQuery
 from slackwater_extender.settings import Prometheus
 from support import objects
 from support.extender import World, world
@@ -137,9 +137,9 @@ def made(prometheus: str) -> Iterator[World]:
     settings = Prometheus(url=prometheus, window=5)
     found = world(objects.node("n1"))
     found.show(objects.pod("p", node="n1", phase="Running", status=objects.running()))
-    client = Client(settings)
+    client = VectorClient(settings)
     heartbeat = found.parts.heartbeat
-    heartbeat.inquiry = Inquiry(queries(settings), settings.window)
+    heartbeat.inquiry = UsageQuery(queries(settings), settings.window)
     with ThreadPoolExecutor(4) as heartbeat._pool:
         heartbeat.ask = client.query
         yield found

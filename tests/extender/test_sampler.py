@@ -10,11 +10,11 @@ import pytest
 from promql_parser import parse
 
 from slackwater.errors import Unavailable, UnknownName
-from slackwater_extender.sampler.heartbeat import Heartbeat
-from slackwater_extender.sampler.mapping import NodeNames, without_port
+from slackwater_cluster.prometheus.vector import PodLabels, Vector, VectorSeries, pod_of
+from slackwater_extender.sampler.labels import NodeNames, without_port
+from slackwater_extender.sampler.loop import SamplingLoop
 from slackwater_extender.sampler.presets import NAMES, PRESETS, filled, queries
-from slackwater_extender.sampler.prometheus import PodLabels, Series, Vector, pod_of
-from slackwater_extender.sampler.rounds import Inquiry, Round, largest, regex
+from slackwater_extender.sampler.query import SampleRound, UsageQuery, largest, regex
 from slackwater_extender.settings import Preset, Prometheus
 from support import objects
 from support.extender import World, node_record, world
@@ -23,7 +23,7 @@ GI = 2.0**30
 
 
 def vector(*rows: tuple[dict[str, str], object]) -> Vector:
-    return Vector.of([Series(labels, (1.0, str(value))) for labels, value in rows])
+    return Vector.of([VectorSeries(labels, (1.0, str(value))) for labels, value in rows])
 
 
 def by_node(**values: object) -> Vector:
@@ -48,10 +48,10 @@ def answers(**by_name: Vector | Exception) -> Callable[[str], Vector]:
     return ask
 
 
-INQUIRY = Inquiry({name: name for name in NAMES}, window=60)
+INQUIRY = UsageQuery({name: name for name in NAMES}, window=60)
 
 
-def measured(pool: ThreadPoolExecutor, made: World, **by_name: Vector | Exception) -> Round:
+def measured(pool: ThreadPoolExecutor, made: World, **by_name: Vector | Exception) -> SampleRound:
     """One round over the world's nodes and pods."""
     books = made.parts.books
     return INQUIRY.run(answers(**by_name), pool, books.nodes, books.names_of, ".+")
@@ -236,7 +236,7 @@ class TestRounds:
     def test_without_a_time_query_the_question_s_time_counts(self, pool: ThreadPoolExecutor, two: World) -> None:
         """For sources that keep no timestamps."""
         books = two.parts.books
-        inquiry = Inquiry({"node_cpu": "node_cpu"}, window=60)
+        inquiry = UsageQuery({"node_cpu": "node_cpu"}, window=60)
         found = inquiry.run(answers(node_cpu=by_node(n1=1)), pool, books.nodes, books.names_of, ".+")
         assert found.stamps == {"n1": 1.0}
 
@@ -244,7 +244,7 @@ class TestRounds:
 class TestHeartbeat:
     """Rounds applied to the ledger."""
 
-    def beat(self, two: World, pool: ThreadPoolExecutor, **by_name: Vector | Exception) -> Heartbeat:
+    def beat(self, two: World, pool: ThreadPoolExecutor, **by_name: Vector | Exception) -> SamplingLoop:
         """One beat."""
         heartbeat = two.parts.heartbeat
         heartbeat.inquiry = INQUIRY

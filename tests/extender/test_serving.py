@@ -16,8 +16,8 @@ import httpx2
 import orjson
 import pytest
 
-from slackwater_cluster.endpoint import Endpoint
-from slackwater_extender.watching import Watcher
+from slackwater_cluster.api.endpoint import Endpoint
+from slackwater_extender.cache.watch import Watcher
 from support import objects
 from support.extender import world
 from support.serving import OPERATOR, cluster, extender, serving, until

@@ -9,8 +9,8 @@ import yaml
 
 from slackwater.errors import InvalidInput
 from slackwater_cluster import names
-from slackwater_extender.checking import check
-from slackwater_extender.logs import hide
+from slackwater_cluster.logs import hide
+from slackwater_extender.check import check
 from slackwater_extender.settings import CONFIG, PREFIX, Settings, load
 
 

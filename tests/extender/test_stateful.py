@@ -13,8 +13,8 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from slackwater.claims import State
-from slackwater.ledger import Ledger
+from slackwater.ledger.ledger import Ledger
+from slackwater.ledger.types import ClaimState
 from support import objects
 from support.extender import World, pod_record, world
 
@@ -156,7 +156,7 @@ class Cluster(RuleBasedStateMachine):
         if self.lost:
             return
         books = self.made.parts.books
-        placed = [claim for claim in books.ledger.claims() if claim.state is State.PROVISIONAL]
+        placed = [claim for claim in books.ledger.claims() if claim.state is ClaimState.PROVISIONAL]
         bound = [books.claim(pod_record(pod)) for name, pod in self.truth.items() if name in self.bound()]
         fresh = Ledger.rebuild(books.ledger.nodes, bound, books.ledger.terms)
         for claim in placed:
@@ -185,7 +185,7 @@ class Cluster(RuleBasedStateMachine):
         if not self.lost:
             known = {f"uid-batch-{name}" for name in self.truth}
             ledger = self.made.parts.books.ledger
-            assert all(c.uid in known for c in ledger.claims() if c.state is not State.PROVISIONAL)
+            assert all(c.uid in known for c in ledger.claims() if c.state is not ClaimState.PROVISIONAL)
 
 
 def phase(pod: dict[str, Any]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from slackwater_extender.watching import Pods
+from slackwater_extender.cache.watch import PodSink
 from support import objects
 from support.extender import World, pod_record, world
 
@@ -64,7 +64,7 @@ def test_a_pod_that_got_a_node_or_went_is_not_woken() -> None:
     made.clock.now += 300
     made.sample({"n": (0.0, 0.0)})
     made.filter(pod("placed"), "n")
-    watch = Pods(made.parts.books, "pods", made.parts.waiting)
+    watch = PodSink(made.parts.books, "pods", made.parts.waiting)
     watch.changed([pod_record(pod("bound", node="n"))])
     watch.vanished([pod_record(pod("gone"))])
     made.parts.tick()

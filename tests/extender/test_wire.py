@@ -13,7 +13,7 @@ import orjson
 import pytest
 
 from slackwater.errors import InvalidInput
-from slackwater_extender import wire
+from slackwater_extender.scheduling import wire
 from support import objects
 from support.extender import World, world
 

@@ -13,8 +13,8 @@ import httpx2
 import orjson
 import pytest
 
-from slackwater_extender.turns import Turns
-from slackwater_extender.worker import Head, head, reply
+from slackwater_extender.cache.lock import PriorityLock
+from slackwater_extender.http.worker import RequestHead, head, reply
 from support import objects
 from support.serving import cluster, extender, serving, until
 
@@ -52,7 +52,7 @@ def test_only_plain_verbs_take_the_short_way(data: bytes, found: tuple[str, int]
     """Whatever may change how a request is read is left to gunicorn."""
     made = head(data)
     assert (made and (made.path, made.length)) == found
-    assert not isinstance(made, Head) or made.size == data.index(b"\r\n\r\n") + 4
+    assert not isinstance(made, RequestHead) or made.size == data.index(b"\r\n\r\n") + 4
 
 
 def test_a_reply_is_whole() -> None:
@@ -171,7 +171,7 @@ def test_background_work_lets_requests_go_first() -> None:
         with turns.patiently():
             order.append("work")
 
-    turns = Turns(most=60_000)
+    turns = PriorityLock(most=60_000)
 
     with turns.answering():
         thread = threading.Thread(target=work)
@@ -180,7 +180,7 @@ def test_background_work_lets_requests_go_first() -> None:
         order.append("answer")
     thread.join(5)
     assert order == ["answer", "work"]
-    turns = Turns(most=3)
+    turns = PriorityLock(most=3)
     with turns.answering():
         work()
     assert order == ["answer", "work", "work"]

@@ -13,9 +13,10 @@ import httpx2
 import numpy as np
 import pytest
 
-from slackwater_cluster.endpoint import endpoint
-from slackwater_cluster.frameworks import builtin
-from slackwater_cluster.session import Session
+from slackwater_cluster.api.endpoint import endpoint
+from slackwater_cluster.api.session import Session
+from slackwater_cluster.apps.frameworks import builtin
+from slackwater_cluster.prometheus.client import Connection
 from slackwater_lab.api import Api
 from slackwater_lab.lab import Lab
 from slackwater_lab.live.house import house
@@ -28,7 +29,6 @@ from slackwater_monitor.assessing.assessment import Assessment
 from slackwater_monitor.assessing.running import Order, run
 from slackwater_monitor.exporting import export, write
 from slackwater_monitor.history.grid import Grid, grid
-from slackwater_monitor.prometheus import Connection
 from slackwater_monitor.whatif import Comparison, compare, opened
 from support.labs import running
 from support.troupe import job as driven

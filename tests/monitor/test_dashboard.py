@@ -9,8 +9,8 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
-from slackwater_cluster.endpoint import endpoint
-from slackwater_monitor.apiserver import ApiServer, Extender
+from slackwater_cluster.api.client import ApiClient, ExtenderClient
+from slackwater_cluster.api.endpoint import endpoint
 from slackwater_monitor.settings import Settings, load
 from slackwater_monitor.sources import reading
 from slackwater_monitor.sources.live import Live
@@ -35,8 +35,8 @@ def cluster() -> Iterator[Cluster]:
 
 def live(cluster: Cluster, folder: Path) -> Live:
     """The cluster as a source, with the extender behind the service proxy."""
-    api = ApiServer(endpoint(cluster.kubeconfig(folder)))
-    return Live(api, Extender(api), fresh=0.0)
+    api = ApiClient(endpoint(cluster.kubeconfig(folder)))
+    return Live(api, ExtenderClient(api), fresh=0.0)
 
 
 def node(*, declared: float = 10.0, used: float = 2.0, room: float = 12.0, stale: bool = False) -> Node:

@@ -16,7 +16,7 @@ from slackwater_monitor.assessing.running import write
 from slackwater_monitor.settings import Settings
 from slackwater_monitor.sources.played import Played
 from slackwater_monitor.web.app import dashboard
-from slackwater_simulator.outcome import Series
+from slackwater_simulator.results.outcome import Series
 from support.assessed import Week
 from support.outcomes import outcome
 

@@ -10,10 +10,10 @@ import pytest
 from slackwater.errors import InvalidInput, UnknownName
 from slackwater_monitor.exporting import Happened, beside, export, write
 from slackwater_monitor.whatif import compare, observed, opened, paced
-from slackwater_simulator.cluster import uniform
-from slackwater_simulator.readers import parquet
-from slackwater_simulator.readers.formats import open_workload
-from slackwater_simulator.workload import GIBI, Driver, Job, Stage, Workload
+from slackwater_simulator.workload.cluster import uniform
+from slackwater_simulator.workload.readers import parquet
+from slackwater_simulator.workload.readers.formats import open_workload
+from slackwater_simulator.workload.workload import GIBI, Driver, Job, Stage, Workload
 from support.assessed import Week
 from support.weeks import DAY, END
 

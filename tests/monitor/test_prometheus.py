@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from slackwater.errors import InvalidInput, Unavailable
-from slackwater_cluster.frameworks import builtin
+from slackwater_cluster.apps.frameworks import builtin
+from slackwater_cluster.prometheus.client import Connection, Prometheus, TooHeavy
 from slackwater_monitor.history.cache import Cache
 from slackwater_monitor.history.collecting import collect
 from slackwater_monitor.history.grid import grid
-from slackwater_monitor.prometheus import Connection, Prometheus, TooHeavy
 
 EMPTY = {"status": "success", "data": {"resultType": "matrix", "result": []}}
 

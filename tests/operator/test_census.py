@@ -1,17 +1,17 @@
 """Which pods form which app while pods, owners and rules change."""
 
-from slackwater_cluster.frameworks import Framework, Term, builtin
-from slackwater_cluster.recognition import Resolver
-from slackwater_operator.census import Census
+from slackwater_cluster.apps.frameworks import Framework, LabelTerm, builtin
+from slackwater_cluster.apps.resolver import Resolver
+from slackwater_operator.cache.apps import AppIndex
 from support.lineages import owner, pod
 
 
-def census() -> Census:
+def census() -> AppIndex:
     """An empty census in which every pod of namespace `team` counts."""
-    return Census(Resolver.of(builtin()), lambda record: record.namespace == "team")
+    return AppIndex(Resolver.of(builtin()), lambda record: record.namespace == "team")
 
 
-def apps(found: Census) -> dict[str, list[str]]:
+def apps(found: AppIndex) -> dict[str, list[str]]:
     """Names of pods by app."""
     result: dict[str, list[str]] = {}
     for key in list(found.keys()):
@@ -97,6 +97,6 @@ def test_new_rules_recognise_everybody_anew() -> None:
     """A framework from a ConfigMap acts on pods that are already there."""
     found = census()
     found.set(pod("a", {"example.com/run": "r"}))
-    row = Framework(name="house", app=("example.com/run",), tasks=(Term(key="example.com/run"),))
+    row = Framework(name="house", app=("example.com/run",), tasks=(LabelTerm(key="example.com/run"),))
     found.use(Resolver.of(builtin().extended([row])))
     assert apps(found) == {"house/r": ["a"]}

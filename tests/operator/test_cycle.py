@@ -8,53 +8,53 @@ from prometheus_client import generate_latest
 from structlog.testing import capture_logs
 
 import slackwater
-from slackwater.pools import Category
+from slackwater.pools.pools import Category
 from slackwater.resources import Resources
 from slackwater_cluster import names
-from slackwater_cluster.session import Session
-from slackwater_operator.announcing import Announcer
-from slackwater_operator.cycle import Cycle
-from slackwater_operator.labelling import Labeller
-from slackwater_operator.lookups import Lookups
+from slackwater_cluster.api.session import Session
+from slackwater_cluster.watch.records import CustomRecord
 from slackwater_operator.metrics import Metrics
-from slackwater_operator.pacing import Bucket
-from slackwater_operator.placing import Grace, NodeUse
-from slackwater_operator.releasing import Releaser
-from slackwater_operator.relieving import Reliever
-from slackwater_operator.reporting import Reporter
+from slackwater_operator.ratelimit import TokenBucket
+from slackwater_operator.release.extenderclient import DegradedMode, NodeUse
+from slackwater_operator.release.loop import ReleaseLoop
+from slackwater_operator.release.nominations import Nominations
+from slackwater_operator.release.ownerlookup import OwnerLookup
+from slackwater_operator.release.podwriter import PodWriter
+from slackwater_operator.release.pressure import PressureRelief
+from slackwater_operator.release.release import Releaser
+from slackwater_operator.release.stall import StallKeeper
 from slackwater_operator.settings import Settings
-from slackwater_operator.stalling import StallKeeper
-from slackwater_operator.tracking import Tracker
-from slackwater_operator.upkeep import Upkeep
-from slackwater_operator.watching import Configured
-from slackwater_operator.writing import PodWriter
+from slackwater_operator.status.events import EventWriter
+from slackwater_operator.status.podreasons import ReasonWriter
+from slackwater_operator.status.resources import ResourceStatusWriter
+from slackwater_operator.status.trackedapps import TrackedAppWriter
 from support.world import GIB, World, enforcing, node, owned
 
 
-def cycle(world: World, **wishes: Any) -> Cycle:
+def cycle(world: World, **wishes: Any) -> ReleaseLoop:
     """Every part of the loop, on the world's clock."""
     session, metrics, settings = cast("Session", world), Metrics(), Settings(**wishes)
     writer = PodWriter(session)
     clock = world.clock
-    announcer = Announcer(session, metrics, clock, Bucket(100, 100, clock))
-    return Cycle(
+    announcer = EventWriter(session, metrics, clock, TokenBucket(100, 100, clock))
+    return ReleaseLoop(
         assembly=world.assembly,
-        releaser=Releaser(world.assembly, world, writer, settings, metrics, Grace(60, clock), clock),
-        upkeep=Upkeep(world.assembly, world, writer, metrics, clock, told=announcer.parked),
-        lookups=Lookups(session),
-        tracker=Tracker(session, clock, 10, Bucket(100, 100, clock), 60),
+        releaser=Releaser(world.assembly, world, writer, settings, metrics, DegradedMode(60, clock), clock),
+        upkeep=Nominations(world.assembly, world, writer, metrics, clock, told=announcer.parked),
+        lookups=OwnerLookup(session),
+        tracker=TrackedAppWriter(session, clock, 10, TokenBucket(100, 100, clock), 60),
         announcer=announcer,
-        labeller=Labeller(writer, Bucket(100, 100, clock), clock, 5),
-        reporter=Reporter(session, world.assembly, clock),
+        labeller=ReasonWriter(writer, TokenBucket(100, 100, clock), clock, 5),
+        reporter=ResourceStatusWriter(session, world.assembly, clock),
         stalls=StallKeeper(world.assembly, clock),
-        relief=Reliever(world.assembly, writer, announcer, metrics, clock),
+        relief=PressureRelief(world.assembly, writer, announcer, metrics, clock),
         settings=settings,
         metrics=metrics,
         clock=clock,
     )
 
 
-def turn(made: Cycle, world: World, times: int = 1, seconds: float = 1.0) -> None:
+def turn(made: ReleaseLoop, world: World, times: int = 1, seconds: float = 1.0) -> None:
     """Some turns, with time passing and pods being bound in between."""
 
     async def once() -> None:
@@ -68,7 +68,7 @@ def turn(made: Cycle, world: World, times: int = 1, seconds: float = 1.0) -> Non
         world.now += seconds
 
 
-def seen(made: Cycle, kind: str, name: str, **status: Any) -> None:
+def seen(made: ReleaseLoop, kind: str, name: str, **status: Any) -> None:
     """An object as kopf shows it."""
     made.reporter.seen(kind, {"metadata": {"name": name, "generation": 3}, "status": status}, gone=False)
 
@@ -231,7 +231,7 @@ def test_sizes_of_runs_outlive_the_leader() -> None:
     world.restart()
     fresh = cycle(world)
     spec = {"app": "nightly-28900"}
-    fresh.tracker.set([Configured(name="nightly-28900", namespace="team", spec=spec, status=status)])
+    fresh.tracker.set([CustomRecord(name="nightly-28900", namespace="team", spec=spec, status=status)])
     fresh.tracker.restore(fresh.assembly)
     turn(fresh, world, 90)
     assert not [path for method, path, _ in world.posted if method == "DELETE"]  # the last of its series stays
@@ -272,7 +272,7 @@ def test_app_that_is_gone_is_not_told_as_held() -> None:
     assert len(written(world, "/trackedapps/etl/status")) == len(told)
 
 
-def stalled(world: World, *, bare: bool, evict: bool = True) -> Cycle:
+def stalled(world: World, *, bare: bool, evict: bool = True) -> ReleaseLoop:
     """Two drivers on the only node, a task of each waits, and none fits."""
     world.configure("AdmissionQueue", "default", stall={"afterSeconds": 10, "evictYoungestDriver": evict})
     for name in ("older", "younger"):

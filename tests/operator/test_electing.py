@@ -7,7 +7,7 @@ from kubernetes.client.exceptions import ApiException
 from kubernetes.leaderelection.resourcelock.leaselock import LeaseLock
 from urllib3.exceptions import MaxRetryError, ReadTimeoutError
 
-from slackwater_operator.electing import Attempts
+from slackwater_operator.leader import Attempts
 
 
 class Away:

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from slackwater.resources import Resources
 from slackwater_cluster import names
 from slackwater_cluster.customresources.slackpolicy import Reclaim
-from slackwater_cluster.records import PodRecord
-from slackwater_operator.learning import ENOUGH, Learning, Likeness, percentile, resized
+from slackwater_cluster.watch.records import PodRecord
+from slackwater_operator.cache.usage import ENOUGH, Likeness, UsageHistory, percentile, resized
 
 LIKE: Likeness = ("team", "etl", "task", "")
 ON = Reclaim(enabled=True)
@@ -27,9 +27,9 @@ def task(declared: float = 2.0, native: float = 1.0) -> PodRecord:
     )
 
 
-def learned(*peaks: float) -> Learning:
+def learned(*peaks: float) -> UsageHistory:
     """Tasks that came, used so much, and went."""
-    learning = Learning()
+    learning = UsageHistory()
     for number, peak in enumerate(peaks):
         learning.observe({f"old-{number}": (LIKE, Resources(cpu=peak))})
     learning.observe({})
@@ -64,7 +64,7 @@ def test_wanted_lies_between_ceiling_rule_and_declared(peaks: list[float], decla
 
 def test_a_task_counts_with_its_peak() -> None:
     """Its last sample may be low: what counts is the most it ever used."""
-    learning = Learning()
+    learning = UsageHistory()
     learning.observe({"u": (LIKE, Resources(cpu=1.9))})
     learning.observe({"u": (LIKE, Resources(cpu=0.1))})
     learning.observe({})

@@ -1,8 +1,8 @@
 """What pods request on nodes: capacity of queues, and room without the extender."""
 
 from slackwater.resources import Resources
-from slackwater_cluster.records import PodRecord
-from slackwater_operator.occupancy import Occupancy
+from slackwater_cluster.watch.records import PodRecord
+from slackwater_operator.cache.nodes import NodeRequests
 from support.world import GIB, node
 
 
@@ -13,9 +13,9 @@ def seat(name: str, where: str, cpu: float, queue: str = "", declared: float | N
     return PodRecord(name=name, uid=name, namespace=queue, node=where, native=native, declared=asked)
 
 
-def occupied(*pods: PodRecord) -> Occupancy:
+def occupied(*pods: PodRecord) -> NodeRequests:
     """Two nodes of eight cores, and these pods."""
-    made = Occupancy(lambda pod: pod.namespace)
+    made = NodeRequests(lambda pod: pod.namespace)
     made.set_nodes([node("a", cpu=8, pool="batch"), node("b", cpu=8)])
     for pod in pods:
         made.set(pod)

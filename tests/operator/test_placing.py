@@ -9,7 +9,14 @@ from aiohttp.test_utils import TestServer
 
 from slackwater.errors import Unavailable
 from slackwater.resources import Resources
-from slackwater_operator.placing import Extender, Grace, NodeUse, Usage, Wish, declared_sums
+from slackwater_operator.release.extenderclient import (
+    DegradedMode,
+    Extender,
+    NodeUse,
+    PlaceRequest,
+    Usage,
+    declared_sums,
+)
 
 
 @pytest.fixture
@@ -50,7 +57,7 @@ async def server() -> AsyncIterator[Any]:
 async def test_place_returns_nodes_and_reasons(server: Any) -> None:
     """Both come back by uid; what orders the batch goes along."""
     async with Extender(str(server.make_url(""))) as extender:
-        found = await extender.place([Wish("p", urgency=2.0, avoid=("b",)), Wish("bad")])
+        found = await extender.place([PlaceRequest("p", urgency=2.0, avoid=("b",)), PlaceRequest("bad")])
     assert found.placed == {"p": "a"}
     assert found.refused == {"bad": "no room"}
     assert server.asked[0]["pods"][0]["avoid"] == ["b"]
@@ -87,7 +94,7 @@ async def test_nothing_to_ask_is_not_asked(server: Any) -> None:
 def test_grace_counts_from_the_first_failure() -> None:
     """Hold for a while, go on afterwards, forget when it is well again."""
     now = [0.0]
-    grace = Grace(60, lambda: now[0])
+    grace = DegradedMode(60, lambda: now[0])
     grace.failed(Unavailable("x"))
     now[0] = 59
     grace.failed(Unavailable("y"))
@@ -100,7 +107,7 @@ def test_grace_counts_from_the_first_failure() -> None:
 
 def test_declared_sums_never_overfill_a_node() -> None:
     """Each pod takes from the node it gets; avoided and forbidden nodes are left out."""
-    wishes = [Wish("a"), Wish("b"), Wish("c", avoid=("n2",)), Wish("d", nodes=("n3",))]
+    wishes = [PlaceRequest("a"), PlaceRequest("b"), PlaceRequest("c", avoid=("n2",)), PlaceRequest("d", nodes=("n3",))]
     requests = {wish.uid: Resources(cpu=2) for wish in wishes}
     free = {"n1": Resources(cpu=3), "n2": Resources(cpu=4), "n3": Resources(cpu=8)}
     found = declared_sums(wishes, requests, free, lambda uid, node: not (node == "n3" and uid != "d"))
@@ -121,4 +128,4 @@ async def test_extender_without_usage_is_unavailable_for_that_alone(server: Any)
     async with Extender(str(server.make_url(""))) as extender:
         with pytest.raises(Unavailable, match="404"):
             await extender.usage()
-        assert (await extender.place([Wish("p")])).placed == {"p": "a"}
+        assert (await extender.place([PlaceRequest("p")])).placed == {"p": "a"}

@@ -2,11 +2,11 @@
 
 import pytest
 
-from slackwater.pools import Category
+from slackwater.pools.pools import Category
 from slackwater_cluster import names
 from slackwater_cluster.customresources import ReservationPoolSpec
-from slackwater_operator.forecasting import Accuracy
-from slackwater_operator.pooling import bounds, demand, restored
+from slackwater_operator.cache.phases import Accuracy
+from slackwater_operator.cache.pools import bounds, demand, restored
 from support.world import enforcing, node
 
 

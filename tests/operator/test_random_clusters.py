@@ -13,8 +13,8 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from slackwater.verdicts import Reason
-from slackwater_cluster.records import NodeRecord
+from slackwater.cycle.verdicts import WaitReason
+from slackwater_cluster.watch.records import NodeRecord
 from support.lives import Life
 from support.world import Operator, World, enforcing, node
 
@@ -48,14 +48,14 @@ def check(world: World, operator: Operator) -> None:
     for verdict in outlook.round.verdicts.values():
         numbers = verdict.numbers
         assert verdict.sentence
-        if verdict.reason is Reason.BUDGET:
+        if verdict.reason is WaitReason.BUDGET:
             assert numbers["charged"] + numbers["ask"] > numbers["budget"] - 1e-6  # type: ignore[operator]
-        if verdict.reason is Reason.ROOM:
+        if verdict.reason is WaitReason.ROOM:
             assert numbers["ask"] > numbers["free"] - 1e-6  # type: ignore[operator]
             assert numbers["free"] <= queue.free[str(numbers["kind"])] + 1e-6  # type: ignore[operator]
-        if verdict.reason is Reason.WHOLE:
+        if verdict.reason is WaitReason.WHOLE:
             assert numbers["ask"] > numbers["free"] - 1e-6  # type: ignore[operator]
-        if verdict.reason is Reason.WINDOW:
+        if verdict.reason is WaitReason.WINDOW:
             assert numbers["flight"] >= numbers["window"]  # type: ignore[operator]
     for name in world.nodes:
         assert world.left(name)["cpu"] >= -1e-6, "a node was filled past what it has"

@@ -7,8 +7,8 @@ import pytest
 
 from slackwater.resources import Resources
 from slackwater_cluster import names
-from slackwater_extender.place import UNKNOWN_POD
-from slackwater_operator.placing import Placement, Wish
+from slackwater_extender.scheduling.batch import UNKNOWN_POD
+from slackwater_operator.release.extenderclient import Placement, PlaceRequest
 from support.world import World, enforcing, node, owned
 
 
@@ -250,7 +250,7 @@ class _Behind:
         self.room, self.charge, self.withdraw = world.room, world.charge, world.withdraw
         self.wakeups, self.usage = world.wakeups, world.usage
 
-    async def place(self, wishes: Sequence[Wish], *, cold: bool = False) -> Placement:
+    async def place(self, wishes: Sequence[PlaceRequest], *, cold: bool = False) -> Placement:
         """Refuse with the extender's own words."""
         return Placement({}, {wish.uid: UNKNOWN_POD for wish in wishes})
 

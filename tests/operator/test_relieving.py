@@ -7,14 +7,14 @@ import msgspec
 import pytest
 
 from slackwater.resources import Resources
-from slackwater_cluster.records import PodRecord
-from slackwater_cluster.session import Answer, Session
-from slackwater_operator.announcing import Announcer
+from slackwater_cluster.api.session import Answer, Session
+from slackwater_cluster.watch.records import PodRecord
 from slackwater_operator.metrics import Metrics
-from slackwater_operator.pacing import Bucket
-from slackwater_operator.placing import NodeUse, Usage
-from slackwater_operator.relieving import Reliever
-from slackwater_operator.writing import PodWriter
+from slackwater_operator.ratelimit import TokenBucket
+from slackwater_operator.release.extenderclient import NodeUse, Usage
+from slackwater_operator.release.podwriter import PodWriter
+from slackwater_operator.release.pressure import PressureRelief
+from slackwater_operator.status.events import EventWriter
 from support.world import GIB, World, node, owned
 
 BUDGET = "Cannot evict pod as it would violate the pod's disruption budget."
@@ -70,14 +70,14 @@ def crowd(*, mode: str = "enforce", **relief: Any) -> Crowd:
     return world
 
 
-def reliever(world: World) -> Reliever:
+def reliever(world: World) -> PressureRelief:
     """The part under test, on the world's clock."""
     session, metrics = cast("Session", world), Metrics()
-    announcer = Announcer(session, metrics, world.clock, Bucket(100, 100, world.clock))
-    return Reliever(world.assembly, PodWriter(session), announcer, metrics, world.clock)
+    announcer = EventWriter(session, metrics, world.clock, TokenBucket(100, 100, world.clock))
+    return PressureRelief(world.assembly, PodWriter(session), announcer, metrics, world.clock)
 
 
-def look(made: Reliever, world: World, used: float = 31, *, age: float = 1, stale: bool = False) -> None:
+def look(made: PressureRelief, world: World, used: float = 31, *, age: float = 1, stale: bool = False) -> None:
     """Ten seconds pass; then the operator looks at a sample of node a that is so many seconds old."""
     world.now += 10
     sample = NodeUse(Resources(memory=used * GIB), world.now - age, stale)
@@ -174,7 +174,7 @@ def test_one_peak_does_not_kill_a_crowd() -> None:
     assert world.asked == ["third", "second"]
 
 
-def relieved() -> tuple[Crowd, Reliever]:
+def relieved() -> tuple[Crowd, PressureRelief]:
     """Two tasks had outgrown their requests; the younger was asked to leave, and is gone."""
     world = crowd()
     made = reliever(world)

@@ -4,9 +4,9 @@ from time import process_time
 
 import pytest
 
-from slackwater.gatekeeping import decide
+from slackwater.cycle.cycle import decide
 from slackwater.resources import Resources
-from slackwater_cluster.records import PodRecord
+from slackwater_cluster.watch.records import PodRecord
 from support.lives import Life
 from support.world import Operator, World, enforcing, node, owned
 

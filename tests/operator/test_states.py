@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from slackwater_cluster import names
-from slackwater_cluster.records import PodRecord
-from slackwater_operator.states import Flights, State, state
+from slackwater_cluster.watch.records import PodRecord
+from slackwater_operator.cache.podstate import InFlightPods, PodState, state
 
 
 def pod(**fields: Any) -> PodRecord:
@@ -17,16 +17,16 @@ def pod(**fields: Any) -> PodRecord:
 @pytest.mark.parametrize(
     ("fields", "expected"),
     [
-        ({}, State.HELD),
-        ({"gates": (names.GATE, "example.com/x")}, State.BLOCKED),
-        ({"gates": ("example.com/x",)}, State.BLOCKED),
-        ({"gates": ()}, State.RELEASED),
-        ({"gates": (), "annotations": {names.PARKED: "now"}}, State.PARKED),
-        ({"gates": (), "node": "a"}, State.BOUND),
-        ({"gates": (), "node": "a", "deleted": 5.0}, State.BOUND),
-        ({"gates": (), "node": "a", "phase": "Succeeded"}, State.DONE),
-        ({"deleted": 5.0}, State.DONE),
-        ({"gates": (), "scheduler": "default-scheduler"}, State.FOREIGN),
+        ({}, PodState.HELD),
+        ({"gates": (names.GATE, "example.com/x")}, PodState.BLOCKED),
+        ({"gates": ("example.com/x",)}, PodState.BLOCKED),
+        ({"gates": ()}, PodState.RELEASED),
+        ({"gates": (), "annotations": {names.PARKED: "now"}}, PodState.PARKED),
+        ({"gates": (), "node": "a"}, PodState.BOUND),
+        ({"gates": (), "node": "a", "deleted": 5.0}, PodState.BOUND),
+        ({"gates": (), "node": "a", "phase": "Succeeded"}, PodState.DONE),
+        ({"deleted": 5.0}, PodState.DONE),
+        ({"gates": (), "scheduler": "default-scheduler"}, PodState.FOREIGN),
     ],
     ids=[
         "held",
@@ -41,16 +41,16 @@ def pod(**fields: Any) -> PodRecord:
         "foreign",
     ],
 )
-def test_states_by_what_the_watch_shows(fields: dict[str, Any], expected: State) -> None:
+def test_states_by_what_the_watch_shows(fields: dict[str, Any], expected: PodState) -> None:
     """Each shape of a pod is exactly one state."""
-    assert state(pod(**fields), Flights()) is expected
+    assert state(pod(**fields), InFlightPods()) is expected
 
 
 def test_a_release_counts_before_the_watch_shows_it() -> None:
     """The gate is still there in what the watch showed last; the pod is charged all the same."""
-    flights = Flights()
+    flights = InFlightPods()
     flights.begin("u", 10.0, "a")
-    assert state(pod(), flights) is State.RELEASED
+    assert state(pod(), flights) is PodState.RELEASED
     flights.observe(pod(), 10.1)
     assert "u" in flights
 
@@ -58,7 +58,7 @@ def test_a_release_counts_before_the_watch_shows_it() -> None:
 def test_bind_end_and_deletion_end_a_flight() -> None:
     """What has a node, ended or goes is not on its way."""
     for fields in ({"node": "a"}, {"phase": "Failed"}, {"deleted": 3.0}):
-        flights = Flights()
+        flights = InFlightPods()
         flights.begin("u", 10.0, "a")
         flights.observe(pod(**fields), 11.0)
         assert len(flights) == 0
@@ -66,7 +66,7 @@ def test_bind_end_and_deletion_end_a_flight() -> None:
 
 def test_a_new_leader_times_old_releases_from_now() -> None:
     """A pod found released belongs to a leader before us: its time begins when it is first seen."""
-    flights = Flights()
+    flights = InFlightPods()
     flights.observe(pod(gates=(), nominated="b"), 50.0)
     flight = flights.get("u")
     assert flight is not None
@@ -75,7 +75,7 @@ def test_a_new_leader_times_old_releases_from_now() -> None:
 
 def test_what_was_released_by_its_gate_alone_is_unbooked_until_its_bind_has_settled() -> None:
     """The extender hears of it by its own watch, which may be behind; one with a node was booked at its release."""
-    flights = Flights()
+    flights = InFlightPods()
     flights.begin("bare", 10.0, "")
     flights.begin("nominated", 10.0, "a")
     assert flights.unbooked(10.0) == ["bare"]
@@ -87,11 +87,11 @@ def test_what_was_released_by_its_gate_alone_is_unbooked_until_its_bind_has_sett
 
 def test_unparking_is_a_new_flight() -> None:
     """The mark is still shown for a moment; the flight stays."""
-    flights = Flights()
+    flights = InFlightPods()
     flights.begin("u", 10.0, "a")
     parked = pod(gates=(), annotations={names.PARKED: "x"})
     flights.observe(parked, 10.1)
-    assert state(parked, flights) is State.RELEASED
+    assert state(parked, flights) is PodState.RELEASED
     flights.observe(pod(gates=()), 10.2)
     found = flights.get("u")
     assert found is not None
@@ -100,6 +100,6 @@ def test_unparking_is_a_new_flight() -> None:
 
 def test_pods_of_other_schedulers_never_fly() -> None:
     """What is not ours is not timed."""
-    flights = Flights()
+    flights = InFlightPods()
     flights.observe(pod(gates=(), scheduler="default-scheduler"), 1.0)
     assert len(flights) == 0

@@ -11,16 +11,16 @@ from structlog.testing import capture_logs
 
 from slackwater.resources import Resources
 from slackwater_cluster import names
+from slackwater_cluster.api.session import Answer, Session
+from slackwater_cluster.apps.frameworks import Framework, LabelTerm
 from slackwater_cluster.customresources import SlackPolicySpec
-from slackwater_cluster.frameworks import Framework, Term
-from slackwater_cluster.session import Answer, Session
-from slackwater_operator.announcing import Announcer, Happened, Happening
-from slackwater_operator.judging import conditions, judge, limits, unlisted
-from slackwater_operator.labelling import due
 from slackwater_operator.metrics import Metrics
-from slackwater_operator.pacing import Bucket
-from slackwater_operator.telling import Account, account, status, written
-from slackwater_operator.tracking import Tracker, differs, object_name
+from slackwater_operator.ratelimit import TokenBucket
+from slackwater_operator.status.appstatus import AppStatus, account, status, written
+from slackwater_operator.status.conditions import conditions, judge, limits, unlisted
+from slackwater_operator.status.events import EventWriter, Happened, Happening
+from slackwater_operator.status.podreasons import due
+from slackwater_operator.status.trackedapps import TrackedAppWriter, differs, object_name
 from support.world import World, enforcing, node
 
 
@@ -38,12 +38,12 @@ class Writes:
         return self.answer
 
 
-def tracker(world: World, writes: Writes) -> Tracker:
+def tracker(world: World, writes: Writes) -> TrackedAppWriter:
     """A tracker on the world's clock."""
-    return Tracker(cast("Session", writes), world.clock, 10, Bucket(1000, 1000, world.clock), 60)
+    return TrackedAppWriter(cast("Session", writes), world.clock, 10, TokenBucket(1000, 1000, world.clock), 60)
 
 
-def told(world: World, app: str, operator: Any) -> tuple[Any, Account, Any]:
+def told(world: World, app: str, operator: Any) -> tuple[Any, AppStatus, Any]:
     """Portrait, account and status of an app."""
     said = operator.said(app)
     each = world.assembly.portraits[f"team/{app}"]
@@ -177,9 +177,9 @@ def test_amounts_as_quantities() -> None:
     assert written(Resources({"cpu": 2, "gpu": -1})) == {"cpu": "2", "gpu": "0"}
 
 
-def announcer(world: World, writes: Writes, burst: float = 50) -> Announcer:
+def announcer(world: World, writes: Writes, burst: float = 50) -> EventWriter:
     """An announcer on the world's clock."""
-    return Announcer(cast("Session", writes), Metrics(), world.clock, Bucket(1, burst, world.clock))
+    return EventWriter(cast("Session", writes), Metrics(), world.clock, TokenBucket(1, burst, world.clock))
 
 
 def test_events_on_hold_release_and_admission_once_each() -> None:
@@ -207,7 +207,7 @@ def test_a_flood_of_events_is_cut_off() -> None:
     writes = Writes()
     speaker = announcer(world, writes, burst=5)
     for number in range(20):
-        said = Account(f"team/{number}", cast("Any", None), "infeasible", "too large", held=1)
+        said = AppStatus(f"team/{number}", cast("Any", None), "infeasible", "too large", held=1)
         speaker.observe(said, lead, started=False, problems=())
     asyncio.run(speaker.post())
     assert len(writes.made) == 5
@@ -311,7 +311,7 @@ def test_limit_ranges_and_quotas_are_warned_about() -> None:
 
 def test_frameworks_of_users_need_their_labels_in_the_policy() -> None:
     """Else the API server would not know their roles."""
-    row = Framework(name="house", app=("x/run",), drivers=(Term(key="x/part", values=("leader",)),))
+    row = Framework(name="house", app=("x/run",), drivers=(LabelTerm(key="x/part", values=("leader",)),))
     assert len(unlisted([row], SlackPolicySpec())) == 1
     spec = SlackPolicySpec.model_validate({"driverLabels": [{"key": "x/part", "values": ["leader"]}]})
     assert unlisted([row], spec) == ()

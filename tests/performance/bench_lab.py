@@ -24,11 +24,11 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from slackwater_cluster.endpoint import endpoint
-from slackwater_cluster.records import PodRecord
-from slackwater_cluster.reflecting import PODS
-from slackwater_cluster.reflector import Reflector, Source
-from slackwater_cluster.session import STRATEGIC, Session
+from slackwater_cluster.api.endpoint import endpoint
+from slackwater_cluster.api.session import STRATEGIC, Session
+from slackwater_cluster.watch.records import PodRecord
+from slackwater_cluster.watch.reflector import Reflector, Source
+from slackwater_cluster.watch.sources import PODS
 from slackwater_lab.lab import Lab
 from slackwater_lab.live.house import house
 from slackwater_lab.nodes import Shape

@@ -32,7 +32,7 @@ from slackwater_lab.lab import Lab
 from slackwater_lab.nodes import Shape
 from slackwater_lab.plan import Plan
 from slackwater_lab.site import open_site
-from slackwater_simulator.cluster import parse
+from slackwater_simulator.workload.cluster import parse
 
 HERE = Path(__file__).parent
 VALUES = ("policy.spec.mode=enforce", "policy.spec.estimation.heartbeatSeconds=2")

@@ -12,9 +12,10 @@ import numpy as np
 import psutil
 import pytest
 
-from slackwater.claims import Claim, Host, Reading, Role, State
-from slackwater.fleet import Fleet
-from slackwater.ledger import Ledger
+from slackwater.estimation.vectorized import NodeEstimates
+from slackwater.ledger.ledger import Ledger
+from slackwater.ledger.types import ClaimState, NodeSpec, PodClaim, Sample
+from slackwater.roles import Role
 
 BOUNDS = tomllib.loads((Path(__file__).parent / "bounds.toml").read_text())["estimate"]
 NODES, PODS = BOUNDS["nodes"], BOUNDS["pods"]
@@ -32,9 +33,9 @@ def median_ms(work: Callable[[], object], repeats: int = 25) -> float:
     return 1000 * statistics.median(times)
 
 
-def full_fleet(nodes: int, pods: int) -> Fleet:
+def full_fleet(nodes: int, pods: int) -> NodeEstimates:
     """Cpu and memory, pods spread evenly."""
-    fleet = Fleet(2, tau0=[1.0, 30.0])
+    fleet = NodeEstimates(2, tau0=[1.0, 30.0])
     for _ in range(nodes):
         fleet.add_node()
     for pod in range(pods):
@@ -46,12 +47,14 @@ def full_ledger() -> Ledger:
     """Every node sampled once."""
     ledger = Ledger()
     for node in range(NODES):
-        ledger.upsert_node(Host(f"node-{node}", (16.0, 64e9), (16.0, 66e9)))
+        ledger.upsert_node(NodeSpec(f"node-{node}", (16.0, 64e9), (16.0, 66e9)))
     for pod in range(PODS):
         ledger.put(
-            Claim(f"pod-{pod}", f"node-{pod % NODES}", (1.0, 2e9), (0.5, 1.5e9), Role.TASK, "", State.RUNNING, 0.0)
+            PodClaim(
+                f"pod-{pod}", f"node-{pod % NODES}", (1.0, 2e9), (0.5, 1.5e9), Role.TASK, "", ClaimState.RUNNING, 0.0
+            )
         )
-    ledger.sample(0.0, {f"node-{node}": Reading(100.0, (4.0, 2e10)) for node in range(NODES)})
+    ledger.sample(0.0, {f"node-{node}": Sample(100.0, (4.0, 2e10)) for node in range(NODES)})
     return ledger
 
 
@@ -80,7 +83,7 @@ def test_table_after_one_pod_changed() -> None:
     ledger.table(0.0)
     times = []
     for pod in range(100):
-        ledger.place(Claim(f"new-{pod}", f"node-{pod}", (1.0, 2e9), (0.5, 1.5e9), Role.TASK), expires=60.0)
+        ledger.place(PodClaim(f"new-{pod}", f"node-{pod}", (1.0, 2e9), (0.5, 1.5e9), Role.TASK), expires=60.0)
         times.append(median_ms(lambda: ledger.table(0.0), repeats=1))
     took = statistics.median(times)
     assert took < BOUNDS["table_ms"], f"{took:.3f} ms"
@@ -99,11 +102,11 @@ def test_memory_of_a_large_cluster() -> None:
     before = process.memory_info().rss
     ledger = Ledger()
     for node in range(NODES):
-        ledger.upsert_node(Host(f"node-{node}", (16.0, 64e9), (16.0, 66e9)))
+        ledger.upsert_node(NodeSpec(f"node-{node}", (16.0, 64e9), (16.0, 66e9)))
     for pod in range(BOUNDS["memory_pods"]):
         sizes = (1.0 + pod % 7, 2e9 + pod)
         uid = f"{pod:08d}-0000-4000-8000-000000000000"
-        ledger.put(Claim(uid, f"node-{pod % NODES}", sizes, sizes, Role.TASK, "etl", State.RUNNING, float(pod)))
+        ledger.put(PodClaim(uid, f"node-{pod % NODES}", sizes, sizes, Role.TASK, "etl", ClaimState.RUNNING, float(pod)))
     took = (process.memory_info().rss - before) / 1e6
     assert len(ledger) == BOUNDS["memory_pods"]
     assert took < BOUNDS["memory_mb"], f"{took:.0f} MB"

@@ -9,9 +9,10 @@ from time import process_time
 
 import pytest
 
-from slackwater.gatekeeping import decide
+from slackwater.cycle.cycle import decide
+from slackwater.cycle.snapshot import App, PodGroup, Pool, Queue, Snapshot
 from slackwater.resources import Resources
-from slackwater.snapshot import App, Group, Pool, Queue, Role, Snapshot
+from slackwater.roles import Role
 
 BOUNDS = tomllib.loads(Path(__file__).with_name("bounds.toml").read_text())["gatekeeping"]
 
@@ -29,8 +30,8 @@ def _app(number: int, pods: int) -> App:
     held = tuple(f"{name}/{pod}" for pod in range(pods))
     size = Resources(cpu=1 + number % 3, memory=2 + number % 5)
     groups = (
-        Group(f"{name}/map", Role.TASK, size, held=held[: pods // 2], running=2 if started else 0, finished=1),
-        Group(f"{name}/reduce", Role.TASK, size, held=held[pods // 2 :], running=int(started), waiting=True),
+        PodGroup(f"{name}/map", Role.TASK, size, held=held[: pods // 2], running=2 if started else 0, finished=1),
+        PodGroup(f"{name}/reduce", Role.TASK, size, held=held[pods // 2 :], running=int(started), waiting=True),
     )
     return App(name, f"team{number % 7}", float(number), groups, started=started, demand=float(pods))
 

@@ -11,9 +11,9 @@ from time import process_time
 import numpy as np
 import pytest
 
-from slackwater.knapsack import MAX_TASKS, knapsack
-from slackwater.nodes import Ask, NodeTable
-from slackwater.placement import Batch, Placement, fit_one, place, score, shortlist
+from slackwater.nodes import NodeTable, PodAsk
+from slackwater.placement.batch import Batch, Placement, fit_one, place, score, shortlist
+from slackwater.placement.knapsack import MAX_TASKS, knapsack
 
 BOUNDS = tomllib.loads(Path(__file__).with_name("bounds.toml").read_text())["placement"]
 KINDS = ("cpu", "memory", "nvidia.com/gpu")
@@ -31,7 +31,7 @@ def fleet(nodes: int = 5_000) -> NodeTable:
     return NodeTable(KINDS, names, {name: i for i, name in enumerate(names)}, total, room, total * 0.9, flags, ~flags)
 
 
-def crowd(pods: int, groups: int = 50) -> list[Ask]:
+def crowd(pods: int, groups: int = 50) -> list[PodAsk]:
     """Pods of so many groups, each group of its own size and urgency."""
     asks = []
     for number in range(pods):
@@ -39,7 +39,7 @@ def crowd(pods: int, groups: int = 50) -> list[Ask]:
         declared = (0.5 + group % 9 / 4, (1 + group % 13) * GIB, 0.0)
         native = (declared[0] / 2, declared[1] / 1.5, 0.0)
         own = {"group": f"group-{group:02}", "urgency": group % 7, "submitted": float(group)}
-        asks.append(Ask(f"pod-{number:05}", declared, native, **own))  # type: ignore[arg-type] # plain fields
+        asks.append(PodAsk(f"pod-{number:05}", declared, native, **own))  # type: ignore[arg-type] # plain fields
     return asks
 
 
@@ -113,7 +113,7 @@ def test_ten_times_the_pods_cost_at_most_twelve_times_the_time() -> None:
     assert growth < BOUNDS["growth"]
 
 
-def slices(table: NodeTable, asks: list[Ask]) -> list[float]:
+def slices(table: NodeTable, asks: list[PodAsk]) -> list[float]:
     """The CPU time of each piece of one batch, in milliseconds."""
     begin = process_time()
     batch = Batch(table, asks)

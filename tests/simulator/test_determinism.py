@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from slackwater_simulator.cluster import parse, uniform
-from slackwater_simulator.metrics import measure
-from slackwater_simulator.readers.swf import read
+from slackwater_simulator.results.metrics import measure
 from slackwater_simulator.run import run
-from slackwater_simulator.workload import GIBI
+from slackwater_simulator.workload.cluster import parse, uniform
+from slackwater_simulator.workload.readers.swf import read
+from slackwater_simulator.workload.workload import GIBI
 from support.jobs import maps, workload
 
 SCRIPT = """

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from slackwater.errors import InvalidInput
-from slackwater_simulator.generators.estimation import COURSE, COURSE_AT, MEAN, generate
-from slackwater_simulator.workload import GIBI, Workload
+from slackwater_simulator.workload.generators.estimation import COURSE, COURSE_AT, MEAN, generate
+from slackwater_simulator.workload.workload import GIBI, Workload
 
 SEEDS = range(5)
 

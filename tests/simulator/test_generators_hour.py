@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from slackwater.errors import UnknownName
-from slackwater_simulator.cluster import parse
-from slackwater_simulator.generators.catalogue import cluster_of, generate
-from slackwater_simulator.generators.hour import CROWD
 from slackwater_simulator.run import run
+from slackwater_simulator.workload.cluster import parse
+from slackwater_simulator.workload.generators.catalogue import cluster_of, generate
+from slackwater_simulator.workload.generators.hour import CROWD
 
 
 def test_an_hour_asks_for_more_than_the_cluster_has() -> None:

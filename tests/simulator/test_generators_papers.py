@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from slackwater.errors import InvalidInput
-from slackwater_simulator.generators import admission, dress, haste, network
-from slackwater_simulator.generators.catalogue import GENERATORS, cluster_of, generate
-from slackwater_simulator.readers.check import problem
-from slackwater_simulator.readers.schema import job_entry
-from slackwater_simulator.workload import GIBI
+from slackwater_simulator.workload.generators import admission, dress, haste, network
+from slackwater_simulator.workload.generators.catalogue import GENERATORS, cluster_of, generate
+from slackwater_simulator.workload.readers.check import problem
+from slackwater_simulator.workload.readers.schema import job_entry
+from slackwater_simulator.workload.workload import GIBI
 
 
 def test_haste_same_jobs() -> None:

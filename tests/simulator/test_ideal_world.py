@@ -7,11 +7,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from slackwater_simulator.cluster import uniform
-from slackwater_simulator.metrics import measure
-from slackwater_simulator.outcome import Outcome
+from slackwater_simulator.results.metrics import measure
+from slackwater_simulator.results.outcome import Outcome
 from slackwater_simulator.run import run
-from slackwater_simulator.workload import GIBI
+from slackwater_simulator.workload.cluster import uniform
+from slackwater_simulator.workload.workload import GIBI
 from support.jobs import job, maps, rigid, stage, workload
 from support.oracles import oracle
 

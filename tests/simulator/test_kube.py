@@ -7,12 +7,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from slackwater_simulator.cluster import parse
-from slackwater_simulator.kube.settings import Pace
-from slackwater_simulator.kube.stock import backoff
-from slackwater_simulator.outcome import DONE, Outcome
+from slackwater_simulator.policies.kubescheduler import backoff
+from slackwater_simulator.results.outcome import Outcome
+from slackwater_simulator.results.status import DONE
 from slackwater_simulator.run import run
-from slackwater_simulator.workload import GIBI, Driver, Job, Stage, Usage, Workload
+from slackwater_simulator.workload.cluster import parse
+from slackwater_simulator.workload.workload import GIBI, Driver, Job, Stage, Usage, Workload
+from slackwater_simulator.worlds.kubernetes.settings import Pace
 
 
 def apps(count: int, tasks: int = 4, seconds: float = 30.0, usage: Usage | None = None) -> Workload:

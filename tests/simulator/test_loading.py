@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from slackwater.errors import InvalidInput
-from slackwater_simulator.loading import default_cluster, load
+from slackwater_simulator.workload.loading import default_cluster, load
 
 SAMPLES = Path(__file__).parent / "samples"
 

@@ -5,8 +5,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from slackwater_simulator.models import BORG_AT, BORG_CPU, BORG_MEMORY, borg_levels, with_borg_usage
-from slackwater_simulator.readers.formats import open_workload
+from slackwater_simulator.workload.models import BORG_AT, BORG_CPU, BORG_MEMORY, borg_levels, with_borg_usage
+from slackwater_simulator.workload.readers.formats import open_workload
 
 SAMPLES = Path(__file__).parent / "samples"
 

@@ -9,10 +9,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from slackwater.errors import SlackwaterError
-from slackwater_simulator.generators.catalogue import generate
-from slackwater_simulator.readers import jsonl, parquet
-from slackwater_simulator.readers.formats import open_workload
-from slackwater_simulator.workload import Workload
+from slackwater_simulator.workload.generators.catalogue import generate
+from slackwater_simulator.workload.readers import jsonl, parquet
+from slackwater_simulator.workload.readers.formats import open_workload
+from slackwater_simulator.workload.workload import Workload
 
 SAMPLES = Path(__file__).parent / "samples"
 NAMES = ["swim.tsv", "tiny.swf", "rumen.json", "sls.json", "synth.json", "own.jsonl", "own.parquet"]

@@ -13,10 +13,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from slackwater.errors import InvalidInput
-from slackwater_simulator.readers import jsonl, parquet
-from slackwater_simulator.readers.formats import detect, open_workload
-from slackwater_simulator.readers.schema import job_entry
-from slackwater_simulator.workload import Driver, Job, Stage, Usage, Workload
+from slackwater_simulator.workload.readers import jsonl, parquet
+from slackwater_simulator.workload.readers.formats import detect, open_workload
+from slackwater_simulator.workload.readers.schema import job_entry
+from slackwater_simulator.workload.workload import Driver, Job, Stage, Usage, Workload
 
 numbers = st.floats(min_value=0, max_value=1e15, allow_nan=False).map(lambda x: x + 0.0)
 words = st.text(alphabet="abcxyz0189-_/ é", max_size=6)

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from slackwater.errors import InvalidInput
-from slackwater_simulator.readers.formats import open_workload
-from slackwater_simulator.workload import MEBI
+from slackwater_simulator.workload.readers.formats import open_workload
+from slackwater_simulator.workload.workload import MEBI
 
 SAMPLE = Path(__file__).parent / "samples" / "rumen.json"
 

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from slackwater.errors import InvalidInput
-from slackwater_simulator.readers.formats import open_workload
-from slackwater_simulator.workload import MEBI
+from slackwater_simulator.workload.readers.formats import open_workload
+from slackwater_simulator.workload.workload import MEBI
 
 SAMPLES = Path(__file__).parent / "samples"
 

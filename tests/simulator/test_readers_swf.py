@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from slackwater.errors import InvalidInput
-from slackwater_simulator.readers.formats import open_workload
+from slackwater_simulator.workload.readers.formats import open_workload
 
 SAMPLES = Path(__file__).parent / "samples"
 LINE = "1 0 -1 83 1 -1 -1 -1 1200 -1 -1 1 1 -1 -1 1 -1 -1"

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from slackwater.errors import InvalidInput
-from slackwater_simulator.models import MapReduce
-from slackwater_simulator.readers.formats import open_workload
-from slackwater_simulator.readers.swim import read
+from slackwater_simulator.workload.models import MapReduce
+from slackwater_simulator.workload.readers.formats import open_workload
+from slackwater_simulator.workload.readers.swim import read
 
 SAMPLES = Path(__file__).parent / "samples"
 

@@ -10,12 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from slackwater_simulator.outcome import CRASHED, Series
 from slackwater_simulator.reports import curves, gantt
 from slackwater_simulator.reports.page import render, write
 from slackwater_simulator.reports.rows import described, row
 from slackwater_simulator.reports.svg import Scale, duration, label, ticks, unit_of
 from slackwater_simulator.reports.table import notes, percent, seconds, table
+from slackwater_simulator.results.outcome import Series
+from slackwater_simulator.results.status import CRASHED
 from support.outcomes import outcome
 
 ROWS = [(0, 0, 0.0, 10.0), (0, 0, 5.0, 10.0), (1, 1, 10.0, 20.0)]

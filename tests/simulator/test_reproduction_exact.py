@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from slackwater.errors import InvalidInput
-from slackwater_simulator.cluster import parse
-from slackwater_simulator.generators import admission as drivers
-from slackwater_simulator.generators import dress as jobs
 from slackwater_simulator.reproduction import admission, dress, haste
 from slackwater_simulator.reproduction.study import Verdict
 from slackwater_simulator.run import run
+from slackwater_simulator.workload.cluster import parse
+from slackwater_simulator.workload.generators import admission as drivers
+from slackwater_simulator.workload.generators import dress as jobs
 from support.oracles import oracle
 
 

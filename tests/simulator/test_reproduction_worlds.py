@@ -7,15 +7,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from slackwater.sharing import Victims
-from slackwater_simulator.cluster import uniform
-from slackwater_simulator.generators import estimation
-from slackwater_simulator.generators.network import Fabric
+from slackwater_simulator.physics.sharing import Victims
 from slackwater_simulator.run import run
-from slackwater_simulator.workload import GIBI, Job, Stage, Usage, Workload
-from slackwater_simulator.worlds.rooms import Estimated, Reserved
-from slackwater_simulator.worlds.ticks import Machines, Tasks, World, flatten
-from slackwater_simulator.worlds.transfers import simulate, utilisation
+from slackwater_simulator.workload.cluster import uniform
+from slackwater_simulator.workload.generators import estimation
+from slackwater_simulator.workload.generators.network import Fabric
+from slackwater_simulator.workload.workload import GIBI, Job, Stage, Usage, Workload
+from slackwater_simulator.worlds.seconds.rooms import Estimated, Reserved
+from slackwater_simulator.worlds.seconds.world import Machines, Tasks, World, flatten
+from slackwater_simulator.worlds.transfers.world import simulate, utilisation
 
 PLAIN = Machines(1, (4.0, 10.0), (4.0, 10.0), (0.0, 0.0))
 

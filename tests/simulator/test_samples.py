@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from slackwater_simulator.cluster import parse
+from slackwater_simulator.results.samples import MOST_POINTS, Samples
 from slackwater_simulator.run import run
-from slackwater_simulator.samples import MOST_POINTS, Samples
-from slackwater_simulator.workload import GIBI, Driver, Job, Stage, Usage, Workload
+from slackwater_simulator.workload.cluster import parse
+from slackwater_simulator.workload.workload import GIBI, Driver, Job, Stage, Usage, Workload
 
 
 def test_a_long_series_is_thinned_evenly() -> None:

@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 
 from slackwater.errors import UnknownName
-from slackwater_simulator.cluster import parse
-from slackwater_simulator.outcome import DONE, FINISHED, KILLED, Outcome
+from slackwater_simulator.physics.usage import STANDSTILL
+from slackwater_simulator.results.outcome import Outcome
+from slackwater_simulator.results.status import DONE, FINISHED, KILLED
 from slackwater_simulator.run import run
-from slackwater_simulator.usage import STANDSTILL
-from slackwater_simulator.workload import GIBI, Driver, Job, Stage, Usage, Workload
+from slackwater_simulator.workload.cluster import parse
+from slackwater_simulator.workload.workload import GIBI, Driver, Job, Stage, Usage, Workload
 
 IDLE = Usage(cpu=np.full(400, 0.25), memory=np.full(400, 0.25))
 

@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from slackwater_simulator.cluster import uniform
-from slackwater_simulator.outcome import DONE, Outcome
+from slackwater_simulator.results.outcome import Outcome
+from slackwater_simulator.results.status import DONE
 from slackwater_simulator.run import run
-from slackwater_simulator.workload import GIBI, Workload
-from slackwater_simulator.yarn.profiles import SLS, SLS_POLICY
+from slackwater_simulator.workload.cluster import uniform
+from slackwater_simulator.workload.workload import GIBI, Workload
+from slackwater_simulator.worlds.yarn.profiles import SLS, SLS_POLICY
 from support.jobs import maps, workload
 
 

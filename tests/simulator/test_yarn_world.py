@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 
 from slackwater.errors import CyclicGraph, InvalidInput, UnknownName
-from slackwater_simulator.cluster import Cluster, Node, uniform
-from slackwater_simulator.outcome import CRASHED, DONE, DRIVER, FAILED, KILLED, LOST, REFUSED, Outcome
+from slackwater_simulator.results.outcome import Outcome
+from slackwater_simulator.results.status import CRASHED, DONE, DRIVER, FAILED, KILLED, LOST, REFUSED
 from slackwater_simulator.run import run
-from slackwater_simulator.workload import GIBI, Stage, Usage, Workload
+from slackwater_simulator.workload.cluster import Cluster, Node, uniform
+from slackwater_simulator.workload.workload import GIBI, Stage, Usage, Workload
 from support.jobs import job, maps, stage, workload
 
 POLICIES = ["fifo", "capacity", "fair", "drf", "ffd-dp"]

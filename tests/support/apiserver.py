@@ -12,7 +12,7 @@ from typing import Any
 import orjson
 from aiohttp import web
 
-from slackwater_cluster.endpoint import Endpoint
+from slackwater_cluster.api.endpoint import Endpoint
 
 Object = dict[str, Any]
 

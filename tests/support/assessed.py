@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from slackwater_cluster.frameworks import builtin
+from slackwater_cluster.apps.frameworks import builtin
+from slackwater_cluster.prometheus.client import Connection
 from slackwater_monitor.assessing.assessment import Assessment
 from slackwater_monitor.assessing.running import Order, run
 from slackwater_monitor.history.grid import grid
-from slackwater_monitor.prometheus import Connection
 from support.weeks import DAY, END, Container
 
 

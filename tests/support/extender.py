@@ -10,13 +10,14 @@ import msgspec
 import orjson
 from flask.testing import FlaskClient
 
-from slackwater.claims import Reading
-from slackwater_cluster import shapes, trimming
-from slackwater_cluster.records import CustomRecord, NodeRecord, PodRecord
-from slackwater_extender.app import create
-from slackwater_extender.parts import Parts, assemble
+from slackwater.ledger.types import Sample
+from slackwater_cluster.watch import trim
+from slackwater_cluster.watch import wire as shapes
+from slackwater_cluster.watch.records import CustomRecord, NodeRecord, PodRecord
+from slackwater_extender.components import Components, assemble
+from slackwater_extender.http.app import create
+from slackwater_extender.scheduling.verbs import NEEDED
 from slackwater_extender.settings import Settings
-from slackwater_extender.verbs import NEEDED
 from support import objects
 
 Object = dict[str, Any]
@@ -40,12 +41,12 @@ class Clock:
 
 def pod_record(thing: Object) -> PodRecord:
     """A pod as the watch delivers it."""
-    return trimming.pod(msgspec.convert(thing, shapes.Pod, strict=False))
+    return trim.pod(msgspec.convert(thing, shapes.Pod, strict=False))
 
 
 def node_record(thing: Object) -> NodeRecord:
     """A node as the watch delivers it."""
-    return trimming.node(msgspec.convert(thing, shapes.Node, strict=False))
+    return trim.node(msgspec.convert(thing, shapes.Node, strict=False))
 
 
 def custom(name: str, spec: Object, status: Object | None = None, namespace: str = "") -> CustomRecord:
@@ -57,7 +58,7 @@ def custom(name: str, spec: Object, status: Object | None = None, namespace: str
 class World:
     """Parts and the moves a test makes."""
 
-    parts: Parts
+    parts: Components
     clock: Clock
     client: FlaskClient
     beats: int = 0
@@ -83,12 +84,12 @@ class World:
     def namespace(self, name: str, *, managed: bool = True, policy: str = "") -> None:
         """A namespace appears or changes."""
         wire = msgspec.convert(objects.namespace(name, managed=managed, policy=policy), shapes.Bare)
-        self.parts.books.policies.set_namespaces([trimming.namespace(wire)])
+        self.parts.books.policies.set_namespaces([trim.namespace(wire)])
         self.parts.books.reconsider([name])
 
     def sample(self, use: Mapping[str, Sequence[float]], pods: Mapping[str, Sequence[float]] | None = None) -> None:
         """A round of measurement: use by node, and by uid of pod."""
-        readings = {name: Reading(self.clock.wall(), tuple(each)) for name, each in use.items()}
+        readings = {name: Sample(self.clock.wall(), tuple(each)) for name, each in use.items()}
         measured = {uid: tuple(each) for uid, each in (pods or {}).items()}
         self.parts.books.ledger.sample(self.clock.now, readings, measured)
 

@@ -15,7 +15,7 @@ import httpx2
 import pytest
 
 from slackwater.errors import Unavailable
-from slackwater_cluster.endpoint import Endpoint, endpoint
+from slackwater_cluster.api.endpoint import Endpoint, endpoint
 from slackwater_lab.api import Api
 from slackwater_lab.lab import Lab
 from slackwater_lab.nodes import Shape

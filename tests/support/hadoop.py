@@ -17,12 +17,12 @@ from typing import Any
 
 import numpy as np
 
-from slackwater_simulator.cluster import Cluster, uniform
-from slackwater_simulator.metrics import measure
-from slackwater_simulator.outcome import Outcome
+from slackwater_simulator.results.metrics import measure
+from slackwater_simulator.results.outcome import Outcome
 from slackwater_simulator.run import run
-from slackwater_simulator.workload import MEBI, Driver, Job, Stage, Workload
-from slackwater_simulator.yarn.profiles import SLS, SLS_POLICY
+from slackwater_simulator.workload.cluster import Cluster, uniform
+from slackwater_simulator.workload.workload import MEBI, Driver, Job, Stage, Workload
+from slackwater_simulator.worlds.yarn.profiles import SLS, SLS_POLICY
 
 FOLDER = Path(__file__).parents[1] / "simulator" / "sls"
 SEEDS = range(5)

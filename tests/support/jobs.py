@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from slackwater_simulator.workload import GIBI, Driver, Job, Stage, Workload
+from slackwater_simulator.workload.workload import GIBI, Driver, Job, Stage, Workload
 
 ONE = (1.0, GIBI)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from slackwater.nodes import Ask, NodeTable
+from slackwater.nodes import NodeTable, PodAsk
 from slackwater.resources import CPU, MEMORY, Kinds
 
 CPU_MEMORY: Kinds = (CPU, MEMORY)
@@ -42,6 +42,6 @@ def matrix(values: Sequence[Sequence[float]], kinds: Kinds) -> np.ndarray:
     return np.array(values, dtype=np.float64).reshape(len(values), len(kinds))
 
 
-def ask(uid: str, *declared: float, native: Any = None, **rest: Any) -> Ask:
+def ask(uid: str, *declared: float, native: Any = None, **rest: Any) -> PodAsk:
     """A pod that declares these amounts; its native request is the same unless given."""
-    return Ask(uid, declared, declared if native is None else tuple(native), **rest)
+    return PodAsk(uid, declared, declared if native is None else tuple(native), **rest)

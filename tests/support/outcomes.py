@@ -4,9 +4,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from slackwater_simulator.cluster import uniform
-from slackwater_simulator.outcome import DONE, FINISHED, Containers, Jobs, Outcome, Series
-from slackwater_simulator.workload import GIBI, Job, Stage, Usage, Workload
+from slackwater_simulator.results.outcome import Containers, Jobs, Outcome, Series
+from slackwater_simulator.results.status import DONE, FINISHED
+from slackwater_simulator.workload.cluster import uniform
+from slackwater_simulator.workload.workload import GIBI, Job, Stage, Usage, Workload
 
 Row = tuple[int, int, float, float]  # job, node, allocated, released
 

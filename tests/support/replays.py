@@ -19,10 +19,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from slackwater_simulator.cluster import parse
-from slackwater_simulator.loading import load
 from slackwater_simulator.run import run
-from slackwater_simulator.workload import GIBI, Driver, Job, Stage, Workload
+from slackwater_simulator.workload.cluster import parse
+from slackwater_simulator.workload.loading import load
+from slackwater_simulator.workload.workload import GIBI, Driver, Job, Stage, Workload
 
 if TYPE_CHECKING:
     from types import FrameType

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from slackwater.pools import Category
+from slackwater.cycle.snapshot import App, Order, PodGroup, Pool, Queue, Snapshot
+from slackwater.pools.pools import Category
 from slackwater.resources import NOTHING, Resources
-from slackwater.snapshot import App, Group, Order, Pool, Queue, Role, Snapshot
+from slackwater.roles import Role
 
 
 def cpu(amount: float) -> Resources:
@@ -18,11 +19,11 @@ def group(
     size: float = 1.0,
     held: int = 0,
     **more: object,
-) -> Group:
+) -> PodGroup:
     """A group of equal pods; uids are app/stage-or-role/number."""
     stage = str(more.get("stage", "")) or role.value
     uids = tuple(f"{app}/{stage}/{number}" for number in range(held))
-    return Group(f"{app}/{stage}", role, cpu(size), held=uids, **more)  # type: ignore[arg-type]
+    return PodGroup(f"{app}/{stage}", role, cpu(size), held=uids, **more)  # type: ignore[arg-type]
 
 
 def driver_app(name: str, submitted: float = 0.0, *, driver: float = 1.0, task: float = 1.0, **more: object) -> App:

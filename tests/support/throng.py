@@ -16,11 +16,11 @@ from typing import Any, Self
 import httpx2
 import psutil
 
-from slackwater_cluster.endpoint import endpoint
-from slackwater_cluster.records import PodRecord
-from slackwater_cluster.reflecting import PODS
-from slackwater_cluster.reflector import Reflector
-from slackwater_cluster.session import Session
+from slackwater_cluster.api.endpoint import endpoint
+from slackwater_cluster.api.session import Session
+from slackwater_cluster.watch.records import PodRecord
+from slackwater_cluster.watch.reflector import Reflector
+from slackwater_cluster.watch.sources import PODS
 from slackwater_lab.access import administrator_token
 from slackwater_lab.lab import Lab
 

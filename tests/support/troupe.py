@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Sequence
 
-from slackwater_cluster.endpoint import Endpoint
+from slackwater_cluster.api.endpoint import Endpoint
 from slackwater_lab.live.conducting import Course
 from slackwater_lab.live.playing import Player
 from slackwater_lab.live.pods import Stage

@@ -16,19 +16,18 @@ import msgspec
 from slackwater.errors import Unavailable
 from slackwater.resources import NOTHING, Resources, total
 from slackwater_cluster import names
-from slackwater_cluster.constraints import allows
-from slackwater_cluster.records import NamespaceRecord, NodeRecord, OwnerRef, PodRecord
-from slackwater_cluster.session import Answer, Session
-from slackwater_operator.assembling import Assembly
+from slackwater_cluster.api.session import Answer, Session
+from slackwater_cluster.pods.nodefit import allows
+from slackwater_cluster.watch.records import CustomRecord, NamespaceRecord, NodeRecord, OwnerRef, PodRecord
+from slackwater_operator.cache.cache import OperatorCache
 from slackwater_operator.metrics import Metrics
-from slackwater_operator.placing import Grace, NodeUse, Placement, Usage, Wish
-from slackwater_operator.releasing import Releaser
+from slackwater_operator.release.extenderclient import DegradedMode, NodeUse, Placement, PlaceRequest, Usage
+from slackwater_operator.release.nominations import Nominations
+from slackwater_operator.release.podwriter import PodWriter
+from slackwater_operator.release.release import Releaser
+from slackwater_operator.release.stall import StallKeeper
 from slackwater_operator.settings import Settings
-from slackwater_operator.stalling import StallKeeper
-from slackwater_operator.telling import Account, account
-from slackwater_operator.upkeep import Upkeep
-from slackwater_operator.watching import Configured
-from slackwater_operator.writing import PodWriter
+from slackwater_operator.status.appstatus import AppStatus, account
 
 GIB = 2.0**30
 POD = re.compile(r"/api/v1/namespaces/([^/]+)/pods/([^/]+)(/\w+)?$")
@@ -52,7 +51,7 @@ class World:
     now: float = 1000.0
     nodes: dict[str, NodeRecord] = field(default_factory=dict)
     pods: dict[str, PodRecord] = field(default_factory=dict)
-    assembly: Assembly = field(default_factory=Assembly)
+    assembly: OperatorCache = field(default_factory=OperatorCache)
     released: list[str] = field(default_factory=list)  # every gate that was lifted, in order
     woken: list[str] = field(default_factory=list)  # refused pods that have room now
     charged: list[str] = field(default_factory=list)  # pods the extender was told of without a node
@@ -79,7 +78,7 @@ class World:
     def configure(self, kind: str, name: str, **spec: Any) -> None:
         """Write a custom resource."""
         annotations = spec.pop("annotations", {})
-        self.assembly.governing.set(kind, [Configured(name=name, spec=spec, annotations=annotations)])
+        self.assembly.governing.set(kind, [CustomRecord(name=name, spec=spec, annotations=annotations)])
         self.assembly.govern()
 
     def add_nodes(self, *records: NodeRecord) -> None:
@@ -211,7 +210,7 @@ class World:
     def _placed(self, pod: PodRecord) -> str:
         return "" if pod.parked else self.entered.get(pod.uid, "")
 
-    async def place(self, wishes: Sequence[Wish], *, cold: bool = False) -> Placement:
+    async def place(self, wishes: Sequence[PlaceRequest], *, cold: bool = False) -> Placement:
         """Best fit by declared sums."""
         del cold
         for wish in wishes:
@@ -301,7 +300,7 @@ class World:
 
     def restart(self, **settings: Any) -> Operator:
         """A new leader: it knows only what the API server shows."""
-        fresh = Assembly()
+        fresh = OperatorCache()
         fresh.governing = self.assembly.governing
         fresh.__post_init__()
         self.assembly = fresh
@@ -319,9 +318,15 @@ class Operator:
         self.metrics = Metrics()
         writer = PodWriter(cast("Session", world))
         self.releaser = Releaser(
-            world.assembly, world, writer, settings, self.metrics, Grace(settings.grace, world.clock), world.clock
+            world.assembly,
+            world,
+            writer,
+            settings,
+            self.metrics,
+            DegradedMode(settings.grace, world.clock),
+            world.clock,
         )
-        self.upkeep = Upkeep(world.assembly, world, writer, self.metrics, world.clock)
+        self.upkeep = Nominations(world.assembly, world, writer, self.metrics, world.clock)
         self.stalls = StallKeeper(world.assembly, world.clock)
         self.run: Callable[[Coroutine[Any, Any, int]], int] = asyncio.run  # one loop for all steps is quicker
 
@@ -341,7 +346,7 @@ class Operator:
         """Clear what a dead leader left."""
         return self.run(self.upkeep.clean())
 
-    def said(self, app: str) -> Account:
+    def said(self, app: str) -> AppStatus:
         """What is said about an app of namespace `team`."""
         self.world.assembly.refresh()
         outlook = self.releaser.outlook

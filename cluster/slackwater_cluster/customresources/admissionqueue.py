@@ -9,21 +9,21 @@ from pydantic import Field
 from slackwater_cluster.customresources.base import Amounts, Conditions, ObservedGeneration, Part, refined, rule
 
 
-class Source(StrEnum):
+class CapacitySource(StrEnum):
     """Where the capacity C of the admission test comes from."""
 
     NODES = "nodes"
     STATED = "stated"
 
 
-class Order(StrEnum):
+class QueueOrder(StrEnum):
     """The order among waiting apps of equal priority."""
 
     FIFO = "fifo"
     FAIR = "fair"
 
 
-class State(StrEnum):
+class QueueState(StrEnum):
     """Whether the queue lets go: everything, nothing, or only what belongs to apps already started."""
 
     OPEN = "open"
@@ -42,8 +42,8 @@ class Capacity(Part):
         )
     )
 
-    source: Source = Field(
-        default=Source.NODES,
+    source: CapacitySource = Field(
+        default=CapacitySource.NODES,
         description="nodes: allocatable of Ready, selected nodes less what unmanaged pods request; stated: maximum.",
     )
     maximum: Amounts = Field(
@@ -133,13 +133,15 @@ class AdmissionQueueSpec(Part):
         default_factory=dict, description="Labels of the nodes this queue may use; empty means all nodes."
     )
     capacity: Capacity = Field(default_factory=Capacity, description="What the admission test counts.")
-    order: Order = Field(default=Order.FIFO, description="Order among apps of equal PriorityClass.")
+    order: QueueOrder = Field(default=QueueOrder.FIFO, description="Order among apps of equal PriorityClass.")
     weights: Mapping[str, Weight] = Field(
         default_factory=dict,
         description="Share of each namespace under order fair; 1 where none is given.",
         json_schema_extra={"maxProperties": 100},
     )
-    state: State = Field(default=State.OPEN, description="open, paused (nothing new), draining (started apps only).")
+    state: QueueState = Field(
+        default=QueueState.OPEN, description="open, paused (nothing new), draining (started apps only)."
+    )
     release: Release = Field(default_factory=Release, description="How pods are let go.")
     growth_pods: int = Field(
         default=8,

@@ -3,7 +3,7 @@
 import sys
 from pathlib import Path
 
-from slackwater_cluster.frameworks import builtin
+from slackwater_cluster.apps.frameworks import builtin
 from slackwater_cluster.manifests import render, write
 from slackwater_cluster.policies.guard import guard
 from slackwater_cluster.policies.mutating import mutating

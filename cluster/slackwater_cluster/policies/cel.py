@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from itertools import groupby
 
 from slackwater_cluster import names
-from slackwater_cluster.frameworks import RoleRule, Term
+from slackwater_cluster.apps.frameworks import LabelTerm, RoleRule
 
 CPU = "cpu"
 MEMORY = "memory"
@@ -66,7 +66,7 @@ def lowered_requests(holder: str) -> str:
     )
 
 
-def term(condition: Term) -> str:
+def term(condition: LabelTerm) -> str:
     """One label condition over `variables.labels`."""
     if not condition.values:
         return f"{text(condition.key)} in variables.labels"

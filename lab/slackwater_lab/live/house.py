@@ -9,9 +9,9 @@ from typing import Any
 
 from slackwater.errors import Unavailable
 from slackwater_cluster import names
+from slackwater_cluster.api.session import Session
 from slackwater_cluster.customresources.slackpolicy import SlackPolicySpec
-from slackwater_cluster.quantities import quantity
-from slackwater_cluster.session import Session
+from slackwater_cluster.pods.quantities import quantity
 
 NAMESPACES = "/api/v1/namespaces"
 CREATED, EXISTS, MISSING = 201, 409, 404

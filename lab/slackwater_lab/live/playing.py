@@ -7,11 +7,11 @@ from collections.abc import Callable, Sequence
 from time import monotonic
 
 from slackwater.errors import Unavailable
-from slackwater_cluster.endpoint import Endpoint
-from slackwater_cluster.records import PodRecord
-from slackwater_cluster.reflecting import PODS
-from slackwater_cluster.reflector import Reflector, Source
-from slackwater_cluster.session import STRATEGIC, Session
+from slackwater_cluster.api.endpoint import Endpoint
+from slackwater_cluster.api.session import STRATEGIC, Session
+from slackwater_cluster.watch.records import PodRecord
+from slackwater_cluster.watch.reflector import Reflector, Source
+from slackwater_cluster.watch.sources import PODS
 from slackwater_lab.live.conducting import GONE, Ask, Conductor, Course
 from slackwater_lab.live.directing import Director
 from slackwater_lab.live.pods import PLAYED, Stage, manifest

@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 from slackwater_cluster import names
-from slackwater_cluster.frameworks import Table
+from slackwater_cluster.apps.frameworks import FrameworkTable
 from slackwater_monitor.amounts import count, seconds
 from slackwater_monitor.assessing.census import Census, census
 from slackwater_monitor.assessing.curves import Curves
@@ -75,7 +75,7 @@ class Assessment:
 
 def assess(
     history: History,
-    table: Table,
+    table: FrameworkTable,
     scratch: Path,
     *,
     user_labels: Iterable[str] = (),

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
-from slackwater_cluster.frameworks import Table
-from slackwater_cluster.quantities import quantity
+from slackwater_cluster.apps.frameworks import FrameworkTable
+from slackwater_cluster.pods.quantities import quantity
 from slackwater_monitor.history import labels as words
 from slackwater_monitor.history.collecting import History
 from slackwater_monitor.history.queries import SEALED, wanted_labels
@@ -51,7 +51,7 @@ class Census:
         return found
 
 
-def census(history: History, table: Table, user_labels: tuple[str, ...] = ()) -> Census:
+def census(history: History, table: FrameworkTable, user_labels: tuple[str, ...] = ()) -> Census:
     """Read all facts off the history."""
     made = Census()
     spelling = wanted_labels(table, user_labels)

@@ -11,9 +11,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from slackwater_cluster import names
-from slackwater_cluster.frameworks import Table
-from slackwater_cluster.recognition import Resolver
-from slackwater_cluster.records import OwnerRef, PodRecord
+from slackwater_cluster.apps.frameworks import FrameworkTable
+from slackwater_cluster.apps.resolver import Resolver
+from slackwater_cluster.watch.records import OwnerRef, PodRecord
 from slackwater_monitor.assessing.census import Census, Key, Pod
 
 # Labels that usually name who started a pod, tried in this order after the ones given.
@@ -76,7 +76,7 @@ class _Past:
         return uid in self.owners
 
 
-def members(census: Census, table: Table, user_labels: Iterable[str] = ()) -> dict[Key, Member]:
+def members(census: Census, table: FrameworkTable, user_labels: Iterable[str] = ()) -> dict[Key, Member]:
     """Every pod's place."""
     past = _Past(census, _groups(table))
     resolver = Resolver.of(table)
@@ -100,7 +100,7 @@ def _user(labels: Mapping[str, str], chosen: Iterable[str], namespace: str) -> s
     return next((labels[key] for key in chosen if labels.get(key)), namespace)
 
 
-def _groups(table: Table) -> dict[str, str]:
+def _groups(table: FrameworkTable) -> dict[str, str]:
     return {rule.kind: rule.group for row in table.frameworks for rule in row.owners if rule.group}
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from slackwater.efficiency import Usage
+from slackwater.estimation.efficiency import Usage
 from slackwater_monitor.assessing.rows import Floats, Ints, Rows
 
 # The shares of the time a lowered request would have sufficed; 1 is the largest value ever seen.

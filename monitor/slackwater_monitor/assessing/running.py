@@ -7,7 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from slackwater_cluster.frameworks import Table, builtin
+from slackwater_cluster.apps.frameworks import FrameworkTable, builtin
+from slackwater_cluster.prometheus.client import Connection, Prometheus
 from slackwater_monitor.assessing import page
 from slackwater_monitor.assessing.assessment import Assessment, assess
 from slackwater_monitor.assessing.kinship import USERS
@@ -15,7 +16,6 @@ from slackwater_monitor.assessing.plain import plain
 from slackwater_monitor.history.cache import Cache
 from slackwater_monitor.history.collecting import History, collect
 from slackwater_monitor.history.grid import Grid
-from slackwater_monitor.prometheus import Connection, Prometheus
 
 Progress = Callable[[float], None]
 
@@ -29,7 +29,7 @@ class Order:
     cache: Path | None = None
     labels: dict[str, str] = field(default_factory=dict)  # meaning → label, where scraping renamed them
     user_labels: tuple[str, ...] = ()
-    table: Table = field(default_factory=builtin)
+    table: FrameworkTable = field(default_factory=builtin)
 
 
 def fetch(order: Order, progress: Progress | None = None) -> tuple[History, Path]:

@@ -16,13 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slackwater.errors import Unavailable
-from slackwater_cluster.frameworks import Table
+from slackwater_cluster.apps.frameworks import FrameworkTable
+from slackwater_cluster.prometheus.client import Prometheus, Series, TooHeavy
 from slackwater_monitor.history import labels as words
 from slackwater_monitor.history.cache import Answer, Cache, Row, read, write
 from slackwater_monitor.history.grid import Chunk, Grid, chunks
 from slackwater_monitor.history.labels import METRICS, Names, choose, spelled
 from slackwater_monitor.history.queries import Question, questions
-from slackwater_monitor.prometheus import Prometheus, Series, TooHeavy
 
 # Samples in one answer: some 20 MB decoded, so the largest answer stays a small part of half a gigabyte.
 SAMPLES = 150_000
@@ -120,7 +120,7 @@ def collect(
     server: Prometheus,
     cache: Cache,
     windows: Grid,
-    table: Table,
+    table: FrameworkTable,
     *,
     given: Mapping[str, str] | None = None,
     user_labels: Iterable[str] = (),

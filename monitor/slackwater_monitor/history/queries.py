@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from slackwater_cluster.frameworks import Table
+from slackwater_cluster.apps.frameworks import FrameworkTable
 from slackwater_monitor.history import labels as words
 from slackwater_monitor.history.labels import Names
 
@@ -57,7 +57,7 @@ class Question:
         return self.promql.replace("{range}", f"{seconds * 1000 - 1}ms")
 
 
-def questions(names: Names, table: Table, user_labels: Iterable[str] = ()) -> Iterator[Question]:
+def questions(names: Names, table: FrameworkTable, user_labels: Iterable[str] = ()) -> Iterator[Question]:
     """Everything that can be asked here."""
     for need in (words.MEMORY, words.CPU):
         if names.has(need):
@@ -110,7 +110,7 @@ def sanitised(key: str) -> str:
     return "label_" + re.sub(r"[^a-zA-Z0-9_]", "_", key)
 
 
-def wanted_labels(table: Table, user_labels: Iterable[str]) -> dict[str, str]:
+def wanted_labels(table: FrameworkTable, user_labels: Iterable[str]) -> dict[str, str]:
     """Spelling → label, of every label that tells apps, roles, stages and users apart."""
     keys = {key for row in table.frameworks for key in (*row.app, *row.stage)}
     keys |= {term.key for row in table.frameworks for term in (*row.when, *row.drivers, *row.tasks)}

@@ -10,11 +10,11 @@ from typing import Any
 
 from slackwater.errors import Unavailable
 from slackwater_cluster import names
-from slackwater_cluster.frameworks import builtin
-from slackwater_cluster.lineage import Lineage
-from slackwater_cluster.recognition import Resolver
-from slackwater_cluster.records import OwnerRef, PodRecord
-from slackwater_monitor.apiserver import ApiServer, Extender, NotFound
+from slackwater_cluster.api.client import ApiClient, ExtenderClient, NotFound
+from slackwater_cluster.apps.frameworks import builtin
+from slackwater_cluster.apps.owners import OwnerGraph
+from slackwater_cluster.apps.resolver import Resolver
+from slackwater_cluster.watch.records import OwnerRef, PodRecord
 from slackwater_monitor.sources import reading
 from slackwater_monitor.sources.measured import Measured
 from slackwater_monitor.sources.memory import Memory
@@ -32,8 +32,8 @@ class Live:
 
     def __init__(
         self,
-        api: ApiServer,
-        extender: Extender,
+        api: ApiClient,
+        extender: ExtenderClient,
         *,
         measured: Measured | None = None,
         clock: Callable[[], float] = time.time,
@@ -132,7 +132,7 @@ def joined(before: Course, after: Course) -> Course:
     return Course([*before.time, *after.time], lines)
 
 
-class Family(Lineage):
+class Family(OwnerGraph):
     """Owners as far as the pods themselves tell: enough for one namespace's apps."""
 
     def __init__(self, records: dict[str, PodRecord]) -> None:

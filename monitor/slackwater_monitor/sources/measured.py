@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from slackwater.errors import Unavailable
-from slackwater_monitor.prometheus import Prometheus
+from slackwater_cluster.prometheus.client import Prometheus
 from slackwater_monitor.sources.views import Amounts, Course
 
 BACK = 6 * 3600.0  # seconds shown before the monitor's own memory begins

@@ -11,18 +11,19 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from slackwater.claims import Terms
+from slackwater.ledger.types import LedgerConfig
 from slackwater_monitor.sources.racing import race
 from slackwater_monitor.sources.using import Wants
 from slackwater_monitor.sources.views import Amounts, App, Bar, Course, Node, Pool, Queue, Race, Side, Snapshot, Tide
-from slackwater_simulator.metrics import requests, small_jobs
-from slackwater_simulator.outcome import DRIVER, Outcome
+from slackwater_simulator.results.metrics import requests, small_jobs
+from slackwater_simulator.results.outcome import Outcome
+from slackwater_simulator.results.status import DRIVER
 
 Floats = NDArray[np.float64]
 POINTS = 400  # of the curves
 NAMESPACE = "simulated"
 KINDS = ("cpu", "memory")
-ALLOWANCE = Terms().allowance  # what the policy may fill of a node
+ALLOWANCE = LedgerConfig().allowance  # what the policy may fill of a node
 
 
 class Played:

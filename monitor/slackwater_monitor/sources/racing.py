@@ -7,8 +7,9 @@ from numpy.typing import NDArray
 
 from slackwater_monitor.amounts import seconds
 from slackwater_monitor.sources.views import Lap, Race
-from slackwater_simulator.metrics import requests
-from slackwater_simulator.outcome import DRIVER, Outcome
+from slackwater_simulator.results.metrics import requests
+from slackwater_simulator.results.outcome import Outcome
+from slackwater_simulator.results.status import DRIVER
 
 Floats = NDArray[np.float64]
 POINTS = 200  # of the curves

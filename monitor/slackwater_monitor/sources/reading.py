@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from slackwater_cluster.quantities import quantity
+from slackwater_cluster.pods.quantities import quantity
 from slackwater_monitor.sources.views import Amounts, App, Bar, Node, Pool, Queue, Side
 
 Body = Mapping[str, Any]

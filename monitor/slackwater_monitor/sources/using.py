@@ -7,9 +7,10 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from slackwater_simulator.metrics import requests
-from slackwater_simulator.outcome import DRIVER, Outcome
-from slackwater_simulator.workload import Usage
+from slackwater_simulator.results.metrics import requests
+from slackwater_simulator.results.outcome import Outcome
+from slackwater_simulator.results.status import DRIVER
+from slackwater_simulator.workload.workload import Usage
 
 Floats = NDArray[np.float64]
 Shape = tuple[tuple[float, ...], tuple[float, ...], tuple[float, ...]]

@@ -11,10 +11,10 @@ from flask import Flask
 from gunicorn.app.base import BaseApplication  # type: ignore[import-untyped]  # gunicorn has no types
 
 from slackwater.errors import SlackwaterError
-from slackwater_cluster.credentials import Credentials
-from slackwater_cluster.endpoint import endpoint
-from slackwater_monitor.apiserver import ApiServer, Extender
-from slackwater_monitor.prometheus import Connection, Prometheus
+from slackwater_cluster.api.client import ApiClient, ExtenderClient
+from slackwater_cluster.api.credentials import Credentials
+from slackwater_cluster.api.endpoint import endpoint
+from slackwater_cluster.prometheus.client import Connection, Prometheus
 from slackwater_monitor.settings import Settings
 from slackwater_monitor.sources.live import Live
 from slackwater_monitor.sources.measured import Measured
@@ -59,9 +59,9 @@ def serve_cluster(settings: Settings) -> None:
     where = endpoint(settings.kubeconfig, settings.context)
 
     def make() -> Flask:
-        api = ApiServer(where)
+        api = ApiClient(where)
         known = Credentials(settings.extender_token_file, ca=settings.extender_ca)
-        extender = Extender(api, settings.extender_url, namespace=settings.namespace, credentials=known)
+        extender = ExtenderClient(api, settings.extender_url, namespace=settings.namespace, credentials=known)
         source = Live(api, extender, measured=_measured(settings))
         watch(source, settings.interval)
         return dashboard(source, settings)

@@ -13,10 +13,10 @@ from werkzeug.datastructures import MultiDict
 from slackwater.errors import BadNumber, InvalidInput, SlackwaterError, UnknownName
 from slackwater_monitor.exporting import Happened
 from slackwater_monitor.whatif import DEFAULT, Comparison, compare, opened
-from slackwater_simulator.cluster import Cluster
-from slackwater_simulator.outcome import Outcome
-from slackwater_simulator.policies import policies
-from slackwater_simulator.workload import Workload
+from slackwater_simulator.policies.registry import policies
+from slackwater_simulator.results.outcome import Outcome
+from slackwater_simulator.workload.cluster import Cluster
+from slackwater_simulator.workload.workload import Workload
 
 # A page should be there within seconds: larger traces belong to `slackwater what-if` on the command line.
 MOST_TASKS = 5000

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from slackwater_simulator.metrics import requests
-from slackwater_simulator.outcome import DONE, DRIVER, Outcome
-from slackwater_simulator.workload import Job, Usage
+from slackwater_simulator.results.metrics import requests
+from slackwater_simulator.results.outcome import Outcome
+from slackwater_simulator.results.status import DONE, DRIVER
+from slackwater_simulator.workload.workload import Job, Usage
 
 Floats = NDArray[np.float64]
 BINS = 240

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from slackwater_simulator.metrics import small_jobs
-from slackwater_simulator.outcome import Outcome, Series
 from slackwater_simulator.reports import curves
 from slackwater_simulator.reports.gantt import bars, drawable, heat
 from slackwater_simulator.reports.ranges import Range, ranges
 from slackwater_simulator.reports.svg import Floats, Line, chart, unit_of
-from slackwater_simulator.workload import GIBI
+from slackwater_simulator.results.metrics import small_jobs
+from slackwater_simulator.results.outcome import Outcome, Series
+from slackwater_simulator.workload.workload import GIBI
 
 CPU, MEMORY = 0, 1
 

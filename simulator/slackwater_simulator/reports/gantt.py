@@ -9,9 +9,10 @@ from html import escape
 import numpy as np
 from numpy.typing import NDArray
 
-from slackwater_simulator.metrics import requests
-from slackwater_simulator.outcome import DONE, DRIVER, Outcome
 from slackwater_simulator.reports.svg import Floats, Scale, element, label, number, ticks, unit_of
+from slackwater_simulator.results.metrics import requests
+from slackwater_simulator.results.outcome import Outcome
+from slackwater_simulator.results.status import DONE, DRIVER
 
 WIDTH, LEFT, RIGHT, BOTTOM = 960.0, 84.0, 8.0, 34.0
 # Beyond these a bar is too thin to see and the page too heavy to open.

@@ -7,11 +7,11 @@ from html import escape
 from importlib.resources import files
 from pathlib import Path
 
-from slackwater_simulator.metrics import Metrics, measure
-from slackwater_simulator.outcome import Outcome
 from slackwater_simulator.reports import curves, figures
 from slackwater_simulator.reports.figures import Figure, policy_css
 from slackwater_simulator.reports.table import LINES, notes, percent, seconds
+from slackwater_simulator.results.metrics import Metrics, measure
+from slackwater_simulator.results.outcome import Outcome
 
 
 def write(outcomes: Sequence[Outcome], folder: Path) -> Path:

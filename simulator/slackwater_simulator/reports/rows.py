@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-from slackwater_simulator.metrics import Metrics, Spread, measure
-from slackwater_simulator.outcome import Outcome
+from slackwater_simulator.results.metrics import Metrics, Spread, measure
+from slackwater_simulator.results.outcome import Outcome
 
 Value = str | int | float | bool | None
 Row = dict[str, Value]

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from rich.table import Table
 
-from slackwater_simulator.metrics import Metrics, Spread, measure
-from slackwater_simulator.outcome import Outcome
+from slackwater_simulator.results.metrics import Metrics, Spread, measure
+from slackwater_simulator.results.outcome import Outcome
 
 Cell = Callable[[Metrics, Outcome], str]
 

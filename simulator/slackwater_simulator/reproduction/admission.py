@@ -6,12 +6,12 @@ import math
 from dataclasses import dataclass
 from itertools import pairwise
 
-from slackwater.admission import score
-from slackwater_simulator.cluster import parse
-from slackwater_simulator.generators import admission
+from slackwater.admission.budget import score
 from slackwater_simulator.reproduction.spread import Spread
 from slackwater_simulator.reproduction.study import Check, Curve, Options, Plot, Study, judged, mean, shown
 from slackwater_simulator.run import run
+from slackwater_simulator.workload.cluster import parse
+from slackwater_simulator.workload.generators import admission
 
 SIZES = (1, 2, 3, 4)
 SWEEP = tuple(range(0, 61, 4))

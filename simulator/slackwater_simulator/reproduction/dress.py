@@ -8,8 +8,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from slackwater_simulator.cluster import parse
-from slackwater_simulator.generators import dress
 from slackwater_simulator.reproduction.spread import Spread
 from slackwater_simulator.reproduction.study import (
     Check,
@@ -24,7 +22,9 @@ from slackwater_simulator.reproduction.study import (
     shown,
 )
 from slackwater_simulator.run import run
-from slackwater_simulator.workload import Workload
+from slackwater_simulator.workload.cluster import parse
+from slackwater_simulator.workload.generators import dress
+from slackwater_simulator.workload.workload import Workload
 
 GAP = 5.0
 SEEDS = 20

@@ -8,15 +8,15 @@ from itertools import pairwise
 
 import numpy as np
 
-from slackwater.estimation import ALPHA
-from slackwater.outcomes import failure_percent, time_saved
-from slackwater.sharing import Victims
-from slackwater_simulator.generators import estimation
+from slackwater.estimation.estimator import ALPHA
+from slackwater_simulator.physics.sharing import Victims
 from slackwater_simulator.reproduction.spread import Spread
 from slackwater_simulator.reproduction.study import Check, Curve, Options, Plot, Study, between, judged, mean, shown
-from slackwater_simulator.workload import GIBI
-from slackwater_simulator.worlds.rooms import Estimated, Reserved
-from slackwater_simulator.worlds.ticks import Machines, Result, World, flatten
+from slackwater_simulator.results.comparison import failure_percent, time_saved
+from slackwater_simulator.workload.generators import estimation
+from slackwater_simulator.workload.workload import GIBI
+from slackwater_simulator.worlds.seconds.rooms import Estimated, Reserved
+from slackwater_simulator.worlds.seconds.world import Machines, Result, World, flatten
 
 # NC, AR and the system's own use; the paper states the last for B only.
 MACHINES = {

@@ -8,12 +8,12 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from slackwater_simulator.cluster import parse, uniform
-from slackwater_simulator.generators import haste
 from slackwater_simulator.reproduction.spread import Spread
 from slackwater_simulator.reproduction.study import Check, Curve, Options, Plot, Study, judged, mean, shown
 from slackwater_simulator.run import run
-from slackwater_simulator.workload import GIBI, Job, Stage, Workload
+from slackwater_simulator.workload.cluster import parse, uniform
+from slackwater_simulator.workload.generators import haste
+from slackwater_simulator.workload.workload import GIBI, Job, Stage, Workload
 
 CASES = {"a": "(a) WordCount, varied requests", "b": "(b) mixed", "c": "(c) ordinary and iterative"}
 SCHEDULERS: dict[str, Options] = {

@@ -6,11 +6,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from slackwater_simulator.cluster import parse
-from slackwater_simulator.generators import network
 from slackwater_simulator.reproduction.spread import Spread
 from slackwater_simulator.reproduction.study import Check, Curve, Options, Plot, Study, judged, mean, shown
-from slackwater_simulator.worlds.transfers import simulate, utilisation
+from slackwater_simulator.workload.cluster import parse
+from slackwater_simulator.workload.generators import network
+from slackwater_simulator.worlds.transfers.world import simulate, utilisation
 
 BANDWIDTHS = (10.0, 30.0, 100.0, 300.0, 1000.0)
 PLACEMENTS: dict[str, tuple[str, Options]] = {

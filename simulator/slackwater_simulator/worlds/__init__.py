@@ -1,1 +1,1 @@
-"""Small worlds for evaluations that YARN's heartbeats and containers cannot express."""
+"""The worlds a workload is played in: YARN, Kubernetes, and two small ones for single papers."""

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from slackwater_cluster.endpoint import endpoint
-from slackwater_cluster.records import PodRecord
-from slackwater_cluster.session import Session
-from slackwater_operator.announcing import Announcer, Happened, Happening
+from slackwater_cluster.api.endpoint import endpoint
+from slackwater_cluster.api.session import Session
+from slackwater_cluster.watch.records import PodRecord
 from slackwater_operator.metrics import Metrics
-from slackwater_operator.pacing import Bucket
+from slackwater_operator.ratelimit import TokenBucket
+from slackwater_operator.status.events import EventWriter, Happened, Happening
 
 pytestmark = pytest.mark.lab
 
@@ -22,7 +22,7 @@ def posted(lab: Any, *happened: Happened) -> dict[str, float]:
 
     async def run() -> None:
         async with Session(endpoint(lab.site.kubeconfig)) as session:
-            speaker = Announcer(session, metrics, time.time, Bucket(100, 100, time.time))
+            speaker = EventWriter(session, metrics, time.time, TokenBucket(100, 100, time.time))
             for number, each in enumerate(happened):
                 speaker.add(f"app-{number}", each)
             await speaker.post()

@@ -7,11 +7,12 @@ import msgspec
 import pytest
 
 from slackwater.resources import Resources
-from slackwater_cluster import names, shapes, trimming
-from slackwater_cluster.endpoint import endpoint
-from slackwater_cluster.records import PodRecord
-from slackwater_cluster.session import Session
-from slackwater_operator.writing import Outcome, PodWriter, Written
+from slackwater_cluster import names
+from slackwater_cluster.api.endpoint import endpoint
+from slackwater_cluster.api.session import Session
+from slackwater_cluster.watch import trim, wire
+from slackwater_cluster.watch.records import PodRecord
+from slackwater_operator.release.podwriter import PodWriter, WriteOutcome, Written
 
 pytestmark = pytest.mark.lab
 
@@ -35,7 +36,7 @@ def gated(kube: Any, name: str) -> PodRecord:
 
 def record(body: Any) -> PodRecord:
     """A stored pod as a record."""
-    return trimming.pod(msgspec.json.decode(msgspec.json.encode(body), type=shapes.Pod))
+    return trim.pod(msgspec.json.decode(msgspec.json.encode(body), type=wire.Pod))
 
 
 def twice(lab: Any, pod: PodRecord, method: str, *arguments: Any) -> Written:
@@ -84,7 +85,7 @@ def test_a_successor_of_the_same_name_is_not_touched(lab: Any, kube: Any) -> Non
     old = gated(kube, "again")
     kube.delete(f"{PODS}/again")
     gated(kube, "again")
-    assert twice(lab, old, "ungate").outcome is Outcome.GONE
+    assert twice(lab, old, "ungate").outcome is WriteOutcome.GONE
     assert names.GATE in record(kube.get(f"{PODS}/again").body).gates
 
 
@@ -105,6 +106,6 @@ def test_an_eviction_that_a_disruption_budget_forbids_is_refused(lab: Any, kube:
     budget = {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": {"name": "all"}, "spec": spec}
     assert kube.post("/apis/policy/v1/namespaces/written/poddisruptionbudgets", budget).ok
     refused = twice(lab, record(kube.get(f"{PODS}/guarded").body), "evict")
-    assert refused.outcome is Outcome.REFUSED
+    assert refused.outcome is WriteOutcome.REFUSED
     assert "disruption budget" in refused.message
     assert "deletionTimestamp" not in kube.get(f"{PODS}/guarded").body["metadata"]

@@ -14,8 +14,8 @@ from typing import Any
 import yaml
 
 from slackwater.errors import SlackwaterError, Unavailable
-from slackwater_cluster.endpoint import endpoint
-from slackwater_cluster.session import Session
+from slackwater_cluster.api.endpoint import endpoint
+from slackwater_cluster.api.session import Session
 
 PATH = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 APPLY = "application/apply-patch+yaml"

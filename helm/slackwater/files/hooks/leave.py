@@ -15,8 +15,8 @@ from typing import Any
 
 from slackwater.errors import SlackwaterError, Unavailable
 from slackwater_cluster import names
-from slackwater_cluster.endpoint import endpoint
-from slackwater_cluster.session import STRATEGIC, Session
+from slackwater_cluster.api.endpoint import endpoint
+from slackwater_cluster.api.session import STRATEGIC, Session
 
 POLICIES = "/apis/admissionregistration.k8s.io/v1"
 # Bindings first: a policy without a binding does nothing, a binding without a policy is an error to the API server.

@@ -1,0 +1,1 @@
+"""Talking to the API server: sessions, the plain client, credentials, retries."""

@@ -1,0 +1,146 @@
+"""Reading the API server, and the extender behind it, with plain requests: what `kubectl get --raw` can, we can."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import quote
+
+import httpx2
+
+from slackwater.errors import Unavailable
+from slackwater_cluster import names
+from slackwater_cluster.api.credentials import Credentials
+from slackwater_cluster.api.endpoint import Endpoint
+
+TIMEOUT = 10.0
+# Objects per page of a list: the API server answers large lists in pieces.
+PAGE = 500
+MERGE = "application/merge-patch+json"
+JSON_PATCH = "application/json-patch+json"
+NOBODY = Credentials()
+
+
+class NotFound(Unavailable):
+    """The object does not exist."""
+
+
+class Forbidden(Unavailable):
+    """The user may not do this."""
+
+
+class ApiClient:
+    """The API server of one kubeconfig context, or of the pod's own service account."""
+
+    def __init__(self, endpoint: Endpoint, transport: httpx2.BaseTransport | None = None) -> None:
+        self.endpoint = endpoint
+        self._http = httpx2.Client(
+            base_url=endpoint.url, verify=endpoint.tls, timeout=TIMEOUT, transport=transport, trust_env=False
+        )
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._http.close()
+
+    def get(self, path: str, parameters: Mapping[str, str] | None = None) -> Any:
+        """One object or one raw answer, decoded."""
+        return self._send("GET", path, params=dict(parameters or {}))
+
+    def items(self, path: str, parameters: Mapping[str, str] | None = None) -> list[dict[str, Any]]:
+        """A whole list, page by page."""
+        found: list[dict[str, Any]] = []
+        asked = {"limit": str(PAGE), **(parameters or {})}
+        while True:
+            page = self.get(path, asked)
+            found.extend(page.get("items") or [])
+            more = (page.get("metadata") or {}).get("continue", "")
+            if not more:
+                return found
+            asked["continue"] = more
+
+    def patch(self, path: str, body: object, kind: str = MERGE) -> Any:
+        """Change one object."""
+        return self._send("PATCH", path, json=body, headers={"Content-Type": kind})
+
+    def post(self, path: str, body: object) -> Any:
+        """Create one object."""
+        return self._send("POST", path, json=body)
+
+    def _send(self, method: str, path: str, headers: Mapping[str, str] | None = None, **more: Any) -> Any:
+        try:
+            reply = self._http.request(method, path, headers={**self.endpoint.headers(), **(headers or {})}, **more)
+        except (httpx2.HTTPError, OSError) as problem:
+            raise Unavailable(f"API server {self.endpoint.url}: {type(problem).__name__}: {problem}") from problem
+        if reply.is_success:
+            return reply.json()
+        raise _refusal(reply.status_code, _message(reply), path)
+
+
+def _message(reply: httpx2.Response) -> str:
+    try:
+        said = reply.json()
+    except ValueError:
+        return reply.text[:200].strip()
+    return str(said.get("message") or said.get("error") or said) if isinstance(said, dict) else str(said)[:200]
+
+
+def _refusal(status: int, message: str, path: str) -> Unavailable:
+    if status == 404:
+        return NotFound(message or f"{path} does not exist")
+    if status in (401, 403):
+        return Forbidden(message or f"not allowed to read {path}")
+    return Unavailable(f"API server: {status}: {message}")
+
+
+class ExtenderClient:
+    """The extender's reading API: at an address, or through the API server's service proxy, so without port-forward."""
+
+    def __init__(
+        self,
+        api: ApiClient | None,
+        url: str = "",
+        *,
+        namespace: str = names.SYSTEM_NAMESPACE,
+        service: str = "https:slackwater-extender:https",
+        credentials: Credentials = NOBODY,
+        transport: httpx2.BaseTransport | None = None,
+    ) -> None:
+        self._api = api
+        self._base = f"/api/v1/namespaces/{namespace}/services/{service}/proxy"
+        self._credentials = credentials
+        self._direct = (
+            httpx2.Client(base_url=url, verify=credentials.tls(), timeout=TIMEOUT, transport=transport, trust_env=False)
+            if url
+            else None
+        )
+        self.where = url or f"service {namespace}/{service.split(':')[1]}"
+
+    def get(self, path: str, parameters: Mapping[str, str] | None = None) -> Any:
+        """One answer of its API, for example /v1/nodes."""
+        if self._direct is not None:
+            return self._ask(path, dict(parameters or {}))
+        if self._api is None:
+            raise Unavailable("neither an address of the extender nor a cluster is given")
+        try:
+            return self._api.get(f"{self._base}{path}", parameters)
+        except Forbidden as problem:
+            raise Forbidden(f"{problem}; ask for the right to get services/proxy, or give --extender URL") from problem
+        except NotFound as problem:
+            if "services" in str(problem):
+                raise Unavailable(f"extender: {problem}; is Slackwater installed? Or give --extender URL") from problem
+            raise
+
+    def explain(self, namespace: str, pod: str) -> Any:
+        """Why a pod waits, or is where it is."""
+        return self.get(f"/v1/explain/{quote(namespace)}/{quote(pod)}")
+
+    def _ask(self, path: str, parameters: dict[str, str]) -> Any:
+        assert self._direct is not None  # noqa: S101 - the caller looked
+        try:
+            reply = self._direct.get(path, params=parameters, headers=self._credentials.headers())
+        except (httpx2.HTTPError, OSError) as problem:
+            advice = "; give its authority with --extender-ca" if "CERTIFICATE_VERIFY_FAILED" in str(problem) else ""
+            raise Unavailable(f"extender at {self.where}: {type(problem).__name__}: {problem}{advice}") from problem
+        if reply.is_success:
+            return reply.json()
+        raise _refusal(reply.status_code, _message(reply), path)

@@ -1,0 +1,144 @@
+"""One aiohttp session to the API server: few connections, a bounded number of writes in flight, answers as bytes.
+
+Measured: the API server is the bound, not Python (150 to 200 releases/s on two shared cores), and pushing more in
+flight lowered the rate. So writes are paced by answers: at most `in_flight` at once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, Self
+
+import aiohttp
+import msgspec
+import orjson
+
+from slackwater.errors import Unavailable
+from slackwater_cluster.api.endpoint import Endpoint
+
+# Without this a re-listing of 150,000 pods would wait behind one slow answer; bookmarks come every minute.
+READ_TIMEOUT = 90.0
+CONNECT_TIMEOUT = 5.0
+# Proof of who we are is asked for again after this many seconds: a mounted token is good for minutes after its renewal,
+# and a thread for each request took a fifth of the CPU of a release.
+PROOF_SECONDS = 30.0
+
+STRATEGIC = "application/strategic-merge-patch+json"
+MERGE = "application/merge-patch+json"
+JSON_PATCH = "application/json-patch+json"
+JSON = "application/json"
+UNAUTHORIZED = 401
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What the server said. The body is not parsed: most writers only look at the status."""
+
+    status: int
+    body: bytes
+    retry_after: float | None = None
+
+    @property
+    def ok(self) -> bool:
+        """Whether it worked."""
+        return 200 <= self.status < 300
+
+    def json(self) -> Any:
+        """The body, decoded."""
+        return orjson.loads(self.body)
+
+    def message(self) -> str:
+        """The server's own sentence, for logs and errors."""
+        try:
+            return f"{self.status}: {msgspec.json.decode(self.body, type=_Status).message}"
+        except msgspec.DecodeError:
+            return f"{self.status}: {self.body[:200].decode(errors='replace')}"
+
+
+class _Status(msgspec.Struct):
+    message: str = ""
+
+
+class Session:
+    """Requests to one API server. Use as an async context manager inside a running loop."""
+
+    def __init__(self, endpoint: Endpoint, *, in_flight: int = 16, connections: int = 32) -> None:
+        self._endpoint = endpoint
+        self._in_flight, self._connections = in_flight, connections
+        self._slots: asyncio.Semaphore
+        self._http: aiohttp.ClientSession
+        self._proof: Mapping[str, str] = {}
+        self._proven = float("-inf")
+
+    async def __aenter__(self) -> Self:
+        self._slots = asyncio.Semaphore(self._in_flight)
+        self._http = aiohttp.ClientSession(
+            base_url=f"{self._endpoint.url}/",
+            connector=aiohttp.TCPConnector(limit=self._connections, ssl=self._endpoint.tls, keepalive_timeout=60),
+            timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_TIMEOUT, sock_read=READ_TIMEOUT),
+            headers={"Accept": JSON, "User-Agent": "slackwater"},
+            json_serialize=lambda value: orjson.dumps(value).decode(),
+        )
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._http.close()
+
+    async def get(self, path: str, params: Mapping[str, str] | None = None) -> Answer:
+        """Read once. Not counted among the writes in flight."""
+        async with self.stream(path, params) as reply:
+            return self._checked(await _answer(reply))
+
+    @asynccontextmanager
+    async def stream(self, path: str, params: Mapping[str, str] | None = None) -> AsyncIterator[aiohttp.ClientResponse]:
+        """Open a long answer (a watch); the caller reads it piece by piece."""
+        headers = await self._headers()
+        try:
+            async with self._http.get(path.lstrip("/"), params=params, headers=headers) as reply:
+                yield reply
+        except (aiohttp.ClientError, TimeoutError, OSError) as problem:
+            raise Unavailable(f"API server: {type(problem).__name__}: {problem}") from problem
+
+    async def write(self, method: str, path: str, body: object, *, content_type: str = JSON) -> Answer:
+        """Send one write and wait for its answer; more than `in_flight` writers queue here."""
+        async with self._slots:
+            headers = {**await self._headers(), "Content-Type": content_type}
+            try:
+                async with self._request(method, path, orjson.dumps(body), headers) as reply:
+                    return self._checked(await _answer(reply))
+            except (aiohttp.ClientError, TimeoutError, OSError) as problem:
+                raise Unavailable(f"API server: {type(problem).__name__}: {problem}") from problem
+
+    async def _headers(self) -> Mapping[str, str]:
+        """Proof of who we are. In a thread: a plugin may have to be run for it."""
+        now = asyncio.get_running_loop().time()
+        if now - self._proven >= PROOF_SECONDS:
+            self._proof = await asyncio.to_thread(self._endpoint.headers)
+            self._proven = now
+        return self._proof
+
+    def _checked(self, answer: Answer) -> Answer:
+        """After a 401 the proof is asked for anew."""
+        if answer.status == UNAUTHORIZED:
+            self._proven = float("-inf")
+        return answer
+
+    def _request(
+        self, method: str, path: str, body: bytes, headers: Mapping[str, str]
+    ) -> AbstractAsyncContextManager[aiohttp.ClientResponse]:
+        return self._http.request(method, path.lstrip("/"), data=body, headers=headers)
+
+
+async def _answer(reply: aiohttp.ClientResponse) -> Answer:
+    return Answer(status=reply.status, body=await reply.read(), retry_after=seconds(reply.headers.get("Retry-After")))
+
+
+def seconds(text: str | None) -> float | None:
+    """Retry-After in seconds; dates and nonsense count as not given."""
+    return float(text) if text and text.isascii() and text.isdigit() else None

@@ -1,0 +1,177 @@
+"""Which app a pod belongs to, what it is to that app, and how we know.
+
+The rules are tried in this order, and the first that can be believed decides:
+
+    1. own labels         slackwater.io/app, role, stage: the user's word
+    2. framework table    labels of Spark, Ray, MPI, …, if the owner they speak of really stands above the pod
+    3. foreign groups     group ids of YuniKorn, Kueue and the workload API, among pods of one owner
+    4. owner chain        the topmost owner, at most ten steps up
+    5. alone              an app of one pod
+
+On top of each, a pod that owns pods is a driver. Everything is pure: a pod, the table and a memory of owners in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from slackwater_cluster import names
+from slackwater_cluster.apps.frameworks import Framework, FrameworkTable, OwnerRule, RoleRule, role_by_labels
+from slackwater_cluster.apps.owners import OwnerChain, OwnerGraph, chain
+from slackwater_cluster.watch.records import OwnerRef, PodRecord
+
+# Labels or annotations by which other schedulers group pods.
+FOREIGN = ("yunikorn.apache.org/app-id", "kueue.x-k8s.io/pod-group-name")
+
+
+class Rule(StrEnum):
+    """How a pod was recognised."""
+
+    OWN = "own label"
+    FRAMEWORK = "framework"
+    GROUP = "foreign group"
+    OWNER = "owner chain"
+    ALONE = "single pod"
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A pod as part of an app."""
+
+    app: str  # id within the namespace
+    role: str
+    stage: str
+    rule: Rule
+    framework: str = ""
+    owner: str = ""  # kind/name of the topmost owner that was seen
+    doubts: tuple[str, ...] = ()  # what the pod claims and nothing vouches for, one sentence each
+    unknown: OwnerRef | None = None  # whose owners must be looked up before this is settled
+
+    @property
+    def settled(self) -> bool:
+        """Whether looking up more owners could not change the answer."""
+        return self.unknown is None
+
+
+@dataclass(frozen=True, slots=True)
+class Resolver:
+    """The framework table ready for use. `extra` are the role rules of the SlackPolicy in force."""
+
+    table: FrameworkTable
+    rules: tuple[RoleRule, ...]
+
+    @classmethod
+    def of(cls, table: FrameworkTable, extra: Iterable[RoleRule] = ()) -> Resolver:
+        """A resolver that reads the policy's own role labels before the table's, as the admission policy does."""
+        return cls(table, (*extra, *table.rules()))
+
+    def resolve(self, pod: PodRecord, lineage: OwnerGraph) -> Member:
+        """Recognise one pod."""
+        above = chain(pod, lineage)
+        member = (
+            self._by_own_label(pod, above)
+            or self._by_framework(pod, above, lineage)
+            or self._by_group(pod, above)
+            or self._by_owner(pod, above)
+        )
+        return self._promoted(pod, member, lineage)
+
+    def _by_own_label(self, pod: PodRecord, above: OwnerChain) -> Member | None:
+        app = own(pod, names.APP)
+        if not app:
+            return None
+        row = self.table.claimed(pod.labels)
+        return replace(self._member(pod, above, app, Rule.OWN, row), unknown=None)
+
+    def _by_framework(self, pod: PodRecord, above: OwnerChain, lineage: OwnerGraph) -> Member | None:
+        row = self.table.claimed(pod.labels)
+        if row is None or not _vouched(row, pod, above, self._role(pod), lineage):
+            return None
+        # The word of the owner is enough: nothing higher up could take it back.
+        app = f"{row.name}/{row.identity(pod.labels)}"
+        return replace(self._member(pod, above, app, Rule.FRAMEWORK, row), unknown=None)
+
+    def _by_group(self, pod: PodRecord, above: OwnerChain) -> Member | None:
+        group = next((value for key in FOREIGN if (value := own(pod, key))), pod.group)
+        if not group:
+            return None
+        # Pods of different owners never become one app by a label they both carry.
+        top = _top(above, self.table.coarse)
+        app = f"group/{group}" if top is None else f"group/{group}@{top.kind.lower()}/{top.name}"
+        return self._doubted(pod, self._member(pod, above, app, Rule.GROUP, None))
+
+    def _by_owner(self, pod: PodRecord, above: OwnerChain) -> Member:
+        top = _top(above, self.table.coarse)
+        if top is None:
+            return self._doubted(pod, self._member(pod, above, f"pod/{pod.name}", Rule.ALONE, None))
+        app = f"{top.kind.lower()}/{top.name}"
+        return self._doubted(pod, self._member(pod, above, app, Rule.OWNER, None))
+
+    def _member(self, pod: PodRecord, above: OwnerChain, app: str, rule: Rule, row: Framework | None) -> Member:
+        top = _top(above, self.table.coarse)
+        return Member(
+            app=app,
+            role=self._role(pod),
+            stage=own(pod, names.STAGE) or (row.stage_of(pod.labels) if row else ""),
+            rule=rule,
+            framework=row.name if row else "",
+            owner=f"{top.kind}/{top.name}" if top else "",
+            unknown=above.unknown,
+        )
+
+    def _role(self, pod: PodRecord) -> str:
+        return role_by_labels(pod.labels, self.rules)
+
+    def _doubted(self, pod: PodRecord, member: Member) -> Member:
+        row = self.table.claimed(pod.labels)
+        if row is None:
+            return member
+        wanted = " or ".join(dict.fromkeys(rule.kind for rule in row.owners))
+        claim = (
+            f"labels say {row.name} app {row.identity(pod.labels)!r}, but no {wanted} that owns this pod confirms it"
+        )
+        return replace(member, doubts=(*member.doubts, claim))
+
+    def _promoted(self, pod: PodRecord, member: Member, lineage: OwnerGraph) -> Member:
+        """A pod that owns pods, or that its framework names as coordinator, is a driver unless its user says task."""
+        if member.role == names.DRIVER or pod.labels.get(names.ROLE):
+            return member
+        if lineage.owns_pods(pod.uid) or self._coordinates(pod, member):
+            return replace(member, role=names.DRIVER)
+        return member
+
+    def _coordinates(self, pod: PodRecord, member: Member) -> bool:
+        row = self.table.named(member.framework)
+        host = own(pod, row.coordinator).partition(".")[0] if row and row.coordinator else ""
+        return bool(host) and host == pod.hostname
+
+
+def own(pod: PodRecord, key: str) -> str:
+    """A value given as label or, where it does not fit into a label, as annotation."""
+    return pod.labels.get(key) or pod.annotations.get(key, "")
+
+
+def _top(above: OwnerChain, coarse: Iterable[str]) -> OwnerRef | None:
+    """The highest owner that is still one app."""
+    return next((owner for owner in reversed(above.owners) if owner.kind not in coarse), None)
+
+
+def _vouched(row: Framework, pod: PodRecord, above: OwnerChain, role: str, lineage: OwnerGraph) -> bool:
+    if not row.owners or (not above.owners and role in row.bare):
+        return True
+    return any(_confirms(rule, owner, row, pod, lineage) for rule in row.owners for owner in above.owners)
+
+
+def _confirms(rule: OwnerRule, owner: OwnerRef, row: Framework, pod: PodRecord, lineage: OwnerGraph) -> bool:
+    if owner.kind != rule.kind or (rule.group is not None and owner.group != rule.group):
+        return False
+    if rule.same:
+        parent = lineage.pod(owner.uid)
+        return parent is not None and _same_app(row, parent.labels, pod.labels)
+    return not rule.named or owner.name == pod.labels[row.app[0]]
+
+
+def _same_app(row: Framework, first: Mapping[str, str], second: Mapping[str, str]) -> bool:
+    return row.claims(first) and row.identity(first) == row.identity(second)

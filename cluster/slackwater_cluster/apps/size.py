@@ -1,0 +1,113 @@
+"""How large an app will be before its tasks exist.
+
+Asked in this order: the annotations slackwater.io/tasks, task-cpu and task-memory of any of its pods; the framework's
+own object; earlier runs of an app of that name. If none knows, the app counts as large.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from slackwater.errors import InvalidInput
+from slackwater.resources import CPU, MEMORY, NOTHING, Resources
+from slackwater_cluster import names
+from slackwater_cluster.apps.frameworks import SizeRule
+from slackwater_cluster.pods.quantities import quantity
+from slackwater_cluster.pods.requests import native
+from slackwater_cluster.watch import wire
+
+# A typing mistake of three digits too many must not become a demand that closes the pool for everyone.
+MOST_TASKS = 1_000_000
+
+# Spark adds this to the memory of an executor: a tenth, at least 384 MiB.
+OVERHEAD = 0.1
+LEAST_OVERHEAD = 384 * 2**20
+
+
+@dataclass(frozen=True, slots=True)
+class AppSize:
+    """So many tasks, each declaring so much."""
+
+    tasks: int
+    request: Resources
+    source: str  # annotation, resource or history
+
+
+def announced(annotations: Mapping[str, str]) -> AppSize | None:
+    """The size its user states on a pod; raises InvalidInput when the statement cannot be read."""
+    if names.TASKS not in annotations:
+        return None
+    text = annotations[names.TASKS]
+    if not (text.isascii() and text.isdigit() and int(text) <= MOST_TASKS):
+        raise InvalidInput(names.TASKS, f"{text!r} is not a count of tasks", f"write a whole number up to {MOST_TASKS}")
+    amounts = {CPU: annotations.get(names.TASK_CPU, "0"), MEMORY: annotations.get(names.TASK_MEMORY, "0")}
+    return AppSize(int(text), Resources({kind: quantity(value) for kind, value in amounts.items()}), "annotation")
+
+
+def from_object(rule: SizeRule, body: Mapping[str, Any]) -> AppSize | None:
+    """The size a framework's object states; None when it leaves the count to the framework."""
+    groups = [group for group in (_group(rule, each) for each in _groups(rule, body)) if group]
+    tasks = sum(count for count, _ in groups)
+    if not tasks:
+        return None
+    # One mean task stands for groups of different sizes: the sum over all is what pools and admission need.
+    whole: Resources = sum((request * count for count, request in groups), NOTHING)
+    return AppSize(min(tasks, MOST_TASKS), whole * (1 / tasks), "resource")
+
+
+def _groups(rule: SizeRule, body: Mapping[str, Any]) -> Iterable[Mapping[str, Any]]:
+    groups = at(body, rule.each) if rule.each else [body]
+    return [group for group in groups if isinstance(group, dict)] if isinstance(groups, list) else []
+
+
+def _group(rule: SizeRule, group: Mapping[str, Any]) -> tuple[int, Resources] | None:
+    count = at(group, rule.count)
+    factor = at(group, rule.times) if rule.times else 1
+    # A replica count left out means one, as in every workload kind; a total that is left out is the framework's secret.
+    count = 1 if count is None and rule.each else count
+    factor = 1 if factor is None else factor
+    if not (isinstance(count, int) and isinstance(factor, int) and count > 0 and factor > 0):
+        return None
+    return count * factor, _request(rule, group)
+
+
+def _request(rule: SizeRule, group: Mapping[str, Any]) -> Resources:
+    if rule.pod:
+        spec = at(group, rule.pod)
+        return _pod_request(rule, spec) if isinstance(spec, dict) else NOTHING
+    cores, memory = at(group, rule.cpu), at(group, rule.memory)
+    return Resources(
+        cpu=quantity(str(cores)) if cores is not None else 0.0,
+        memory=spark_memory(str(memory)) if memory is not None else 0.0,
+    )
+
+
+def _pod_request(rule: SizeRule, spec: Mapping[str, Any]) -> Resources:
+    try:
+        return native(wire.Pod(spec=msgspec.convert(spec, wire.PodSpec)))
+    except msgspec.ValidationError as problem:
+        raise InvalidInput(f"{rule.kind} {rule.pod}", str(problem), "write a pod template there") from problem
+
+
+def spark_memory(text: str) -> float:
+    """What an executor pod asks for when its heap is given the Java way: 4g is 4 GiB, and overhead comes on top."""
+    match = re.fullmatch(r"(\d+)([kmgt]?)b?", text.strip().lower())
+    if not match:
+        raise InvalidInput("spec.executor.memory", f"{text!r} is not a Java memory size", "write it like 512m or 4g")
+    power = "kmgt".index(match[2]) + 1 if match[2] else 0
+    heap = float(match[1]) * float(1024**power)
+    return heap + max(OVERHEAD * heap, LEAST_OVERHEAD)
+
+
+def at(body: Any, path: str) -> Any:
+    """The value at a dotted path, or None where the path ends early."""
+    for step in path.split("."):
+        if not isinstance(body, Mapping):
+            return None
+        body = body.get(step)
+    return body

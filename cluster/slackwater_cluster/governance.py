@@ -1,0 +1,144 @@
+"""Which policy governs a namespace and which queue its apps wait in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from pydantic import ValidationError
+
+from slackwater_cluster import names
+from slackwater_cluster.apps.frameworks import RoleRule, policy_rules
+from slackwater_cluster.customresources import AdmissionQueueSpec, Mode, ReservationPoolSpec, SlackPolicySpec
+from slackwater_cluster.customresources.admissionqueue import QueueState
+from slackwater_cluster.customresources.base import Part
+from slackwater_cluster.watch.records import CustomRecord, NamespaceRecord, PodRecord
+
+# Without any AdmissionQueue every managed namespace waits in this one, over all nodes.
+IMPLICIT = "default"
+UNWRITTEN = SlackPolicySpec()  # every default; its mode is observe, so nothing is held
+EXEMPT = ("kube-system", "kube-public", "kube-node-lease")
+
+
+class Governance:
+    """Namespaces, policies, queues and pools as they were last written. A broken one leaves the last good one."""
+
+    def __init__(self, own_namespace: str = names.SYSTEM_NAMESPACE) -> None:
+        self.namespaces: dict[str, NamespaceRecord] = {}
+        self.policies: dict[str, SlackPolicySpec] = {}
+        self.queues: dict[str, AdmissionQueueSpec] = {}
+        self.pools: dict[str, ReservationPoolSpec] = {}
+        self.status: dict[tuple[str, str], Mapping[str, object]] = {}  # by kind and name
+        self.paused: dict[str, str] = {}  # queues by annotation: "true" or "drain"
+        self.broken: dict[tuple[str, str], str] = {}
+        self._exempt = (*EXEMPT, own_namespace)
+
+    def set(self, kind: str, records: Iterable[CustomRecord]) -> bool:
+        """Take over custom resources of one kind; whether anything but a status is different."""
+        before = (dict(self._table(kind)), dict(self.paused))
+        for record in records:
+            self.status[kind, record.name] = record.status
+            self._annotate(kind, record)
+            try:
+                self._put(kind, record)
+                self.broken.pop((kind, record.name), None)
+            except ValidationError as problem:
+                first = problem.errors()[0]
+                where = ".".join(str(part) for part in first["loc"])
+                self.broken[kind, record.name] = f"spec.{where}: {first['msg']}"
+        return before != (self._table(kind), self.paused)
+
+    def drop(self, kind: str, records: Iterable[CustomRecord]) -> None:
+        """Forget custom resources."""
+        for record in records:
+            self._table(kind).pop(record.name, None)
+            self.status.pop((kind, record.name), None)
+            self.broken.pop((kind, record.name), None)
+            if kind == "AdmissionQueue":
+                self.paused.pop(record.name, None)
+
+    def managed(self, namespace: str) -> bool:
+        """Whether the namespace opted in."""
+        found = self.namespaces.get(namespace)
+        return found is not None and found.managed and namespace not in self._exempt
+
+    def counts(self, pod: PodRecord) -> bool:
+        """Whether a pod is part of an app of ours: in a managed namespace, and no daemon or static pod."""
+        return self.managed(pod.namespace) and not pod.daemon and not pod.mirror
+
+    def policy(self, namespace: str) -> SlackPolicySpec:
+        """The policy in force in a namespace; one that does not exist changes nothing (mode observe)."""
+        found = self.namespaces.get(namespace)
+        return self.policies.get(found.policy if found else names.DEFAULT_POLICY, UNWRITTEN)
+
+    def mode(self, namespace: str) -> Mode:
+        """How much may be done there; nothing in a namespace that is not managed."""
+        return self.policy(namespace).mode if self.managed(namespace) else Mode.OBSERVE
+
+    def queue_of(self, namespace: str) -> str:
+        """The queue that names the namespace, else the first that takes all others; "" where there is none."""
+        if not self.queues:
+            return IMPLICIT
+        rest = ""
+        for name, queue in sorted(self.queues.items()):
+            if namespace in queue.namespaces:
+                return name
+            if not queue.namespaces:
+                rest = rest or name
+        return rest
+
+    def queue(self, name: str) -> AdmissionQueueSpec:
+        """The queue's specification, with the annotation slackwater.io/pause applied."""
+        spec = self.queues.get(name, AdmissionQueueSpec())
+        pause = self.paused.get(name, "")
+        if not pause:
+            return spec
+        state = QueueState.DRAINING if pause == "drain" else QueueState.PAUSED
+        return spec.model_copy(update={"state": state})
+
+    def queue_names(self) -> list[str]:
+        """All queues, the implicit one included."""
+        return sorted(self.queues) or [IMPLICIT]
+
+    def pool_of(self, queue: str) -> str:
+        """The reservation pool that shares the queue's nodes; the first by name, where several claim it."""
+        return next((name for name, pool in sorted(self.pools.items()) if pool.queue == queue), "")
+
+    def known(self, kind: str) -> frozenset[str]:
+        """The names of all objects of a kind, broken ones included."""
+        return frozenset({*self._table(kind), *(name for other, name in self.broken if other == kind)})
+
+    def role_rules(self) -> tuple[RoleRule, ...]:
+        """The role labels that all policies add to the framework table."""
+        return tuple(
+            rule
+            for _, policy in sorted(self.policies.items())
+            for rule in policy_rules(
+                [(label.key, label.values) for label in policy.driver_labels],
+                [(label.key, label.values) for label in policy.task_labels],
+            )
+        )
+
+    def _table(self, kind: str) -> dict[str, object]:
+        tables: dict[str, dict[str, object]] = {
+            "SlackPolicy": self.policies,  # type: ignore[dict-item]  # each table holds one kind of specification
+            "AdmissionQueue": self.queues,  # type: ignore[dict-item]
+            "ReservationPool": self.pools,  # type: ignore[dict-item]
+        }
+        return tables[kind]
+
+    def _put(self, kind: str, record: CustomRecord) -> None:
+        models: dict[str, type[Part]] = {
+            "SlackPolicy": SlackPolicySpec,
+            "AdmissionQueue": AdmissionQueueSpec,
+            "ReservationPool": ReservationPoolSpec,
+        }
+        self._table(kind)[record.name] = models[kind].model_validate(record.spec)
+
+    def _annotate(self, kind: str, record: CustomRecord) -> None:
+        if kind != "AdmissionQueue":
+            return
+        pause = record.annotations.get(names.PAUSE, "")
+        if pause in ("true", "drain"):
+            self.paused[record.name] = pause
+        else:
+            self.paused.pop(record.name, None)

@@ -1,0 +1,1 @@
+"""What a pod asks for and which nodes it accepts."""

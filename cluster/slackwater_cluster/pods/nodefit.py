@@ -1,0 +1,71 @@
+"""Whether a pod may use a node: node selector, required node affinity and taints, as kube-scheduler judges them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from slackwater_cluster.watch.records import Constraints, NodeRecord, Requirement, Tolerated
+
+# A taint with this effect only makes a node less liked; it refuses nobody.
+_SOFT = "PreferNoSchedule"
+_NAME_FIELD = "metadata.name"
+
+
+def allows(constraints: Constraints, node: NodeRecord) -> bool:
+    """Whether the pod's selector, affinity and tolerations accept the node."""
+    return (
+        all(node.labels.get(key) == value for key, value in constraints.selector)
+        and _affine(constraints, node)
+        and tolerates(constraints.tolerations, node.taints)
+    )
+
+
+def tolerates(tolerations: Iterable[Tolerated], taints: Iterable[tuple[str, str, str]]) -> bool:
+    """Whether every hard taint is tolerated."""
+    return all(
+        effect == _SOFT or any(_covers(each, key, value, effect) for each in tolerations)
+        for key, value, effect in taints
+    )
+
+
+def _covers(toleration: Tolerated, key: str, value: str, effect: str) -> bool:
+    if toleration.effect not in ("", effect):
+        return False
+    if toleration.key not in ("", key):
+        return False
+    return toleration.operator == "Exists" or (toleration.key == key and toleration.value == value)
+
+
+def _affine(constraints: Constraints, node: NodeRecord) -> bool:
+    if constraints.terms is None:
+        return True
+    # A term without any requirement matches nothing, as in Kubernetes.
+    return any(term and all(_holds(each, node) for each in term) for term in constraints.terms)
+
+
+def _holds(requirement: Requirement, node: NodeRecord) -> bool:
+    if requirement.field:
+        found = node.name if requirement.key == _NAME_FIELD else None
+    else:
+        found = node.labels.get(requirement.key)
+    match requirement.operator:
+        case "In":
+            return found is not None and found in requirement.values
+        case "NotIn":
+            return found is None or found not in requirement.values
+        case "Exists":
+            return found is not None
+        case "DoesNotExist":
+            return found is None
+        case "Gt" | "Lt":
+            return _compares(requirement, found)
+        case _:
+            return False
+
+
+def _compares(requirement: Requirement, found: str | None) -> bool:
+    try:
+        have, bound = int(found or ""), int(requirement.values[0])
+    except (ValueError, IndexError):
+        return False
+    return have > bound if requirement.operator == "Gt" else have < bound

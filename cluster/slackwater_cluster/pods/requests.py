@@ -1,0 +1,103 @@
+"""What kube-scheduler counts for a pod: its native requests.
+
+    native = max(Σ containers + Σ sidecars, max_i (init_i + Σ sidecars declared before i)) + overhead
+
+Requests on the pod itself replace the sum for the kinds they name. While an in-place resize is under way a container
+counts with the largest of what is asked, allocated and actuated; of an infeasible resize the asked part is left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+
+from slackwater.resources import NOTHING, Resources
+from slackwater_cluster.pods.quantities import resources
+from slackwater_cluster.watch.wire import Container, ContainerStatus, Needs, Pod, Quantities
+
+# Only these kinds may be requested on the pod as a whole; the scheduler ignores others there.
+_POD_LEVEL = ("cpu", "memory")
+_HUGEPAGES = "hugepages-"
+
+
+def native(pod: Pod) -> Resources:
+    """The pod's requests as the scheduler's resource fit counts them."""
+    spec = pod.spec
+    if spec is None:
+        return NOTHING
+    if _simple(pod):
+        return _one(_items((spec.containers or [Container()])[0].resources))
+    asked = _containers(pod)
+    if spec.resources is not None and spec.resources.requests:
+        asked = _replaced(asked, _amounts(spec.resources.requests))
+    return asked + _amounts(spec.overhead)
+
+
+def _simple(pod: Pod) -> bool:
+    """The common case: one container and nothing that changes its requests."""
+    spec, status = pod.spec, pod.status
+    if spec is None or spec.init_containers or spec.overhead or spec.resources or len(spec.containers or ()) != 1:
+        return False
+    return status is None or not any(each.resources for each in status.container_statuses or ())
+
+
+@lru_cache(maxsize=4096)
+def _one(items: tuple[tuple[str, str], ...]) -> Resources:
+    return resources(dict(items))
+
+
+def _containers(pod: Pod) -> Resources:
+    running, sidecars, starting = NOTHING, NOTHING, NOTHING
+    spec = pod.spec
+    seen = _statuses(pod)
+    infeasible = _infeasible(pod)
+    for container in (spec.containers if spec else None) or ():
+        running = running + _effective(container, seen.get(container.name), infeasible)
+    for container in (spec.init_containers if spec else None) or ():
+        if container.restart_policy == "Always":
+            share = _effective(container, seen.get(container.name), infeasible)
+            running, sidecars = running + share, sidecars + share
+            starting = starting.at_least(sidecars)
+        else:
+            starting = starting.at_least(_requests(container.resources) + sidecars)
+    return running.at_least(starting)
+
+
+def _effective(container: Container, status: ContainerStatus | None, infeasible: bool) -> Resources:
+    asked = _requests(container.resources)
+    if status is None or status.resources is None:
+        return asked
+    held = _requests(status.resources).at_least(_amounts(status.allocated_resources))
+    return held if infeasible else asked.at_least(held)
+
+
+def _replaced(asked: Resources, whole: Resources) -> Resources:
+    named = {kind: value for kind, value in whole.items() if kind in _POD_LEVEL or kind.startswith(_HUGEPAGES)}
+    return Resources({**asked, **named})
+
+
+def _statuses(pod: Pod) -> Mapping[str, ContainerStatus]:
+    if pod.status is None:
+        return {}
+    both: Iterable[ContainerStatus] = [
+        *(pod.status.container_statuses or ()),
+        *(pod.status.init_container_statuses or ()),
+    ]
+    return {status.name: status for status in both}
+
+
+def _infeasible(pod: Pod) -> bool:
+    conditions = (pod.status.conditions if pod.status else None) or ()
+    return any(each.type == "PodResizePending" and each.reason == "Infeasible" for each in conditions)
+
+
+def _items(needs: Needs | None) -> tuple[tuple[str, str], ...]:
+    return tuple((kind, str(value)) for kind, value in ((needs.requests if needs else None) or {}).items())
+
+
+def _requests(needs: Needs | None) -> Resources:
+    return resources(dict(_items(needs)))
+
+
+def _amounts(quantities: Quantities | None) -> Resources:
+    return resources({kind: str(value) for kind, value in (quantities or {}).items()})

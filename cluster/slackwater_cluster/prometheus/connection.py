@@ -1,0 +1,25 @@
+"""How to reach one Prometheus (or Thanos, Mimir, VictoriaMetrics), as a group of settings."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pydantic import AnyHttpUrl, Field, SecretStr
+
+from slackwater_cluster.settings import Section
+
+
+class Connection(Section):
+    """Address and secrets. Files are read anew for each round, so that a rotated secret is used at once."""
+
+    url: AnyHttpUrl | None = Field(default=None, description="Base URL; none: no samples, so no overcommit.")
+    timeout: float = Field(
+        default=4, gt=0, le=60, description="Seconds per query; below the heartbeat, or rounds pile up."
+    )
+    token_file: Path | None = Field(default=None, description="File with a bearer token, read anew for each round.")
+    username: str = Field(default="", description="Basic auth.")
+    password_file: Path | None = Field(default=None, description="File with the basic-auth password.")
+    ca: Path | None = Field(default=None, description="PEM file of the CA that signed Prometheus's certificate.")
+    insecure: bool = Field(default=False, description="Skip verification of that certificate.")
+    tenant: str = Field(default="", description="X-Scope-OrgID for Mimir or Thanos.")
+    headers: dict[str, SecretStr] = Field(default_factory=dict, description="Further headers.")

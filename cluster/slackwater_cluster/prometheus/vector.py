@@ -1,0 +1,206 @@
+"""Instant queries to Prometheus (or Thanos, Mimir, VictoriaMetrics) and their answers, decoded in short slices."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Generator, Iterable, Iterator
+from typing import TypeVar
+
+import httpx2
+import msgspec
+
+from slackwater.errors import Unavailable
+from slackwater_cluster.api.credentials import Credentials
+from slackwater_cluster.prometheus.connection import Connection
+
+# Decoding holds the interpreter; 16 kB are a sixth of a millisecond, so a /filter gets its turn in between.
+SLICE = 16 * 1024
+_BEGIN = b'"result":['
+_NEXT = b',{"metric":'
+
+
+class VectorSeries(msgspec.Struct, gc=False):
+    """One element of an instant vector: its labels, and [time of evaluation, value as text]."""
+
+    metric: dict[str, str]
+    value: tuple[float, str]
+
+
+class PodLabels(msgspec.Struct, gc=False):
+    """The labels by which exporters name pods; all others are skipped by the decoder."""
+
+    namespace: str = ""
+    pod: str = ""
+    pod_namespace: str = ""
+    pod_name: str = ""
+    exported_namespace: str = ""
+    exported_pod: str = ""
+
+
+class PodSeries(msgspec.Struct, gc=False):
+    """One element of a vector over pods: there are many, so no dict of labels is made for each."""
+
+    metric: PodLabels
+    value: tuple[float, str]
+
+
+class _VectorData(msgspec.Struct):
+    result_type: str = msgspec.field(name="resultType", default="")
+    result: msgspec.Raw = msgspec.Raw(b"[]")
+
+
+class _VectorAnswer(msgspec.Struct):
+    status: str = ""
+    data: _VectorData | None = None
+    error: str = ""
+    warnings: list[str] | None = None
+
+
+_ANSWERS = msgspec.json.Decoder(_VectorAnswer)
+_SERIES = msgspec.json.Decoder(list[VectorSeries])
+_PODS = msgspec.json.Decoder(list[PodSeries])
+
+# A series of `by (namespace, pod)` as Prometheus writes it; names of pods need no escapes.
+_USUAL = re.compile(
+    r'\{"metric":\{"namespace":"([^"\\]*)","pod":"([^"\\]*)"\},"value":\[[0-9.e+]+,"([^"\\]*)"\]\}(?=[,\]])', re.ASCII
+)
+
+PodValue = tuple[str, str, str]
+S = TypeVar("S")
+
+
+class Vector:
+    """The answer to one query, decoded piece by piece while it is walked through; `warnings` tell of a partial one."""
+
+    def __init__(self, pieces: Iterable[bytes] = (), warnings: Iterable[str] = ()) -> None:
+        self._pieces, self.warnings = pieces, tuple(warnings)
+
+    @classmethod
+    def of(cls, series: Iterable[VectorSeries], warnings: Iterable[str] = ()) -> Vector:
+        """A vector of given series."""
+        return cls([msgspec.json.encode(list(series))], warnings)
+
+    def batches(self) -> Iterator[list[VectorSeries]]:
+        """Every series with all its labels, some hundreds at a time."""
+        return (_decoded(_SERIES, piece) for piece in self._pieces)
+
+    def series(self) -> Iterator[VectorSeries]:
+        """Every series with all its labels."""
+        for batch in self.batches():
+            yield from batch
+
+    def pods(self) -> Iterator[list[PodValue]]:
+        """Namespace, pod and value of every series, some hundreds at a time."""
+        for piece in self._pieces:
+            # Twice 150,000 series at every heartbeat: the layout of `by (namespace, pod)` is read without decoding.
+            found: list[PodValue] = _USUAL.findall(piece.decode(errors="replace"))
+            if len(found) != piece.count(b'"metric":'):
+                found = [(*pod_of(each.metric), each.value[1]) for each in _decoded(_PODS, piece)]
+            yield found
+
+
+def pod_of(labels: PodLabels) -> tuple[str, str]:
+    """Namespace and name of the pod, as kubelet or as other exporters label it; empty where there is none."""
+    if labels.pod:
+        return labels.namespace, labels.pod
+    if labels.pod_name:
+        return labels.pod_namespace, labels.pod_name
+    return labels.exported_namespace, labels.exported_pod
+
+
+def _decoded(decoder: msgspec.json.Decoder[list[S]], piece: bytes) -> list[S]:
+    try:
+        return decoder.decode(piece)
+    except msgspec.DecodeError as problem:
+        raise Unavailable(f"an answer that breaks off: {problem}") from problem
+
+
+class VectorClient:
+    """A connection to one Prometheus. Secrets are read from their files for each round and never logged."""
+
+    def __init__(self, settings: Connection, transport: httpx2.BaseTransport | None = None) -> None:
+        self._settings = settings
+        self._http = httpx2.Client(
+            base_url=str(settings.url or "http://127.0.0.1:9090").rstrip("/"),
+            timeout=settings.timeout,
+            verify=_known(settings).tls(),
+            transport=transport,
+            follow_redirects=False,
+            auth=Secrets(settings),
+        )
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._http.close()
+
+    def query(self, promql: str) -> Vector:
+        """Run one instant query. Anything but a vector is Unavailable, with what the server said."""
+        try:
+            reply = self._http.post(
+                "/api/v1/query",
+                data={"query": promql, "timeout": f"{self._settings.timeout}s"},
+            )
+        except (httpx2.HTTPError, OSError, ValueError) as problem:
+            raise Unavailable(f"{type(problem).__name__}: {problem}") from problem
+        return decode(reply.status_code, reply.content)
+
+
+class Secrets(httpx2.Auth):
+    """Proves who we are with what the secret files hold at that moment."""
+
+    def __init__(self, settings: Connection) -> None:
+        self._settings = settings
+
+    def auth_flow(self, request: httpx2.Request) -> Generator[httpx2.Request, httpx2.Response, None]:
+        """Add token, password, tenant and further headers to one request."""
+        chosen = self._settings
+        for name, value in chosen.headers.items():
+            request.headers[name] = value.get_secret_value()
+        if chosen.tenant:
+            request.headers["X-Scope-OrgID"] = chosen.tenant
+        request.headers.update(_known(chosen).headers())
+        yield request
+
+
+def decode(status: int, body: bytes) -> Vector:
+    """The vector in an answer, or Unavailable with the server's own words."""
+    if status == 200:
+        quick = _sliced(body)
+        if quick is not None:
+            return quick
+    try:
+        answer = _ANSWERS.decode(body)
+    except msgspec.DecodeError as problem:
+        said = body[:120].decode(errors="replace")
+        raise Unavailable(f"{status}: not an answer of Prometheus ({problem}): {said}") from problem
+    if status != 200 or answer.status != "success" or answer.data is None:
+        raise Unavailable(f"{status}: {answer.error or answer.status or 'no data'}")
+    if answer.data.result_type != "vector":
+        raise Unavailable(f"the query gives a {answer.data.result_type or 'nothing'}, not a vector")
+    return Vector([bytes(answer.data.result)], answer.warnings or ())
+
+
+def _sliced(body: bytes) -> Vector | None:
+    """A long answer, piece by piece: 150,000 series at once would be 80 MB. None where it is laid out otherwise.
+
+    The mark between two series cannot stand inside a JSON string: its quotes would be escaped there.
+    """
+    start = body.find(_BEGIN, 0, 4096)
+    if len(body) <= SLICE or start < 0 or b'"resultType":"vector"' not in body[:4096]:
+        return None
+    tail = body.rfind(b"]}}")
+    if tail < 0 or tail < len(body) - 4096:  # warnings and the like follow the data
+        return None
+    return Vector(_pieces(body, start + len(_BEGIN), tail))
+
+
+def _pieces(body: bytes, start: int, end: int) -> Iterator[bytes]:
+    while start < end:
+        cut = body.find(_NEXT, start + SLICE, end)
+        stop = end if cut < 0 else cut
+        yield b"[" + body[start:stop] + b"]"
+        start = stop + 1  # past the comma
+
+
+def _known(chosen: Connection) -> Credentials:
+    return Credentials(chosen.token_file, chosen.username, chosen.password_file, chosen.ca, chosen.insecure)

@@ -1,0 +1,50 @@
+"""What the settings of our programs have in common: where they come from, and how a mistake in them is told."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic_settings import SettingsConfigDict, SettingsError
+
+from slackwater.errors import InvalidInput
+
+
+class Section(BaseModel):
+    """A group of settings; a misspelt key is an error, not a silent default."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+def program(name: str, *, nested: str | None = None) -> SettingsConfigDict:
+    """Flags in kebab case, and SLACKWATER_NAME_… in the environment; a misspelt name is an error, not a default.
+
+    `nested` joins the parts of a name in the environment, where there are parts.
+    """
+    return SettingsConfigDict(
+        env_prefix=f"SLACKWATER_{name.upper()}_",
+        env_nested_delimiter=nested,
+        extra="forbid",
+        frozen=True,
+        cli_prog_name=f"slackwater-{name}",
+        cli_kebab_case=True,
+        cli_hide_none_type=True,
+        cli_avoid_json=True,
+        cli_implicit_flags=True,
+    )
+
+
+@contextmanager
+def refusing(name: str, *others: type[Exception]) -> Iterator[None]:
+    """Tell the first mistake with its field, and where one finds what to write; `others` are mistakes in files."""
+    remedy = f"see slackwater-{name} --help"
+    mistakes: tuple[type[Exception], ...] = (SettingsError, *others)
+    try:
+        yield
+    except ValidationError as problem:
+        first = problem.errors()[0]
+        place = ".".join(str(part) for part in first["loc"]) or "settings"
+        raise InvalidInput(place, first["msg"], remedy) from problem
+    except mistakes as problem:
+        raise InvalidInput("settings", str(problem), remedy) from problem

@@ -1,0 +1,102 @@
+"""The server's answers as objects: one list chunk, one watch event. One unreadable object never hides the others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import msgspec
+
+from slackwater.errors import Unavailable
+from slackwater_cluster.watch.wire import Meta
+
+_ERROR = b'{"type":"ERROR"'
+
+
+class Listed(msgspec.Struct, rename="camel"):
+    """metadata of a list: where to watch from, and whether more chunks follow."""
+
+    resource_version: str = ""
+    continue_: str | None = msgspec.field(name="continue", default="")
+
+
+class WatchStatus(msgspec.Struct):
+    """The object of an ERROR event."""
+
+    code: int | None = 0
+    message: str | None = ""
+
+
+class _Marked(msgspec.Struct):
+    metadata: Meta = msgspec.field(default_factory=Meta)
+
+
+class _Mark(msgspec.Struct):
+    object: _Marked
+
+
+class _Failure(msgspec.Struct):
+    object: WatchStatus
+
+
+class Decoding:
+    """Decoders for one shape; `skipped` is told of each object that cannot be read."""
+
+    def __init__(self, shape: type[Any], skipped: Callable[[Exception], None]) -> None:
+        listed: list[Any] = [("metadata", Listed), ("items", list[shape] | None, None)]  # type: ignore[valid-type] # known at run time only
+        raw: list[Any] = [("metadata", Listed), ("items", list[msgspec.Raw] | None, None)]
+        self._lists: msgspec.json.Decoder[Any] = msgspec.json.Decoder(msgspec.defstruct("Chunk", listed))
+        self._raws: msgspec.json.Decoder[Any] = msgspec.json.Decoder(msgspec.defstruct("RawChunk", raw))
+        self._items: msgspec.json.Decoder[Any] = msgspec.json.Decoder(shape)
+        self._events: msgspec.json.Decoder[Any] = msgspec.json.Decoder(
+            msgspec.defstruct("Event", [("type", str), ("object", shape)])
+        )
+        self._marks = msgspec.json.Decoder(_Mark)
+        self._skipped = skipped
+
+    def chunk(self, body: bytes) -> tuple[Listed, Sequence[Any]]:
+        """A list's metadata and its objects."""
+        try:
+            listed = self._lists.decode(body)
+        except msgspec.DecodeError:
+            return self._singly(body)
+        return listed.metadata, listed.items or ()
+
+    def _singly(self, body: bytes) -> tuple[Listed, Sequence[Any]]:
+        try:
+            raw = self._raws.decode(body)
+        except msgspec.DecodeError as problem:
+            raise Unavailable(f"the answer is not a list: {problem}") from problem
+        good = []
+        for item in raw.items or ():
+            try:
+                good.append(self._items.decode(item))
+            except msgspec.DecodeError as problem:
+                self._skipped(problem)
+        return raw.metadata, good
+
+    def event(self, line: bytes) -> tuple[str, str, Any | None] | None:
+        """An event's kind, resource version and object (none in a bookmark); None if it is not even an event."""
+        try:
+            event = self._events.decode(line)
+        except msgspec.DecodeError as problem:
+            self._skipped(problem)
+            return self._version_only(line)
+        found = None if event.type == "BOOKMARK" else event.object
+        return event.type, event.object.metadata.resource_version, found
+
+    def _version_only(self, line: bytes) -> tuple[str, str, None] | None:
+        try:
+            return "", self._marks.decode(line).object.metadata.resource_version, None
+        except msgspec.DecodeError:
+            return None
+
+
+def failure(line: bytes) -> WatchStatus | None:
+    """The Status of an ERROR event, else None. Tested by its prefix: its object is not of the watched shape."""
+    if not line.startswith(_ERROR):
+        return None
+    try:
+        return msgspec.json.decode(line, type=_Failure).object
+    except msgspec.DecodeError:
+        return WatchStatus(code=0, message="unreadable ERROR event")

@@ -1,0 +1,42 @@
+"""All reflectors of a program together: one dead watch ends them all, loudly, because half a view is a wrong view."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from typing import Any
+
+from slackwater_cluster import names
+from slackwater_cluster.customresources import kind_named
+from slackwater_cluster.watch import trim, wire
+from slackwater_cluster.watch.records import CustomRecord, NamespaceRecord, NodeRecord, PodRecord
+from slackwater_cluster.watch.reflector import Reflector, Source
+
+PODS: Source[PodRecord] = Source("/api/v1/pods", wire.Pod, trim.pod)
+NODES: Source[NodeRecord] = Source("/api/v1/nodes", wire.Node, trim.node, key=lambda thing: str(thing.name))
+NAMESPACES: Source[NamespaceRecord] = Source(
+    "/api/v1/namespaces", wire.Bare, trim.namespace, key=lambda thing: str(thing.name)
+)
+
+
+def _key(record: CustomRecord) -> str:
+    return f"{record.namespace or ''}/{record.name}"
+
+
+def customs(kind: str, *, optional: bool = True) -> Source[CustomRecord]:
+    """The source of one of our custom resources; an `optional` one may be missing from the API server."""
+    path = f"/apis/{names.GROUP}/{names.VERSION}/{kind_named(kind).plural}"
+    return Source(path, wire.Custom, trim.custom, key=_key, optional=optional)
+
+
+def frameworks(namespace: str) -> Source[CustomRecord]:
+    """The source of the ConfigMaps that extend the framework table."""
+    selector = ("labelSelector", f"{names.GROUP}/frameworks=true")
+    return Source(f"/api/v1/namespaces/{namespace}/configmaps", wire.Custom, trim.custom, key=_key, params=(selector,))
+
+
+async def reflect(reflectors: Iterable[Reflector[Any]]) -> None:
+    """Run all until one fails or the caller cancels; the first failure is raised after the others are stopped."""
+    async with asyncio.TaskGroup() as group:
+        for each in reflectors:
+            group.create_task(each.run(), name=f"reflect {each.source.path}")

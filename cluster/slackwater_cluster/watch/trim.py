@@ -1,0 +1,238 @@
+"""From the shapes on the wire to the records that are kept. Equal parts are shared between records."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from datetime import datetime
+from functools import lru_cache
+from typing import TypeVar, cast
+
+from slackwater_cluster import names
+from slackwater_cluster.pods.declared import declared
+from slackwater_cluster.pods.quantities import resources
+from slackwater_cluster.pods.requests import native
+from slackwater_cluster.watch import wire as shapes
+from slackwater_cluster.watch.records import (
+    ANYWHERE,
+    Constraints,
+    CustomRecord,
+    NamespaceRecord,
+    NodeRecord,
+    OwnerRef,
+    PodRecord,
+    Requirement,
+    Tolerated,
+)
+
+T = TypeVar("T", bound=Hashable)
+Keep = Callable[[Mapping[str, str] | None], Mapping[str, str]]
+
+# Annotations kept of a pod: our own, and those by which frameworks group their pods.
+KEPT = (
+    names.PREFIX,
+    "jobset.sigs.k8s.io/",
+    "kueue.x-k8s.io/",
+    "leaderworkerset.sigs.k8s.io/",
+    "scheduling.k8s.io/",
+    "scheduling.volcano.sh/",
+    "volcano.sh/",
+    "yunikorn.apache.org/",
+)
+_MIRROR = "kubernetes.io/config.mirror"
+_NONE: Mapping[str, str] = {}
+
+
+def pod(wire: shapes.Pod, labels: Keep | None = None) -> PodRecord:
+    """Keep of a pod what decisions need. `labels` says which labels to keep; all by default."""
+    meta, spec, status = wire.metadata, wire.spec or shapes.PodSpec(), wire.status or shapes.PodStatus()
+    annotations = kept(meta.annotations)
+    asked = native(wire)
+    placed = _condition(status.conditions, "PodScheduled")
+    waiting = placed is not None and placed.status != "True"
+    since = _unix(placed.last_transition_time) if placed else 0.0
+    phase = sys.intern(status.phase or "")
+    return PodRecord(
+        name=meta.name,
+        uid=meta.uid,
+        namespace=sys.intern(meta.namespace or ""),
+        version=meta.resource_version,
+        labels=interned(meta.labels) if labels is None else labels(meta.labels),
+        annotations=annotations,
+        owners=owners(meta.owner_references),
+        group=sys.intern((spec.scheduling_group.pod_group_name or "") if spec.scheduling_group else ""),
+        hostname=spec.hostname or "",
+        phase=phase,
+        reason=sys.intern(status.reason or ""),
+        node=sys.intern(spec.node_name or ""),
+        nominated=sys.intern(status.nominated_node_name or ""),
+        gates=_share(tuple(sys.intern(gate.name) for gate in spec.scheduling_gates or ())),
+        scheduler=sys.intern(spec.scheduler_name or ""),
+        priority=spec.priority or 0,
+        priority_class=sys.intern(spec.priority_class_name or ""),
+        may_preempt=spec.preemption_policy != "Never",
+        native=asked,
+        declared=declared(asked, annotations),
+        constraints=constraints(spec),
+        mirror=_MIRROR in (meta.annotations or _NONE),
+        created=_unix(meta.creation_timestamp),
+        scheduled=0.0 if waiting else since,
+        unscheduled=sys.intern((placed.reason or "") if placed and waiting else ""),
+        unscheduled_since=since if waiting else 0.0,
+        started=_started(status),
+        finished=_finished(status) if phase in ("Succeeded", "Failed") else 0.0,
+        deleted=_unix(meta.deletion_timestamp),
+    )
+
+
+def node(wire: shapes.Node) -> NodeRecord:
+    """Keep of a node what decisions need."""
+    meta, spec, status = wire.metadata, wire.spec or shapes.NodeSpec(), wire.status or shapes.NodeStatus()
+    ready = _condition(status.conditions, "Ready")
+    return NodeRecord(
+        name=sys.intern(meta.name),
+        uid=meta.uid,
+        version=meta.resource_version,
+        labels=interned(meta.labels),
+        annotations=kept(meta.annotations),
+        capacity=resources({kind: str(value) for kind, value in (status.capacity or {}).items()}),
+        allocatable=resources({kind: str(value) for kind, value in (status.allocatable or {}).items()}),
+        ready=ready is not None and ready.status == "True",
+        cordoned=bool(spec.unschedulable),
+        taints=_share(tuple((taint.key, taint.value or "", taint.effect) for taint in spec.taints or ())),
+        addresses=tuple(each.address for each in status.addresses or ()),
+        created=_unix(meta.creation_timestamp),
+    )
+
+
+def namespace(wire: shapes.Bare) -> NamespaceRecord:
+    """Keep of a namespace its labels."""
+    return NamespaceRecord(
+        name=sys.intern(wire.metadata.name),
+        uid=wire.metadata.uid,
+        version=wire.metadata.resource_version,
+        labels=interned(wire.metadata.labels),
+    )
+
+
+def custom(wire: shapes.Custom) -> CustomRecord:
+    """Keep the body of a custom resource or ConfigMap as it is."""
+    meta = wire.metadata
+    return CustomRecord(
+        name=meta.name,
+        uid=meta.uid,
+        namespace=meta.namespace or "",
+        version=meta.resource_version,
+        annotations=meta.annotations or {},
+        spec=wire.spec or {},
+        status=wire.status or {},
+        created=meta.creation_timestamp.timestamp() if meta.creation_timestamp else 0.0,
+        data=wire.data or {},
+    )
+
+
+def constraints(spec: shapes.PodSpec) -> Constraints:
+    """Where the pod may run, shared between pods that say the same."""
+    if not (spec.node_selector or spec.affinity or spec.tolerations):
+        return ANYWHERE
+    return _share(
+        Constraints(
+            selector=tuple(sorted((spec.node_selector or {}).items())),
+            terms=_terms(spec.affinity),
+            tolerations=tuple(
+                Tolerated(each.key or "", each.operator or "Equal", each.value or "", each.effect or "")
+                for each in spec.tolerations or ()
+            ),
+        )
+    )
+
+
+def owners(references: Iterable[shapes.Owner] | None) -> tuple[OwnerRef, ...]:
+    """Owner references, shared between siblings."""
+    return _share(
+        tuple(
+            OwnerRef(
+                kind=each.kind,
+                name=each.name,
+                uid=each.uid,
+                group=each.api_version.rpartition("/")[0],
+                controller=bool(each.controller),
+            )
+            for each in references or ()
+        )
+    )
+
+
+def interned(strings: Mapping[str, str] | None) -> Mapping[str, str]:
+    """The same mapping made of shared strings."""
+    return {sys.intern(key): sys.intern(value) for key, value in strings.items()} if strings else _NONE
+
+
+def kept(annotations: Mapping[str, str] | None) -> Mapping[str, str]:
+    """Those annotations that anyone here reads, one mapping for all pods that say the same."""
+    return _mapping(tuple([item for item in annotations.items() if item[0].startswith(KEPT)])) if annotations else _NONE
+
+
+def only(keys: frozenset[str]) -> Keep:
+    """Keep some labels, one mapping for all pods that say the same."""
+
+    def keep(strings: Mapping[str, str] | None) -> Mapping[str, str]:
+        return _mapping(tuple([item for item in strings.items() if item[0] in keys])) if strings else _NONE
+
+    return keep
+
+
+@lru_cache(maxsize=16_384)
+def _mapping(items: tuple[tuple[str, str], ...]) -> Mapping[str, str]:
+    return interned(dict(items))
+
+
+def _terms(affinity: shapes.Affinity | None) -> tuple[tuple[Requirement, ...], ...] | None:
+    chosen = affinity.node_affinity if affinity else None
+    required = chosen.required_during_scheduling_ignored_during_execution if chosen else None
+    return None if required is None else tuple(_term(each) for each in required.node_selector_terms or ())
+
+
+def _term(term: shapes.Term) -> tuple[Requirement, ...]:
+    labels = [Requirement(each.key, each.operator, tuple(each.values or ())) for each in term.match_expressions or ()]
+    fields = [Requirement(each.key, each.operator, tuple(each.values or ()), True) for each in term.match_fields or ()]
+    return (*labels, *fields)
+
+
+def _condition(conditions: Iterable[shapes.PodCondition] | None, kind: str) -> shapes.PodCondition | None:
+    return next((each for each in conditions or () if each.type == kind), None)
+
+
+def _started(status: shapes.PodStatus) -> float:
+    """The latest start of a main container: a pod that restarted one is young again, which charges more, not less."""
+    return max((_container_start(each) for each in status.container_statuses or ()), default=0.0)
+
+
+def _container_start(status: shapes.ContainerStatus) -> float:
+    for state in (status.state, status.last_state):
+        if state and state.running:
+            return _unix(state.running.started_at)
+        if state and state.terminated:
+            return _unix(state.terminated.started_at)
+    return 0.0
+
+
+def _finished(status: shapes.PodStatus) -> float:
+    ended = [each.state.terminated for each in status.container_statuses or () if each.state and each.state.terminated]
+    return max((_unix(each.finished_at) for each in ended), default=0.0)
+
+
+@lru_cache(maxsize=65_536)
+def _unix(moment: datetime | None) -> float:
+    """Unix seconds; pods made together share the number, since the API keeps whole seconds."""
+    return moment.timestamp() if moment else 0.0
+
+
+def _share(value: T) -> T:
+    """The first equal value seen, so that equal parts of many records are one object."""
+    return cast("T", _shared(value))
+
+
+@lru_cache(maxsize=16_384)
+def _shared(value: Hashable) -> Hashable:
+    return value

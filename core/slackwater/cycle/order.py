@@ -1,0 +1,345 @@
+"""Which held pods of started apps go next (papers 001 and 003): the line in front of the gate.
+
+DRESS chooses jobs, HaSTE orders the pods of started jobs (conflict 001 × 004). Priority comes first, then drivers, then
+(in a fair queue) the namespace that has least, then HaSTE's preference; equal in all of that, the earlier app.
+
+Fitness is taken against the queue's nodes as one large node, because which node it will be is decided at placement.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from operator import le, mul, sub
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from slackwater.cycle.snapshot import App, Order, PodGroup, Queue
+from slackwater.ordering.alignment import alignment
+from slackwater.ordering.fitness import needed_by, weights
+from slackwater.ordering.preference import FEW, combined, points_of_few, winner
+from slackwater.ordering.urgency import Stage, urgency
+from slackwater.pools.pools import Category
+from slackwater.resources import Resources
+from slackwater.roles import Role
+from slackwater.validation import TOLERANCE
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class ReleaseCandidate:
+    """A group of equal pods that may go now, if there is room."""
+
+    app: App
+    group: PodGroup
+    category: Category = Category.LARGE
+    slots: float = 0.0  # what one of its pods takes from the pool; 0 where no pool guards the queue
+
+
+class Pick(NamedTuple):
+    """One pod whose turn it is, with what made it so."""
+
+    candidate: ReleaseCandidate
+    uid: str
+    urgency: float
+    alignment: float
+
+
+def eligible(app: App, group: PodGroup) -> bool:
+    """Strict DAGs go by levels (003): a stage may start once every stage before it is placed.
+
+    In any other app a stage that waits on another (a reduce) may start early (001), but not while pods of that one are
+    still held: it would sit on the room they need, and wait for them (decision 0004).
+    """
+    if app.strict:
+        return all(not (g.held or g.released or g.blocked) for g in app.groups if g.level < group.level)
+    return not group.waiting or all(g.waiting or g.role is Role.DRIVER or not g.held for g in app.groups)
+
+
+class _PodShape(NamedTuple):
+    """What one pod of a row takes: of the queue's room, and of which pool how many slots. Rows are many, shapes few."""
+
+    request: Resources
+    slots: float
+    category: Category
+
+
+class ReleaseQueue:
+    """The candidates, a row each, in order of submission; `pick` takes one pod after the other.
+
+    A round only takes: what no longer fits never fits again, so shapes and rows that have closed stay closed.
+    """
+
+    def __init__(
+        self,
+        queue: Queue,
+        candidates: Sequence[ReleaseCandidate],
+        *,
+        headroom: Mapping[Category, float] | None = None,
+        shares: Mapping[str, float] | None = None,
+        alpha: float = 0.0,
+        preference: bool = True,
+    ) -> None:
+        self.rows = sorted(candidates, key=lambda c: (c.app.submitted, c.app.id, c.group.key))
+        self._alpha, self._preference = alpha, preference
+        self._headroom = dict(headroom or dict.fromkeys(Category, math.inf))
+        self._left = [len(c.group.held) for c in self.rows]
+        self._taken = [0] * len(self.rows)
+        self._open = [row for row, left in enumerate(self._left) if left]
+        self._measure(queue)
+        self._mixed = len({c.app.priority for c in self.rows}) > 1
+        self._drivers = any(c.group.role is Role.DRIVER for c in self.rows)
+        self._align = [_alignment(c.app) for c in self.rows]
+        self._members = self._by_app()
+        self._hurried = [any(group.waiting for group in c.app.groups) for c in self.rows]
+        self._alike = self._all_alike()
+        # By app: how far its leading groups are, and those that wait on them, with what was picked.
+        self._stages: dict[str, tuple[dict[str, Stage], dict[str, Stage]]] = {}
+        self._urgency = [0.0] * len(self.rows)
+        self._crowd: tuple[NDArray[np.intp], Floats, Floats] | None = None  # shape, urgency, alignment as arrays
+        self._index: NDArray[np.intp] | None = None  # the open rows as an array, until one closes
+        for members in self._members.values():
+            if self._hurried[members[0]]:
+                self._hurry(members)
+        self._open_shares(queue, shares or {})
+
+    def _measure(self, queue: Queue) -> None:
+        """Room, and the shapes of the rows, by kind."""
+        numbers: dict[_PodShape, int] = {}
+        self._shape = [
+            numbers.setdefault(_PodShape(c.group.request, c.slots, c.category), len(numbers)) for c in self.rows
+        ]
+        self._shapes = list(numbers)
+        self._kinds = queue.free.kinds(queue.total, queue.capacity, *(shape.request for shape in self._shapes))
+        self._total = queue.total or queue.capacity
+        self.free = [queue.free[kind] for kind in self._kinds]
+        self._asked = [tuple([shape.request[kind] for kind in self._kinds]) for shape in self._shapes]
+        self._needed = [needed_by(asked) for asked in self._asked]
+        self._going = [True] * len(self._shapes)  # which shapes fit and have headroom
+
+    @cached_property
+    def _weight(self) -> list[float]:
+        """What a unit of each kind counts; next to nothing is nothing."""
+        total = self._total.vector(self._kinds)
+        weight: list[float] = weights(np.where(total > TOLERANCE, total, 0.0)).tolist()
+        return weight
+
+    @cached_property
+    def _unit(self) -> dict[str, float]:
+        """One unit's share of the nodes, by kind."""
+        return {kind: math.sqrt(weight) for kind, weight in zip(self._kinds, self._weight, strict=True)}
+
+    def pick(self) -> Pick | None:
+        """The next pod, or None when nothing that is left fits."""
+        row = self._next()
+        return None if row is None else self._picked(row)
+
+    def gang(self, app: str) -> list[Pick]:
+        """All held pods of an app at once, or none of them."""
+        members = self._members.get(app, [])
+        slots = sum(self._left[row] * self.rows[row].slots for row in members)
+        if not members or self.lacking_together(app) is not None or slots > self.headroom(members[0]) + TOLERANCE:
+            return []
+        return [self._picked(row) for row in members for _ in range(self._left[row])]
+
+    def close(self, app: str) -> None:
+        """Nothing of this app goes in this round."""
+        for row in self._members.get(app, []):
+            self._left[row] = 0
+            self._shut(row)
+
+    def fits(self, row: int) -> bool:
+        """Whether one more pod of this row would fit into what is free."""
+        return all(map(le, self._needed[self._shape[row]], self.free))
+
+    def lacking(self, row: int) -> tuple[str, float, float]:
+        """The kind of which there is too little for this row, what is free of it and what is asked."""
+        return self._shortest(self._needed[self._shape[row]], self._asked[self._shape[row]])
+
+    def lacking_together(self, app: str) -> tuple[str, float, float] | None:
+        """The kind of which there is too little for all held pods of an app at once; None where they would fit."""
+        asked = [0.0] * len(self._kinds)
+        for row in self._members.get(app, []):
+            held = len(self.rows[row].group.held)
+            asked = [sum_ + held * one for sum_, one in zip(asked, self._asked[self._shape[row]], strict=True)]
+        least = needed_by(tuple(asked))
+        return None if all(map(le, least, self.free)) else self._shortest(least, asked)
+
+    def _shortest(self, least: Sequence[float], asked: Sequence[float]) -> tuple[str, float, float]:
+        short = max(range(len(least)), key=lambda k: least[k] - self.free[k])
+        return self._kinds[short], self.free[short], asked[short]
+
+    def taken(self, row: int) -> int:
+        """How many pods of this row were picked."""
+        return self._taken[row]
+
+    def headroom(self, row: int) -> float:
+        """Slots left in the pool of this row; infinite without a pool."""
+        return self._headroom[self.rows[row].category]
+
+    def _picked(self, row: int) -> Pick:
+        candidate = self.rows[row]
+        uid = candidate.group.held[self._taken[row]]
+        pick = Pick(candidate, uid, self._urgency[row], self._align[row])
+        self._take(row)
+        return pick
+
+    def _all_alike(self) -> bool:
+        """Whether preference cannot tell the rows apart, whatever is picked: the earliest goes first then."""
+        alike = len({shape.request for shape in self._shapes}) <= 1 and not any(self._hurried)
+        return alike and (self._alpha <= 0 or len(set(self._align)) <= 1)
+
+    def _by_app(self) -> dict[str, list[int]]:
+        members: dict[str, list[int]] = {}
+        for row, candidate in enumerate(self.rows):
+            members.setdefault(candidate.app.id, []).append(row)
+        return members
+
+    def _open_shares(self, queue: Queue, shares: Mapping[str, float]) -> None:
+        self._fair = queue.order is Order.FAIR
+        if self._fair:
+            names = {c.app.namespace for c in self.rows}
+            self._shares = {name: shares.get(name, 0.0) for name in names}
+            weight = {name: max(queue.weights.get(name, 1.0), TOLERANCE) for name in names}
+            self._increment = [c.group.request.share(queue.capacity) / weight[c.app.namespace] for c in self.rows]
+
+    def _next(self) -> int | None:
+        self._sift()
+        rows = self._open
+        if len(rows) <= 1:
+            return rows[0] if rows else None
+        if self._mixed:
+            top = max(self.rows[row].app.priority for row in rows)
+            rows = [row for row in rows if self.rows[row].app.priority == top]
+        drivers = [row for row in rows if self.rows[row].group.role is Role.DRIVER] if self._drivers else []
+        rows = drivers or rows
+        if self._fair:
+            shares = [self._shares[self.rows[row].app.namespace] for row in rows]
+            least = min(shares) + TOLERANCE
+            rows = [row for row, share in zip(rows, shares, strict=True) if share <= least]
+        return rows[0] if drivers else self._preferred(rows)
+
+    def _sift(self) -> None:
+        """Close the shapes that no longer fit or have no headroom, and their rows with them."""
+        free, closed = self.free, False
+        for number, shape in enumerate(self._shapes):
+            if self._going[number] and not (
+                shape.slots <= self._headroom[shape.category] + TOLERANCE and all(map(le, self._needed[number], free))
+            ):
+                self._going[number], closed = False, True
+        if closed:
+            self._open = [row for row in self._open if self._going[self._shape[row]]]
+            self._index = None
+
+    def _shut(self, row: int) -> None:
+        if row in self._open:
+            self._open.remove(row)
+            self._index = None
+
+    def _preferred(self, rows: Sequence[int]) -> int:
+        """The row of those given that goes next; without preference the first, as rows stand in order of arrival."""
+        if self._alike or len(rows) == 1 or not self._preference:
+            return rows[0]
+        fits = self._fitness()
+        if len(rows) > FEW and fits:
+            return rows[self._foremost(rows, fits)]
+        fit, hurry = [fits[self._shape[row]] for row in rows] if fits else [], [self._urgency[row] for row in rows]
+        align = [self._align[row] for row in rows] if self._alpha > 0 else []
+        # Rows stand in order of submission, so their numbers break ties.
+        return rows[winner(points_of_few(fit, hurry, align, self._alpha), rows) or 0]
+
+    def _foremost(self, rows: Sequence[int], fits: Sequence[float]) -> int:
+        """The same of a crowd that differs in shape, by arrays; the place in `rows`."""
+        if self._crowd is None:
+            self._crowd = np.array(self._shape), np.array(self._urgency), np.array(self._align)
+        if self._index is None:
+            self._index = np.array(self._open)
+        at = self._index if rows is self._open else np.array(rows)
+        shape, hurry, align = self._crowd
+        points = combined(np.array(fits)[shape[at]], hurry[at], align[at], self._alpha)
+        return int(np.argmax(points >= points.max() - TOLERANCE))
+
+    def _fitness(self) -> list[float]:
+        """F of the shapes; none where all ask for the same: it tells nobody apart."""
+        if len(self._shapes) <= 1:
+            return []
+        worth = [w * max(free, 0.0) for w, free in zip(self._weight, self.free, strict=True)]
+        return [sum(map(mul, asked, worth)) for asked in self._asked]
+
+    def _take(self, row: int) -> None:
+        self._taken[row] += 1
+        self._left[row] -= 1
+        candidate = self.rows[row]
+        self.free = list(map(sub, self.free, self._asked[self._shape[row]]))
+        self._headroom[candidate.category] -= candidate.slots
+        if not self._left[row]:
+            self._shut(row)
+        if self._fair:
+            self._shares[candidate.app.namespace] += self._increment[row]
+        if self._hurried[row]:
+            app, group = candidate.app, candidate.group
+            if group.role is not Role.DRIVER:
+                stages = self._stages[app.id][group.waiting]
+                stages[group.key] = _stage(group, self._taken[row], stages[group.key].size)
+            self._hurry(self._members[app.id])
+
+    def _hurry(self, members: Sequence[int]) -> None:
+        """Urgency of one app's rows, counting what was picked in this round as assigned and occupying."""
+        app = self.rows[members[0]].app
+        if app.id not in self._stages:
+            self._stages[app.id] = self._progress(app)
+        leading, waiting = self._stages[app.id]
+        found = urgency(_merged([*leading.values()]), [*waiting.values()])
+        for row in members:
+            group = self.rows[row].group
+            self._urgency[row] = found.waiting if group.waiting else found.leading
+            if self._crowd is not None:
+                self._crowd[1][row] = self._urgency[row]
+
+    def _progress(self, app: App) -> tuple[dict[str, Stage], dict[str, Stage]]:
+        """How far the groups of tasks are: those of the earliest unfinished stage, and those that wait on it."""
+        found: tuple[dict[str, Stage], dict[str, Stage]] = {}, {}
+        for group in app.groups:
+            if group.role is not Role.DRIVER:
+                found[group.waiting][group.key] = _stage(group, 0, self._size(group))
+        return found
+
+    def _size(self, group: PodGroup) -> float:
+        """R of the paper: one pod's share of the nodes, summed over kinds."""
+        return float(sum(value * self._unit.get(kind, 0.0) for kind, value in group.request.items()))
+
+
+def _stage(group: PodGroup, picked: int, size: float) -> Stage:
+    return Stage(
+        total=group.total,
+        assigned=group.charged + group.finished + picked,
+        occupying=group.charged + picked,
+        size=size,
+        finished=group.finished,
+    )
+
+
+def _merged(stages: Sequence[Stage]) -> Stage:
+    """Several groups of one leading stage as one, with the mean size weighted by what occupies."""
+    if len(stages) == 1:
+        return stages[0]
+    occupying = sum(stage.occupying for stage in stages)
+    held = sum(stage.occupying * stage.size for stage in stages)
+    return Stage(
+        total=sum(stage.total for stage in stages),
+        assigned=sum(stage.assigned for stage in stages),
+        occupying=occupying,
+        size=held / occupying if occupying else 0.0,
+        finished=sum(stage.finished for stage in stages),
+    )
+
+
+def _alignment(app: App) -> float:
+    return alignment(iterative=app.stages > 0, stage=app.stage, stages=app.stages or None)

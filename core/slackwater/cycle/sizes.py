@@ -1,0 +1,94 @@
+"""How large an app is: its driver, one task, and the slots of a pool that it takes or will take.
+
+Measured once per app and round; every test of the round reads the same numbers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from slackwater.cycle.snapshot import App, Pool
+from slackwater.pools.pools import Category, classify, slots
+from slackwater.resources import NOTHING, Resources
+from slackwater.roles import Role
+
+
+@dataclass(frozen=True, slots=True)
+class AppSize:
+    """One app, measured. Slots are 0 where no pool guards its queue."""
+
+    category: Category
+    driver: Resources  # what its drivers declare together
+    task: Resources  # what one task declares
+    slots: tuple[float, ...]  # of one pod, group by group
+    charged: float  # slots its released and running pods take
+    held: float  # slots its held pods would take
+    coming: float  # slots of all pods that are not finished
+
+    def demand(self, app: App) -> float:
+        """Slots the app wants at once; an unknown size counts by what is known to exist."""
+        return app.demand if app.demand is not None else self.held + self.charged
+
+    def committed(self, app: App) -> float:
+        """Slots a started app occupies: what it has, and what it was let in for and will still ask for.
+
+        A driver starts before its tasks exist; without the commitment the next app would be let in on its slots.
+        """
+        if app.demand is None:
+            return self.charged
+        return max(self.charged, min(app.demand, self.coming))
+
+
+def measure(app: App, pool: Pool | None) -> AppSize:
+    """Measure one app in slots of the pool. The answer is kept with the app, for as long as the pool stays alike."""
+    scale = (pool.slot, pool.nominal, pool.theta) if pool else None
+    if app.memo and app.memo[0] == scale and isinstance(app.memo[1], AppSize):
+        return app.memo[1]
+    size = _measure(app, pool)
+    app.memo[:] = [scale, size]
+    return size
+
+
+def _measure(app: App, pool: Pool | None) -> AppSize:
+    each = tuple(slots(group.request, pool.slot) for group in app.groups) if pool else (0.0,) * len(app.groups)
+    charged = held = coming = 0.0
+    for group, size in zip(app.groups, each, strict=True):
+        charged += size * group.charged
+        held += size * len(group.held)
+        coming += size * (group.total - group.finished)
+    # The tasks of a driver that has just started do not exist yet: its whole demand is still to come.
+    if app.has_driver and all(group.role is Role.DRIVER for group in app.groups):
+        coming = app.demand or 0.0
+    return AppSize(category(app, pool), driver_size(app), task_size(app), each, charged, held, coming if pool else 0.0)
+
+
+def category(app: App, pool: Pool | None) -> Category:
+    """The app's class: what it was given once, else by its demand; an unknown size counts as large."""
+    if app.category is not None:
+        return app.category
+    if pool is None or app.demand is None:
+        return Category.LARGE
+    return classify(app.demand, pool.nominal, pool.theta)
+
+
+def driver_size(app: App) -> Resources:
+    """What the app's drivers declare together; nothing where it has none."""
+    size = NOTHING
+    for group in app.groups:
+        if group.role is Role.DRIVER:
+            drivers = max(1, len(group.held) + group.charged)
+            asked = group.request if drivers == 1 else group.request * drivers
+            size = size + asked if size else asked
+    return size
+
+
+def task_size(app: App) -> Resources:
+    """What one task declares: the largest of the groups that exist, else what the app announced."""
+    requests = [group.request for group in app.groups if group.role is not Role.DRIVER]
+    if app.task_request is not None:
+        requests.append(app.task_request)
+    size = requests[0] if requests else NOTHING
+    for request in requests[1:]:
+        if request != size:
+            size = size.at_least(request)
+    return size

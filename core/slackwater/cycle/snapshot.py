@@ -1,0 +1,127 @@
+"""What the gatekeeper looks at: queues, pools, apps and their groups of equal pods, all at one moment.
+
+A shell builds a Snapshot, `gatekeeping.decide` reads it, and nothing in it changes meanwhile. Pods of one app that are
+equal (same stage, same role, same request) stand together as one Group: ten thousand held pods are a few
+thousand groups, and a decision costs by the group.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from slackwater.pools.pools import Category
+from slackwater.resources import NOTHING, Resources
+from slackwater.roles import Role
+
+__all__ = ["App", "Category", "Order", "PodGroup", "Pool", "Queue", "Snapshot"]
+
+
+@dataclass(frozen=True, slots=True)
+class PodGroup:
+    """Equal pods of one app: same stage, role and declared request."""
+
+    key: str
+    role: Role
+    request: Resources  # declared, of one pod
+    held: Sequence[str] = ()  # uids behind our gate (or parked), in order of creation
+    released: int = 0  # gate lifted, not bound yet: charged
+    running: int = 0  # bound and not finished
+    finished: int = 0
+    expected: int = 0  # how many there will be in all, where the app says so
+    stage: str = ""
+    level: int = 0  # strict DAG: the level of the stage, roots at 0
+    waiting: bool = False  # HaSTE: a stage that waits on another one of this app (reduce), not the earliest one
+    unplaceable: bool = False  # placement found no node for it lately: it would only take the turn of others
+    blocked: int = 0  # pods that carry somebody else's gate too: never released, never counted as held
+
+    @property
+    def charged(self) -> int:
+        """Pods that hold resources, or will within a moment."""
+        return self.released + self.running
+
+    @property
+    def total(self) -> int:
+        """All pods of the group, past, present and announced."""
+        return max(self.expected, len(self.held) + self.blocked + self.charged + self.finished)
+
+
+@dataclass(frozen=True, slots=True)
+class App:
+    """One application and where it stands."""
+
+    id: str
+    namespace: str
+    submitted: float
+    groups: tuple[PodGroup, ...]
+    queue: str = "default"
+    priority: int = 0
+    started: bool = False  # passed admission and pool before; its pods only have to wait for room and order
+    category: Category | None = None  # None: not classified yet
+    demand: float | None = None  # slots it wants at once; None: unknown, so it counts as large
+    task_request: Resources | None = None  # declared size of a task, before any task exists
+    has_driver: bool = False  # the framework has a driver, even if its pod does not exist yet
+    gang: bool = False  # all pods at once or none
+    strict: bool = False  # strict DAG: 003's levels take precedence over 001's preference
+    stage: int = 0  # iterative apps: the current stage …
+    stages: int = 0  # … of so many; 0 = not iterative
+    paused: bool = False
+    # What `sizes.measure` found, and for which pool: an app that did not change is not measured again.
+    memo: list[object] = field(default_factory=list, compare=False, repr=False)
+
+
+class Order(StrEnum):
+    """How apps of equal priority take turns."""
+
+    FIFO = "fifo"
+    FAIR = "fair"  # weighted dominant-resource fairness between namespaces
+
+
+@dataclass(frozen=True, slots=True)
+class Queue:
+    """An admission queue over its nodes (002)."""
+
+    name: str
+    capacity: Resources  # C: Σ over Ready, selected nodes of max(0, allocatable − requests of unmanaged pods)
+    maximum: Resources | None = None  # what the nodes may grow to; None: capacity is all there will ever be
+    free: Resources = NOTHING  # Σ room over those nodes, for the order and for "is there room at all"
+    total: Resources = NOTHING  # Σ allocatable, which fitness is normalised by; defaults to the capacity
+    order: Order = Order.FIFO
+    weights: Mapping[str, float] = field(default_factory=dict)  # per namespace; 1 where not named
+    paused: bool = False  # nothing of it is released
+    draining: bool = False  # what started may finish, nothing new starts
+    pool: str = ""  # the ReservationPool that guards it; "" = none
+    growth: int = 4  # pods released towards nodes that do not exist yet, so that an autoscaler sees the need
+
+
+@dataclass(frozen=True, slots=True)
+class Pool:
+    """A reservation pool pair (004): δ·Tot slots for small apps, the rest for large ones."""
+
+    name: str
+    slot: Resources  # one container's worth: the median declared task
+    tot: float  # slots in all, elastic: (Σ declared of running pods + room) / slot, smoothed
+    nominal: float  # slots in all by capacity: classifies, so that an app never changes class
+    delta: float = 0.1
+    theta: float = 0.1
+    low: float = 0.0  # the owner's own bounds of delta, inside [1/Tot, 1 − 1/Tot]
+    high: float = 1.0
+    releases: Mapping[Category, float] = field(default_factory=dict)  # forecast F1, F2 within the horizon
+    # Releases to come, of both pools: (seconds from now, slots); for the wait estimate.
+    outlook: tuple[tuple[float, float], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """Everything one round of gatekeeping may know."""
+
+    now: float
+    queues: tuple[Queue, ...]
+    apps: tuple[App, ...]
+    pools: tuple[Pool, ...] = ()
+    # An app that waited longer is no longer overtaken by smaller ones, so that a large gang does not starve.
+    patience: float = 300.0
+    window: int = 200  # pods that may be released but unbound at once, all queues together
+    alpha: float | None = None  # HaSTE-A's factor; None: chosen from the share of iterative apps
+    preference: bool = True  # 001; False: pods of started apps go first come, first served

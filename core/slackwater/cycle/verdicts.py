@@ -1,0 +1,95 @@
+"""What the gatekeeper says about an app: a constant reason for machines, one sentence with numbers for people.
+
+The sentence is made only when somebody reads it: a round over thousands of apps writes none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from slackwater.admission.budget import quantity
+from slackwater.resources import Resources
+
+
+class WaitReason(StrEnum):
+    """Why pods are released, held or refused. The value is the reason class written on a held pod."""
+
+    RELEASED = "released"
+    COMPLETE = "complete"  # nothing of it is held
+    PAUSED = "paused"
+    DRAINING = "queue-draining"
+    FOREIGN = "foreign-gate"
+    INFEASIBLE = "infeasible"
+    BUDGET = "driver-budget"
+    BEHIND = "behind-another-app"
+    POOL = "pool-closed"
+    GANG = "gang-incomplete"
+    WHOLE = "gang-does-not-fit"
+    DRIVER = "waiting-for-driver"
+    PARENTS = "waiting-for-parents"
+    ROOM = "no-room"
+    FRAGMENTED = "no-node-has-room"
+    WINDOW = "window-full"
+    GROWTH = "waiting-for-nodes"
+    NO_QUEUE = "no-queue"
+
+
+SENTENCES: Mapping[WaitReason, str] = {
+    WaitReason.RELEASED: "{count} of {held} held pods are released now",
+    WaitReason.COMPLETE: "no pod of this app is held",
+    WaitReason.PAUSED: "{what} is paused; remove the annotation slackwater.io/pause to let it go on",
+    WaitReason.DRAINING: "queue {queue} is draining: what runs may finish, nothing new starts",
+    WaitReason.FOREIGN: "{count} pods also carry a scheduling gate of another controller, which lifts it itself",
+    WaitReason.INFEASIBLE: (
+        "asks for {ask:g} {kind} at the least, but queue {queue} has at most {limit:g}; "
+        "lower the requests or raise the queue's maximum"
+    ),
+    WaitReason.BUDGET: (
+        "drivers of queue {queue} may hold {budget:g} {kind} of {capacity:g}, so that each can still run a task "
+        "({reserved:g} kept for tasks): {charged:g} is taken and this driver asks for {ask:g}"
+    ),
+    WaitReason.BEHIND: "waits behind {ahead}, which waits for {why}",
+    WaitReason.POOL: (
+        "the {category} pool has {size:.1f} of {tot:.1f} slots, {occupied:.1f} are taken, this app needs {need:.1f}"
+    ),
+    WaitReason.GANG: "a gang starts with all of its {expected} pods or none; {present} exist",
+    WaitReason.WHOLE: (
+        "a gang starts with all of its pods or none: together they ask for {ask:g} {kind}, "
+        "the nodes of queue {queue} have {free:g} free"
+    ),
+    WaitReason.DRIVER: "its driver is not running yet; {count} pods wait for it",
+    WaitReason.PARENTS: "stage {stage} (level {level}) starts once the stages before it are placed",
+    WaitReason.ROOM: "the nodes of queue {queue} have {free:g} {kind} free in all, a pod of this app asks for {ask:g}",
+    WaitReason.FRAGMENTED: "no single node of queue {queue} has room for {ask}; it goes as soon as one has",
+    WaitReason.WINDOW: "{flight} pods are released and not bound yet; the window allows {window}",
+    WaitReason.GROWTH: "released {count} pods beyond the present nodes so that the autoscaler sees the need",
+    WaitReason.NO_QUEUE: "namespace {namespace} belongs to no admission queue; add it to one",
+}
+
+
+def describe(request: Resources) -> str:
+    """A request in words, such as `2 cpu and 4 GiB memory`."""
+    return " and ".join(f"{quantity(kind, value)} {kind}" for kind, value in sorted(request.items())) or "nothing"
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The gatekeeper's word on one app in one round."""
+
+    app: str
+    reason: WaitReason
+    numbers: Mapping[str, object] = field(default_factory=dict)
+    position: int = 0  # 1 = next to start; 0 = has started
+    wait: float | None = None  # estimated seconds until it starts; None: not known
+
+    @property
+    def refused(self) -> bool:
+        """Whether waiting will not help."""
+        return self.reason in {WaitReason.INFEASIBLE, WaitReason.NO_QUEUE}
+
+    @property
+    def sentence(self) -> str:
+        """The reason in words, with the numbers that decided it."""
+        return SENTENCES[self.reason].format_map(self.numbers)

@@ -1,0 +1,191 @@
+"""What the pods of an app come to use, and how long they take to get there.
+
+A task does not use its memory at once: image pull, start-up and metric lag take longer than the estimator takes to
+believe its low first samples. So the ledger charges a pod younger than its app's learned ramp at least
+max(own use, app's learned peak) (paper 000 on a live cluster).
+
+Learned from pods of the same app name and declared size: peak = largest use seen, ramp = age at which 90 % of that was
+first reached. An app's values are the largest of its last few pods, so one lazy pod does not make the next twenty
+unsafe.
+
+The same knowledge works the other way. Once enough pods were watched from their start, the next ones need not be
+believed to use all they ask for: in capped mode they are charged at most
+
+    cap = max(own use, app's learned peak) × (1 + margin)
+
+Without it a short task never gives its slack back: at a tau0 of 30 s half of a request is believed for 156 s.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from slackwater.estimation.podmatrix import grown
+from slackwater.validation import finite_array
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+
+REACHED = 0.9  # share of the peak that counts as having got there
+PODS = 16  # pods remembered per app
+OLD = 60.0  # seconds; a pod first sampled later than this had grown before we looked
+ENOUGH = 8  # pods watched from their start before their app is trusted to use less than it asks for
+MARGIN = 0.15  # added to what they used: the next pod is not the same
+NO_APP = 0  # the id of pods without an app: nothing is learned of it
+
+
+class Peaks:
+    """Learned peak and ramp per app and kind. Apps have small integer ids, so that whole arrays of pods can ask."""
+
+    def __init__(self, kinds: int, limit: int = 20_000, margin: float | None = MARGIN) -> None:
+        self._limit = limit  # apps remembered; names that never come back must not fill the memory
+        self._trusting, self._beyond = margin is not None, 1.0 + (margin or 0.0)
+        self._ids: OrderedDict[str, int] = OrderedDict()
+        # App × lesson × (peak, ramp) × kind of the last pods, as rings; and how many lessons there ever were.
+        self._rings: Floats = np.zeros((64, PODS, 2, kinds))
+        self._lessons: NDArray[np.int64] = np.zeros(64, np.int64)
+        # The largest of each ring, (peak, ramp) × kind × app: asked for with every sample, while lessons are few.
+        self._tops: Floats = np.zeros((2, kinds, 64))
+        # The same of peaks where enough pods were watched, else infinite.
+        self._limits: Floats = np.full((kinds, 64), np.inf)
+        self._learned = False
+        self._news: set[int] = set()  # apps of which other things are known than when `newly` was asked
+
+    def __bool__(self) -> bool:
+        """Whether anything has been learned."""
+        return self._learned
+
+    def identify(self, app: str) -> int:
+        """The id of an app. The app asked for longest ago gives up its id when there are too many."""
+        if not app:
+            return NO_APP
+        if app not in self._ids:
+            self._ids[app] = self._new_id()
+        self._ids.move_to_end(app)
+        return self._ids[app]
+
+    def learn(self, apps: NDArray[np.intp], peaks: Floats, ramps: Floats) -> None:
+        """Take in pods, one per row: their app, peak and the age at which it was reached."""
+        lessons = np.array([finite_array("peak", peaks), finite_array("ramp", ramps)])
+        order = np.argsort(apps, kind="stable")[np.count_nonzero(apps == NO_APP) :]
+        apps, numbers = apps[order], np.arange(len(order))
+        first = apps.searchsorted(apps)  # of each lesson's app
+        # Where several pods of an app come at once, the last ones written stay.
+        count = self._lessons[apps] + numbers - first
+        self._rings[apps, count % PODS] = lessons[:, order].swapaxes(0, 1)
+        self._lessons[apps] = count + 1
+        self._sum_up(apps[first == numbers])
+        self._learned |= bool(apps.size)
+
+    def _sum_up(self, apps: NDArray[np.intp]) -> None:
+        """Form anew what is asked for about apps whose rings have changed."""
+        rings = self._rings[apps]
+        tops = self._tops[:, :, apps] = rings.max(axis=1).transpose(1, 2, 0)
+        # A pod that was first met when it was old has no ramp: it may still have been growing.
+        if self._trusting:
+            known = (rings[:, :, 1] > 0).sum(axis=1) >= ENOUGH
+            self._limits[:, apps] = np.where(known.T, tops[0], np.inf)
+        self._news.update(apps.tolist())
+
+    @property
+    def news(self) -> bool:
+        """Whether `newly` has anything to tell."""
+        return bool(self._news)
+
+    def newly(self, apps: NDArray[np.intp]) -> NDArray[np.bool_]:
+        """Which of these apps have learned since this was last asked."""
+        fresh = np.zeros(len(self._lessons), np.bool_)
+        fresh[list(self._news)] = True
+        self._news.clear()
+        return fresh[apps]
+
+    def expected(self, app: int) -> tuple[Floats, Floats]:
+        """Learned peak and ramp of an app; zeros while nothing is known."""
+        return self._tops[0, :, app].copy(), self._tops[1, :, app].copy()
+
+    def caps(self, apps: NDArray[np.intp], uses: Floats) -> Floats:
+        """Kind × pod: max(own use, the app's peak) × (1 + margin) where the app is known, else infinite."""
+        return np.maximum(self._limits.take(apps, axis=1), uses) * self._beyond
+
+    def newcomer(self, app: int) -> tuple[Floats, Floats]:
+        """Floor and cap of a pod that has not begun."""
+        return self._tops[0, :, app], self._limits[:, app] * self._beyond
+
+    def correct(self, apps: NDArray[np.intp], uses: Floats) -> None:
+        """Pods (kind × pod) that use more than their app is known for say so at once, however old they are."""
+        more = self.outgrown(apps, uses)
+        self.learn(apps[more], uses.take(more, axis=1).T, self._tops[1].take(apps[more], axis=1).T)
+
+    def outgrown(self, apps: NDArray[np.intp], uses: Floats) -> NDArray[np.intp]:
+        """Which pods (kind × pod) use more than their app is known for."""
+        more = uses > self._limits.take(apps, axis=1)
+        return np.flatnonzero(more.any(axis=0)) if more.any() else np.zeros(0, np.intp)
+
+    def floors(self, apps: NDArray[np.intp], ages: Floats) -> Floats:
+        """Kind × pod: the app's peak while the pod is younger than the app's ramp, else 0."""
+        peaks, ramps = self._tops.take(apps, axis=2)
+        floors: Floats = np.where(ages < ramps, peaks, 0.0)
+        return floors
+
+    def _new_id(self) -> int:
+        if len(self._ids) < self._limit:
+            self._rings = grown(self._rings, 0, len(self._ids) + 2)
+            self._lessons = grown(self._lessons, 0, len(self._ids) + 2)
+            self._tops = grown(self._tops, 2, len(self._ids) + 2)
+            self._limits = grown(self._limits, 1, len(self._ids) + 2, np.inf)
+            return len(self._ids) + 1
+        _, recycled = self._ids.popitem(last=False)
+        self._rings[recycled] = 0.0
+        self._lessons[recycled] = 0
+        self._sum_up(np.array([recycled]))  # for pods that may still be there of the app that had it before
+        return recycled
+
+
+class Growth:
+    """How far each pod has come: kind × slot arrays of peak, of the use at which it was marked, and the age then."""
+
+    def __init__(self, kinds: int) -> None:
+        self._table: Floats = np.zeros((3, kinds, 64))
+        self._taught: NDArray[np.bool_] = np.zeros(64, np.bool_)
+
+    def reset(self, slot: int) -> None:
+        """Begin anew for a slot (a new pod, or a new container of the same pod)."""
+        if slot >= len(self._taught):
+            self._table, self._taught = grown(self._table, 2, slot + 1), grown(self._taught, 0, slot + 1)
+        self._table[:, :, slot] = 0.0
+        self._taught[slot] = False
+
+    def learning(self, slots: NDArray[np.intp]) -> NDArray[np.intp]:
+        """Which of these pods have not told yet."""
+        return np.flatnonzero(~self._taught[slots])
+
+    def watch(self, slots: NDArray[np.intp], uses: Floats, ages: Floats) -> NDArray[np.intp]:
+        """Note the use of pods at their ages; return those that have settled: not grown for as long as they grew."""
+        table = self._table.take(slots, axis=2)
+        peak, mark, reach = table
+        # A pod first met when it was old (we have just started) says what it uses, but not how it came there.
+        at = np.where((peak == 0) & (ages > OLD), 0.0, ages)
+        np.maximum(peak, uses, out=peak)
+        grew = mark < REACHED * peak
+        np.copyto(mark, uses, where=grew)
+        np.copyto(reach, at, where=grew)
+        self._table[:, :, slots] = table
+        told: NDArray[np.intp] = slots[(ages >= 2.0 * reach).all(axis=0) & (peak > 0).any(axis=0)]
+        return told
+
+    def eloquent(self, slot: int) -> bool:
+        """Whether a pod has something to tell that it has not told yet."""
+        return not self._taught[slot] and any(self._table[0, :, slot].tolist())
+
+    def lessons(self, slots: NDArray[np.intp]) -> tuple[NDArray[np.intp], Floats, Floats]:
+        """Slots, peaks and ramps, a row per pod, of those that have used anything and have not told yet."""
+        ready = ~self._taught[slots] & self._table[0].take(slots, axis=1).any(axis=0)
+        told: NDArray[np.intp] = slots[ready]
+        self._taught[told] = True
+        peaks, _, ramps = self._table.take(told, axis=2)
+        return told, peaks.T, ramps.T

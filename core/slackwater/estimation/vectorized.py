@@ -1,0 +1,339 @@
+"""The estimator of paper 000 over all nodes at once; `estimation` is the same in words.
+
+Arrays hold B and U per node and kind, ρ and RR per pod and kind; one `sample` moves everything. A number that cannot
+be used (NaN, infinite, negative) is a sample that did not come: one bad series must not stop the rest of the cluster.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import IntEnum
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from slackwater.estimation.estimator import ALPHA, TAU0, Mode
+from slackwater.estimation.podmatrix import PodMatrix, grown
+from slackwater.validation import fraction, positive
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+    Held = NDArray[np.intp] | slice
+
+
+KEPT = 1024  # kinds of new pods whose cells are kept
+
+
+class Measure(IntEnum):
+    """What is kept of a pod, by kind. All but the last three is summed per node."""
+
+    RESIDUAL = 0  # ρ
+    REQUEST = 1  # RR
+    TOP = 2  # max(min(RR, cap), floor): the most capped mode charges for a pod
+    EXTRA = 3  # what a young pod's part of E lacks to its floor
+    CHARGE = 4  # drivers: max(use, D), outside the estimate
+    NATIVE = 5  # what kube-scheduler counts
+    DECLARED = 6  # D of managed pods, drivers included
+    FLOOR = 7  # learned peak of its app while it is young, else 0
+    CAP = 8  # what its app's pods are known to come to use; infinite while that is not known
+    USE = 9  # its own measured use, 0 while unknown
+
+
+SUMMED = Measure.FLOOR  # so many of them
+BOUNDED = slice(Measure.TOP, Measure.CHARGE)  # what floor and cap decide
+
+
+def reported(learned: Floats, used: Floats, sums: Floats, mode: Mode) -> Floats:
+    """E from the state: max(B + Σρ, 0) + Σ extra, in capped mode at most max(Σ top, U)."""
+    raw = np.maximum(learned + sums[..., Measure.RESIDUAL, :], 0.0) + sums[..., Measure.EXTRA, :]
+    if mode is Mode.PRINTED:
+        return raw
+    return np.minimum(raw, np.maximum(sums[..., Measure.TOP, :], used))
+
+
+def bounded(cells: Floats) -> Floats:
+    """TOP = max(min(RR, cap), floor) and EXTRA of one pod or many, from all that is kept of them."""
+    residual, request, *_, floor, cap, use = cells
+    return np.array([np.maximum(np.minimum(request, cap), floor), shortfalls(floor, request, residual, use)])
+
+
+def shortfalls(floor: Floats, request: Floats, residual: Floats, use: Floats) -> Floats:
+    """`estimation.shortfall` for many pods."""
+    believed = np.divide(residual, request, out=np.zeros_like(residual), where=request > 0)
+    lacking = np.maximum(use, floor) - use - believed * np.maximum(0.0, request - use)
+    return np.where(floor > 0, np.maximum(0.0, lacking), 0.0)
+
+
+class NodeEstimates:
+    """The estimates of all nodes. Rows are nodes in the order they were added, slots are pods."""
+
+    def __init__(
+        self, kinds: int, alpha: float = ALPHA, tau0: Sequence[float] | None = None, mode: Mode = Mode.CAPPED
+    ) -> None:
+        self.alpha = fraction("alpha", alpha)
+        self.tau0 = np.array([positive("tau0", tau) for tau in tau0 or [TAU0] * kinds])
+        self.mode = Mode(mode)
+        self.pods = PodMatrix(SUMMED, kinds, len(Measure) - SUMMED)
+        self._learned: Floats = np.zeros((64, kinds))
+        self._used: Floats = np.zeros((64, kinds))
+        self._primed: NDArray[np.bool_] = np.zeros((64, kinds), np.bool_)
+        self._gone: Floats = np.zeros((64, kinds))  # use in U of pods that have ended since
+        self._kept: dict[tuple[bytes | None, ...], Floats] = {}  # cells of new pods, by what they are made from
+
+    @property
+    def learned(self) -> Floats:
+        """B per row and kind."""
+        return self._learned[: self.pods.rows]
+
+    @property
+    def used(self) -> Floats:
+        """U of the last sample per row and kind; 0 before the first."""
+        return self._used[: self.pods.rows]
+
+    @property
+    def primed(self) -> NDArray[np.bool_]:
+        """Whether a row has an estimate to go on from."""
+        return self._primed[: self.pods.rows]
+
+    @property
+    def uses(self) -> Floats:
+        """Last known own use of each pod, kind × slot; 0 while unknown."""
+        uses: Floats = self.pods.table[Measure.USE]
+        return uses
+
+    def estimate(self, rows: NDArray[np.intp] | slice = slice(None), without: int | None = None) -> Floats:
+        """E of some rows (all by default), as if the pod in slot `without` were not there."""
+        sums = self.pods.sums[rows]
+        if without is not None:
+            sums = sums - self.pods.cells[:, :, without]
+        return reported(self.learned[rows], self.used[rows], sums, self.mode)
+
+    def estimate_one(self, row: int, sums: Sequence[Sequence[float]]) -> list[float]:
+        """`reported` of one row as plain numbers, given its sums by measure and kind."""
+        residual, top, extra = sums[Measure.RESIDUAL], sums[Measure.TOP], sums[Measure.EXTRA]
+        learned, used = self._learned[row].tolist(), self._used[row].tolist()
+        raw = [max(b + rho, 0.0) + more for b, rho, more in zip(learned, residual, extra, strict=True)]
+        if self.mode is Mode.PRINTED:
+            return raw
+        return [min(e, max(most, u)) for e, most, u in zip(raw, top, used, strict=True)]
+
+    def forgo(self, row: int, use: Floats) -> None:
+        """A pod that the last sample saw using this much has ended; the next sample will tell by itself."""
+        gone = self._gone[row]
+        gone += use
+
+    def unsampled(self, rows: NDArray[np.intp] | slice, estimate: Floats, sums: Floats) -> Floats:
+        """E of rows whose samples have stopped coming: max(E, Σ RR), where pods that ended count no longer in U.
+
+        While samples come, E is right again within a heartbeat; without them the use of ended pods would stay for ever.
+        """
+        requests = sums[:, Measure.REQUEST]
+        if self.mode is Mode.PRINTED:
+            return np.maximum(estimate, requests)
+        remaining = self.used[rows] - self._gone[: self.pods.rows][rows]
+        return np.maximum(np.minimum(estimate, np.maximum(sums[:, Measure.TOP], remaining)), requests)
+
+    def add_node(self, start: Floats | None = None) -> int:
+        """Enter a node, with a first estimate where one is known; return its row."""
+        row = self.pods.add_row()
+        for name in ("_learned", "_used", "_primed", "_gone"):
+            setattr(self, name, grown(getattr(self, name), 0, row + 1))
+        self._learned[row] = 0.0 if start is None else start
+        self._used[row] = self._gone[row] = 0.0
+        self._primed[row] = start is not None
+        return row
+
+    def remove_node(self, row: int) -> None:
+        """Forget a node; its pods stay, nowhere, and count in full wherever they appear again."""
+        slots = self.pods.on_row(row)
+        rows = self.pods.rows
+        for array in (self._learned, self._used, self._primed, self._gone):
+            array[row : rows - 1] = array[row + 1 : rows].copy()
+        self.pods.drop_row(row)
+        for slot in slots:
+            self.renew(int(slot))
+
+    def add(
+        self,
+        row: int,
+        request: Floats,
+        beside: Floats | None = None,
+        floor: Floats | None = None,
+        cap: Floats | None = None,
+    ) -> int:
+        """Eq. 2: a pod counts in full at once. `beside` holds the ledger's own measures (charge, native, declared)."""
+        key = (
+            request.tobytes(),
+            None if beside is None else beside.tobytes(),
+            None if floor is None else floor.tobytes(),
+            None if cap is None else cap.tobytes(),
+        )
+        cells = self._kept.get(key)
+        if cells is None:
+            # Pods come in crowds of the same size and the same app: their cells are made once.
+            if len(self._kept) >= KEPT:
+                self._kept.clear()
+            cells = self._kept[key] = self._fresh(request, beside, floor, cap)
+        return self.pods.add(row, cells)
+
+    def _fresh(self, request: Floats, beside: Floats | None, floor: Floats | None, cap: Floats | None) -> Floats:
+        """The cells of a new pod, and what is kept beside them."""
+        cells: Floats = np.zeros((len(Measure), len(request)))
+        cells[Measure.RESIDUAL] = cells[Measure.REQUEST] = request
+        if beside is not None:
+            cells[Measure.CHARGE : SUMMED] = beside
+        cells[Measure.FLOOR] = 0.0 if floor is None else floor
+        cells[Measure.CAP] = np.inf if cap is None else cap
+        cells[BOUNDED] = bounded(cells)
+        return cells
+
+    def resize(self, slot: int, request: Floats, beside: Floats | None = None) -> None:
+        """Growth counts in full at once; a smaller request shrinks what is believed in proportion."""
+        residual, before = self.pods.cells[Measure.RESIDUAL, :, slot], self.pods.cells[Measure.REQUEST, :, slot]
+        share = np.divide(request, before, out=np.ones_like(request), where=before > 0)
+        left = np.where(request >= before, residual + request - before, residual * share)
+        self._write(slot, request, left, beside)
+
+    def renew(self, slot: int) -> None:
+        """A pod that starts over (new container, other node) counts in full again."""
+        request = self.pods.cells[Measure.REQUEST, :, slot].copy()
+        self._write(slot, request, request, None)
+
+    def move(self, slot: int, row: int) -> None:
+        """Take a pod to another node, where nothing has been measured of it."""
+        self.renew(slot)
+        self.pods.move(slot, row)
+
+    def finish(self, slot: int) -> None:
+        """Eq. 4: give back what is left of the request."""
+        self.pods.drop(slot)
+
+    def guard(self, slots: NDArray[np.intp], floors: Floats, caps: Floats, held: Held | None = None) -> None:
+        """Set floors (0: not young) and caps (infinite: not known) of some pods, kind × pod; their uses are known here.
+
+        Given all slots held, sums are formed anew, as after a sample of all nodes; else what has changed is added to
+        them, at a cost that follows the pods that changed.
+        """
+        bounds = self.pods.table[Measure.FLOOR : Measure.USE]
+        before, limits = bounds.take(slots, axis=2)
+        bounds[:, :, slots] = floors, caps
+        slots = slots[((before > 0) | (floors > 0) | (limits != caps)).any(axis=0)]
+        if not slots.size:
+            return
+        by = self._weigh(slots)
+        if held is None:
+            self.pods.shift(BOUNDED, slots, by)
+        else:
+            self.pods.refresh(Measure.TOP, held)
+            self.pods.refresh(Measure.EXTRA, held)
+
+    def sample(self, used: Floats, dt: Floats, seen: Held = slice(None)) -> None:
+        """Eqs 1 and 3 for all nodes: U per row and kind (NaN: none came), seconds per row or the same for all.
+
+        `seen` are the slots of the pods that were seen. What floors add to decayed estimates is for `guard` to say,
+        which comes after every sample with all young pods.
+        """
+        usable, keep, used = self._step(slice(None), used, dt)
+        factors = np.ones((len(self.tau0), self.pods.rows + 1))  # pods that are nowhere do not decay
+        factors[:, 1:] = keep.T
+        homes = self.pods.homes[seen]
+        for residual, factor in zip(self.pods.cells[Measure.RESIDUAL], factors, strict=True):
+            residual[seen] *= factor[homes]
+        self.pods.refresh(Measure.RESIDUAL, self.pods.held)
+        self._attack(slice(None), usable, used)
+
+    def sample_node(self, row: int, used: Floats, dt: float, seen: NDArray[np.intp]) -> None:
+        """The same for one node whose heartbeat comes alone; pods on other nodes may be among those seen."""
+        rows, slots = slice(row, row + 1), self.pods.on_row(row)
+        usable, keep, used = self._step(rows, used[None, :], np.array([dt]))
+        self.pods.cells[Measure.RESIDUAL][:, np.intersect1d(slots, seen)] *= keep[0][:, None]
+        for measure in (Measure.RESIDUAL, Measure.TOP, Measure.EXTRA):
+            self.pods.refresh_row(row, measure, slots)
+        self._attack(rows, usable, used)
+
+    def sample_rows(
+        self,
+        rows: NDArray[np.intp],
+        used: Floats,
+        dt: Floats,
+        slots: NDArray[np.intp],
+        at: NDArray[np.intp],
+        seen: NDArray[np.bool_],
+    ) -> None:
+        """The same for some nodes, at a cost that follows their pods and not the cluster's.
+
+        `slots` are all the pods on them, `at` the place in `rows` of each one's node and `seen` whether it was seen.
+        """
+        usable, keep, used = self._step(rows, used, dt)
+        residual = self.pods.cells[Measure.RESIDUAL]
+        residual[:, slots[seen]] *= keep[at[seen]].T
+        for measure in (Measure.RESIDUAL, Measure.TOP, Measure.EXTRA):
+            self.pods.refresh_rows(rows, measure, slots, at)
+        self._attack(rows, usable, used)
+
+    def recall(self, slots: NDArray[np.intp], uses: Floats, ages: Floats, used: Floats) -> None:
+        """Restart, before a node's first sample: E0 = system + Σ [u + (1−a)^(age/tau0)·max(0, RR − u)].
+
+        `uses` and `ages` are those of the pods in `slots`; pods whose use is not known count in full, and what U holds
+        beyond both is the system's.
+        """
+        fresh = ~self.primed & np.isfinite(used) & (used >= 0)
+        for kind in range(len(self.tau0)):
+            mine = np.concatenate([[False], fresh[:, kind]])[self.pods.homes[slots]]
+            measured, believed, learned = self._remember(kind, slots[mine], uses[kind, mine], ages[mine])
+            unknown = self.pods.sums[:, Measure.REQUEST, kind] - believed
+            system = np.maximum(0.0, np.where(fresh[:, kind], used[:, kind], 0.0) - measured - unknown)
+            self.learned[:, kind] = np.where(fresh[:, kind], learned + system, self.learned[:, kind])
+        self.pods.refresh(Measure.RESIDUAL)
+
+    def _remember(self, kind: int, slots: NDArray[np.intp], use: Floats, age: Floats) -> tuple[Floats, Floats, Floats]:
+        """Set ρ as if the pods had been watched since they started; return Σ use, Σ RR and their part of B per row."""
+        request = self.pods.cells[Measure.REQUEST, kind, slots]
+        left = (1.0 - self.alpha) ** (np.maximum(age, 0.0) / self.tau0[kind])
+        self.pods.cells[Measure.RESIDUAL, kind, slots] = left * request
+        learned = use - left * np.minimum(use, request)
+        return self._by_row(slots, use), self._by_row(slots, request), self._by_row(slots, learned)
+
+    def _by_row(self, slots: NDArray[np.intp], weights: Floats) -> Floats:
+        sums = np.zeros(self.pods.rows + 1)
+        sums += np.bincount(self.pods.homes[slots], weights=weights, minlength=len(sums))
+        return sums[1:]
+
+    def _step(
+        self, rows: slice | NDArray[np.intp], used: Floats, dt: Floats
+    ) -> tuple[NDArray[np.bool_], Floats, Floats]:
+        """Eq. 1 for B. A node's first sample moves nothing: there is no estimate yet to go on from."""
+        timed = np.isfinite(dt) & (dt >= 0)
+        usable = (used >= 0) & (used < np.inf) & timed[:, None]  # not of NaN
+        keep = (1.0 - self.alpha) ** (np.where(timed, dt, 0.0)[:, None] / self.tau0)
+        keep = np.where(usable & self.primed[rows], keep, 1.0)
+        learned = self.learned[rows]
+        used = np.where(usable, used, self.used[rows])
+        self.learned[rows] = learned + (1.0 - keep) * (used - learned)
+        return usable, keep, used
+
+    def _attack(self, rows: slice | NDArray[np.intp], usable: NDArray[np.bool_], used: Floats) -> None:
+        """Eq. 3: fast attack, slow release."""
+        learned, gone = self.learned[rows], self._gone[: self.pods.rows][rows]
+        np.maximum(learned, used - self.pods.sums[rows, Measure.RESIDUAL], out=learned, where=usable)
+        np.copyto(gone, 0.0, where=usable)
+        self.learned[rows], self.used[rows], self._gone[: self.pods.rows][rows] = learned, used, gone
+        self.primed[rows] |= usable
+
+    def _weigh(self, slots: NDArray[np.intp]) -> Floats:
+        """Set what the bounds of some pods decide; return by how much that changed, measure × kind × pod."""
+        cells = self.pods.table.take(slots, axis=2)
+        after = bounded(cells)
+        self.pods.table[BOUNDED][:, :, slots] = after
+        by: Floats = after - cells[BOUNDED]
+        return by
+
+    def _write(self, slot: int, request: Floats, residual: Floats, beside: Floats | None) -> None:
+        cells = self.pods.table[:, :, slot].copy()
+        cells[Measure.REQUEST], cells[Measure.RESIDUAL] = request, residual
+        if beside is not None:
+            cells[Measure.CHARGE : SUMMED] = beside
+        cells[BOUNDED] = bounded(cells)
+        self.pods.rewrite(slot, cells[:SUMMED])

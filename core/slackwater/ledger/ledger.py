@@ -1,0 +1,377 @@
+"""Who claims what on which node, what was measured, and how much room is left: one pure state machine.
+
+The extender feeds it from watches and Prometheus, the simulator from virtual events; both get the same answers. Time
+comes in with every call that needs it: `now` is monotonic, sample timestamps are the source's own.
+
+    room = min(AR, NC) − E − Σ over drivers of max(use, D)
+
+E is the capped estimate over everything but drivers; where samples are stale it is at least the sum of requests.
+
+Restart: claims and hosts are put in again in any order, and the first sample of each node rebuilds its estimate from
+the pods' own use and the age of their containers (`NodeEstimates.recall`), exact for pods whose use is steady.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from slackwater.errors import UnknownName
+from slackwater.estimation.podmatrix import NOWHERE
+from slackwater.estimation.vectorized import NodeEstimates
+from slackwater.ledger.nodeindex import NodeIndex
+from slackwater.ledger.podindex import PodIndex
+from slackwater.ledger.room import RoomLine, RoomTable
+from slackwater.ledger.sampling import SampleIntake
+from slackwater.ledger.types import Amounts, ClaimState, LedgerConfig, NodeSpec, PodClaim, Sample
+from slackwater.nodes import NodeRow, NodeTable
+from slackwater.validation import finite
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+
+
+class Ledger:
+    """The state of all nodes and pods."""
+
+    def __init__(self, terms: LedgerConfig | None = None) -> None:
+        self.terms = terms or LedgerConfig()
+        kinds = self.terms.kinds
+        tau0 = [self.terms.tau0.get(kind, 1.0) for kind in kinds]
+        self._hosts = NodeIndex(self.terms)
+        self._fleet = NodeEstimates(len(kinds), self.terms.alpha, tau0, self.terms.mode)
+        self._roster = PodIndex()
+        self._meter = SampleIntake(self.terms, self._hosts, self._fleet, self._roster)
+        self._board = RoomTable(kinds, self._hosts, self._fleet, self._meter.freshness)
+        self._expiry: dict[str, float] = {}  # provisional pods only
+        self._astray: dict[str, set[str]] = {}  # node that is not known → pods that name it
+
+    @classmethod
+    def rebuild(
+        cls, hosts: Iterable[NodeSpec], claims: Iterable[PodClaim], terms: LedgerConfig | None = None
+    ) -> Ledger:
+        """A ledger from what the API lists. Stale, so without overcommit, until each node's first sample."""
+        ledger = cls(terms)
+        for host in hosts:
+            ledger.upsert_node(host)
+        for claim in claims:
+            ledger.put(claim)
+        return ledger
+
+    # ---- nodes
+
+    def upsert_node(self, host: NodeSpec) -> None:
+        """A node appeared or changed. Pods that named it before it was known find their place."""
+        if not self._hosts.upsert(host):
+            return
+        row = self._fleet.add_node()
+        self._meter.freshness.add_row()
+        for uid in self._astray.pop(host.name, ()):
+            self._fleet.move(self._roster.slots[uid], row)
+
+    def remove_node(self, name: str) -> None:
+        """A node is gone. Its pods are kept until the API says that they are gone too."""
+        row = self._hosts.index.get(name)
+        if row is None:
+            return
+        for slot in self._fleet.pods.on_row(row).tolist():
+            claim = self._roster[slot]
+            self._astray.setdefault(name, set()).add(claim.uid)
+            self._start_over(slot, claim)
+        self._fleet.remove_node(row)
+        self._meter.freshness.drop_row(row)
+        self._hosts.remove(row)
+
+    # ---- pods
+
+    def place(self, claim: PodClaim, expires: float) -> bool:
+        """Enter a placement we are about to answer (eq. 2), until `expires`. False: the pod is bound already."""
+        finite("expires", expires)
+        held = self.claim(claim.uid)
+        if held is not None and held.state is not ClaimState.PROVISIONAL:
+            return False
+        fresh = claim.state is ClaimState.PROVISIONAL and claim.started is None
+        self._enter(claim if fresh else claim._replace(state=ClaimState.PROVISIONAL, started=None))
+        self._expiry[claim.uid] = expires
+        return True
+
+    def put(self, claim: PodClaim) -> None:
+        """What a watch shows of a pod that has a node: binds, moves, starts, resizes. Repeating it changes nothing."""
+        self._enter(claim)
+        if claim.state is not ClaimState.PROVISIONAL:
+            self._expiry.pop(claim.uid, None)
+
+    def bind(self, uid: str, node: str) -> None:
+        """A placement came true, there or elsewhere."""
+        self.put(self._known(uid)._replace(node=node, state=ClaimState.BOUND))
+
+    def start(self, uid: str, at: float) -> None:
+        """The pod's container runs since `at` (the clock of sample timestamps)."""
+        held = self._known(uid)
+        claim = held.running(finite("started", at))
+        if held.started is not None or uid in self._expiry:
+            self.put(claim)
+            return
+        # The common case: a container that was not there before changes nothing that is charged.
+        slot = self._roster.slots[uid]
+        self._roster.enter(slot, claim, self._meter.peaks.identify(_kindred(claim)))
+
+    def terminate(self, uid: str) -> None:
+        """The pod is asked to end; it is charged until it is gone."""
+        self.put(self._known(uid)._replace(state=ClaimState.TERMINATING))
+
+    def resize(self, uid: str, declared: Amounts, native: Amounts) -> None:
+        """The pod's requests changed in place."""
+        self.put(self._known(uid)._replace(declared=declared, native=native))
+
+    def remove(self, uid: str) -> PodClaim | None:
+        """The pod finished or was deleted: eq. 4 gives back the residue at once. An unknown pod is no error."""
+        slot = self._roster.slots.get(uid)
+        if slot is None:
+            return None
+        claim = self._roster[slot]
+        self._meter.teach_one(slot)
+        row = self._fleet.pods.row_of(slot)
+        self._board.touch(row)
+        if row != NOWHERE and not claim.driver:  # the use of drivers is not in U
+            self._fleet.forgo(row, self._fleet.uses[:, slot])
+        self._fleet.finish(slot)
+        self._roster.forget(slot)
+        self._expiry.pop(uid, None)
+        self._unstray(claim)
+        return claim
+
+    def expire(self, now: float) -> list[PodClaim]:
+        """Drop placements that did not come true in time, and return them."""
+        late = [uid for uid, expires in self._expiry.items() if expires <= now]
+        return [claim for uid in late if (claim := self.remove(uid))]
+
+    # ---- samples
+
+    def sample(
+        self,
+        now: float,
+        nodes: Mapping[str, Sample],
+        pods: Mapping[str, Amounts] | None = None,
+        seen: Collection[str] | None = None,
+    ) -> None:
+        """One round of measurement: use by node, and use by pod where it is known.
+
+        Nodes and pods that are not known, and readings not newer than the last, are passed over. `seen` names the
+        pods that the samples saw running; by default those in `pods`, and without `pods` those started by then.
+        """
+        self._meter.sample(now, nodes, pods, seen)
+        self._board.touch_all()
+
+    def sample_all(self, now: float, nodes: Floats, uids: Collection[str] | NDArray[np.intp], pods: Floats) -> None:
+        """The same from arrays, for a shell that measures every node at one moment: row × kind and kind × pod.
+
+        Rows are the nodes in the order in which they were added; the samples are as new as `now`. Pods are given by
+        their uids, or by their slots.
+        """
+        slots = uids if isinstance(uids, np.ndarray) else self._roster.find(uids)
+        self._meter.sample_all(now, nodes, slots, pods)
+        self._board.touch_all()
+
+    def sample_some(
+        self,
+        now: float,
+        nodes: Mapping[str, Sample],
+        uids: Collection[str],
+        uses: Floats,
+        beside: Collection[str] = (),
+    ) -> None:
+        """The same for a shell that takes the nodes in turns: kind × pod for `uids`; `beside` are seen without a use.
+
+        A pod whose container started after its node was measured is not seen, whatever a series of its name says.
+        """
+        self._meter.sample_some(now, nodes, uids, uses, beside)
+        self._board.touch_all()
+
+    def homes(self, uids: Collection[str]) -> NDArray[np.intp]:
+        """The row of each pod's node, −1 where pod or node is not known."""
+        slots = self._roster.find(uids)
+        held = slots >= 0  # an empty ledger has no slot at all, not even a last one
+        rows = np.full(len(slots), NOWHERE, np.intp)
+        rows[held] = self._fleet.pods.homes[slots[held]] - 1
+        return rows
+
+    # ---- views
+
+    def __len__(self) -> int:
+        return len(self._roster.slots)
+
+    def __contains__(self, uid: object) -> bool:
+        return uid in self._roster.slots
+
+    @property
+    def provisional(self) -> int:
+        """How many placements wait to come true."""
+        return len(self._expiry)
+
+    @property
+    def nodes(self) -> tuple[NodeSpec, ...]:
+        """Every node held."""
+        return tuple(self._hosts)
+
+    def claim(self, uid: str) -> PodClaim | None:
+        """What is held about a pod."""
+        slot = self._roster.slots.get(uid)
+        return None if slot is None else self._roster[slot]
+
+    def slot(self, uid: str) -> int:
+        """The pod's place in the ledger's arrays, its own for as long as it is held; −1 where it is not."""
+        return self._roster.slots.get(uid, -1)
+
+    def claims(self) -> Iterator[PodClaim]:
+        """Every pod held."""
+        return iter(self._roster)
+
+    def table(self, now: float) -> NodeTable:
+        """All nodes at this moment, for filter, score and batch placement."""
+        return self._board.table(now)
+
+    def room_without(self, uid: str, now: float) -> NodeTable:
+        """The same table as if this pod were not there: a pod asked about again does not count itself."""
+        slot = self._roster.slots.get(uid)
+        return self._board.table(now) if slot is None else self._board.without(slot, now)
+
+    def part(self, names: Sequence[str], now: float, without: str = "") -> NodeTable:
+        """A table of the named nodes alone (those known), as if one pod were not there. Cheap for a few nodes."""
+        rows = [row for name in names if (row := self._hosts.index.get(name)) is not None]
+        return self._board.part(np.array(rows, np.intp), now, self._roster.slots.get(without))
+
+    def left(self, name: str, now: float) -> tuple[list[float], list[float]] | None:
+        """Room and what is left of native requests on one node, as in the table; None where it takes no pods."""
+        return self._board.one(self._hosts.row(name), now)
+
+    def spot(self, name: str, now: float, without: str = "") -> NodeRow | None:
+        """One node as plain numbers, as if one pod were not there; None where it is not known."""
+        row = self._hosts.index.get(name)
+        return None if row is None else self._board.spot(row, now, self._roster.slots.get(without))
+
+    def crowds(self) -> NDArray[np.intp]:
+        """How many pods each node holds, in the order of the table's rows; placements on their way count."""
+        homes = self._fleet.pods.homes
+        return np.bincount(homes, minlength=len(self._hosts) + 1)[1:]
+
+    def pool_total(self, now: float) -> Floats:
+        """Tot of the pools by kind: Σ D of placed pods + room, over open nodes. Placing a pod leaves it as it is."""
+        return self._board.pool_total(now)
+
+    def declared(self) -> Floats:
+        """Σ D of placed pods over open nodes, by kind."""
+        return self._board.declared()
+
+    def taken(self, now: float) -> Floats:
+        """What counts as taken on all nodes together, by kind: the estimates, and what drivers are charged."""
+        return self._board.taken(now)
+
+    def explain(self, name: str, now: float) -> dict[str, RoomLine]:
+        """The arithmetic of one node, by kind."""
+        return self._board.explain(self._hosts.row(name), now)
+
+    def age(self, name: str, now: float) -> float:
+        """Seconds since the node's newest sample came; infinite before the first."""
+        return now - float(self._meter.freshness.arrivals[self._hosts.row(name)])
+
+    # ---- inside
+
+    def _known(self, uid: str) -> PodClaim:
+        claim = self.claim(uid)
+        if claim is None:
+            raise UnknownName("uid", uid, ["a pod that was placed or put before"])
+        return claim
+
+    def _enter(self, claim: PodClaim) -> None:
+        held = self.claim(claim.uid)
+        if claim == held:
+            return
+        claim.check(self.terms.kinds)
+        row = self._hosts.index.get(claim.node, NOWHERE)
+        app = self._meter.peaks.identify(_kindred(claim))
+        if held is None:
+            slot = self._fleet.add(row, *_weights(claim), *self._expected(claim, app))
+            self._meter.begin(slot)
+        else:
+            slot = self._roster.slots[claim.uid]
+            self._update(slot, held, claim, row)
+        self._roster.enter(slot, claim, app)
+        if row == NOWHERE:
+            self._astray.setdefault(claim.node, set()).add(claim.uid)
+        self._board.touch(row)
+
+    def _update(self, slot: int, held: PodClaim, claim: PodClaim, row: int) -> None:
+        moved = claim.node != held.node
+        if moved:
+            self._board.touch(self._fleet.pods.row_of(slot))
+            self._unstray(held)
+            self._fleet.move(slot, row)
+        # A container that is down, new or elsewhere has yet to show what it uses.
+        if moved or held.started not in (None, claim.started):
+            self._start_over(slot, claim)
+        elif _cost(held) != _cost(claim):
+            self._fleet.resize(slot, *_weights(claim, self._fleet.uses[:, slot]))
+
+    def _start_over(self, slot: int, claim: PodClaim) -> None:
+        self._fleet.uses[:, slot] = 0.0
+        self._roster.stirred[slot] = True
+        self._fleet.resize(slot, *_weights(claim))
+        self._fleet.renew(slot)
+        self._meter.begin(slot)
+
+    def _expected(self, claim: PodClaim, app: int) -> tuple[Floats | None, Floats | None]:
+        """Floor and cap of a new pod, which is as young as can be."""
+        peaks = self._meter.peaks
+        return peaks.newcomer(app) if peaks and not claim.driver else (None, None)
+
+    def _unstray(self, claim: PodClaim) -> None:
+        strays = self._astray.get(claim.node)
+        if strays is not None:
+            strays.discard(claim.uid)
+            if not strays:
+                del self._astray[claim.node]
+
+
+def _kindred(claim: PodClaim) -> str:
+    """Under what name a pod's use is learned: its app's pods of the same size. An app's stages differ in size."""
+    return _sized(claim.app, claim.charged) if claim.app else ""
+
+
+@lru_cache(maxsize=8192)
+def _sized(app: str, charged: Amounts) -> str:
+    return f"{app} {charged}"
+
+
+def _cost(claim: PodClaim) -> tuple[Amounts, Amounts, bool, bool]:
+    """Everything of a claim that its charge depends on."""
+    return claim.charged, claim.native, claim.driver, claim.managed
+
+
+def _weights(claim: PodClaim, use: Floats | None = None) -> tuple[Floats, Floats]:
+    """What a pod adds to its node: its request in the estimate, and charge, native and declared beside it.
+
+    A driver is not estimated but charged max(use, D).
+    """
+    request, beside = _weighed(*_cost(claim))
+    if use is not None and claim.driver:
+        beside = beside.copy()
+        beside[0] = np.maximum(beside[0], use)
+    return request, beside
+
+
+@lru_cache(maxsize=8192)
+def _weighed(charged: Amounts, native: Amounts, driver: bool, managed: bool) -> tuple[Floats, Floats]:
+    """The same before any use is known; shared by all pods of one size, so read-only."""
+    declared = np.array(charged)
+    nothing = np.zeros_like(declared)
+    request, charge = (nothing, declared) if driver else (declared, nothing)
+    beside = np.array([charge, np.array(native), declared if managed else nothing])
+    request.setflags(write=False)
+    beside.setflags(write=False)
+    return request, beside

@@ -1,0 +1,98 @@
+"""All nodes of the ledger as arrays: what they have, what of it may be given out, and whether they take pods.
+
+    AR = allocatable × allowance      NC = capacity − hard eviction      limit = min(AR, NC)
+
+Kinds that are not measured are never overcommitted, so nothing is held back of them: there AR = allocatable.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from slackwater.errors import UnknownName
+from slackwater.ledger.types import LedgerConfig, NodeSpec
+from slackwater.validation import fraction
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+
+
+class NodeIndex:
+    """Rows in order of arrival; a removed node's row is taken by those after it."""
+
+    def __init__(self, terms: LedgerConfig) -> None:
+        self._kinds = terms.kinds
+        kept = fraction("allowance", terms.allowance)
+        self._allowance = np.array([kept if kind in terms.measured else 1.0 for kind in terms.kinds])
+        self.names: tuple[str, ...] = ()
+        self.index: dict[str, int] = {}
+        self._hosts: list[NodeSpec] = []
+        empty: Floats = np.zeros((0, len(terms.kinds)))
+        self.total = self.allowed = self.real = empty
+        self.open: NDArray[np.bool_] = np.zeros(0, np.bool_)
+        self._current = True
+
+    def __getitem__(self, row: int) -> NodeSpec:
+        return self._hosts[row]
+
+    def __iter__(self) -> Iterator[NodeSpec]:
+        return iter(self._hosts)
+
+    def __len__(self) -> int:
+        return len(self._hosts)
+
+    def row(self, name: str) -> int:
+        """The row of a node, or UnknownName."""
+        if name not in self.index:
+            raise UnknownName("node", name, [*list(self.index)[:5], "…"] if len(self.index) > 5 else self.index)
+        return self.index[name]
+
+    def upsert(self, host: NodeSpec) -> bool:
+        """Take in a node or its change; return whether it is new."""
+        host.check(self._kinds)
+        row = self.index.get(host.name)
+        self._current = self._current and row is not None and self._hosts[row] == host
+        if row is not None:
+            self._hosts[row] = host
+            return False
+        self.index[host.name] = len(self._hosts)
+        self._hosts.append(host)
+        return True
+
+    def remove(self, row: int) -> None:
+        """Forget a node; later rows move up by one."""
+        del self._hosts[row]
+        # A new dict: tables given out earlier keep the one they were made with.
+        self.index = {host.name: at for at, host in enumerate(self._hosts)}
+        self._current = False
+
+    def refresh(self) -> bool:
+        """Bring the arrays up to date; return whether they changed. Old arrays stay as they were for old tables."""
+        if self._current:
+            return False
+        self._current = True
+        shape = (len(self._hosts), len(self._kinds))
+        self.names = tuple(host.name for host in self._hosts)
+        self.index = dict(self.index)
+        self.total = np.array([host.allocatable for host in self._hosts], np.float64).reshape(shape)
+        self.allowed = self.total * self._allowance
+        self.real = self._real().reshape(shape)
+        self.open = np.array([host.ready and not host.cordoned for host in self._hosts], np.bool_)
+        return True
+
+    @property
+    def limit(self) -> Floats:
+        """min(AR, NC)."""
+        return np.minimum(self.allowed, self.real)
+
+    def _real(self) -> Floats:
+        none = (0.0,) * len(self._kinds)
+        capacity = np.array([host.capacity or none for host in self._hosts], np.float64)
+        eviction = np.array([host.eviction or none for host in self._hosts], np.float64)
+        # Zero or unknown capacity: AR stands in for NC.
+        return np.where(capacity > 0, np.maximum(capacity - eviction, 0.0), self.allowed if len(capacity) else capacity)

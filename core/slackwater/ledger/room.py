@@ -1,0 +1,243 @@
+"""The ledger's answers: the table of all nodes, kept current row by row, and the arithmetic of one node.
+
+A table once given out never changes. A pod event touches one row; the next table copies the arrays (a few
+microseconds at 5,000 nodes) and computes that row anew. A sample touches all rows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from slackwater.estimation.staleness import Staleness
+from slackwater.estimation.vectorized import Measure, NodeEstimates
+from slackwater.ledger.nodeindex import NodeIndex
+from slackwater.nodes import NodeRow, NodeTable
+from slackwater.resources import Kinds
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+    Rows = NDArray[np.intp]
+
+
+FEW = 4  # touched rows up to which plain numbers are faster than arrays
+
+
+@dataclass(frozen=True, slots=True)
+class RoomLine:
+    """The arithmetic of one kind on one node: room = min(AR, NC) − E − drivers."""
+
+    capacity: float  # as the API shows it; 0 is unknown
+    allocatable: float
+    allowed: float  # AR
+    real: float  # NC
+    used: float  # U of the last sample, less the measured use of drivers
+    learned: float  # B
+    residual: float  # Σ ρ: what is still believed of requests
+    reserved: float  # Σ of what pods other than drivers are charged when nothing is measured
+    known: float  # Σ of the most that pods other than drivers are charged, by what their apps are known to use
+    estimate: float  # E; where samples are stale, at least `reserved`
+    declared: float  # Σ D of managed pods
+    drivers: float  # Σ over drivers of max(use, D)
+    native: float  # Σ N of all pods
+    room: float  # may be negative
+    stale: bool
+
+    @property
+    def free(self) -> float:
+        """What can still be placed: the room, or 0."""
+        return max(self.room, 0.0)
+
+
+class RoomTable:
+    """Makes tables of what hosts, fleet and freshness hold."""
+
+    def __init__(self, kinds: Kinds, hosts: NodeIndex, fleet: NodeEstimates, freshness: Staleness) -> None:
+        self._kinds, self._hosts, self._fleet, self._freshness = kinds, hosts, fleet, freshness
+        self._table: NodeTable | None = None
+        self._limit: Floats = hosts.limit
+        self._limits: list[list[float]] = []  # the same, and allocatable, as plain numbers
+        self._totals: list[list[float]] = []
+        self._touched: set[int] = set()
+
+    def touch(self, row: int) -> None:
+        """A row's pods changed."""
+        self._touched.add(row)
+
+    def touch_all(self) -> None:
+        """Everything may have changed."""
+        self._table = None
+
+    def table(self, now: float) -> NodeTable:
+        """All nodes at this moment."""
+        self._refresh()
+        stale = self._freshness.stale(now)
+        if self._table is None:
+            self._table = self._whole(stale)
+        else:
+            if stale is not self._table.stale:
+                self._touched.update(np.flatnonzero(stale != self._table.stale).tolist())
+            self._touched.discard(-1)
+            if self._touched:
+                self._table = self._updated(self._table, now, stale)
+        self._touched.clear()
+        return self._table
+
+    def without(self, slot: int, now: float) -> NodeTable:
+        """The table as if the pod in this slot were not there."""
+        table, row = self.table(now), self._fleet.pods.row_of(slot)
+        if row < 0:
+            return table
+        return self._renewed(table, np.array([row], np.intp), table.stale, without=slot)
+
+    def part(self, rows: Rows, now: float, without: int | None = None) -> NodeTable:
+        """Some rows alone, at a cost that follows their number and not the cluster's: one node is the common case."""
+        self._refresh()
+        stale = self._freshness.stale(now)
+        home = -1 if without is None else self._fleet.pods.row_of(without)
+        if rows.size == 1 and rows[0] == home:  # a nominated pod asked about on its own node
+            room, native = self._rows(rows, stale, without)
+        else:
+            room, native = self._rows(rows, stale)
+            own = np.flatnonzero(rows == home) if home >= 0 else rows[:0]
+            if own.size:
+                room[own], native[own] = self._rows(rows[own], stale, without)
+        hosts = self._hosts
+        names = tuple([hosts.names[row] for row in rows.tolist()])
+        index = {name: at for at, name in enumerate(names)}
+        total, takes = hosts.total[rows], hosts.open[rows]
+        return NodeTable(self._kinds, names, index, total, room, native, takes, stale[rows])
+
+    def one(self, row: int, now: float) -> tuple[list[float], list[float]] | None:
+        """Room and what is left of native requests on one row, as plain numbers; None where it takes no pods."""
+        spot = self.spot(row, now)
+        return (spot.room, spot.native) if spot.open else None
+
+    def spot(self, row: int, now: float, without: int | None = None) -> NodeRow:
+        """One row as plain numbers, as if the pod in slot `without` were not there.
+
+        The arithmetic of `table`, without its arrays: on two or three kinds they cost ten times what they compute.
+        """
+        self._refresh()
+        pods, stale = self._fleet.pods, bool(self._freshness.stale(now)[row])
+        sums = pods.sums[row].tolist()
+        if without is not None and pods.row_of(without) == row:
+            own = pods.cells[:, :, without].tolist()
+            sums = [[all_ - mine for all_, mine in zip(*both, strict=True)] for both in zip(sums, own, strict=True)]
+        estimate = self._fleet.estimate_one(row, sums)
+        if stale:
+            here = np.array([row], np.intp)
+            estimate = self._fleet.unsampled(here, np.array([estimate]), np.array([sums]))[0].tolist()
+        charge, native = sums[Measure.CHARGE], sums[Measure.NATIVE]
+        limit, total = self._limits[row], self._totals[row]
+        room = [most - taken - driving for most, taken, driving in zip(limit, estimate, charge, strict=True)]
+        left = [most - asked for most, asked in zip(total, native, strict=True)]
+        return NodeRow(room, left, total, bool(self._hosts.open[row]), stale)
+
+    def pool_total(self, now: float) -> Floats:
+        """Σ D + room over open nodes, room counted from 0."""
+        table = self.table(now)
+        total: Floats = self.declared() + np.maximum(table.room[table.open], 0.0).sum(axis=0)
+        return total
+
+    def declared(self) -> Floats:
+        """Σ D of managed pods over open nodes, by kind."""
+        self._refresh()
+        sums, takes = self._fleet.pods.sums[:, Measure.DECLARED], self._hosts.open
+        total: Floats = (sums if takes.all() else sums[takes]).sum(axis=0)
+        return total
+
+    def taken(self, now: float) -> Floats:
+        """Σ over all nodes of what counts as taken, by kind: E, and what drivers are charged."""
+        stale = self._freshness.stale(now)
+        believed = self._estimate(slice(None), stale) + self._fleet.pods.sums[:, Measure.CHARGE]
+        total: Floats = believed.sum(axis=0)
+        return total
+
+    def explain(self, row: int, now: float) -> dict[str, RoomLine]:
+        """The arithmetic of one node, by kind."""
+        table, rows = self.table(now), np.array([row], np.intp)
+        estimate = self._estimate(rows, table.stale)[0]
+        return {kind: self._line(table, row, k, float(estimate[k])) for k, kind in enumerate(self._kinds)}
+
+    def _line(self, table: NodeTable, row: int, kind: int, estimate: float) -> RoomLine:
+        sums, hosts, fleet = self._fleet.pods.sums[row, :, kind], self._hosts, self._fleet
+        capacity = hosts[row].capacity
+        return RoomLine(
+            capacity=capacity[kind] if capacity else 0.0,
+            allocatable=float(hosts.total[row, kind]),
+            allowed=float(hosts.allowed[row, kind]),
+            real=float(hosts.real[row, kind]),
+            used=float(fleet.used[row, kind]),
+            learned=float(fleet.learned[row, kind]),
+            residual=float(sums[Measure.RESIDUAL]),
+            reserved=float(sums[Measure.REQUEST]),
+            known=float(sums[Measure.TOP]),
+            estimate=estimate,
+            declared=float(sums[Measure.DECLARED]),
+            drivers=float(sums[Measure.CHARGE]),
+            native=float(sums[Measure.NATIVE]),
+            room=float(table.room[row, kind]),
+            stale=bool(table.stale[row]),
+        )
+
+    def _estimate(self, rows: Rows | slice, stale: NDArray[np.bool_], without: int | None = None) -> Floats:
+        """E, and at least Σ RR where samples are stale."""
+        estimate = self._fleet.estimate(rows, without)
+        if not stale[rows].any():
+            return estimate
+        fallback = self._fleet.unsampled(rows, estimate, self._sums(rows, without))
+        return np.where(stale[rows, None], fallback, estimate)
+
+    def _sums(self, rows: Rows | slice, without: int | None) -> Floats:
+        sums = self._fleet.pods.sums[rows]
+        return sums if without is None else sums - self._fleet.pods.cells[:, :, without]
+
+    def _rows(self, rows: Rows | slice, stale: NDArray[np.bool_], without: int | None = None) -> tuple[Floats, Floats]:
+        """Room and what is left of native requests, for some rows."""
+        sums = self._sums(rows, without)
+        room = self._limit[rows] - self._estimate(rows, stale, without) - sums[:, Measure.CHARGE]
+        return room, self._hosts.total[rows] - sums[:, Measure.NATIVE]
+
+    def _refresh(self) -> None:
+        """Nodes came, went or changed: nothing that was made of them holds."""
+        if self._hosts.refresh():
+            self._table = None
+            self._limit = self._hosts.limit
+            self._limits, self._totals = self._limit.tolist(), self._hosts.total.tolist()
+
+    def _whole(self, stale: NDArray[np.bool_]) -> NodeTable:
+        hosts = self._hosts
+        room, native = self._rows(slice(None), stale)
+        return _frozen(NodeTable(self._kinds, hosts.names, hosts.index, hosts.total, room, native, hosts.open, stale))
+
+    def _updated(self, table: NodeTable, now: float, stale: NDArray[np.bool_]) -> NodeTable:
+        """The table with the touched rows made anew: a few of them one by one, else all at once."""
+        if len(self._touched) > FEW:
+            return self._renewed(table, np.array(sorted(self._touched), np.intp), stale)
+        room, native = table.room.copy(), table.native.copy()
+        for row in self._touched:
+            spot = self.spot(row, now)
+            room[row], native[row] = spot.room, spot.native
+        return _with(table, room, native, stale)
+
+    def _renewed(self, table: NodeTable, rows: Rows, stale: NDArray[np.bool_], without: int | None = None) -> NodeTable:
+        room, native = table.room.copy(), table.native.copy()
+        room[rows], native[rows] = self._rows(rows, stale, without)
+        return _with(table, room, native, stale)
+
+
+def _with(table: NodeTable, room: Floats, native: Floats, stale: NDArray[np.bool_]) -> NodeTable:
+    """The table with other numbers; `dataclasses.replace` takes three times as long."""
+    return _frozen(NodeTable(table.kinds, table.names, table.index, table.total, room, native, table.open, stale))
+
+
+def _frozen(table: NodeTable) -> NodeTable:
+    """Make the arrays read-only: a decision reads one consistent view, whatever happens meanwhile."""
+    for array in (table.total, table.room, table.native, table.open, table.stale):
+        array.setflags(write=False)
+    return table

@@ -1,0 +1,246 @@
+"""What one round of measurement does to the ledger, step by step.
+
+1. Readings that are not newer than the last are passed over.
+2. A driver is charged max(use, D) instead of its use: its use leaves U.
+3. A node's first sample rebuilds its estimate from its pods' use and age.
+4. Eqs 1 and 3 move the estimates.
+5. Pods teach what their app comes to use; young pods are charged at least that, pods of a well-known app not much more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from functools import reduce
+from itertools import chain
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from slackwater.estimation.peaks import Growth, Peaks
+from slackwater.estimation.staleness import Staleness
+from slackwater.estimation.vectorized import Measure, NodeEstimates
+from slackwater.ledger.nodeindex import NodeIndex
+from slackwater.ledger.podindex import PodIndex
+from slackwater.ledger.types import Amounts, LedgerConfig, Sample
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+    Slots = NDArray[np.intp]
+    Held = Slots | slice
+
+
+class SampleIntake:
+    """Applies samples to the fleet. Holds what is learned about apps; the rest belongs to the ledger."""
+
+    def __init__(self, terms: LedgerConfig, hosts: NodeIndex, fleet: NodeEstimates, roster: PodIndex) -> None:
+        self._hosts, self._fleet, self._roster = hosts, fleet, roster
+        self._measured = np.array([kind in terms.measured for kind in terms.kinds], np.bool_)
+        self._declared = not self._measured.all()  # kinds that are never overcommitted count at what is declared
+        self._growth = Growth(len(terms.kinds))
+        self.peaks = Peaks(len(terms.kinds), margin=terms.margin if terms.alpha > 0 else None)
+        self.freshness = Staleness(terms.heartbeat, terms.patience, learns=not terms.steady)
+
+    def sample(
+        self,
+        now: float,
+        nodes: Mapping[str, Sample],
+        pods: Mapping[str, Amounts] | None,
+        seen: Collection[str] | None,
+    ) -> None:
+        """One round; see the steps above."""
+        index = self._hosts.index
+        known = [(index[name], reading) for name, reading in nodes.items() if name in index]
+        rows = np.array([row for row, _ in known], np.intp)
+        stamps = np.array([reading.stamp for _, reading in known], np.float64)
+        values = np.array([reading.used for _, reading in known], np.float64).reshape(len(known), len(self._measured))
+        kinds = len(self._measured)
+        given = pods or {}
+        uses = np.fromiter(chain.from_iterable(given.values()), np.float64, len(given) * kinds).reshape(-1, kinds).T
+        slots, uses = self._known_uses(self._roster.find(given), uses)
+        used, dt = self._read(now, rows, stamps, values)
+        watched = slots if seen is None else self._roster.find(seen)
+        if seen is None and pods is None:
+            watched = np.flatnonzero(self._started())
+        self._take(used, dt, slots, uses, watched[watched >= 0], int(rows[0]) if len(rows) == 1 else None)
+
+    def sample_all(self, now: float, values: Floats, slots: Slots, uses: Floats) -> None:
+        """The same for a shell that measures everything at one moment: node × kind and kind × pod."""
+        slots, uses = self._known_uses(slots, uses)
+        used, dt = values.copy(), self.freshness.record_all(now)
+        if self._declared:
+            used[:, ~self._measured] = np.nan
+        self._take(used, dt, slots, uses, slots)
+
+    def sample_some(
+        self, now: float, nodes: Mapping[str, Sample], uids: Collection[str], uses: Floats, beside: Collection[str]
+    ) -> None:
+        """The same for some nodes with the use of their pods as kind × pod.
+
+        A pod is seen if its use came, or if it is named in `beside`, and its container ran when its node was measured.
+        """
+        index = self._hosts.index
+        known = [(index[name], reading) for name, reading in nodes.items() if name in index]
+        rows = np.array([row for row, _ in known], np.intp)
+        stamps = np.array([reading.stamp for _, reading in known], np.float64)
+        values = np.array([reading.used for _, reading in known], np.float64).reshape(len(known), len(self._measured))
+        slots, uses = self._known_uses(self._roster.find(uids), uses)
+        used, dt = self._read(now, rows, stamps, values)
+        mask = self._mask(np.concatenate([slots, self._roster.find(beside)]))
+        # From here on all work follows the pods of these nodes, whatever the size of the cluster.
+        place = np.full(len(self._hosts) + 1, -1, np.intp)
+        place[rows + 1] = np.arange(len(rows))
+        at = place[self._fleet.pods.homes]
+        here, (slots, uses) = np.flatnonzero(at >= 0), _chosen(at[slots] >= 0, slots, uses)
+        seen = mask[here] & (self._roster.started[here] <= self.freshness.stamps[rows][at[here]])
+        self._without_drivers(used, slots, uses)
+        self._recall(slots, uses, used)
+        self._fleet.sample_rows(rows, used[rows], dt[rows], here, at[here], seen)
+        self._learn(slots, uses)
+        self._guard(here, anew=False)
+
+    def _take(self, used: Floats, dt: Floats, slots: Slots, uses: Floats, seen: Slots, row: int | None = None) -> None:
+        """Steps 2 to 5 for all nodes, or for one."""
+        self._without_drivers(used, slots, uses)
+        self._recall(slots, uses, used)
+        if row is None:
+            self._fleet.sample(used, dt, seen)
+        else:
+            self._fleet.sample_node(row, used[row], float(dt[row]), seen)
+        self._learn(slots, uses)
+        self._guard(self._fleet.pods.held)
+
+    def begin(self, slot: int) -> None:
+        """A pod, or its container, starts from nothing."""
+        self._growth.reset(slot)
+
+    def teach(self, slots: Slots) -> None:
+        """Let apps learn from these pods, from each once."""
+        told, peaks, ramps = self._growth.lessons(slots)
+        if told.size:
+            self.peaks.learn(self._roster.apps[told], peaks, ramps)
+
+    def teach_one(self, slot: int) -> None:
+        """The same for one pod, most of which have told already."""
+        if self._growth.eloquent(slot):
+            self.teach(np.array([slot], np.intp))
+
+    def _read(self, now: float, rows: Slots, stamps: Floats, values: Floats) -> tuple[Floats, Floats]:
+        """U (NaN: none) and seconds since the last sample for all rows, from the readings of some."""
+        used: Floats = np.full((len(self._hosts), len(self._measured)), np.nan)
+        dt: Floats = np.full(len(self._hosts), np.nan)
+        if rows.size:
+            dt[rows] = self.freshness.record(rows, stamps, now)
+            used[rows] = values
+        if self._declared:
+            used[:, ~self._measured] = np.nan
+        missing = np.isnan(dt)
+        if missing.any():
+            used[missing] = np.nan
+        return used, dt
+
+    def _known_uses(self, slots: Slots, uses: Floats) -> tuple[Slots, Floats]:
+        """Use of pods that are known, whole and sensible; a pod with a bad number is one whose use is not known."""
+        if self._declared:
+            uses = np.where(self._measured[:, None], uses, 0.0)
+        if slots.min(initial=0) < 0:
+            slots, uses = _chosen(slots >= 0, slots, uses)
+        other = np.flatnonzero(reduce(np.logical_or, self._fleet.uses.take(slots, axis=1) != uses))
+        if other.size:
+            changed = uses.take(other, axis=1)
+            # What is held is sensible, so bad numbers are among those that differ, NaN being unlike any number.
+            if not (changed.min() >= 0 and changed.max() < np.inf):
+                sensible = np.logical_and.reduce((uses >= 0) & (uses < np.inf), axis=0)
+                return self._known_uses(*_chosen(sensible, slots, uses))
+            self._use(slots[other], changed)
+        return slots, uses
+
+    def _use(self, slots: Slots, uses: Floats) -> None:
+        """Note pods that use more or less than they did. A driver is charged max(use, D)."""
+        self._fleet.uses[:, slots] = uses
+        self._roster.stirred[slots] = True
+        driving = self._roster.drivers[slots]
+        if driving.any():
+            at, cells = slots[driving], self._fleet.pods.table
+            charge = np.maximum(uses[:, driving], cells[Measure.DECLARED].take(at, axis=1))
+            if (charge != cells[Measure.CHARGE].take(at, axis=1)).any():
+                cells[Measure.CHARGE][:, at] = charge
+                self._fleet.pods.refresh(Measure.CHARGE, self._fleet.pods.held)
+
+    def _without_drivers(self, used: Floats, slots: Slots, uses: Floats) -> None:
+        """Take the use of drivers, which are charged, out of U (in place). One without a reading is counted twice."""
+        driving = np.flatnonzero(self._roster.drivers[slots])
+        if driving.size:
+            homes = self._fleet.pods.homes[slots[driving]]
+            for kind, use in enumerate(uses.take(driving, axis=1)):
+                used[:, kind] -= np.bincount(homes, use, minlength=len(used) + 1)[1:]
+            np.maximum(used, 0.0, out=used)  # NaN stays NaN
+
+    def _recall(self, slots: Slots, uses: Floats, used: Floats) -> None:
+        """Rebuild the estimates of nodes whose first sample this is, from pods whose use and start are known."""
+        if self._fleet.primed.all() or (self._fleet.primed | np.isnan(used)).all():
+            return
+        told = ~self._roster.drivers[slots] & np.isfinite(self._roster.started[slots])
+        self._fleet.recall(slots[told], uses[:, told], self._ages(slots[told]), used)
+
+    def _ages(self, slots: Slots | slice = slice(None)) -> Floats:
+        """Seconds from each pod's container start to its node's newest sample; 0 before the start."""
+        stamps = np.concatenate([[-np.inf], self.freshness.stamps])[self._fleet.pods.homes[slots]]
+        ages: Floats = np.fmax(stamps - self._roster.started[slots], 0.0)  # NaN (not started) becomes 0
+        return ages
+
+    def _started(self) -> NDArray[np.bool_]:
+        """Which containers had started when their node's newest sample was taken."""
+        stamps = np.concatenate([[-np.inf], self.freshness.stamps])[self._fleet.pods.homes]
+        return self._roster.started <= stamps
+
+    def _mask(self, slots: Slots) -> NDArray[np.bool_]:
+        mask = np.zeros(len(self._roster.apps), np.bool_)
+        mask[slots[slots >= 0]] = True
+        return mask
+
+    def _learn(self, slots: Slots, uses: Floats) -> None:
+        growing = self._running(slots, self._growth.learning(slots))
+        if growing.size:
+            some = slots[growing]
+            self.teach(self._growth.watch(some, uses.take(growing, axis=1), self._ages(some)))
+        apps = self._roster.apps[slots]
+        outgrown = self._running(slots, self.peaks.outgrown(apps, uses))
+        if outgrown.size:
+            self.peaks.correct(apps[outgrown], uses.take(outgrown, axis=1))
+
+    def _running(self, slots: Slots, at: Slots) -> Slots:
+        """Those of some places in `slots` where the pod's container runs."""
+        return at[np.isfinite(self._roster.started[slots[at]])] if at.size else at
+
+    def _guard(self, held: Held, *, anew: bool = True) -> None:
+        """Young pods are charged at least their app's learned peak, known ones at most that and a margin.
+
+        That depends on a pod's app, age and use, so only those are looked at of which any has changed: pods that are
+        new, young or use more or less than before, and all pods of apps that have learned. Drivers are charged in full
+        anyway.
+        """
+        if not self.peaks:
+            return
+        slots = self._concerned(held)
+        if slots.size:
+            apps = self._roster.apps[slots]
+            floors = np.where(self._roster.drivers[slots], 0.0, self.peaks.floors(apps, self._ages(slots)))
+            caps = self.peaks.caps(apps, self._fleet.uses.take(slots, axis=1))
+            self._fleet.guard(slots, floors, caps, held if anew else None)
+            self._roster.stirred[slots] = floors.any(axis=0)
+
+    def _concerned(self, held: Held) -> Slots:
+        """Those of the pods held of which something has changed, and all pods of apps that have learned."""
+        stirred = self._roster.stirred
+        if self.peaks.news:
+            looked = self.peaks.newly(self._roster.apps)
+            looked[held] |= stirred[held]
+            return np.flatnonzero(looked)
+        at = np.flatnonzero(stirred[held])
+        return at if isinstance(held, slice) else held[at]
+
+
+def _chosen(which: NDArray[np.bool_], slots: Slots, uses: Floats) -> tuple[Slots, Floats]:
+    return (slots, uses) if which.all() else (slots[which], uses[:, which])

@@ -1,0 +1,141 @@
+"""What the ledger is told: hosts, the claims of pods on them, readings of their use, and the terms it charges by.
+
+Amounts are tuples in the order of the ledger's kinds; `Resources.vector` makes them. D is the declared request, N the
+native one that kube-scheduler counts.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from functools import lru_cache
+from typing import NamedTuple
+
+from slackwater.errors import BadNumber, InvalidInput
+from slackwater.estimation.estimator import ALPHA, Mode
+from slackwater.estimation.peaks import MARGIN
+from slackwater.estimation.staleness import HEARTBEAT, PATIENCE
+from slackwater.resources import CPU, MEMORY, Kinds
+from slackwater.roles import Role
+from slackwater.validation import clip
+
+Amounts = tuple[float, ...]
+
+
+class ClaimState(StrEnum):
+    """Where a pod is in its life on a node. It is charged in every one of them."""
+
+    PROVISIONAL = "provisional"  # placed by us, not yet seen bound; expires
+    BOUND = "bound"
+    RUNNING = "running"
+    TERMINATING = "terminating"  # still there until the API says it is gone
+
+
+class PodClaim(NamedTuple):
+    """One pod's claim on one node. One is made with every event of a pod, and a dataclass takes four times as long."""
+
+    uid: str
+    node: str
+    declared: Amounts  # D as annotated; charged after clamping to [N, N × c]
+    native: Amounts  # N
+    role: Role = Role.UNKNOWN
+    app: str = ""  # name under which peaks are learned
+    state: ClaimState = ClaimState.BOUND
+    started: float | None = None  # container start, in the clock of sample timestamps
+    ceiling: Amounts = ()  # c from the sealed annotation; () means 1: the pod was not shrunk
+    managed: bool = True  # False: somebody else's pod; its D is its N and it is not part of the pools
+
+    def running(self, since: float) -> PodClaim:
+        """The same with a container that runs; `_replace` takes three times as long."""
+        uid, node, declared, native, role, app, _, _, ceiling, managed = self
+        return PodClaim(uid, node, declared, native, role, app, ClaimState.RUNNING, since, ceiling, managed)
+
+    @property
+    def driver(self) -> bool:
+        """Whether it is charged in full. Pods of others are counted by what they use, whatever they call themselves."""
+        return self.managed and self.role is Role.DRIVER
+
+    @property
+    def charged(self) -> Amounts:
+        """D clamped to [N, N × c]: nobody can annotate more, or less, than admission allowed."""
+        return clamped(self.declared, self.native, self.ceiling) if self.managed else self.native
+
+    def check(self, kinds: Kinds) -> None:
+        """Raise a typed error that names the field, if an amount is missing or not a usable number."""
+        if not sound(self.declared, self.native, self.ceiling, kinds):
+            for name, amounts in (("declared", self.declared), ("native", self.native), ("ceiling", self.ceiling)):
+                check_amounts(f"{name} of pod {self.uid}", amounts, kinds, optional=name == "ceiling")
+
+
+@dataclass(frozen=True, slots=True)
+class NodeSpec:
+    """One node as the API shows it."""
+
+    name: str
+    allocatable: Amounts
+    capacity: Amounts = ()  # () is unknown: AR stands in for NC
+    eviction: Amounts = ()  # hard eviction thresholds; NC = capacity − eviction
+    ready: bool = True
+    cordoned: bool = False
+
+    def check(self, kinds: Kinds) -> None:
+        """Raise a typed error that names the field, if an amount is missing or not a usable number."""
+        check_amounts(f"allocatable of node {self.name}", self.allocatable, kinds)
+        check_amounts(f"capacity of node {self.name}", self.capacity, kinds, optional=True)
+        check_amounts(f"eviction of node {self.name}", self.eviction, kinds, optional=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """Measured use of one node. NaN: that kind was not measured."""
+
+    stamp: float  # the sample's own timestamp, seconds
+    used: Amounts
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerConfig:
+    """How a ledger charges."""
+
+    kinds: Kinds = (CPU, MEMORY)
+    alpha: float = ALPHA
+    # Seconds. Memory learns slowly: a task takes longer to fill its memory than to burn its CPU.
+    tau0: Mapping[str, float] = field(default_factory=lambda: {CPU: 1.0, MEMORY: 30.0})
+    allowance: float = 0.875  # AR = allocatable × this (28 of 32 GB in the paper)
+    mode: Mode = Mode.CAPPED
+    # A pod of a well-known app is charged at most its app's peak and this share of it; None: requests are believed.
+    margin: float | None = MARGIN
+    heartbeat: float = HEARTBEAT
+    steady: bool = False  # samples come by our own clock: how often is not learned from the gaps between them
+    patience: float = PATIENCE
+    # Only these are overcommitted. Any other kind (GPUs) counts at what is declared, of all that is allocatable.
+    measured: frozenset[str] = frozenset({CPU, MEMORY})
+
+
+# A cluster has a few hundred distinct requests: what is computed from them is computed once.
+@lru_cache(maxsize=8192)
+def clamped(declared: Amounts, native: Amounts, ceiling: Amounts) -> Amounts:
+    """D clamped to [N, N × c]."""
+    factors = ceiling or (1.0,) * len(native)
+    return tuple(clip(d, n, n * max(c, 1.0)) for d, n, c in zip(declared, native, factors, strict=True))
+
+
+@lru_cache(maxsize=8192)
+def sound(declared: Amounts, native: Amounts, ceiling: Amounts, kinds: Kinds) -> bool:
+    """Whether all amounts are there and usable; `check_amounts` says which is not."""
+    if not len(declared) == len(native) == len(kinds) or len(ceiling) not in (0, len(kinds)):
+        return False
+    return all(0 <= value < math.inf for value in (*declared, *native, *ceiling))
+
+
+def check_amounts(name: str, amounts: Amounts, kinds: Kinds, *, optional: bool = False) -> None:
+    """Raise unless there is one finite amount of at least 0 for every kind (or none at all, if optional)."""
+    if optional and not amounts:
+        return
+    if len(amounts) != len(kinds):
+        raise InvalidInput(name, f"{len(amounts)} amounts, {len(kinds)} kinds", f"give one each of {', '.join(kinds)}")
+    for kind, value in zip(kinds, amounts, strict=True):
+        if not 0 <= value < math.inf:
+            raise BadNumber(f"{name}: {kind}", value, "give a finite number of at least 0")

@@ -1,0 +1,206 @@
+"""A node for each of many pods, each placement seen by the next; and the front door to the choice for one pod.
+
+One pod:   fit_one → score → shortlist
+Many pods: Batch, advanced in slices by `step`, or `place` for all at once
+
+Order is HaSTE's (paper 001): drivers first, then the group with the greatest P = nm(F) + nm(U) + alpha_A·nm(A) on its
+best node. The table given is never changed; what is charged is charged to a working copy.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from slackwater.placement.bestnodes import BestNodes, PodShape
+from slackwater.placement.candidates import Candidates, EqualAsks, ShapeIndex, grouped
+from slackwater.placement.filter import Fit, Own, checked, fit_one, judge
+from slackwater.placement.knapsack import MAX_NODES, MAX_TASKS, ita
+from slackwater.placement.reasons import FilterReason
+from slackwater.placement.score import HALVES, Weights, score, shortlist
+from slackwater.resources import CPU, MEMORY
+from slackwater.validation import amount
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from slackwater.nodes import NodeTable, PodAsk
+    from slackwater.resources import Kinds
+
+__all__ = ["Batch", "Fit", "Own", "Placement", "Refusal", "Weights", "fit_one", "place", "score", "shortlist"]
+
+WINDOW = 64  # shapes of pod compared at once; further ones enter as earlier ones are served
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """A pod and the node chosen for it."""
+
+    uid: str
+    node: str
+    row: int
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """A pod that no node serves: the commonest reason, and how many nodes gave each."""
+
+    uid: str
+    reason: FilterReason
+    counts: tuple[tuple[FilterReason, int], ...] = ()
+
+
+PlacementOutcome = Placement | Refusal
+
+
+class Batch:
+    """Many pods on their way to nodes. Call `step` until `done`; between steps other work may run."""
+
+    def __init__(
+        self,
+        table: NodeTable,
+        asks: Sequence[PodAsk],
+        *,
+        ordered: bool = False,
+        cold: bool = False,
+        alpha: float = 0.0,
+        incoming: Mapping[str, NDArray[np.float64]] | None = None,
+        balance: Weights = HALVES,
+    ) -> None:
+        """Set up a batch.
+
+        `ordered` keeps the order given instead of HaSTE's. `cold` packs by knapsack while the batch is within its
+        bounds. `alpha` is HaSTE-A's factor. `incoming` is T_in of paper 003 by uid; with it a task's node is chosen
+        by `balance` of fitness and T_in instead of fitness alone.
+        """
+        self._table = checked(table)
+        self._alpha = amount("alpha", alpha)
+        self._shapes = ShapeIndex(table, incoming or {}, balance)
+        groups = grouped(self._shapes, asks)
+        self._standings = BestNodes(table, min(WINDOW, len({group.shape for group in groups})))
+        self._stream: Iterator[PlacementOutcome | None] = (
+            self._in_order(asks) if ordered else self._by_preference(groups, cold=cold)
+        )
+        self.remaining = len(asks)
+
+    @property
+    def done(self) -> bool:
+        """Whether every pod has its outcome."""
+        return self.remaining == 0
+
+    def step(self, max_pods: int) -> list[PlacementOutcome]:
+        """Decide up to so many more pods, in the order in which they should be released.
+
+        A knapsack is a slice of its own: the step ends after it, with fewer pods or none. `done` says when to stop.
+        """
+        decided: list[PlacementOutcome] = []
+        for outcome in islice(self._stream, max_pods):
+            if outcome is None:
+                break
+            decided.append(outcome)
+        self.remaining -= len(decided)
+        return decided
+
+    def _in_order(self, asks: Sequence[PodAsk]) -> Iterator[PlacementOutcome]:
+        """Each pod in its turn takes its best node; one that finds none does not hold up the next."""
+        refused: dict[PodShape, Refusal] = {}
+        for ask in asks:
+            shape = self._shapes.of(ask)
+            row = self._standings.one(self._standings.seat(shape))
+            if row is not None:
+                yield self._placed(ask, shape, row)
+            else:  # what was refused once is refused again: room only falls
+                refused[shape] = refused.get(shape) or self._refusal(ask)
+                yield replace(refused[shape], uid=ask.uid)
+
+    def _by_preference(self, groups: Sequence[EqualAsks], *, cold: bool) -> Iterator[PlacementOutcome | None]:
+        """Drivers outrank all tasks: room only falls, so serving them first is the same as letting them win."""
+        tasks = [group for group in groups if not group.driver]
+        yield from self._haste([group for group in groups if group.driver])
+        if cold and self._within_bounds(tasks):
+            yield from self._packed(tasks)
+        yield from self._haste([group for group in tasks if group.asks])
+
+    def _haste(self, groups: Sequence[EqualAsks]) -> Iterator[PlacementOutcome]:
+        """RTA, pod-driven: again and again one pod of the candidate with the greatest preference, on its best node."""
+        waiting = deque(groups)
+        contest = Candidates(self._standings, self._alpha)
+        while contest.admit(waiting):
+            rows, fitted = contest.best()
+            stranded = np.flatnonzero(fitted == -np.inf)
+            if stranded.size:
+                yield from self._refused(contest.leave(int(stranded[0])))
+                continue
+            chosen = contest.chosen(fitted)
+            group = contest.groups[chosen]
+            yield self._placed(group.asks.popleft(), group.shape, int(rows[chosen]))
+            if not group.asks:
+                contest.leave(chosen)
+
+    def _within_bounds(self, groups: Sequence[EqualAsks]) -> bool:
+        tasks = sum(len(group.asks) for group in groups)
+        return 0 < tasks <= MAX_TASKS and int(self._table.open.sum()) <= MAX_NODES and len(self._table.kinds) > 0
+
+    def _packed(self, groups: Sequence[EqualAsks]) -> Iterator[PlacementOutcome | None]:
+        """ITA: node after node by knapsack, a pause (None) before each.
+
+        The native residual is a further limit that is kept, not optimised.
+        """
+        waiting = [(group, ask) for group in groups for ask in group.asks]
+        rows = np.flatnonzero(self._table.open)
+        share = np.divide(1.0, self._table.total, out=np.zeros_like(self._table.total), where=self._table.total > 0)
+        choices = ita(
+            np.concatenate(self._standings.left, axis=1)[rows],
+            np.array([group.shape.charge for group, _ in waiting]),
+            np.concatenate([share, np.zeros_like(share)], axis=1)[rows],
+            axes=_axes(self._table.kinds),
+            usable=np.array([group.shape.usable[rows] for group, _ in waiting]),
+        )
+        for row, choice in zip(rows.tolist(), choices, strict=True):
+            yield None
+            for group, ask in (waiting[i] for i in choice.chosen):
+                group.asks.remove(ask)
+                yield self._placed(ask, group.shape, row)
+
+    def _placed(self, ask: PodAsk, shape: PodShape, row: int) -> Placement:
+        self._standings.charge(row, shape)
+        return Placement(ask.uid, self._table.names[row], row)
+
+    def _refused(self, group: EqualAsks) -> Iterator[Refusal]:
+        refusal = self._refusal(group.asks[0])
+        while group.asks:
+            yield replace(refusal, uid=group.asks.popleft().uid)
+
+    def _refusal(self, ask: PodAsk) -> Refusal:
+        counts = judge(self._table, ask, self._standings.left).counts()
+        return Refusal(ask.uid, next(iter(counts), FilterReason.NOT_READY), tuple(counts.items()))
+
+
+def place(
+    table: NodeTable,
+    asks: Sequence[PodAsk],
+    *,
+    ordered: bool = False,
+    cold: bool = False,
+    alpha: float = 0.0,
+    incoming: Mapping[str, NDArray[np.float64]] | None = None,
+    balance: Weights = HALVES,
+) -> list[PlacementOutcome]:
+    """Place all pods at once; the outcomes stand in the order of the asks. The options are those of `Batch`."""
+    batch = Batch(table, asks, ordered=ordered, cold=cold, alpha=alpha, incoming=incoming, balance=balance)
+    found: dict[str, PlacementOutcome] = {}
+    while not batch.done:
+        found |= {outcome.uid: outcome for outcome in batch.step(len(asks))}
+    return [found[ask.uid] for ask in asks]
+
+
+def _axes(kinds: Kinds) -> tuple[int, int]:
+    """The two columns the knapsack optimises: cpu and memory, else the first two; one kind stands beside its native."""
+    if CPU in kinds and MEMORY in kinds:
+        return kinds.index(CPU), kinds.index(MEMORY)
+    return 0, 1

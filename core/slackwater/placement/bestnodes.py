@@ -1,0 +1,166 @@
+"""The best node for each shape of pod, kept current while pods are placed (paper 001).
+
+Fitness of every shape on every node is a matrix. A placement changes one node, so one column is recomputed; the best
+of a row is found over blocks of about √N columns, of which one block changes. A step thus costs O(shapes · √nodes)
+instead of O(shapes · nodes).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from slackwater.ordering.fitness import needed, weights
+from slackwater.ordering.preference import nm
+from slackwater.placement.filter import Residual
+from slackwater.placement.score import HALVES, Weights, lateness
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from slackwater.nodes import NodeTable
+
+
+@dataclass(frozen=True, slots=True, eq=False)  # compared by identity: arrays have no single truth value
+class PodShape:
+    """What decides where a pod may go: pods that agree in all of this are one row of the standings."""
+
+    declared: NDArray[np.float64]
+    charge: NDArray[np.float64]  # declared and native, side by side
+    usable: NDArray[np.bool_]  # open and allowed nodes
+    seconds: NDArray[np.float64] | None = None  # T_in per node, paper 003; None: fitness alone decides
+    balance: Weights = HALVES
+
+
+class BestNodes:
+    """A working copy of what is left on the nodes, and for up to `width` shapes their best node on it."""
+
+    def __init__(self, table: NodeTable, width: int) -> None:
+        nodes, kinds = len(table), len(table.kinds)
+        self._free = list(range(width))
+        self._held: dict[PodShape, int] = {}  # the oldest first
+        self._kinds = kinds
+        # Room and then native residual, a row per kind: a pod fits where all of its 2K needs are met.
+        self._left = np.concatenate([table.room.T, table.native.T])
+        # A kind the node has none of serves no positive demand, whatever its residual claims.
+        absent = np.concatenate([table.total.T, table.total.T]) <= 0
+        self._left[absent] = np.minimum(self._left[absent], 0.0)
+        self._weight = weights(np.ascontiguousarray(table.total.T))
+        self._block = max(1, math.isqrt(nodes))
+        blocks = max(1, -(-nodes // self._block))
+        self._needs = np.full((width, 2 * kinds), np.inf)
+        self._declared = np.zeros((width, kinds))
+        # Block-major, so that the one block a placement touches lies together in memory.
+        self._fitness = np.full((blocks, width, self._block), -np.inf)
+        self._keys: NDArray[np.float64] = self._fitness  # a copy of its own once a shape has T_in
+        self._slope = np.ones(width)
+        self._bias: NDArray[np.float64] | None = None
+        self._inner = np.zeros((width, blocks), dtype=np.intp)  # best column inside each block
+        self._peaks = np.full((width, blocks), -np.inf)  # and its key
+        self._slots = np.arange(width)
+
+    @property
+    def left(self) -> Residual:
+        """Room and native residual as they now stand."""
+        return Residual(self._left[: self._kinds].T, self._left[self._kinds :].T)
+
+    def hold(self, shape: PodShape) -> int | None:
+        """The slot in which the shape is kept current from now on; None when all slots are taken."""
+        if shape not in self._held and self._free:
+            self._held[shape] = self._free.pop()
+            self._load(self._held[shape], shape)
+        return self._held.get(shape)
+
+    def seat(self, shape: PodShape) -> int:
+        """As `hold`, at the cost of the shape held longest when all slots are taken."""
+        if shape not in self._held and not self._free:
+            self.drop(next(iter(self._held)))
+        self.hold(shape)
+        return self._held[shape]
+
+    def drop(self, shape: PodShape) -> None:
+        """Forget the shape and free its slot."""
+        slot = self._held.pop(shape)
+        self._free.append(slot)
+        self._needs[slot] = np.inf
+        self._peaks[slot] = -np.inf
+        self._fitness[:, slot] = -np.inf
+        self._keys[:, slot] = -np.inf
+
+    def best(self) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
+        """For each slot the row of its best node and its fitness there, −∞ where no node serves it."""
+        block = self._peaks.argmax(axis=1)
+        inner = self._inner[self._slots, block]
+        return block * self._block + inner, self._fitness[block, self._slots, inner]
+
+    def one(self, slot: int) -> int | None:
+        """The row of the best node of one shape; None where no node serves it."""
+        block = int(self._peaks[slot].argmax())
+        if self._peaks[slot, block] == -np.inf:
+            return None
+        return block * self._block + int(self._inner[slot, block])
+
+    def charge(self, row: int, shape: PodShape) -> None:
+        """Place one pod of that shape on that node, and bring the standing of every held shape there up to date."""
+        left = self._left[:, row]
+        left -= shape.charge
+        block, inner = divmod(row, self._block)
+        fitted = self._declared @ (self._weight[:, row] * left[: self._kinds])
+        column = self._fitness[block, :, inner]
+        # A node that did not serve a shape before has only less now.
+        gone = (self._needs > left).any(axis=1) | (column == -np.inf)
+        column[:] = np.where(gone, -np.inf, fitted)
+        keys = self._keys[block]
+        if self._bias is not None:
+            keys[:, inner] = np.where(gone, -np.inf, self._slope * fitted + self._bias[block, :, inner])
+        self._inner[:, block] = keys.argmax(axis=1)
+        self._peaks[:, block] = keys.max(axis=1)
+
+    def _load(self, slot: int, shape: PodShape) -> None:
+        """Compute the row of a shape over all nodes."""
+        self._declared[slot] = shape.declared
+        self._needs[slot] = needed(shape.charge)
+        usable = shape.usable.copy()
+        for k in np.flatnonzero(shape.charge).tolist():
+            usable &= self._left[k] >= self._needs[slot, k]
+        fitted = np.zeros(len(usable))
+        for k in np.flatnonzero(shape.declared).tolist():
+            fitted += self._weight[k] * self._left[k] * shape.declared[k]
+        fitted[~usable] = -np.inf
+        self._write(self._fitness, slot, fitted)
+        self._load_keys(slot, shape, fitted, usable)
+        keys = self._keys[:, slot]
+        self._inner[slot] = keys.argmax(axis=1)
+        self._peaks[slot] = keys.max(axis=1)
+
+    def _load_keys(self, slot: int, shape: PodShape, fitted: NDArray[np.float64], usable: NDArray[np.bool_]) -> None:
+        """Key = w_F·nm(F) + w_N·(1 − nm(T_in)) (paper 003), with the spread of F as it was when the shape came in.
+
+        Freezing the spread keeps the key of an unchanged node unchanged; without T_in the key is F itself.
+        """
+        if shape.seconds is None and self._bias is None:
+            return
+        if self._bias is None:
+            self._bias, self._keys = np.zeros_like(self._fitness), self._fitness.copy()
+        slope, bias = 1.0, np.zeros(len(fitted))
+        if shape.seconds is not None and usable.any():
+            slope = shape.balance.fitness / _spread(fitted[usable])
+            bias[usable] = shape.balance.network * (1.0 - lateness(shape.seconds[usable]))
+        self._slope[slot] = slope
+        self._write(self._bias, slot, bias)
+        keys = np.full(len(fitted), -np.inf)
+        keys[usable] = slope * fitted[usable] + bias[usable]
+        self._write(self._keys, slot, keys)
+
+    def _write(self, matrix: NDArray[np.float64], slot: int, values: NDArray[np.float64]) -> None:
+        padded = np.full(matrix.shape[0] * self._block, -np.inf)
+        padded[: len(values)] = values
+        matrix[:, slot] = padded.reshape(-1, self._block)
+
+
+def _spread(fitted: NDArray[np.float64]) -> float:
+    """Max − min, and where the nodes are equal the fitness itself, so that a filled node still falls behind."""
+    return float(fitted.max() - fitted.min() if nm(fitted).any() else fitted.max()) or 1.0

@@ -1,0 +1,317 @@
+"""All that is known of the cluster, behind one lock: records, ledger, policies, guard.
+
+Watches write here in short slices, verbs read and place here. The lock is held for one decision or one slice at a time
+(milliseconds), so that /filter never waits long. Decisions themselves are pure functions of core.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, TypeVar
+
+import numpy as np
+
+from slackwater.ledger.ledger import Ledger
+from slackwater.ledger.types import ClaimState, LedgerConfig, PodClaim
+from slackwater.nodes import NodeTable
+from slackwater.resources import CPU, MEMORY, Kinds
+from slackwater.roles import Role
+from slackwater_cluster import names
+from slackwater_cluster.pods.nodefit import allows
+from slackwater_cluster.watch.records import Constraints, NodeRecord, PodRecord
+from slackwater_extender.cache import claims
+from slackwater_extender.cache.guard import Guard
+from slackwater_extender.cache.locality import Outputs
+from slackwater_extender.cache.lock import PriorityLock
+from slackwater_extender.cache.recognition import AppRecognition
+from slackwater_extender.cache.terms import PolicyTerms
+from slackwater_extender.scheduling.nodenames import RowFinder
+from slackwater_extender.settings import Decisions
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+T = TypeVar("T")
+
+NOBODY: Mapping[str, str] = {}
+
+SLICE = 50  # records per hold of the lock: some 4 ms
+MASKS = 512  # distinct constraints remembered
+
+
+@dataclass
+class ClusterCache:
+    """The extender's one state. `clock` is monotonic, `wall` is Unix time (the clock of sample timestamps)."""
+
+    settings: Decisions
+    clock: Callable[[], float]
+    wall: Callable[[], float]
+    lock: PriorityLock = field(default_factory=PriorityLock)
+
+    def __post_init__(self) -> None:
+        self.policies = PolicyTerms()
+        self.guard = Guard()
+        self.family = AppRecognition()
+        self.nodes: dict[str, NodeRecord] = {}
+        self.ledger = Ledger(self.policies.terms((CPU, MEMORY)))
+        self.synced: set[str] = set()
+        self.finder = RowFinder()
+        self.outputs = Outputs()
+        self.load: dict[str, float] = {}  # bytes per second into each node, as last measured
+        # Released without a node of ours: uid → when the charge lapses.
+        self.charges: dict[str, float] = {}
+        self._names: dict[str, dict[str, str]] = {}  # namespace → pod name → uid
+        self._strangers: dict[str, set[str]] = {}  # node → running pods on it that are not ours
+        self._masks: dict[Constraints, NDArray[np.bool_] | None] = {}
+        self._limits: NDArray[np.float64] | None = None  # pods per node, by row
+        self._changed: set[str] | None = None  # uids that changed while a new ledger is made
+
+    @property
+    def kinds(self) -> Kinds:
+        """The ledger's kinds, in order."""
+        return self.ledger.terms.kinds
+
+    # -- pods -----------------------------------------------------------------------------------------------------
+
+    def set_pods(self, records: Sequence[PodRecord]) -> None:
+        """Take over what a watch shows of pods."""
+        for some in _slices(records):
+            with self.lock.patiently():
+                for record in some:
+                    self._set_pod(record)
+
+    def drop_pods(self, records: Sequence[PodRecord]) -> None:
+        """Forget pods that are gone: eq. 4 gives back their residue at once."""
+        for some in _slices(records):
+            with self.lock.patiently():
+                for record in some:
+                    self._drop_pod(record)
+
+    def pod_named(self, namespace: str, name: str) -> PodRecord | None:
+        """The pod of this name."""
+        uid = self._names.get(namespace, {}).get(name)
+        return self.family.pods.get(uid) if uid else None
+
+    def names_of(self, namespace: str) -> Mapping[str, str]:
+        """Uid of each pod of a namespace by name; the very strings that are held, so that many cost nothing."""
+        return self._names.get(namespace, NOBODY)
+
+    def managed(self, pod: PodRecord) -> bool:
+        """Whether a pod is ours to judge: our scheduler, a managed namespace, no daemon, no mirror, not our own."""
+        return (
+            pod.scheduler in self.settings.schedulers
+            and pod.namespace != self.settings.own_namespace
+            and self.policies.managed(pod.namespace)
+            and not pod.daemon
+            and not pod.mirror
+        )
+
+    def claim(self, pod: PodRecord, node: str = "", kinds: Kinds | None = None) -> PodClaim:
+        """The pod's claim on its node, or on the one given."""
+        managed = self.managed(pod)
+        role, app = self.family.recognise(pod) if managed else (Role.UNKNOWN, "")
+        return claims.claim(pod, kinds or self.kinds, role=role, app=app, managed=managed, node=node)
+
+    def _set_pod(self, pod: PodRecord) -> None:
+        parent = self.family.set(pod)
+        self._names.setdefault(pod.namespace, {})[pod.name] = pod.uid
+        self._note_output(pod)
+        self._enter(pod)
+        if parent is not None:  # its first child makes it a driver
+            self._enter(parent)
+
+    def _note_output(self, pod: PodRecord) -> None:
+        if names.OUTPUT in pod.annotations:
+            self.outputs.set(pod, self.family.recognise(pod)[1])
+
+    def _enter(self, pod: PodRecord) -> None:
+        if self._changed is not None:
+            self._changed.add(pod.uid)
+        if pod.done:
+            self._release(pod.uid)
+        elif pod.node:
+            claim = self.claim(pod)
+            self.ledger.put(claim)
+            self.charges.pop(pod.uid, None)
+            self._note_stranger(pod, managed=claim.managed)
+        elif pod.parked:
+            self._release(pod.uid)
+        elif pod.nominated and not pod.gates and pod.uid not in self.ledger and self.managed(pod):
+            # After a restart: the nomination on the pod tells of the placement that was in memory.
+            self.ledger.place(self.claim(pod, pod.nominated), self.clock() + self.settings.expiry)
+
+    def _note_stranger(self, pod: PodRecord, *, managed: bool) -> None:
+        if not managed and pod.started:
+            self._strangers.setdefault(pod.node, set()).add(pod.uid)
+        elif pod.node in self._strangers:
+            self._strangers[pod.node].discard(pod.uid)
+
+    def strangers(self, node: str) -> Iterable[str]:
+        """Pods on a node that are not ours and run: the node's own sample saw them."""
+        return self._strangers.get(node, ())
+
+    def _release(self, uid: str) -> None:
+        claim = self.ledger.remove(uid)
+        if claim is not None and claim.node in self._strangers:
+            self._strangers[claim.node].discard(uid)
+        self.charges.pop(uid, None)
+
+    def _drop_pod(self, pod: PodRecord) -> None:
+        if self._changed is not None:
+            self._changed.add(pod.uid)
+        if names.OUTPUT in pod.annotations:
+            self.outputs.drop(pod, self.family.recognise(pod)[1])
+        self.family.drop(pod.uid)
+        known = self._names.get(pod.namespace, {})
+        if known.get(pod.name) == pod.uid:
+            del known[pod.name]
+        self._release(pod.uid)
+
+    # -- nodes ----------------------------------------------------------------------------------------------------
+
+    def set_nodes(self, records: Sequence[NodeRecord]) -> None:
+        """Take over what a watch shows of nodes; a kind of resource not seen before makes a new ledger."""
+        kinds = self._widened(records)
+        if kinds != self.kinds:
+            self.remake(self.policies.terms(kinds))
+        for some in _slices(records):
+            with self.lock.patiently():
+                for record in some:
+                    self._set_node(record)
+
+    def drop_nodes(self, records: Iterable[NodeRecord]) -> None:
+        """Forget nodes."""
+        with self.lock.patiently():
+            for record in records:
+                self.nodes.pop(record.name, None)
+                self.ledger.remove_node(record.name)
+            self._masks.clear()
+            self._limits = None
+
+    def _set_node(self, node: NodeRecord) -> None:
+        before = self.nodes.get(node.name)
+        self.nodes[node.name] = node
+        self.ledger.upsert_node(claims.host(node, self.kinds, self.settings.eviction))
+        if before is None or (before.labels, before.taints) != (node.labels, node.taints):
+            self._masks.clear()
+        if before is None or before.allocatable["pods"] != node.allocatable["pods"]:
+            self._limits = None
+
+    def _widened(self, records: Iterable[NodeRecord]) -> Kinds:
+        offered = {kind for record in records for kind in record.allocatable if claims.counted(kind)}
+        return (*self.kinds, *sorted(offered.difference(self.kinds)))
+
+    def allowed(self, constraints: Constraints) -> NDArray[np.bool_] | None:
+        """The nodes a pod may use, a flag per row of the table; None where all of them. Remembered by constraint."""
+        if constraints not in self._masks:
+            if len(self._masks) >= MASKS:
+                self._masks.clear()
+            table = self.ledger.table(self.clock())
+            mask = np.fromiter((allows(constraints, self.nodes[name]) for name in table.names), np.bool_, len(table))
+            self._masks[constraints] = None if mask.all() else mask
+        return self._masks[constraints]
+
+    def vacancies(self, table: NodeTable) -> NDArray[np.float64]:
+        """How many more pods each node may hold; a node that says nothing holds any number."""
+        if self._limits is None or len(self._limits) != len(table):
+            most = [self.nodes[name].allocatable["pods"] or math.inf for name in table.names]
+            self._limits = np.array(most, np.float64)
+        return np.asarray(self._limits - self.ledger.crowds())
+
+    # -- the ledger as a whole ------------------------------------------------------------------------------------
+
+    def remake(self, terms: LedgerConfig) -> None:
+        """Charge by other terms from now on. The new ledger is filled beside the old one, which serves meanwhile.
+
+        Estimates start again from reservations until the next sample, which is at most a heartbeat away.
+        """
+        with self.lock.patiently():
+            self._changed = set()
+            pods, nodes = list(self.family.pods.values()), list(self.nodes.values())
+        fresh = Ledger(terms)
+        for node in nodes:
+            fresh.upsert_node(claims.host(node, terms.kinds, self.settings.eviction))
+        for pod in pods:
+            if pod.node and not pod.done:
+                fresh.put(self.claim(pod, kinds=terms.kinds))
+        with self.lock.patiently():
+            self._take_over(fresh)
+
+    def _take_over(self, fresh: Ledger) -> None:
+        old, changed = self.ledger, self._changed or set()
+        self._changed = None
+        self.ledger = fresh
+        known = fresh.table(self.clock()).index
+        for name, node in self.nodes.items():
+            if name not in known:
+                fresh.upsert_node(claims.host(node, self.kinds, self.settings.eviction))
+        for uid in changed:
+            fresh.remove(uid)
+            if (pod := self.family.pods.get(uid)) is not None:
+                self._enter(pod)
+        expires = self.clock() + self.settings.expiry
+        for claim in old.claims():
+            pod = self.family.pods.get(claim.uid)
+            if claim.state is ClaimState.PROVISIONAL and pod is not None and claim.uid not in fresh:
+                fresh.place(self.claim(pod, claim.node), expires)
+
+    def set_terms(self) -> None:
+        """Follow the policy `default` where it changed."""
+        terms = self.policies.terms(self.kinds)
+        if terms != self.ledger.terms:
+            self.remake(terms)
+
+    def reconsider(self, namespaces: Iterable[str]) -> None:
+        """Judge the pods of some namespaces anew: they became managed, or are so no longer."""
+        for namespace in namespaces:
+            uids = list(self._names.get(namespace, {}).values())
+            for some in _slices(uids):
+                with self.lock.patiently():
+                    for uid in some:
+                        if (pod := self.family.pods.get(uid)) is not None:
+                            self._enter(pod)
+
+    # -- placements -----------------------------------------------------------------------------------------------
+
+    def place(self, pod: PodRecord, node: str, role: Role, app: str) -> bool:
+        """Enter a placement of one of our pods at answer time (eq. 2); it lapses unless the watch confirms it."""
+        claim = claims.claim(pod, self.kinds, role=role, app=app, managed=True, node=node)
+        return self.ledger.place(claim, self.clock() + self.settings.expiry)
+
+    def charge(self, uid: str) -> None:
+        """Register a release that has no node of ours: the guard lets the pod pass until the charge lapses."""
+        self.charges[uid] = self.clock() + self.settings.expiry
+
+    def unplace(self, uid: str) -> None:
+        """A node serves its pod no longer: the placement goes, the charge stays, so the guard lets it try others."""
+        held = self.ledger.claim(uid)
+        if held is not None and held.state is ClaimState.PROVISIONAL:
+            self.ledger.remove(uid)
+            self.charge(uid)
+
+    def withdraw(self, uid: str) -> bool:
+        """Take back a placement or charge that did not come true; a bound pod stays."""
+        held = self.ledger.claim(uid)
+        charged = self.charges.pop(uid, None) is not None
+        if held is not None and held.state is ClaimState.PROVISIONAL:
+            self.ledger.remove(uid)
+            return True
+        return charged
+
+    def live(self, uid: str) -> bool:
+        """Whether the pod has a placement or charge that has not lapsed."""
+        return uid in self.ledger or uid in self.charges
+
+    def expire(self) -> list[PodClaim]:
+        """Drop what lapsed."""
+        with self.lock.patiently():
+            now = self.clock()
+            for uid in [uid for uid, lapses in self.charges.items() if lapses <= now]:
+                del self.charges[uid]
+            return self.ledger.expire(now)
+
+
+def _slices(items: Sequence[T]) -> Iterator[Sequence[T]]:
+    return (items[start : start + SLICE] for start in range(0, len(items), SLICE))

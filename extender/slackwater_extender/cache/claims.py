@@ -1,0 +1,91 @@
+"""Records of the cluster as the ledger wants them: hosts, claims and asks in the order of its kinds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from slackwater.ledger.types import Amounts, ClaimState, NodeSpec, PodClaim
+from slackwater.nodes import PodAsk
+from slackwater.resources import Kinds, Resources
+from slackwater.roles import Role
+from slackwater_cluster import names
+from slackwater_cluster.pods.declared import ceiling
+from slackwater_cluster.watch.records import NodeRecord, PodRecord
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+# Kinds of a node that no decision is about: the scheduler and kubelet look after them alone.
+IGNORED = ("ephemeral-storage", "pods")
+IGNORED_PREFIXES = ("hugepages-", "attachable-volumes-")
+
+
+def counted(kind: str) -> bool:
+    """Whether a kind of resource is kept in the ledger: cpu, memory and extended ones."""
+    return kind not in IGNORED and not kind.startswith(IGNORED_PREFIXES)
+
+
+@lru_cache(maxsize=16_384)
+def amounts(resources: Resources, kinds: Kinds) -> Amounts:
+    """The amounts in the ledger's order; equal ones are one tuple."""
+    return tuple(resources[kind] for kind in kinds)
+
+
+@lru_cache(maxsize=256)
+def ceilings(shrunk: str, kinds: Kinds) -> Amounts:
+    """The sealed ceiling per kind; kinds that are never shrunk have 1."""
+    factors = ceiling(shrunk)
+    return tuple(factors.get(kind, 1.0) for kind in kinds)
+
+
+def host(node: NodeRecord, kinds: Kinds, eviction: Mapping[str, float]) -> NodeSpec:
+    """A node for the ledger. The API does not show the hard eviction threshold, so it is a setting."""
+    return NodeSpec(
+        name=node.name,
+        allocatable=amounts(node.allocatable, kinds),
+        capacity=amounts(node.capacity, kinds),
+        eviction=tuple(min(eviction.get(kind, 0.0), node.capacity[kind]) for kind in kinds),
+        ready=node.ready,
+        cordoned=node.cordoned,
+    )
+
+
+def claim(pod: PodRecord, kinds: Kinds, *, role: Role, app: str, managed: bool, node: str = "") -> PodClaim:
+    """A pod's claim on its node, or on the one it is about to get."""
+    placed = bool(node) and not pod.node
+    return PodClaim(
+        uid=pod.uid,
+        node=node or pod.node,
+        declared=amounts(pod.declared, kinds),
+        native=amounts(pod.native, kinds),
+        role=role,
+        app=app,
+        state=ClaimState.PROVISIONAL if placed else state(pod),
+        # Age counts from the container's start: an image may be pulled for minutes after the bind.
+        started=None if placed else pod.started or None,
+        ceiling=ceilings(pod.annotations.get(names.SHRUNK, ""), kinds) if managed else (),
+        managed=managed,
+    )
+
+
+def state(pod: PodRecord) -> ClaimState:
+    """Where a pod is in its life on a node."""
+    if pod.deleted:
+        return ClaimState.TERMINATING
+    return ClaimState.RUNNING if pod.started else ClaimState.BOUND
+
+
+def ask(pod: PodRecord, kinds: Kinds, *, driver: bool, allowed: NDArray[np.bool_] | None = None) -> PodAsk:
+    """A pod that wants a node."""
+    return PodAsk(
+        uid=pod.uid,
+        declared=amounts(pod.declared, kinds),
+        native=amounts(pod.native, kinds),
+        driver=driver,
+        submitted=pod.created,
+        allowed=allowed,
+    )

@@ -1,0 +1,132 @@
+"""Pods that were refused, and the news that there is room for one of them.
+
+A change in Prometheus is no event for kube-scheduler: a refused pod would wait up to five minutes. The operator asks
+here which pods have room now and nominates exactly those (a nudge to the scheduler would wake all of them).
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter, deque
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from slackwater.placement.filter import fit_one
+from slackwater_cluster.watch.records import PodRecord
+from slackwater_extender.cache import claims
+from slackwater_extender.cache.cache import ClusterCache
+
+# Seconds for which a pod that was told is believed to be on its way; then it is told again.
+PATIENCE = 30.0
+KEPT = 4096  # wake-ups kept for a slow reader; one that missed some is told to look at all pods
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """A pod that found no node."""
+
+    pod: PodRecord
+    since: float  # Unix seconds
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class WakeUp:
+    """There is room for a refused pod now."""
+
+    number: int
+    uid: str
+    namespace: str
+    pod: str
+    nodes: int  # how many would serve it
+
+
+class Unschedulable:
+    """Refused pods and numbered wake-ups."""
+
+    def __init__(self, limit: int, wall: Callable[[], float]) -> None:
+        self._limit, self._wall = limit, wall
+        self._pods: dict[str, Refused] = {}
+        self._told: dict[str, float] = {}  # woken, not refused again since: uid → when
+        self._news: deque[WakeUp] = deque(maxlen=KEPT)
+        self._number = 0
+        self._changed = threading.Condition()
+        self.forgotten = 0
+
+    def __len__(self) -> int:
+        return len(self._pods)
+
+    def add(self, pod: PodRecord, reason: str) -> None:
+        """A pod was refused everywhere."""
+        with self._changed:
+            if pod.uid not in self._pods and len(self._pods) >= self._limit:
+                self._forget(next(iter(self._pods)))
+                self.forgotten += 1
+            self._pods[pod.uid] = Refused(pod, self._wall(), reason)
+            self._told.pop(pod.uid, None)
+
+    def drop(self, uid: str) -> None:
+        """It has a node, or is gone."""
+        with self._changed:
+            self._forget(uid)
+
+    def get(self, uid: str) -> Refused | None:
+        """A refused pod."""
+        return self._pods.get(uid)
+
+    def review(self, books: ClusterCache) -> int:
+        """Look whether refused pods have room now; equal pods are judged together. Returns how many were woken."""
+        groups: dict[tuple[object, ...], list[PodRecord]] = {}
+        underway: Counter[tuple[object, ...]] = Counter()
+        with self._changed:
+            late = self._wall() - PATIENCE
+            for uid, each in self._pods.items():
+                shape = (each.pod.declared, each.pod.native, each.pod.constraints)
+                if self._told.get(uid, 0.0) > late:
+                    underway[shape] += 1
+                else:
+                    groups.setdefault(shape, []).append(each.pod)
+        return sum(self._review(books, pods, underway[shape]) for shape, pods in groups.items())
+
+    def _review(self, books: ClusterCache, pods: list[PodRecord], underway: int) -> int:
+        with books.lock.patiently():
+            table = books.ledger.table(books.clock())
+            ask = claims.ask(pods[0], table.kinds, driver=False, allowed=books.allowed(pods[0].constraints))
+            fit = fit_one(table, ask)
+            places = _places(table.room, ask.declared, fit.fits)
+        nodes = int(fit.fits.sum())
+        # Oldest first, and no more than would fit beside those told before: others would only be refused again.
+        chosen = pods[: int(min(max(0.0, places - underway), len(pods)))]
+        for pod in chosen:
+            self._tell(pod, nodes)
+        return len(chosen)
+
+    def _tell(self, pod: PodRecord, nodes: int) -> None:
+        with self._changed:
+            if pod.uid in self._pods:
+                self._number += 1
+                self._told[pod.uid] = self._wall()
+                self._news.append(WakeUp(self._number, pod.uid, pod.namespace, pod.name, nodes))
+                self._changed.notify_all()
+
+    def news(self, after: int, wait: float) -> tuple[int, list[WakeUp]]:
+        """Wake-ups numbered above `after`, waiting some seconds for the first; and the number to ask from next."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._number > after, timeout=wait)
+            return self._number, [each for each in self._news if each.number > after]
+
+    def _forget(self, uid: str) -> None:
+        self._pods.pop(uid, None)
+        self._told.pop(uid, None)
+
+
+def _places(room: np.ndarray, declared: tuple[float, ...], fits: np.ndarray) -> float:
+    """How many pods of this size the fitting nodes hold: Σ over nodes of min over kinds of ⌊room / D⌋."""
+    asked = np.array(declared)
+    wanted = asked > 0
+    if not wanted.any():
+        return float("inf") if fits.any() else 0.0
+    each = np.floor((room[fits][:, wanted] + 1e-9) / asked[wanted])
+    return float(np.maximum(each.min(axis=1), 1.0).sum()) if len(each) else 0.0

@@ -1,0 +1,222 @@
+"""The thread that watches Kubernetes and writes what it sees into the books.
+
+Namespaces, policies and nodes are listed before pods: then every pod is judged once, by what governs it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import structlog
+
+from slackwater.errors import SlackwaterError, Unavailable
+from slackwater_cluster.api.endpoint import Endpoint
+from slackwater_cluster.api.session import Session
+from slackwater_cluster.apps.frameworks import builtin
+from slackwater_cluster.watch import trim
+from slackwater_cluster.watch.records import CustomRecord, NamespaceRecord, NodeRecord, PodRecord
+from slackwater_cluster.watch.reflector import Reflector
+from slackwater_cluster.watch.sources import NAMESPACES, NODES, PODS, customs
+from slackwater_extender.cache.cache import ClusterCache
+from slackwater_extender.cache.guard import MODELS
+from slackwater_extender.cache.recognition import telling
+from slackwater_extender.cache.wakeups import Unschedulable
+
+log = structlog.get_logger(__name__)
+
+FIRST = ("namespaces", "SlackPolicy", "nodes")
+REVIEW_SECONDS = 3.0
+
+
+@dataclass
+class Sink:
+    """Base of the sinks: notes in the books that a kind was listed completely."""
+
+    books: ClusterCache
+    kind: str
+
+    def synced(self) -> None:
+        """Everything of this kind is known."""
+        with self.books.lock.patiently():
+            self.books.synced.add(self.kind)
+
+
+@dataclass
+class PodSink(Sink):
+    """Pods into the ledger."""
+
+    waiting: Unschedulable
+
+    def changed(self, records: Sequence[PodRecord]) -> None:
+        """They exist."""
+        self.books.set_pods(records)
+        if len(self.waiting):
+            for record in records:
+                if record.node or record.done:
+                    self.waiting.drop(record.uid)
+
+    def vanished(self, records: Sequence[PodRecord]) -> None:
+        """They are gone."""
+        self.books.drop_pods(records)
+        for record in records:
+            self.waiting.drop(record.uid)
+
+
+class NodeSink(Sink):
+    """Nodes into the ledger."""
+
+    def changed(self, records: Sequence[NodeRecord]) -> None:
+        """They exist."""
+        self.books.set_nodes(records)
+
+    def vanished(self, records: Sequence[NodeRecord]) -> None:
+        """They are gone."""
+        self.books.drop_nodes(records)
+
+
+class NamespaceSink(Sink):
+    """Namespaces into the policies; pods of one that changed sides are judged anew."""
+
+    def changed(self, records: Sequence[NamespaceRecord]) -> None:
+        """They exist."""
+        with self.books.lock.patiently():
+            before = {record.name: self.books.policies.managed(record.name) for record in records}
+            self.books.policies.set_namespaces(records)
+            turned = [name for name, was in before.items() if self.books.policies.managed(name) != was]
+        self.books.reconsider(turned)
+
+    def vanished(self, records: Sequence[NamespaceRecord]) -> None:
+        """They are gone."""
+        with self.books.lock.patiently():
+            self.books.policies.drop_namespaces(records)
+
+
+class PolicySink(Sink):
+    """SlackPolicies: modes act at once, other terms make a new ledger beside the old one."""
+
+    def changed(self, records: Sequence[CustomRecord]) -> None:
+        """They exist."""
+        with self.books.lock.patiently():
+            self.books.policies.set_policies(records)
+        self.books.set_terms()
+
+    def vanished(self, records: Sequence[CustomRecord]) -> None:
+        """They are gone."""
+        with self.books.lock.patiently():
+            self.books.policies.drop_policies(records)
+        self.books.set_terms()
+
+
+class GuardSink(Sink):
+    """Queues, pools and apps into the guard."""
+
+    def changed(self, records: Sequence[CustomRecord]) -> None:
+        """They exist."""
+        with self.books.lock.patiently():
+            self.books.guard.set(self.kind, records)
+
+    def vanished(self, records: Sequence[CustomRecord]) -> None:
+        """They are gone."""
+        with self.books.lock.patiently():
+            self.books.guard.drop(self.kind, records)
+
+
+@dataclass
+class Watcher:
+    """All reflectors in one thread with a loop of its own. `die` is called if any of them ends."""
+
+    endpoint: Endpoint
+    books: ClusterCache
+    waiting: Unschedulable
+    die: Callable[[BaseException], None]
+    reflectors: dict[str, Reflector[Any]] = field(default_factory=dict)
+
+    def start(self) -> None:
+        """Begin to watch."""
+        self._loop = asyncio.new_event_loop()
+        self._session: Session | None = None
+        self._stop = asyncio.Event()
+        self._thread = threading.Thread(target=self._run, name="watch", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End the thread."""
+        self._loop.call_soon_threadsafe(self._stop.set)
+        self._thread.join(timeout=5)
+
+    def troubles(self) -> dict[str, str]:
+        """What cannot be read now, by kind."""
+        return {kind: each.health.trouble for kind, each in self.reflectors.items() if each.health.trouble}
+
+    def review(self, token: str, audiences: Sequence[str] = ()) -> str | None:
+        """Ask the API server whose token this is; called from request threads."""
+        if self._session is None:
+            raise Unavailable("the API server is not connected yet")
+        body = {
+            "apiVersion": "authentication.k8s.io/v1",
+            "kind": "TokenReview",
+            "spec": {"token": token, **({"audiences": list(audiences)} if audiences else {})},
+        }
+        asked = self._session.write("POST", "/apis/authentication.k8s.io/v1/tokenreviews", body)
+        answer = asyncio.run_coroutine_threadsafe(asked, self._loop).result(timeout=REVIEW_SECONDS)
+        if not answer.ok:
+            raise Unavailable(f"TokenReview: {answer.message()}")
+        status = answer.json().get("status", {})
+        return str(status.get("user", {}).get("username", "")) if status.get("authenticated") else None
+
+    def _run(self) -> None:
+        try:
+            self._loop.run_until_complete(self._watch())
+        except BaseException as problem:  # noqa: BLE001 - whatever ended the watch must end the program
+            self.die(problem)
+        finally:
+            self._loop.close()
+
+    async def _watch(self) -> None:
+        async with Session(self.endpoint) as session:
+            self._session = session
+            self.reflectors.update(self._make(session))
+            watching = asyncio.create_task(self._reflect())
+            stopping = asyncio.create_task(self._stop.wait())
+            done, _ = await asyncio.wait({watching, stopping}, return_when=asyncio.FIRST_COMPLETED)
+            for task in (watching, stopping):
+                task.cancel()
+            await asyncio.gather(watching, stopping, return_exceptions=True)
+            if watching in done:
+                watching.result()
+
+    def _make(self, session: Session) -> dict[str, Reflector[Any]]:
+        books = self.books
+        made: dict[str, Reflector[Any]] = {
+            "namespaces": Reflector(session, NAMESPACES, NamespaceSink(books, "namespaces")),
+            "SlackPolicy": Reflector(session, customs("SlackPolicy"), PolicySink(books, "SlackPolicy")),
+            "nodes": Reflector(session, NODES, NodeSink(books, "nodes")),
+            "pods": Reflector(session, replace(PODS, trim=_slim()), PodSink(books, "pods", self.waiting)),
+        }
+        for kind in MODELS:
+            made[kind] = Reflector(session, customs(kind), GuardSink(books, kind))
+        return made
+
+    async def _reflect(self) -> None:
+        async with asyncio.TaskGroup() as group:
+            for kind, each in self.reflectors.items():
+                if kind != "pods":
+                    group.create_task(each.run(), name=f"watch {kind}")
+            while not all(self.reflectors[kind].health.synced for kind in FIRST):  # noqa: ASYNC110 - once, at start
+                await asyncio.sleep(0.02)
+            group.create_task(self.reflectors["pods"].run(), name="watch pods")
+
+
+def _slim() -> Callable[[Any], PodRecord]:
+    """Pods with those labels only that recognition reads: siblings then share them, which halves the memory."""
+    keep = trim.only(telling(builtin()))
+    return lambda wire: trim.pod(wire, keep)
+
+
+def refusal(problem: BaseException) -> str:
+    """One sentence about why the watch ended."""
+    return str(problem) if isinstance(problem, SlackwaterError) else f"{type(problem).__name__}: {problem}"

@@ -1,0 +1,90 @@
+"""The extender's parts, put together once; tests put together their own."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from slackwater_extender.auth import Authenticator, TokenReview
+from slackwater_extender.cache.cache import ClusterCache
+from slackwater_extender.cache.wakeups import Unschedulable
+from slackwater_extender.metrics import Gauges, Metrics
+from slackwater_extender.readiness import Readiness, readiness
+from slackwater_extender.sampler.loop import SamplingLoop
+from slackwater_extender.sampler.presets import queries
+from slackwater_extender.sampler.query import QueryFunction, UsageQuery
+from slackwater_extender.scheduling.batch import Placer
+from slackwater_extender.scheduling.decisionlog import DecisionLog
+from slackwater_extender.scheduling.verbs import Verbs
+from slackwater_extender.settings import Settings
+
+Problems = Callable[[], dict[str, str]]
+
+
+@dataclass(frozen=True)
+class Components:
+    """Everything the routes need."""
+
+    settings: Settings
+    books: ClusterCache
+    ring: DecisionLog
+    waiting: Unschedulable
+    verbs: Verbs
+    placer: Placer
+    metrics: Metrics
+    doorkeeper: Authenticator
+    heartbeat: SamplingLoop
+    troubles: Problems = field(default=dict)
+
+    def readiness(self) -> Readiness:
+        """Whether the extender may be asked."""
+        return readiness(
+            frozenset(self.books.synced),
+            self.troubles(),
+            self.heartbeat.trouble,
+            sampled=self.heartbeat.sampled,
+            broken=self.books.policies.broken,
+        )
+
+    def tick(self) -> None:
+        """Once a second: lapse what did not come true, and look whether refused pods have room."""
+        self.metrics.expired.inc(len(self.books.expire()))
+        self.review()
+
+    def review(self) -> None:
+        """Wake refused pods that have room now."""
+        if len(self.waiting):
+            self.metrics.wakeups.inc(self.waiting.review(self.books))
+
+
+def assemble(
+    settings: Settings,
+    *,
+    ask: QueryFunction | None = None,
+    review: TokenReview | None = None,
+    troubles: Problems = dict,
+    clock: Callable[[], float] = time.monotonic,
+    wall: Callable[[], float] = time.time,
+) -> Components:
+    """All parts over empty books. `ask` runs a PromQL query, `review` looks up a token."""
+    books = ClusterCache(settings.decisions, clock, wall)
+    ring = DecisionLog(settings.decisions.remembered)
+    waiting = Unschedulable(settings.decisions.waiting, wall)
+    metrics = Metrics()
+    prometheus = settings.prometheus
+    inquiry = UsageQuery(queries(prometheus), prometheus.window, prometheus.node_label, books.lock.rest)
+    heartbeat = SamplingLoop(books, inquiry, ask, metrics)
+    metrics.registry.register(Gauges(books, waiting, heartbeat.age, per_node=settings.node_metrics))
+    return Components(
+        settings=settings,
+        books=books,
+        ring=ring,
+        waiting=waiting,
+        verbs=Verbs(books, ring, waiting),
+        placer=Placer(books, waiting, ring),
+        metrics=metrics,
+        doorkeeper=Authenticator(settings.callers, settings.tls, review),
+        heartbeat=heartbeat,
+        troubles=troubles,
+    )

@@ -1,0 +1,186 @@
+"""The thread that measures: a round per heartbeat, applied to the ledger in short slices."""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import structlog
+
+from slackwater.ledger.types import Sample
+from slackwater_extender.cache.cache import ClusterCache
+from slackwater_extender.metrics import Metrics
+from slackwater_extender.sampler.presets import NAMES
+from slackwater_extender.sampler.query import KINDS, QueryFunction, SampleRound, UsageQuery, largest, regex
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+log = structlog.get_logger(__name__)
+
+# Nodes per hold of the lock: at 30 pods each some 3 ms.
+SLICE = 500
+PIECE = 2000  # pods looked up between two rests
+
+
+@dataclass
+class SamplingLoop:
+    """Samples into the ledger, again and again. `trouble` is what is wrong now, for readiness and people."""
+
+    books: ClusterCache
+    inquiry: UsageQuery
+    ask: QueryFunction | None  # None: no Prometheus is configured
+    metrics: Metrics
+    after: Callable[[], None] = lambda: None
+    trouble: str = ""
+    rounds: int = 0
+    latest: SampleRound = field(default_factory=SampleRound)  # what the last round found
+    newest: float = 0.0  # the newest sample's own timestamp
+    _stop: threading.Event = field(default_factory=threading.Event)
+
+    def start(self) -> None:
+        """Begin to measure."""
+        self._pool = ThreadPoolExecutor(len(NAMES), thread_name_prefix="query")
+        self._thread = threading.Thread(target=self._run, name="sample", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End the thread."""
+        self._stop.set()
+        self._pool.shutdown(wait=False, cancel_futures=True)
+
+    @property
+    def sampled(self) -> bool:
+        """Whether some node has been measured."""
+        return self.newest > 0
+
+    def age(self) -> float:
+        """Seconds since the newest sample; infinite before the first."""
+        return self.books.wall() - self.newest if self.sampled else math.inf
+
+    def _run(self) -> None:
+        if self.ask is None:
+            self.trouble = "no Prometheus is configured (prometheus.url)"
+            return
+        while not self._stop.is_set():
+            began = self.books.clock()
+            if "nodes" in self.books.synced and "pods" in self.books.synced:
+                self.beat(self.ask)
+            rest = self.books.ledger.terms.heartbeat - (self.books.clock() - began)
+            self._stop.wait(max(0.2, rest) if self.rounds else 0.2)
+
+    def beat(self, ask: QueryFunction) -> None:
+        """One round. Whatever goes wrong in it must not end the thread: the next one may work."""
+        try:
+            found = self.inquiry.run(ask, self._pool, dict(self.books.nodes), self.books.names_of, self._namespaces())
+            self.apply(found)
+        except Exception as problem:
+            self._told(f"{type(problem).__name__}: {problem}")
+            log.exception("round failed")
+            self.metrics.rounds.labels("error").inc()
+        else:
+            self._told("; ".join(found.troubles))
+            self.metrics.rounds.labels("partial" if found.troubles else "ok").inc()
+            for why, count in found.dropped.items():
+                self.metrics.dropped.labels(why).inc(count)
+        self.rounds += 1
+        self.after()
+
+    def apply(self, found: SampleRound) -> None:
+        """Hand a round over to the ledger, some nodes at a time with their pods."""
+        self.latest = found
+        self.books.load = found.network
+        nodes = [name for name in found.stamps if name in self.books.nodes]
+        uids, uses = found.pods.joined(self.books.kinds)
+        for turn in Slice.all(nodes, uids, uses, self._turns(nodes, uids)):
+            with self.books.lock.patiently():
+                self._apply(found, turn)
+        self.newest = max([self.newest, *found.stamps.values()])
+
+    def _turns(self, nodes: Sequence[str], uids: list[str]) -> NDArray[np.intp]:
+        """In which turn each pod's node is sampled, −1 where in none."""
+        with self.books.lock.patiently():
+            ledger = self.books.ledger
+            index = ledger.table(self.books.clock()).index
+        turns = np.full(len(index) + 1, -1, np.intp)  # the last entry is for pods without a row, which is −1
+        for at, name in enumerate(nodes):
+            if (row := index.get(name)) is not None:
+                turns[row] = at // SLICE
+        found = np.full(len(uids), -1, np.intp)
+        for first in range(0, len(uids), PIECE):
+            with self.books.lock.patiently():
+                rows = ledger.homes(uids[first : first + PIECE])
+            found[first : first + PIECE] = turns[np.where(rows < len(index), rows, -1)]
+        return found
+
+    def _apply(self, found: SampleRound, turn: Slice) -> None:
+        kinds = self.books.kinds
+        readings = {name: Sample(found.stamps[name], found.used(name, kinds)) for name in turn.nodes}
+        strangers = [uid for name in turn.nodes for uid in self.books.strangers(name)]
+        if len(turn.uses) == len(kinds):  # else a new kind appeared since the round began: the next one counts it
+            self.books.ledger.sample_some(self.books.clock(), readings, turn.uids, turn.uses, strangers)
+
+    def pod_usage(self, found: SampleRound) -> dict[str, dict[str, float]]:
+        """What each of our pods was measured to use, by uid and kind; what was not measured is left out."""
+        pods, kinds = self.books.family.pods, tuple(KINDS)
+        uids, uses = found.pods.joined(kinds)
+        made: dict[str, dict[str, float]] = {}
+        for uid, values in zip(uids, uses.T.tolist(), strict=True):
+            pod = pods.get(uid)
+            # A kubelet goes on telling of a pod that has ended until it is deleted.
+            if pod is not None and not pod.done and self.books.managed(pod):
+                made[uid] = {kind: value for kind, value in zip(kinds, values, strict=True) if not math.isnan(value)}
+        return made
+
+    def node_usage(self, found: SampleRound) -> dict[str, dict[str, Any]]:
+        """What each node was measured to use, everything on it together, when, and whether that is too long ago."""
+        with self.books.lock.patiently():
+            table = self.books.ledger.table(self.books.clock())
+        stale = dict(zip(table.names, table.stale.tolist(), strict=True))
+        return {
+            name: {
+                "measured": stamp,
+                "stale": stale[name],
+                "used": {kind: uses[name] for kind, uses in found.nodes.items() if name in uses},
+            }
+            for name, stamp in found.stamps.items()
+            if name in stale
+        }
+
+    def _namespaces(self) -> str:
+        """Managed namespaces; all of them in the first round, which rebuilds the estimates after a restart."""
+        return ".+" if not self.sampled else regex(self.books.policies.managed_namespaces())
+
+    def _told(self, trouble: str) -> None:
+        if trouble and trouble != self.trouble:
+            log.warning("samples", trouble=trouble)
+        elif self.trouble and not trouble:
+            log.info("samples are back")
+        self.trouble = trouble
+
+
+@dataclass(frozen=True, slots=True)
+class Slice:
+    """Some nodes and the measured pods on them, applied under one hold of the lock."""
+
+    nodes: Sequence[str]
+    uids: list[str]
+    uses: NDArray[np.float64]  # kind × pod
+
+    @classmethod
+    def all(
+        cls, nodes: Sequence[str], uids: list[str], uses: NDArray[np.float64], turns: NDArray[np.intp]
+    ) -> Iterator[Slice]:
+        """Everything, some nodes at a time; `turns` says for each pod in which."""
+        order = np.argsort(turns.astype(np.int16), kind="stable")
+        edges = np.searchsorted(turns[order], np.arange(-(-len(nodes) // SLICE) + 1))
+        for at, (first, last) in enumerate(pairwise(edges.tolist())):
+            chosen = order[first:last]
+            here = list(map(uids.__getitem__, chosen.tolist()))
+            yield cls(nodes[at * SLICE : (at + 1) * SLICE], *largest(here, uses[:, chosen]))

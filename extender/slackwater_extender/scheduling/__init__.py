@@ -1,0 +1,1 @@
+"""The scheduler's questions answered: filter, prioritize, place; and explained."""

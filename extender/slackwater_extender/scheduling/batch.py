@@ -1,0 +1,349 @@
+"""A node for each of many pods, entered in the ledger at once; the operator nominates pods with the answer.
+
+The core decides on a snapshot, in slices of some milliseconds with the lock free in between, so that no /filter waits.
+Whatever happened meanwhile is met by one more look at the chosen row before a placement is entered; pods that lost
+their node that way are decided again on a new snapshot.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import msgspec
+import numpy as np
+
+from slackwater.errors import InvalidInput
+from slackwater.nodes import NodeTable, PodAsk
+from slackwater.placement.batch import Batch, Placement, Refusal
+from slackwater.placement.reasons import FilterReason
+from slackwater.roles import Role
+from slackwater.validation import TOLERANCE
+from slackwater_cluster.watch.records import Constraints, PodRecord
+from slackwater_extender.cache import claims
+from slackwater_extender.cache.cache import ClusterCache
+from slackwater_extender.cache.locality import incoming
+from slackwater_extender.cache.terms import weights
+from slackwater_extender.cache.wakeups import Unschedulable
+from slackwater_extender.scheduling.decisionlog import Decision, DecisionLog, Result
+
+STEP = 8  # pods decided between two looks at the clock
+ROUNDS = 4  # new snapshots for pods that lost their node to others
+
+UNKNOWN_POD = "slackwater: pod not known yet"
+PARKED = FilterReason.PARKED.value
+
+
+class PlaceItem(msgspec.Struct, forbid_unknown_fields=True):
+    """One pod of a batch. What orders it (paper 001) comes from the operator, its amounts from the watch."""
+
+    uid: str
+    group: str = ""
+    urgency: float = 0.0
+    alignment: float = 0.0
+    submitted: float = 0.0
+    nodes: list[str] | None = None  # only these, where given
+    avoid: list[str] | None = None  # not these
+
+
+class PlaceRequest(msgspec.Struct, forbid_unknown_fields=True):
+    """Body of POST /v1/place."""
+
+    pods: list[PlaceItem]
+    ordered: bool = False  # keep the order given instead of HaSTE's
+    cold: bool = False  # pack by knapsack where the batch is small enough (ITA)
+    alpha: float = 0.0  # HaSTE-A's factor
+    charge_only: bool = False  # release without a node of ours: register the charge, choose nothing
+
+
+class Placed(msgspec.Struct):
+    """A pod and its node."""
+
+    uid: str
+    node: str
+
+
+class Refusing(msgspec.Struct):
+    """A pod without a node, the commonest reason, and how many nodes gave each."""
+
+    uid: str
+    reason: str
+    counts: dict[str, int] = {}
+
+
+class PlaceReply(msgspec.Struct):
+    """Answer of POST /v1/place. `placed` stands in the order in which the pods should be released."""
+
+    placed: list[Placed] = []
+    refused: list[Refusing] = []
+    charged: list[str] = []
+
+
+_REQUESTS = msgspec.json.Decoder(PlaceRequest)
+
+
+def read(body: bytes) -> PlaceRequest:
+    """Decode a request, or say what is wrong with it."""
+    try:
+        return _REQUESTS.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as problem:
+        raise InvalidInput("body", str(problem), 'send {"pods": [{"uid": "…"}, …]}') from problem
+
+
+def read_uids(body: bytes) -> list[str]:
+    """Decode the body of /v1/withdraw."""
+    try:
+        return msgspec.json.decode(body, type=_Uids).uids
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as problem:
+        raise InvalidInput("body", str(problem), 'send {"uids": ["…"]}') from problem
+
+
+def write(reply: PlaceReply) -> bytes:
+    """Encode a reply."""
+    return msgspec.json.encode(reply)
+
+
+class _Uids(msgspec.Struct, forbid_unknown_fields=True):
+    uids: list[str]
+
+
+@dataclass
+class Placer:
+    """Batch placement over one set of books."""
+
+    books: ClusterCache
+    waiting: Unschedulable
+    ring: DecisionLog
+
+    def place(self, request: PlaceRequest) -> PlaceReply:
+        """Decide a whole batch."""
+        reply = PlaceReply()
+        if request.charge_only:
+            return self._charged(request, reply)
+        asks = self._asks(request, reply)
+        for _ in range(ROUNDS):
+            if not asks:
+                return reply
+            asks = self._round(request, asks, reply)
+        for each in asks:
+            self._refuse(each, Refusing(each.uid, FilterReason.ROOM.value), reply)
+        return reply
+
+    def _charged(self, request: PlaceRequest, reply: PlaceReply) -> PlaceReply:
+        with self.books.lock:
+            for each in request.pods:
+                self.books.charge(each.uid)
+                reply.charged.append(each.uid)
+        return reply
+
+    # -- 1. who asks ----------------------------------------------------------------------------------------------
+
+    def _asks(self, request: PlaceRequest, reply: PlaceReply) -> list[_Wanted]:
+        """The pods of the batch with their amounts; a pod that is placed already is placed anew."""
+        wanted: dict[str, _Wanted] = {}
+        for some in _slices(request.pods):
+            with self.books.lock:
+                for each in some:
+                    if each.uid not in wanted and (found := self._ask(each, reply)) is not None:
+                        wanted[each.uid] = found
+        return list(wanted.values())
+
+    def _ask(self, each: PlaceItem, reply: PlaceReply) -> _Wanted | None:
+        pod = self.books.family.pods.get(each.uid)
+        if pod is None or pod.done or pod.node:
+            reply.refused.append(Refusing(each.uid, UNKNOWN_POD))
+            return None
+        self.books.withdraw(each.uid)
+        role, app = self.books.family.recognise(pod)
+        return _Wanted(each, pod, app, role)
+
+    # -- 2. one snapshot ------------------------------------------------------------------------------------------
+
+    def _round(self, request: PlaceRequest, wanted: Sequence[_Wanted], reply: PlaceReply) -> list[_Wanted]:
+        """Place what can be placed on this snapshot; return the pods whose node was taken meanwhile."""
+        with self.books.lock:
+            table = self.books.ledger.table(self.books.clock())
+            vacancies = self.books.vacancies(table)
+        asks = self._prepared(wanted, table, vacancies <= 0)
+        arriving = self._incoming(wanted, table)
+        batch = Batch(
+            table,
+            asks,
+            ordered=request.ordered,
+            cold=request.cold and not arriving,  # a knapsack packs; it knows nothing of where data is
+            alpha=request.alpha,
+            incoming=arriving,
+            balance=weights(self.books.policies.of(wanted[0].pod.namespace)),
+        )
+        by_uid = {each.uid: each for each in wanted}
+        lost: list[_Wanted] = []
+        while not batch.done:
+            with self.books.lock:
+                live = _Live(self.books.ledger.table(self.books.clock()), vacancies)
+                self._slice(batch, live, by_uid, reply, lost)
+        return lost
+
+    def _prepared(self, wanted: Sequence[_Wanted], table: NodeTable, crowded: np.ndarray) -> list[PodAsk]:
+        """The pods as the core wants them. Equal constraints are one object, and one mask."""
+        masks: dict[int, np.ndarray | None] = {}
+        made = []
+        for each in wanted:
+            key = id(each.pod.constraints)
+            if key not in masks:
+                masks[key] = self._mask(each.pod.constraints, table, crowded)
+            made.append(each.prepared(table, masks[key]))
+        return made
+
+    def _mask(self, constraints: Constraints, table: NodeTable, crowded: np.ndarray) -> np.ndarray | None:
+        with self.books.lock:
+            allowed = self.books.allowed(constraints)
+        if allowed is not None and len(allowed) != len(table):  # nodes came or went since the snapshot
+            allowed = np.fromiter((name in self.books.nodes for name in table.names), np.bool_, len(table))
+        if crowded.any():
+            allowed = ~crowded if allowed is None else allowed & ~crowded
+        return allowed
+
+    def _incoming(self, wanted: Sequence[_Wanted], table: NodeTable) -> dict[str, np.ndarray]:
+        """T_in of those pods that read from others."""
+        found: dict[str, np.ndarray] = {}
+        shared: dict[tuple[tuple[str, float], ...], np.ndarray | None] = {}
+        for each in wanted:
+            inputs = {} if each.driver else self.books.outputs.inputs(each.pod, each.app)
+            if inputs:
+                key = tuple(sorted(inputs.items()))
+                if key not in shared:
+                    shared[key] = incoming(self.books, inputs, table.names, self.books.load)
+                if (seconds := shared[key]) is not None:
+                    found[each.uid] = seconds
+        return found
+
+    # -- 3. one slice ---------------------------------------------------------------------------------------------
+
+    def _slice(
+        self, batch: Batch, live: _Live, wanted: Mapping[str, _Wanted], reply: PlaceReply, lost: list[_Wanted]
+    ) -> None:
+        """Decide for some milliseconds, against the rows as they are now."""
+        until = self.books.clock() + self.books.settings.slice
+        while not batch.done:
+            for outcome in batch.step(STEP):
+                each = wanted[outcome.uid]
+                if isinstance(outcome, Refusal):
+                    self._refuse(each, _refusing(outcome), reply)
+                    self.waiting.add(each.pod, outcome.reason.value)
+                elif live.take(outcome, each) and self.books.place(each.pod, outcome.node, each.role, each.app):
+                    reply.placed.append(Placed(outcome.uid, outcome.node))
+                    self.waiting.drop(outcome.uid)
+                    self._note(each, Result.PLACED, node=outcome.node)
+                else:
+                    lost.append(each)
+            if self.books.clock() >= until:  # looked at after the work: each slice gets on by one step at least
+                return
+
+    def _refuse(self, each: _Wanted, refusing: Refusing, reply: PlaceReply) -> None:
+        reply.refused.append(refusing)
+        self._note(each, Result.REFUSED, reason=refusing.reason, counts=refusing.counts)
+
+    def _note(
+        self,
+        each: _Wanted,
+        result: Result,
+        *,
+        node: str = "",
+        reason: str = "",
+        counts: Mapping[str, int] | None = None,
+    ) -> None:
+        """Remember a decision among those about single pods."""
+        pod = each.pod
+        self.ring.add(
+            Decision(
+                id=self.ring.next_id(),
+                at=self.books.wall(),
+                verb="place",
+                namespace=pod.namespace,
+                pod=pod.name,
+                uid=pod.uid,
+                mode=self.books.policies.mode(pod.namespace).value,
+                result=result,
+                node=node,
+                reason=reason,
+                asked=len(self.books.nodes),
+                counts=counts or {},
+                declared=dict(pod.declared),
+            )
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """A pod of the batch and what was found out about it."""
+
+    ask: PlaceItem
+    pod: PodRecord
+    app: str
+    role: Role
+
+    @property
+    def driver(self) -> bool:
+        return self.role is Role.DRIVER
+
+    @property
+    def uid(self) -> str:
+        return self.pod.uid
+
+    def prepared(self, table: NodeTable, allowed: np.ndarray | None) -> PodAsk:
+        """The pod as the core wants it."""
+        return PodAsk(
+            uid=self.pod.uid,
+            declared=claims.amounts(self.pod.declared, table.kinds),
+            native=claims.amounts(self.pod.native, table.kinds),
+            driver=self.driver,
+            group=self.ask.group,
+            urgency=self.ask.urgency,
+            alignment=self.ask.alignment,
+            submitted=self.ask.submitted or self.pod.created,
+            allowed=self._narrowed(table, allowed),
+        )
+
+    def _narrowed(self, table: NodeTable, allowed: np.ndarray | None) -> np.ndarray | None:
+        if self.ask.nodes is None and not self.ask.avoid:
+            return allowed
+        mask = np.ones(len(table), np.bool_) if allowed is None else allowed.copy()
+        if self.ask.nodes is not None:
+            only = np.zeros(len(table), np.bool_)
+            only[[table.index[name] for name in self.ask.nodes if name in table.index]] = True
+            mask &= only
+        mask[[table.index[name] for name in self.ask.avoid or () if name in table.index]] = False
+        return mask
+
+
+@dataclass
+class _Live:
+    """Rows as they are in this slice, less what the slice has given out itself."""
+
+    table: NodeTable
+    vacancies: np.ndarray  # pods each node may still hold, by row of the batch's table; kept over all slices
+    _left: dict[int, list[float]] = field(default_factory=dict)
+
+    def take(self, outcome: Placement, each: _Wanted) -> bool:
+        """Whether the chosen node still serves the pod; if so it is charged. Plain numbers: rows are short."""
+        table = self.table
+        row = table.index.get(outcome.node)
+        if row is None or not table.open[row] or self.vacancies[outcome.row] <= 0:
+            return False
+        left = self._left.get(row) or [*table.room[row].tolist(), *table.native[row].tolist()]
+        kinds = table.kinds
+        asked = (*claims.amounts(each.pod.declared, kinds), *claims.amounts(each.pod.native, kinds))
+        if any(want > 0 and have < want - TOLERANCE * max(1.0, want) for have, want in zip(left, asked, strict=True)):
+            return False
+        self._left[row] = [have - want for have, want in zip(left, asked, strict=True)]
+        self.vacancies[outcome.row] -= 1
+        return True
+
+
+def _refusing(refusal: Refusal) -> Refusing:
+    counts = {reason.value: number for reason, number in refusal.counts}
+    return Refusing(refusal.uid, refusal.reason.value, counts)
+
+
+def _slices(items: Sequence[PlaceItem], size: int = 200) -> Iterator[Sequence[PlaceItem]]:
+    return (items[start : start + size] for start in range(0, len(items), size))

@@ -1,0 +1,171 @@
+"""The two questions of kube-scheduler: which of these nodes may the pod use, and how much each one is liked.
+
+    filter      1. not ours: everything passes   2. refused as a whole (parked, guard)   3. examined node by node
+                4. the best is entered in the ledger at once (eq. 2), before the scheduler has decided anything
+    prioritize  the same examination; the placement follows the node that leads now
+
+There is no reserve hook and prioritize never learns who won, so the placement is provisional: the watch confirms or
+moves it, else it lapses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from slackwater_cluster.customresources import Mode
+from slackwater_cluster.watch import trim
+from slackwater_cluster.watch.records import PodRecord
+from slackwater_extender.cache.cache import ClusterCache
+from slackwater_extender.cache.wakeups import Unschedulable
+from slackwater_extender.scheduling import wire
+from slackwater_extender.scheduling.decisionlog import Decision, DecisionLog, Result
+from slackwater_extender.scheduling.examine import NOT_STARTED, Candidate, NodeFits, PodContext, case, examine, named
+
+# What must have been listed once before the extender may refuse or place anything.
+NEEDED = frozenset({"pods", "nodes", "namespaces", "SlackPolicy"})
+SEEN = 1024  # pods remembered between filter and prioritize
+
+
+@dataclass(frozen=True, slots=True)
+class Verbs:
+    """Filter and prioritize over one set of books."""
+
+    books: ClusterCache
+    ring: DecisionLog
+    waiting: Unschedulable
+    # Pods asked about lately, by what was sent of them: prioritize follows filter.
+    _seen: dict[bytes, PodRecord] = field(default_factory=dict)
+    _pieces: wire.Priorities = field(default_factory=wire.Priorities)
+
+    def filter(self, question: wire.Question) -> tuple[bytes, Decision]:
+        """Say which of the nodes the pod may use."""
+        pod = self._record(question)
+        with self.books.lock:
+            if self._too_early(pod):
+                return wire.failed(NOT_STARTED), self._note("filter", case(self.books, pod), Result.ERROR, NOT_STARTED)
+            return self._filter(question, case(self.books, pod))
+
+    def prioritize(self, question: wire.Question) -> tuple[bytes, Decision]:
+        """Say how much each node is liked, from 0 to 10."""
+        pod = self._record(question)
+        with self.books.lock:
+            found = case(self.books, pod)
+            if not found.ours or self._too_early(pod):
+                return wire.flat(question), self._note("prioritize", found, Result.UNTOUCHED, asked=len(question.names))
+            return self._prioritize(question, found)
+
+    def _record(self, question: wire.Question) -> PodRecord:
+        """The pod asked about. One that is known in this version, or was sent just before, need not be read again."""
+        held = self.books.family.pods.get(question.meta.uid)
+        if held is not None and held.version and held.version == question.meta.resource_version:
+            return held
+        sent = bytes(question.raw)
+        pod = self._seen.get(sent)
+        if pod is None:
+            if len(self._seen) >= SEEN:
+                self._seen.clear()
+            pod = self._seen[sent] = trim.pod(question.pod)
+        return pod
+
+    def _too_early(self, pod: PodRecord) -> bool:
+        return pod.scheduler in self.books.settings.schedulers and not self.books.synced >= NEEDED
+
+    def _filter(self, question: wire.Question, found: PodContext) -> tuple[bytes, Decision]:
+        names = question.names
+        if not found.ours:
+            everything = wire.filtered(question, names, {}, {})
+            return everything, self._note("filter", found, Result.UNTOUCHED, asked=len(names))
+        if found.refusal is not None and found.mode is Mode.ENFORCE:
+            nowhere = dict.fromkeys(names, found.refusal.value)
+            return wire.filtered(question, [], {}, nowhere), self._refused(found, nowhere)
+        findings = examine(self.books, found, names)
+        if found.mode is not Mode.ENFORCE:
+            decision = self._noted("filter", found, findings, Result.OBSERVED)
+            if found.mode is Mode.SCORE:
+                self._place(found, decision.node)
+            return wire.filtered(question, names, {}, {}), decision
+        return self._answer(question, found, findings)
+
+    def _answer(self, question: wire.Question, found: PodContext, findings: NodeFits) -> tuple[bytes, Decision]:
+        best = findings.best(found.policy.score.shortlist)
+        failed, unresolvable = findings.refused()
+        decision = self._noted("filter", found, findings, Result.PLACED if best else Result.REFUSED, best[:1])
+        if best:
+            self._place(found, decision.node)
+        else:
+            self.books.unplace(found.pod.uid)
+            self.waiting.add(found.pod, decision.reason)
+        return wire.filtered(question, [each.name for each in best], failed, unresolvable), decision
+
+    def _prioritize(self, question: wire.Question, found: PodContext) -> tuple[bytes, Decision]:
+        findings = examine(self.books, found, question.names)
+        observed = found.mode is Mode.OBSERVE
+        result = Result.OBSERVED if observed else Result.PLACED if findings.fitting else Result.REFUSED
+        decision = self._noted("prioritize", found, findings, result)
+        if observed:
+            return wire.flat(question), decision
+        self._place(found, decision.node)
+        return findings.priorities(self._pieces), decision
+
+    def _place(self, found: PodContext, node: str) -> None:
+        if node and not found.pod.node:
+            self.books.place(found.pod, node, found.role, found.app)
+            self.waiting.drop(found.pod.uid)
+
+    def _refused(self, found: PodContext, nodes: Mapping[str, str]) -> Decision:
+        reason = found.refusal.value if found.refusal else ""
+        return self._note("filter", found, Result.REFUSED, reason, asked=len(nodes), counts={reason: len(nodes)})
+
+    def _noted(
+        self, verb: str, found: PodContext, findings: NodeFits, result: Result, best: list[Candidate] | None = None
+    ) -> Decision:
+        """Remember a decision with its numbers."""
+        counts = findings.counts()
+        leaders = findings.best() if best is None else best
+        return self._note(
+            verb,
+            found,
+            result,
+            "" if leaders else next(iter(counts), ""),
+            asked=findings.asked,
+            node=leaders[0].name if leaders else "",
+            fitting=findings.fitting,
+            counts=counts,
+            room=named(self.books.kinds, leaders[0].room) if leaders else {},
+        )
+
+    def _note(
+        self,
+        verb: str,
+        found: PodContext,
+        result: Result,
+        reason: str = "",
+        *,
+        asked: int = 0,
+        node: str = "",
+        fitting: int = 0,
+        counts: Mapping[str, int] | None = None,
+        room: Mapping[str, float] | None = None,
+    ) -> Decision:
+        pod = found.pod
+        decision = Decision(
+            id=self.ring.next_id(),
+            at=self.books.wall(),
+            verb=verb,
+            namespace=pod.namespace,
+            pod=pod.name,
+            uid=pod.uid,
+            mode=found.mode.value if found.ours else "",
+            result=result,
+            node=node,
+            reason=reason,
+            asked=asked,
+            fitting=fitting,
+            counts=counts or {},
+            declared=dict(pod.declared),
+            room=room or {},
+        )
+        if result is not Result.UNTOUCHED:  # pods of others would only push ours out of the ring
+            self.ring.add(decision)
+        return decision

@@ -1,0 +1,1 @@
+"""What the operator knows of the cluster, and the snapshot that a cycle decides on."""

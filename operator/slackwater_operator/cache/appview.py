@@ -1,0 +1,272 @@
+"""One app as its pods show it: groups of equal pods by state, and what their labels say about the whole."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from slackwater.cycle.snapshot import PodGroup
+from slackwater.errors import InvalidInput, SlackwaterError
+from slackwater.ordering.levels import level_of
+from slackwater.resources import Resources, total
+from slackwater.roles import Role
+from slackwater_cluster import names
+from slackwater_cluster.apps.frameworks import FrameworkTable
+from slackwater_cluster.apps.resolver import own
+from slackwater_cluster.apps.size import AppSize, announced
+from slackwater_cluster.watch.records import Constraints
+from slackwater_operator.cache.apps import Pod
+from slackwater_operator.cache.podstate import InFlightPods, PodState, state
+
+# Labels that say the same in every run of an app.
+SERIES = ("spark-app-name", "workflows.argoproj.io/cron-workflow")
+# What controllers append to a name for each run: -28912345, -1712345678, -6f5e2b7c.
+RUN = re.compile(r"[-.](?:\d{2,}|[0-9a-f]*\d[0-9a-f]*|[a-z0-9]{5})$")
+# Text from labels that is shown to people and put into names is cut and cleaned.
+_BREAKS = str.maketrans({"\n": " ", "\r": " ", "\t": " "})
+
+
+@dataclass(frozen=True, slots=True)
+class PodCounts:
+    """The app's pods by state."""
+
+    held: int = 0
+    blocked: int = 0
+    released: int = 0
+    parked: int = 0
+    bound: int = 0
+    done: int = 0
+    foreign: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class AppView:
+    """All that a round needs to know of an app, but for queue, pool and history."""
+
+    namespace: str
+    app: str
+    groups: tuple[PodGroup, ...]
+    counts: PodCounts
+    framework: str = ""
+    owner: str = ""
+    job: str = ""  # the Job that makes tasks of it; one that makes drivers only says nothing of tasks
+    submitted: float = 0.0
+    priority: int = 0
+    has_driver: bool = False
+    gang: bool = False
+    strict: bool = False
+    stage: int = 0
+    stages: int = 0
+    pause: str = ""
+    size: AppSize | None = None
+    lead: str = ""  # the pod that events are about: the driver, else the oldest
+    problems: tuple[str, ...] = ()  # what its labels say and cannot be meant
+    settled: bool = True  # whether every pod's owners are known
+    series: str = ""  # the name that runs of this app share
+    # Pods that wait for a scheduler without being held, by group: what would be held if the mode were enforce.
+    pending: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    @property
+    def id(self) -> str:
+        """The app's name in the whole cluster."""
+        return f"{self.namespace}/{self.app}"
+
+    @property
+    def started(self) -> bool:
+        """Whether it passed admission: it holds something, or ended something and asks for no new driver."""
+        if self.counts.released or self.counts.bound:
+            return True
+        driver_waits = any(group.role is Role.DRIVER and group.held for group in self.groups)
+        return self.counts.done > 0 and not driver_waits
+
+    @property
+    def over(self) -> bool:
+        """Whether nothing of it waits or runs."""
+        counts = self.counts
+        return not (counts.held or counts.blocked or counts.released or counts.parked or counts.bound or counts.foreign)
+
+
+@dataclass(slots=True)
+class _Tally:
+    """A group while its pods are counted."""
+
+    role: Role
+    stage: str
+    request: Resources
+    held: list[tuple[float, str, str]] = field(default_factory=list)
+    pending: list[tuple[float, str, str]] = field(default_factory=list)
+    counts: dict[PodState, int] = field(default_factory=dict)
+
+    def add(self, pod: Pod, where: PodState) -> None:
+        self.counts[where] = self.counts.get(where, 0) + 1
+        if where in (PodState.HELD, PodState.PARKED):
+            self.held.append((pod.record.created, pod.record.name, pod.uid))
+        elif where in (PodState.FOREIGN, PodState.RELEASED):
+            self.pending.append((pod.record.created, pod.record.name, pod.uid))
+
+    def group(self, number: int) -> PodGroup:
+        running = self.counts.get(PodState.BOUND, 0)
+        return PodGroup(
+            key=f"{self.role.value}/{self.stage}/{number}",
+            role=self.role,
+            request=self.request,
+            held=tuple(uid for _, _, uid in sorted(self.held)),
+            released=self.counts.get(PodState.RELEASED, 0),
+            running=running,
+            finished=self.counts.get(PodState.DONE, 0),
+            stage=self.stage,
+            blocked=self.counts.get(PodState.BLOCKED, 0) + self.counts.get(PodState.FOREIGN, 0),
+        )
+
+
+def portrait(namespace: str, app: str, pods: Sequence[Pod], flights: InFlightPods, table: FrameworkTable) -> AppView:
+    """Put an app together from its pods."""
+    tallies: dict[tuple[Role, str, Resources, Constraints], _Tally] = {}
+    totals: dict[PodState, int] = {}
+    for pod in pods:
+        where = state(pod.record, flights)
+        totals[where] = totals.get(where, 0) + 1
+        # Pods that may use different nodes are not equal: one may find no node where the other does.
+        key = (role(pod), pod.member.stage, pod.record.declared, pod.record.constraints)
+        tallies.setdefault(key, _Tally(*key[:3])).add(pod, where)
+    ordered = sorted(
+        tallies.values(), key=lambda each: (each.role is not Role.DRIVER, each.stage, sorted(each.request.items()))
+    )
+    groups = tuple(each.group(number) for number, each in enumerate(ordered))
+    pending = {
+        group.key: tuple(uid for _, _, uid in sorted(each.pending))
+        for group, each in zip(groups, ordered, strict=True)
+        if each.pending
+    }
+    problems = [doubt for pod in pods[:50] for doubt in pod.member.doubts]
+    strict = any(own(pod.record, names.DAG) == "strict" for pod in pods)
+    groups = _levelled(groups, pods, problems)
+    size = _size(pods, problems)
+    gang = any(own(pod.record, names.GANG) == "true" for pod in pods)
+    row = table.named(next((pod.member.framework for pod in pods if pod.member.framework), ""))
+    return AppView(
+        namespace=namespace,
+        app=clean(app),
+        groups=_expected(groups, size) if gang else groups,
+        counts=_counts(totals),
+        framework=row.name if row else "",
+        owner=next((pod.member.owner for pod in pods if pod.member.owner), ""),
+        job=next((name for pod in pods if role(pod) is not Role.DRIVER and (name := _job(pod))), ""),
+        submitted=min((pod.record.created for pod in pods), default=0.0),
+        priority=max((pod.record.priority for pod in pods), default=0),
+        has_driver=bool(row and row.has_driver) or any(group.role is Role.DRIVER for group in groups),
+        gang=gang,
+        strict=strict,
+        **_iterations(pods, flights, problems),
+        pause=next((value for pod in pods if (value := own(pod.record, names.PAUSE)) in ("true", "drain")), ""),
+        size=size,
+        lead=_lead(pods),
+        problems=tuple(dict.fromkeys(problems)),
+        settled=all(pod.member.settled for pod in pods),
+        series=_series(app, pods),
+        pending=pending,
+    )
+
+
+def role(pod: Pod) -> Role:
+    """The role for admission: what was fixed at creation, and promotion to driver."""
+    known = (pod.record.annotations.get(names.ADMITTED_ROLE, ""), pod.member.role)
+    if names.DRIVER in known:
+        return Role.DRIVER
+    return Role.TASK if names.TASK in known else Role.UNKNOWN
+
+
+def clean(text: str) -> str:
+    """A name without line breaks."""
+    return text.translate(_BREAKS).strip()[:253]
+
+
+def _job(pod: Pod) -> str:
+    """The Job that made this very pod."""
+    return next((each.name for each in pod.record.owners if (each.group, each.kind) == ("batch", "Job")), "")
+
+
+def _series(app: str, pods: Sequence[Pod]) -> str:
+    """The app's name without what changes from run to run: a counter, a time or a digest at its end."""
+    named = next((pod.record.labels[key] for pod in pods for key in SERIES if key in pod.record.labels), "")
+    return named or RUN.sub("", app)
+
+
+def run_size(each: AppView) -> AppSize | None:
+    """What a run turned out to be: its tasks and their mean request; None where it had none."""
+    tasks = [group for group in each.groups if group.role is not Role.DRIVER]
+    count = sum(group.total for group in tasks)
+    if not count:
+        return None
+    return AppSize(count, total(group.request * group.total for group in tasks) * (1 / count), "history")
+
+
+def _counts(totals: Mapping[PodState, int]) -> PodCounts:
+    return PodCounts(**{where.value: totals.get(where, 0) for where in PodState})
+
+
+def _lead(pods: Sequence[Pod]) -> str:
+    living = [pod for pod in pods if not pod.record.done] or list(pods)
+    return (
+        min(living, key=lambda pod: (role(pod) is not Role.DRIVER, pod.record.created, pod.record.name)).uid
+        if living
+        else ""
+    )
+
+
+def _levelled(groups: tuple[PodGroup, ...], pods: Sequence[Pod], problems: list[str]) -> tuple[PodGroup, ...]:
+    """Levels of the stages (paper 003), and which groups wait on an earlier one (paper 001)."""
+    edges = {
+        (parent.strip(), pod.member.stage)
+        for pod in pods
+        for parent in own(pod.record, names.PARENTS).split(",")
+        if parent.strip()
+    }
+    if not edges:
+        return groups
+    try:
+        levels = level_of(sorted({group.stage for group in groups}), sorted(edges))
+    except SlackwaterError as problem:
+        # Parents that have not come yet are not wrong: the app is then ordered without levels.
+        problems.append(f"{names.PARENTS}: {problem}")
+        return groups
+    unfinished = [levels[g.stage] for g in groups if g.role is not Role.DRIVER and (g.held or g.charged or g.blocked)]
+    first = min(unfinished, default=0)
+    return tuple(
+        replace(g, level=levels[g.stage], waiting=g.role is not Role.DRIVER and levels[g.stage] > first) for g in groups
+    )
+
+
+def _size(pods: Iterable[Pod], problems: list[str]) -> AppSize | None:
+    for pod in pods:
+        if names.TASKS in pod.record.annotations:
+            try:
+                return announced(pod.record.annotations)
+            except InvalidInput as problem:
+                problems.append(str(problem))
+    return None
+
+
+def _expected(groups: tuple[PodGroup, ...], size: AppSize | None) -> tuple[PodGroup, ...]:
+    """A gang's tasks, as many as it announced."""
+    tasks = [group for group in groups if group.role is not Role.DRIVER]
+    if size is None or len(tasks) != 1:
+        return groups
+    return tuple(replace(group, expected=size.tasks) if group is tasks[0] else group for group in groups)
+
+
+def _iterations(pods: Sequence[Pod], flights: InFlightPods, problems: list[str]) -> dict[str, int]:
+    """Where an iterative app stands: the number of its stages that began, of how many."""
+    text = next((value for pod in pods if (value := own(pod.record, names.ITERATIVE))), "")
+    if not text:
+        return {}
+    if not (text.isascii() and text.isdigit()):
+        problems.append(f"{names.ITERATIVE}: {clean(text)!r} is not a number of stages; write 0 where it is not known")
+        return {}
+    begun = {
+        pod.member.stage
+        for pod in pods
+        if state(pod.record, flights) in (PodState.RELEASED, PodState.BOUND, PodState.DONE)
+    }
+    return {"stage": max(1, len(begun)), "stages": max(int(text[:9]), len(begun) + 1)}

@@ -1,0 +1,285 @@
+"""The operator's whole memory: what watches told, what writers did, and the apps put together from both. No I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import structlog
+
+from slackwater.cycle.cycle import Round
+from slackwater.cycle.snapshot import Snapshot
+from slackwater.errors import SlackwaterError
+from slackwater.pools.pools import Category
+from slackwater.resources import Resources, total
+from slackwater.roles import Role
+from slackwater_cluster import names
+from slackwater_cluster.apps.frameworks import FrameworkTable, builtin
+from slackwater_cluster.apps.resolver import Resolver
+from slackwater_cluster.apps.size import AppSize
+from slackwater_cluster.customresources import Mode
+from slackwater_cluster.governance import Governance
+from slackwater_cluster.watch.records import NamespaceRecord, NodeRecord, OwnerRef, PodRecord
+from slackwater_operator.cache.apps import AppIndex, Key, Pod
+from slackwater_operator.cache.appview import AppView, portrait, role
+from slackwater_operator.cache.nodes import NodeRequests
+from slackwater_operator.cache.phases import Phases
+from slackwater_operator.cache.podstate import InFlightPods, PodState, state
+from slackwater_operator.cache.pools import PoolState
+from slackwater_operator.cache.runhistory import RunHistory
+from slackwater_operator.cache.snapshot import Rooms, SnapshotBuilder
+from slackwater_operator.cache.usage import Likeness, UsageHistory
+
+log = structlog.get_logger(__name__)
+
+
+@dataclass
+class OperatorCache:
+    """The operator's whole memory. Watches and writers change it, `snapshot` reads it."""
+
+    governing: Governance = field(default_factory=Governance)
+    table: FrameworkTable = field(default_factory=builtin)
+    window: int = 200
+
+    def __post_init__(self) -> None:
+        self.flights = InFlightPods()
+        self.census = AppIndex(Resolver.of(self.table), self.governing.counts)
+        self.occupancy = NodeRequests(self._seat_queue)
+        self.phases = Phases()
+        self.portraits: dict[str, AppView] = {}  # by cluster-wide app id
+        self.categories: dict[str, Category] = {}
+        self.sizes: dict[str, AppSize] = {}  # told by a framework's own object
+        self.runs = RunHistory()
+        self.pool_states: dict[str, PoolState] = {}
+        self.refused: dict[str, float] = {}  # pods that found no node → not asked about again before
+        self.learning = UsageHistory()
+        self.news = True  # something changed since the last snapshot
+        self._ids: dict[Key, list[str]] = {}
+        self._everyone: dict[str, PodRecord] = {}  # every pod of namespaces that might become managed
+
+    # -- what the watches tell ------------------------------------------------------------------------------------
+
+    def set_pods(self, records: Sequence[PodRecord], now: float) -> None:
+        """Pods are new or changed."""
+        for record in records:
+            self.occupancy.set(record)
+            self._everyone[record.uid] = record
+            self._take(record, now)
+        self.news = True
+
+    def drop_pods(self, records: Sequence[PodRecord], now: float) -> None:
+        """Pods are gone."""
+        for record in records:
+            self._everyone.pop(record.uid, None)
+            self.occupancy.drop(record)
+            self.census.drop(record)
+            self.flights.end(record.uid)
+            self.refused.pop(record.uid, None)
+            self.phases.gone(record, now)
+        self.news = True
+
+    def set_nodes(self, records: Sequence[NodeRecord]) -> None:
+        """Nodes are new or changed; room there may be new room."""
+        self.occupancy.set_nodes(records)
+        self.refused.clear()
+        self.news = True
+
+    def drop_nodes(self, records: Sequence[NodeRecord]) -> None:
+        """Nodes are gone."""
+        self.occupancy.drop_nodes(records)
+        self.news = True
+
+    def set_namespaces(self, records: Iterable[NamespaceRecord], now: float) -> None:
+        """Namespaces may have become managed, or follow another policy."""
+        for record in records:
+            before = self.governing.namespaces.get(record.name)
+            self.governing.namespaces[record.name] = record
+            if before is None or before.managed != record.managed:
+                self._review(record.name, now)
+        self.news = True
+
+    def drop_namespaces(self, records: Iterable[NamespaceRecord], now: float) -> None:
+        """Namespaces are gone."""
+        for record in records:
+            self.governing.namespaces.pop(record.name, None)
+            self._review(record.name, now)
+
+    def govern(self) -> None:
+        """Policies, queues or pools changed: roles may differ, and pods may belong to other queues."""
+        rules = (*self.governing.role_rules(), *self.table.rules())
+        if rules != self.census.resolver.rules or self.census.resolver.table is not self.table:
+            self.census.use(Resolver(self.table, rules))
+        for pod in list(self._everyone.values()):
+            self.occupancy.set(pod)
+        self.news = True
+
+    def learn(self, owner: OwnerRef, parents: Sequence[OwnerRef]) -> None:
+        """An owner was looked up."""
+        self.census.learn(owner, parents)
+        self.news = True
+
+    def resize(self, each: AppView, size: AppSize) -> None:
+        """The app's size became known."""
+        self.sizes[each.id] = size
+        if each.id in self.portraits:
+            self.portraits[each.id] = self._sized(self.portraits[each.id])
+        self.news = True
+
+    def measured(self, uses: Mapping[str, Resources]) -> None:
+        """What pods use now, as the extender measured it."""
+        known = {uid: (like, use) for uid, use in uses.items() if (like := self._likeness(uid)) is not None}
+        self.learning.observe(known)
+
+    def wanted(self, pod: PodRecord) -> Resources | None:
+        """Requests a task should be given at its release, where its policy lets requests be learned."""
+        terms = self.governing.policy(pod.namespace).reclaim
+        if not terms.enabled or pod.annotations.get(names.ADMITTED_ROLE) != names.TASK or not pod.gated:
+            return None
+        like = self._likeness(pod.uid)
+        return self.learning.wanted(like, pod, terms) if like is not None else None
+
+    def _likeness(self, uid: str) -> Likeness | None:
+        pod, member = self.census.pod(uid), self.census.member(uid)
+        if pod is None or member is None:
+            return None
+        each = self.portraits.get(f"{pod.namespace}/{member.app}")
+        return (pod.namespace, each.series if each else member.app, member.role, member.stage)
+
+    # -- what the writers did -------------------------------------------------------------------------------------
+
+    def begin(self, uid: str, now: float, node: str, *, growth: bool = False) -> None:
+        """A pod is about to be released."""
+        self.flights.begin(uid, now, node, growth=growth)
+        self._touch(uid)
+
+    def end(self, uid: str) -> None:
+        """A release was taken back: it could not be written, or the pod was parked."""
+        self.flights.end(uid)
+        self._touch(uid)
+
+    def refuse(self, uid: str, until: float) -> None:
+        """No node has room for a pod; others may be asked about meanwhile."""
+        self.refused[uid] = until
+
+    def remember(self, decided: Round) -> None:
+        """Keep what a round decided for later rounds: categories never change, the border moves on."""
+        for app, category in decided.categories.items():
+            each = self.portraits.get(app)
+            # Without a pool there are no categories; one that is made later classifies by its own terms.
+            if each is not None and self.governing.pool_of(self.governing.queue_of(each.namespace)):
+                self.categories.setdefault(app, category)
+        for name, adjustment in decided.adjustments.items():
+            if name in self.pool_states:
+                self.pool_states[name].delta = adjustment.delta
+
+    # -- what a round reads ---------------------------------------------------------------------------------------
+
+    def refresh(self) -> None:
+        """Put apps together anew whose pods changed."""
+        dirty, self.census.dirty = self.census.dirty, set()
+        ids = [old for key in dirty for old in self._ids.pop(key, [])]
+        before = {old: each for old in ids if (each := self.portraits.pop(old, None)) is not None}
+        found = {key: self._portraits(key) for key in dirty}
+        # What ended first: the next run of its series may be among those that are new.
+        for each in [each for some in found.values() for each in some]:
+            before.pop(each.id, None)
+            self.runs.observe(each)
+        for each in before.values():
+            self.runs.gone(each)
+        for key, some in found.items():
+            if some:
+                self._ids[key] = [each.id for each in some]
+                self.portraits.update({each.id: self._sized(each) for each in some})
+            else:
+                self._forget(f"{key[0]}/{key[1]}")
+
+    def _portraits(self, key: Key) -> list[AppView]:
+        """The app, or the apps that share an id. One that cannot be put together is left out; the others go on."""
+        try:
+            return [portrait(key[0], app, pods, self.flights, self.table) for app, pods in self.census.app(key).items()]
+        except SlackwaterError as problem:
+            log.error("app left out", namespace=key[0], app=key[1], problem=str(problem))  # noqa: TRY400 - its sentence says it all
+            return []
+
+    def snapshot(self, now: float, rooms: Rooms | None, *, supposed: bool = False) -> Snapshot:
+        """Everything one round may know; `supposed` as if every managed namespace were in mode enforce."""
+        self.refresh()
+        self.news = self.news and supposed
+        self.refused = {uid: until for uid, until in self.refused.items() if until > now}
+        return SnapshotBuilder(self, now, rooms, supposed).snapshot()
+
+    def freed(self) -> list[PodRecord]:
+        """Held and parked pods of namespaces whose mode holds nothing: they are let go."""
+        return [
+            pod
+            for each in self.portraits.values()
+            if (each.counts.held or each.counts.parked) and self.governing.mode(each.namespace) is not Mode.ENFORCE
+            for group in each.groups
+            for uid in group.held
+            if (pod := self.census.pod(uid)) is not None
+        ]
+
+    # -- parts ----------------------------------------------------------------------------------------------------
+
+    def _take(self, pod: PodRecord, now: float) -> None:
+        if self.governing.counts(pod):
+            self.flights.observe(pod, now)
+        self.census.set(pod)
+        member = self.census.member(pod.uid)
+        if member is not None and (pod.started or pod.done):
+            self.phases.observe(f"{pod.namespace}/{member.app}", pod, member.stage, now)
+
+    def _review(self, namespace: str, now: float) -> None:
+        for pod in [each for each in self._everyone.values() if each.namespace == namespace]:
+            self.occupancy.set(pod)
+            self._take(pod, now)
+
+    def _touch(self, uid: str) -> None:
+        pod, member = self.census.pod(uid), self.census.member(uid)
+        if pod is not None and member is not None:
+            self.census.dirty.add((pod.namespace, member.app))
+            self.news = True
+
+    def _forget(self, app: str) -> None:
+        self.categories.pop(app, None)
+        self.sizes.pop(app, None)
+        self.phases.forget(app)
+
+    def _sized(self, each: AppView) -> AppView:
+        """The size its user states, else what its framework's object or an earlier run says."""
+        known = self.sizes.get(each.id) or self.runs.expected(each)
+        return replace(each, size=known) if each.size is None and known is not None else each
+
+    def _seat_queue(self, pod: PodRecord) -> str:
+        return self.governing.queue_of(pod.namespace) if self.governing.counts(pod) else ""
+
+    def drivers(self, apps: Iterable[AppView]) -> list[PodRecord]:
+        """The driver pods of some apps."""
+        wanted = {(each.namespace, each.app) for each in apps}
+        return [
+            pod
+            for uid, pod in self.census.kinship.pods.items()
+            if (member := self.census.member(uid)) is not None
+            and (pod.namespace, member.app) in wanted
+            and role(Pod(pod, member)) is Role.DRIVER
+        ]
+
+    def looks_on(self) -> bool:
+        """Whether some managed namespace is in a mode that holds nothing."""
+        return any(
+            self.governing.managed(name) and self.governing.mode(name) is not Mode.ENFORCE
+            for name in self.governing.namespaces
+        )
+
+    def used(self, each: AppView) -> Resources:
+        """What the app's pods were last measured to use, together."""
+        key = (each.namespace, each.app)
+        return total(self.learning.uses[uid] for uid in self.census.members(key) if uid in self.learning.uses)
+
+    def busy(self) -> bool:
+        """Whether anything of ours is bound or on its way: else this is a cold start."""
+        return bool(self.flights) or any(each.counts.bound for each in self.portraits.values())
+
+    def state_of(self, pod: PodRecord) -> PodState:
+        """Where a pod stands."""
+        return state(pod, self.flights)

@@ -1,0 +1,144 @@
+"""What pods request on each node, apart for each queue: the C of the admission test, and room without the extender."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+
+from slackwater.admission.capacity import NodeShare, nominal
+from slackwater.resources import NOTHING, Resources, total
+from slackwater_cluster.watch.records import NodeRecord, PodRecord
+
+# Kinds that no decision is about: kube-scheduler and kubelet look after them alone.
+IGNORED = ("ephemeral-storage", "pods")
+IGNORED_PREFIXES = ("hugepages-", "attachable-volumes-")
+
+
+def counted(amounts: Resources) -> Resources:
+    """Only the kinds that are counted: cpu, memory and extended resources."""
+    return Resources({k: v for k, v in amounts.items() if k not in IGNORED and not k.startswith(IGNORED_PREFIXES)})
+
+
+@dataclass(frozen=True, slots=True)
+class BoundPod:
+    """A pod on a node. `queue` is "" for a pod that is not ours."""
+
+    node: str
+    queue: str
+    native: Resources
+    declared: Resources
+
+
+@dataclass
+class _NodeSums:
+    """C of one queue, kept node by node: a change on one node costs that node only."""
+
+    selector: Mapping[str, str]
+    shares: dict[str, Resources] = field(default_factory=dict)
+    stale: set[str] = field(default_factory=set)
+    sum: Resources = NOTHING
+
+
+@dataclass
+class NodeRequests:
+    """Nodes and the pods on them."""
+
+    queue_of: Callable[[PodRecord], str]
+    nodes: dict[str, NodeRecord] = field(default_factory=dict)
+    seats: dict[str, BoundPod] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._on: dict[str, dict[str, None]] = {}
+        self._tallies: dict[str, _NodeSums] = {}
+        self._free: dict[str, Resources] = {}
+
+    def set_nodes(self, records: Iterable[NodeRecord]) -> None:
+        """Take over nodes."""
+        for record in records:
+            before = self.nodes.get(record.name)
+            self.nodes[record.name] = record
+            if before is None or _differs(before, record):
+                self._touch(record.name)
+
+    def drop_nodes(self, records: Iterable[NodeRecord]) -> None:
+        """Forget nodes."""
+        for record in records:
+            self.nodes.pop(record.name, None)
+            self._touch(record.name)
+
+    def set(self, pod: PodRecord) -> None:
+        """Take over where a pod sits."""
+        if not pod.node or pod.done:
+            self.drop(pod)
+            return
+        known = self.seats.get(pod.uid)
+        seat = BoundPod(pod.node, self.queue_of(pod), pod.native, pod.declared)
+        if known == seat:
+            return
+        if known is not None:
+            self.drop(pod)
+        self.seats[pod.uid] = seat
+        self._on.setdefault(pod.node, {})[pod.uid] = None
+        self._touch(pod.node, seat.queue)
+
+    def drop(self, pod: PodRecord) -> None:
+        """A pod holds nothing any more."""
+        seat = self.seats.pop(pod.uid, None)
+        if seat is not None:
+            self._on.get(seat.node, {}).pop(pod.uid, None)
+            self._touch(seat.node, seat.queue)
+
+    def on(self, node: str) -> Collection[str]:
+        """The uids of pods that sit on a node, ours and others."""
+        return self._on.get(node, {}).keys()
+
+    def selected(self, selector: Mapping[str, str]) -> list[NodeRecord]:
+        """The nodes that carry these labels."""
+        return [node for node in self.nodes.values() if _carries(node, selector)]
+
+    def capacity(self, queue: str, selector: Mapping[str, str]) -> Resources:
+        """C: Σ over Ready, selected nodes of max(0, allocatable − requests of pods that are not this queue's)."""
+        tally = self._tallies.get(queue)
+        if tally is None or tally.selector != selector:
+            tally = self._tallies[queue] = _NodeSums(dict(selector), stale=set(self.nodes))
+        if tally.stale:
+            for name in tally.stale:
+                tally.shares[name] = self._share(name, queue, selector)
+            tally.stale.clear()
+            tally.sum = total(tally.shares.values())
+        return tally.sum
+
+    def free(self, name: str) -> Resources:
+        """What a node has left when every pod on it counts in full: max(D, N), of all that is allocatable."""
+        if name not in self._free:
+            node = self.nodes.get(name)
+            if node is None or not node.open:
+                return NOTHING
+            taken = total(seat.declared.at_least(seat.native) for seat in self._seats(name))
+            self._free[name] = (counted(node.allocatable) - counted(taken)).at_least(NOTHING)
+        return self._free[name]
+
+    def _share(self, name: str, queue: str, selector: Mapping[str, str]) -> Resources:
+        node = self.nodes.get(name)
+        if node is None or not _carries(node, selector):
+            return NOTHING
+        others = total(seat.native for seat in self._seats(name) if seat.queue != queue)
+        return nominal([NodeShare(counted(node.allocatable), counted(others), node.open)])
+
+    def _seats(self, node: str) -> Iterable[BoundPod]:
+        return (self.seats[uid] for uid in self._on.get(node, ()))
+
+    def _touch(self, node: str, queue: str | None = None) -> None:
+        """A node changed; where only a pod of one queue did, C of that queue stays as it is."""
+        self._free.pop(node, None)
+        for name, tally in self._tallies.items():
+            if name != queue:
+                tally.stale.add(node)
+
+
+def _carries(node: NodeRecord, selector: Mapping[str, str]) -> bool:
+    return all(node.labels.get(key) == value for key, value in selector.items())
+
+
+def _differs(before: NodeRecord, now: NodeRecord) -> bool:
+    return (before.allocatable, before.open, before.labels) != (now.allocatable, now.open, now.labels)

@@ -1,0 +1,17 @@
+"""The last round as the status side sees it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from slackwater.cycle.cycle import Round
+from slackwater.cycle.snapshot import Snapshot
+
+
+@dataclass(frozen=True, slots=True)
+class Outlook:
+    """The last round, for whoever tells about it."""
+
+    snapshot: Snapshot
+    round: Round
+    holding: str = ""  # why nothing at all is released, if so

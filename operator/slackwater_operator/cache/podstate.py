@@ -1,0 +1,128 @@
+"""Where a managed pod stands between its creation and its end.
+
+    held ──release──► released ──bind──► bound ──► done
+                         │  ▲
+                  timeout│  │released again
+                         ▼  │
+                        parked          blocked: somebody else's gate holds it too
+
+A pod is charged from its release on. What the watch shows lags behind what was just written, so releases in flight are
+remembered here and count at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+
+from slackwater_cluster import names
+from slackwater_cluster.watch.records import PodRecord
+
+# Seconds the extender's watch may be behind ours on a busy control plane.
+LANDING = 3.0
+
+
+class PodState(StrEnum):
+    """What may be done with a pod."""
+
+    HELD = "held"
+    BLOCKED = "blocked"
+    RELEASED = "released"
+    PARKED = "parked"
+    BOUND = "bound"
+    DONE = "done"
+    FOREIGN = "foreign"  # waits for another scheduler: not ours to hold or to move
+
+
+@dataclass(frozen=True, slots=True)
+class InFlight:
+    """A release that has not become a bind yet."""
+
+    since: float  # when it was released, or first seen so after a restart
+    node: str = ""  # the node it was nominated to; "" where it searches by itself
+    seen: bool = False  # the watch has shown the pod without gate and mark
+    tried: float = 0.0  # when its nomination was last looked at
+    growth: bool = False  # released although no node has room, for an autoscaler to see
+    bare: bool = False  # released by its gate alone: no node has it in the extender's books before it is bound
+
+
+@dataclass(slots=True)
+class InFlightPods:
+    """All releases under way, by uid."""
+
+    _by_uid: dict[str, InFlight] = field(default_factory=dict)
+    _landed: dict[str, float] = field(default_factory=dict)  # bare ones that were bound, and when that was seen
+
+    def __len__(self) -> int:
+        return len(self._by_uid)
+
+    def __contains__(self, uid: object) -> bool:
+        return uid in self._by_uid
+
+    def get(self, uid: str) -> InFlight | None:
+        """The flight of a pod, if it is under way."""
+        return self._by_uid.get(uid)
+
+    def begin(self, uid: str, now: float, node: str, *, growth: bool = False) -> None:
+        """Charge a pod from now on, before anything is written: a crash in between costs a timeout, not a deadlock."""
+        self._by_uid[uid] = InFlight(now, node, growth=growth, tried=now, bare=not node and not growth)
+
+    def moved(self, uid: str, now: float, node: str) -> None:
+        """Another node was named, or none."""
+        if uid in self._by_uid:
+            self._by_uid[uid] = replace(self._by_uid[uid], node=node, tried=now, bare=False)
+
+    def end(self, uid: str) -> InFlight | None:
+        """Bound, parked, gone, or never written."""
+        return self._by_uid.pop(uid, None)
+
+    def observe(self, pod: PodRecord, now: float) -> None:
+        """Follow what the watch shows."""
+        flight = self._by_uid.get(pod.uid)
+        if pod.node or pod.done or pod.deleted:
+            self._by_uid.pop(pod.uid, None)
+            if flight is not None and flight.bare and pod.node:
+                self._landed[pod.uid] = now
+        elif not ours(pod):
+            return
+        elif flight is None and not pod.gates and not pod.parked:
+            # Released by a leader before us, or by hand: its time begins now.
+            self._by_uid[pod.uid] = InFlight(now, pod.nominated, seen=True, tried=now)
+        elif flight is not None and not flight.seen and not pod.gates and not pod.parked:
+            self._by_uid[pod.uid] = replace(flight, seen=True)
+        elif flight is not None and flight.seen and pod.parked:
+            self._by_uid.pop(pod.uid)
+
+    def all(self) -> Iterable[tuple[str, InFlight]]:
+        """Every flight, oldest first."""
+        return sorted(self._by_uid.items(), key=lambda each: each[1].since)
+
+    def unbooked(self, now: float) -> list[str]:
+        """Pods that the extender's books may not know of: released by their gate alone, or bound a moment ago."""
+        self._landed = {uid: at for uid, at in self._landed.items() if now - at < LANDING}
+        return [*(uid for uid, flight in self._by_uid.items() if flight.bare), *self._landed]
+
+
+def ours(pod: PodRecord) -> bool:
+    """Whether our scheduler places this pod."""
+    return pod.scheduler == names.SCHEDULER
+
+
+def state(pod: PodRecord, flights: InFlightPods) -> PodState:
+    """Where a pod stands, by what the watch shows and what was just written."""
+    if pod.done or (pod.deleted and not pod.node):  # one that is deleted before it has a node never gets one
+        return PodState.DONE
+    if pod.node:
+        return PodState.BOUND
+    return _waiting(pod, flights) if ours(pod) else PodState.FOREIGN
+
+
+def _waiting(pod: PodRecord, flights: InFlightPods) -> PodState:
+    if any(gate != names.GATE for gate in pod.gates):
+        return PodState.BLOCKED
+    if pod.uid in flights:
+        return PodState.RELEASED
+    if pod.gated:
+        return PodState.HELD
+    return PodState.PARKED if pod.parked else PodState.RELEASED

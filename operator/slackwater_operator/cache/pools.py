@@ -1,0 +1,158 @@
+"""The reservation pools of the queues (paper 004): slot size, totals and the border that survives a restart."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from slackwater.cycle.snapshot import App, PodGroup, Pool
+from slackwater.pools.pools import Category, Smoothed, balanced_slot, classify, median_slot, slot_count, slots, smooth
+from slackwater.resources import NOTHING, Resources
+from slackwater.roles import Role
+from slackwater.validation import clip
+from slackwater_cluster.customresources import ReservationPoolSpec
+from slackwater_operator.cache.appview import AppView
+from slackwater_operator.cache.phases import Accuracy, Phases
+
+# The median task changes slowly; it is looked for again after this many seconds.
+SLOT_SECONDS = 5.0
+# Pods of one group that vote for the median; more would not change it.
+VOTES = 200
+
+
+@dataclass
+class PoolState:
+    """What must be remembered of one pool between rounds."""
+
+    delta: float
+    median: Resources = NOTHING  # the median declared task: how many of it there are is how many slots there are
+    slot_at: float = float("-inf")
+    tot: Smoothed = field(default_factory=Smoothed)
+    accuracy: Accuracy = field(default_factory=Accuracy)
+
+
+def restored(spec: ReservationPoolSpec, status: Mapping[str, object]) -> PoolState:
+    """The border as a leader before us left it, else where the specification starts."""
+    delta = status.get("delta")
+    known = float(delta) if isinstance(delta, int | float) and 0 <= delta <= 1 else spec.delta.initial
+    return PoolState(clip(known, *bounds(spec)))
+
+
+def bounds(spec: ReservationPoolSpec) -> tuple[float, float]:
+    """The owner's own bounds of delta."""
+    low = spec.delta.minimum if spec.delta.minimum is not None else 0.0
+    high = spec.delta.maximum if spec.delta.maximum is not None else 1.0
+    return low, high
+
+
+def pool(
+    name: str,
+    spec: ReservationPoolSpec,
+    state: PoolState,
+    apps: Sequence[AppView],
+    categories: Mapping[str, Category],
+    phases: Phases,
+    *,
+    capacity: Resources,
+    free: Resources,
+    now: float,
+) -> Pool | None:
+    """The pool as one round sees it; None while no task is known that could say how large a slot is."""
+    if now - state.slot_at >= SLOT_SECONDS or not state.median:
+        state.median, state.slot_at = median_slot(_tasks(apps)), now
+    if not state.median:
+        return None
+    running = _running(apps)
+    elastic = slot_count(running + free, state.median)
+    slot = balanced_slot(capacity, state.median)
+    # Where nothing runs there is no estimate that could tremble: what is free is what there is. Otherwise the first,
+    # empty answer of an extender that is just starting would keep the pools closed for a minute on an empty cluster.
+    span = spec.smoothing_seconds if running else 0.0
+    # A second look within the same moment moves nothing.
+    state.tot = smooth(state.tot, elastic, now, span) if span > 0 else Smoothed(elastic, now)
+    nominal = slot_count(capacity, state.median)
+    started = [app for app in apps if app.counts.bound]
+    sides = [
+        (app.id, categories.get(app.id) or _category(app, slot, nominal, spec.theta), task_slots(app, slot))
+        for app in started
+    ]
+    forecast = phases.forecast(sides, now, spec.horizon_seconds)
+    low, high = bounds(spec)
+    return Pool(
+        name=name,
+        slot=slot,
+        tot=state.tot.value,
+        nominal=nominal,
+        delta=clip(state.delta, low, high),
+        theta=spec.theta,
+        low=low,
+        high=high,
+        releases=forecast.releases,
+        outlook=forecast.outlook,
+    )
+
+
+def demand(app: AppView, slot: Resources) -> float | None:
+    """Slots an app wants at once; None where nobody said and no task exists yet.
+
+    An app that is over wants nothing: a completed driver stays for people to read, and would close its pool for good.
+    """
+    if app.over:
+        return 0.0
+    drivers = sum(slots(g.request, slot) * _coming(g) for g in app.groups if g.role is Role.DRIVER)
+    tasks = [g for g in app.groups if g.role is not Role.DRIVER]
+    existing = sum(slots(g.request, slot) * _coming(g) for g in tasks)
+    if app.size is not None:
+        return drivers + max(existing, slots(app.size.request, slot) * app.size.tasks)
+    if app.has_driver and not tasks:
+        return None
+    return drivers + existing
+
+
+def task_slots(app: AppView, slot: Resources) -> float:
+    """Slots of one task of the app; of its largest kind."""
+    return max((slots(g.request, slot) for g in app.groups if g.role is not Role.DRIVER), default=0.0)
+
+
+def side(guarded: Pool, kind: Category, delta: float, apps: Iterable[App]) -> dict[str, float]:
+    """One side of a pool in slots, for its status; `apps` are those of this side."""
+    groups = [group for app in apps for group in app.groups]
+    occupied = sum(slots(group.request, guarded.slot) * group.charged for group in groups)
+    wanted = sum(slots(group.request, guarded.slot) * len(group.held) for group in groups)
+    size = guarded.tot * (delta if kind is Category.SMALL else 1 - delta)
+    return {
+        "occupied": round(occupied, 2),
+        "available": round(max(0.0, size - occupied), 2),
+        "demand": round(wanted, 2),
+        "forecast": round(guarded.releases.get(kind, 0.0), 2),
+    }
+
+
+def _coming(group: PodGroup) -> int:
+    """Pods of a group that are not finished."""
+    return len(group.held) + group.blocked + group.charged
+
+
+def _category(app: AppView, slot: Resources, nominal: float, theta: float) -> Category:
+    wanted = demand(app, slot)
+    return Category.LARGE if wanted is None else classify(wanted, nominal, theta)
+
+
+def _tasks(apps: Iterable[AppView]) -> list[Resources]:
+    votes: list[Resources] = []
+    for app in apps:
+        for group in app.groups:
+            if group.role is not Role.DRIVER:
+                votes += [group.request] * min(VOTES, max(1, _coming(group)))
+        if app.size is not None and app.size.request and all(group.role is Role.DRIVER for group in app.groups):
+            votes += [app.size.request] * min(VOTES, app.size.tasks)
+    return votes
+
+
+def _running(apps: Iterable[AppView]) -> Resources:
+    sums: dict[str, float] = {}
+    for app in apps:
+        for group in app.groups:
+            for kind, value in group.request.items():
+                sums[kind] = sums.get(kind, 0.0) + value * group.charged
+    return Resources(sums)

@@ -1,0 +1,72 @@
+"""How large the runs of an app turn out to be, for the next one that comes with a driver only.
+
+A run is known by what was the most of it at one time: executors are gone before their driver is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from slackwater.errors import SlackwaterError
+from slackwater_cluster.apps.size import AppSize
+from slackwater_cluster.customresources.trackedapp import Learned
+from slackwater_cluster.pods.quantities import resources
+from slackwater_operator.cache.appview import AppView, run_size
+
+# Series of runs whose size is remembered; the one learned longest ago goes first.
+MOST = 10_000
+SOURCE = "history"
+
+Key = tuple[str, str]  # namespace and series
+
+
+class RunHistory:
+    """Sizes of the present runs by app, and of the last run by series."""
+
+    def __init__(self) -> None:
+        self._present: dict[str, AppSize] = {}
+        self._past: dict[Key, AppSize] = {}
+
+    def observe(self, each: AppView) -> None:
+        """Look at an app; what is over has become the past of its series."""
+        size = run_size(each) if each.has_driver else None
+        known = self._present.get(each.id)
+        if size is not None and (known is None or size.tasks > known.tasks):
+            self._present[each.id] = size
+        if each.over:
+            self._end(each)
+
+    def gone(self, each: AppView) -> None:
+        """The app's last pod is gone."""
+        self._end(each)
+
+    def expected(self, each: AppView) -> AppSize | None:
+        """As many tasks as the last run of this series had; those that exist already say themselves what they ask."""
+        past, present = self._past.get((each.namespace, each.series)), run_size(each)
+        return replace(past, request=present.request) if past and present else past
+
+    def learned(self, each: AppView) -> AppSize | None:
+        """What is to be kept over a restart: this run's size as far as it is known, else the last one's."""
+        return self._present.get(each.id) or self.expected(each)
+
+    def restore(self, namespace: str, written: Mapping[str, object]) -> None:
+        """Take over what a leader before us learned; what cannot be read is as good as never learned."""
+        try:
+            found = Learned.model_validate(written)
+            size = AppSize(found.tasks, resources({kind: str(value) for kind, value in found.request.items()}), SOURCE)
+        except (ValueError, SlackwaterError):
+            return
+        self._keep((namespace, found.series), size)
+
+    def _end(self, each: AppView) -> None:
+        size = self._present.get(each.id)
+        if size is not None:
+            self._keep((each.namespace, each.series), size)
+            del self._present[each.id]
+
+    def _keep(self, key: Key, size: AppSize) -> None:
+        self._past.pop(key, None)
+        self._past[key] = size
+        while len(self._past) > MOST:
+            del self._past[next(iter(self._past))]

@@ -1,0 +1,1 @@
+"""The control loop: rounds, releases, nominations, stalls."""

@@ -1,0 +1,260 @@
+"""The extender's side of a release: room of the queues' nodes, and a node for each pod. Plain HTTP, one session."""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Protocol, Self
+
+import aiohttp
+import orjson
+
+from slackwater.cycle.cycle import Release
+from slackwater.errors import Unavailable
+from slackwater.resources import Resources
+
+# The extender's words for a pod its watch has not shown it yet: no lack of room, and over in a moment.
+NOT_SEEN = "slackwater: pod not known yet"
+
+
+@dataclass(frozen=True, slots=True)
+class PlaceRequest:
+    """A pod that wants a node, and which nodes it may or may not get."""
+
+    uid: str
+    group: str = ""
+    urgency: float = 0.0
+    alignment: float = 0.0
+    submitted: float = 0.0
+    nodes: tuple[str, ...] | None = None
+    avoid: tuple[str, ...] = ()
+
+    def body(self) -> dict[str, Any]:
+        """As /v1/place wants it."""
+        body: dict[str, Any] = {
+            "uid": self.uid,
+            "group": self.group,
+            "urgency": self.urgency,
+            "alignment": self.alignment,
+            "submitted": self.submitted,
+        }
+        if self.nodes is not None:
+            body["nodes"] = list(self.nodes)
+        if self.avoid:
+            body["avoid"] = list(self.avoid)
+        return body
+
+
+def wish(release: Release, nodes: tuple[str, ...] | None = None) -> PlaceRequest:
+    """What a round decided, as a question for a node."""
+    return PlaceRequest(
+        uid=release.uid,
+        group=f"{release.app}|{release.group.key}",
+        urgency=release.urgency,
+        alignment=release.alignment,
+        submitted=release.submitted,
+        nodes=nodes,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """Nodes by uid in the order of release, and the reasons of those that got none."""
+
+    placed: Mapping[str, str] = field(default_factory=dict)
+    refused: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class NodeUse:
+    """What everything on a node uses, when that was measured (Unix seconds), and whether it is too old to act on."""
+
+    used: Resources
+    measured: float
+    stale: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What one round of measurement found: managed pods by uid, and nodes where they were asked for."""
+
+    pods: Mapping[str, Resources] = field(default_factory=dict)
+    nodes: Mapping[str, NodeUse] = field(default_factory=dict)
+
+
+class PlacementSource(Protocol):
+    """Whoever names nodes: the extender, or a stand-in in tests."""
+
+    async def place(self, wishes: Sequence[PlaceRequest], *, cold: bool = False) -> Placement:
+        """A node for each of many pods, entered in the ledger at once."""
+        ...
+
+    async def charge(self, uids: Sequence[str]) -> None:
+        """Pods released without a node of ours."""
+        ...
+
+    async def withdraw(self, uids: Sequence[str]) -> None:
+        """Placements that did not come true."""
+        ...
+
+    async def room(self, selectors: Mapping[str, Mapping[str, str]]) -> Mapping[str, Resources]:
+        """Σ room of each queue's nodes."""
+        ...
+
+    async def wakeups(self, after: int) -> tuple[int, Sequence[str]]:
+        """Refused pods that have room now, and the number to ask from next."""
+        ...
+
+    async def usage(self, *, nodes: bool = False) -> Usage:
+        """What each managed pod was last measured to use, and each node if asked."""
+        ...
+
+
+class Extender:
+    """The extender's HTTP API. Every trouble is Unavailable: the caller holds, and after a while goes on without."""
+
+    def __init__(
+        self, url: str, *, timeout: float = 5.0, token: Path | None = None, authority: Path | None = None
+    ) -> None:
+        self._url = url.rstrip("/")
+        self._timeout = aiohttp.ClientTimeout(total=timeout)
+        self._token = token
+        self._tls: ssl.SSLContext | bool = ssl.create_default_context(cafile=str(authority)) if authority else True
+        self._http: aiohttp.ClientSession
+
+    async def __aenter__(self) -> Self:
+        self._http = aiohttp.ClientSession(
+            timeout=self._timeout,
+            connector=aiohttp.TCPConnector(limit=4, ssl=self._tls, keepalive_timeout=60),
+        )
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._http.close()
+
+    async def place(self, wishes: Sequence[PlaceRequest], *, cold: bool = False) -> Placement:
+        """POST /v1/place."""
+        if not wishes:
+            return Placement()
+        body = {"pods": [each.body() for each in wishes], "cold": cold}
+        answer = await self._call("POST", "/v1/place", body)
+        return Placement(
+            {each["uid"]: each["node"] for each in answer["placed"]},
+            {each["uid"]: each["reason"] for each in answer["refused"]},
+        )
+
+    async def charge(self, uids: Sequence[str]) -> None:
+        """POST /v1/place with nothing to choose: the filter's guard lets these pods pass."""
+        if uids:
+            await self._call("POST", "/v1/place", {"pods": [{"uid": uid} for uid in uids], "charge_only": True})
+
+    async def withdraw(self, uids: Sequence[str]) -> None:
+        """POST /v1/withdraw."""
+        if uids:
+            await self._call("POST", "/v1/withdraw", {"uids": list(uids)})
+
+    async def room(self, selectors: Mapping[str, Mapping[str, str]]) -> Mapping[str, Resources]:
+        """GET /v1/capacity for each queue: the room that the ceilings let task pods reach (decision 0006)."""
+        rooms: dict[str, Resources] = {}
+        for queue, selector in selectors.items():
+            text = ",".join(f"{key}={value}" for key, value in sorted(selector.items()))
+            answer = await self._call("GET", "/v1/capacity", params={"selector": text} if text else {})
+            rooms[queue] = Resources({kind: max(0.0, float(value)) for kind, value in answer["reachable"].items()})
+        return rooms
+
+    async def wakeups(self, after: int) -> tuple[int, Sequence[str]]:
+        """GET /v1/wakeups."""
+        answer = await self._call("GET", "/v1/wakeups", params={"after": str(after)})
+        return int(answer["next"]), [each["uid"] for each in answer["pods"]]
+
+    async def usage(self, *, nodes: bool = False) -> Usage:
+        """GET /v1/usage. An extender that does not serve it is Unavailable for this alone."""
+        answer = await self._call("GET", "/v1/usage", params={"nodes": "true"} if nodes else {})
+        return Usage(
+            {uid: Resources(amounts) for uid, amounts in answer["pods"].items()},
+            {
+                name: NodeUse(Resources(each["used"]), float(each["measured"]), bool(each["stale"]))
+                for name, each in answer.get("nodes", {}).items()
+            },
+        )
+
+    async def _call(
+        self, method: str, path: str, body: object = None, params: Mapping[str, str] | None = None
+    ) -> dict[str, Any]:
+        data = orjson.dumps(body) if body is not None else None
+        try:
+            async with self._http.request(
+                method, self._url + path, data=data, params=params, headers=self._headers()
+            ) as reply:
+                content = await reply.read()
+                if reply.status != 200:
+                    raise Unavailable(f"extender: {reply.status} {content[:200].decode(errors='replace')}")
+                found = orjson.loads(content)
+        except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as problem:
+            raise Unavailable(f"extender: {type(problem).__name__}: {problem}") from problem
+        if not isinstance(found, dict):
+            raise Unavailable("extender: the answer is no object")
+        return found
+
+    def _headers(self) -> dict[str, str]:
+        headers = {"Content-Type": "application/json"}
+        if self._token is not None:
+            # Read each time: service account tokens are renewed.
+            headers["Authorization"] = f"Bearer {self._token.read_text(encoding='utf-8').strip()}"
+        return headers
+
+
+@dataclass
+class DegradedMode:
+    """Whether the extender answers, and for how long it has not."""
+
+    patience: float
+    clock: Callable[[], float]
+    since: float | None = None
+    trouble: str = ""
+
+    def well(self) -> None:
+        """It answered."""
+        self.since, self.trouble = None, ""
+
+    def failed(self, problem: Exception) -> None:
+        """It did not."""
+        self.trouble = str(problem)
+        if self.since is None:
+            self.since = self.clock()
+
+    @property
+    def over(self) -> bool:
+        """Whether it was away long enough to go on without it."""
+        return self.since is not None and self.clock() - self.since >= self.patience
+
+
+def declared_sums(
+    wishes: Iterable[PlaceRequest],
+    requests: Mapping[str, Resources],
+    free: Mapping[str, Resources],
+    allowed: Callable[[str, str], bool],
+) -> Placement:
+    """Without the extender: each pod in turn onto the node with the most left that holds its declared request.
+
+    `free` is allocatable less the declared sums of every node; no overcommit, so nothing measured is needed.
+    """
+    left = dict(free)
+    placed: dict[str, str] = {}
+    refused: dict[str, str] = {}
+    for each in wishes:
+        request = requests[each.uid]
+        names = left if each.nodes is None else [name for name in each.nodes if name in left]
+        fitting = [n for n in names if n not in each.avoid and request.fits(left[n]) and allowed(each.uid, n)]
+        if not fitting:
+            refused[each.uid] = "no node has the declared amount free"
+            continue
+        best = max(fitting, key=lambda name: (left[name]["cpu"], name))
+        left[best] = left[best] - request
+        placed[each.uid] = best
+    return Placement(placed, refused)

@@ -1,0 +1,236 @@
+"""Two loops side by side: rounds of releases, and chores (flights, use, words) that must never hold up a release.
+
+Telling is cheap but writes, one write after the other: in the same loop as the rounds it cost a third of their time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from time import perf_counter
+
+import structlog
+
+from slackwater.cycle.cycle import Round
+from slackwater.errors import Unavailable
+from slackwater_cluster.customresources import Mode
+from slackwater_operator.cache.appview import AppView
+from slackwater_operator.cache.cache import OperatorCache
+from slackwater_operator.cache.outlook import Outlook
+from slackwater_operator.cache.phases import Accuracy
+from slackwater_operator.metrics import Metrics
+from slackwater_operator.release.nominations import Nominations
+from slackwater_operator.release.ownerlookup import OwnerLookup
+from slackwater_operator.release.pressure import PressureRelief
+from slackwater_operator.release.release import Releaser
+from slackwater_operator.release.stall import Stall, StallKeeper
+from slackwater_operator.settings import Settings
+from slackwater_operator.status.appstatus import AppStatus, account, status
+from slackwater_operator.status.events import EventWriter, Happened, Happening
+from slackwater_operator.status.gauges import measure
+from slackwater_operator.status.podreasons import ReasonWriter
+from slackwater_operator.status.resources import ResourceStatusWriter
+from slackwater_operator.status.trackedapps import TrackedAppWriter
+
+log = structlog.get_logger(__name__)
+
+# Failures one after the other before the process gives up and is started anew with an empty memory.
+HOPELESS = 20
+# Seconds between two looks at flights, stalls and words.
+CHORES = 1.0
+# Seconds between two looks at what pods use.
+USE = 10.0
+# Seconds between two times of telling while releases go on.
+WORDS = 5.0
+
+
+@dataclass
+class ReleaseLoop:
+    """All parts of the loop. `clock` gives Unix seconds, `pause` waits."""
+
+    assembly: OperatorCache
+    releaser: Releaser
+    upkeep: Nominations
+    lookups: OwnerLookup
+    tracker: TrackedAppWriter
+    announcer: EventWriter
+    labeller: ReasonWriter
+    reporter: ResourceStatusWriter
+    stalls: StallKeeper
+    relief: PressureRelief
+    settings: Settings
+    metrics: Metrics
+    clock: Callable[[], float]
+    news: asyncio.Event = field(default_factory=asyncio.Event)
+    waits: Accuracy = field(default_factory=Accuracy)
+    _estimates: dict[str, float] = field(default_factory=dict)  # app → when it was expected to start
+    _tracked: dict[str, tuple[AppView, AppStatus]] = field(default_factory=dict)  # as last written
+    _last_words: float = 0.0
+    _told: Outlook | None = None  # the round that was last told about
+    _last_use: float = 0.0
+    beat: float = 0.0  # when the last turn ended; the probe reads it
+
+    async def run(self) -> None:
+        """Release, and look after everything else beside it, until cancelled."""
+        left = await self.upkeep.clean()
+        log.info("leading", cleared_nominations=left, apps=len(self.assembly.portraits), pods=len(self.assembly.census))
+        try:
+            async with asyncio.TaskGroup() as group:
+                group.create_task(self._repeat("turn", self._turn_and_rest), name="rounds")
+                group.create_task(self._repeat("chores", self._chores_and_rest), name="chores")
+        except ExceptionGroup as problems:
+            raise problems.exceptions[0] from problems  # one of the two failed, and the other was stopped
+
+    async def _repeat(self, what: str, step: Callable[[], Awaitable[None]]) -> None:
+        """Again and again; one failure is not the end, many in a row are."""
+        failures = 0
+        while True:
+            try:
+                await step()
+                failures = 0
+            except Exception:
+                failures += 1
+                self.metrics.errors.labels(what).inc()
+                log.exception("failed", what=what, failures=failures)
+                if failures >= HOPELESS:
+                    raise
+                await asyncio.sleep(self.settings.period)
+
+    async def _turn_and_rest(self) -> None:
+        released = await self.turn()
+        await self._rest(busy=released > 0)
+
+    async def _chores_and_rest(self) -> None:
+        await self.chores()
+        await asyncio.sleep(CHORES)
+
+    async def turn(self) -> int:
+        """One round of releases; returns how many pods were released."""
+        began = perf_counter()
+        await self.lookups.run(self.assembly)
+        released = await self.releaser.round()
+        self.metrics.round.labels("turn").observe(perf_counter() - began)
+        self.beat = self.clock()
+        return released
+
+    async def chores(self) -> None:
+        """Look after flights, use and words. Their writes queue behind those of releases, so nothing waits for them."""
+        await self.upkeep.run()
+        await self._look_at_use()
+        # Words are writes too: while pods are being released they come less often, and without a new round not at all.
+        quiet = self.clock() - self.releaser.last_release >= CHORES
+        outlook = self.releaser.outlook
+        if outlook is not None and outlook is not self._told and (quiet or self.clock() - self._last_words >= WORDS):
+            self._told, self._last_words = outlook, self.clock()
+            await self._tell(outlook)
+
+    async def _rest(self, *, busy: bool) -> None:
+        """Until there is news, at least a moment, at most the idle period."""
+        if busy:
+            await asyncio.sleep(0)
+            return
+        await asyncio.sleep(self.settings.period)
+        if self.assembly.news:
+            return
+        self.news.clear()
+        # Flights, stalls and refused pods have times of their own; nothing else moves without news.
+        timed = self.assembly.flights or self.assembly.refused
+        limit = CHORES if timed else self.settings.idle_period
+        try:
+            await asyncio.wait_for(self.news.wait(), limit)
+        except TimeoutError:
+            return
+
+    async def _look_at_use(self) -> None:
+        """Ask what pods use; without an answer nothing is learned or relieved, and the reporter says so."""
+        if self.clock() - self._last_use < USE:
+            return
+        self._last_use = self.clock()
+        try:
+            usage = await self.releaser.places.usage(nodes=self.relief.wanted)
+        except Unavailable:
+            self.reporter.measured = False
+            return
+        self.reporter.measured = True
+        self.assembly.measured(usage.pods)
+        await self.relief.run(usage)
+
+    async def _tell(self, outlook: Outlook) -> None:
+        self.assembly.refresh()  # what was just released is told as released
+        supposed = self.releaser.supposed()
+        accounts = [self._account(each, outlook, supposed) for each in self.assembly.portraits.values()]
+        self._learn_waits(accounts)
+        self._announce(accounts)
+        await self._stall(outlook)
+        await self.announcer.post()
+        await self._track(accounts, outlook)
+        await self.labeller.write(self.assembly, accounts, self.releaser.last_release)
+        await self.reporter.report(outlook)
+        measure(self.metrics, self.assembly, accounts, outlook, self.clock())
+        self.metrics.wait_error.set(self.waits.mean)
+
+    def _account(self, each: AppView, outlook: Outlook, supposed: Round | None) -> AppStatus:
+        verdict = outlook.round.verdicts.get(each.id)
+        return account(each, verdict, self.assembly, outlook, self.releaser.no_node.get(each.id, ""), supposed)
+
+    def _announce(self, accounts: list[AppStatus]) -> None:
+        for said in accounts:
+            each = self.assembly.portraits[said.app]
+            lead = self.assembly.census.pod(each.lead)
+            if lead is not None and self.assembly.governing.mode(each.namespace) is Mode.ENFORCE:
+                self.announcer.observe(said, lead, started=each.started, problems=each.problems[:1])
+        self.announcer.forget(set(self.assembly.portraits))
+
+    async def _track(self, accounts: list[AppStatus], outlook: Outlook) -> None:
+        error = self.waits.mean if self.waits.count else None
+        before, self._tracked = self._tracked, {}
+        for said in accounts:
+            each = self.assembly.portraits.get(said.app)
+            if each is None:  # gone while others were written
+                continue
+            known = before.get(said.app)
+            # Most apps are as they were a second ago: nothing to compare, nothing to write.
+            settled = known is not None and known[0] is each and known[1] == said
+            if not settled:
+                found = status(each, said, self.assembly, outlook, error)
+                settled = await self.tracker.write(each, found, said.queue)
+            if settled:
+                self._tracked[said.app] = (each, said)
+        await self.tracker.sweep(self.assembly)
+
+    async def _stall(self, outlook: Outlook) -> None:
+        moving = bool(self.assembly.flights) or bool(outlook.round.releases) or bool(outlook.holding)
+        for stall in self.stalls.look(outlook.snapshot, moving=moving):
+            self.metrics.stalls.labels(stall.queue).inc()
+            self._tell_stall(stall)
+            if stall.evict and stall.driver is not None:
+                await self._evict(stall)
+            self.stalls.reset(stall.queue)
+
+    def _tell_stall(self, stall: Stall) -> None:
+        words = (
+            f"queue {stall.queue} has not moved for {stall.seconds:.0f} s: drivers hold the nodes, "
+            f"{stall.waiting} tasks wait and none of them fits"
+        )
+        log.error("stall", queue=stall.queue, seconds=stall.seconds, waiting=stall.waiting)
+        if stall.driver is not None:
+            self.announcer.add(stall.queue, Happened(Happening.STALLED, stall.driver, words))
+
+    async def _evict(self, stall: Stall) -> None:
+        assert stall.driver is not None  # noqa: S101 - the caller looked
+        written = await self.upkeep.writer.evict(stall.driver)
+        log.warning("driver evicted to end a stall", pod=stall.driver.key, outcome=written.outcome.value)
+        if written.done:
+            self.metrics.evictions.labels(stall.queue).inc()
+
+    def _learn_waits(self, accounts: list[AppStatus]) -> None:
+        """Compare when apps started with when they were first expected to."""
+        now = self.clock()
+        for said in accounts:
+            if said.wait is not None:
+                self._estimates.setdefault(said.app, now + said.wait)
+            elif said.app in self._estimates and self.assembly.portraits[said.app].started:
+                self.waits.learn(abs(now - self._estimates.pop(said.app)))
+        alive = self.assembly.portraits
+        self._estimates = {app: when for app, when in self._estimates.items() if app in alive}

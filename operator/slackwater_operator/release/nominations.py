@@ -1,0 +1,143 @@
+"""Releases that did not become a bind: their nominations are moved or cleared, and in the end they are parked.
+
+The operator owns every nomination: two pods that may not preempt and are nominated to one node with room for one would
+block each other for ever.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+import structlog
+
+from slackwater.errors import Unavailable
+from slackwater_cluster.customresources import Mode
+from slackwater_cluster.customresources.admissionqueue import Release as Terms
+from slackwater_cluster.watch.records import PodRecord
+from slackwater_operator.cache.cache import OperatorCache
+from slackwater_operator.cache.podstate import InFlight, PodState
+from slackwater_operator.metrics import Metrics
+from slackwater_operator.release.extenderclient import PlacementSource, PlaceRequest
+from slackwater_operator.release.podwriter import PodWriter
+
+log = structlog.get_logger(__name__)
+
+# A pod released for an autoscaler waits for a machine to boot, not for a scheduler.
+GROWTH_PATIENCE = 10.0
+
+
+@dataclass
+class Nominations:
+    """Looks after flights. `clock` gives Unix seconds."""
+
+    assembly: OperatorCache
+    places: PlacementSource
+    writer: PodWriter
+    metrics: Metrics
+    clock: Callable[[], float]
+    told: Callable[[PodRecord], None] = lambda _: None  # a pod was parked
+    _after: int = 0
+
+    async def run(self) -> None:
+        """Look once at every flight."""
+        woken = await self._woken()
+        late: list[PodRecord] = []
+        stuck: list[tuple[PodRecord, InFlight]] = []
+        for uid, flight in self.assembly.flights.all():
+            pod = self.assembly.census.pod(uid)
+            if pod is None or not self._ours(pod):
+                continue
+            if self._late(pod, flight):
+                late.append(pod)
+            elif self._stuck(pod, flight, woken):
+                stuck.append((pod, flight))
+        await self._park(late)
+        await self._move(stuck)
+
+    async def clean(self) -> int:
+        """At take-over: a gated pod with a nomination holds room for nobody; a dead leader left it."""
+        left = [
+            pod for pod in self.assembly.census.kinship.pods.values() if pod.gated and pod.nominated and not pod.node
+        ]
+        await asyncio.gather(*(self._nominate(pod, "") for pod in left))
+        return len(left)
+
+    def _ours(self, pod: PodRecord) -> bool:
+        """Only where pods are held may they be parked or moved."""
+        enforced = self.assembly.governing.mode(pod.namespace) is Mode.ENFORCE
+        return enforced and self.assembly.state_of(pod) is PodState.RELEASED
+
+    def _terms(self, pod: PodRecord) -> Terms:
+        governing = self.assembly.governing
+        return governing.queue(governing.queue_of(pod.namespace)).release
+
+    def _late(self, pod: PodRecord, flight: InFlight) -> bool:
+        patience = GROWTH_PATIENCE if flight.growth else 1.0
+        return self.clock() - flight.since >= self._terms(pod).timeout_seconds * patience
+
+    def _stuck(self, pod: PodRecord, flight: InFlight, woken: Collection[str]) -> bool:
+        if pod.uid in woken:
+            return True
+        due = flight.tried + self._terms(pod).unschedulable_seconds
+        return flight.seen and not flight.growth and pod.unscheduled == "Unschedulable" and self.clock() >= due
+
+    async def _woken(self) -> Collection[str]:
+        """Refused pods for which the extender has room now."""
+        try:
+            self._after, uids = await self.places.wakeups(self._after)
+        except Unavailable:
+            return ()
+        return set(uids)
+
+    async def _park(self, pods: Sequence[PodRecord]) -> None:
+        when = datetime.fromtimestamp(self.clock(), UTC).isoformat(timespec="seconds")
+        await asyncio.gather(*(self._park_one(pod, when) for pod in pods))
+        await self._withdraw([pod.uid for pod in pods])
+
+    async def _park_one(self, pod: PodRecord, when: str) -> None:
+        try:
+            written = await self.writer.park(pod, when)
+        except Unavailable as problem:
+            log.warning("not parked", pod=pod.key, trouble=str(problem))
+            self.metrics.errors.labels("park").inc()
+            return
+        if written.done:
+            self.metrics.parkings.inc()
+            self.told(pod)
+        self.assembly.end(pod.uid)
+
+    async def _move(self, stuck: Sequence[tuple[PodRecord, InFlight]]) -> None:
+        """Name another node for each, or none where none has room: then it may search by itself."""
+        if not stuck:
+            return
+        wishes = [
+            PlaceRequest(pod.uid, submitted=pod.created, avoid=(flight.node,) if flight.node else ())
+            for pod, flight in stuck
+        ]
+        try:
+            placement = await self.places.place(wishes)
+        except Unavailable:
+            return
+        await asyncio.gather(*(self._renominate(pod, placement.placed.get(pod.uid, "")) for pod, _ in stuck))
+
+    async def _renominate(self, pod: PodRecord, node: str) -> None:
+        self.assembly.flights.moved(pod.uid, self.clock(), node)
+        if node != pod.nominated and await self._nominate(pod, node):
+            self.metrics.moves.labels("moved" if node else "cleared").inc()
+
+    async def _nominate(self, pod: PodRecord, node: str) -> bool:
+        try:
+            return (await self.writer.nominate(pod, node)).done
+        except Unavailable as problem:
+            log.warning("nomination not written", pod=pod.key, trouble=str(problem))
+            self.metrics.errors.labels("nominate").inc()
+            return False
+
+    async def _withdraw(self, uids: Sequence[str]) -> None:
+        try:
+            await self.places.withdraw(uids)
+        except Unavailable:
+            return  # placements lapse by themselves

@@ -1,0 +1,150 @@
+"""Gives up one task of a node whose memory nears its limit, where its queue says so: asks for eviction, tells, counts.
+
+Whom and when is decided by `slackwater.ledger.pressure`; here is what it may know of, and what is done with its answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+import structlog
+
+from slackwater.admission.budget import quantity
+from slackwater.errors import Unavailable
+from slackwater.ledger.pressure import NodeMemory, PressureWatch, RunningTask, near, observe, tried, victim
+from slackwater.resources import MEMORY, Resources
+from slackwater.roles import Role
+from slackwater_cluster.customresources import Mode
+from slackwater_cluster.customresources.admissionqueue import Relief
+from slackwater_cluster.watch.records import PodRecord
+from slackwater_operator.cache.apps import Pod
+from slackwater_operator.cache.appview import role
+from slackwater_operator.cache.cache import OperatorCache
+from slackwater_operator.cache.podstate import PodState
+from slackwater_operator.metrics import Metrics
+from slackwater_operator.release.extenderclient import Usage
+from slackwater_operator.release.podwriter import PodWriter, WriteOutcome
+from slackwater_operator.status.events import EventWriter, Happened, Happening
+
+log = structlog.get_logger(__name__)
+
+# Beside what a writer says of a write it got an answer to.
+EVICTED, UNANSWERED = "evicted", "unanswered"
+
+
+@dataclass
+class PressureRelief:
+    """Remembers who was asked to leave each node. `clock` gives Unix seconds, the samples' own time."""
+
+    assembly: OperatorCache
+    writer: PodWriter
+    announcer: EventWriter
+    metrics: Metrics
+    clock: Callable[[], float]
+    _watches: dict[str, PressureWatch] = field(default_factory=dict)
+    _asked: dict[str, str] = field(default_factory=dict)  # node → uid
+
+    def __post_init__(self) -> None:
+        # An older sample may be from before an eviction by the leader before us.
+        self._since = self.clock()
+
+    @property
+    def wanted(self) -> bool:
+        """Whether any queue asks for it: only then is the use of nodes worth a question."""
+        return any(queue.relief.evict_youngest_task for queue in self.assembly.governing.queues.values())
+
+    async def run(self, usage: Usage) -> None:
+        """Look once at every node, and ask at most one task of each to leave."""
+        for name, memory in self._watched(usage):
+            watch = self._watches.get(name, PressureWatch(self._since))
+            watch = observe(watch, self.clock(), leaving=self._leaving(name))
+            chosen = victim(watch, memory, self._tasks(name, usage.pods))
+            if chosen is not None:
+                watch = tried(watch, memory, leaves=await self._give_up(name, memory, chosen))
+            self._watches[name] = watch
+        await self.announcer.post()
+
+    def _watched(self, usage: Usage) -> list[tuple[str, NodeMemory]]:
+        """Nodes that are near by the strictest of all queues, or that somebody was asked to leave."""
+        nodes = self.assembly.occupancy.nodes
+        for name in [name for name in self._watches if name not in nodes]:
+            del self._watches[name]
+            self._asked.pop(name, None)
+        queues = self.assembly.governing.queues.values()
+        least = min((q.relief.memory_percent for q in queues if q.relief.evict_youngest_task), default=None)
+        if least is None:
+            return []
+        memories = {
+            name: NodeMemory(nodes[name].allocatable[MEMORY], each.used[MEMORY], each.measured, each.stale)
+            for name, each in usage.nodes.items()
+            if name in nodes
+        }
+        return [(name, memory) for name, memory in memories.items() if name in self._watches or near(memory, least)]
+
+    def _leaving(self, node: str) -> bool:
+        """Whether one of our pods there is being ended, by whomever."""
+        here = self.assembly.occupancy.on(node)
+        pods = (self.assembly.census.pod(uid) for uid in here)
+        return self._asked.get(node) in here or any(pod is not None and pod.deleted for pod in pods)
+
+    def _tasks(self, node: str, uses: Mapping[str, Resources]) -> Iterator[RunningTask]:
+        for uid in self.assembly.occupancy.on(node):
+            pod = self.assembly.census.pod(uid)
+            if pod is None or uid not in uses or not self._may_leave(pod):
+                continue
+            yield RunningTask(
+                uid,
+                pod.started or pod.created,
+                used=uses[uid][MEMORY],
+                declared=pod.declared[MEMORY],
+                controlled=any(owner.controller for owner in pod.owners),
+                percent=self._terms(pod).memory_percent,
+            )
+
+    def _may_leave(self, pod: PodRecord) -> bool:
+        """A task, known as such, of a queue that says so, where pods may be touched at all."""
+        member = self.assembly.census.member(pod.uid)
+        return (
+            member is not None
+            and role(Pod(pod, member)) is Role.TASK
+            and self.assembly.state_of(pod) is PodState.BOUND
+            and self.assembly.governing.mode(pod.namespace) is Mode.ENFORCE
+            and self._terms(pod).evict_youngest_task
+        )
+
+    def _terms(self, pod: PodRecord) -> Relief:
+        governing = self.assembly.governing
+        return governing.queue(governing.queue_of(pod.namespace)).relief
+
+    async def _give_up(self, node: str, memory: NodeMemory, task: RunningTask) -> bool:
+        """Ask for an eviction, tell and count; whether the pod leaves, as far as is known."""
+        pod = self.assembly.census.pod(task.uid)
+        assert pod is not None  # noqa: S101 - it was chosen among pods that are there
+        became, said = await self._evict(pod)
+        words = f"{became}{said and f' ({said})'}: it {sentence(node, memory, task)}"
+        log.warning("relief", pod=pod.key, node=node, result=became, why=words)
+        self.metrics.task_evictions.labels(self.assembly.governing.queue_of(pod.namespace), became).inc()
+        self.announcer.add(pod.uid, Happened(Happening.OUTGROWN, pod, words))
+        if became == EVICTED:
+            self._asked[node] = pod.uid
+        return became != WriteOutcome.REFUSED  # a write without an answer may have been carried out
+
+    async def _evict(self, pod: PodRecord) -> tuple[str, str]:
+        """What became of it, and what was said about it where that is not what was asked for."""
+        try:
+            written = await self.writer.evict(pod)
+        except Unavailable as problem:
+            return UNANSWERED, str(problem)
+        return (EVICTED, "") if written.done else (written.outcome.value, written.message)
+
+
+def sentence(node: str, memory: NodeMemory, task: RunningTask) -> str:
+    """Why this one, with the numbers."""
+    used, declared = quantity(MEMORY, task.used), quantity(MEMORY, task.declared)
+    taken, offered = quantity(MEMORY, memory.used), quantity(MEMORY, memory.allocatable)
+    share = 100 * memory.used / memory.allocatable
+    return (
+        f"uses {used} of memory and declared {declared}; node {node} uses {taken} of {offered} ({share:.1f} %, its "
+        f"queue's limit is {task.percent:g} %), and this is the youngest task there that outgrew what it declared"
+    )

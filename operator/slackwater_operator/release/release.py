@@ -1,0 +1,289 @@
+"""One round of the release loop: decide on a snapshot, have nodes named, write nominations and lift gates.
+
+1. let go of everything in namespaces that no longer hold
+2. ask for room; without the extender hold for the grace time, then go on with declared sums
+3. decide, place, release; pods that found no node step aside and the next ones are tried
+4. remember categories and borders, and keep the verdicts for those who tell them
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from time import perf_counter
+
+import structlog
+
+from slackwater.cycle.cycle import Release, Round, decide
+from slackwater.errors import Unavailable
+from slackwater_cluster.pods.nodefit import allows
+from slackwater_cluster.watch.records import PodRecord
+from slackwater_operator.cache.cache import OperatorCache
+from slackwater_operator.cache.outlook import Outlook
+from slackwater_operator.cache.snapshot import Rooms
+from slackwater_operator.metrics import Metrics
+from slackwater_operator.release.batch import batch
+from slackwater_operator.release.extenderclient import (
+    NOT_SEEN,
+    DegradedMode,
+    Placement,
+    PlacementSource,
+    PlaceRequest,
+    declared_sums,
+    wish,
+)
+from slackwater_operator.release.podwriter import PodWriter, WriteOutcome, Written
+from slackwater_operator.settings import Settings
+
+log = structlog.get_logger(__name__)
+
+# Tries per round for those behind pods that found no node.
+TRIES = 4
+
+
+@dataclass
+class Releaser:
+    """Runs rounds. `clock` gives Unix seconds."""
+
+    assembly: OperatorCache
+    places: PlacementSource
+    writer: PodWriter
+    settings: Settings
+    metrics: Metrics
+    grace: DegradedMode
+    clock: Callable[[], float]
+    outlook: Outlook | None = None
+    last_release: float = 0.0
+    no_node: dict[str, str] = field(default_factory=dict)  # app → why its pods found no node
+    rooms: Rooms | None = None  # as last asked for
+    _under_way: set[asyncio.Task[None]] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        # Both writes of a pod go back to back, before the next one's: a nominated pod behind its gate takes room.
+        self._hands = asyncio.Semaphore(self.settings.in_flight)
+
+    async def round(self) -> int:
+        """Run one round; returns how many pods were released."""
+        released = await self._free()
+        self.rooms = rooms = await self._rooms()
+        if rooms is None and not self.grace.over:
+            self._look(None, holding=f"the extender does not answer ({self.grace.trouble})")
+            return released
+        for _ in range(TRIES):
+            outlook = self._look(rooms)
+            chosen = batch(outlook.snapshot, outlook.round.releases, self.settings.batch)
+            if not chosen:
+                break
+            done, refused = await self._release(chosen)
+            released += done
+            if not refused:
+                break
+        return released
+
+    def supposed(self) -> Round | None:
+        """What would be decided if namespaces in the modes observe and score were in enforce."""
+        if not self.assembly.looks_on():
+            return None
+        return decide(self.assembly.snapshot(self.clock(), self.rooms, supposed=True))
+
+    # -- 1. ---------------------------------------------------------------------------------------------------------
+
+    async def _free(self) -> int:
+        """Modes observe and score hold nothing."""
+        self.assembly.refresh()
+        pods = self.assembly.freed()[: self.settings.batch]
+        if not pods:
+            return 0
+        try:
+            await self.places.charge([pod.uid for pod in pods])
+        except Unavailable as problem:
+            self.grace.failed(problem)  # they are let go all the same: holding is what must not happen
+        return await self._write([(pod, "", False) for pod in pods], "freed")
+
+    # -- 2. ---------------------------------------------------------------------------------------------------------
+
+    async def _rooms(self) -> Rooms | None:
+        governing = self.assembly.governing
+        selectors = {name: governing.queue(name).node_selector for name in governing.queue_names()}
+        try:
+            rooms = await self.places.room(selectors)
+        except Unavailable as problem:
+            self._failed(problem)
+            return None
+        self.grace.well()
+        self.metrics.without_extender.set(0)
+        return rooms
+
+    def _failed(self, problem: Unavailable) -> None:
+        if self.grace.since is None:
+            log.warning("the extender does not answer; holding", trouble=str(problem), grace=self.grace.patience)
+        self.grace.failed(problem)
+        self.metrics.errors.labels("extender").inc()
+        self.metrics.without_extender.set(self.grace.clock() - (self.grace.since or self.grace.clock()))
+
+    # -- 3. ---------------------------------------------------------------------------------------------------------
+
+    def _look(self, rooms: Rooms | None, holding: str = "") -> Outlook:
+        """Snapshot and decision; both are pure and take milliseconds."""
+        began = perf_counter()
+        snapshot = self.assembly.snapshot(self.clock(), rooms)
+        seen = perf_counter()
+        decided = decide(snapshot)
+        self.metrics.round.labels("snapshot").observe(seen - began)
+        self.metrics.round.labels("decide").observe(perf_counter() - seen)
+        if not holding:
+            self.assembly.remember(decided)
+        self.outlook = Outlook(snapshot, decided, holding)
+        return self.outlook
+
+    async def _release(self, chosen: Sequence[Release]) -> tuple[int, int]:
+        """Place and write; returns how many were released and how many found no node."""
+        queues = {app.id: app.queue for app in self.outlook.snapshot.apps} if self.outlook else {}
+        bare = [each.uid for each in chosen if not each.growth and not self._nominates(queues.get(each.app, ""))]
+        grown = [each.uid for each in chosen if each.growth]
+        free = {*bare, *grown}
+        wishes = [wish(each, self._nodes(queues.get(each.app, ""))) for each in chosen if each.uid not in free]
+        placement = await self._place(wishes, [*bare, *grown])
+        if placement is None:
+            return 0, 0
+        apps = {each.uid: each.app for each in chosen}
+        placement = await self._whole(placement, apps)
+        self._step_aside(placement, apps)
+        pairs = [(pod, node, False) for uid, node in placement.placed.items() if (pod := self.assembly.census.pod(uid))]
+        pairs += [(pod, "", True) for uid in grown if (pod := self.assembly.census.pod(uid))]
+        for uid in placement.placed:
+            self.no_node.pop(apps[uid], None)
+        lifted = [(pod, "", False) for uid in bare if (pod := self.assembly.census.pod(uid))]
+        released = await self._write(lifted, "lifted") if lifted else 0
+        return released + await self._write(pairs, "nominated"), len(placement.refused)
+
+    def _nominates(self, queue: str) -> bool:
+        """Whether pods of a queue get their node from us; else the gate is all that is written."""
+        return self.assembly.governing.queue(queue).release.nominate
+
+    async def _place(self, wishes: Sequence[PlaceRequest], grown: Sequence[str]) -> Placement | None:
+        try:
+            await self.places.charge(grown)
+            return await self.places.place(wishes, cold=not self.assembly.busy())
+        except Unavailable as problem:
+            self._failed(problem)
+            return self._alone(wishes) if self.grace.over else None
+
+    def _alone(self, wishes: Sequence[PlaceRequest]) -> Placement:
+        occupancy, census = self.assembly.occupancy, self.assembly.census
+        pods = {each.uid: pod for each in wishes if (pod := census.pod(each.uid)) is not None}
+
+        def allowed(uid: str, node: str) -> bool:
+            return allows(pods[uid].constraints, occupancy.nodes[node])
+
+        free = {name: occupancy.free(name) for name, node in occupancy.nodes.items() if node.open}
+        for uid, flight in self.assembly.flights.all():
+            pod = census.pod(uid)
+            if pod is not None and flight.node in free:
+                free[flight.node] = free[flight.node] - pod.declared
+        known = [each for each in wishes if each.uid in pods]
+        return declared_sums(known, {uid: pod.declared for uid, pod in pods.items()}, free, allowed)
+
+    async def _whole(self, placement: Placement, apps: dict[str, str]) -> Placement:
+        """A gang of which one pod found no node keeps none of the others' nodes."""
+        gangs = {app.id for app in self.outlook.snapshot.apps if app.gang} if self.outlook else set()
+        broken = {apps[uid] for uid in placement.refused if apps.get(uid) in gangs}
+        back = [uid for uid in placement.placed if apps[uid] in broken]
+        if not back:
+            return placement
+        await self._withdraw(back)
+        kept = {uid: node for uid, node in placement.placed.items() if uid not in set(back)}
+        return Placement(kept, {**placement.refused, **dict.fromkeys(back, "a pod of its gang found no node")})
+
+    def _step_aside(self, placement: Placement, apps: dict[str, str]) -> None:
+        now = self.clock()
+        for uid, reason in placement.refused.items():
+            if reason == NOT_SEEN:
+                self.assembly.refuse(uid, now + self.settings.period)
+                continue
+            self.assembly.refuse(uid, now + self.settings.retry)
+            self.no_node[apps.get(uid, "")] = reason
+
+    def _nodes(self, queue: str) -> tuple[str, ...] | None:
+        """The nodes of a queue that has a selector; None where all of them serve."""
+        selector = self.assembly.governing.queue(queue).node_selector
+        if not selector:
+            return None
+        return tuple(node.name for node in self.assembly.occupancy.selected(selector))
+
+    # -- writes -----------------------------------------------------------------------------------------------------
+
+    async def _write(self, pairs: Sequence[tuple[PodRecord, str, bool]], how: str) -> int:
+        """Hand over releases to be written; each is charged before its first write. Returns how many.
+
+        The next round need not wait for the last answer of this one: what is on its way counts as released. So writes
+        go on while the next ones are decided, and only a backlog holds up the rounds.
+        """
+        now = self.clock()
+        for pod, node, growth in pairs:
+            self.assembly.begin(pod.uid, now, node, growth=growth)
+        for pod, node, _ in pairs:
+            task = asyncio.create_task(self._carry(pod, node, how))
+            self._under_way.add(task)
+            task.add_done_callback(self._under_way.discard)
+        while len(self._under_way) > 2 * self.settings.in_flight:
+            await asyncio.wait(self._under_way, return_when=asyncio.FIRST_COMPLETED)
+        return len(pairs)
+
+    async def drain(self) -> None:
+        """Wait until everything is written."""
+        if self._under_way:
+            await asyncio.wait(self._under_way)
+
+    async def _carry(self, pod: PodRecord, node: str, how: str) -> None:
+        """Write one release; one that could not be written is taken back."""
+        async with self._hands:
+            written = await self._write_one(pod, node)
+        if written:
+            self.last_release = self.clock()
+            self.metrics.released.labels(how).inc()
+            return
+        self.assembly.end(pod.uid)
+        await self._withdraw([pod.uid])
+
+    async def _write_one(self, pod: PodRecord, node: str) -> bool:
+        began = perf_counter()
+        try:
+            await self._resize(pod)
+            written = await (self.writer.unpark(pod, node) if pod.parked else self.writer.release(pod, node))
+        except Unavailable as problem:
+            log.warning("not released", pod=pod.key, trouble=str(problem))
+            self.metrics.errors.labels("release").inc()
+            return False
+        self.metrics.release.observe(perf_counter() - began)
+        if written.done:
+            self._waited(pod)
+        else:
+            self._not_written(pod, written)
+        return written.done
+
+    async def _resize(self, pod: PodRecord) -> None:
+        """Give a task the requests its forerunners taught us; one that is refused goes with those it has."""
+        wanted = self.assembly.wanted(pod)
+        if wanted is None:
+            return
+        written = await self.writer.resize(pod, wanted)
+        self.metrics.resizes.labels(written.outcome.value).inc()
+
+    def _waited(self, pod: PodRecord) -> None:
+        member = self.assembly.census.member(pod.uid)
+        name = member.role if member else "unknown"
+        self.metrics.wait.labels(name).observe(max(0.0, self.clock() - pod.created))
+
+    def _not_written(self, pod: PodRecord, written: Written) -> None:
+        if written.outcome is WriteOutcome.REFUSED:
+            log.error("the API server refuses a release", pod=pod.key, message=written.message)
+            self.metrics.errors.labels("release").inc()
+            self.assembly.refuse(pod.uid, self.clock() + 10 * self.settings.retry)
+
+    async def _withdraw(self, uids: Sequence[str]) -> None:
+        try:
+            await self.places.withdraw(uids)
+        except Unavailable as problem:
+            self.grace.failed(problem)  # its placements lapse by themselves

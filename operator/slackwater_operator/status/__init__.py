@@ -1,0 +1,1 @@
+"""What is told: TrackedApps, status of custom resources, Events, reasons on pods, gauges."""

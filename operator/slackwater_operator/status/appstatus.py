@@ -1,0 +1,154 @@
+"""What is said about each app after a round: phase, reason, sentence, position, wait. An outlook in, words out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from slackwater.cycle.cycle import Round
+from slackwater.cycle.verdicts import Verdict, WaitReason
+from slackwater.pools.pools import Category
+from slackwater.resources import Resources, total
+from slackwater.roles import Role
+from slackwater_cluster.apps.size import AppSize
+from slackwater_cluster.customresources import Mode, TrackedAppStatus
+from slackwater_cluster.customresources.trackedapp import Category as Shown
+from slackwater_cluster.customresources.trackedapp import Learned, Phase, PodCounts
+from slackwater_operator.cache.appview import AppView
+from slackwater_operator.cache.cache import OperatorCache
+from slackwater_operator.cache.outlook import Outlook
+
+UNSETTLED = "its owners are being looked up"
+GONE = "its pods are gone"
+HOLDING = "nothing is released while {why}"
+FREE = "the policy's mode is {mode}: nothing is held here"
+WOULD = "the policy's mode is {mode}: nothing is held here; in enforce: {sentence}"
+
+
+@dataclass(frozen=True, slots=True)
+class AppStatus:
+    """One app in words."""
+
+    app: str
+    phase: Phase
+    reason: str
+    sentence: str
+    position: int | None = None
+    wait: float | None = None
+    held: int = 0
+    queue: str = ""
+
+
+def account(
+    each: AppView,
+    verdict: Verdict | None,
+    assembly: OperatorCache,
+    outlook: Outlook,
+    no_node: str = "",
+    supposed: Round | None = None,
+) -> AppStatus:
+    """What is said about one app."""
+    queue = assembly.governing.queue_of(each.namespace)
+    mode = assembly.governing.mode(each.namespace)
+    if mode is Mode.ENFORCE:
+        reason, sentence = _reason(each, verdict, outlook, no_node)
+    else:
+        reason, sentence = _would(supposed.verdicts.get(each.id) if supposed else None, mode)
+    waits = verdict is not None and not each.started and each.counts.held + each.counts.parked > 0
+    return AppStatus(
+        app=each.id,
+        phase=_phase(each, verdict),
+        reason=reason,
+        sentence="; ".join([sentence, *each.problems[:3]]),
+        position=verdict.position if waits and verdict and verdict.position else None,
+        wait=verdict.wait if waits and verdict else None,
+        held=each.counts.held + each.counts.parked,
+        queue=queue,
+    )
+
+
+def _would(verdict: Verdict | None, mode: Mode) -> tuple[str, str]:
+    """What enforce would have done, for the modes that do nothing."""
+    if verdict is None or verdict.reason is WaitReason.COMPLETE:
+        return WaitReason.COMPLETE.value, FREE.format(mode=mode.value)
+    return verdict.reason.value, WOULD.format(mode=mode.value, sentence=verdict.sentence)
+
+
+def _reason(each: AppView, verdict: Verdict | None, outlook: Outlook, no_node: str) -> tuple[str, str]:
+    waiting = each.counts.held + each.counts.parked
+    if outlook.holding and waiting:
+        return WaitReason.ROOM.value, HOLDING.format(why=outlook.holding)
+    if waiting and not each.settled:
+        return WaitReason.DRIVER.value, UNSETTLED
+    if verdict is None:
+        return WaitReason.COMPLETE.value, "no pod of this app is held"
+    if verdict.reason is WaitReason.FRAGMENTED and no_node:
+        return verdict.reason.value, f"{verdict.sentence} ({no_node})"
+    return verdict.reason.value, verdict.sentence
+
+
+def _phase(each: AppView, verdict: Verdict | None) -> Phase:
+    if each.over:
+        return Phase.FINISHED
+    if each.counts.bound and any(group.running and group.role is not Role.DRIVER for group in each.groups):
+        return Phase.RUNNING
+    if each.counts.bound or each.counts.released:
+        return Phase.STARTED
+    if verdict is not None and verdict.refused:
+        return Phase.REFUSED
+    return Phase.RUNNING if each.started else Phase.WAITING
+
+
+def status(
+    each: AppView, said: AppStatus, assembly: OperatorCache, outlook: Outlook, wait_error: float | None
+) -> TrackedAppStatus:
+    """The status of the app's TrackedApp."""
+    kind = assembly.categories.get(each.id)
+    budget = outlook.round.budgets.get(said.queue)
+    counts = each.counts
+    declared = total(group.request * group.running for group in each.groups)
+    used = assembly.used(each)
+    return TrackedAppStatus(
+        phase=said.phase,
+        category=None if kind is None else Shown.SMALL if kind is Category.SMALL else Shown.LARGE,
+        position=said.position,
+        reason=said.reason,
+        message=said.sentence[:1024],
+        wait_seconds=None if said.wait is None else round(said.wait, 1),
+        wait_error_seconds=None if wait_error is None or said.wait is None else round(wait_error, 1),
+        pods=PodCounts(
+            held=counts.held + counts.blocked,
+            released=counts.released,
+            parked=counts.parked,
+            bound=counts.bound,
+            finished=counts.done,
+        ),
+        declared=written(declared),
+        used=written(used),
+        efficiency=round(used.share(declared), 3) if used and declared else None,
+        reservation=written(budget.reserved) if budget else {},
+        budget=written(budget.left) if budget else {},
+        learned=_learned(each, assembly.runs.learned(each)),
+    )
+
+
+def _learned(each: AppView, size: AppSize | None) -> Learned | None:
+    return None if size is None else Learned(series=each.series, tasks=size.tasks, request=written(size.request))
+
+
+def ended() -> TrackedAppStatus:
+    """The status of an app whose last pod is gone; what was learned of it stays."""
+    return TrackedAppStatus(phase=Phase.FINISHED, reason=WaitReason.COMPLETE.value, message=GONE)
+
+
+def written(amounts: Resources) -> Mapping[str, int | str]:
+    """Amounts as quantities: cpu in milli, the rest in whole units; nothing below 0."""
+    return {kind: quantity(kind, max(0.0, value)) for kind, value in sorted(amounts.items())}
+
+
+def quantity(kind: str, value: float) -> str:
+    """One amount as Kubernetes writes it."""
+    if kind != "cpu":
+        return str(round(value))
+    milli = round(value * 1000)
+    return str(milli // 1000) if milli % 1000 == 0 else f"{milli}m"

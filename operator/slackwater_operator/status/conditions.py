@@ -1,0 +1,150 @@
+"""What is wrong with a custom resource beyond what its schema can see: other objects, nodes, limits. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from slackwater_cluster.apps.frameworks import Framework
+from slackwater_cluster.customresources import SlackPolicySpec
+from slackwater_cluster.governance import Governance
+from slackwater_cluster.pods.quantities import quantity
+
+READY = "Ready"
+SOUND = "AsWritten"
+
+
+@dataclass(frozen=True, slots=True)
+class ConditionSet:
+    """Whether an object is as its owner may expect, and if not, why and what to do."""
+
+    ready: bool
+    reason: str = SOUND
+    message: str = "in force as written"
+    warnings: tuple[str, ...] = ()
+
+
+def judge(kind: str, name: str, governing: Governance, nodes: Iterable[Mapping[str, str]] = ()) -> ConditionSet:
+    """Judge one object; `nodes` are the labels of all nodes."""
+    broken = governing.broken.get((kind, name))
+    if broken:
+        return ConditionSet(False, "Invalid", f"{broken}; what was valid before stays in force")
+    if kind == "AdmissionQueue":
+        return _queue(name, governing, nodes)
+    if kind == "ReservationPool":
+        return _pool(name, governing)
+    return _policy(name, governing)
+
+
+def _queue(name: str, governing: Governance, nodes: Iterable[Mapping[str, str]]) -> ConditionSet:
+    spec = governing.queues[name]
+    for namespace in spec.namespaces:
+        rivals = [other for other, queue in sorted(governing.queues.items()) if namespace in queue.namespaces]
+        if rivals[0] != name:
+            return ConditionSet(
+                False,
+                "Conflict",
+                f"namespace {namespace} is served by queue {rivals[0]}, which names it too; name it once",
+            )
+    rest = [other for other, queue in sorted(governing.queues.items()) if not queue.namespaces]
+    if not spec.namespaces and rest[0] != name:
+        return ConditionSet(
+            False, "Conflict", f"queue {rest[0]} already takes all other namespaces; name the namespaces of this one"
+        )
+    wanted = spec.node_selector.items()
+    if spec.node_selector and not any(wanted <= labels.items() for labels in nodes):
+        return ConditionSet(False, "NoNodes", "no node carries the labels of nodeSelector; every app here waits")
+    return ConditionSet(True)
+
+
+def _pool(name: str, governing: Governance) -> ConditionSet:
+    queue = governing.pools[name].queue
+    if queue not in governing.queue_names():
+        return ConditionSet(False, "UnknownQueue", f"there is no AdmissionQueue {queue}; create it or name another one")
+    first = governing.pool_of(queue)
+    if first != name:
+        return ConditionSet(
+            False, "Conflict", f"pool {first} already shares the nodes of queue {queue}; delete one of them"
+        )
+    return ConditionSet(True)
+
+
+def _policy(name: str, governing: Governance) -> ConditionSet:
+    users = [each.name for each in governing.namespaces.values() if each.managed and each.policy == name]
+    if not users:
+        return ConditionSet(True, "Unused", "no managed namespace follows this policy yet")
+    return ConditionSet(True, SOUND, f"in force in {len(users)} namespaces")
+
+
+def limits(
+    spec: SlackPolicySpec,
+    ranges: Iterable[Mapping[str, Any]],
+    quotas: Iterable[Mapping[str, Any]],
+    managed: Sequence[str],
+) -> tuple[str, ...]:
+    """LimitRanges that will refuse lowered requests, and quotas that will count them."""
+    factors = {"cpu": spec.ceiling.cpu_percent / 100, "memory": spec.ceiling.memory_percent / 100}
+    found: list[str] = []
+    for each in ranges:
+        if each["metadata"]["namespace"] in managed:
+            found += _range(each, factors)
+    for each in quotas:
+        if each["metadata"]["namespace"] in managed:
+            found += _quota(each, factors)
+    return tuple(sorted(found))
+
+
+def _range(body: Mapping[str, Any], factors: Mapping[str, float]) -> Iterable[str]:
+    where = f"LimitRange {body['metadata']['namespace']}/{body['metadata']['name']}"
+    for item in body.get("spec", {}).get("limits", []):
+        for kind, factor in factors.items():
+            if factor > 1 and kind in item.get("min", {}):
+                least = item["min"][kind]
+                yield (
+                    f"{where} refuses {kind} requests below {least}: a task that declares less than "
+                    f"{factor:g} × {least} is lowered below it and refused; lower min, or the ceiling"
+                )
+            ratio = item.get("maxLimitRequestRatio", {}).get(kind)
+            if ratio is not None and factor > 1 and quantity(str(ratio)) < factor:
+                yield f"{where} allows a limit of {ratio} × request for {kind}, lowering makes it {factor:g}; raise it"
+
+
+def _quota(body: Mapping[str, Any], factors: Mapping[str, float]) -> Iterable[str]:
+    where = f"ResourceQuota {body['metadata']['namespace']}/{body['metadata']['name']}"
+    hard = body.get("spec", {}).get("hard", {})
+    for kind, factor in factors.items():
+        if factor > 1 and (f"requests.{kind}" in hard or kind in hard):
+            yield f"{where} counts lowered requests: up to {factor:g} times the declared {kind} fits into it"
+
+
+def unlisted(rows: Iterable[Framework], spec: SlackPolicySpec) -> tuple[str, ...]:
+    """Role labels of a user's frameworks that the admission policy does not know."""
+    known = {(label.key, value) for label in spec.driver_labels for value in label.values}
+    known |= {(label.key, value) for label in spec.task_labels for value in (label.values or [""])}
+    return tuple(
+        f"framework {row.name} calls {term.key} a role label, but this policy's {field} do not: its pods keep their "
+        f"requests; add the label there"
+        for row in rows
+        for field, terms in (("driverLabels", row.drivers), ("taskLabels", row.tasks))
+        for term in terms
+        if not any((term.key, value) in known or (term.key, "") in known for value in (term.values or ("",)))
+    )
+
+
+def conditions(
+    before: Sequence[Mapping[str, Any]], judged: ConditionSet, generation: int, now: str, kind: str = READY
+) -> list[dict[str, Any]]:
+    """The object's conditions with ours brought up to date; the time moves only when the status does."""
+    status = "True" if judged.ready else "False"
+    old = next((each for each in before if each.get("type") == kind), None)
+    since = old["lastTransitionTime"] if old and old.get("status") == status else now
+    mine = {
+        "type": kind,
+        "status": status,
+        "reason": judged.reason,
+        "message": judged.message,
+        "lastTransitionTime": since,
+        "observedGeneration": generation,
+    }
+    return [*(dict(each) for each in before if each.get("type") != kind), mine]

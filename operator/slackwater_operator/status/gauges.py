@@ -1,0 +1,74 @@
+"""The gauges after a round: what is held and why, apps and drivers, amounts of queues, pools and their forecasts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from slackwater.roles import Role
+from slackwater_operator.cache.cache import OperatorCache
+from slackwater_operator.cache.outlook import Outlook
+from slackwater_operator.metrics import Metrics
+from slackwater_operator.status.appstatus import AppStatus
+
+Values = dict[tuple[str, ...], float]
+
+
+def measure(
+    metrics: Metrics, assembly: OperatorCache, accounts: Iterable[AppStatus], outlook: Outlook, now: float
+) -> None:
+    """Bring every gauge up to date."""
+    _apps(metrics, accounts)
+    metrics.flying.set(len(assembly.flights))
+    metrics.parked.set(sum(each.counts.parked for each in assembly.portraits.values()))
+    _queues(metrics, outlook)
+    _pools(metrics, assembly, outlook, now)
+    _drivers(metrics, outlook)
+
+
+def _apps(metrics: Metrics, accounts: Iterable[AppStatus]) -> None:
+    held: Values = {}
+    phases: Values = {}
+    for said in accounts:
+        _add(phases, 1, said.queue, said.phase.value)
+        if said.held:
+            _add(held, said.held, said.queue, said.reason)
+    metrics.set_all(metrics.held, held)
+    metrics.set_all(metrics.apps, phases)
+
+
+def _queues(metrics: Metrics, outlook: Outlook) -> None:
+    budgets = outlook.round.budgets
+    for gauge, amounts in (
+        (metrics.capacity, {queue.name: queue.capacity for queue in outlook.snapshot.queues}),
+        (metrics.reservation, {name: each.reserved for name, each in budgets.items()}),
+        (metrics.budget, {name: each.left for name, each in budgets.items()}),
+    ):
+        values: Values = {(name, kind): max(0.0, each) for name, some in amounts.items() for kind, each in some.items()}
+        metrics.set_all(gauge, values)
+
+
+def _pools(metrics: Metrics, assembly: OperatorCache, outlook: Outlook, now: float) -> None:
+    ended = float(sum(assembly.phases.finished.values()))
+    for pool in outlook.snapshot.pools:
+        state, spec = assembly.pool_states.get(pool.name), assembly.governing.pools.get(pool.name)
+        if state is None or spec is None:  # deleted since the round
+            continue
+        state.accuracy.settle(now, ended)
+        state.accuracy.predict(now, spec.horizon_seconds, sum(pool.releases.values()), ended)
+        metrics.delta.labels(pool.name).set(state.delta)
+        metrics.pool_total.labels(pool.name).set(pool.tot)
+        metrics.forecast_error.labels(pool.name).set(state.accuracy.mean)
+
+
+def _drivers(metrics: Metrics, outlook: Outlook) -> None:
+    counts: Values = {}
+    for app in outlook.snapshot.apps:
+        for group in app.groups:
+            if group.role is Role.DRIVER:
+                _add(counts, group.charged, app.queue, "running")
+                _add(counts, len(group.held), app.queue, "waiting")
+    metrics.set_all(metrics.drivers, counts)
+
+
+def _add(values: Values, amount: float, *labels: str) -> None:
+    values[labels] = values.get(labels, 0.0) + amount

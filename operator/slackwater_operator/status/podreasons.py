@@ -1,0 +1,66 @@
+"""The reason class on each held pod, written once per class and only while nothing more important is written.
+
+A gated pod shows no reason of its own. The class never holds a number: a number would change, and every change is a
+write. Pods are skipped while releases are under way, so that a release costs its two writes and no third.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+import structlog
+
+from slackwater.cycle.verdicts import WaitReason
+from slackwater.errors import Unavailable
+from slackwater_cluster import names
+from slackwater_cluster.watch.records import PodRecord
+from slackwater_operator.cache.cache import OperatorCache
+from slackwater_operator.ratelimit import TokenBucket
+from slackwater_operator.release.podwriter import PodWriter
+from slackwater_operator.status.appstatus import AppStatus
+
+log = structlog.get_logger(__name__)
+
+# Not reasons to wait.
+SILENT = (WaitReason.RELEASED.value, WaitReason.COMPLETE.value, WaitReason.GROWTH.value)
+
+
+@dataclass
+class ReasonWriter:
+    """Writes reason classes."""
+
+    writer: PodWriter
+    bucket: TokenBucket
+    clock: Callable[[], float]
+    quiet: float  # seconds without a release before anything is written
+
+    async def write(self, assembly: OperatorCache, accounts: Iterable[AppStatus], last_release: float) -> int:
+        """Write what is different, as far as the rate allows; returns how many."""
+        if self.clock() - last_release < self.quiet:
+            return 0
+        written = 0
+        for pod, reason in due(assembly, accounts):
+            if not self.bucket.take():
+                break
+            try:
+                await self.writer.annotate(pod, names.REASON, reason)
+            except Unavailable as problem:
+                log.warning("reason not written", pod=pod.key, trouble=str(problem))
+                break
+            written += 1
+        return written
+
+
+def due(assembly: OperatorCache, accounts: Iterable[AppStatus]) -> Iterable[tuple[PodRecord, str]]:
+    """Held pods whose reason class is not the one written on them."""
+    for said in accounts:
+        each = assembly.portraits.get(said.app)
+        if each is None or said.reason in SILENT or not said.held:
+            continue
+        for group in each.groups:
+            for uid in group.held:
+                pod = assembly.census.pod(uid)
+                # A parked pod is not gated: an annotation on it would make the scheduler try it.
+                if pod is not None and pod.gated and pod.annotations.get(names.REASON) != said.reason:
+                    yield pod, said.reason

@@ -1,0 +1,175 @@
+"""The status of policies, queues and pools: judgements, and the numbers of the last round. Written when different."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+import structlog
+
+from slackwater.cycle.snapshot import App
+from slackwater.errors import Unavailable
+from slackwater.pools.pools import Category
+from slackwater.roles import Role
+from slackwater_cluster import names
+from slackwater_cluster.api.session import MERGE, Session
+from slackwater_cluster.apps.frameworks import Framework
+from slackwater_cluster.customresources import kind_named
+from slackwater_operator.cache.cache import OperatorCache
+from slackwater_operator.cache.outlook import Outlook
+from slackwater_operator.cache.pools import side
+from slackwater_operator.status.appstatus import written
+from slackwater_operator.status.conditions import ConditionSet, conditions, judge, limits, unlisted
+
+log = structlog.get_logger(__name__)
+
+# LimitRanges and quotas change rarely; they are read again after this many seconds.
+LIMITS_SECONDS = 600.0
+Key = tuple[str, str]
+
+
+@dataclass
+class ResourceStatusWriter:
+    """Writes status. kopf tells it of every object it sees (`seen`); the loop lets it write (`report`)."""
+
+    session: Session
+    assembly: OperatorCache
+    clock: Callable[[], float]
+    every: float = 10.0
+    rows: tuple[Framework, ...] = ()  # of users' ConfigMaps
+    measured: bool = False  # whether the extender tells what each pod uses
+    _bodies: dict[Key, Mapping[str, Any]] = field(default_factory=dict)
+    _at: dict[Key, float] = field(default_factory=dict)
+    _limits: tuple[float, list[Any], list[Any]] = (float("-inf"), [], [])
+
+    def seen(self, kind: str, body: Mapping[str, Any], *, gone: bool) -> None:
+        """An object as kopf shows it."""
+        key = (kind, body["metadata"]["name"])
+        if gone:
+            self._bodies.pop(key, None)
+        else:
+            self._bodies[key] = body
+            if self._unjudged(key):
+                self._at.pop(key, None)
+
+    async def report(self, outlook: Outlook) -> None:
+        """Bring every status up to date that is due."""
+        for key in list(self._bodies):
+            if self.clock() - self._at.get(key, float("-inf")) >= self.every:
+                await self._write(key, await self.status(key, outlook))
+
+    async def status(self, key: Key, outlook: Outlook) -> dict[str, Any]:
+        """The status an object should have."""
+        kind, name = key
+        meta = self._bodies[key]["metadata"]
+        before = self._bodies[key].get("status") or {}
+        judged = self._judge(key)
+        now = datetime.fromtimestamp(self.clock(), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        generation = int(meta.get("generation", 0))
+        status: dict[str, Any] = {
+            "observedGeneration": generation,
+            "conditions": conditions(before.get("conditions") or [], judged, generation, now),
+        }
+        if kind == "AdmissionQueue":
+            status |= self._queue(name, outlook)
+        elif kind == "ReservationPool":
+            status |= self._pool(name, outlook)
+        else:
+            status |= await self._policy(name)
+        return status
+
+    def _judge(self, key: Key) -> ConditionSet:
+        kind, name = key
+        if name not in self.assembly.governing.known(kind):
+            return ConditionSet(False, "NotSeen", "the operator has not read it yet")
+        labels = [node.labels for node in self.assembly.occupancy.nodes.values()]
+        return judge(kind, name, self.assembly.governing, labels)
+
+    def _unjudged(self, key: Key) -> bool:
+        meta, status = self._bodies[key]["metadata"], self._bodies[key].get("status") or {}
+        return bool(status.get("observedGeneration") != meta.get("generation"))
+
+    def _queue(self, name: str, outlook: Outlook) -> dict[str, Any]:
+        found = next((queue for queue in outlook.snapshot.queues if queue.name == name), None)
+        budget = outlook.round.budgets.get(name)
+        apps = [app for app in outlook.snapshot.apps if app.queue == name]
+        drivers = [group for app in apps for group in app.groups if group.role is Role.DRIVER]
+        return {
+            "capacity": dict(written(found.capacity)) if found else {},
+            "reservation": dict(written(budget.reserved)) if budget else {},
+            "budget": dict(written(budget.left)) if budget else {},
+            "driversRunning": sum(group.charged for group in drivers),
+            "driversWaiting": sum(len(group.held) for group in drivers),
+            "podsHeld": sum(len(group.held) for app in apps for group in app.groups),
+            "podsReleased": sum(group.released for app in apps for group in app.groups),
+        }
+
+    def _pool(self, name: str, outlook: Outlook) -> dict[str, Any]:
+        found = next((pool for pool in outlook.snapshot.pools if pool.name == name), None)
+        state = self.assembly.pool_states.get(name)
+        if state is None:
+            return {}
+        status: dict[str, Any] = {"delta": round(state.delta, 4), "forecastError": round(state.accuracy.mean, 3)}
+        if found is not None:
+            status["total"] = round(found.tot, 1)
+            for kind in Category:
+                mine = [app for app in outlook.snapshot.apps if self._guards(name, kind, app)]
+                status[kind.value] = side(found, kind, state.delta, mine)
+        return status
+
+    def _guards(self, pool: str, kind: Category, app: App) -> bool:
+        return self.assembly.categories.get(app.id) is kind and self.assembly.governing.pool_of(app.queue) == pool
+
+    async def _policy(self, name: str) -> dict[str, Any]:
+        governing = self.assembly.governing
+        users = sorted(e.name for e in governing.namespaces.values() if e.managed and e.policy == name)
+        spec = governing.policies.get(name)
+        if spec is None:
+            return {}
+        _, ranges, quotas = await self._read_limits()
+        warnings = [*limits(spec, ranges, quotas, users), *unlisted(self.rows, spec)]
+        if spec.reclaim.enabled and not self.measured:
+            warnings.append("reclaim.enabled has no effect: the extender does not tell what pods use (GET /v1/usage)")
+        return {"namespaces": users[:1000], "warnings": warnings[:100]}
+
+    async def _read_limits(self) -> tuple[float, list[Any], list[Any]]:
+        if self.clock() - self._limits[0] >= LIMITS_SECONDS:
+            try:
+                found = [await self.session.get(f"/api/v1/{plural}") for plural in ("limitranges", "resourcequotas")]
+                items = [each.json().get("items") or [] if each.ok else [] for each in found]
+                self._limits = (self.clock(), items[0], items[1])
+            except Unavailable as problem:
+                log.warning("limits not read", trouble=str(problem))
+        return self._limits
+
+    async def _write(self, key: Key, status: Mapping[str, Any]) -> None:
+        kind, name = key
+        before = self._bodies[key].get("status") or {}
+        self._at[key] = self.clock()
+        changed = {
+            field: _replacing(before.get(field), value) for field, value in status.items() if before.get(field) != value
+        }
+        if not changed:
+            return
+        path = f"/apis/{names.GROUP}/{names.VERSION}/{kind_named(kind).plural}/{name}/status"
+        try:
+            answer = await self.session.write("PATCH", path, {"status": changed}, content_type=MERGE)
+        except Unavailable as problem:
+            log.warning("status not written", kind=kind, name=name, trouble=str(problem))
+            return
+        if answer.ok:
+            self._bodies[key] = answer.json()
+        elif answer.status != 404:
+            log.warning("status not written", kind=kind, name=name, trouble=answer.message())
+
+
+def _replacing(before: Any, now: Any) -> Any:
+    """A merge patch keeps the keys of a map that it does not name: a kind that is 0 now must be named to go.
+
+    Otherwise the status keeps a number that is no longer true, differs for ever, and is written again and again.
+    """
+    if not (isinstance(before, Mapping) and isinstance(now, Mapping)):
+        return now
+    return {**dict.fromkeys((key for key in before if key not in now), None), **now}

@@ -1,0 +1,226 @@
+"""The writer of TrackedApps: at most one write per app and ten seconds, and only when something is different."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+import structlog
+
+from slackwater.errors import Unavailable
+from slackwater.pools.pools import Category
+from slackwater_cluster import names
+from slackwater_cluster.api.session import MERGE, Session
+from slackwater_cluster.customresources import TrackedAppSpec, TrackedAppStatus
+from slackwater_cluster.customresources.trackedapp import Phase
+from slackwater_cluster.watch.records import CustomRecord
+from slackwater_operator.cache.appview import AppView
+from slackwater_operator.cache.cache import OperatorCache
+from slackwater_operator.ratelimit import TokenBucket
+from slackwater_operator.status.appstatus import ended
+from slackwater_operator.status.conditions import ConditionSet, conditions
+
+log = structlog.get_logger(__name__)
+
+# Differences in these alone are not worth a write: they move all the time.
+RESTLESS = ("waitSeconds", "waitErrorSeconds", "message", "budget", "reservation", "used", "efficiency")
+# But whoever waits should not read an old sentence for long.
+READ = ("message", "waitSeconds")
+READ_SECONDS = 60.0
+
+ADMITTED = "Admitted"
+GOING = (Phase.STARTED.value, Phase.RUNNING.value)
+# Seconds the last object of a series stays, for the size of the next run: a weekly job finds its own.
+KEEP_LEARNED = 8 * 86_400.0
+
+
+@dataclass
+class TrackedAppWriter:
+    """Keeps one TrackedApp per app."""
+
+    session: Session
+    clock: Callable[[], float]
+    every: float
+    bucket: TokenBucket
+    keep: float
+    _known: dict[str, CustomRecord] = field(default_factory=dict)  # by namespace/name
+    _written: dict[str, tuple[float, Mapping[str, Any]]] = field(default_factory=dict)
+    _ended: dict[str, float] = field(default_factory=dict)
+
+    def set(self, records: list[CustomRecord]) -> None:
+        """TrackedApps as the watch shows them."""
+        self._known.update({f"{record.namespace}/{record.name}": record for record in records})
+
+    def drop(self, records: list[CustomRecord]) -> None:
+        """TrackedApps that are gone."""
+        for record in records:
+            self._known.pop(f"{record.namespace}/{record.name}", None)
+            self._written.pop(f"{record.namespace}/{record.name}", None)
+
+    def restore(self, assembly: OperatorCache) -> None:
+        """What a leader before us wrote: categories, fixed for an app's life, and sizes, good for the next run."""
+        for record in sorted(self._known.values(), key=lambda each: each.created):
+            kind, app = record.status.get("category"), record.spec.get("app")
+            if isinstance(app, str) and kind in ("small", "large"):
+                assembly.categories.setdefault(f"{record.namespace}/{app}", Category(kind))
+            learned = record.status.get("learned")
+            if isinstance(learned, Mapping):
+                assembly.runs.restore(record.namespace, learned)
+
+    async def write(self, each: AppView, status: TrackedAppStatus, queue: str) -> bool:
+        """Bring the app's object up to date, unless it was written a moment ago; whether it says this now."""
+        name = object_name(each.app)
+        key = f"{each.namespace}/{name}"
+        body = status.body()
+        at, before = self._written.get(key, (float("-inf"), self._shown(key)))
+        if not differs(before, body) and not reads(before, body):
+            return True
+        patience = self.every if differs(before, body) else READ_SECONDS
+        if self.clock() - at < patience or not self.bucket.take():
+            return False
+        body |= self._judged(before, body)
+        try:
+            if key not in self._known:
+                await self._create(each, name, queue)
+            answer = await self.session.write(
+                "PATCH",
+                f"{_path(each.namespace)}/{name}/status",
+                {"status": _cleared(before, body)},
+                content_type=MERGE,
+            )
+        except Unavailable as problem:
+            log.warning("not tracked", app=each.id, trouble=str(problem))
+            return False
+        if answer.ok:
+            self._written[key] = (self.clock(), body)
+        elif answer.status == 404:
+            self._known.pop(key, None)
+        else:
+            log.warning("not tracked", app=each.id, trouble=answer.message())
+            self._written[key] = (self.clock(), before)
+        return answer.ok
+
+    async def sweep(self, assembly: OperatorCache) -> None:
+        """Say of apps that are gone that they are, and delete their objects after a while.
+
+        The last one of each series stays longer: it is how a new leader knows the size of the next run.
+        """
+        alive = {f"{each.namespace}/{object_name(each.app)}" for each in assembly.portraits.values()}
+        now = self.clock()
+        last = self._last_runs()
+        for key in list(self._known):
+            if key in alive:
+                self._ended.pop(key, None)
+            elif key not in self._ended:
+                if self.bucket.take() and await self._end(key):
+                    self._ended[key] = now
+            elif now - self._ended[key] >= (KEEP_LEARNED if key in last else self.keep) and self.bucket.take():
+                await self._delete(key)
+
+    def _judged(self, before: Mapping[str, Any], body: Mapping[str, Any]) -> dict[str, Any]:
+        """The condition Admitted, for whoever waits with `kubectl wait`. The spec never changes after it was made."""
+        old = before.get("conditions") or []
+        was = any(each.get("type") == ADMITTED and each.get("status") == "True" for each in old)
+        admitted = was if body["phase"] == Phase.FINISHED.value else body["phase"] in GOING
+        reason = body["reason"].title().replace("-", "") or "Unknown"
+        now = datetime.fromtimestamp(self.clock(), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        judged = ConditionSet(admitted, reason, body["message"])
+        return {"observedGeneration": 1, "conditions": conditions(old, judged, 1, now, ADMITTED)}
+
+    def _last_runs(self) -> frozenset[str]:
+        """The youngest object of each series."""
+        found: dict[tuple[str, str], tuple[float, str]] = {}
+        for key, record in self._known.items():
+            learned = self._shown(key).get("learned")
+            if isinstance(learned, Mapping):
+                series = (record.namespace, str(learned.get("series")))
+                found[series] = max(found.get(series, (float("-inf"), "")), (record.created, key))
+        return frozenset(key for _, key in found.values())
+
+    async def _end(self, key: str) -> bool:
+        """Write that an app is gone; whether its object says so now, or is itself gone."""
+        before = self._shown(key)
+        if before.get("phase") == Phase.FINISHED.value and not any((before.get("pods") or {}).values()):
+            return True
+        body = ended().body()
+        kept = {"learned": before["learned"]} if before.get("learned") else {}
+        kept |= self._judged(before, body)
+        namespace, _, name = key.partition("/")
+        try:
+            answer = await self.session.write(
+                "PATCH",
+                f"{_path(namespace)}/{name}/status",
+                {"status": {**_cleared(before, body), **kept}},
+                content_type=MERGE,
+            )
+        except Unavailable as problem:
+            log.warning("not tracked", app=key, trouble=str(problem))
+            return False
+        if answer.ok:
+            self._written[key] = (self.clock(), {**body, **kept})
+        return True
+
+    async def _create(self, each: AppView, name: str, queue: str) -> None:
+        spec = TrackedAppSpec(app=each.app, framework=each.framework, owner=each.owner, queue=queue).body()
+        body = {
+            "apiVersion": names.API_VERSION,
+            "kind": "TrackedApp",
+            "metadata": {"name": name, "namespace": each.namespace},
+            "spec": spec,
+        }
+        answer = await self.session.write("POST", _path(each.namespace), body)
+        if answer.ok or answer.status == 409:
+            self._known[f"{each.namespace}/{name}"] = CustomRecord(name=name, namespace=each.namespace, spec=spec)
+
+    async def _delete(self, key: str) -> None:
+        namespace, _, name = key.partition("/")
+        try:
+            answer = await self.session.write("DELETE", f"{_path(namespace)}/{name}", {})
+        except Unavailable:
+            return
+        if answer.ok or answer.status == 404:
+            self._known.pop(key, None)
+            self._written.pop(key, None)
+            self._ended.pop(key, None)
+
+    def _shown(self, key: str) -> Mapping[str, Any]:
+        """The status as last written, else as the watch showed it."""
+        if key in self._written:
+            return self._written[key][1]
+        known = self._known.get(key)
+        return known.status if known else {}
+
+
+def object_name(app: str) -> str:
+    """A name the API server accepts: the app's id, and a digest of it where letters had to be changed or cut."""
+    plain = re.sub(r"[^a-z0-9.]+", "-", app.lower()).strip("-.")
+    plain = re.sub(r"\.(?=[-.])|(?<=-)\.", "", plain)
+    if plain == app.replace("/", "-") and len(plain) <= 200:
+        return plain
+    digest = hashlib.sha256(app.encode()).hexdigest()[:8]
+    return f"{plain[:200].rstrip('-.')}-{digest}".lstrip("-.")
+
+
+def differs(before: Mapping[str, Any], now: Mapping[str, Any]) -> bool:
+    """Whether anything but the restless numbers is different; that a number is known at all counts."""
+    quiet = [key for key in {*before, *now} if key not in (*RESTLESS, "conditions", "observedGeneration")]
+    known = [key for key in READ if (before.get(key) is None) != (now.get(key) is None)]
+    return bool(known) or any(before.get(key) != now.get(key) for key in quiet)
+
+
+def reads(before: Mapping[str, Any], now: Mapping[str, Any]) -> bool:
+    """Whether somebody who waits would read something else."""
+    return any(before.get(key) != now.get(key) for key in READ)
+
+
+def _cleared(before: Mapping[str, Any], now: Mapping[str, Any]) -> dict[str, Any]:
+    """A merge patch keeps what it does not name: name what must go."""
+    return {**dict.fromkeys((key for key in before if key not in now), None), **now}
+
+
+def _path(namespace: str) -> str:
+    return f"/apis/{names.GROUP}/{names.VERSION}/namespaces/{namespace}/trackedapps"

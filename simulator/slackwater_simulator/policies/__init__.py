@@ -1,0 +1,1 @@
+"""Policies of the simulator, one file each, and the interface through which a policy plugs into a world."""

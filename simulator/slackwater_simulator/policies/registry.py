@@ -1,0 +1,171 @@
+"""Every policy by name: what it does, in which worlds it lives, and where its class is (loaded when asked for)."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from importlib import import_module
+from typing import Any
+from urllib.parse import parse_qsl
+
+import yaml
+
+from slackwater.errors import InvalidInput, UnknownName
+
+YARN = ("yarn", "ideal")
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """A line of the list. `factory` is `module:Class`; the class takes the policy's own options as keywords.
+
+    `elsewhere` names another class for some worlds, where the same policy works in another rhythm.
+    """
+
+    description: str
+    factory: str
+    worlds: tuple[str, ...] = YARN
+    elsewhere: Mapping[str, str] = field(default_factory=dict)
+
+
+_POLICIES = "slackwater_simulator.policies"
+POLICIES: dict[str, Policy] = {
+    "fifo": Policy(
+        "YARN's FIFO: jobs by arrival; a job whose next container does not fit is passed over", f"{_POLICIES}.fifo:Fifo"
+    ),
+    "capacity": Policy("YARN's Capacity: queue tree, user limits, share for drivers", f"{_POLICIES}.capacity:Capacity"),
+    "fair": Policy(
+        "YARN's Fair: queues and jobs share equally, by memory or (ordering=drf) dominant share",
+        f"{_POLICIES}.fair:Fair",
+    ),
+    "drf": Policy("dominant resource fairness between jobs, without queues", f"{_POLICIES}.drf:Drf"),
+    "ffd-dp": Policy(
+        "first-fit-decreasing by dot product: the request that fits the node's free vector best",
+        f"{_POLICIES}.ffddp:FfdDp",
+    ),
+    "first-fit": Policy(
+        "strict FIFO, each task on the first node it fits; the head of the queue blocks all others",
+        f"{_POLICIES}.firstfit:FirstFit",
+        ("ideal",),
+    ),
+    "fcfs": Policy(
+        "strict FIFO, whole jobs: all tasks of a stage at once or none", f"{_POLICIES}.gang:Fcfs", ("ideal",)
+    ),
+    "small-first-backfill": Policy(
+        "whole jobs, the smallest that fits first", f"{_POLICIES}.gang:SmallFirst", ("ideal",)
+    ),
+    "easy": Policy(
+        "EASY backfilling: FIFO with one reservation for the head, others may overtake if they do not delay it",
+        f"{_POLICIES}.easy:Easy",
+        ("ideal",),
+    ),
+}
+
+POLICIES |= {
+    "kube": Policy(
+        "the stock kube-scheduler: requests decide, least allocated node first",
+        f"{_POLICIES}.kubescheduler:Stock",
+        ("kubernetes",),
+    ),
+    "kube-most": Policy(
+        "the stock kube-scheduler, most allocated node first", f"{_POLICIES}.kubescheduler:Most", ("kubernetes",)
+    ),
+    "slackwater": Policy(
+        "the whole composition: measured room, admission, pools, order",
+        f"{_POLICIES}.slackwater.kubernetes:Slackwater",
+        ("kubernetes", "yarn"),
+        {"yarn": f"{_POLICIES}.slackwater.yarn:Slackwater"},
+    ),
+}
+
+# The papers, each alone.
+POLICIES |= {
+    "estimation": Policy(
+        "000: FIFO into the room that measurement leaves (alpha, mode=capped or printed, allowance)",
+        f"{_POLICIES}.estimation:Estimation",
+    ),
+    "haste": Policy(
+        "001: fills a node by fitness and urgency, at the cold start by knapsack", f"{_POLICIES}.haste:Haste"
+    ),
+    "haste-a": Policy("001: HaSTE with late rounds of iterative jobs pulled forward", f"{_POLICIES}.haste:HasteA"),
+    "admission": Policy(
+        "002: drivers wait at a gate until enough is left for tasks; base=fair, fifo … decides behind it",
+        f"{_POLICIES}.admission:Admission",
+    ),
+    "static-reservation": Policy(
+        "a fixed number of cores (reserve=) kept for tasks, in front of base=fair, fifo …", f"{_POLICIES}.static:Static"
+    ),
+    "dress": Policy(
+        "004: two pools of slots for small and large jobs, whose border follows demand; whole jobs",
+        f"{_POLICIES}.dress:Dress",
+        ("ideal",),
+    ),
+    "replay": Policy(
+        "whole jobs at the seconds a script gives (starts={job: second})", f"{_POLICIES}.replay:Replay", ("ideal",)
+    ),
+    "network": Policy(
+        "003: levels of a task graph near their data and away from busy links (key=literal or earliest_start)",
+        "slackwater_simulator.worlds.transfers.policies:Network",
+        ("transfer",),
+    ),
+    "nearest": Policy(
+        "what 003 calls YARN: the nearest node to the task before that has a free slot",
+        "slackwater_simulator.worlds.transfers.policies:Nearest",
+        ("transfer",),
+    ),
+}
+
+
+def policies() -> dict[str, str]:
+    """Name → one line of what it does."""
+    return {name: policy.description for name, policy in POLICIES.items()}
+
+
+def variant(text: str) -> tuple[str, dict[str, Any]]:
+    """A policy as a person writes it, with options of its own: `slackwater?pools=false&alpha=0.2`.
+
+    Values are read as YAML: numbers, `true`, words and lists.
+    """
+    name, _, query = text.partition("?")
+    if name not in POLICIES:
+        raise UnknownName("policy", name, POLICIES)
+    pairs = parse_qsl(query, keep_blank_values=True)
+    if query.count("=") < max(len(pairs), query.count("&") + bool(query)):
+        raise InvalidInput(f"policy {name}", f"{query!r} are not options", f"write {name}?option=value&option=value")
+    return name, {option: _value(name, option, value) for option, value in pairs}
+
+
+def _value(name: str, option: str, text: str) -> Any:
+    try:
+        return yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        raise InvalidInput(
+            f"policy {name}, {option}", f"{text!r} cannot be read", "write a number, a word or a list [a, b]"
+        ) from error
+
+
+def create(name: str, world: str, options: dict[str, Any]) -> Any:
+    """A fresh instance of the policy for that world."""
+    if name not in POLICIES:
+        raise UnknownName("policy", name, POLICIES)
+    policy = POLICIES[name]
+    if world not in policy.worlds:
+        raise InvalidInput(
+            "policy", f"{name} does not exist in the world {world!r}", f"use world {' or '.join(policy.worlds)}"
+        )
+    module, _, factory = policy.elsewhere.get(world, policy.factory).partition(":")
+    made = getattr(import_module(module), factory)
+    accepted = _options(made)
+    for option in options:
+        if accepted is not None and option not in accepted:
+            raise UnknownName(f"option of policy {name}", option, accepted)
+    return made(**options)
+
+
+def _options(made: type) -> list[str] | None:
+    """The options a policy takes by name; None where it takes any and judges them itself."""
+    taken = inspect.signature(made).parameters.values()
+    if any(one.kind is inspect.Parameter.VAR_KEYWORD for one in taken):
+        return None
+    return [one.name for one in taken]

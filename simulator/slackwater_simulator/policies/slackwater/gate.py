@@ -1,0 +1,226 @@
+"""Slackwater's gatekeeper over the applications of a simulated world.
+
+What the operator and the extender do on a cluster, this does in virtual time with the same functions of the core: it
+keeps the snapshot current, asks `gatekeeping.decide`, and enters every container into the ledger. The worlds decide
+only when to ask and where a container physically goes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from statistics import median
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from slackwater.cycle.cycle import Round, decide
+from slackwater.cycle.snapshot import App, Pool, Queue, Snapshot
+from slackwater.ordering.alignment import factor
+from slackwater.pools.forecast import releases
+from slackwater.pools.phases import PhaseDetector
+from slackwater.pools.pools import Category, Smoothed, balanced_slot, slot_count, slots, smooth
+from slackwater.resources import Resources
+from slackwater_simulator.policies.slackwater.ledger import Books
+from slackwater_simulator.policies.slackwater.snapshot import QUEUE, Views
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from slackwater_simulator.policies.slackwater.options import Parts
+    from slackwater_simulator.worlds.yarn.model import App as YarnApp
+    from slackwater_simulator.worlds.yarn.model import Container, Request
+    from slackwater_simulator.worlds.yarn.world import World
+
+
+class Gate:
+    """One world's gatekeeper."""
+
+    def __init__(self, world: World, parts: Parts) -> None:
+        self.world, self.parts = world, parts
+        self.kinds = world.kinds
+        self.books = Books(world, parts)
+        self.ledger = self.books.ledger
+        self.views = Views(self.kinds, self._slot)
+        self.requests, self.waiting = self.views.requests, self.views.waiting
+        self.wishes = self.views.promises.wishes
+        self._phases: dict[int, PhaseDetector] = {}
+        # The median declared task of every app seen so far; renewed as their number doubles, so that it is calm.
+        self._measured, self._median, self._balanced = 0, Resources(), Resources()
+        self._delta, self._tot = parts.delta, Smoothed()
+        self.alpha = 0.0  # HaSTE-A's factor for the apps that have started
+        self.deltas: list[tuple[float, float]] = []
+
+    # ---- what the world tells ------------------------------------------------------------------------------------
+
+    def submitted(self, app: YarnApp) -> None:
+        """An application is there."""
+        self.views.apps[app.index] = app
+        self._phases[app.index] = PhaseDetector()
+
+    def changed(self, app: YarnApp) -> None:
+        """It asks for more or fewer containers; what it no longer wants is no longer promised."""
+        self.views.drop(app.index)
+        waiting = self.waiting
+        for request in [app.master, *app.requests] if waiting else ():
+            if request is not None and waiting.get(request.key, 0) > request.pending:
+                self.views.promise(request.key, request.pending)
+
+    def allocated(self, container: Container) -> None:
+        """A container holds its node from now on."""
+        self.books.enter(container)
+        self.views.drop(container.request.app.index)
+
+    def started(self, container: Container) -> None:
+        """Its process runs."""
+        uid, request = self.books.start(container), container.request
+        if uid is not None and not request.driver:
+            phases = self._phases[request.app.index]
+            phases.start(self.world.engine.now, uid, str(request.index), request.total)
+
+    def released(self, container: Container) -> None:
+        """It is gone."""
+        uid, request = self.books.leave(container), container.request
+        if uid is None:
+            return
+        app = request.app.index
+        if not request.driver and app in self._phases:
+            self._phases[app].finish(self.world.engine.now, uid)
+        self.views.drop(app)
+
+    def finished(self, app: YarnApp) -> None:
+        """The application is over."""
+        self._phases.pop(app.index, None)
+        self.views.forget(app)
+
+    def sampled(self, cores: NDArray[np.float64], stored: NDArray[np.float64]) -> bool:
+        """The usage model has looked. True if the ledger took the sample."""
+        return self.books.sample(cores, stored)
+
+    def resized(self) -> None:
+        """A node failed or came back."""
+        self.books.resize()
+
+    # ---- what it decides -----------------------------------------------------------------------------------------
+
+    @property
+    def held(self) -> int:
+        """Containers that wait behind the gate."""
+        return self.world.pending - self.views.promises.total
+
+    def roomy(self) -> bool:
+        """Whether some node could take the smallest container that is asked for; if not, a round is in vain."""
+        return self.books.roomy(self.world.least)
+
+    def round(self) -> Round:
+        """One round at the gate; what starts and how the pools move is remembered."""
+        now, views = self.world.engine.now, self.views
+        self._unstick()
+        snapshot = self.snapshot(now)
+        self.alpha = _alpha(snapshot.apps) if self.parts.order else 0.0
+        outcome = decide(snapshot, explain=False)
+        for name in outcome.started:
+            views.started.add(int(name))
+            views.drop(int(name))
+        for name, category in outcome.categories.items():
+            if int(name) not in views.categories:
+                views.categories[int(name)] = category
+                views.drop(int(name))
+        for adjustment in outcome.adjustments.values():
+            if adjustment.delta != self._delta:
+                self._delta = adjustment.delta
+                self.deltas.append((now, adjustment.delta))
+        return outcome
+
+    def snapshot(self, now: float) -> Snapshot:
+        """Everything the gatekeeper may know."""
+        apps = self.views.all()
+        capacity = self.views.named(tuple(self.world.total))
+        left = self.books.everywhere(driver=False).sum(axis=0)
+        pools = (self._pool(now, apps, capacity, left),) if self.parts.pools and self.views.sizes else ()
+        queue = Queue(
+            QUEUE,
+            capacity if self.parts.admission else capacity * 1e9,
+            free=self._free(left),
+            total=capacity,
+            pool=QUEUE if pools else "",
+        )
+        return Snapshot(now, (queue,), apps, pools, window=self.parts.window, preference=self.parts.order)
+
+    def _free(self, left: NDArray[np.float64]) -> Resources:
+        """Σ over open nodes of what is left by measurement and by ceiling, in declared units, less what is promised."""
+        free: list[float] = left.tolist()
+        for key, count in self.waiting.items():
+            free = [have - count * ask for have, ask in zip(free, self.requests[key].shape, strict=True)]
+        return Resources.from_vector(self.kinds, [max(have, 0.0) for have in free])
+
+    # Tot = Σ D + Σ over open nodes of min(room, c × native requests left), in slots (decision 0006)
+    def _pool(self, now: float, apps: Sequence[App], capacity: Resources, left: NDArray[np.float64]) -> Pool:
+        slot = self._slot()
+        elastic = Resources.from_vector(self.kinds, (self.ledger.declared() + left).tolist())
+        self._tot = smooth(self._tot, slot_count(elastic, self._median), now)
+        coming = dict.fromkeys(Category, 0.0)
+        for app in apps:
+            if app.started and (phases := self._phases[int(app.id)]).ending:
+                category = self.views.categories.get(int(app.id), Category.LARGE)
+                size = slots(app.task_request or slot, slot)
+                coming[category] += releases(phases.waves(now), now) * size
+        return Pool(
+            QUEUE,
+            slot,
+            tot=self._tot.value,
+            nominal=slot_count(capacity, self._median),
+            delta=self._delta,
+            theta=self.parts.theta,
+            releases=coming,
+        )
+
+    def _slot(self) -> Resources:
+        """What sizes are counted in: a balanced slot of the median task, renewed with it."""
+        known = self.views.sizes
+        if known and len(known) >= 2 * self._measured:
+            self._measured = len(known)
+            sizes = list(known.values())
+            self._median = Resources({kind: median(size[kind] for size in sizes) for kind in self.kinds})
+            self._balanced = balanced_slot(Resources.from_vector(self.kinds, self.world.cluster.total), self._median)
+        return self._balanced
+
+    # ---- released and waiting for a node (worlds with heartbeats) ------------------------------------------------
+
+    def promise(self, key: str, count: int) -> None:
+        """So many containers of the group were released."""
+        self.views.promise(key, self.waiting.get(key, 0) + count)
+
+    def kept(self, key: str) -> None:
+        """One of them is about to get its node."""
+        self.views.promise(key, self.waiting[key] - 1)
+
+    def withdraw(self, key: str) -> int:
+        """Take back what no node has taken; how many these were."""
+        count = self.waiting.get(key, 0)
+        if count:
+            self.views.promise(key, 0)
+        return count
+
+    def placeable(self, request: Request) -> bool:
+        """Whether some node has room for a container of the request."""
+        return bool(self.books.takes(request.shape, driver=request.driver).any())
+
+    def stick(self, key: str) -> None:
+        """Placement found no node for a pod of this group."""
+        if key not in self.views.stuck:
+            self.views.stuck.add(key)
+            self.views.drop(self.requests[key].app.index)
+
+    def _unstick(self) -> None:
+        """Groups for which some node has room again stand in line again."""
+        for key in sorted(self.views.stuck):
+            request = self.requests.get(key)
+            if request is None or self.placeable(request):
+                self.views.stuck.discard(key)
+                if request is not None:
+                    self.views.drop(request.app.index)
+
+
+def _alpha(apps: Sequence[App]) -> float:
+    started = [app for app in apps if app.started]
+    return factor(sum(app.stages > 0 for app in started) / len(started)) if started else 0.0

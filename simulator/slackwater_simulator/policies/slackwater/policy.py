@@ -1,0 +1,122 @@
+"""A policy whose containers pass Slackwater's gate: what the world tells is passed on, and rounds are held in time.
+
+Both worlds share this. They differ in how a released container comes to its node: in the Kubernetes world it is placed
+and bound in the round itself, in the YARN world it waits for the heartbeat of a node with room.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from slackwater.errors import UnknownName
+from slackwater_simulator.engine import SWEEP
+from slackwater_simulator.policies.base import Scheduler
+from slackwater_simulator.policies.slackwater.gate import Gate
+from slackwater_simulator.policies.slackwater.options import Parts
+from slackwater_simulator.results.outcome import Series
+from slackwater_simulator.results.samples import Samples
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from slackwater_simulator.worlds.yarn.model import App, Container
+    from slackwater_simulator.worlds.yarn.world import World
+
+
+class Gatekept(Scheduler):
+    """Options are the parts of `parts.Parts`, by name. Subclasses say what a round does."""
+
+    learns = True
+    interval = 1.0  # seconds between two rounds, at the least
+
+    def __init__(self, **parts: Any) -> None:
+        known = [field.name for field in fields(Parts)]
+        for name in parts:
+            if name not in known:
+                raise UnknownName("option", name, known)
+        self._parts = Parts(**parts)
+
+    def start(self, world: World) -> None:
+        """Nodes are known, no container exists."""
+        super().start(world)
+        self.gate = Gate(world, self._parts)
+        self.gate.books.stretch()
+        self._waiting = False
+        self._last = -np.inf
+        self._estimates = Samples(("estimated_cpu", "estimated_memory"))
+
+    # ---- what happened --------------------------------------------------------------------------------------------
+
+    def submitted(self, app: App, /) -> None:
+        """A new app."""
+        self.gate.submitted(app)
+
+    def asked(self, app: App, /) -> None:
+        """Its held containers changed."""
+        self.gate.changed(app)
+        self.stir()
+
+    def allocated(self, container: Container, /) -> None:
+        """A container has its node."""
+        self.gate.allocated(container)
+
+    def started(self, container: Container, /) -> None:
+        """A container runs."""
+        self.gate.started(container)
+
+    def released(self, container: Container, /) -> None:
+        """A container ended: there may be room."""
+        self.gate.released(container)
+        self.stir()
+
+    def finished(self, app: App, /) -> None:
+        """An app is over."""
+        self.gate.finished(app)
+        self.stir()
+
+    def resized(self) -> None:
+        """Nodes changed."""
+        self.gate.resized()
+        self.stir()
+
+    def sampled(self, cores: NDArray[np.float64], stored: NDArray[np.float64], /) -> None:
+        """Use was measured: room changed, so the gate looks again if anybody waits."""
+        if not self.gate.sampled(cores, stored):
+            return
+        now = self.world.engine.now
+        self._estimates.add(now, self.gate.ledger.taken(now)[:2].tolist() if self._estimates.due else ())
+        if self.world.pending:
+            self.stir()
+
+    def series(self) -> Mapping[str, Series]:
+        """What was believed to be in use, and how the pools' border moved."""
+        found = dict(self._estimates.series())
+        if self.gate.deltas:
+            time, value = (np.array(column) for column in zip(*self.gate.deltas, strict=True))
+            found["delta"] = Series(time, value)
+        return found
+
+    # ---- rounds ---------------------------------------------------------------------------------------------------
+
+    def stir(self) -> None:
+        """Something changed: hold a round if anybody waits behind the gate, but not more often than every interval."""
+        if not self._waiting and self.gate.held:
+            self._waiting = True
+            self.world.engine.at(max(self.world.engine.now, self._last + self.interval), SWEEP, self._round)
+
+    def _round(self, _: None) -> None:
+        self._waiting = False
+        if not self.gate.held or not self.gate.roomy():
+            return  # nobody waits behind the gate, or no node could take anybody: the next change stirs again
+        self._last = self.world.engine.now
+        began = self.world.clock()
+        self.round()
+        self.world.decided(began)
+
+    def round(self) -> None:
+        """Decide, and carry out what was decided."""
+        raise AssertionError(f"{type(self).__name__} holds no rounds")

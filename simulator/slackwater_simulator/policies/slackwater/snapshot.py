@@ -1,0 +1,151 @@
+"""The applications of a simulated world as the gatekeeper sees them, made anew only when they change."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, overload
+
+from slackwater.cycle.snapshot import App, PodGroup
+from slackwater.pools.pools import Category, slots
+from slackwater.resources import Resources
+from slackwater.roles import Role
+from slackwater_simulator.policies.slackwater.promises import Promises
+
+if TYPE_CHECKING:
+    from slackwater.resources import Kinds
+    from slackwater_simulator.worlds.yarn.model import App as YarnApp
+    from slackwater_simulator.worlds.yarn.model import Request
+
+QUEUE = "default"
+
+
+class Unnamed(Sequence[str]):
+    """So many held pods that nobody has to tell apart: a uid each, made when looked at."""
+
+    __slots__ = ("_count", "_key")
+
+    def __init__(self, key: str, count: int) -> None:
+        self._key, self._count = key, count
+
+    def __len__(self) -> int:
+        return self._count
+
+    @overload
+    def __getitem__(self, index: int) -> str: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[str]: ...
+    def __getitem__(self, index: int | slice) -> str | Sequence[str]:
+        """The uid of one, or of some."""
+        if isinstance(index, slice):
+            return [f"{self._key}#{number}" for number in range(self._count)[index]]
+        if not 0 <= index < self._count:
+            index = range(self._count)[index]
+        return f"{self._key}#{index}"
+
+
+class Views:
+    """What the snapshot shows of each application."""
+
+    def __init__(self, kinds: Kinds, slot: Callable[[], Resources]) -> None:
+        self._kinds, self._slot = kinds, slot
+        self.apps: dict[int, YarnApp] = {}
+        self.requests: dict[str, Request] = {}  # by group key
+        self.stuck: set[str] = set()  # groups for which placement found no node
+        self.promises = Promises()
+        self.waiting = self.promises.counts  # released and not yet placed (worlds with heartbeats)
+        self.started: set[int] = set()
+        self.categories: dict[int, Category] = {}
+        self.sizes: dict[str, Resources] = {}  # the declared task of every app seen so far, by name
+        self._made: dict[int, App] = {}
+        self._named: dict[tuple[float, ...], Resources] = {}
+
+    def all(self) -> tuple[App, ...]:
+        """Every application, in the order of submission."""
+        made = self._made
+        return tuple([made.get(index) or self._make(app) for index, app in self.apps.items()])
+
+    def drop(self, index: int) -> None:
+        """The application changed: look at it again."""
+        self._made.pop(index, None)
+
+    def forget(self, app: YarnApp) -> None:
+        """It is over."""
+        for held in (self.apps, self._made, self.categories):
+            held.pop(app.index, None)
+        self.started.discard(app.index)
+        for request in [app.master, *app.requests]:
+            if request is not None:
+                self.requests.pop(request.key, None)
+                self.promises.put(request, 0)
+                self.stuck.discard(request.key)
+
+    def promise(self, key: str, count: int) -> None:
+        """So many of the group's containers are released and wait for a node."""
+        request = self.requests[key]
+        self.drop(request.app.index)
+        self.promises.put(request, max(count, 0))
+
+    def named(self, shape: tuple[float, ...]) -> Resources:
+        """A shape by kinds; there are few of them."""
+        found = self._named.get(shape)
+        if found is None:
+            found = self._named[shape] = Resources.from_vector(self._kinds, shape)
+        return found
+
+    def _make(self, app: YarnApp) -> App:
+        job = app.job
+        groups = tuple(self._groups(app))
+        task = self.named(app.requests[0].shape) if app.requests else None
+        if task is not None:
+            self.sizes.setdefault(job.name or job.id, task)
+        size = slots(task, self._slot()) if task is not None else 0.0
+        widest = stage = 0
+        for request in app.requests:
+            widest = max(widest, request.total)
+            if request.stage and request.asked:
+                stage = max(stage, request.stage.iteration)
+        view = self._made[app.index] = App(
+            str(app.index),
+            job.user,
+            job.submit,
+            groups,
+            queue=QUEUE,
+            priority=job.priority,
+            started=app.index in self.started,
+            category=self.categories.get(app.index),
+            demand=widest * size + (1.0 if app.master is not None else 0.0),
+            task_request=task,
+            has_driver=app.master is not None,
+            gang=job.gang,
+            strict=job.strict,
+            stages=job.iterations,
+            stage=stage,
+        )
+        return view
+
+    def _groups(self, app: YarnApp) -> Iterator[PodGroup]:
+        for request in [app.master, *app.requests]:
+            if request is None or (not request.driver and not request.asked):
+                continue
+            key = request.key
+            self.requests[key] = request
+            promised = self.waiting.get(key, 0)
+            # The driver's own container counts as running from the moment it is bound.
+            yield PodGroup(
+                key,
+                Role.DRIVER if request.driver else Role.TASK,
+                self.named(request.shape),
+                held=Unnamed(key, max(0, request.pending - promised)),
+                released=promised,
+                running=request.held,
+                finished=request.done,
+                expected=request.total,
+                stage=request.stage.name if request.stage else "driver",
+                level=_depth(request) if request.parents else 0,
+                waiting=bool(request.parents) and any(parent.seen < parent.total for parent in request.parents),
+                unplaceable=key in self.stuck,
+            )
+
+
+def _depth(request: Request) -> int:
+    return 1 + max((_depth(parent) for parent in request.parents), default=-1)

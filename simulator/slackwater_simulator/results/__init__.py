@@ -1,0 +1,1 @@
+"""What a run produced: rows per job and container, metrics, comparison."""

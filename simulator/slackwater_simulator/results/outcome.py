@@ -1,0 +1,122 @@
+"""What a run produced: one row per job and one row per container, as compact arrays. Metrics are read off these."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from slackwater_simulator.workload.cluster import Cluster
+    from slackwater_simulator.workload.workload import Workload
+    from slackwater_simulator.worlds.yarn.model import Container
+
+
+@dataclass(frozen=True, slots=True)
+class Jobs:
+    """One row per job, in the order of the workload. A moment that never came is NaN."""
+
+    submit: NDArray[np.float64]
+    driver: NDArray[np.float64]  # the driver's container starts (= first task where there is no driver)
+    start: NDArray[np.float64]  # the first task starts
+    end: NDArray[np.float64]
+    tasks: NDArray[np.int64]
+    status: NDArray[np.int8]  # FINISHED, UNFINISHED, REFUSED or FAILED
+
+
+@dataclass(frozen=True, slots=True)
+class Containers:
+    """One row per container that ever held resources, in the order in which they gave them back."""
+
+    job: NDArray[np.int32]  # row in Jobs
+    stage: NDArray[np.int16]  # index in Job.stages, or DRIVER
+    task: NDArray[np.int32]  # index in the stage
+    node: NDArray[np.int32]  # index in Cluster.nodes
+    allocated: NDArray[np.float64]
+    start: NDArray[np.float64]  # runs from here …
+    end: NDArray[np.float64]  # … to here
+    released: NDArray[np.float64]  # the resource manager has its resources back
+    status: NDArray[np.int8]  # DONE, CRASHED, LOST or KILLED
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """A quantity over time that only the policy knows (its estimate, a pool's size …)."""
+
+    time: NDArray[np.float64]
+    value: NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """One policy on one workload. `deadlock` says: nothing could ever happen again though jobs were waiting."""
+
+    workload: Workload
+    cluster: Cluster
+    policy: str
+    world: str
+    seed: int
+    jobs: Jobs
+    containers: Containers
+    deadlock: bool
+    events: int  # engine events executed
+    decisions: int  # how often the policy was asked
+    decision_seconds: float  # wall time inside the policy; not part of what must be identical between runs
+    peak_drivers: int
+    peak_tasks: int
+    stalled_at: float = float("nan")  # when the deadlock was complete
+    # Mean use per kind by the usage model, as a fraction of the cluster over the makespan; empty without usage.
+    used: tuple[float, ...] = ()
+    series: Mapping[str, Series] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(slots=True)
+class Recorder:
+    """Collects rows while a world runs; `array` keeps a container at 42 bytes."""
+
+    job: array[int] = field(default_factory=lambda: array("i"))
+    stage: array[int] = field(default_factory=lambda: array("h"))
+    task: array[int] = field(default_factory=lambda: array("i"))
+    node: array[int] = field(default_factory=lambda: array("i"))
+    allocated: array[float] = field(default_factory=lambda: array("d"))
+    start: array[float] = field(default_factory=lambda: array("d"))
+    end: array[float] = field(default_factory=lambda: array("d"))
+    released: array[float] = field(default_factory=lambda: array("d"))
+    status: array[int] = field(default_factory=lambda: array("b"))
+
+    def add(self, container: Container, node: int, now: float) -> None:
+        """One row: the container's resources are back at `now`."""
+        request = container.request
+        self.job.append(request.app.index)
+        self.stage.append(request.index)
+        self.task.append(container.task)
+        self.node.append(node)
+        self.allocated.append(container.allocated)
+        self.start.append(container.start)
+        self.end.append(min(container.end, now))
+        self.released.append(now)
+        self.status.append(container.status)
+
+    def containers(self) -> Containers:
+        """The rows as numpy arrays that share the recorder's memory."""
+        return Containers(
+            job=_view(self.job, np.int32),
+            stage=_view(self.stage, np.int16),
+            task=_view(self.task, np.int32),
+            node=_view(self.node, np.int32),
+            allocated=_view(self.allocated, np.float64),
+            start=_view(self.start, np.float64),
+            end=_view(self.end, np.float64),
+            released=_view(self.released, np.float64),
+            status=_view(self.status, np.int8),
+        )
+
+
+def _view(values: array[int] | array[float], kind: type[np.generic]) -> NDArray[Any]:
+    return np.frombuffer(values, dtype=kind) if len(values) else np.zeros(0, dtype=kind)

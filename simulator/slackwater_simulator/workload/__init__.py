@@ -1,0 +1,1 @@
+"""Jobs and nodes as given to a run: models, traces, generators."""

@@ -1,0 +1,154 @@
+"""The machines a workload is played on, and how to write them down.
+
+A SPEC is `500x4` (500 nodes of 4 cores), `8x24c32Gi` (24 cores and 32 GiB each), several of them joined with `+`, or
+a YAML file of node groups:
+
+    nodes:
+      - {count: 8, name: big, cpu: 24, memory: 32Gi, racks: 2}
+      - {count: 2, name: gpu, cpu: 16, memory: 64Gi, extra: {nvidia.com/gpu: 4}}
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated
+
+import yaml
+from pydantic import BaseModel, BeforeValidator, ByteSize, ConfigDict, Field, ValidationError
+
+from slackwater.errors import InvalidInput
+from slackwater_simulator.workload.workload import GIBI, Request
+
+# A SPEC that names no memory gets this much, so that memory is not what binds on a cluster described by cores alone.
+MEMORY_PER_CORE = 4 * GIBI
+BASE_KINDS = ("cpu", "memory")
+SPEC = re.compile(r"(?P<count>\d+)x(?P<cpu>\d+(?:\.\d+)?)(?:c(?P<memory>\d+(?:\.\d+)?[KMGTP]i?)?)?")
+REMEDY = "write COUNTxCORES such as 500x4, COUNTxCORESc MEMORY such as 8x24c32Gi, or the path of a YAML file"
+
+
+def _bytes(value: object) -> object:
+    """Kubernetes writes 32Gi where pydantic's ByteSize expects 32GiB."""
+    return f"{value}B" if isinstance(value, str) and value[-1:].isalpha() and value[-1] not in "bB" else value
+
+
+class Group(BaseModel):
+    """Equal nodes, as one entry of the YAML file."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    count: int = Field(ge=1)
+    cpu: float = Field(gt=0)
+    memory: Annotated[ByteSize, BeforeValidator(_bytes)] | None = None
+    name: str = "node"
+    racks: int = Field(default=1, ge=1)
+    extra: dict[str, float] = Field(default_factory=dict)
+
+
+class Groups(BaseModel):
+    """The YAML file."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    nodes: list[Group] = Field(min_length=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """One machine: its amounts stand in the order of the cluster's kinds."""
+
+    name: str
+    capacity: Request
+    rack: str = "rack0"
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """All machines, in the order in which first-fit tries them."""
+
+    name: str
+    nodes: tuple[Node, ...]
+    kinds: tuple[str, ...] = BASE_KINDS
+    assumed: tuple[tuple[str, str], ...] = field(default=())  # what the SPEC left out, and what was taken instead
+
+    def __len__(self) -> int:
+        return len(self.nodes)
+
+    @property
+    def total(self) -> Request:
+        """The sum over all nodes, per kind."""
+        return tuple(sum(node.capacity[k] for node in self.nodes) for k in range(len(self.kinds)))
+
+
+def parse(spec: str) -> Cluster:
+    """Read a SPEC: a YAML file if there is one of that name, else the short form."""
+    if spec.endswith((".yaml", ".yml")):
+        return _from_yaml(Path(spec))
+    return _build(spec, [_short(part) for part in spec.split("+")])
+
+
+def uniform(count: int, cpu: float, memory: float, racks: int = 1) -> Cluster:
+    """Equal nodes, for tests and generators; memory in bytes."""
+    return _build(
+        f"{count}x{cpu:g}c{memory / GIBI:g}Gi", [Group(count=count, cpu=cpu, memory=ByteSize(memory), racks=racks)]
+    )
+
+
+def _short(part: str) -> Group:
+    found = SPEC.fullmatch(part.strip())
+    if found is None:
+        raise InvalidInput("cluster", f"{part!r} is not a cluster", REMEDY)
+    return _group(found.groupdict())
+
+
+def _group(values: dict[str, str | None]) -> Group:
+    try:
+        return Group.model_validate({key: value for key, value in values.items() if value is not None})
+    except ValidationError as error:
+        raise InvalidInput("cluster", _first(error), REMEDY) from error
+
+
+def _from_yaml(path: Path) -> Cluster:
+    try:
+        groups = Groups.model_validate(yaml.safe_load(path.read_text(encoding="utf-8")))
+    except OSError as error:
+        raise InvalidInput("cluster", f"{path} cannot be read ({error.strerror})", REMEDY) from error
+    except yaml.YAMLError as error:
+        raise InvalidInput("cluster", f"{path} is not YAML ({error})", "write a list `nodes:` of groups") from error
+    except ValidationError as error:
+        raise InvalidInput(
+            "cluster", f"{path}: {_first(error)}", "each group has count, cpu and, if known, memory"
+        ) from error
+    return _build(path.stem, groups.nodes)
+
+
+def _first(error: ValidationError) -> str:
+    detail = error.errors()[0]
+    where = ".".join(str(part) for part in detail["loc"])
+    return f"{where}: {detail['msg']}"
+
+
+def _build(name: str, groups: Iterable[Group]) -> Cluster:
+    listed = list(groups)
+    kinds = BASE_KINDS + tuple(sorted({kind for group in listed for kind in group.extra}))
+    assumed = any(group.memory is None for group in listed)
+    return Cluster(
+        name=name,
+        nodes=tuple(node for number, group in enumerate(listed) for node in _nodes(group, number, kinds, len(listed))),
+        kinds=kinds,
+        assumed=(("memory", f"{MEMORY_PER_CORE / GIBI:g} GiB per core"),) if assumed else (),
+    )
+
+
+def _nodes(group: Group, number: int, kinds: tuple[str, ...], groups: int) -> Iterable[Node]:
+    memory = float(group.memory) if group.memory is not None else group.cpu * MEMORY_PER_CORE
+    capacity = (group.cpu, memory, *(float(group.extra.get(kind, 0.0)) for kind in kinds[2:]))
+    prefix = group.name if groups == 1 or group.name != "node" else f"node{number}-"
+    for index in range(group.count):
+        yield Node(
+            f"{prefix}{index}",
+            capacity,
+            f"rack{number}-{index % group.racks}" if groups > 1 else f"rack{index % group.racks}",
+        )

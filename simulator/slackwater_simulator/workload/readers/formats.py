@@ -1,0 +1,90 @@
+"""Which reader a file needs, told by its content: nobody has to name the format."""
+
+from __future__ import annotations
+
+import gzip
+import importlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Protocol, cast
+
+from slackwater.errors import InvalidInput
+from slackwater_simulator.workload.readers.source import GZIP_MAGIC
+from slackwater_simulator.workload.workload import Workload
+
+# Enough to see the first object's fields in every format.
+SNIFF = 65536
+KNOWN = "a SWIM, SWF, Rumen, SLS or SYNTH trace, or one of our own (JSON Lines or Parquet)"
+# Fields that only one of the JSON formats has; the first match wins.
+MARKS: Mapping[str, str] = {
+    '"slackwater-trace"': "jsonl",
+    '"job.tasks"': "sls",
+    '"job_classes"': "sls",
+    '"mapTasks"': "rumen",
+}
+
+
+class Reader(Protocol):
+    """What every reader module offers."""
+
+    def read(self, path: Path, *, seed: int = 0, skip_bad: bool = False) -> Workload:
+        """Read the whole file."""
+        ...
+
+
+def open_workload(path: str | Path, *, seed: int = 0, skip_bad: bool = False) -> Workload:
+    """Read a workload in whatever known format it is. `seed` feeds the models for what the trace lacks."""
+    path = Path(path)
+    return reader(detect(path)).read(path, seed=seed, skip_bad=skip_bad)
+
+
+def reader(name: str) -> Reader:
+    """The reader of that name, imported only now: Parquet needs a library that JSON Lines does not."""
+    return cast("Reader", importlib.import_module(f"slackwater_simulator.workload.readers.{name}"))
+
+
+def detect(path: Path) -> str:
+    """The name of the reader for a file."""
+    head = _head(path)
+    if head.startswith(b"PAR1"):
+        return "parquet"
+    text = head.decode("utf-8", errors="replace").lstrip()
+    name = _json_format(text) if text.startswith(("{", "[")) else _line_format(text)
+    if name is None:
+        raise InvalidInput(path.name, _looks_like(text), f"give {KNOWN}")
+    return name
+
+
+def _head(path: Path) -> bytes:
+    try:
+        with path.open("rb") as file:
+            zipped = file.read(2) == GZIP_MAGIC
+        with gzip.open(path) if zipped else path.open("rb") as file:
+            return file.read(SNIFF)
+    except (OSError, EOFError) as error:
+        problem = f"{str(path)!r} cannot be read ({getattr(error, 'strerror', None) or error})"
+        raise InvalidInput("workload", problem, "give the path of a trace file, or gen:NAME for a generator") from error
+
+
+def _json_format(text: str) -> str | None:
+    return next((name for mark, name in MARKS.items() if mark in text), None)
+
+
+def _line_format(text: str) -> str | None:
+    """SWIM has 6 tab-separated fields; SWF has 18 numbers after comments that begin with a semicolon."""
+    if text.startswith(";"):
+        return "swf"
+    for line in text.splitlines()[:20]:
+        if len(line.split("\t")) == 6:
+            return "swim"
+        if len(line.split()) == 18:
+            return "swf"
+    return None
+
+
+def _looks_like(text: str) -> str:
+    if not text:
+        return "the file is empty"
+    if '"rack"' in text or '"children"' in text:
+        return "this describes machines, not jobs"
+    return f"it begins with {text[:40]!r}, which no known format does"

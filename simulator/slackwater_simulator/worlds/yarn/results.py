@@ -1,0 +1,72 @@
+"""From the world's books to an outcome."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from slackwater_simulator.results.outcome import Jobs, Outcome
+from slackwater_simulator.results.status import UNFINISHED
+
+if TYPE_CHECKING:
+    from slackwater_simulator.workload.workload import Workload
+    from slackwater_simulator.worlds.yarn.model import App
+    from slackwater_simulator.worlds.yarn.world import World
+
+
+class Times:
+    """The moments of every job, written when it is over so that the application can be forgotten."""
+
+    __slots__ = ("driver", "end", "first", "status")
+
+    def __init__(self, jobs: int) -> None:
+        nan = float("nan")
+        self.driver = [nan] * jobs
+        self.first = [nan] * jobs
+        self.end = [nan] * jobs
+        self.status = [UNFINISHED] * jobs
+
+    def note(self, app: App) -> None:
+        """Write one job's row."""
+        index = app.index
+        self.driver[index] = app.started if app.master is not None else app.first
+        self.first[index] = app.first
+        self.end[index] = app.end
+        self.status[index] = app.status
+
+
+def _jobs(workload: Workload, times: Times) -> Jobs:
+    return Jobs(
+        submit=np.array([job.submit for job in workload.jobs], dtype=np.float64),
+        driver=np.array(times.driver, dtype=np.float64),
+        start=np.array(times.first, dtype=np.float64),
+        end=np.array(times.end, dtype=np.float64),
+        tasks=np.array([job.tasks for job in workload.jobs], dtype=np.int64),
+        status=np.array(times.status, dtype=np.int8),
+    )
+
+
+def gather(world: World, policy: str) -> Outcome:
+    """Everything worth keeping of a finished run. Applications still there wait for something that never comes."""
+    stuck = list(world.masters.apps.values())
+    for app in stuck:
+        world.times.note(app)
+    return Outcome(
+        workload=world.workload,
+        cluster=world.cluster,
+        policy=policy,
+        world=world.name,
+        seed=world.seed,
+        jobs=_jobs(world.workload, world.times),
+        containers=world.records.containers(),
+        deadlock=bool(stuck),
+        events=world.engine.executed,
+        decisions=world.decisions,
+        decision_seconds=world.decision_seconds,
+        peak_drivers=world.peak_drivers,
+        peak_tasks=world.peak_tasks,
+        stalled_at=world.engine.now if stuck else float("nan"),
+        used=world.usage.shares() if world.usage is not None else (),
+        series=world.series(),
+    )

@@ -1,0 +1,74 @@
+"""How the YARN world beats and counts. Every field can be given to `run` by its name."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any
+
+from slackwater.validation import amount, positive
+from slackwater_simulator.workload.workload import GIBI
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """The world's parameters; defaults are Hadoop 3.3's, so an untouched run is a stock cluster."""
+
+    # Seconds between a node's heartbeats: containers are given out and reported back only then.
+    node_heartbeat: float = 1.0
+    # Each node's first beat, in seconds, in the cluster's order of nodes; empty: drawn from the seed.
+    phases: tuple[float, ...] = ()
+    # Seconds between an application master's heartbeats.
+    master_heartbeat: float = 1.0
+    # Ticks between fetching an allocation and acting on it. Hadoop's load simulator handles a response one tick late;
+    # a real master acts at once (0).
+    response_lag: int = 0
+    # Ticks from the master's goodbye to the job's end as Hadoop's load simulator logs it.
+    farewell_lag: int = 0
+    # Seconds from submission until the scheduler knows the application (state store, dispatchers).
+    accept_delay: float = 0.0
+    # A resource manager that has just started is slow: seconds after the first submission before which it accepts no
+    # application, and registers no master (measured in Hadoop's load simulator).
+    warm_up: float = 0.0
+    warm_master: float = 0.0
+    # Smallest container, and the grid to which every request is rounded up; 0 switches rounding off.
+    min_memory: float = GIBI
+    min_cpu: float = 1.0
+    memory_step: float = GIBI
+    cpu_step: float = 1.0
+    # Missed chances after which a request accepts its rack, and then any node (Capacity's node-locality-delay: 40).
+    node_delay: int = 40
+    rack_delay: int = -1  # −1: the number of nodes it named, capped by the cluster (YARN's rule)
+    # Attempts of one task before its job fails (mapreduce.map.maxattempts); 0: without limit.
+    attempts: int = 4
+    # Seconds between two looks at what tasks really use; 0 switches the usage model off.
+    usage_period: float = 1.0
+    # Share of a node's CPU and memory the operating system takes, in cores and bytes.
+    system_cpu: float = 0.0
+    system_memory: float = 0.0
+    # Who breaks when a node's memory runs out: `growing` or `all` (paper 000).
+    victims: str = "growing"
+    # Nodes that fail and return: (node name, fails at, returns at).
+    outages: tuple[tuple[str, float, float], ...] = ()
+
+    def __post_init__(self) -> None:
+        positive("node_heartbeat", self.node_heartbeat)
+        positive("master_heartbeat", self.master_heartbeat)
+        for name in (
+            "accept_delay",
+            "warm_up",
+            "warm_master",
+            "min_memory",
+            "min_cpu",
+            "memory_step",
+            "cpu_step",
+            "usage_period",
+            "attempts",
+        ):
+            amount(name, getattr(self, name))
+
+
+def split(options: dict[str, Any]) -> tuple[Settings, dict[str, Any]]:
+    """The world's settings, and what is left for the policy."""
+    own = {field.name for field in fields(Settings)}
+    chosen = {name: value for name, value in options.items() if name in own}
+    return Settings(**chosen), {name: value for name, value in options.items() if name not in own}
