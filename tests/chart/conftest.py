@@ -2,7 +2,7 @@
 
 import pytest
 
-from support.chart import helm
+from support.lab.chart import helm
 
 
 @pytest.fixture(autouse=True)

@@ -8,8 +8,8 @@ import subprocess
 import pytest
 import yaml
 
-from support.chart import ROOT
-from support.promql import alerts
+from support.builders.promql import alerts
+from support.lab.chart import ROOT
 
 CASES = ROOT / "tests" / "chart" / "rules" / "cases.yaml"
 

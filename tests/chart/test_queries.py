@@ -8,8 +8,8 @@ from functools import cache
 import pytest
 import yaml
 
-from support.chart import CHART, ROOT
-from support.promql import alerts, dashboards, queries, selectors
+from support.builders.promql import alerts, dashboards, queries, selectors
+from support.lab.chart import CHART, ROOT
 
 QUERIES = queries()
 # Exported by the usual exporters, not by us.

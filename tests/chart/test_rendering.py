@@ -12,8 +12,8 @@ import kubernetes_validate  # type: ignore[import-untyped] # no types
 import pytest
 import yaml
 
-from support.chart import CHART, NAMESPACE, Object, call, named, objects, pod_specs, template
-from support.switches import ALL, PROFILES, SWITCHES
+from support.builders.chartvalues import ALL, PROFILES, SWITCHES
+from support.lab.chart import CHART, NAMESPACE, Object, call, named, objects, pod_specs, template
 
 VERSIONS = ("1.33.2", "1.34.0", "1.35.1", "1.36.4", "1.37.0")
 NEWEST = VERSIONS[-1]

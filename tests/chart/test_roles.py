@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from support.chart import ROOT, objects
+from support.lab.chart import ROOT, objects
 
 EVERYTHING = (
     "--set=monitor.enabled=true,prometheus.url=http://prometheus",

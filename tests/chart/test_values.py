@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from support.chart import CHART, ROOT, template
+from support.lab.chart import CHART, ROOT, template
 
 NEWEST = "1.37.0"
 

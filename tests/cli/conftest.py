@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from slackwater_cli.main import app
-from support.clusters import Cluster, served, usual
+from support.fakes.httpcluster import Cluster, served, usual
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ from slackwater.errors import InvalidInput, UnknownName
 from slackwater_cli.main import app
 from slackwater_monitor.exporting import Export, Happened, write
 from slackwater_simulator.workload.workload import GIBI, Driver, Job, Stage, Workload
-from support.weeks import TOOLS, openmetrics, prometheus, week
+from support.builders.weeks import TOOLS, openmetrics, prometheus, week
 
 UNTIL = "2026-01-12T00:00:00Z"
 

@@ -19,7 +19,7 @@ from typer.testing import CliRunner, Result
 
 from slackwater.errors import InvalidInput, Unavailable
 from slackwater_cli.main import app
-from support.clusters import GROUP, PROXY, Cluster
+from support.fakes.httpcluster import GROUP, PROXY, Cluster
 
 Run = Callable[..., Result]
 

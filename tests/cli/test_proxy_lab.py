@@ -31,8 +31,8 @@ from slackwater_lab.waiting import until
 from slackwater_monitor.settings import Settings
 from slackwater_monitor.sources.live import Live
 from slackwater_monitor.web.app import dashboard
-from support.labs import running
-from support.pods import task
+from support.lab.pods import task
+from support.lab.running import running
 
 pytestmark = pytest.mark.lab
 SYSTEM = "/api/v1/namespaces/slackwater-system"

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from support.oracles import ids
+from support.builders.oracles import ids
 
-_TESTS = "\n".join(path.read_text() for path in Path(__file__).parent.glob("test_*.py"))
+_TESTS = "\n".join(path.read_text() for path in Path(__file__).parent.rglob("test_*.py"))
 
 
 @pytest.mark.parametrize("prefix", ["ADM", "NET", "DRS"])

@@ -7,8 +7,8 @@ import re
 
 import pytest
 
-from support.chart import ROOT
-from support.readme import commands, sections
+from support.builders.readme import commands, sections
+from support.lab.chart import ROOT
 
 TEXT = (ROOT / "README.md").read_text(encoding="utf-8")
 TARGETS = sorted(set(re.findall(r"\]\(([^)#:]+)\)", TEXT)))

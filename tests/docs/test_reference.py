@@ -9,7 +9,7 @@ from types import ModuleType
 
 import pytest
 
-from support.chart import ROOT
+from support.lab.chart import ROOT
 
 
 @cache

@@ -11,7 +11,7 @@ from slackwater import __version__
 from slackwater_cli.main import app
 from slackwater_extender.components import assemble
 from slackwater_extender.settings import Settings
-from support.chart import CHART, ROOT
+from support.lab.chart import CHART, ROOT
 
 
 def test_chart_and_image_have_the_version_of_the_programs() -> None:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from support.field import Field, open_field
+from support.lab.testcluster import Field, open_field
 
 TOLD = pytest.StashKey[list[str]]()
 

@@ -8,8 +8,8 @@ from contextlib import contextmanager
 import pytest
 
 from slackwater_lab.nodes import Shape
-from support.field import Field
-from support.ground import bound, gated, until
+from support.lab.testcluster import Field
+from support.lab.testnamespace import bound, gated, until
 
 pytestmark = pytest.mark.lab
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from support.field import Field
-from support.ground import OURS, PLAIN, Ground, Object, bound, phase, until
-from support.troupe import job, perform
+from support.lab.livejobs import job, perform
+from support.lab.testcluster import Field
+from support.lab.testnamespace import OURS, PLAIN, Ground, Object, bound, phase, until
 
 pytestmark = pytest.mark.lab
 JOBS = 40

@@ -9,8 +9,8 @@ import pytest
 
 from slackwater_lab import nodes
 from slackwater_lab.nodes import Shape
-from support.field import Field
-from support.ground import Ground, bound, declared_cpu, gated, phase, until
+from support.lab.testcluster import Field
+from support.lab.testnamespace import Ground, bound, declared_cpu, gated, phase, until
 
 pytestmark = pytest.mark.lab
 TASKS = 36

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from support.field import Field
-from support.ground import LABEL, Ground, bound, until
+from support.lab.testcluster import Field
+from support.lab.testnamespace import LABEL, Ground, bound, until
 
 pytestmark = pytest.mark.lab
 WORKLOAD = "gen:hour?apps=4"  # some 100 pods in an hour

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from support.field import Field
-from support.ground import OURS, Ground, bound, gated, until
+from support.lab.testcluster import Field
+from support.lab.testnamespace import OURS, Ground, bound, gated, until
 
 pytestmark = pytest.mark.lab
 OWN = ("uid", "resourceVersion", "creationTimestamp", "managedFields", "namespace")

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from support.field import Field
-from support.ground import QUEUES, Ground, bound, gated, phase, until
+from support.lab.testcluster import Field
+from support.lab.testnamespace import QUEUES, Ground, bound, gated, phase, until
 
 pytestmark = pytest.mark.lab
 MERGE = "application/merge-patch+json"

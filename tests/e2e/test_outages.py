@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from slackwater_lab.services import OPERATORS
-from support.field import Field
-from support.ground import PLAIN, Ground, bound, gated, until
+from support.lab.testcluster import Field
+from support.lab.testnamespace import PLAIN, Ground, bound, gated, until
 
 pytestmark = pytest.mark.lab
 AWAY = 6.0  # seconds; three times as long as our scheduler waits for an answer

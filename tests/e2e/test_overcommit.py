@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from support.field import Field
-from support.ground import PLAIN, Ground, bound, declared_cpu, gated, phase, until
+from support.lab.testcluster import Field
+from support.lab.testnamespace import PLAIN, Ground, bound, declared_cpu, gated, phase, until
 
 pytestmark = pytest.mark.lab
 IDLE = ("100m", "100Mi")

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from support.field import Field
-from support.ground import POOLS, Ground, phase, until
+from support.lab.testcluster import Field
+from support.lab.testnamespace import POOLS, Ground, phase, until
 
 pytestmark = pytest.mark.lab
 

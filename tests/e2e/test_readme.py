@@ -25,12 +25,12 @@ from slackwater_lab.lab import Lab
 from slackwater_lab.nodes import Shape
 from slackwater_lab.plan import Plan
 from slackwater_lab.site import open_site
-from support.chart import NAMESPACE, ROOT
-from support.field import needs_own_lab
-from support.ground import Ground, Object, gated, until
-from support.hooks import Standin
-from support.pictures import picture
-from support.readme import commands
+from support.builders.readme import commands
+from support.lab.browser import picture
+from support.lab.chart import NAMESPACE, ROOT
+from support.lab.hooks import Standin
+from support.lab.testcluster import needs_own_lab
+from support.lab.testnamespace import Ground, Object, gated, until
 
 pytestmark = [pytest.mark.lab, pytest.mark.timeout(420)]
 

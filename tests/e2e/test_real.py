@@ -22,8 +22,8 @@ from slackwater_lab.nodes import Shape
 from slackwater_lab.plan import Plan
 from slackwater_lab.realnodes import obstacles
 from slackwater_lab.site import open_site
-from support.field import ENFORCE, Field, needs_own_lab
-from support.ground import Ground, bound, gated, phase, until
+from support.lab.testcluster import ENFORCE, Field, needs_own_lab
+from support.lab.testnamespace import Ground, bound, gated, phase, until
 
 pytestmark = pytest.mark.lab
 NODE = "real-1"

@@ -13,8 +13,8 @@ from slackwater.errors import Unavailable
 from slackwater_lab import chart
 from slackwater_lab.api import Api
 from slackwater_lab.chart import CHART
-from support.field import ENFORCE, Field, Remote
-from support.ground import QUEUES, Ground, bound, gated, until
+from support.lab.testcluster import ENFORCE, Field, Remote
+from support.lab.testnamespace import QUEUES, Ground, bound, gated, until
 
 pytestmark = pytest.mark.lab
 MERGE = "application/merge-patch+json"

@@ -6,7 +6,7 @@ from collections.abc import Callable
 import psutil
 import pytest
 
-from support.field import Field
+from support.lab.testcluster import Field
 
 pytestmark = pytest.mark.lab
 

@@ -10,8 +10,8 @@ import pytest
 from slackwater.errors import Unavailable
 from slackwater_lab.nodes import Shape
 from slackwater_lab.services import OPERATORS
-from support.field import POLICIES, Field
-from support.ground import PLAIN, QUEUES, Ground, bound, gated, phase, until
+from support.lab.testcluster import POLICIES, Field
+from support.lab.testnamespace import PLAIN, QUEUES, Ground, bound, gated, phase, until
 
 pytestmark = pytest.mark.lab
 MERGE = "application/merge-patch+json"

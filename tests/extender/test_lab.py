@@ -17,7 +17,8 @@ import httpx2
 import pytest
 
 from slackwater_cluster.customresources import KINDS, definition
-from support import objects, serving
+from support.builders import objects
+from support.lab import extenderprocess
 
 # The lab is not part of the installed package: without it these tests have nothing to run on.
 lab_module = pytest.importorskip("slackwater_lab.lab", reason="the lab is not on the path")
@@ -29,7 +30,7 @@ from slackwater_lab.plan import Plan  # noqa: E402
 from slackwater_lab.scheduling import Extender  # noqa: E402
 from slackwater_lab.site import open_site  # noqa: E402
 
-until = partial(serving.until, seconds=90)
+until = partial(extenderprocess.until, seconds=90)
 
 pytestmark = [pytest.mark.lab, pytest.mark.timeout(600)]
 

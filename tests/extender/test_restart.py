@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from support import objects
-from support.extender import START, World, pod_record, world
+from support.builders import objects
+from support.fakes.extender import START, World, pod_record, world
 
 KEEP, HEARTBEAT = 0.875, 5.0
 TAU = np.array([1.0, 30.0])

@@ -15,8 +15,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from slackwater.ledger.ledger import Ledger
 from slackwater.ledger.types import ClaimState
-from support import objects
-from support.extender import World, pod_record, world
+from support.builders import objects
+from support.fakes.extender import World, pod_record, world
 
 NODES = ("n0", "n1", "n2")
 CPU = 16.0

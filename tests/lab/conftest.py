@@ -11,7 +11,7 @@ from slackwater_lab.nodes import Shape
 from slackwater_lab.plan import Plan
 from slackwater_lab.realnodes import obstacles
 from slackwater_lab.site import Site, open_site
-from support.labs import running
+from support.lab.running import running
 
 PARTS = frozenset({"kwok", "scheduler", "slackwater-scheduler", "state-metrics", "prometheus"})
 REAL_PARTS = frozenset({"kwok", "scheduler", "prometheus"})

@@ -14,7 +14,7 @@ from slackwater_lab.api import Api
 from slackwater_lab.chart import kubectl
 from slackwater_lab.lab import Lab
 from slackwater_lab.waiting import answers, until
-from support.pods import PODS, Object, phase, task, wait
+from support.lab.pods import PODS, Object, phase, task, wait
 
 pytestmark = pytest.mark.lab
 POLICIES = "/apis/admissionregistration.k8s.io/v1"

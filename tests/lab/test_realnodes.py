@@ -9,7 +9,7 @@ from slackwater_lab.api import Api
 from slackwater_lab.images import LOAD
 from slackwater_lab.lab import Lab
 from slackwater_lab.waiting import until
-from support.pods import PODS, Object, phase, wait
+from support.lab.pods import PODS, Object, phase, wait
 
 pytestmark = pytest.mark.lab
 

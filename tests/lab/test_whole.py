@@ -7,7 +7,7 @@ import pytest
 from slackwater_lab.api import Api
 from slackwater_lab.lab import Lab
 from slackwater_lab.waiting import until
-from support.pods import task
+from support.lab.pods import task
 
 pytestmark = pytest.mark.lab
 PODS = "/api/v1/namespaces/batch/pods"

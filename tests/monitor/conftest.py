@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from support.assessed import Week, assessed
-from support.weeks import TOOLS, openmetrics, prometheus, week
+from support.builders.assessed import Week, assessed
+from support.builders.weeks import TOOLS, openmetrics, prometheus, week
 
 
 @pytest.fixture(scope="session")

@@ -16,8 +16,8 @@ from slackwater_monitor.assessing.page import render
 from slackwater_monitor.assessing.plain import plain
 from slackwater_monitor.assessing.running import fetch, run, write
 from slackwater_monitor.assessing.table import render as terminal
-from support.assessed import Week, assessed, order
-from support.weeks import DAY, SCRAPE, STATES, TOOLS, Container, Floats, openmetrics, prometheus, week
+from support.builders.assessed import Week, assessed, order
+from support.builders.weeks import DAY, SCRAPE, STATES, TOOLS, Container, Floats, openmetrics, prometheus, week
 
 pytestmark = pytest.mark.skipif(not TOOLS, reason="prometheus and promtool are not installed")
 EXACT = pytest.approx

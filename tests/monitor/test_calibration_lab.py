@@ -30,8 +30,8 @@ from slackwater_monitor.assessing.running import Order, run
 from slackwater_monitor.exporting import export, write
 from slackwater_monitor.history.grid import Grid, grid
 from slackwater_monitor.whatif import Comparison, compare, opened
-from support.labs import running
-from support.troupe import job as driven
+from support.lab.livejobs import job as driven
+from support.lab.running import running
 
 pytestmark = [pytest.mark.lab, pytest.mark.timeout(400)]
 STOCK = frozenset({"kwok", "scheduler", "state-metrics", "prometheus"})

@@ -19,8 +19,8 @@ from slackwater_monitor.sources.protocol import Source
 from slackwater_monitor.sources.views import Node, Snapshot
 from slackwater_monitor.web.app import dashboard
 from slackwater_monitor.web.pages import change, headline
-from support.clusters import Cluster, served, usual
-from support.outcomes import outcome
+from support.builders.outcomes import outcome
+from support.fakes.httpcluster import Cluster, served, usual
 
 PAGES = ("/", "/nodes", "/queue", "/pools", "/apps", "/what-if")
 ROWS = [(job, job % 2, float(job), float(job) + 10) for job in range(12)]

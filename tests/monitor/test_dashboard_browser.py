@@ -17,8 +17,8 @@ from slackwater_monitor.settings import Settings
 from slackwater_monitor.sources.played import Played
 from slackwater_monitor.web.app import dashboard
 from slackwater_simulator.results.outcome import Series
-from support.assessed import Week
-from support.outcomes import outcome
+from support.builders.assessed import Week
+from support.builders.outcomes import outcome
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page

@@ -14,8 +14,8 @@ from slackwater_simulator.workload.cluster import uniform
 from slackwater_simulator.workload.readers import parquet
 from slackwater_simulator.workload.readers.formats import open_workload
 from slackwater_simulator.workload.workload import GIBI, Driver, Job, Stage, Workload
-from support.assessed import Week
-from support.weeks import DAY, END
+from support.builders.assessed import Week
+from support.builders.weeks import DAY, END
 
 
 def test_every_app_of_the_week_becomes_a_job(served_week: Week) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-SUPPORT = Path(__file__).parents[1] / "support" / "hugeness.py"
+SUPPORT = Path(__file__).parents[1] / "support" / "fakes" / "hugeprometheus.py"
 # Peak resident memory of the process that runs the command, printed after its output.
 COMMAND = """
 import resource, sys

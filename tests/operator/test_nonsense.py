@@ -3,7 +3,7 @@
 import pytest
 
 from slackwater_cluster import names
-from support.world import enforcing, node
+from support.fakes.cluster import enforcing, node
 
 
 @pytest.mark.parametrize(

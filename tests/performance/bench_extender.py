@@ -28,10 +28,10 @@ from pathlib import Path
 import psutil
 
 HERE = Path(__file__).parent
-SUPPORT = HERE.parent / "support"
+SUPPORT = HERE.parent / "support" / "bench"
 sys.path.insert(0, str(HERE.parent))
 
-from support import largecluster  # noqa: E402 - a script finds its neighbours only after the line above
+from support.bench import largecluster
 
 BOUNDS = tomllib.loads((HERE / "bounds.toml").read_text()).get("extender", {})
 
@@ -201,7 +201,7 @@ def cluster(nodes: int, chosen: argparse.Namespace, failed: list[str]) -> None:
         config = Path(stack.enter_context(tempfile.TemporaryDirectory())) / "kubeconfig"
         config.write_text(kubeconfig(api))
         nothing, ours = Target("nothing", free_port()), Target("ours", free_port())
-        stack.enter_context(process(str(SUPPORT / "nothing.py"), str(nothing.port)))
+        stack.enter_context(process(str(SUPPORT / "emptyextender.py"), str(nothing.port)))
         began = time.perf_counter()
         log = stack.enter_context(Path(os.environ.get("BENCH_LOG", os.devnull)).open("a"))
         child = stack.enter_context(

@@ -38,7 +38,7 @@ from slackwater_lab.site import open_site
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent))
 
-from support.costs import Cost, costs  # noqa: E402 - a script finds its neighbours only after the line above
+from support.bench.costs import Cost, costs  # noqa: E402 - a script finds its neighbours only after the line above
 
 PLAIN, OURS = "default-scheduler", "slackwater"
 PROCESS = {PLAIN: "scheduler", OURS: "slackwater-scheduler"}

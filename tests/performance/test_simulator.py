@@ -1,6 +1,6 @@
 """How fast the simulator plays, against `bounds.toml`: processor time, each case in a process of its own.
 
-`make bench-simulator` shows the numbers; `python tests/support/replays.py CASE` plays one case.
+`make bench-simulator` shows the numbers; `python tests/support/bench/replays.py CASE` plays one case.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from support import replays
+from support.bench import replays
 
 BOUNDS = tomllib.loads(Path(__file__).with_name("bounds.toml").read_text(encoding="utf-8"))["simulator"]
 SINGLE = [name for name in replays.CASES if name in BOUNDS]

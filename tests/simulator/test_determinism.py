@@ -14,11 +14,11 @@ from slackwater_simulator.run import run
 from slackwater_simulator.workload.cluster import parse, uniform
 from slackwater_simulator.workload.readers.swf import read
 from slackwater_simulator.workload.workload import GIBI
-from support.jobs import maps, workload
+from support.builders.jobs import maps, workload
 
 SCRIPT = """
 import hashlib, sys
-from support.hadoop import load
+from support.builders.hadoop import load
 from slackwater_simulator.run import run
 workload, cluster = load("W2")
 outcome = run(workload, cluster, sys.argv[1], seed=7)

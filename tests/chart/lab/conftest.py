@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from support.chart import CHART, NAMESPACE, call
+from support.lab.chart import CHART, NAMESPACE, call
 
 if TYPE_CHECKING:
     import subprocess
@@ -29,7 +29,7 @@ def lab() -> Iterator[Any]:
 @pytest.fixture
 def kube(lab: Any) -> Iterator[Any]:
     """An administrator's session."""
-    from support.kube import Kube  # noqa: PLC0415 - needs the lab
+    from support.lab.session import Kube  # noqa: PLC0415 - needs the lab
 
     with Kube(lab.site) as session:
         yield session

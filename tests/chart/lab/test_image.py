@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from support.chart import CHART, NAMESPACE, call
+from support.lab.chart import CHART, NAMESPACE, call
 
 pytestmark = [pytest.mark.lab, pytest.mark.timeout(900)]
 
@@ -63,8 +63,8 @@ def stock_scheduler(path: Path) -> Path:
 def running(real: Any) -> Iterator[Any]:
     """The chart on that node, all its Deployments available."""
     from slackwater_lab import network  # noqa: PLC0415 - needs the lab
-    from support.forwarding import Door  # noqa: PLC0415
-    from support.kube import Kube  # noqa: PLC0415
+    from support.lab.forwarding import Door  # noqa: PLC0415
+    from support.lab.session import Kube  # noqa: PLC0415
 
     gateway = network.of(real.site.ports).gateway
     options = [f"--set={part}.{PLACE}" for part in ("extender", "operator", "scheduler")]
@@ -107,7 +107,7 @@ def connect(kube: Any, name: str, hosts: dict[str, str], port: int) -> None:
 
 def available(kube: Any, name: str) -> None:
     """Wait until every pod of a Deployment is ready; else say what its containers said."""
-    from support.hooks import eventually  # noqa: PLC0415 - needs the lab
+    from support.lab.hooks import eventually  # noqa: PLC0415 - needs the lab
 
     def there() -> bool:
         found = kube.get(f"{DEPLOYMENTS}/slackwater-{name}").body
@@ -136,7 +136,7 @@ def test_all_programs_run_as_nobody_in_particular(running: Any) -> None:
 
 def test_a_task_is_gated_shrunk_released_and_placed(running: Any) -> None:
     """The whole way of a pod, decided by containers: policy, operator, extender, stock scheduler."""
-    from support.hooks import eventually  # noqa: PLC0415 - needs the lab
+    from support.lab.hooks import eventually  # noqa: PLC0415 - needs the lab
 
     namespace = running.namespace("containers", slackwater_io__managed="true")
     pods = f"/api/v1/namespaces/{namespace}/pods"

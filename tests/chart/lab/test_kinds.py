@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 import yaml
 
-from support.chart import CHART, NAMESPACE, objects
-from support.switches import ALL
+from support.builders.chartvalues import ALL
+from support.lab.chart import CHART, NAMESPACE, objects
 
 pytestmark = pytest.mark.lab
 
@@ -41,7 +41,7 @@ STRICTLY = "fieldManager=test&force=true&dryRun=All&fieldValidation=Strict"
 @pytest.fixture(scope="module")
 def foreign(lab: Any, tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
     """The definitions, served by the lab's API server."""
-    from support.kube import Kube, until  # noqa: PLC0415 - needs the lab
+    from support.lab.session import Kube, until  # noqa: PLC0415 - needs the lab
 
     found = [yaml.safe_load(path.read_text(encoding="utf-8")) for path in files(tmp_path_factory.mktemp("go"))]
     with Kube(lab.site) as kube:
@@ -97,7 +97,7 @@ def test_every_object_is_accepted_as_written(kube: Any, served: dict[tuple[str, 
 @pytest.fixture(scope="module")
 def served(lab: Any, foreign: list[dict[str, Any]]) -> dict[tuple[str, str], str]:
     """What each kind is called in a path, for all kinds that the chart makes."""
-    from support.kube import Kube, until  # noqa: PLC0415 - needs the lab
+    from support.lab.session import Kube, until  # noqa: PLC0415 - needs the lab
 
     ours = [yaml.safe_load(path.read_text(encoding="utf-8")) for path in sorted((CHART / "crds").glob("*.yaml"))]
     with Kube(lab.site) as kube:

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from support.chart import CHART, ROOT
-from support.promql import dashboards, queries, selectors
+from support.builders.promql import dashboards, queries, selectors
+from support.lab.chart import CHART, ROOT
 
 pytestmark = [pytest.mark.lab, pytest.mark.timeout(600)]
 
@@ -40,7 +40,7 @@ def busy() -> Iterator[Any]:
     plan = pytest.importorskip("slackwater_lab.plan").Plan()
     if builds.missing(plan.programs()):
         pytest.skip("the lab's programs are not built; run: python -m slackwater_lab build")
-    from support.kube import Kube  # noqa: PLC0415 - needs the lab
+    from support.lab.session import Kube  # noqa: PLC0415 - needs the lab
 
     with labs.Lab.start("chart-panels", nodes=3) as lab, Kube(lab.site) as kube:
         configure(lab)

@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 import yaml
 
-from support.chart import CHART, NAMESPACE
+from support.lab.chart import CHART, NAMESPACE
 
 pytestmark = pytest.mark.lab
 
@@ -44,9 +44,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def running(lab: Any, folder: Path) -> Iterator[str]:
     """Extender and scheduler as the chart describes them; yields the extender's URL."""
     from slackwater_lab.builds import built  # noqa: PLC0415 - needs the lab
-    from support.chart import call  # noqa: PLC0415
-    from support.hooks import account, eventually  # noqa: PLC0415
-    from support.kube import Kube  # noqa: PLC0415
+    from support.lab.chart import call  # noqa: PLC0415
+    from support.lab.hooks import account, eventually  # noqa: PLC0415
+    from support.lab.session import Kube  # noqa: PLC0415
 
     where = ("--namespace", NAMESPACE, "--kubeconfig", str(lab.site.kubeconfig))
     done = call("install", "slackwater", str(CHART), *where, "--create-namespace", "--no-hooks", seconds=120)
@@ -150,7 +150,7 @@ def decisions(url: str, folder: Path, namespace: str) -> list[dict[str, Any]]:
 
 def test_a_pod_is_placed_through_the_chart_s_own_scheduler(lab: Any, kube: Any, running: str, folder: Path) -> None:
     """Scheduler and extender trust each other's certificates, and both accounts have the rights they need."""
-    from support.hooks import eventually  # noqa: PLC0415 - needs the lab
+    from support.lab.hooks import eventually  # noqa: PLC0415 - needs the lab
 
     namespace = kube.namespace("placing", slackwater_io__managed="true")
     pods = f"/api/v1/namespaces/{namespace}/pods"

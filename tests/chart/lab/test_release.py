@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from support.chart import CHART, NAMESPACE
+from support.lab.chart import CHART, NAMESPACE
 
 pytestmark = pytest.mark.lab
 
@@ -27,7 +27,7 @@ GATED = {
 @pytest.fixture
 def hooks(lab: Any, tmp_path: Path) -> Any:
     """Somebody who runs the scripts of hook Jobs."""
-    from support.hooks import Standin  # noqa: PLC0415 - needs the lab
+    from support.lab.hooks import Standin  # noqa: PLC0415 - needs the lab
 
     return Standin(lab.site, tmp_path)
 
@@ -120,7 +120,7 @@ def test_uninstall_lifts_gates_and_waits_for_pods_of_our_scheduler(kube: Any, re
 
 def gated(kube: Any, pods: str) -> Any:
     """A pod that the admission policy gated; a new policy takes up to 3 s to act."""
-    from support.kube import until  # noqa: PLC0415 - needs the lab
+    from support.lab.session import until  # noqa: PLC0415 - needs the lab
 
     def tried() -> bool:
         kube.delete(f"{pods}/held")

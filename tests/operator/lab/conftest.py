@@ -23,8 +23,8 @@ def lab() -> Iterator[Any]:
 @pytest.fixture(scope="session")
 def kube(lab: Any) -> Iterator[Any]:
     """An administrator's session on a cluster where Slackwater's definitions and policies are installed."""
-    from support.installing import install  # noqa: PLC0415 - needs the lab
-    from support.kube import Kube  # noqa: PLC0415
+    from support.lab.installing import install  # noqa: PLC0415 - needs the lab
+    from support.lab.session import Kube  # noqa: PLC0415
 
     with Kube(lab.site) as session:
         install(session)

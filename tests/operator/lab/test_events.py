@@ -45,7 +45,7 @@ def test_every_kind_of_event_is_accepted(lab: Any, kube: Any) -> None:
 
 def test_namespace_under_deletion_takes_no_events(lab: Any, kube: Any) -> None:
     """One is tried and refused; the rest is not even tried, and none counts as an error."""
-    from support.kube import until  # noqa: PLC0415 - needs the lab
+    from support.lab.session import until  # noqa: PLC0415 - needs the lab
 
     namespace = kube.namespace("events-2")
     keeper = {"name": "keeper", "finalizers": ["slackwater.io/test"]}

@@ -95,7 +95,7 @@ def leader(replicas: Callable[[str], Replica]) -> Replica:
 
 def fresh(kube: Any, name: str) -> str:
     """A managed namespace whose policy is in force; returns the path of its pods."""
-    from support.kube import until  # noqa: PLC0415 - needs the lab
+    from support.lab.session import until  # noqa: PLC0415 - needs the lab
 
     kube.namespace(name, slackwater_io__managed="true", slackwater_io__policy="live")
     where = f"/api/v1/namespaces/{name}/pods"
@@ -110,7 +110,7 @@ def bound(kube: Any, where: str) -> int:
 
 def wait(condition: Callable[[], bool], seconds: float = 60.0) -> None:
     """Wait, or fail."""
-    from support.kube import until  # noqa: PLC0415 - needs the lab
+    from support.lab.session import until  # noqa: PLC0415 - needs the lab
 
     until(condition, seconds, 0.2)
 

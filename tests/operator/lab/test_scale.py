@@ -53,7 +53,7 @@ def scene() -> Iterator[Scene]:
     parts = frozenset({"kwok", "slackwater-scheduler", "extender"})
     if builds.missing(plans.Plan(parts=parts).programs()):
         pytest.skip("the lab's programs are not built; run: python -m slackwater_lab build")
-    from support.throng import writes  # noqa: PLC0415 - needs the lab
+    from support.bench.heldpods import writes  # noqa: PLC0415 - needs the lab
 
     with labs.Lab.start("operator-scale", parts=parts, nodes=NODES) as lab:
         plain = _fill(lab)
@@ -68,9 +68,9 @@ def scene() -> Iterator[Scene]:
 
 def _fill(lab: Any) -> float:
     """A managed namespace full of held pods; returns the rate at which the gates of some others went."""
-    from support.installing import install  # noqa: PLC0415 - needs the lab
-    from support.kube import CUSTOM, Kube, until  # noqa: PLC0415
-    from support.throng import UNGATE, task, write_all  # noqa: PLC0415
+    from support.bench.heldpods import UNGATE, task, write_all  # noqa: PLC0415
+    from support.lab.installing import install  # noqa: PLC0415 - needs the lab
+    from support.lab.session import CUSTOM, Kube, until  # noqa: PLC0415
 
     with Kube(lab.site) as kube:
         install(kube)
@@ -144,7 +144,7 @@ class Stretch:
 
 def _stretch(scene: Scene, begin: float, end: float) -> Stretch:
     """Watch the releases go from one count to another."""
-    from support.throng import Shares, scraped  # noqa: PLC0415 - needs the lab
+    from support.bench.heldpods import Shares, scraped  # noqa: PLC0415 - needs the lab
 
     seen: list[tuple[float, float]] = []
     shares: Shares | None = None
@@ -162,8 +162,8 @@ def _stretch(scene: Scene, begin: float, end: float) -> Stretch:
 
 def test_releases_are_bound_by_the_api_server(scene: Scene) -> None:
     """Nominated releases (two writes) reach at least half the rate of gate removal alone in the same run."""
-    from support.kube import Kube  # noqa: PLC0415 - needs the lab
-    from support.throng import scraped, writes  # noqa: PLC0415
+    from support.bench.heldpods import scraped, writes  # noqa: PLC0415
+    from support.lab.session import Kube  # noqa: PLC0415 - needs the lab
 
     nominated = _stretch(scene, ROOM * 0.1, ROOM * 0.5)
     say(nominated.words("nominated releases"))
@@ -186,8 +186,8 @@ def test_releases_are_bound_by_the_api_server(scene: Scene) -> None:
 
 def test_room_that_becomes_free_is_given_away_at_once(scene: Scene) -> None:
     """With thousands waiting, pods end ten a second; the 95th percentile until the next gate goes is below 2 s."""
-    from support.kube import Kube, until  # noqa: PLC0415 - needs the lab
-    from support.throng import Witness, scraped  # noqa: PLC0415
+    from support.bench.heldpods import Witness, scraped  # noqa: PLC0415
+    from support.lab.session import Kube, until  # noqa: PLC0415 - needs the lab
 
     until(lambda: scraped(METRICS, RELEASES) >= ROOM, 60)
     time.sleep(5)
@@ -207,7 +207,7 @@ def test_room_that_becomes_free_is_given_away_at_once(scene: Scene) -> None:
 
 def test_at_rest_only_leases_are_written(scene: Scene) -> None:
     """Nothing moves any more: neither pods nor events nor custom resources are written."""
-    from support.throng import Shares, writes  # noqa: PLC0415 - needs the lab
+    from support.bench.heldpods import Shares, writes  # noqa: PLC0415 - needs the lab
 
     before = writes(scene.lab)
     for _ in range(20):  # until the last words are said
@@ -230,7 +230,7 @@ def test_at_rest_only_leases_are_written(scene: Scene) -> None:
 
 def _told(scene: Scene) -> dict[str, Any]:
     """The queue's status."""
-    from support.kube import CUSTOM, Kube  # noqa: PLC0415 - needs the lab
+    from support.lab.session import CUSTOM, Kube  # noqa: PLC0415 - needs the lab
 
     with Kube(scene.lab.site) as kube:
         return dict(kube.get(f"{CUSTOM}/admissionqueues/default").body.get("status", {}))

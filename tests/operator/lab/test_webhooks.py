@@ -81,7 +81,7 @@ def registration(port: int, authority: bytes) -> dict[str, Any]:
 @pytest.mark.usefixtures("injector")
 def test_injected_sidecars_are_neither_declared_nor_shrunk(kube: Any) -> None:
     """The sidecar keeps its request and is missing in the annotation; D is clamped to at least N when it is read."""
-    from support.kube import until  # noqa: PLC0415 - needs the lab
+    from support.lab.session import until  # noqa: PLC0415 - needs the lab
 
     policy = {"apiVersion": "slackwater.io/v1alpha1", "kind": "SlackPolicy", "metadata": {"name": "meshed"}}
     assert kube.apply({**policy, "spec": {"mode": "enforce"}}, "/apis/slackwater.io/v1alpha1/slackpolicies").ok

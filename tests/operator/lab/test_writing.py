@@ -91,7 +91,7 @@ def test_a_successor_of_the_same_name_is_not_touched(lab: Any, kube: Any) -> Non
 
 def test_an_eviction_that_a_disruption_budget_forbids_is_refused(lab: Any, kube: Any) -> None:
     """With the API server's words; the pod stays, and nothing counts as a failure of the server."""
-    from support.kube import until  # noqa: PLC0415 - needs the lab
+    from support.lab.session import until  # noqa: PLC0415 - needs the lab
 
     kube.namespace("written")
     body = {

@@ -1,0 +1,98 @@
+"""The order in which apps get their turn, and queues that share nodes."""
+
+import pytest
+
+from slackwater_cluster import names
+from support.fakes.cluster import World, enforcing, node
+
+
+def order(world: World) -> list[str]:
+    """Apps in the order in which their first pod was let go."""
+    return list(dict.fromkeys(world.pods[uid].labels[names.APP] for uid in world.released))
+
+
+def play(world: World, rounds: int) -> None:
+    """Rounds in which everything that runs ends before the next one."""
+    operator = world.operator(window=1)
+    for _ in range(rounds):
+        operator.step()
+        world.schedule()
+        world.finish(*(pod.uid for pod in world.pods.values() if pod.node and not pod.done))
+
+
+def test_priority_comes_before_arrival() -> None:
+    """The app of the higher PriorityClass came last and goes first."""
+    world = enforcing(node("a", cpu=1))
+    for name, priority in (("first", 0), ("second", 0), ("urgent", 1000)):
+        world.create(f"{name}-0", app=name, priority=priority)
+        world.now += 1
+    play(world, 5)
+    assert order(world) == ["urgent", "first", "second"]
+
+
+@pytest.mark.parametrize(
+    ("queue", "expected"),
+    [
+        ({"order": "fifo"}, (8, 0)),
+        ({"order": "fair"}, (4, 4)),
+        ({"order": "fair", "weights": {"team": 3, "other": 1}}, (6, 2)),
+    ],
+    ids=["fifo", "fair", "weighted"],
+)
+def test_namespaces_share_by_weight(queue: dict[str, object], expected: tuple[int, int]) -> None:
+    """Eight places for twelve tasks of each of two namespaces; the first came first."""
+    world = enforcing(node("a", cpu=8))
+    world.namespace("other")
+    world.configure("AdmissionQueue", "default", **queue)
+    for namespace in ("team", "other"):
+        for number in range(12):
+            world.create(f"{namespace}-{number}", app=namespace, namespace=namespace)
+        world.now += 1
+    operator = world.operator()
+    for _ in range(4):
+        operator.step()
+        world.schedule()
+    bound = [pod.namespace for pod in world.pods.values() if pod.node]
+    assert (bound.count("team"), bound.count("other")) == expected
+
+
+def test_two_queues_on_the_same_nodes_do_not_fill_them_twice() -> None:
+    """What one queue's pods request is no capacity of the other's; both get their turn, and no node is overfull."""
+    world = enforcing(node("a", cpu=4), node("b", cpu=4))
+    world.namespace("other")
+    world.configure("AdmissionQueue", "one", namespaces=["team"])
+    world.configure("AdmissionQueue", "two", namespaces=["other"])
+    for number in range(10):
+        world.create(f"t{number}", app="etl")
+        world.create(f"o{number}", app="web", namespace="other")
+    operator = world.operator()
+    for _ in range(4):
+        operator.step()
+        world.schedule()
+    bound = [pod.namespace for pod in world.pods.values() if pod.node]
+    assert len(bound) == 8
+    assert bound.count("team") == bound.count("other") == 4
+    assert all(world.left(name)["cpu"] >= 0 for name in world.nodes)
+    capacity = {queue.name: queue.capacity["cpu"] for queue in world.assembly.snapshot(world.now, None).queues}
+    assert capacity == {"one": 8 - bound.count("other"), "two": 8 - bound.count("team")}
+
+
+def test_drained_app_ends_what_it_began() -> None:
+    """The annotation `drain` on an app: started, it goes on; not started, it waits."""
+    world = enforcing(node("a", cpu=1))
+    for name in ("begun", "later"):
+        for number in range(2):
+            world.create(f"{name}-{number}", app=name)
+        world.now += 1
+    operator = world.operator()
+    operator.step()
+    world.schedule()
+    for pod in list(world.pods.values()):
+        world.change(pod.uid, annotations={**pod.annotations, names.PAUSE: "drain"})
+    for _ in range(4):
+        world.finish(*(pod.uid for pod in world.pods.values() if pod.node and not pod.done))
+        operator.step()
+        world.schedule()
+    assert order(world) == ["begun"]
+    assert len(world.released) == 2
+    assert operator.said("later").reason == "paused"

@@ -1,0 +1,106 @@
+"""Records keep what decisions need, and equal parts are one object."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from slackwater_cluster.watch import trim
+from slackwater_cluster.watch import wire as shapes
+from slackwater_cluster.watch.records import PodRecord
+from support.builders import objects
+
+
+def trimmed(thing: dict[str, Any]) -> PodRecord:
+    return trim.pod(msgspec.convert(thing, shapes.Pod, strict=False))
+
+
+def test_pod_keeps_identity_place_and_requests() -> None:
+    """The fields a ledger entry is made of."""
+    record = trimmed(
+        objects.pod(
+            "a", "ns", cpu="1", memory="1Gi", node="n1", phase="Running", annotations=objects.declared("2", "2Gi")
+        )
+    )
+    assert (record.key, record.uid, record.node, record.phase) == ("ns/a", "uid-ns-a", "n1", "Running")
+    assert record.native["cpu"] == 1
+    assert record.declared["cpu"] == 2
+    assert record.declared["memory"] == pytest.approx(1.5 * 2**30)
+
+
+def test_age_counts_from_the_latest_container_start() -> None:
+    """A restarted container makes the pod young again."""
+    states = [
+        {"name": "a", "state": {"running": {"startedAt": "2026-01-01T00:00:10Z"}}},
+        {"name": "b", "state": {"waiting": {}}, "lastState": {"terminated": {"startedAt": "2026-01-01T00:00:30Z"}}},
+    ]
+    record = trimmed(
+        objects.pod(status={"containerStatuses": states}, meta={"creationTimestamp": "2026-01-01T00:00:00Z"})
+    )
+    assert record.started - record.created == 30
+
+
+def test_a_pod_whose_containers_wait_has_not_started() -> None:
+    """Bound is not running: an image pull takes its time."""
+    record = trimmed(objects.pod(node="n1", status={"containerStatuses": [{"name": "a", "state": {"waiting": {}}}]}))
+    assert record.started == 0
+
+
+def test_scheduling_condition_tells_why_and_since_when() -> None:
+    """The operator moves a nomination when a pod has been Unschedulable for a while."""
+    condition = {
+        "type": "PodScheduled",
+        "status": "False",
+        "reason": "Unschedulable",
+        "lastTransitionTime": "2026-01-01T00:00:05Z",
+    }
+    record = trimmed(objects.pod(status={"conditions": [condition]}))
+    assert (record.unscheduled, record.unscheduled_since - record.created, record.scheduled) == ("Unschedulable", 5, 0)
+
+
+def test_gates_parking_and_daemons_are_recognised() -> None:
+    """Flags the filter asks for."""
+    gated = trimmed(objects.pod(spec={"schedulingGates": [{"name": "slackwater.io/admission"}, {"name": "other"}]}))
+    parked = trimmed(objects.pod(annotations={"slackwater.io/parked": "timeout"}))
+    daemon = trimmed(objects.pod(owners=[{"kind": "DaemonSet", "name": "d", "uid": "u", "controller": True}]))
+    mirror = trimmed(objects.pod(annotations={"kubernetes.io/config.mirror": "x"}))
+    assert (gated.gated, parked.parked, daemon.daemon, mirror.mirror) == (True, True, True, True)
+    assert (daemon.gated, gated.parked, parked.daemon, daemon.mirror) == (False, False, False, False)
+
+
+def test_foreign_annotations_are_dropped() -> None:
+    """A pod may carry kilobytes of them."""
+    record = trimmed(objects.pod(annotations={"big": "x" * 1000, "slackwater.io/app": "a"}))
+    assert dict(record.annotations) == {"slackwater.io/app": "a"}
+
+
+def test_equal_parts_are_shared() -> None:
+    """Siblings hold one owner tuple, one constraint, one amount."""
+    spec = {"nodeSelector": {"pool": "batch"}, "tolerations": [{"key": "batch", "operator": "Exists"}]}
+    owners = [{"kind": "Pod", "name": "driver", "uid": "d", "controller": True, "apiVersion": "v1"}]
+    one, two = (trimmed(objects.pod(name, spec=spec, owners=owners)) for name in ("a", "b"))
+    assert one.owners is two.owners
+    assert one.constraints is two.constraints
+    assert one.native is two.native
+
+
+def test_empty_objects_become_empty_records() -> None:
+    """Null everywhere is legal on the wire."""
+    wire = msgspec.json.decode(b'{"metadata":{"name":"x","labels":null},"spec":null,"status":null}', type=shapes.Pod)
+    assert trim.pod(wire).name == "x"
+    node = msgspec.json.decode(b'{"metadata":{"name":"x"},"spec":{},"status":{"conditions":null}}', type=shapes.Node)
+    assert not trim.node(node).open
+
+
+@pytest.mark.parametrize(
+    ("ready", "spec", "is_open"),
+    [(True, {}, True), (False, {}, False), (True, {"unschedulable": True}, False)],
+    ids=["ready", "lost", "cordoned"],
+)
+def test_node_is_open_when_ready_and_not_cordoned(ready: bool, spec: dict[str, Any], is_open: bool) -> None:
+    """A lost or cordoned node takes nobody."""
+    record = trim.node(msgspec.convert(objects.node(ready=ready, spec=spec), shapes.Node))
+    assert record.open is is_open
+    assert record.allocatable["cpu"] == 16

@@ -1,0 +1,352 @@
+"""Batch placement: a node for each of many pods, each placement seen by the next."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from random import Random
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from slackwater.errors import BadNumber, InvalidInput
+from slackwater.nodes import NodeTable, PodAsk
+from slackwater.ordering.fitness import over_nodes
+from slackwater.ordering.preference import preference
+from slackwater.placement.batch import Batch, Placement, Refusal, Weights, fit_one, place
+from slackwater.placement.reasons import FilterReason
+from support.builders.nodes import ask, node_table
+
+NAN, INF = float("nan"), float("inf")
+
+
+def test_each_placement_is_seen_by_the_next() -> None:
+    """One slot on each of two nodes serves two pods, not three; the table itself stays as it was."""
+    table = node_table([[1, 1], [1, 1]])
+    found = place(table, [ask(f"pod-{i}", 1, 1) for i in range(3)])
+    assert [outcome.uid for outcome in found] == ["pod-0", "pod-1", "pod-2"]
+    assert nodes_of(found) == {"node-0": 1, "node-1": 1}
+    assert found[2] == Refusal("pod-2", FilterReason.MEMORY, ((FilterReason.MEMORY, 2),))
+    assert table.room.tolist() == [[1, 1], [1, 1]]
+
+
+def test_the_native_residual_falls_too() -> None:
+    """Room for four, native for one: kube-scheduler would refuse the second."""
+    found = place(node_table([[4, 4]], native=[[1, 1]]), [ask("a", 1, 1), ask("b", 1, 1)])
+    assert isinstance(found[1], Refusal)
+    assert found[1].reason == FilterReason.NATIVE
+
+
+def test_the_worked_example_of_the_documentation() -> None:
+    """Equal pods spread, unlike pods share a node, and the seventh finds nothing."""
+    kinds = {"cpu": (4, 2), "memory": (1, 6)}
+    pods = [ask(f"{kind}-{i}", *kinds[kind], group=kind, submitted=len(kind)) for kind in kinds for i in range(4)]
+    found = Batch(node_table([[8, 16]] * 3), pods).step(8)
+    assert [(one.uid, one.row) for one in found if isinstance(one, Placement)] == [
+        *[("cpu-0", 0), ("cpu-1", 1), ("cpu-2", 2), ("memory-0", 0), ("memory-1", 1), ("memory-2", 2)],
+        ("memory-3", 0),
+    ]
+    assert found[6] == Refusal("cpu-3", FilterReason.CPU, ((FilterReason.CPU, 3),))
+
+
+@pytest.mark.parametrize("ordered", [False, True])
+def test_a_burst_of_equal_pods_spreads_over_equal_nodes(ordered: bool) -> None:
+    """200 pods, 50 nodes, 4 on each: a filled node falls behind."""
+    asks = [ask(f"pod-{i}", 1, 1) for i in range(200)]
+    found = nodes_of(place(node_table([[16, 64]] * 50), asks, ordered=ordered))
+    assert Counter(found.values()) == {4: 50}
+
+
+def test_a_burst_spreads_also_when_data_time_counts() -> None:
+    """Equally near nodes share the burst."""
+    asks = [ask(f"pod-{i}", 1, 1) for i in range(40)]
+    found = place(node_table([[16, 64]] * 10), asks, incoming={pod.uid: np.zeros(10) for pod in asks})
+    assert Counter(nodes_of(found).values()) == {4: 10}
+
+
+def test_tasks_go_near_their_data_and_drivers_do_not_care() -> None:
+    """T_in moves a task to the near node although the other is emptier."""
+    table = node_table([[3.9, 4], [4, 4]], total=[[4, 4]] * 2)
+    pods = [ask("task", 1, 1), ask("driver", 1, 1, driver=True)]
+    near = {pod.uid: np.array([0.0, 9.0]) for pod in pods}
+    found = place(table, pods, incoming=near, balance=Weights(0.3, 0.7))
+    assert [outcome.node for outcome in found if isinstance(outcome, Placement)] == ["node-0", "node-1"]
+
+
+def test_a_bad_data_time_is_refused_by_name() -> None:
+    """The error says whose."""
+    with pytest.raises(BadNumber, match=r"incoming\[pod\]"):
+        place(node_table([[1, 1]]), [ask("pod", 1, 1)], incoming={"pod": np.array([NAN])})
+
+
+def test_drivers_win_outright() -> None:
+    """The last slot goes to the driver, however urgent and early the task."""
+    pods = [ask("task", 1, 1, urgency=9.0, submitted=0.0), ask("driver", 1, 1, driver=True, submitted=5.0)]
+    found = place(node_table([[1, 1]]), pods)
+    assert [type(outcome) for outcome in found] == [Refusal, Placement]
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "alpha", "expected"),
+    [
+        pytest.param({"urgency": 1.0}, {"urgency": 2.0}, 0, "second", id="urgency"),
+        pytest.param({"alignment": 0.1}, {"alignment": 0.9}, 0.8, "second", id="alignment"),
+        pytest.param({"alignment": 0.1}, {"alignment": 0.9}, 0, "first", id="alignment-without-factor"),
+        pytest.param({"submitted": 2.0}, {"submitted": 1.0}, 0, "second", id="submission"),
+    ],
+)
+def test_the_greatest_preference_goes_first(
+    first: dict[str, float], second: dict[str, float], alpha: float, expected: str
+) -> None:
+    """Equally large groups, one slot."""
+    pods = [ask("first", 1, 1, group="first", **first), ask("second", 1, 1, group="second", **second)]
+    batch = Batch(node_table([[4, 4]]), pods, alpha=alpha)
+    assert batch.step(1)[0].uid == expected
+
+
+def test_the_better_fit_goes_first_when_nothing_else_differs() -> None:
+    """On a node short of memory the cpu-heavy group has the larger dot product."""
+    pods = [ask("memory", 1, 3, group="m"), ask("cpu", 3, 1, group="c", submitted=1.0)]
+    batch = Batch(node_table([[8, 4]], total=[[8, 8]]), pods)
+    assert batch.step(1)[0].uid == "cpu"
+
+
+def test_the_given_order_is_kept_on_request() -> None:
+    """A refused pod does not hold up the next."""
+    pods = [ask("big", 9, 9), ask("late", 1, 1, submitted=9.0), ask("early", 1, 1)]
+    batch = Batch(node_table([[1, 1]]), pods, ordered=True)
+    assert [(outcome.uid, type(outcome)) for outcome in batch.step(9)] == [
+        ("big", Refusal),
+        ("late", Placement),
+        ("early", Refusal),
+    ]
+
+
+@pytest.mark.parametrize("cold", [False, True])
+def test_slices_give_what_one_go_gives(cold: bool) -> None:
+    """The extender stops after each slice and goes on later."""
+    table, pods = node_table([[8, 8]] * 7), mixed(60)
+    batch = Batch(table, pods, cold=cold)
+    sliced: dict[str, Placement | Refusal] = {}
+    while not batch.done:
+        sliced |= {outcome.uid: outcome for outcome in batch.step(7)}
+    assert [sliced[pod.uid] for pod in pods] == place(table, pods, cold=cold)
+    assert batch.step(7) == []
+
+
+@pytest.mark.parametrize("ordered", [False, True])
+def test_more_shapes_than_the_window_are_all_served(ordered: bool) -> None:
+    """Shapes enter as earlier ones are done, and return when their turn comes again."""
+    pods = [ask(f"pod-{i}", 1 + (i % 100) / 1000, 1) for i in range(200)]
+    found = place(node_table([[16, 64]] * 20), pods, ordered=ordered)
+    assert all(isinstance(outcome, Placement) for outcome in found)
+
+
+def test_a_cold_start_packs_by_knapsack() -> None:
+    """HST-10's tasks: greed would take the 5 first; the knapsack fills the first node to the brim."""
+    sizes = [(5, 5), (4, 4), (4, 4), (2, 1)]
+    pods = [ask(f"pod-{i}", *size, submitted=float(i)) for i, size in enumerate(sizes)]
+    found = place(node_table([[8, 8], [8, 8]]), pods, cold=True)
+    assert [outcome.node for outcome in found if isinstance(outcome, Placement)] == [
+        "node-1",
+        "node-0",
+        "node-0",
+        "node-1",
+    ]
+
+
+def test_a_cold_start_with_a_single_kind() -> None:
+    """Room and native residual of the one kind are then the two axes."""
+    pods = [ask(f"pod-{i}", size, native=(size / 2,)) for i, size in enumerate([5, 4, 4])]
+    found = place(node_table([[8]], kinds=("cpu",)), pods, cold=True)
+    assert [type(outcome) for outcome in found] == [Refusal, Placement, Placement]
+
+
+@pytest.mark.parametrize(("pods", "nodes"), [(501, 2), (4, 65)], ids=["too-many-pods", "too-many-nodes"])
+def test_a_cold_start_past_the_bounds_is_placed_as_usual(pods: int, nodes: int) -> None:
+    """Then real-time assignment does it."""
+    asks = [ask(f"pod-{i}", 1, 1) for i in range(pods)]
+    table = node_table([[300, 300]] * nodes)
+    assert place(table, asks, cold=True) == place(table, asks)
+
+
+@pytest.mark.parametrize("ordered", [False, True])
+@pytest.mark.parametrize("cold", [False, True])
+def test_nothing_to_do_is_no_error(ordered: bool, cold: bool) -> None:
+    """No pods, no nodes, no capacity."""
+    assert place(node_table([]), [], ordered=ordered, cold=cold) == []
+    assert place(node_table([[1, 1]]), [], ordered=ordered, cold=cold) == []
+    for table in (node_table([]), node_table([[0, 0]])):
+        assert isinstance(place(table, [ask("pod", 1, 1)], ordered=ordered, cold=cold)[0], Refusal)
+    assert fit_one(node_table([]), ask("pod", 1, 1)).fits.size == 0
+
+
+@pytest.mark.parametrize(
+    ("pods", "field"),
+    [
+        pytest.param([ask("x", NAN, 1)], r"asks\[x\]\.declared\.cpu", id="declared"),
+        pytest.param([ask("x", 1, 1, native=(1, INF))], r"asks\[x\]\.native\.memory", id="native"),
+        pytest.param([ask("x", 1, 1, urgency=NAN)], r"asks\[x\]\.urgency", id="urgency"),
+        pytest.param([ask("x", 1, 1, alignment=INF)], r"asks\[x\]\.alignment", id="alignment"),
+        pytest.param([ask("x", 1, 1, submitted=NAN)], r"asks\[x\]\.submitted", id="submitted"),
+        pytest.param([ask("x", 1, 1), ask("x", 1, 1)], r"asks\.uid", id="twice"),
+        pytest.param([ask("x", 1, 1, allowed=np.ones(3, dtype=bool))], "allowed", id="mask-of-wrong-length"),
+    ],
+)
+def test_a_bad_ask_is_refused_by_name(pods: list[PodAsk], field: str) -> None:
+    """The error says which pod and which field."""
+    with pytest.raises(InvalidInput, match=field):
+        place(node_table([[1, 1]]), pods)
+
+
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [
+        pytest.param({"room": np.array([[NAN, 1.0]])}, r"table\.room", id="room"),
+        pytest.param({"native": np.array([[1.0, INF]])}, r"table\.native", id="native"),
+        pytest.param({"total": np.array([[1.0, -INF]])}, r"table\.total", id="total"),
+    ],
+)
+def test_a_bad_number_in_the_table_is_refused_by_name(change: dict[str, np.ndarray], field: str) -> None:
+    """For one pod and for many."""
+    table = replace(node_table([[1, 1]]), **change)  # type: ignore[arg-type] # one of three fields
+    for decide in (lambda: fit_one(table, ask("pod", 1, 1)), lambda: place(table, [ask("pod", 1, 1)])):
+        with pytest.raises(BadNumber, match=field):
+            decide()
+
+
+amounts = st.tuples(st.integers(0, 6), st.integers(0, 6))
+tables = st.lists(st.tuples(amounts, amounts, st.booleans()), max_size=6)
+batches = st.lists(st.tuples(amounts, amounts, st.booleans(), st.integers(0, 2), st.sampled_from("abc")), max_size=12)
+modes = st.sampled_from([{}, {"ordered": True}, {"cold": True}])
+
+
+@given(tables, batches, modes)
+def test_never_over_room_nor_native_and_refuses_only_what_does_not_fit(
+    nodes: list[tuple[tuple[int, int], tuple[int, int], bool]],
+    pods: list[tuple[tuple[int, int], tuple[int, int], bool, int, str]],
+    mode: dict[str, bool],
+) -> None:
+    """After all placements no node is below zero, and no refused pod fits what is left."""
+    table, asks = table_of(nodes), asks_of(pods)
+    found = place(table, asks, **mode)  # type: ignore[arg-type] # flags
+    room, native = table.room.copy(), table.native.copy()
+    for pod, outcome in zip(asks, found, strict=True):
+        if isinstance(outcome, Placement):
+            assert table.open[outcome.row]
+            room[outcome.row] -= pod.declared
+            native[outcome.row] -= pod.native
+    assert (room >= np.minimum(table.room, 0) - 1e-9).all()
+    assert (native >= np.minimum(table.native, 0) - 1e-9).all()
+    after = replace(table, room=room, native=native)
+    for pod, outcome in zip(asks, found, strict=True):
+        if isinstance(outcome, Refusal):
+            assert not fit_one(after, pod).fits.any()
+
+
+@given(tables, batches, st.randoms(use_true_random=False), st.booleans())
+def test_does_not_depend_on_the_order_in_which_pods_are_listed(
+    nodes: list[tuple[tuple[int, int], tuple[int, int], bool]],
+    pods: list[tuple[tuple[int, int], tuple[int, int], bool, int, str]],
+    rng: Random,
+    cold: bool,
+) -> None:
+    """Submission and name decide, not the list."""
+    table, asks = table_of(nodes), asks_of(pods)
+    shuffled = list(asks)
+    rng.shuffle(shuffled)
+    one = {outcome.uid: outcome for outcome in place(table, asks, cold=cold)}
+    two = {outcome.uid: outcome for outcome in place(table, shuffled, cold=cold)}
+    assert one == two
+
+
+@given(tables, batches, st.floats(0, 2))
+def test_the_order_is_that_of_the_formula(
+    nodes: list[tuple[tuple[int, int], tuple[int, int], bool]],
+    pods: list[tuple[tuple[int, int], tuple[int, int], bool, int, str]],
+    alpha: float,
+) -> None:
+    """Against P computed afresh over all groups and nodes before every placement."""
+    table, asks = table_of(nodes), asks_of(pods)
+    placed = [(one.uid, one.row) for one in Batch(table, asks, alpha=alpha).step(99) if isinstance(one, Placement)]
+    assert placed == plainly(table, asks, alpha)
+
+
+@given(st.lists(amounts, min_size=1, max_size=30), st.lists(amounts, min_size=1, max_size=20))
+def test_the_blocked_search_finds_the_best_node(rooms: list[tuple[int, int]], sizes: list[tuple[int, int]]) -> None:
+    """Against a plain search over all nodes before every placement."""
+    table = node_table(rooms, total=[[6, 6]] * len(rooms))
+    asks = [ask(f"pod-{i:02}", *size) for i, size in enumerate(sizes)]
+    room = table.room.copy()
+    for pod, outcome in zip(asks, place(table, asks, ordered=True), strict=True):
+        now = replace(table, room=room, native=room)
+        fits = fit_one(now, pod).fits
+        fitted = np.where(fits, room @ np.array(pod.declared), -1.0)
+        if isinstance(outcome, Placement):
+            assert fitted[outcome.row] == pytest.approx(fitted.max())
+            room[outcome.row] -= pod.declared
+        else:
+            assert not fits.any()
+
+
+def nodes_of(outcomes: list[Placement | Refusal]) -> Counter[str]:
+    """How many pods each node got."""
+    return Counter(outcome.node for outcome in outcomes if isinstance(outcome, Placement))
+
+
+def mixed(count: int) -> list[PodAsk]:
+    """Pods of a few groups and sizes."""
+    return [
+        ask(f"pod-{i}", 1 + i % 3, 1 + i % 2, group=f"group-{i % 6}", urgency=float(i % 4), submitted=float(i % 5))
+        for i in range(count)
+    ]
+
+
+def table_of(nodes: list[tuple[tuple[int, int], tuple[int, int], bool]]) -> NodeTable:
+    """Rooms, native residuals and closed nodes as drawn."""
+    return node_table(
+        [room for room, _, _ in nodes],
+        total=[[8, 8]] * len(nodes),  # a power of two: fitness is exact, so ties are ties in any order of summing
+        native=[native for _, native, _ in nodes],
+        closed=[i for i, (_, _, closed) in enumerate(nodes) if closed],
+    )
+
+
+def asks_of(pods: list[tuple[tuple[int, int], tuple[int, int], bool, int, str]]) -> list[PodAsk]:
+    """Asks as drawn."""
+    return [
+        ask(f"pod-{i}", *size, native=native, driver=driver, urgency=urgency, alignment=size[0] / 8, group=group)
+        for i, (size, native, driver, urgency, group) in enumerate(pods)
+    ]
+
+
+def plainly(table: NodeTable, asks: list[PodAsk], alpha: float) -> list[tuple[str, int]]:
+    """HaSTE without any bookkeeping: the uids and rows in the order of placement."""
+    room, native, waiting, placed = table.room.copy(), table.native.copy(), list(asks), list[tuple[str, int]]()
+    first = {pod.uid: min(other.uid for other in asks if alike(pod, other)) for pod in asks}
+    while True:
+        now = replace(table, room=room, native=native)
+        fits = {pod.uid: fit_one(now, pod).fits for pod in waiting}
+        ready = [pod for pod in waiting if fits[pod.uid].any()]
+        ready = [pod for pod in ready if pod.driver] or ready
+        if not ready:
+            return placed
+        fitted = [np.where(fits[pod.uid], over_nodes(np.array(pod.declared), room, table.total), -1) for pod in ready]
+        points = preference(
+            [row.max() for row in fitted], [p.urgency for p in ready], [p.alignment for p in ready], alpha=alpha
+        )
+        # Of equal points the first group wins, and in it the first pod; all were submitted at once.
+        best = [i for i in range(len(ready)) if points[i] >= points.max() - 1e-9]
+        chosen = min(best, key=lambda i: (ready[i].group, first[ready[i].uid], ready[i].uid))
+        pod, row = ready[chosen], int(fitted[chosen].argmax())
+        room[row] -= pod.declared
+        native[row] -= pod.native
+        placed.append((pod.uid, row))
+        waiting.remove(pod)
+
+
+def alike(one: PodAsk, other: PodAsk) -> bool:
+    """Whether two pods are of one group."""
+    return replace(one, uid="") == replace(other, uid="")

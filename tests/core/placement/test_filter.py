@@ -1,0 +1,76 @@
+"""The filter: which nodes serve a pod, and why the others do not."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from slackwater.placement.batch import Own, fit_one
+from slackwater.placement.reasons import BY_CODE, FilterReason
+from support.builders.nodes import ask, node_table
+from support.builders.oracles import Oracle, rows
+
+
+@rows("CMP-03")
+def test_a_driver_is_charged_in_full_whatever_the_estimate(row: Oracle) -> None:
+    """The estimate leaves 6, the drivers' reservations only 4: the fifth core is refused."""
+    given_ = row.inputs
+    charged = max(given_["E_total"], given_["sum_requests_drivers"])
+    table = node_table([[given_["AR"] - charged]], total=[[given_["AR"]]], kinds=("cpu",))
+    fit = fit_one(table, ask("driver", given_["new_driver_request"], driver=True))
+    assert bool(fit.fits[0]) is row.expected["fits"]
+
+
+@pytest.mark.parametrize(
+    ("room", "native", "options", "reason"),
+    [
+        pytest.param([2, 2], [2, 2], {}, None, id="fits"),
+        pytest.param([0.5, 2], [2, 2], {}, FilterReason.CPU, id="cpu"),
+        pytest.param([2, 0.5], [2, 2], {}, FilterReason.MEMORY, id="memory"),
+        pytest.param([-1, -1], [2, 2], {}, FilterReason.MEMORY, id="both"),
+        pytest.param([2, 2], [2, 0.5], {}, FilterReason.NATIVE, id="native"),
+        pytest.param([2, 2], [2, 2], {"closed": [0]}, FilterReason.NOT_READY, id="not-ready"),
+        pytest.param([2, 2], [2, 2], {"stale": [0]}, None, id="stale-but-room"),
+        pytest.param([0.5, 2], [2, 2], {"stale": [0]}, FilterReason.STALE, id="stale-and-short"),
+    ],
+)
+def test_every_refusal_has_its_reason(
+    room: list[float], native: list[float], options: dict[str, list[int]], reason: FilterReason | None
+) -> None:
+    """One core and one unit of memory, declared and native."""
+    table = node_table([room], total=[[4, 4]], native=[native], **options)  # type: ignore[arg-type] # builder
+    assert fit_one(table, ask("pod", 1, 1)).reason(0) == reason
+
+
+def test_other_kinds_share_one_reason() -> None:
+    """Extended resources are many, reasons are few."""
+    table = node_table([[4, 4, 0]], kinds=("cpu", "memory", "nvidia.com/gpu"))
+    assert fit_one(table, ask("pod", 1, 1, 1)).reason(0) == FilterReason.ROOM
+
+
+def test_a_node_not_allowed_for_the_pod_is_refused() -> None:
+    """Selectors and tolerations arrive as a mask."""
+    fit = fit_one(node_table([[4, 4], [4, 4]]), ask("pod", 1, 1, allowed=np.array([False, True])))
+    assert (fit.reason(0), fit.reason(1)) == (FilterReason.NOT_ALLOWED, None)
+    assert fit.counts() == {FilterReason.NOT_ALLOWED: 1}
+
+
+def test_a_kind_without_capacity_serves_no_demand_for_it() -> None:
+    """Whatever its residual claims."""
+    assert fit_one(node_table([[4, 4]], total=[[4, 0]]), ask("pod", 1, 1)).reason(0) == FilterReason.MEMORY
+
+
+def test_a_pod_asked_about_again_does_not_count_itself() -> None:
+    """Its own charge is added back, on its own node only."""
+    table = node_table([[0, 0], [0, 0]], total=[[4, 4], [4, 4]])
+    pod = ask("pod", 1, 1)
+    assert fit_one(table, pod, own=Own(1, (1, 1), (1, 1))).fits.tolist() == [False, True]
+    assert fit_one(table, pod, own=Own(1, (1, 1))).reason(1) == FilterReason.NATIVE
+    assert table.room.tolist() == [[0, 0], [0, 0]]
+
+
+def test_reasons_are_few_constant_and_coded() -> None:
+    """Every one names us, and codes and reasons map one to one."""
+    assert all(reason.startswith("slackwater: ") for reason in FilterReason)
+    assert [BY_CODE[reason.code] for reason in FilterReason] == list(FilterReason)
+    assert 0 not in BY_CODE

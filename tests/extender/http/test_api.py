@@ -1,0 +1,233 @@
+"""What operator, command line and people may read, and how the extender speaks about itself."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+import slackwater
+from slackwater_extender.readiness import readiness
+from slackwater_extender.scheduling.verbs import NEEDED
+from support.builders import objects
+from support.fakes.extender import World, custom, world
+
+
+@pytest.fixture
+def made() -> World:
+    """Two nodes, one in a pool of its own; one running task, one driver."""
+    found = world(objects.node("n1", labels={"pool": "batch"}), objects.node("n2"))
+    found.show(
+        objects.pod("task", cpu="1", annotations=objects.declared("2", "1Gi"), node="n1", phase="Running"),
+        objects.pod("driver", cpu="1", labels={"slackwater.io/role": "driver"}, node="n1", phase="Running"),
+    )
+    found.sample({"n1": (1.0, 2.0**30), "n2": (0.0, 0.0)})
+    return found
+
+
+def test_nodes_in_short(made: World) -> None:
+    """Requested, used, estimated, allowed and room by kind."""
+    answer = made.get("/v1/nodes")
+    assert answer["kinds"] == ["cpu", "memory"]
+    first = answer["nodes"][0]
+    assert (first["name"], first["open"], first["stale"]) == ("n1", True, False)
+    assert first["allowed"]["cpu"] == 14
+    assert first["declared"]["cpu"] == 3
+    assert first["room"]["cpu"] == pytest.approx(14 - first["estimate"]["cpu"] - 1)
+
+
+def test_nodes_by_selector(made: World) -> None:
+    """As an AdmissionQueue selects them."""
+    assert [each["name"] for each in made.get("/v1/nodes?selector=pool=batch")["nodes"]] == ["n1"]
+    assert made.get("/v1/nodes?selector=pool=batch,zone=a")["nodes"] == []
+
+
+def test_one_node_with_its_arithmetic(made: World) -> None:
+    """The numbers in the sentence are the numbers in the fields, and they add up."""
+    answer = made.get("/v1/nodes/n1")
+    cpu = answer["resources"]["cpu"]
+    assert cpu["room"] == pytest.approx(min(cpu["allowed"], cpu["real"]) - cpu["estimate"] - cpu["drivers"])
+    assert f"room {cpu['room']:.6g} = min(allowed 14, real 16)" in cpu["arithmetic"]
+    pods = {each["pod"]: each for each in answer["pods"]}
+    assert pods["batch/driver"]["role"] == "driver"
+    assert pods["batch/task"]["declared"]["cpu"] == 2
+
+
+def test_capacity_sums_over_open_nodes(made: World) -> None:
+    """Cordoned nodes offer nothing; a selector narrows."""
+    assert made.get("/v1/capacity")["allocatable"]["cpu"] == 32
+    made.nodes(objects.node("n2", spec={"unschedulable": True}))
+    answer = made.get("/v1/capacity")
+    assert (answer["nodes"], answer["allocatable"]["cpu"]) == (1, 16)
+    assert made.get("/v1/capacity?selector=pool=none")["nodes"] == 0
+
+
+def test_room_beyond_the_ceilings_is_not_reachable(made: World) -> None:
+    """Natively full nodes take nobody, however little is used there (decision 0006)."""
+    answer = made.get("/v1/capacity")
+    assert answer["reachable"]["cpu"] == pytest.approx(min(answer["room"]["cpu"], 2 * answer["native_free"]["cpu"]))
+    made.show(objects.pod("one", node="n1", cpu="16"), objects.pod("two", node="n2", cpu="16"))
+    full = made.get("/v1/capacity")
+    assert (full["native_free"]["cpu"], full["reachable"]["cpu"]) == (0, 0)
+
+
+def test_placing_a_pod_leaves_the_pools_total_as_it_is(made: World) -> None:
+    """Tot = Σ declared + room."""
+    before = made.get("/v1/capacity")["pool_total"]["cpu"]
+    made.filter(objects.pod("new", cpu="3"), "n2")
+    assert made.get("/v1/capacity")["pool_total"]["cpu"] == pytest.approx(before)
+
+
+def test_decisions_newest_first_and_by_pod(made: World) -> None:
+    """With the numbers that the scheduler must not be shown."""
+    made.filter(objects.pod("a", cpu="1"), "n1", "n2")
+    made.filter(objects.pod("b", cpu="99"), "n1", "n2")
+    newest, oldest = made.get("/v1/decisions")["decisions"]
+    assert (newest["pod"], newest["result"], oldest["result"]) == ("b", "refused", "placed")
+    assert newest["counts"] == {"slackwater: measured cpu room too small": 2}
+    assert newest["declared"]["cpu"] == 99
+    assert [each["pod"] for each in made.get("/v1/decisions?pod=a")["decisions"]] == ["a"]
+    assert [each["pod"] for each in made.get("/v1/decisions?result=refused&limit=1")["decisions"]] == ["b"]
+    assert made.get("/v1/decisions?namespace=other")["decisions"] == []
+
+
+@pytest.mark.parametrize(
+    ("pod", "words"),
+    [
+        (objects.pod("x", node="n1"), "it is on n1"),
+        (objects.pod("x", phase="Succeeded"), "it has ended"),
+        (objects.pod("x", scheduler="other"), "not Slackwater's"),
+        (objects.pod("x", spec={"schedulingGates": [{"name": "slackwater.io/admission"}]}), "behind the gate"),
+        (objects.pod("x", annotations={"slackwater.io/parked": "1"}), "refused everywhere: slackwater: pod is parked"),
+        (objects.pod("x", cpu="1"), "2 nodes have room"),
+        (objects.pod("x", cpu="99"), "none of 2 nodes serves it: 2 × slackwater: measured cpu room too small"),
+    ],
+    ids=["bound", "ended", "foreign", "gated", "parked", "fits", "refused"],
+)
+def test_explain_in_one_sentence(made: World, pod: dict[str, Any], words: str) -> None:
+    """Why it waits, or why it is where it is."""
+    made.show(pod)
+    assert words in made.get("/v1/explain/batch/x")["sentence"]
+
+
+def test_explain_changes_nothing(made: World) -> None:
+    """Asking is free."""
+    made.show(objects.pod("x", cpu="1"))
+    made.get("/v1/explain/batch/x")
+    assert made.parts.books.ledger.claim("uid-batch-x") is None
+
+
+def test_explain_shows_best_nodes_and_past_decisions(made: World) -> None:
+    """Numbers by node, and what was decided before."""
+    made.filter(objects.pod("x", cpu="99"), "n1", "n2")
+    made.show(objects.pod("x", cpu="1"))
+    answer = made.get("/v1/explain/batch/x")
+    assert answer["now"]["best"][0]["node"] == "n2"
+    assert answer["decisions"][0]["result"] == "refused"
+    assert answer["refused_since"] is not None
+
+
+def test_openapi_names_every_route(made: World) -> None:
+    """What is served is described, and nothing else."""
+    described = set(made.get("/openapi.json")["paths"])
+    rules = {str(rule) for rule in made.client.application.url_map.iter_rules()} - {"/openapi.json"}
+    served = {rule.replace("<", "{").replace(">", "}") for rule in rules} | {"/filter", "/prioritize"}
+    assert described == served
+
+
+def test_version(made: World) -> None:
+    """The API and the metrics carry it."""
+    assert made.get("/v1/version") == {"version": slackwater.__version__}
+    assert (
+        f'slackwater_extender_build_info{{version="{slackwater.__version__}"}} 1.0' in made.client.get("/metrics").text
+    )
+
+
+class TestReadiness:
+    """Ready, degraded with a reason, or not yet."""
+
+    def test_not_before_the_first_lists(self) -> None:
+        """And it says what is missing."""
+        found = readiness(frozenset({"nodes"}), {"pods": "403: forbidden"}, "", sampled=False, broken={})
+        assert (found.ready, found.status) == (False, "starting")
+        assert "pods: 403: forbidden" in found.reasons
+        assert "namespaces: not listed yet" in found.reasons
+
+    def test_not_before_the_first_sample(self) -> None:
+        """A moment later it will know more."""
+        assert not readiness(NEEDED, {}, "", sampled=False, broken={}).ready
+
+    def test_without_prometheus_it_serves_and_says_so(self) -> None:
+        """Room from reservations is safe."""
+        found = readiness(NEEDED, {}, "no Prometheus is configured", sampled=False, broken={})
+        assert (found.ready, found.status) == (True, "degraded")
+        assert "nothing is overcommitted" in found.reasons[0]
+
+    def test_troubles_of_watch_and_policies_are_told(self) -> None:
+        """But do not stop it."""
+        found = readiness(NEEDED, {"pods": "503"}, "", sampled=True, broken={"default": "mode is wrong"})
+        assert found.ready
+        assert len(found.reasons) == 2
+
+    def test_over_http(self, made: World) -> None:
+        """503 until it may be asked."""
+        made.parts.books.synced.discard("pods")
+        assert made.get("/readyz", status=503)["status"] == "starting"
+        made.parts.books.synced.add("pods")
+        made.parts.heartbeat.newest = 1.0
+        assert made.get("/readyz") == {"status": "ready", "reasons": []}
+        assert made.get("/healthz") == {"status": "ok"}
+
+
+class TestMetrics:
+    """By Prometheus conventions, with bounded cardinality."""
+
+    def families(self, made: World) -> dict[str, Any]:
+        """All families of a scrape, parsed."""
+        return {each.name: each for each in text_string_to_metric_families(made.client.get("/metrics").text)}
+
+    def test_every_metric_is_explained_and_named_by_convention(self, made: World) -> None:
+        """A prefix of ours, a help text, base units."""
+        for name, family in self.families(made).items():
+            assert name.startswith("slackwater_")
+            assert family.documentation
+            assert not name.endswith(("_ms", "_milliseconds", "_mb"))
+
+    def test_nodes_by_kind(self, made: World) -> None:
+        """Requested, used, estimated, allowed and room."""
+        families = self.families(made)
+        for name in ("declared", "native", "used", "estimate", "allowed", "room"):
+            labels = {
+                (each.labels["node"], each.labels["resource"]) for each in families[f"slackwater_node_{name}"].samples
+            }
+            assert labels == {("n1", "cpu"), ("n1", "memory"), ("n2", "cpu"), ("n2", "memory")}
+
+    def test_decisions_are_counted_by_constant_reasons(self, made: World) -> None:
+        """No label holds a pod, an app, a namespace or a number."""
+        for index in range(20):
+            made.filter(objects.pod(f"p{index}", cpu=str(index + 20)), "n1")
+        samples = self.families(made)["slackwater_extender_decisions"].samples
+        assert len(samples) == 1
+        assert samples[0].labels["reason"] == "slackwater: measured cpu room too small"
+        assert samples[0].value == 20
+
+    def test_modes_sizes_and_latency(self, made: World) -> None:
+        """What an alert needs."""
+        made.filter(objects.pod("p"), "n1")
+        families = self.families(made)
+        modes = {each.labels["mode"]: each.value for each in families["slackwater_extender_namespaces"].samples}
+        assert modes == {"observe": 0, "score": 0, "enforce": 1}
+        assert families["slackwater_extender_ledger_pods"].samples[0].value == 3
+        assert families["slackwater_extender_provisional_pods"].samples[0].value == 1
+        assert families["slackwater_extender_request_seconds"].type == "histogram"
+
+
+def test_guard_forgets_deleted_objects(made: World) -> None:
+    """A queue that is gone guards nothing."""
+    guard = made.parts.books.guard
+    for kind, name in (("AdmissionQueue", "q"), ("ReservationPool", "p"), ("TrackedApp", "a")):
+        record = custom(name, {"app": "a"} if kind == "TrackedApp" else {}, namespace="batch")
+        guard.set(kind, [record])
+        guard.drop(kind, [record])
+    assert guard.verdict(made.parts.books.family.pods["uid-batch-driver"], "batch/a", driver=True) is None

@@ -1,0 +1,272 @@
+"""Batch placement: a node for each of many pods, charged at once."""
+
+from __future__ import annotations
+
+import threading
+from itertools import count
+from typing import Any
+
+import pytest
+
+from slackwater.ledger.types import ClaimState
+from slackwater_extender.cache.lock import PriorityLock
+from slackwater_extender.scheduling import batch
+from slackwater_extender.scheduling.batch import PlaceItem, PlaceRequest
+from support.builders import objects
+from support.fakes.extender import World, world
+
+
+def waiting(name: str, cpu: str = "2", **more: Any) -> dict[str, Any]:
+    return objects.pod(name, cpu="1", annotations=objects.declared(cpu, "1Gi"), **more)
+
+
+def three(*pods: dict[str, Any]) -> World:
+    """Three idle nodes of 14 cores allowance, and pods that wait."""
+    made = world(*[objects.node(f"n{i}") for i in range(3)])
+    made.sample({f"n{i}": (0.0, 0.0) for i in range(3)})
+    made.show(*pods)
+    return made
+
+
+def ask(made: World, *names: str, **more: Any) -> dict[str, Any]:
+    pods = [{"uid": f"uid-batch-{name}"} for name in names]
+    answer: dict[str, Any] = made.post("/v1/place", {"pods": pods, **more})
+    return answer
+
+
+def test_each_pod_gets_a_node_and_is_charged() -> None:
+    """21 pods of 2 cores fill 3 × 14; each placement is seen by the next."""
+    names = [f"p{i}" for i in range(22)]
+    made = three(*[waiting(name) for name in names])
+    answer = ask(made, *names)
+    assert len(answer["placed"]) == 21
+    assert [len(made.charged(f"n{i}")) for i in range(3)] == [7, 7, 7]
+    (refused,) = answer["refused"]
+    assert refused["reason"] == "slackwater: measured cpu room too small"
+    assert refused["counts"] == {"slackwater: measured cpu room too small": 3}
+
+
+def test_batch_placements_are_among_the_decisions() -> None:
+    """Node or reason for each pod, with the numbers that decided; `explain` shows them too."""
+    made = three(waiting("p"), objects.pod("vast", cpu="50", annotations=objects.declared("99", "1Gi")))
+    answer = ask(made, "p", "vast")
+    told = {each["pod"]: each for each in made.get("/v1/decisions")["decisions"]}
+    assert told["p"]["verb"] == told["vast"]["verb"] == "place"
+    assert (told["p"]["result"], told["p"]["node"]) == ("placed", answer["placed"][0]["node"])
+    assert told["p"]["declared"]["cpu"] == 2.0
+    assert told["vast"]["result"] == "refused"
+    assert told["vast"]["reason"] == answer["refused"][0]["reason"]
+    assert sum(told["vast"]["counts"].values()) == told["vast"]["asked"] == 3
+    assert made.get("/v1/explain/batch/p")["decisions"][0]["verb"] == "place"
+
+
+def test_the_nominated_node_is_accepted_by_the_filter() -> None:
+    """The common case: one name, the pod's own placement on it."""
+    made = three(waiting("p", cpu="14"))
+    node = ask(made, "p")["placed"][0]["node"]
+    assert made.filter(waiting("p", cpu="14"), node)["NodeNames"] == [node]
+    claim = made.parts.books.ledger.claim("uid-batch-p")
+    assert claim is not None
+    assert claim.state is ClaimState.PROVISIONAL
+
+
+def test_asked_again_a_pod_is_placed_anew() -> None:
+    """The operator moves a nomination: the old charge goes, one stays."""
+    made = three(waiting("p", cpu="14"))
+    first = ask(made, "p")["placed"][0]["node"]
+    again = made.post("/v1/place", {"pods": [{"uid": "uid-batch-p", "avoid": [first]}]})["placed"][0]["node"]
+    assert again != first
+    assert made.charged(first) == set()
+
+
+def test_only_some_nodes_may_be_asked_for() -> None:
+    """By name; names nobody knows serve nobody."""
+    made = three(waiting("p"), waiting("q"))
+    pods = [{"uid": "uid-batch-p", "nodes": ["n2", "ghost"]}, {"uid": "uid-batch-q", "nodes": ["ghost"]}]
+    answer = made.post("/v1/place", {"pods": pods})
+    assert answer["placed"] == [{"uid": "uid-batch-p", "node": "n2"}]
+    assert answer["refused"][0]["reason"] == "slackwater: node not allowed for this pod"
+
+
+@pytest.mark.parametrize(
+    ("spec", "node"),
+    [
+        ({"nodeSelector": {"kubernetes.io/hostname": "n1"}}, "n1"),
+        ({"tolerations": [{"key": "gpu", "operator": "Exists"}], "nodeSelector": {"pool": "gpu"}}, "n9"),
+    ],
+    ids=["selector", "taint"],
+)
+def test_selectors_and_taints_are_respected(spec: dict[str, Any], node: str) -> None:
+    """A nomination that kube-scheduler would refuse helps nobody."""
+    made = three()
+    taints = [{"key": "gpu", "value": "", "effect": "NoSchedule"}]
+    made.nodes(objects.node("n9", labels={"pool": "gpu"}, spec={"taints": taints}))
+    made.sample({"n9": (0.0, 0.0)})
+    made.show(waiting("p", spec=spec), *[waiting(f"q{i}") for i in range(24)])
+    assert ask(made, "p")["placed"][0]["node"] == node
+    others = ask(made, *[f"q{i}" for i in range(24)])["placed"]
+    assert "n9" not in {each["node"] for each in others}
+
+
+@pytest.mark.parametrize(
+    "pod",
+    [None, waiting("p", node="n0"), waiting("p", phase="Succeeded")],
+    ids=["unknown", "bound", "finished"],
+)
+def test_pods_that_want_no_node_are_refused(pod: dict[str, Any] | None) -> None:
+    """The operator may be a moment ahead or behind."""
+    made = three(*([pod] if pod else []))
+    answer = ask(made, "p")
+    assert answer["placed"] == []
+    assert answer["refused"] == [{"uid": "uid-batch-p", "reason": "slackwater: pod not known yet", "counts": {}}]
+
+
+def test_a_node_holds_no_more_pods_than_it_says() -> None:
+    """110 by default: the scheduler would refuse the nomination."""
+    small = objects.node("n0", more={"pods": "3"})
+    made = world(small, objects.node("n1", more={"pods": "4"}))
+    made.sample({"n0": (0.0, 0.0), "n1": (0.0, 0.0)})
+    names = [f"p{i}" for i in range(8)]
+    made.show(*[waiting(name, cpu="1") for name in names], objects.pod("daemon", "kube-system", cpu="0", node="n0"))
+    answer = ask(made, *names)
+    assert len(answer["placed"]) == 6
+    assert (len(made.charged("n0")), len(made.charged("n1"))) == (3, 4)
+
+
+def test_a_pod_named_twice_is_placed_once() -> None:
+    """A retry inside one batch."""
+    made = three(waiting("p"))
+    assert len(ask(made, "p", "p")["placed"]) == 1
+
+
+def test_drivers_are_served_first() -> None:
+    """Tasks of an app whose driver found no node would wait for nothing."""
+    driver = objects.pod("driver", cpu="14", labels={"slackwater.io/role": "driver"})
+    made = world(objects.node("n"))
+    made.sample({"n": (0.0, 0.0)})
+    made.show(driver, *[waiting(f"t{i}") for i in range(5)])
+    answer = ask(made, *[f"t{i}" for i in range(5)], "driver")
+    assert answer["placed"] == [{"uid": "uid-batch-driver", "node": "n"}]
+
+
+def test_charges_alone_and_withdrawal() -> None:
+    """Gate-only releases are registered; what will not come true is taken back."""
+    made = three(waiting("p"), waiting("q"))
+    assert ask(made, "p", charge_only=True)["charged"] == ["uid-batch-p"]
+    ask(made, "q")
+    assert made.parts.books.live("uid-batch-p")
+    gone = made.post("/v1/withdraw", {"uids": ["uid-batch-p", "uid-batch-q", "uid-nobody"]})
+    assert gone == {"withdrawn": ["uid-batch-p", "uid-batch-q"]}
+    assert not made.parts.books.live("uid-batch-p")
+    assert len(made.parts.books.ledger) == 0
+
+
+def test_a_bound_pod_is_not_withdrawn() -> None:
+    """Its charge belongs to the node now."""
+    made = three(waiting("p", node="n0"))
+    assert made.post("/v1/withdraw", {"uids": ["uid-batch-p"]}) == {"withdrawn": []}
+    assert made.charged("n0") == {"uid-batch-p"}
+
+
+def test_children_go_where_their_data_is() -> None:
+    """Paper 003: where bandwidth is scarce, the node that holds the input wins over the one that packs better."""
+    made = world(*[annotated(f"n{i}", "1Mi") for i in range(3)])
+    made.policy(mode="enforce", score={"fitnessWeight": 0.3, "networkWeight": 0.7})
+    made.sample({f"n{i}": (0.0, 0.0) for i in range(3)})
+    parent = objects.pod(
+        "map",
+        cpu="1",
+        node="n2",
+        labels={"slackwater.io/app": "a", "slackwater.io/stage": "map"},
+        annotations={"slackwater.io/output": "1Gi"},
+    )
+    child = waiting("reduce", labels={"slackwater.io/app": "a", "slackwater.io/stage": "reduce"})
+    child["metadata"]["annotations"]["slackwater.io/parents"] = "map"
+    made.show(parent, child)
+    assert ask(made, "reduce")["placed"][0]["node"] == "n2"
+    assert ask(made, "reduce", cold=True)["placed"][0]["node"] == "n2"
+    scores = made.prioritize(child, "n0", "n1", "n2")
+    assert scores["n2"] > scores["n0"]
+    made.gone(parent)
+    assert made.prioritize(child, "n0", "n1") == {"n0": 10, "n1": 9}  # level again, so the first one leads
+
+
+def annotated(name: str, bandwidth: str) -> dict[str, Any]:
+    made = objects.node(name)
+    made["metadata"]["annotations"] = {"slackwater.io/bandwidth": bandwidth}
+    return made
+
+
+@pytest.mark.parametrize(
+    "body",
+    [b"", b"{}", b"[]", b'{"pods": 7}', b'{"pods": [{"name": "x"}]}', b'{"pods": [], "typo": 1}', b"\xff"],
+)
+def test_bad_bodies_are_refused_with_what_to_send(body: bytes) -> None:
+    """400 and a sentence, never a 500."""
+    reply = three().client.post("/v1/place", data=body)
+    assert reply.status_code == 400
+    assert b"pods" in reply.data
+
+
+def test_a_node_taken_meanwhile_is_not_given_out_twice() -> None:
+    """The batch decides on a snapshot; a filter between two slices may take the room first."""
+    made = world(objects.node("n0"), objects.node("n1"), settings={"decisions": {"slice": 1e-9}})
+    made.sample({"n0": (0.0, 0.0), "n1": (0.0, 0.0)})
+    names = [f"p{i}" for i in range(14)]
+    made.show(*[waiting(name) for name in names])
+    books = made.parts.books
+    rivals: list[Any] = []
+
+    class Between(PriorityLock):
+        """A rival comes as soon as the first placements are entered and the lock is free."""
+
+        def __exit__(self, *error: Any) -> None:
+            super().__exit__(*error)
+            if len(books.ledger) and not rivals:
+                rivals.append(1)
+                rivals.append(made.filter(objects.pod("rival", cpu="6"), "n0", "n1")["NodeNames"])
+
+    ticks = count(1_000_000_000)
+    books.clock, books.lock = (lambda: next(ticks) / 1e6), Between()  # time passes at every look: one step per slice
+    answer = made.parts.placer.place(PlaceRequest(pods=[PlaceItem(uid=f"uid-batch-{name}") for name in names]))
+    assert rivals[1] == ["n0", "n1"]
+    assert (len(answer.placed), len(answer.refused)) == (11, 3)  # (28 − 6) / 2
+    assert (books.ledger.table(1000.0).room >= -1e-9).all()
+
+
+def test_requests_go_before_slices() -> None:
+    """A filter waits for one slice at most, not for a whole batch."""
+    names = [f"p{i}" for i in range(200)]
+    made = world(*[objects.node(f"n{i}", cpu="64") for i in range(50)])
+    made.sample({f"n{i}": (0.0, 0.0) for i in range(50)})
+    made.show(*[waiting(name) for name in names])
+    lock, order = made.parts.books.lock, []
+    asked = threading.Event()
+
+    def background() -> None:
+        asked.wait(5)
+        for _ in range(3):
+            with lock.patiently():
+                order.append("slice")
+
+    thread = threading.Thread(target=background)
+    thread.start()
+
+    def request() -> None:
+        with lock:
+            order.append("request")
+
+    with lock:
+        waiter = threading.Thread(target=request)
+        waiter.start()
+        while not lock._waiting:
+            pass
+        asked.set()
+    waiter.join(5)
+    thread.join(5)
+    assert order[0] == "request"
+
+
+def test_reading_uids() -> None:
+    """The body of a withdrawal."""
+    assert batch.read_uids(b'{"uids": ["a"]}') == ["a"]

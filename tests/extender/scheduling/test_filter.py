@@ -1,0 +1,379 @@
+"""The filter: who passes, who is refused, where and in which words."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from slackwater.ledger.types import ClaimState
+from slackwater.roles import Role
+from support.builders import objects
+from support.fakes.extender import World, custom, world
+
+CPU = "slackwater: measured cpu room too small"
+STALE = "slackwater: samples stale"
+PARKED = "slackwater: pod is parked"
+
+
+def two() -> World:
+    """Two sampled nodes of 16 cores: AR is 14, one is idle, one uses 13."""
+    made = world(objects.node("idle"), objects.node("busy"))
+    made.sample({"idle": (0.0, 0.0), "busy": (13.0, 2**30)})
+    return made
+
+
+def task(name: str = "t", cpu: str = "2", native: str = "1", **more: Any) -> dict[str, Any]:
+    return objects.pod(name, cpu=native, annotations=objects.declared(cpu, "1Gi"), **more)
+
+
+def test_nodes_are_judged_by_measured_room() -> None:
+    """The declared request must fit into what is really left."""
+    answer = two().filter(task(), "idle", "busy")
+    assert answer == {
+        "Nodes": None,
+        "NodeNames": ["idle"],
+        "FailedNodes": {},
+        "FailedAndUnresolvableNodes": {"busy": CPU},
+        "Error": "",
+    }
+
+
+def test_every_node_is_answered_for() -> None:
+    """Accepted, refused with a reason, or unknown: none is left out."""
+    answer = two().filter(task(), "idle", "busy", "ghost")
+    assert answer["FailedAndUnresolvableNodes"]["ghost"] == "slackwater: node not known yet"
+    assert set(answer["NodeNames"]) | set(answer["FailedAndUnresolvableNodes"]) == {"idle", "busy", "ghost"}
+
+
+def test_the_placement_is_entered_at_answer_time() -> None:
+    """Seven pods of 2 cores fill 14; the eighth is refused although nothing was bound or measured since."""
+    made = two()
+    answers = [made.filter(task(f"t{i}"), "idle")["NodeNames"] for i in range(8)]
+    assert answers == [["idle"]] * 7 + [[]]
+
+
+def test_a_pod_asked_about_again_does_not_count_itself() -> None:
+    """The scheduler may ask many times about one pod."""
+    made = two()
+    big = task("big", cpu="14", native="7")
+    assert [made.filter(big, "idle")["NodeNames"] for _ in range(3)] == [["idle"]] * 3
+    assert len(made.parts.books.ledger) == 1
+
+
+def test_a_placement_lapses_unless_it_comes_true() -> None:
+    """Room given to a pod that was never bound returns."""
+    made = two()
+    made.filter(task("big", cpu="14", native="7"), "idle")
+    assert made.filter(task("other"), "idle")["NodeNames"] == []
+    made.clock.now += 76
+    made.parts.tick()
+    made.sample({"idle": (0.0, 0.0)})
+    assert made.filter(task("other"), "idle")["NodeNames"] == ["idle"]
+
+
+def test_bound_elsewhere_moves_the_charge() -> None:
+    """The watch knows better than we do where the pod went."""
+    made = two()
+    pod = task("t", cpu="1")
+    made.filter(pod, "idle")
+    made.show(task("t", cpu="1", node="busy"))
+    assert (made.charged("idle"), made.charged("busy")) == (set(), {"uid-batch-t"})
+
+
+@pytest.mark.parametrize(
+    "ending",
+    [
+        pytest.param({"phase": "Succeeded"}, id="succeeded"),
+        pytest.param({"phase": "Failed"}, id="failed"),
+        pytest.param({"phase": "Failed", "status": {"reason": "Evicted"}}, id="evicted"),
+    ],
+)
+def test_a_finished_pod_gives_its_room_back_at_once(ending: dict[str, Any]) -> None:
+    """Equation 4: before any scrape, the residue is free at the next decision."""
+    made = two()
+    made.filter(task("big", cpu="14", native="7"), "idle")
+    made.show(task("big", cpu="14", native="7", node="idle"))
+    assert made.filter(task("next"), "idle")["NodeNames"] == []
+    made.show(task("big", cpu="14", native="7", node="idle", **ending))
+    assert made.filter(task("next"), "idle")["NodeNames"] == ["idle"]
+
+
+def test_a_terminating_pod_is_charged_until_it_is_gone() -> None:
+    """Its containers still run."""
+    made = two()
+    leaving = task("big", cpu="14", native="7", node="idle", meta={"deletionTimestamp": "2026-01-01T00:00:00Z"})
+    made.show(leaving)
+    assert made.filter(task(), "idle")["NodeNames"] == []
+    made.gone(leaving)
+    assert made.filter(task(), "idle")["NodeNames"] == ["idle"]
+
+
+def test_a_parked_pod_is_refused_everywhere() -> None:
+    """The filter is the gate that cannot be put back."""
+    made = two()
+    made.filter(task(), "idle")
+    changed = {**task()["metadata"], "annotations": parked(), "resourceVersion": "2"}
+    answer = made.filter({**task(), "metadata": changed}, "idle", "busy")
+    assert answer["NodeNames"] == []
+    assert answer["FailedAndUnresolvableNodes"] == {"idle": PARKED, "busy": PARKED}
+
+
+def parked() -> dict[str, str]:
+    return {**objects.declared("2", "1Gi"), "slackwater.io/parked": "timeout"}
+
+
+@pytest.mark.parametrize(
+    "pod",
+    [
+        pytest.param(objects.pod(cpu="99", scheduler="default-scheduler"), id="other-scheduler"),
+        pytest.param(objects.pod(cpu="99", namespace="slackwater-system"), id="our-own"),
+        pytest.param(objects.pod(cpu="99", namespace="elsewhere"), id="unmanaged-namespace"),
+        pytest.param(
+            objects.pod(cpu="99", owners=[{"kind": "DaemonSet", "name": "d", "uid": "d", "controller": True}]),
+            id="daemon",
+        ),
+        pytest.param(objects.pod(cpu="99", annotations={"kubernetes.io/config.mirror": "x"}), id="mirror"),
+    ],
+)
+def test_pods_that_are_not_ours_pass_untouched(pod: dict[str, Any]) -> None:
+    """They are neither refused nor scored nor charged."""
+    made = two()
+    made.namespace("slackwater-system")
+    assert made.filter(pod, "idle", "busy", "ghost")["NodeNames"] == ["idle", "busy", "ghost"]
+    assert set(made.prioritize(pod, "idle", "busy").values()) == {0}
+    assert len(made.parts.books.ledger) == 0
+
+
+def test_stale_samples_fall_back_to_reservations() -> None:
+    """Without fresh samples nothing is overcommitted, and nobody is told a lie about why."""
+    made = two()
+    made.show(*[task(f"r{i}", node="idle", phase="Running", status=objects.running()) for i in range(7)])
+    for _ in range(40):
+        made.clock.now += 5
+        made.sample({"idle": (1.0, 2**28)}, {f"uid-batch-r{i}": (0.1, 2**20) for i in range(7)})
+    assert made.filter(task("fits"), "idle")["NodeNames"] == ["idle"]
+    made.clock.now += 60
+    made.parts.tick()
+    answer = made.filter(task("late"), "idle")
+    assert answer["FailedAndUnresolvableNodes"] == {"idle": STALE}
+
+
+def test_a_native_shortage_may_be_cured_by_preemption() -> None:
+    """It goes into FailedNodes; measured room never does."""
+    made = world(objects.node("n", cpu="2"))
+    made.sample({"n": (0.0, 0.0)})
+    made.show(objects.pod("other", cpu="1500m", node="n", namespace="elsewhere"))
+    for _ in range(60):
+        made.clock.now += 5
+        made.sample({"n": (0.0, 0.0)}, {"uid-elsewhere-other": (0.0, 0.0)})
+    answer = made.filter(task(cpu="1", native="1"), "n")
+    assert answer["FailedNodes"] == {"n": "slackwater: native requests do not fit"}
+
+
+@pytest.mark.parametrize("change", [{"ready": False}, {"spec": {"unschedulable": True}}], ids=["lost", "cordoned"])
+def test_a_closed_node_takes_nobody(change: dict[str, Any]) -> None:
+    """Lost or cordoned nodes are refused; they come back when they do."""
+    made = two()
+    made.nodes(objects.node("idle", **change))
+    assert made.filter(task(), "idle")["FailedAndUnresolvableNodes"] == {"idle": "slackwater: node not ready"}
+    made.nodes(objects.node("idle"))
+    assert made.filter(task(), "idle")["NodeNames"] == ["idle"]
+
+
+def test_a_node_that_shrank_or_went_is_followed() -> None:
+    """Resized and removed nodes act at once."""
+    made = two()
+    made.nodes(objects.node("idle", cpu="2"))
+    assert made.filter(task(), "idle")["NodeNames"] == []
+    made.parts.books.drop_nodes([made.parts.books.nodes["idle"]])
+    assert made.filter(task(), "idle")["FailedAndUnresolvableNodes"] == {"idle": "slackwater: node not known yet"}
+
+
+def test_the_shortlist_bounds_the_answer() -> None:
+    """The best K nodes are enough for the scheduler; fitting nodes beyond them are simply left out."""
+    nodes = [objects.node(f"n{i}", cpu=str(8 + i)) for i in range(12)]
+    made = world(*nodes)
+    made.policy(mode="enforce", score={"shortlist": 3})
+    made.sample({f"n{i}": (0.0, 0.0) for i in range(12)})
+    answer = made.filter(task(), *(f"n{i}" for i in range(12)))
+    assert len(answer["NodeNames"]) == 3
+    assert answer["FailedAndUnresolvableNodes"] == {}
+
+
+def test_extended_resources_are_never_overcommitted() -> None:
+    """A GPU counts at what is declared, of all that is there."""
+    made = world(objects.node("gpu", more={"nvidia.com/gpu": "1"}), objects.node("plain"))
+    made.sample({"gpu": (0.0, 0.0, 0.0), "plain": (0.0, 0.0, 0.0)})
+    needs = {"requests": {"cpu": "1", "memory": "1Gi", "nvidia.com/gpu": "1"}}
+    first, second = (objects.pod(name, spec={"containers": [{"name": "c", "resources": needs}]}) for name in "ab")
+    answer = made.filter(first, "gpu", "plain")
+    assert answer["NodeNames"] == ["gpu"]
+    assert answer["FailedAndUnresolvableNodes"] == {"plain": "slackwater: measured room too small"}
+    assert made.filter(second, "gpu")["NodeNames"] == []
+
+
+def test_a_kind_that_appears_later_keeps_what_was_known() -> None:
+    """A GPU node joining makes a new ledger with all pods and placements in it."""
+    made = two()
+    made.filter(task("placed"), "idle")
+    made.show(task("placed"), task("bound", node="busy", cpu="1"))
+    made.nodes(objects.node("gpu", more={"nvidia.com/gpu": "4"}))
+    assert made.parts.books.kinds == ("cpu", "memory", "nvidia.com/gpu")
+    assert (made.charged("idle"), made.charged("busy")) == ({"uid-batch-placed"}, {"uid-batch-bound"})
+
+
+def test_before_the_first_lists_nothing_is_decided() -> None:
+    """An incomplete view must not place; the scheduler is told to try again."""
+    made = world(objects.node("n"), ready=False)
+    assert "starting" in made.filter(task(), "n")["Error"]
+    assert made.filter(objects.pod(scheduler="default-scheduler"), "n")["NodeNames"] == ["n"]
+
+
+def test_nominations_are_taken_over_after_a_restart() -> None:
+    """A released pod's nominated node tells of the placement that was in memory."""
+    made = two()
+    made.show(task("big", cpu="14", native="7", status={"nominatedNodeName": "idle"}))
+    claim = made.parts.books.ledger.claim("uid-batch-big")
+    assert claim is not None
+    assert claim.state is ClaimState.PROVISIONAL
+    assert made.filter(task("other"), "idle")["NodeNames"] == []
+    assert made.filter(task("big", cpu="14", native="7"), "idle")["NodeNames"] == ["idle"]
+
+
+def test_a_resized_pod_is_charged_anew() -> None:
+    """Requests changed in place change the charge at once."""
+    made = two()
+    made.show(objects.pod("r", cpu="1", node="idle"))
+    made.show(objects.pod("r", cpu="13", node="idle"))
+    assert made.filter(task(), "idle")["NodeNames"] == []
+
+
+class TestGuard:
+    """Queues and pools are looked at again, for pods that came around the gate."""
+
+    def driver(self) -> dict[str, Any]:
+        """A driver of 2 cores."""
+        return objects.pod("driver", cpu="2", labels={"slackwater.io/role": "driver", "slackwater.io/app": "a"})
+
+    def queue(self, made: World, budget: str, running: int = 1) -> None:
+        """A queue with this much left for drivers."""
+        status = {"budget": {"cpu": budget, "memory": "64Gi"}, "driversRunning": running}
+        made.parts.books.guard.set("AdmissionQueue", [custom("main", {}, status)])
+
+    def test_a_driver_over_budget_is_refused(self) -> None:
+        """Even where the node has room."""
+        made = two()
+        self.queue(made, "1")
+        answer = made.filter(self.driver(), "idle")
+        assert answer["FailedAndUnresolvableNodes"] == {"idle": "slackwater: driver budget used up"}
+
+    @pytest.mark.parametrize(("budget", "running"), [("2", 1), ("0", 0)], ids=["within", "first-app"])
+    def test_a_driver_within_budget_passes(self, budget: str, running: int) -> None:
+        """And one app may always start."""
+        made = two()
+        self.queue(made, budget, running)
+        assert made.filter(self.driver(), "idle")["NodeNames"] == ["idle"]
+
+    def test_a_live_charge_passes(self) -> None:
+        """Status lags behind what the operator has just released."""
+        made = two()
+        self.queue(made, "1")
+        made.show(self.driver())
+        made.post("/v1/place", {"pods": [{"uid": "uid-batch-driver"}], "charge_only": True})
+        assert made.filter(self.driver(), "idle")["NodeNames"] == ["idle"]
+
+    def test_a_refused_node_does_not_cost_the_charge(self) -> None:
+        """The nominated node fails, the scheduler goes on with all nodes: the guard must not stop it there."""
+        made = two()
+        self.queue(made, "1")
+        made.show(self.driver())
+        made.parts.books.charge("uid-batch-driver")
+        made.parts.books.place(made.parts.books.family.pods["uid-batch-driver"], "busy", Role.DRIVER, "batch/a")
+        assert made.filter(self.driver(), "busy")["NodeNames"] == []
+        assert made.filter(self.driver(), "busy", "idle")["NodeNames"] == ["idle"]
+
+    @pytest.mark.parametrize(
+        ("phase", "available", "refused"),
+        [("Waiting", 0, True), ("Waiting", 3, False), ("Running", 0, False)],
+        ids=["closed", "open", "already-started"],
+    )
+    def test_a_job_whose_pool_is_closed_is_refused(self, phase: str, available: int, refused: bool) -> None:
+        """Only jobs that have not started meet the pool."""
+        made = two()
+        guard = made.parts.books.guard
+        guard.set("AdmissionQueue", [custom("main", {})])
+        guard.set("ReservationPool", [custom("pool", {"queue": "main"}, {"small": {"available": available}})])
+        status = {"phase": phase, "category": "small"}
+        guard.set("TrackedApp", [custom("a", {"app": "a"}, status, namespace="batch")])
+        answer = made.filter(objects.pod(labels={"slackwater.io/app": "a"}), "idle")
+        assert (answer["NodeNames"] == []) is refused
+        if refused:
+            assert answer["FailedAndUnresolvableNodes"] == {"idle": "slackwater: reservation pool closed"}
+
+    def test_unreadable_objects_guard_nothing(self) -> None:
+        """A broken status must not stop everyone."""
+        made = two()
+        self.queue(made, "1")
+        made.parts.books.guard.set("AdmissionQueue", [custom("main", {"namespaces": 7})])
+        assert made.filter(self.driver(), "idle")["NodeNames"] == ["idle"]
+
+
+class TestModes:
+    """How much the extender does is the namespace's policy, at any moment."""
+
+    def test_observe_changes_nothing_and_remembers_what_it_would_have_done(self) -> None:
+        """Every node passes, every score is 0, nothing is charged."""
+        made = two()
+        made.policy(mode="observe")
+        assert made.filter(task(), "idle", "busy")["NodeNames"] == ["idle", "busy"]
+        assert made.prioritize(task(), "idle", "busy") == {"idle": 0, "busy": 0}
+        assert len(made.parts.books.ledger) == 0
+        decision = made.get("/v1/decisions")["decisions"][-1]
+        assert (decision["result"], decision["node"], decision["counts"]) == ("observed", "idle", {CPU: 1})
+
+    def test_score_prefers_and_refuses_nobody(self) -> None:
+        """Nodes without room get 0, the others more."""
+        made = two()
+        made.policy(mode="score")
+        assert made.filter(task(), "idle", "busy")["NodeNames"] == ["idle", "busy"]
+        assert made.prioritize(task(), "idle", "busy") == {"idle": 10, "busy": 0}
+
+    def test_modes_change_at_run_time(self) -> None:
+        """A policy's edit acts on the next question."""
+        made = two()
+        assert made.filter(task(), "busy")["NodeNames"] == []
+        made.policy(mode="observe")
+        assert made.filter(task(), "busy")["NodeNames"] == ["busy"]
+        made.policy(mode="enforce")
+        assert made.filter(task(), "busy")["NodeNames"] == []
+
+    def test_each_namespace_follows_its_own_policy(self) -> None:
+        """The label slackwater.io/policy chooses."""
+        made = two()
+        made.namespace("trial", policy="gentle")
+        made.policy("gentle", mode="observe")
+        assert made.filter(task(namespace="trial"), "busy")["NodeNames"] == ["busy"]
+        assert made.filter(task(namespace="batch"), "busy")["NodeNames"] == []
+
+    def test_a_broken_policy_leaves_the_last_good_one(self) -> None:
+        """And readiness says so."""
+        made = two()
+        made.policy(mode="everything")
+        assert made.filter(task(), "busy")["NodeNames"] == []
+        assert "default" in made.parts.books.policies.broken
+
+    def test_a_deleted_policy_means_observe(self) -> None:
+        """Nothing is held that nobody asked to hold."""
+        made = two()
+        made.parts.books.policies.drop_policies([custom("default", {})])
+        assert made.filter(task(), "busy")["NodeNames"] == ["busy"]
+
+    def test_other_terms_make_a_new_ledger(self) -> None:
+        """The allowance of the policy `default` changes what every node may take; pods stay where they are."""
+        made = two()
+        made.show(task("r", node="idle"))
+        made.policy(mode="enforce", estimation={"allowance": 0.5})
+        made.sample({"idle": (0.0, 0.0)})
+        assert made.get("/v1/nodes/idle")["resources"]["cpu"]["allowed"] == 8
+        assert made.charged("idle") == {"uid-batch-r"}

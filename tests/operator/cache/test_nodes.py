@@ -1,0 +1,62 @@
+"""What pods request on nodes: capacity of queues, and room without the extender."""
+
+from slackwater.resources import Resources
+from slackwater_cluster.watch.records import PodRecord
+from slackwater_operator.cache.nodes import NodeRequests
+from support.fakes.cluster import GIB, node
+
+
+def seat(name: str, where: str, cpu: float, queue: str = "", declared: float | None = None) -> PodRecord:
+    """A pod on a node; its namespace is its queue."""
+    native = Resources(cpu=cpu, memory=GIB)
+    asked = Resources(cpu=declared or cpu, memory=GIB)
+    return PodRecord(name=name, uid=name, namespace=queue, node=where, native=native, declared=asked)
+
+
+def occupied(*pods: PodRecord) -> NodeRequests:
+    """Two nodes of eight cores, and these pods."""
+    made = NodeRequests(lambda pod: pod.namespace)
+    made.set_nodes([node("a", cpu=8, pool="batch"), node("b", cpu=8)])
+    for pod in pods:
+        made.set(pod)
+    return made
+
+
+def test_capacity_is_what_others_leave() -> None:
+    """Pods of this queue do not lower its own capacity; pods of nobody's and of other queues do."""
+    made = occupied(seat("own", "a", 2, "q"), seat("other", "a", 1, "r"), seat("daemon", "b", 0.5))
+    assert made.capacity("q", {})["cpu"] == 16 - 1 - 0.5
+    assert made.capacity("r", {})["cpu"] == 16 - 2 - 0.5
+
+
+def test_capacity_follows_pods_and_nodes() -> None:
+    """Ends, arrivals and lost nodes count at once."""
+    daemon = seat("daemon", "b", 2)
+    made = occupied(daemon)
+    assert made.capacity("q", {})["cpu"] == 14
+    made.drop(daemon)
+    assert made.capacity("q", {})["cpu"] == 16
+    made.drop_nodes([node("b")])
+    assert made.capacity("q", {})["cpu"] == 8
+
+
+def test_selector_and_readiness_limit_capacity() -> None:
+    """Only Ready nodes with the labels count."""
+    made = occupied()
+    assert made.capacity("q", {"pool": "batch"})["cpu"] == 8
+    closed = node("a", cpu=8, pool="batch")
+    made.set_nodes([type(closed)(name="a", uid="x", labels=closed.labels, allocatable=closed.allocatable, ready=False)])
+    assert made.capacity("q", {"pool": "batch"})["cpu"] == 0
+
+
+def test_more_requested_than_allocatable_is_nothing_not_less() -> None:
+    """A node that others overfill does not take capacity from the next one."""
+    made = occupied(seat("huge", "a", 12))
+    assert made.capacity("q", {})["cpu"] == 8
+
+
+def test_room_without_extender_counts_declared_in_full() -> None:
+    """A shrunk pod counts what it declared: no overcommit without measurement."""
+    made = occupied(seat("shrunk", "a", 1, "q", declared=2))
+    assert made.free("a")["cpu"] == 6
+    assert made.free("nowhere")["cpu"] == 0

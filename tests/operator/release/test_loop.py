@@ -1,0 +1,470 @@
+"""The whole loop on a cluster in memory: rounds, upkeep, look-ups, words and status."""
+
+import asyncio
+from typing import Any, cast
+
+import pytest
+from prometheus_client import generate_latest
+from structlog.testing import capture_logs
+
+import slackwater
+from slackwater.pools.pools import Category
+from slackwater.resources import Resources
+from slackwater_cluster import names
+from slackwater_cluster.api.session import Session
+from slackwater_cluster.watch.records import CustomRecord
+from slackwater_operator.metrics import Metrics
+from slackwater_operator.ratelimit import TokenBucket
+from slackwater_operator.release.extenderclient import DegradedMode, NodeUse
+from slackwater_operator.release.loop import ReleaseLoop
+from slackwater_operator.release.nominations import Nominations
+from slackwater_operator.release.ownerlookup import OwnerLookup
+from slackwater_operator.release.podwriter import PodWriter
+from slackwater_operator.release.pressure import PressureRelief
+from slackwater_operator.release.release import Releaser
+from slackwater_operator.release.stall import StallKeeper
+from slackwater_operator.settings import Settings
+from slackwater_operator.status.events import EventWriter
+from slackwater_operator.status.podreasons import ReasonWriter
+from slackwater_operator.status.resources import ResourceStatusWriter
+from slackwater_operator.status.trackedapps import TrackedAppWriter
+from support.fakes.cluster import GIB, World, enforcing, node, owned
+
+
+def cycle(world: World, **wishes: Any) -> ReleaseLoop:
+    """Every part of the loop, on the world's clock."""
+    session, metrics, settings = cast("Session", world), Metrics(), Settings(**wishes)
+    writer = PodWriter(session)
+    clock = world.clock
+    announcer = EventWriter(session, metrics, clock, TokenBucket(100, 100, clock))
+    return ReleaseLoop(
+        assembly=world.assembly,
+        releaser=Releaser(world.assembly, world, writer, settings, metrics, DegradedMode(60, clock), clock),
+        upkeep=Nominations(world.assembly, world, writer, metrics, clock, told=announcer.parked),
+        lookups=OwnerLookup(session),
+        tracker=TrackedAppWriter(session, clock, 10, TokenBucket(100, 100, clock), 60),
+        announcer=announcer,
+        labeller=ReasonWriter(writer, TokenBucket(100, 100, clock), clock, 5),
+        reporter=ResourceStatusWriter(session, world.assembly, clock),
+        stalls=StallKeeper(world.assembly, clock),
+        relief=PressureRelief(world.assembly, writer, announcer, metrics, clock),
+        settings=settings,
+        metrics=metrics,
+        clock=clock,
+    )
+
+
+def turn(made: ReleaseLoop, world: World, times: int = 1, seconds: float = 1.0) -> None:
+    """Some turns, with time passing and pods being bound in between."""
+
+    async def once() -> None:
+        await made.turn()
+        await made.releaser.drain()
+        await made.chores()
+
+    for _ in range(times):
+        asyncio.run(once())
+        world.schedule()
+        world.now += seconds
+
+
+def seen(made: ReleaseLoop, kind: str, name: str, **status: Any) -> None:
+    """An object as kopf shows it."""
+    made.reporter.seen(kind, {"metadata": {"name": name, "generation": 3}, "status": status}, gone=False)
+
+
+def written(world: World, part: str) -> list[Any]:
+    """Bodies of writes whose path contains a part."""
+    return [body for _, path, body in world.posted if part in path]
+
+
+def test_one_turn_releases_and_the_next_ones_tell() -> None:
+    """Pods run, the TrackedApp is made and brought up to date, an Event tells of the start."""
+    world = enforcing(node("a"))
+    for number in range(3):
+        world.create(f"t{number}", app="etl")
+    made = cycle(world)
+    turn(made, world, 20)
+    assert all(pod.node for pod in world.pods.values())
+    assert written(world, "/trackedapps/etl/status")[-1]["status"]["pods"]["bound"] == 3
+    assert "Released" in {body["reason"] for body in written(world, "/events")}
+
+
+def test_a_parked_pod_is_told() -> None:
+    """Somebody took the room of a released pod: after the timeout it is parked, with an event that says so."""
+    world = enforcing(node("a", cpu=2))
+    pod = world.create("t", cpu=2, app="etl")
+    made = cycle(world)
+    asyncio.run(made.turn())
+    other = world.create("thief", cpu=2, namespace="kube-system", gates=(), scheduler="default-scheduler")
+    world.change(other.uid, node="a", phase="Running")
+    turn(made, world, 70)
+    assert world.pods[pod.uid].parked
+    told = [body for body in written(world, "/events") if body["reason"] == "Parked"]
+    assert [(body["involvedObject"]["name"], body["type"]) for body in told] == [("t", "Normal")]
+
+
+def test_at_rest_nothing_is_written() -> None:
+    """After everything was told, further turns write nothing at all."""
+    world = enforcing(node("a", cpu=2))
+    for number in range(4):
+        world.create(f"t{number}", app="etl")
+    made = cycle(world)
+    seen(made, "SlackPolicy", "default")
+    turn(made, world, 60)
+    before = (len(world.posted), len(world.writes))
+    turn(made, world, 60)
+    assert (len(world.posted), len(world.writes)) == before
+
+
+def test_held_pods_get_a_reason_only_in_quiet_times() -> None:
+    """Not while releases go on, and once per class."""
+    world = enforcing(node("a", cpu=1))
+    pod = world.create("t", cpu=4, app="etl")
+    made = cycle(world)
+    made.releaser.last_release = world.now
+    turn(made, world, 3)
+    assert names.REASON not in world.pods[pod.uid].annotations
+    turn(made, world, 10)
+    assert world.pods[pod.uid].annotations[names.REASON] == "no-room"
+    assert sum("/pods/t" in write for write in world.writes) == 1
+
+
+def test_owners_are_looked_up_through_discovery() -> None:
+    """Pod, Job, JobSet: the app is named by the JobSet, and its size read from it."""
+    world = enforcing(node("a", cpu=32))
+    job = owned("Job", "train-w-0", uid="job", group="batch")
+    labels = {"jobset.sigs.k8s.io/jobset-name": "train", "jobset.sigs.k8s.io/replicatedjob-name": "w"}
+    owner = {
+        "kind": "JobSet",
+        "name": "train",
+        "uid": "set",
+        "apiVersion": "jobset.x-k8s.io/v1alpha2",
+        "controller": True,
+    }
+    world.objects = {
+        "/apis/batch": {"preferredVersion": {"version": "v1"}},
+        "/apis/batch/v1": {"resources": [{"kind": "Job", "name": "jobs", "namespaced": True}]},
+        "/apis/batch/v1/namespaces/team/jobs/train-w-0": {"metadata": {"uid": "job", "ownerReferences": [owner]}},
+    }
+    world.create("w-0", labels=labels, owners=[job])
+    made = cycle(world)
+    turn(made, world)
+    turn(made, world, 3)
+    assert list(made.assembly.portraits) == ["team/jobset/train"]
+
+
+def test_owner_that_is_gone_does_not_hold_a_pod_for_ever() -> None:
+    """An executor whose driver was deleted long ago is released as what it is: a pod."""
+    world = enforcing(node("a"))
+    pod = world.create("exec", labels={"spark-app-selector": "s"}, owners=[owned("Pod", "driver", uid="long-gone")])
+    made = cycle(world)
+    turn(made, world, 3)
+    assert world.pods[pod.uid].node == "a"
+
+
+def test_size_is_read_from_the_frameworks_object() -> None:
+    """A Ray head alone: how many workers will come stands in its RayCluster."""
+    world = enforcing(node("a"))
+    template = {"spec": {"containers": [{"name": "c", "resources": {"requests": {"cpu": "2"}}}]}}
+    world.objects["/apis/ray.io/v1/namespaces/team/rayclusters/r"] = {
+        "spec": {"workerGroupSpecs": [{"replicas": 5, "template": template}]}
+    }
+    labels = {"ray.io/cluster": "r", "ray.io/node-type": "head"}
+    world.create(
+        "head", role="driver", labels=labels, owners=[owned("RayCluster", "r", group="ray.io")], gates=(names.GATE, "x")
+    )
+    made = cycle(world)
+    turn(made, world, 2)
+    size = made.assembly.portraits["team/ray/r"].size
+    assert size is not None
+    assert (size.tasks, size.request["cpu"]) == (5, 2.0)
+
+
+def test_job_whose_pods_are_still_being_made_is_not_small() -> None:
+    """One pod of forty exists; the Job above it says what is to come, and the category is fixed by that."""
+    world = enforcing(*(node(name, cpu=10) for name in "abcd"))
+    world.configure("ReservationPool", "pool", queue="default")
+    template = {"spec": {"containers": [{"name": "c", "resources": {"requests": {"cpu": "1", "memory": "1Gi"}}}]}}
+    body = {"metadata": {"uid": "Job-big"}, "spec": {"parallelism": 40, "template": template}}
+    world.objects["/apis/batch/v1/namespaces/team/jobs/big"] = body
+    labels = {"batch.kubernetes.io/job-name": "big"}
+    world.create("big-0", labels=labels, owners=[owned("Job", "big", group="batch")])
+    world.create("named-0", app="etl", labels=labels, owners=[owned("Job", "big", group="batch")])
+    made = cycle(world)
+    turn(made, world)
+    assert made.assembly.categories == {"team/job/big": Category.LARGE, "team/etl": Category.LARGE}
+
+
+@pytest.mark.parametrize("app", ["etl", ""], ids=["our label", "the Job's name"])
+@pytest.mark.parametrize("tasks", [0, 1], ids=["alone", "with a task of its own making"])
+def test_job_around_a_driver_says_nothing_of_tasks(app: str, tasks: int) -> None:
+    """Six of eight CPUs for the driver: another pod like it would not fit, and none will come; it runs at once."""
+    world = enforcing(node("a", cpu=8))
+    template = {"spec": {"containers": [{"name": "c", "resources": {"requests": {"cpu": "6", "memory": "1Gi"}}}]}}
+    body = {"metadata": {"uid": "Job-one"}, "spec": {"parallelism": 1, "template": template}}
+    world.objects["/apis/batch/v1/namespaces/team/jobs/one"] = body
+    labels = {"batch.kubernetes.io/job-name": "one"}
+    boss = world.create(
+        "one-0", cpu=6, role="driver", app=app, labels=labels, owners=[owned("Job", "one", group="batch")]
+    )
+    for number in range(tasks):
+        world.create(f"t{number}", app=app, labels=labels, owners=[owned("Pod", "one-0", uid=boss.uid)])
+    made = cycle(world)
+    turn(made, world, 2)
+    assert made.assembly.portraits[f"team/{app or 'job/one'}"].size is None
+    assert world.pods[boss.uid].node == "a"
+
+
+def test_sizes_of_runs_outlive_the_leader() -> None:
+    """What a run turned out to be stands in its TrackedApp; a new leader knows the next run by it."""
+    world = enforcing(node("a", cpu=32))
+    pods = [world.create("n-28900-driver", role="driver", app="nightly-28900")]
+    pods += [world.create(f"n-28900-{number}", cpu=0.5, app="nightly-28900") for number in range(4)]
+    made = cycle(world)
+    turn(made, world, 3)
+    world.delete(*[world.pods[pod.uid] for pod in pods])
+    turn(made, world, 3)
+    status = written(world, "/trackedapps/nightly-28900/status")[-1]["status"]
+    assert status["phase"] == "Finished"
+    assert status["learned"] == {"series": "nightly", "tasks": 4, "request": {"cpu": "500m", "memory": str(2**30)}}
+    world.restart()
+    fresh = cycle(world)
+    spec = {"app": "nightly-28900"}
+    fresh.tracker.set([CustomRecord(name="nightly-28900", namespace="team", spec=spec, status=status)])
+    fresh.tracker.restore(fresh.assembly)
+    turn(fresh, world, 90)
+    assert not [path for method, path, _ in world.posted if method == "DELETE"]  # the last of its series stays
+    world.create("n-28901-driver", role="driver", app="nightly-28901")
+    turn(fresh, world)
+    size = fresh.assembly.portraits["team/nightly-28901"].size
+    assert size is not None
+    assert (size.tasks, size.request["cpu"], size.source) == (4, 0.5, "history")
+
+
+def test_an_app_submitted_again_with_lower_requests_is_judged_by_these() -> None:
+    """Refused as infeasible, taken away, and back under its name as the refusal advised: what it asked then is over."""
+    world = enforcing(node("a", cpu=2))
+    made = cycle(world)
+    for attempt, cpu in (("first", 4.0), ("second", 0.5)):
+        pods = [world.create(f"{attempt}-driver", cpu=0.1, role="driver", app="etl")]
+        pods += [world.create(f"{attempt}-{number}", cpu=cpu, app="etl") for number in range(2)]
+        turn(made, world, 5)
+        if attempt == "first":
+            assert written(world, "/trackedapps/etl/status")[-1]["status"]["reason"] == "infeasible"
+            world.delete(*[world.pods[pod.uid] for pod in pods])
+            turn(made, world, 2)
+    assert all(world.pods[pod.uid].node == "a" for pod in pods)
+
+
+def test_app_that_is_gone_is_not_told_as_held() -> None:
+    """Two seconds after its pods were deleted the TrackedApp counts none of them."""
+    world = enforcing(node("a", cpu=1))
+    pod = world.create("t", cpu=4, app="etl")
+    made = cycle(world)
+    turn(made, world, 12)
+    assert written(world, "/trackedapps/etl/status")[-1]["status"]["pods"]["held"] == 1
+    world.delete(world.pods[pod.uid])
+    turn(made, world, 2)
+    told = written(world, "/trackedapps/etl/status")
+    assert (told[-1]["status"]["phase"], sum(told[-1]["status"]["pods"].values())) == ("Finished", 0)
+    turn(made, world, 10)
+    assert len(written(world, "/trackedapps/etl/status")) == len(told)
+
+
+def stalled(world: World, *, bare: bool, evict: bool = True) -> ReleaseLoop:
+    """Two drivers on the only node, a task of each waits, and none fits."""
+    world.configure("AdmissionQueue", "default", stall={"afterSeconds": 10, "evictYoungestDriver": evict})
+    for name in ("older", "younger"):
+        owners = [] if bare else [owned("Controller", name)]
+        boss = world.create(f"{name}-driver", cpu=4, role="driver", app=name, owners=owners)
+        world.change(boss.uid, node="a", gates=(), phase="Running", started=world.now)
+        world.create(f"{name}-task", cpu=4, app=name)
+        world.now += 5
+    return cycle(world)
+
+
+def drivers(world: World) -> list[str]:
+    """Driver pods that exist."""
+    return sorted(pod.name for pod in world.pods.values() if pod.labels[names.ROLE] == names.DRIVER)
+
+
+def test_a_stall_is_ended_by_evicting_the_youngest_driver() -> None:
+    """Once; it is told by event and metric, and the task of the other driver runs in the room it left."""
+    world = enforcing(node("a", cpu=8))
+    made = stalled(world, bare=False)
+    turn(made, world, 30)
+    assert drivers(world) == ["older-driver"]
+    assert [each for each in world.writes if "eviction" in each] == [
+        "POST /api/v1/namespaces/team/pods/younger-driver/eviction"
+    ]
+    assert made.metrics.evictions.labels("default")._value.get() == 1
+    told = [body for body in written(world, "/events") if body["reason"] == "Stalled"]
+    assert [body["involvedObject"]["name"] for body in told] == ["younger-driver"]
+    assert "2 tasks wait and none of them fits" in told[0]["message"]
+    assert {pod.name: pod.node for pod in world.pods.values()}["older-task"] == "a"
+
+
+@pytest.mark.parametrize(("bare", "evict"), [(True, True), (False, False)], ids=["bare pods", "not asked to"])
+def test_a_stall_is_only_told_where_nobody_may_be_evicted(bare: bool, evict: bool) -> None:
+    """A driver that no controller brings back is never evicted, nor any where the queue does not say so."""
+    world = enforcing(node("a", cpu=8))
+    made = stalled(world, bare=bare, evict=evict)
+    with capture_logs() as logs:
+        turn(made, world, 30)
+    assert drivers(world) == ["older-driver", "younger-driver"]
+    assert made.metrics.stalls.labels("default")._value.get() >= 1
+    assert "stall" in {each["event"] for each in logs}
+
+
+@pytest.mark.parametrize("evict", [True, False], ids=["asked to", "not asked to"])
+def test_a_node_whose_memory_runs_out_is_relieved_where_its_queue_says_so(evict: bool) -> None:
+    """The loop looks every ten seconds: one task goes, told by event and metric; the other stays."""
+    world = enforcing(node("a", memory=32))
+    world.configure("AdmissionQueue", "default", relief={"evictYoungestTask": evict})
+    made = cycle(world)
+    for name in ("zero", "one"):
+        world.create(name, app=name, owners=[owned("Job", name, group="batch")])
+        turn(made, world, 3)
+    world.uses = {uid: Resources(memory=15 * GIB) for uid in world.pods}
+    for _ in range(30):
+        full = 0.5 + 15 * len(world.pods)
+        world.samples = {"a": NodeUse(Resources(memory=full * GIB), world.now - 1, False)}
+        turn(made, world)
+    assert sorted(pod.name for pod in world.pods.values()) == (["zero"] if evict else ["one", "zero"])
+    told = [body["involvedObject"]["name"] for body in written(world, "/events") if body["reason"] == "Outgrown"]
+    assert told == (["one"] if evict else [])
+    assert made.metrics.task_evictions.labels("default", "evicted")._value.get() == len(told)
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "fields"),
+    [
+        ("SlackPolicy", "default", {"namespaces", "warnings"}),
+        ("AdmissionQueue", "default", {"capacity", "budget", "driversRunning", "podsHeld"}),
+        ("ReservationPool", "pool", {"delta", "total", "small", "large"}),
+    ],
+)
+def test_status_of_custom_resources(kind: str, name: str, fields: set[str]) -> None:
+    """A condition with the generation it speaks about, and the numbers of the last round."""
+    world = enforcing(node("a"))
+    world.configure("AdmissionQueue", "default")
+    world.configure("ReservationPool", "pool", queue="default")
+    world.create("t", app="etl")
+    made = cycle(world)
+    seen(made, kind, name)
+    turn(made, world, 2)
+    body = written(world, f"/{name}/status")[0]["status"]
+    assert fields <= set(body)
+    assert (body["conditions"][0]["status"], body["observedGeneration"]) == ("True", 3)
+
+
+def test_status_whose_kinds_are_gone_is_written_once() -> None:
+    """Tasks without drivers leave drivers no budget: that is said once, and the kinds told before are taken back."""
+    world = enforcing(node("a", cpu=4))
+    world.configure("AdmissionQueue", "default")
+    made = cycle(world)
+    seen(made, "AdmissionQueue", "default")
+    turn(made, world, 12)
+    path = "/apis/slackwater.io/v1alpha1/admissionqueues/default/status"
+    assert world.statuses[path]["budget"] == {"cpu": "4", "memory": "34359738368"}
+    world.create("t", app="etl")
+    turn(made, world, 24)
+    assert world.statuses[path]["budget"] == {}
+    before = len(world.posted)
+    turn(made, world, 60)
+    assert len(world.posted) == before
+
+
+def test_everything_that_is_counted_can_be_scraped() -> None:
+    """Held pods by queue and reason, waits, latencies, drivers, pools, stalls, errors, amounts and the version."""
+    world = enforcing(node("a", cpu=8))
+    world.configure("ReservationPool", "pool", queue="default")
+    for name in ("one", "two"):
+        world.create(f"{name}-driver", cpu=1, role="driver", app=name)
+        for number in range(6):
+            world.create(f"{name}-{number}", cpu=2, app=name)
+    made = cycle(world)
+    turn(made, world, 6)
+    text = generate_latest(made.metrics.registry).decode()
+    for line in (
+        'slackwater_operator_held_pods{queue="default",reason=',
+        'slackwater_operator_admission_wait_seconds_count{role="task"}',
+        "slackwater_operator_release_seconds_count",
+        'slackwater_operator_drivers{queue="default",state="running"}',
+        'slackwater_operator_drivers{queue="default",state="waiting"}',
+        'slackwater_operator_pool_delta{pool="pool"}',
+        'slackwater_operator_forecast_error_slots{pool="pool"}',
+        "# TYPE slackwater_operator_stalls_total counter",
+        "# TYPE slackwater_operator_task_evictions_total counter",
+        "# TYPE slackwater_operator_errors_total counter",
+        'slackwater_operator_queue_capacity{queue="default",resource="cpu"} 8.0',
+        'slackwater_operator_queue_reservation{queue="default",resource="cpu"}',
+        'slackwater_operator_queue_budget{queue="default",resource="cpu"}',
+        f'slackwater_operator_build_info{{version="{slackwater.__version__}"}} 1.0',
+    ):
+        assert line in text, line
+
+
+def test_wait_estimates_are_told_with_their_past_error() -> None:
+    """Gangs wait for the end of a wave of tasks; the first one's estimate is compared with what came."""
+    world = enforcing(node("a", cpu=8))
+    world.configure("ReservationPool", "pool", queue="default")
+    made = cycle(world, track_seconds=1)
+    for number in range(7):  # they start three seconds apart, and so they are expected to end
+        world.create(f"wave-{number}", app="wave", stage="map")
+        turn(made, world, 3)
+    wave = [pod.uid for pod in world.pods.values() if pod.node]
+    for name in ("next", "then"):
+        for number in range(7):
+            world.create(f"{name}-{number}", app=name, annotations={names.GANG: "true", names.TASKS: "7"})
+    for uid in wave[:6]:
+        world.finish(uid)
+        turn(made, world)
+    turn(made, world, 12)
+    world.finish(*wave[6:])
+    turn(made, world, 5)
+    told = [body["status"].get("waitSeconds") for body in written(world, "/trackedapps/next/status")]
+    assert any(wait is not None and 0 <= wait <= 21 for wait in told)
+    assert made.waits.count == 1  # when it started
+    assert made.waits.mean <= 21
+    assert made.metrics.wait_error._value.get() == made.waits.mean
+
+
+def test_reclaim_without_usage_is_warned_about() -> None:
+    """The policy asks for learning, and nobody tells what pods use."""
+    world = enforcing(node("a"))
+    world.configure("SlackPolicy", "default", mode="enforce", reclaim={"enabled": True})
+    made = cycle(world)
+    seen(made, "SlackPolicy", "default")
+    outlook = made.releaser._look(None)
+    status = asyncio.run(made.reporter.status(("SlackPolicy", "default"), outlook))
+    assert any("reclaim.enabled has no effect" in warning for warning in status["warnings"])
+
+
+def test_tracked_apps_of_ended_apps_are_removed_after_a_while() -> None:
+    """A minute here; the app is gone, its object goes."""
+    world = enforcing(node("a"))
+    pod = world.create("t", app="etl")
+    made = cycle(world)
+    turn(made, world, 2)
+    world.delete(world.pods[pod.uid])
+    turn(made, world, 70)
+    assert [path for method, path, _ in world.posted if method == "DELETE"] == [
+        "/apis/slackwater.io/v1alpha1/namespaces/team/trackedapps/etl"
+    ]
+
+
+def test_a_failed_turn_is_counted_and_the_next_one_goes_on() -> None:
+    """An error in one turn is not the end, many in a row are."""
+    world = enforcing(node("a"))
+    made = cycle(world, period=0.001, idle_period=0.001)
+
+    async def fail() -> int:
+        raise ValueError("broken")
+
+    made.releaser.round = fail  # type: ignore[method-assign]  # the part that breaks
+    with capture_logs() as logs, pytest.raises(ValueError, match="broken"):
+        asyncio.run(made.run())
+    assert [each["event"] for each in logs].count("failed") == 20
+    assert made.metrics.errors.labels("turn")._value.get() == 20

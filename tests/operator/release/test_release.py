@@ -1,0 +1,354 @@
+"""Rounds of the release loop on a cluster in memory."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from slackwater.resources import Resources
+from slackwater_cluster import names
+from slackwater_extender.scheduling.batch import UNKNOWN_POD
+from slackwater_operator.release.extenderclient import Placement, PlaceRequest
+from support.fakes.cluster import World, enforcing, node, owned
+
+
+def running(world: World) -> list[str]:
+    """Names of the pods on nodes."""
+    return sorted(pod.name for pod in world.pods.values() if pod.node and not pod.done)
+
+
+def test_held_pods_are_nominated_and_released() -> None:
+    """Room for two: both get a node named and lose their gate, with two writes each."""
+    world = enforcing(node("a"))
+    for number in range(2):
+        world.create(f"task-{number}", app="etl")
+    assert world.operator().step() == 2
+    assert all(pod.nominated == "a" and not pod.gates for pod in world.pods.values())
+    assert len(world.writes) == 4
+    world.schedule()
+    assert running(world) == ["task-0", "task-1"]
+
+
+def test_where_node_and_order_do_not_matter_one_write_does() -> None:
+    """A queue that does not nominate: the gate only, charged at the extender all the same, and no more than fits."""
+    world = enforcing(node("a", cpu=8))
+    world.configure("AdmissionQueue", "default", release={"nominate": False})
+    for number in range(3):
+        world.create(f"task-{number}", cpu=4, app="etl")
+    operator = world.operator()
+    assert operator.step() == 2
+    assert len(world.writes) == 2
+    assert not any(pod.nominated for pod in world.pods.values())
+    assert sorted(world.charged) == sorted(world.released)
+    assert operator.step() == 0  # the extender's room knows nothing of them before they are bound
+    world.schedule()
+    assert operator.step() == 0
+    assert running(world) == ["task-0", "task-1"]
+    assert operator.said("etl").reason == "no-room"
+
+
+def test_no_more_than_fits_is_released() -> None:
+    """The third pod of four cores waits on a node of eight, and says why."""
+    world = enforcing(node("a", cpu=8))
+    for number in range(3):
+        world.create(f"task-{number}", cpu=4, app="etl")
+    operator = world.operator()
+    operator.step()
+    world.schedule()
+    operator.step()
+    assert running(world) == ["task-0", "task-1"]
+    said = operator.said("etl")
+    assert said.reason == "no-room"
+    assert "asks for 4" in said.sentence
+
+
+def test_a_second_round_changes_nothing_twice() -> None:
+    """Until the watch shows a release it counts as released: nothing is written again."""
+    world = enforcing(node("a"))
+    world.create("task", app="etl")
+    operator = world.operator()
+    operator.step()
+    before = list(world.writes)
+    operator.step()
+    assert world.writes == before
+
+
+@pytest.mark.parametrize("mode", ["observe", "score"])
+def test_other_modes_release_what_is_held(mode: str) -> None:
+    """Switching to observe or score lets everything go, room or not."""
+    world = enforcing(node("a", cpu=1))
+    for number in range(5):
+        world.create(f"task-{number}", cpu=4, app="etl")
+    operator = world.operator()
+    operator.step()
+    assert world.released == []
+    world.configure("SlackPolicy", "default", mode=mode)
+    operator.step()
+    assert len(world.released) == 5
+
+
+def test_foreign_gates_are_never_acted_on() -> None:
+    """A pod that another controller holds too keeps both gates."""
+    world = enforcing(node("a"))
+    pod = world.create("task", app="etl", gates=(names.GATE, "example.com/quota"))
+    operator = world.operator()
+    operator.step()
+    assert world.pods[pod.uid].gates == (names.GATE, "example.com/quota")
+    assert operator.said("etl").reason == "foreign-gate"
+    world.change(pod.uid, gates=(names.GATE,))
+    operator.step()
+    assert world.released == [pod.uid]
+
+
+def test_pod_deleted_while_gated_is_forgotten() -> None:
+    """Nothing is written to it, and its app is gone."""
+    world = enforcing()
+    world.delete(world.create("task", app="etl"))
+    assert world.operator().step() == 0
+    assert world.assembly.portraits == {}
+
+
+def test_pod_made_anew_under_the_same_name_is_another_pod() -> None:
+    """A patch names the uid, so a successor is not released by mistake."""
+    world = enforcing(node("a"))
+    first = world.create("task", app="etl")
+    world.assembly.snapshot(world.now, None)
+    del world.pods[first.uid]
+    world.now += 1
+    second = world.create("task", app="etl")
+    world.operator().step()
+    assert world.released == [second.uid]
+
+
+def test_failed_writes_are_taken_back_and_tried_again() -> None:
+    """A server that does not answer costs a round, not the pod."""
+    world = enforcing(node("a"))
+    pod = world.create("task", app="etl")
+    operator = world.operator()
+    world.broken = lambda path: True
+    operator.step()
+    assert world.released == []
+    world.broken = lambda path: False
+    operator.step()
+    assert world.released == [pod.uid]
+
+
+def test_parked_pod_gives_its_share_to_others_and_comes_back() -> None:
+    """Released but unschedulable (volcano's stated limit): after the timeout others get the share; later it returns."""
+    world = enforcing(node("a", cpu=8))
+    stuck = world.create("stuck", cpu=8, app="first")
+    operator = world.operator()
+    operator.step()
+    # Somebody else's pod takes the node before our scheduler binds.
+    intruder = world.create("intruder", cpu=1, app="other", namespace="plain", gates=())
+    world.change(intruder.uid, node="a", scheduler="default-scheduler")
+    for _ in range(70):
+        world.schedule()
+        operator.step()
+    assert world.pods[stuck.uid].parked
+    assert world.pods[stuck.uid].nominated == ""
+    world.create("small", cpu=2, app="second")
+    operator.step()
+    world.schedule()
+    assert "small" in running(world)
+    world.finish(*(pod.uid for pod in world.pods.values() if pod.node))
+    for _ in range(5):
+        operator.step()
+        world.schedule()
+    assert "stuck" in running(world)
+
+
+def test_two_pods_that_may_not_preempt_do_not_block_each_other() -> None:
+    """Both nominated to a node with room for one: the operator moves one nomination, and both run in the end."""
+    world = enforcing(node("a", cpu=4), node("b", cpu=4))
+    first = world.create("first", cpu=3, app="one")
+    second = world.create("second", cpu=3, app="two")
+    for pod in (first, second):
+        world.change(pod.uid, gates=(), nominated="a", may_preempt=False)
+    # Node b is closed at first, so that both really wait for a.
+    closed = world.nodes.pop("b")
+    world.schedule()
+    assert running(world) == []
+    world.nodes["b"] = closed
+    operator = world.operator()
+    for _ in range(8):
+        operator.step()
+        world.schedule()
+    assert running(world) == ["first", "second"]
+
+
+def test_a_refused_pod_is_nominated_again_when_room_returns() -> None:
+    """Its node was taken and no other has room: the nomination is cleared. The extender tells of room: named again."""
+    world = enforcing(node("a", cpu=2))
+    pod = world.create("t", cpu=2, app="etl")
+    operator = world.operator()
+    operator.step()
+    other = world.create("thief", cpu=2, namespace="kube-system", gates=(), scheduler="default-scheduler")
+    world.change(other.uid, node="a", phase="Running")
+    for _ in range(8):
+        world.schedule()
+        operator.step()
+    assert world.pods[pod.uid].nominated == ""
+    world.finish(other.uid)
+    world.woken = [pod.uid]
+    operator.step()
+    assert world.pods[pod.uid].nominated == "a"
+    world.schedule()
+    assert world.pods[pod.uid].node == "a"
+
+
+def test_new_leader_clears_what_a_dead_one_left() -> None:
+    """A gated pod with a nomination takes room from others for nothing."""
+    world = enforcing(node("a"))
+    pod = world.create("task", app="etl", nominated="a")
+    operator = world.restart()
+    assert operator.take_over() == 1
+    assert world.pods[pod.uid].nominated == ""
+
+
+def test_extender_away_holds_then_releases_by_declared_sums() -> None:
+    """Within the grace time nothing is released; afterwards declared sums decide, and nothing is overcommitted."""
+    world = enforcing(node("a", cpu=4))
+    for number in range(6):
+        world.create(f"task-{number}", app="etl")
+    operator = world.operator(grace=10)
+    operator.releaser.places = operator.upkeep.places = _Away()
+    assert operator.step(5) == 0
+    assert "extender" in operator.said("etl").sentence
+    operator.step(6)
+    operator.step()
+    assert len(world.released) == 4
+
+
+class _Away:
+    """An extender that never answers."""
+
+    async def _fail(self, *_: object, **__: object) -> Any:
+        from slackwater.errors import Unavailable  # noqa: PLC0415 - raised here only
+
+        raise Unavailable("connection refused")
+
+    place = charge = withdraw = room = wakeups = usage = _fail
+
+
+def test_a_pod_the_extender_has_not_seen_yet_is_asked_about_again_at_once() -> None:
+    """Its watch is a moment behind ours: that is no lack of room, and costs one round, not the whole retry."""
+    world = enforcing(node("a"))
+    world.create("task", app="etl")
+    operator = world.operator()
+    operator.releaser.places = _Behind(world)
+    assert operator.step() == 0
+    assert operator.releaser.no_node == {}
+    operator.releaser.places = world
+    assert operator.step(operator.releaser.settings.period) == 1
+
+
+class _Behind:
+    """An extender whose watch shows no pods yet."""
+
+    def __init__(self, world: World) -> None:
+        self.room, self.charge, self.withdraw = world.room, world.charge, world.withdraw
+        self.wakeups, self.usage = world.wakeups, world.usage
+
+    async def place(self, wishes: Sequence[PlaceRequest], *, cold: bool = False) -> Placement:
+        """Refuse with the extender's own words."""
+        return Placement({}, {wish.uid: UNKNOWN_POD for wish in wishes})
+
+
+def test_queue_uses_its_own_nodes_only() -> None:
+    """A selector keeps a queue on its nodes although others are empty."""
+    world = enforcing(node("a", pool="batch"), node("b"))
+    world.configure("AdmissionQueue", "batch", namespaces=["team"], nodeSelector={"pool": "batch"})
+    for number in range(12):
+        world.create(f"task-{number}", app="etl")
+    operator = world.operator()
+    operator.step()
+    world.schedule()
+    assert {pod.node for pod in world.pods.values() if pod.node} == {"a"}
+
+
+def test_paused_queue_and_paused_app_let_nothing_go() -> None:
+    """By annotation, on the queue or on any pod of an app."""
+    world = enforcing(node("a"))
+    world.configure("AdmissionQueue", "default", annotations={names.PAUSE: "true"})
+    pod = world.create("task", app="etl")
+    operator = world.operator()
+    operator.step()
+    assert operator.said("etl").reason == "paused"
+    world.configure("AdmissionQueue", "default")
+    world.change(pod.uid, annotations={names.PAUSE: "true"})
+    operator.step()
+    assert world.released == []
+    world.change(pod.uid, annotations={})
+    operator.step()
+    assert world.released == [pod.uid]
+
+
+def test_draining_queue_lets_started_apps_finish() -> None:
+    """Drain: nothing new starts, what started goes on."""
+    world = enforcing(node("a", cpu=2))
+    for number in range(3):
+        world.create(f"old-{number}", app="old")
+    operator = world.operator()
+    operator.step()
+    world.schedule()
+    world.configure("AdmissionQueue", "default", state="draining")
+    world.create("new", app="new")
+    world.finish(*(pod.uid for pod in world.pods.values() if pod.node))
+    operator.step()
+    world.schedule()
+    assert running(world) == ["old-2"]
+    assert operator.said("new").reason == "queue-draining"
+
+
+def test_pods_from_before_the_namespace_was_labelled_are_adopted() -> None:
+    """They count as running of their app, and as the queue's own."""
+    world = World()
+    world.configure("SlackPolicy", "default", mode="enforce")
+    world.add_nodes(node("a", cpu=4))
+    old = world.create("old", cpu=2, app="etl", gates=())
+    world.change(old.uid, node="a", phase="Running", scheduler="default-scheduler", started=world.now)
+    assert world.assembly.portraits == {}
+    world.namespace("team")
+    world.assembly.refresh()
+    assert world.assembly.portraits["team/etl"].counts.bound == 1
+    assert world.assembly.snapshot(world.now, None).queues[0].capacity["cpu"] == 4
+
+
+def test_driver_that_dies_is_admitted_again() -> None:
+    """Its successor waits for the driver budget like any other driver."""
+    world = enforcing(node("a", cpu=8))
+    boss = owned("SparkApplication", "pi", group="sparkoperator.k8s.io")
+    labels = {"sparkoperator.k8s.io/app-name": "pi", "spark-role": "driver"}
+    first = world.create("driver-1", cpu=1, role="driver", labels=labels, owners=[boss])
+    operator = world.operator()
+    world.assembly.learn(boss, ())
+    operator.step()
+    world.schedule()
+    world.finish(first.uid, phase="Failed")
+    second = world.create("driver-2", cpu=1, role="driver", labels=labels, owners=[boss])
+    assert not world.assembly.snapshot(world.now, None).apps[0].started
+    operator.step()
+    assert second.uid in world.released
+
+
+def test_learned_requests_are_wanted_only_where_the_policy_says_so() -> None:
+    """With reclaim on, a task is to get what its forerunners used and a fifth; with it off, nothing."""
+    world = enforcing(node("a", cpu=16))
+    world.configure("SlackPolicy", "default", mode="enforce", reclaim={"enabled": True})
+    half = {"native": Resources(cpu=1), "declared": Resources(cpu=2)}
+    marks = {names.SHRUNK: "200/150"}
+    old = [world.create(f"old-{number}", app="etl", annotations=marks) for number in range(6)]
+    for pod in old:
+        world.change(pod.uid, **half)
+    world.assembly.refresh()
+    world.assembly.measured({pod.uid: Resources(cpu=1.5) for pod in old})
+    world.assembly.measured({})
+    fresh = world.create("fresh", app="etl", annotations=marks)
+    world.change(fresh.uid, **half)
+    world.assembly.refresh()
+    wanted = world.assembly.wanted(world.pods[fresh.uid])
+    assert wanted is not None
+    assert wanted["cpu"] == pytest.approx(1.8)
+    world.configure("SlackPolicy", "default", mode="enforce")
+    assert world.assembly.wanted(world.pods[fresh.uid]) is None

@@ -1,0 +1,358 @@
+"""Words: accounts, TrackedApps, events, reasons on pods, judgements of custom resources."""
+
+import asyncio
+from typing import Any, cast
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from structlog.testing import capture_logs
+
+from slackwater.resources import Resources
+from slackwater_cluster import names
+from slackwater_cluster.api.session import Answer, Session
+from slackwater_cluster.apps.frameworks import Framework, LabelTerm
+from slackwater_cluster.customresources import SlackPolicySpec
+from slackwater_operator.metrics import Metrics
+from slackwater_operator.ratelimit import TokenBucket
+from slackwater_operator.status.appstatus import AppStatus, account, status, written
+from slackwater_operator.status.conditions import conditions, judge, limits, unlisted
+from slackwater_operator.status.events import EventWriter, Happened, Happening
+from slackwater_operator.status.podreasons import due
+from slackwater_operator.status.trackedapps import TrackedAppWriter, differs, object_name
+from support.fakes.cluster import World, enforcing, node
+
+
+class Writes:
+    """A session that notes what is written."""
+
+    def __init__(self, answer: Answer | None = None) -> None:
+        self.made: list[tuple[str, str, Any]] = []
+        self.answer = answer or Answer(200, b"{}")
+
+    async def write(self, method: str, path: str, body: Any, *, content_type: str = "") -> Answer:
+        """Note it."""
+        del content_type
+        self.made.append((method, path, body))
+        return self.answer
+
+
+def tracker(world: World, writes: Writes) -> TrackedAppWriter:
+    """A tracker on the world's clock."""
+    return TrackedAppWriter(cast("Session", writes), world.clock, 10, TokenBucket(1000, 1000, world.clock), 60)
+
+
+def told(world: World, app: str, operator: Any) -> tuple[Any, AppStatus, Any]:
+    """Portrait, account and status of an app."""
+    said = operator.said(app)
+    each = world.assembly.portraits[f"team/{app}"]
+    return each, said, status(each, said, world.assembly, operator.releaser.outlook, None)
+
+
+def test_tracked_app_is_written_once_in_ten_seconds() -> None:
+    """Create and status, then silence until ten seconds passed and something is different."""
+    world = enforcing(node("a", cpu=2))
+    for number in range(3):
+        world.create(f"t{number}", app="etl")
+    operator = world.operator()
+    writes = Writes()
+    track = tracker(world, writes)
+
+    def write() -> int:
+        operator.step(0)
+        each, said, found = told(world, "etl", operator)
+        asyncio.run(track.write(each, found, said.queue))
+        return len(writes.made)
+
+    assert write() == 2
+    assert writes.made[0][2]["spec"]["app"] == "etl"
+    world.schedule()
+    assert write() == 2
+    world.now += 11
+    assert write() == 3
+    assert writes.made[2][2]["status"]["pods"]["bound"] == 2
+    world.now += 11
+    assert write() == 3
+
+
+def test_tracked_app_carries_a_condition_to_wait_for() -> None:
+    """Admitted is False with the reason while it waits, True once it started; the time moves only then."""
+    world = enforcing(node("a", cpu=1))
+    world.create("t", cpu=2, app="etl")
+    operator = world.operator()
+    writes = Writes()
+    keeper = tracker(world, writes)
+
+    def condition() -> dict[str, Any]:
+        operator.step(0)
+        each, said, found = told(world, "etl", operator)
+        asyncio.run(keeper.write(each, found, said.queue))
+        body = writes.made[-1][2]["status"]
+        assert body["observedGeneration"] == 1
+        return dict(body["conditions"][0])
+
+    first = condition()
+    assert (first["type"], first["status"], first["reason"]) == ("Admitted", "False", "NoRoom")
+    world.add_nodes(node("b"))
+    world.now += 11
+    second = condition()
+    assert (second["status"], second["reason"]) == ("True", "Released")
+    assert second["lastTransitionTime"] != first["lastTransitionTime"]
+    world.schedule()
+    world.now += 11
+    third = condition()
+    assert (third["status"], third["reason"]) == ("True", "Complete")
+    assert third["lastTransitionTime"] == second["lastTransitionTime"]
+
+
+def test_status_tells_budget_position_and_pods() -> None:
+    """A waiting driver sees its place, the reservation and what is left."""
+    world = enforcing(node("a", cpu=4))
+    for number in range(4):
+        annotations = {names.TASKS: "1", names.TASK_CPU: "1"}
+        world.create(f"d{number}", cpu=1, role="driver", app=f"app{number}", annotations=annotations)
+        world.now += 1
+    operator = world.operator()
+    operator.step()
+    world.schedule()
+    operator.step()
+    _, _, found = told(world, "app3", operator)
+    assert (found.phase, found.reason, found.position) == ("Waiting", "behind-another-app", 2)
+    assert found.reservation == {"cpu": "2"} | {k: v for k, v in found.reservation.items() if k != "cpu"}
+    assert found.pods.held == 1
+
+
+@pytest.mark.parametrize(
+    ("app", "name"),
+    [("etl", "etl"), ("job/etl", "job-etl"), ("ray/a.b", "ray-a.b")],
+)
+def test_plain_ids_are_plain_names(app: str, name: str) -> None:
+    """People find the object by the app's id."""
+    assert object_name(app) == name
+
+
+@given(st.text(min_size=1, max_size=300))
+def test_every_id_becomes_a_name_the_api_server_accepts(app: str) -> None:
+    """Newlines, slashes, capitals, other scripts: a DNS name comes out."""
+    name = object_name(app)
+    assert len(name) <= 253
+    assert all(part and part[0].isalnum() and part[-1].isalnum() for part in name.split("."))
+    assert set(name) <= set("abcdefghijklmnopqrstuvwxyz0123456789-.")
+
+
+def test_different_ids_do_not_share_a_name() -> None:
+    """Where letters were changed, a digest keeps them apart."""
+    assert object_name("A/b") != object_name("a/b")
+
+
+def test_restless_numbers_are_no_reason_to_write() -> None:
+    """A wait that counts down is not worth a write by itself."""
+    assert not differs({"phase": "Waiting", "waitSeconds": 3}, {"phase": "Waiting", "waitSeconds": 2})
+    assert differs({"phase": "Waiting"}, {"phase": "Running"})
+    assert differs({"phase": "Waiting"}, {"phase": "Waiting", "waitSeconds": 2})
+
+
+def test_sentences_are_renewed_once_a_minute() -> None:
+    """Numbers in a sentence move all the time; somebody who waits reads none older than a minute."""
+    world = enforcing(node("a", cpu=1))
+    world.create("t", cpu=4, app="etl")
+    operator = world.operator()
+    operator.step()
+    writes = Writes()
+    keeper = tracker(world, writes)
+    each, _, found = told(world, "etl", operator)
+    said = [0.0]
+    for second in range(150):
+        renewed = found.model_copy(update={"message": f"sentence {second}"})
+        if asyncio.run(keeper.write(each, renewed, "default")):
+            said.append(float(second))
+        world.now += 1
+    assert said[1:] == [0.0, 60.0, 120.0]
+
+
+def test_amounts_as_quantities() -> None:
+    """Milli-cpu, whole bytes, nothing below zero."""
+    assert written(Resources(cpu=1.5, memory=1024.4)) == {"cpu": "1500m", "memory": "1024"}
+    assert written(Resources({"cpu": 2, "gpu": -1})) == {"cpu": "2", "gpu": "0"}
+
+
+def announcer(world: World, writes: Writes, burst: float = 50) -> EventWriter:
+    """An announcer on the world's clock."""
+    return EventWriter(cast("Session", writes), Metrics(), world.clock, TokenBucket(1, burst, world.clock))
+
+
+def test_events_on_hold_release_and_admission_once_each() -> None:
+    """A hold is told after a few seconds, a start at once, and nothing twice in a minute."""
+    world = enforcing(node("a", cpu=1))
+    lead = world.create("t0", cpu=2, app="etl")
+    operator = world.operator()
+    writes = Writes()
+    speaker = announcer(world, writes)
+    for _ in range(10):
+        operator.step()
+        speaker.observe(operator.said("etl"), lead, started=False, problems=())
+    world.add_nodes(node("b"))
+    for _ in range(3):
+        operator.step()
+        speaker.observe(operator.said("etl"), lead, started=True, problems=())
+    asyncio.run(speaker.post())
+    assert [body["reason"] for _, _, body in writes.made] == ["Held", "Admitted", "Released"]
+
+
+def test_a_flood_of_events_is_cut_off() -> None:
+    """Beyond the burst events are dropped and counted, not queued."""
+    world = enforcing()
+    lead = world.create("t", app="etl")
+    writes = Writes()
+    speaker = announcer(world, writes, burst=5)
+    for number in range(20):
+        said = AppStatus(f"team/{number}", cast("Any", None), "infeasible", "too large", held=1)
+        speaker.observe(said, lead, started=False, problems=())
+    asyncio.run(speaker.post())
+    assert len(writes.made) == 5
+    assert {body["reason"] for _, _, body in writes.made} == {Happening.REFUSED.value}
+
+
+@pytest.mark.parametrize(
+    ("status", "message", "counted", "tries"),
+    [
+        (403, 'events "t." is forbidden: ... because it is being terminated', "gone", 1),
+        (404, "namespaces team not found", "gone", 1),
+        (403, "user may not create events", "refused", 3),
+    ],
+    ids=["namespace ends", "namespace is gone", "no right"],
+)
+def test_events_about_a_namespace_that_goes_are_not_tried_again(
+    status: int, message: str, counted: str, tries: int
+) -> None:
+    """Pods of a namespace under deletion come and go for a while; a refusal for any other reason is logged."""
+    world = enforcing()
+    writes = Writes(Answer(status, msgspec.json.encode({"message": message})))
+    speaker = announcer(world, writes)
+    for number in range(3):
+        lead = world.create(f"t{number}", app=f"etl-{number}")
+        speaker.add(f"team/etl-{number}", Happened(Happening.HELD, lead, "no room"))
+    with capture_logs() as logs:
+        asyncio.run(speaker.post())
+    assert len(writes.made) == tries
+    assert speaker.metrics.events.labels(counted)._value.get() == 3
+    assert len(logs) == (3 if counted == "refused" else 0)
+
+
+def test_messages_are_cut_by_bytes() -> None:
+    """The API server counts bytes, and our sentences hold signs of more than one."""
+    world = enforcing()
+    lead = world.create("t", app="etl")
+    body = announcer(world, Writes())._body(Happened(Happening.HELD, lead, "×" * 2000))
+    assert len(str(body["message"]).encode()) == 1024
+
+
+def test_reason_classes_are_due_only_where_they_differ() -> None:
+    """Written once per class, never on parked pods."""
+    world = enforcing(node("a", cpu=1))
+    first = world.create("t0", cpu=4, app="etl")
+    second = world.create("t1", cpu=4, app="etl", annotations={names.REASON: "no-room"})
+    operator = world.operator()
+    operator.step()
+    said = operator.said("etl")
+    assert said.reason == "no-room"
+    assert [(pod.uid, reason) for pod, reason in due(world.assembly, [said])] == [(first.uid, "no-room")]
+    world.change(second.uid, gates=(), annotations={names.PARKED: "x"})
+    world.change(first.uid, annotations={names.REASON: "no-room"})
+    world.assembly.refresh()
+    assert list(due(world.assembly, [said])) == []
+
+
+def test_newline_in_a_label_does_not_reach_sentences() -> None:
+    """A name with a line break is shown on one line."""
+    world = enforcing()
+    world.create("t", annotations={names.APP: "two\nlines"})
+    world.assembly.refresh()
+    assert [each.app for each in world.assembly.portraits.values()] == ["two lines"]
+
+
+def test_judgements_name_the_rival() -> None:
+    """Overlapping queues, unknown queues, second pools and selectors without nodes are told on the object."""
+    world = enforcing(node("a"))
+    world.configure("AdmissionQueue", "one", namespaces=["team"])
+    world.configure("AdmissionQueue", "two", namespaces=["team"], nodeSelector={"pool": "x"})
+    world.configure("AdmissionQueue", "three", namespaces=["rest"], nodeSelector={"pool": "x"})
+    world.configure("ReservationPool", "lost", queue="nowhere")
+    world.configure("ReservationPool", "first", queue="one")
+    world.configure("ReservationPool", "second", queue="one")
+    governing = world.assembly.governing
+    assert judge("AdmissionQueue", "one", governing).ready
+    assert "served by queue one" in judge("AdmissionQueue", "two", governing).message
+    assert judge("AdmissionQueue", "three", governing, [{}]).reason == "NoNodes"
+    assert judge("ReservationPool", "lost", governing).reason == "UnknownQueue"
+    assert "pool first already" in judge("ReservationPool", "second", governing).message
+    assert judge("SlackPolicy", "default", governing).message == "in force in 1 namespaces"
+
+
+def test_broken_resource_keeps_the_last_good_one() -> None:
+    """What cannot be read is told and changes nothing."""
+    world = enforcing()
+    world.configure("SlackPolicy", "default", mode="nonsense")
+    assert world.assembly.governing.mode("team").value == "enforce"
+    found = judge("SlackPolicy", "default", world.assembly.governing)
+    assert (found.ready, found.reason) == (False, "Invalid")
+
+
+def test_limit_ranges_and_quotas_are_warned_about() -> None:
+    """A minimum that lowered requests fall below, a ratio they exceed, and a quota that counts them."""
+    item = {"min": {"cpu": "1"}, "maxLimitRequestRatio": {"memory": "1"}}
+    ranges = [{"metadata": {"namespace": "team", "name": "r"}, "spec": {"limits": [item]}}]
+    quotas = [{"metadata": {"namespace": "team", "name": "q"}, "spec": {"hard": {"requests.cpu": "10"}}}]
+    found = limits(SlackPolicySpec(), ranges, quotas, ["team"])
+    assert len(found) == 3
+    assert limits(SlackPolicySpec(), ranges, quotas, []) == ()
+
+
+def test_frameworks_of_users_need_their_labels_in_the_policy() -> None:
+    """Else the API server would not know their roles."""
+    row = Framework(name="house", app=("x/run",), drivers=(LabelTerm(key="x/part", values=("leader",)),))
+    assert len(unlisted([row], SlackPolicySpec())) == 1
+    spec = SlackPolicySpec.model_validate({"driverLabels": [{"key": "x/part", "values": ["leader"]}]})
+    assert unlisted([row], spec) == ()
+
+
+def test_condition_time_moves_with_the_status_only() -> None:
+    """A second look that finds the same keeps the time."""
+    world = enforcing()
+    judged = judge("SlackPolicy", "default", world.assembly.governing)
+    first = conditions([], judged, 1, "t1")
+    second = conditions(first, judged, 2, "t2")
+    assert second[0]["lastTransitionTime"] == "t1"
+    assert second[0]["observedGeneration"] == 2
+
+
+@pytest.mark.parametrize("mode", ["observe", "score"])
+def test_modes_that_hold_nothing_say_what_enforce_would_do(mode: str) -> None:
+    """Nothing is written to the pod, and the app's account tells what would have happened."""
+    world = enforcing(node("a", cpu=1))
+    world.configure("SlackPolicy", "default", mode=mode)
+    world.create("t", cpu=4, app="etl", gates=(), scheduler="default-scheduler")
+    operator = world.operator()
+    operator.step()
+    assert world.writes == []
+    each = world.assembly.portraits["team/etl"]
+    outlook = operator.releaser.outlook
+    assert outlook is not None
+    said = account(each, None, world.assembly, outlook, supposed=operator.releaser.supposed())
+    assert said.reason == "no-room"
+    assert f"mode is {mode}: nothing is held here; in enforce: the nodes" in said.sentence
+
+
+def test_size_of_earlier_runs_is_used_for_the_next() -> None:
+    """A nightly app without annotations: the second run is known by the first."""
+    world = enforcing(node("a"))
+    driver = world.create("nightly-28900-driver", role="driver", app="nightly-28900")
+    tasks = [world.create(f"nightly-28900-{number}", cpu=0.5, app="nightly-28900") for number in range(4)]
+    world.assembly.refresh()
+    world.delete(driver, *tasks)
+    world.create("nightly-28901-driver", role="driver", app="nightly-28901")
+    world.assembly.refresh()
+    size = world.assembly.portraits["team/nightly-28901"].size
+    assert size is not None
+    assert (size.tasks, size.request["cpu"], size.source) == (4, 0.5, "history")

@@ -1,0 +1,67 @@
+"""Renders the chart with the real helm binary."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+ROOT = Path(__file__).parents[3]
+CHART = ROOT / "helm" / "slackwater"
+NAMESPACE = "slackwater-system"
+# Where the lab keeps what it built; a helm on the path serves as well.
+BUILT = Path.home() / ".cache" / "slackwater-lab" / "bin"
+
+Object = dict[str, Any]
+
+
+def helm() -> str | None:
+    """The helm binary, if there is one."""
+    found = sorted(BUILT.glob("helm-v*")) if BUILT.is_dir() else []
+    return str(found[-1]) if found else shutil.which("helm")
+
+
+def call(*arguments: str, seconds: float = 60) -> subprocess.CompletedProcess[str]:
+    """Run helm; the caller looks at what came of it."""
+    program = helm()
+    assert program, "no helm here; the fixture should have skipped this test"
+    return subprocess.run([program, *arguments], capture_output=True, text=True, timeout=seconds, check=False)
+
+
+def template(version: str, *options: str, release: str = "slackwater") -> subprocess.CompletedProcess[str]:
+    """`helm template` for one version of Kubernetes."""
+    return call("template", release, str(CHART), "--namespace", NAMESPACE, "--kube-version", version, *options)
+
+
+@cache
+def text(version: str, *options: str) -> str:
+    """What helm would install, as YAML."""
+    done = template(version, *options)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def objects(version: str, *options: str) -> list[Object]:
+    """What helm would install."""
+    # libyaml's loader: the plain one takes a second for a chart.
+    return [each for each in yaml.load_all(text(version, *options), Loader=yaml.CSafeLoader) if each]
+
+
+def named(items: list[Object], kind: str, name: str) -> Object:
+    """The one object of this kind and name."""
+    found = [each for each in items if each["kind"] == kind and each["metadata"]["name"] == name]
+    assert len(found) == 1, f"{len(found)} objects {kind}/{name}"
+    return found[0]
+
+
+def pod_specs(items: list[Object]) -> dict[str, Object]:
+    """The pod specification of every workload, by kind and name."""
+    return {
+        f"{each['kind']}/{each['metadata']['name']}": each["spec"]["template"]["spec"]
+        for each in items
+        if each["kind"] in ("Deployment", "Job")
+    }
