@@ -31,7 +31,7 @@ HERE = Path(__file__).parent
 SUPPORT = HERE.parent / "support" / "bench"
 sys.path.insert(0, str(HERE.parent))
 
-from support.bench import largecluster
+from support.bench import largecluster  # noqa: E402 - found through the line above
 
 BOUNDS = tomllib.loads((HERE / "bounds.toml").read_text()).get("extender", {})
 

@@ -1,4 +1,4 @@
-"""The runs by which the simulator's speed is judged: `python tests/support/bench/replays.py CASE [--where]`, a process each.
+"""The runs that judge the simulator's speed: `python tests/support/bench/replays.py CASE [--where]`, a process each.
 
 Prints processor and wall seconds of reading and playing, peak memory, and how many containers there were; with
 `--where` also which functions were on the stack for how much of the time. Cases named after a public log need it beside
