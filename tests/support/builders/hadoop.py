@@ -1,6 +1,6 @@
 """What Hadoop's scheduler load simulator did with three small workloads, and the same runs by ours.
 
-`python -m support.builders.hadoop` (with tests/ on PYTHONPATH) prints the table of docs/simulator/sls.md; `uncalibrated` as
+`python -m support.builders.hadoop` (tests/ on PYTHONPATH) prints the table of docs/simulator/sls.md; `uncalibrated` as
 argument the same without what was taken from the reference runs (heartbeat phases, warm-up times, update drift).
 """
 
