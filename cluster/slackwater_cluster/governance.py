@@ -1,4 +1,7 @@
-"""Which policy governs a namespace and which queue its apps wait in."""
+"""Which policy governs a namespace, which queue its apps wait in and which pool guards that queue.
+
+Operator, extender, monitor and command line ask here, so that each of them gives the same answer.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,13 @@ from slackwater_cluster.watch.records import CustomRecord, NamespaceRecord, PodR
 # Without any AdmissionQueue every managed namespace waits in this one, over all nodes.
 IMPLICIT = "default"
 UNWRITTEN = SlackPolicySpec()  # every default; its mode is observe, so nothing is held
+# Namespaces of the cluster itself: never managed, whatever their labels say. The admission policy leaves them out, too.
 EXEMPT = ("kube-system", "kube-public", "kube-node-lease")
+
+
+def exempt(own_namespace: str = names.SYSTEM_NAMESPACE) -> tuple[str, ...]:
+    """Every namespace that is never managed: the cluster's own, and the one Slackwater runs in."""
+    return (*EXEMPT, own_namespace)
 
 
 class Governance:
@@ -30,7 +39,25 @@ class Governance:
         self.status: dict[tuple[str, str], Mapping[str, object]] = {}  # by kind and name
         self.paused: dict[str, str] = {}  # queues by annotation: "true" or "drain"
         self.broken: dict[tuple[str, str], str] = {}
-        self._exempt = (*EXEMPT, own_namespace)
+        self._exempt = exempt(own_namespace)
+
+    def set_namespaces(self, records: Iterable[NamespaceRecord]) -> list[str]:
+        """Take over namespaces; the names of those that became managed, or are so no longer."""
+        turned = []
+        for record in records:
+            before = self.managed(record.name)
+            self.namespaces[record.name] = record
+            if self.managed(record.name) != before:
+                turned.append(record.name)
+        return turned
+
+    def drop_namespaces(self, records: Iterable[NamespaceRecord]) -> list[str]:
+        """Forget namespaces; the names of those that were managed."""
+        gone = [record.name for record in records]
+        turned = [name for name in gone if self.managed(name)]
+        for name in gone:
+            self.namespaces.pop(name, None)
+        return turned
 
     def set(self, kind: str, records: Iterable[CustomRecord]) -> bool:
         """Take over custom resources of one kind; whether anything but a status is different."""
@@ -61,7 +88,18 @@ class Governance:
         found = self.namespaces.get(namespace)
         return found is not None and found.managed and namespace not in self._exempt
 
-    def counts(self, pod: PodRecord) -> bool:
+    def managed_namespaces(self) -> list[str]:
+        """All namespaces that opted in, sorted."""
+        return sorted(name for name in self.namespaces if self.managed(name))
+
+    def modes(self) -> dict[Mode, int]:
+        """How many managed namespaces are in each mode."""
+        counts = dict.fromkeys(Mode, 0)
+        for name in self.managed_namespaces():
+            counts[self.mode(name)] += 1
+        return counts
+
+    def manages(self, pod: PodRecord) -> bool:
         """Whether a pod is part of an app of ours: in a managed namespace, and no daemon or static pod."""
         return self.managed(pod.namespace) and not pod.daemon and not pod.mirror
 
@@ -69,6 +107,11 @@ class Governance:
         """The policy in force in a namespace; one that does not exist changes nothing (mode observe)."""
         found = self.namespaces.get(namespace)
         return self.policies.get(found.policy if found else names.DEFAULT_POLICY, UNWRITTEN)
+
+    @property
+    def default_policy(self) -> SlackPolicySpec:
+        """The policy named default: what concerns nodes, which serve all namespaces, is decided by it."""
+        return self.policies.get(names.DEFAULT_POLICY, UNWRITTEN)
 
     def mode(self, namespace: str) -> Mode:
         """How much may be done there; nothing in a namespace that is not managed."""

@@ -44,7 +44,7 @@ class Components:
             self.troubles(),
             self.heartbeat.trouble,
             sampled=self.heartbeat.sampled,
-            broken=self.books.policies.broken,
+            broken=self.books.governance.broken,
         )
 
     def tick(self) -> None:

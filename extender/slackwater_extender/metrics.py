@@ -110,8 +110,8 @@ class Gauges(Collector):
         modes = GaugeMetricFamily(
             "slackwater_extender_namespaces", "Managed namespaces by mode of their policy.", labels=["mode"]
         )
-        for mode, number in books.policies.modes().items():
-            modes.add_metric([mode], number)
+        for mode, number in books.governance.modes().items():
+            modes.add_metric([mode.value], number)
         yield modes
 
     def _rows(self) -> list[GaugeMetricFamily]:

@@ -22,12 +22,17 @@ class Readiness:
 
 
 def readiness(
-    synced: frozenset[str], watch: Mapping[str, str], samples: str, *, sampled: bool, broken: Mapping[str, str]
+    synced: frozenset[str],
+    watch: Mapping[str, str],
+    samples: str,
+    *,
+    sampled: bool,
+    broken: Mapping[tuple[str, str], str],
 ) -> Readiness:
     """Ready after the first complete lists and the first samples, or with a clear reason why there are none.
 
     `samples` is what is wrong with the samples, if anything. Without samples room comes from reservations: nothing is
-    overcommitted, so the extender may serve, and says so.
+    overcommitted, so the extender may serve, and says so. `broken` are objects that cannot be read, by kind and name.
     """
     missing = tuple(f"{kind}: {watch.get(kind) or 'not listed yet'}" for kind in sorted(NEEDED - synced))
     if missing:
@@ -37,5 +42,5 @@ def readiness(
     troubles = [f"{kind}: {trouble}" for kind, trouble in sorted(watch.items())]
     if samples:
         troubles.append(f"samples: {samples}; room comes from reservations, nothing is overcommitted")
-    troubles += [f"SlackPolicy {name}: {why}; the last good version stays in force" for name, why in broken.items()]
+    troubles += [f"{kind} {name}: {why}; the last good version stays in force" for (kind, name), why in broken.items()]
     return Readiness(ready=True, reasons=tuple(troubles))

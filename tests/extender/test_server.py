@@ -134,13 +134,13 @@ def test_the_watch_feeds_the_books() -> None:
         watcher.start()
         until(lambda: made.parts.verbs.books.synced >= {"pods", "nodes", "namespaces", "SlackPolicy", "AdmissionQueue"})
         assert made.charged("n1") == {"uid-batch-p"}
-        assert books.policies.mode("batch") == "enforce"
+        assert books.governance.mode("batch") == "enforce"
         driver = objects.pod("d", labels={"slackwater.io/role": "driver"})
         assert made.filter(driver, "n1")["FailedAndUnresolvableNodes"] == {"n1": "slackwater: driver budget used up"}
         until(lambda: server.watchers("/api/v1/pods") == 1)
         server.remove("/api/v1/pods", objects.pod("p"))
         server.put("/api/v1/namespaces", objects.namespace("batch", managed=False))
-        until(lambda: not made.charged("n1") and not books.policies.managed("batch"))
+        until(lambda: not made.charged("n1") and not books.governance.managed("batch"))
         assert watcher.review("good-token") == OPERATOR
         assert watcher.review("bad-token") is None
         watcher.stop()

@@ -11,11 +11,10 @@ from typing import Any
 
 from slackwater_cluster import names
 from slackwater_cluster.apps.frameworks import RoleRule
+from slackwater_cluster.governance import exempt
 from slackwater_cluster.policies import cel
 
 NAME = "slackwater-pods"
-# Namespaces whose pods are never ours, whatever their labels say.
-EXEMPT = ("kube-system", "kube-public", "kube-node-lease", names.SYSTEM_NAMESPACE)
 DAEMONS = ("system:serviceaccount:kube-system:daemon-set-controller", "system:kube-controller-manager")
 
 Manifest = dict[str, Any]
@@ -53,7 +52,7 @@ def _match() -> Manifest:
         "namespaceSelector": {
             "matchExpressions": [
                 {"key": names.MANAGED, "operator": "In", "values": ["true"]},
-                {"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": list(EXEMPT)},
+                {"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": list(exempt())},
             ]
         },
         "resourceRules": [{"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["pods"]}],

@@ -19,6 +19,7 @@ from slackwater.nodes import NodeTable
 from slackwater.resources import CPU, MEMORY, Kinds
 from slackwater.roles import Role
 from slackwater_cluster import names
+from slackwater_cluster.governance import Governance
 from slackwater_cluster.pods.nodefit import allows
 from slackwater_cluster.watch.records import Constraints, NodeRecord, PodRecord
 from slackwater_extender.cache import claims
@@ -26,7 +27,6 @@ from slackwater_extender.cache.guard import Guard
 from slackwater_extender.cache.locality import Outputs
 from slackwater_extender.cache.lock import PriorityLock
 from slackwater_extender.cache.recognition import AppRecognition
-from slackwater_extender.cache.terms import PolicyTerms
 from slackwater_extender.scheduling.nodenames import RowFinder
 from slackwater_extender.settings import Decisions
 
@@ -51,11 +51,11 @@ class ClusterCache:
     lock: PriorityLock = field(default_factory=PriorityLock)
 
     def __post_init__(self) -> None:
-        self.policies = PolicyTerms()
-        self.guard = Guard()
+        self.governance = Governance(self.settings.own_namespace)
+        self.guard = Guard(self.governance)
         self.family = AppRecognition()
         self.nodes: dict[str, NodeRecord] = {}
-        self.ledger = Ledger(self.policies.terms((CPU, MEMORY)))
+        self.ledger = Ledger(claims.ledger_config(self.governance, (CPU, MEMORY)))
         self.synced: set[str] = set()
         self.finder = RowFinder()
         self.outputs = Outputs()
@@ -99,14 +99,8 @@ class ClusterCache:
         return self._names.get(namespace, NOBODY)
 
     def managed(self, pod: PodRecord) -> bool:
-        """Whether a pod is ours to judge: our scheduler, a managed namespace, no daemon, no mirror, not our own."""
-        return (
-            pod.scheduler in self.settings.schedulers
-            and pod.namespace != self.settings.own_namespace
-            and self.policies.managed(pod.namespace)
-            and not pod.daemon
-            and not pod.mirror
-        )
+        """Whether a pod is ours to judge: it names our scheduler and its namespace is managed."""
+        return pod.scheduler in self.settings.schedulers and self.governance.manages(pod)
 
     def claim(self, pod: PodRecord, node: str = "", kinds: Kinds | None = None) -> PodClaim:
         """The pod's claim on its node, or on the one given."""
@@ -175,7 +169,7 @@ class ClusterCache:
         """Take over what a watch shows of nodes; a kind of resource not seen before makes a new ledger."""
         kinds = self._widened(records)
         if kinds != self.kinds:
-            self.remake(self.policies.terms(kinds))
+            self.remake(claims.ledger_config(self.governance, kinds))
         for some in _slices(records):
             with self.lock.patiently():
                 for record in some:
@@ -259,7 +253,7 @@ class ClusterCache:
 
     def set_terms(self) -> None:
         """Follow the policy `default` where it changed."""
-        terms = self.policies.terms(self.kinds)
+        terms = claims.ledger_config(self.governance, self.kinds)
         if terms != self.ledger.terms:
             self.remake(terms)
 

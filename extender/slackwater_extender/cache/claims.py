@@ -1,4 +1,4 @@
-"""Records of the cluster as the ledger wants them: hosts, claims and asks in the order of its kinds."""
+"""Records and policies of the cluster as core wants them: nodes, claims and asks by kind, and how to charge them."""
 
 from __future__ import annotations
 
@@ -8,11 +8,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from slackwater.ledger.types import Amounts, ClaimState, NodeSpec, PodClaim
+from slackwater.estimation.estimator import Mode as Estimation
+from slackwater.ledger.types import Amounts, ClaimState, LedgerConfig, NodeSpec, PodClaim
 from slackwater.nodes import PodAsk
-from slackwater.resources import Kinds, Resources
+from slackwater.placement.score import Weights
+from slackwater.resources import CPU, MEMORY, Kinds, Resources
 from slackwater.roles import Role
 from slackwater_cluster import names
+from slackwater_cluster.customresources import SlackPolicySpec
+from slackwater_cluster.governance import Governance
 from slackwater_cluster.pods.declared import ceiling
 from slackwater_cluster.watch.records import NodeRecord, PodRecord
 
@@ -89,3 +93,35 @@ def ask(pod: PodRecord, kinds: Kinds, *, driver: bool, allowed: NDArray[np.bool_
         submitted=pod.created,
         allowed=allowed,
     )
+
+
+def ledger_config(governance: Governance, kinds: Kinds) -> LedgerConfig:
+    """How the ledger charges. One ledger serves all namespaces, so the policy `default` decides for nodes."""
+    chosen = governance.default_policy.estimation
+    return LedgerConfig(
+        kinds=kinds,
+        alpha=chosen.damping,
+        tau0={CPU: chosen.tau_seconds, MEMORY: chosen.memory_tau_seconds},
+        allowance=chosen.allowance,
+        mode=Estimation(chosen.mode.value),
+        margin=chosen.known_margin_percent / 100,
+        heartbeat=chosen.heartbeat_seconds,
+        patience=float(chosen.stale_after_periods),
+    )
+
+
+def overcommit(governance: Governance, kinds: Kinds) -> Amounts:
+    """How far each kind may be overcommitted: the largest ceiling of any policy in force; other kinds, never."""
+    policies = [governance.policy(name) for name in governance.managed_namespaces()] or [governance.default_policy]
+    most = {
+        CPU: max(each.ceiling.cpu_percent for each in policies) / 100,
+        MEMORY: max(each.ceiling.memory_percent for each in policies) / 100,
+    }
+    return tuple(most.get(kind, 1.0) for kind in kinds)
+
+
+def weights(policy: SlackPolicySpec) -> Weights:
+    """Score weights, scaled so that they add up to 1: the score stays within 0 to 10 whatever was written."""
+    fitness, network = policy.score.fitness_weight, policy.score.network_weight
+    whole = fitness + network
+    return Weights(fitness / whole, network / whole) if whole > 0 else Weights()

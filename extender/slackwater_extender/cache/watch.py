@@ -22,7 +22,7 @@ from slackwater_cluster.watch.records import CustomRecord, NamespaceRecord, Node
 from slackwater_cluster.watch.reflector import Reflector
 from slackwater_cluster.watch.sources import NAMESPACES, NODES, PODS, customs
 from slackwater_extender.cache.cache import ClusterCache
-from slackwater_extender.cache.guard import MODELS
+from slackwater_extender.cache.guard import GUARDED
 from slackwater_extender.cache.recognition import telling
 from slackwater_extender.cache.wakeups import Unschedulable
 
@@ -84,15 +84,14 @@ class NamespaceSink(Sink):
     def changed(self, records: Sequence[NamespaceRecord]) -> None:
         """They exist."""
         with self.books.lock.patiently():
-            before = {record.name: self.books.policies.managed(record.name) for record in records}
-            self.books.policies.set_namespaces(records)
-            turned = [name for name, was in before.items() if self.books.policies.managed(name) != was]
+            turned = self.books.governance.set_namespaces(records)
         self.books.reconsider(turned)
 
     def vanished(self, records: Sequence[NamespaceRecord]) -> None:
         """They are gone."""
         with self.books.lock.patiently():
-            self.books.policies.drop_namespaces(records)
+            turned = self.books.governance.drop_namespaces(records)
+        self.books.reconsider(turned)
 
 
 class PolicySink(Sink):
@@ -101,13 +100,16 @@ class PolicySink(Sink):
     def changed(self, records: Sequence[CustomRecord]) -> None:
         """They exist."""
         with self.books.lock.patiently():
-            self.books.policies.set_policies(records)
+            self.books.governance.set(self.kind, records)
+        for record in records:
+            if problem := self.books.governance.broken.get((self.kind, record.name)):
+                log.warning("policy not understood", policy=record.name, problem=problem)
         self.books.set_terms()
 
     def vanished(self, records: Sequence[CustomRecord]) -> None:
         """They are gone."""
         with self.books.lock.patiently():
-            self.books.policies.drop_policies(records)
+            self.books.governance.drop(self.kind, records)
         self.books.set_terms()
 
 
@@ -197,7 +199,7 @@ class Watcher:
             "nodes": Reflector(session, NODES, NodeSink(books, "nodes")),
             "pods": Reflector(session, replace(PODS, trim=_slim()), PodSink(books, "pods", self.waiting)),
         }
-        for kind in MODELS:
+        for kind in GUARDED:
             made[kind] = Reflector(session, customs(kind), GuardSink(books, kind))
         return made
 

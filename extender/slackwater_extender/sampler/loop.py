@@ -155,7 +155,7 @@ class SamplingLoop:
 
     def _namespaces(self) -> str:
         """Managed namespaces; all of them in the first round, which rebuilds the estimates after a restart."""
-        return ".+" if not self.sampled else regex(self.books.policies.managed_namespaces())
+        return ".+" if not self.sampled else regex(self.books.governance.managed_namespaces())
 
     def _told(self, trouble: str) -> None:
         if trouble and trouble != self.trouble:

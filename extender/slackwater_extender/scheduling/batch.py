@@ -23,7 +23,6 @@ from slackwater_cluster.watch.records import Constraints, PodRecord
 from slackwater_extender.cache import claims
 from slackwater_extender.cache.cache import ClusterCache
 from slackwater_extender.cache.locality import incoming
-from slackwater_extender.cache.terms import weights
 from slackwater_extender.cache.wakeups import Unschedulable
 from slackwater_extender.scheduling.decisionlog import Decision, DecisionLog, Result
 
@@ -173,7 +172,7 @@ class Placer:
             cold=request.cold and not arriving,  # a knapsack packs; it knows nothing of where data is
             alpha=request.alpha,
             incoming=arriving,
-            balance=weights(self.books.policies.of(wanted[0].pod.namespace)),
+            balance=claims.weights(self.books.governance.policy(wanted[0].pod.namespace)),
         )
         by_uid = {each.uid: each for each in wanted}
         lost: list[_Wanted] = []
@@ -262,7 +261,7 @@ class Placer:
                 namespace=pod.namespace,
                 pod=pod.name,
                 uid=pod.uid,
-                mode=self.books.policies.mode(pod.namespace).value,
+                mode=self.books.governance.mode(pod.namespace).value,
                 result=result,
                 node=node,
                 reason=reason,

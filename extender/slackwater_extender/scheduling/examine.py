@@ -22,7 +22,6 @@ from slackwater_cluster.watch.records import PodRecord
 from slackwater_extender.cache import claims
 from slackwater_extender.cache.cache import ClusterCache
 from slackwater_extender.cache.locality import incoming
-from slackwater_extender.cache.terms import weights
 from slackwater_extender.scheduling.nodenames import NodeNameList
 from slackwater_extender.scheduling.wire import Priorities, prioritised
 
@@ -195,7 +194,7 @@ class ManyNodes:
 
 def case(books: ClusterCache, pod: PodRecord) -> PodContext:
     """What the books say about a pod before any node is looked at."""
-    policy = books.policies.of(pod.namespace)
+    policy = books.governance.policy(pod.namespace)
     if not books.managed(pod):
         return PodContext(pod, policy, ours=False)
     role, app = books.family.recognise(pod)
@@ -245,7 +244,7 @@ def _points(books: ClusterCache, case: PodContext, table: NodeTable, ask: PodAsk
         return np.where(fit.fits, TOP, 0).astype(np.int16)
     inputs = {} if case.driver else books.outputs.inputs(case.pod, case.app)
     seconds = incoming(books, inputs, table.names, books.load)
-    return score(table, ask, fit, incoming=seconds, balance=weights(case.policy))
+    return score(table, ask, fit, incoming=seconds, balance=claims.weights(case.policy))
 
 
 def located(books: ClusterCache, table: NodeTable, names: Sequence[str]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:

@@ -12,6 +12,7 @@ from slackwater.ledger.room import RoomLine
 from slackwater.ledger.types import PodClaim
 from slackwater.resources import Kinds
 from slackwater_cluster.watch.records import NodeRecord, PodRecord
+from slackwater_extender.cache import claims
 from slackwater_extender.cache.cache import ClusterCache
 from slackwater_extender.scheduling.examine import NodeFits, PodContext, case, examine, named
 
@@ -104,7 +105,7 @@ def capacity(books: ClusterCache, selector: Mapping[str, str]) -> dict[str, Any]
         "room": np.maximum(table.room, 0.0),
         "native_free": np.maximum(table.native, 0),
         # What task pods could still take: the ceilings may keep room from being used.
-        "reachable": table.reachable(books.policies.ceilings(kinds)),
+        "reachable": table.reachable(claims.overcommit(books.governance, kinds)),
     }
     return {
         "kinds": kinds,

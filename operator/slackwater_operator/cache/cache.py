@@ -43,7 +43,7 @@ class OperatorCache:
 
     def __post_init__(self) -> None:
         self.flights = InFlightPods()
-        self.census = AppIndex(Resolver.of(self.table), self.governing.counts)
+        self.census = AppIndex(Resolver.of(self.table), self.governing.manages)
         self.occupancy = NodeRequests(self._seat_queue)
         self.phases = Phases()
         self.portraits: dict[str, AppView] = {}  # by cluster-wide app id
@@ -91,18 +91,14 @@ class OperatorCache:
 
     def set_namespaces(self, records: Iterable[NamespaceRecord], now: float) -> None:
         """Namespaces may have become managed, or follow another policy."""
-        for record in records:
-            before = self.governing.namespaces.get(record.name)
-            self.governing.namespaces[record.name] = record
-            if before is None or before.managed != record.managed:
-                self._review(record.name, now)
+        for name in self.governing.set_namespaces(records):
+            self._review(name, now)
         self.news = True
 
     def drop_namespaces(self, records: Iterable[NamespaceRecord], now: float) -> None:
         """Namespaces are gone."""
-        for record in records:
-            self.governing.namespaces.pop(record.name, None)
-            self._review(record.name, now)
+        for name in self.governing.drop_namespaces(records):
+            self._review(name, now)
 
     def govern(self) -> None:
         """Policies, queues or pools changed: roles may differ, and pods may belong to other queues."""
@@ -222,7 +218,7 @@ class OperatorCache:
     # -- parts ----------------------------------------------------------------------------------------------------
 
     def _take(self, pod: PodRecord, now: float) -> None:
-        if self.governing.counts(pod):
+        if self.governing.manages(pod):
             self.flights.observe(pod, now)
         self.census.set(pod)
         member = self.census.member(pod.uid)
@@ -251,7 +247,7 @@ class OperatorCache:
         return replace(each, size=known) if each.size is None and known is not None else each
 
     def _seat_queue(self, pod: PodRecord) -> str:
-        return self.governing.queue_of(pod.namespace) if self.governing.counts(pod) else ""
+        return self.governing.queue_of(pod.namespace) if self.governing.manages(pod) else ""
 
     def drivers(self, apps: Iterable[AppView]) -> list[PodRecord]:
         """The driver pods of some apps."""
@@ -266,10 +262,7 @@ class OperatorCache:
 
     def looks_on(self) -> bool:
         """Whether some managed namespace is in a mode that holds nothing."""
-        return any(
-            self.governing.managed(name) and self.governing.mode(name) is not Mode.ENFORCE
-            for name in self.governing.namespaces
-        )
+        return any(self.governing.mode(name) is not Mode.ENFORCE for name in self.governing.managed_namespaces())
 
     def used(self, each: AppView) -> Resources:
         """What the app's pods were last measured to use, together."""

@@ -71,7 +71,7 @@ def _pool(name: str, governing: Governance) -> ConditionSet:
 
 
 def _policy(name: str, governing: Governance) -> ConditionSet:
-    users = [each.name for each in governing.namespaces.values() if each.managed and each.policy == name]
+    users = [each for each in governing.managed_namespaces() if governing.namespaces[each].policy == name]
     if not users:
         return ConditionSet(True, "Unused", "no managed namespace follows this policy yet")
     return ConditionSet(True, SOUND, f"in force in {len(users)} namespaces")

@@ -124,7 +124,7 @@ class ResourceStatusWriter:
 
     async def _policy(self, name: str) -> dict[str, Any]:
         governing = self.assembly.governing
-        users = sorted(e.name for e in governing.namespaces.values() if e.managed and e.policy == name)
+        users = [each for each in governing.managed_namespaces() if governing.namespaces[each].policy == name]
         spec = governing.policies.get(name)
         if spec is None:
             return {}

@@ -166,7 +166,9 @@ class TestReadiness:
 
     def test_troubles_of_watch_and_policies_are_told(self) -> None:
         """But do not stop it."""
-        found = readiness(NEEDED, {"pods": "503"}, "", sampled=True, broken={"default": "mode is wrong"})
+        found = readiness(
+            NEEDED, {"pods": "503"}, "", sampled=True, broken={("SlackPolicy", "default"): "mode is wrong"}
+        )
         assert found.ready
         assert len(found.reasons) == 2
 

@@ -361,12 +361,12 @@ class TestModes:
         made = two()
         made.policy(mode="everything")
         assert made.filter(task(), "busy")["NodeNames"] == []
-        assert "default" in made.parts.books.policies.broken
+        assert ("SlackPolicy", "default") in made.parts.books.governance.broken
 
     def test_a_deleted_policy_means_observe(self) -> None:
         """Nothing is held that nobody asked to hold."""
         made = two()
-        made.parts.books.policies.drop_policies([custom("default", {})])
+        made.parts.books.governance.drop("SlackPolicy", [custom("default", {})])
         assert made.filter(task(), "busy")["NodeNames"] == ["busy"]
 
     def test_other_terms_make_a_new_ledger(self) -> None:

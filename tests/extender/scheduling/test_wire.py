@@ -157,7 +157,7 @@ def test_an_internal_error_is_that_pod_s_error_only(caplog: pytest.LogCaptureFix
             """Fail."""
             raise ZeroDivisionError("mistake")
 
-    made.parts.books.guard = Broken()
+    made.parts.books.guard = Broken(made.parts.books.governance)
     for _ in range(2):
         answer = json.loads(post(made, "filter", recorded("filter-names")))
         assert answer["Error"] == "slackwater: internal error, see the extender's log"

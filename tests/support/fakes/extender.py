@@ -78,13 +78,13 @@ class World:
 
     def policy(self, name: str = "default", **spec: Any) -> None:
         """A SlackPolicy appears or changes."""
-        self.parts.books.policies.set_policies([custom(name, spec)])
+        self.parts.books.governance.set("SlackPolicy", [custom(name, spec)])
         self.parts.books.set_terms()
 
     def namespace(self, name: str, *, managed: bool = True, policy: str = "") -> None:
         """A namespace appears or changes."""
         wire = msgspec.convert(objects.namespace(name, managed=managed, policy=policy), shapes.Bare)
-        self.parts.books.policies.set_namespaces([trim.namespace(wire)])
+        self.parts.books.governance.set_namespaces([trim.namespace(wire)])
         self.parts.books.reconsider([name])
 
     def sample(self, use: Mapping[str, Sequence[float]], pods: Mapping[str, Sequence[float]] | None = None) -> None:
