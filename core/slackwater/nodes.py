@@ -30,6 +30,8 @@ class NodeTable:
     native: NDArray[np.float64]  # allocatable − Σ native requests of the pods on it
     open: NDArray[np.bool_]  # Ready and not cordoned
     stale: NDArray[np.bool_]  # no fresh sample: room is already computed from reservations
+    # allocatable − Σ declared of every pod on it: what is left as the stock scheduler counts. None: nobody said.
+    requested: NDArray[np.float64] | None = None
 
     def __len__(self) -> int:
         return len(self.names)

@@ -10,10 +10,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
+from slackwater.nodes import NodeTable
 from slackwater.pools.pools import Category
 from slackwater.resources import NOTHING, Resources
 from slackwater.roles import Role
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Mask = NDArray[np.bool_]
 
 __all__ = ["App", "Category", "Order", "PodGroup", "Pool", "Queue", "Snapshot"]
 
@@ -35,6 +43,8 @@ class PodGroup:
     waiting: bool = False  # HaSTE: a stage that waits on another one of this app (reduce), not the earliest one
     unplaceable: bool = False  # placement found no node for it lately: it would only take the turn of others
     blocked: int = 0  # pods that carry somebody else's gate too: never released, never counted as held
+    native: Resources | None = None  # what kube-scheduler counts of one pod; None: as declared
+    constraints: str = ""  # what it asks of a node beside room, by a name that `Snapshot.reach` knows
 
     @property
     def charged(self) -> int:
@@ -93,6 +103,7 @@ class Queue:
     draining: bool = False  # what started may finish, nothing new starts
     pool: str = ""  # the ReservationPool that guards it; "" = none
     growth: int = 4  # pods released towards nodes that do not exist yet, so that an autoscaler sees the need
+    nodes: Mask | None = field(default=None, compare=False)  # rows of `Snapshot.nodes` that it selects; None: all
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,3 +136,8 @@ class Snapshot:
     window: int = 200  # pods that may be released but unbound at once, all queues together
     alpha: float | None = None  # HaSTE-A's factor; None: chosen from the share of iterative apps
     preference: bool = True  # 001; False: pods of started apps go first come, first served
+    # Node by node: what is left by measurement, of native requests and of declared ones; None: only sums are known.
+    nodes: NodeTable | None = field(default=None, compare=False)
+    # By a group's `constraints`: the rows of `nodes` that its selector, affinity and tolerations accept. A name that
+    # is not here is accepted by all. Whether a node is open now is said by the table.
+    reach: Mapping[str, Mask] = field(default_factory=dict, compare=False)

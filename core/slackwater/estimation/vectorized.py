@@ -36,9 +36,10 @@ class Measure(IntEnum):
     CHARGE = 4  # drivers: max(use, D), outside the estimate
     NATIVE = 5  # what kube-scheduler counts
     DECLARED = 6  # D of managed pods, drivers included
-    FLOOR = 7  # learned peak of its app while it is young, else 0
-    CAP = 8  # what its app's pods are known to come to use; infinite while that is not known
-    USE = 9  # its own measured use, 0 while unknown
+    RESERVED = 7  # D of every pod, those of others included: what the stock scheduler would count
+    FLOOR = 8  # learned peak of its app while it is young, else 0
+    CAP = 9  # what its app's pods are known to come to use; infinite while that is not known
+    USE = 10  # its own measured use, 0 while unknown
 
 
 SUMMED = Measure.FLOOR  # so many of them
@@ -163,7 +164,7 @@ class NodeEstimates:
         floor: Floats | None = None,
         cap: Floats | None = None,
     ) -> int:
-        """Eq. 2: a pod counts in full at once. `beside` holds the ledger's own measures (charge, native, declared)."""
+        """Eq. 2: a pod counts in full at once. `beside` holds the ledger's own measures (from CHARGE on)."""
         key = (
             request.tobytes(),
             None if beside is None else beside.tobytes(),

@@ -354,7 +354,7 @@ def _cost(claim: PodClaim) -> tuple[Amounts, Amounts, bool, bool]:
 
 
 def _weights(claim: PodClaim, use: Floats | None = None) -> tuple[Floats, Floats]:
-    """What a pod adds to its node: its request in the estimate, and charge, native and declared beside it.
+    """What a pod adds to its node: its request in the estimate, and charge, native, declared, reserved beside it.
 
     A driver is not estimated but charged max(use, D).
     """
@@ -371,7 +371,7 @@ def _weighed(charged: Amounts, native: Amounts, driver: bool, managed: bool) -> 
     declared = np.array(charged)
     nothing = np.zeros_like(declared)
     request, charge = (nothing, declared) if driver else (declared, nothing)
-    beside = np.array([charge, np.array(native), declared if managed else nothing])
+    beside = np.array([charge, np.array(native), declared if managed else nothing, declared])
     request.setflags(write=False)
     beside.setflags(write=False)
     return request, beside

@@ -100,17 +100,17 @@ class RoomTable:
         stale = self._freshness.stale(now)
         home = -1 if without is None else self._fleet.pods.row_of(without)
         if rows.size == 1 and rows[0] == home:  # a nominated pod asked about on its own node
-            room, native = self._rows(rows, stale, without)
+            room, native, left = self._rows(rows, stale, without)
         else:
-            room, native = self._rows(rows, stale)
+            room, native, left = self._rows(rows, stale)
             own = np.flatnonzero(rows == home) if home >= 0 else rows[:0]
             if own.size:
-                room[own], native[own] = self._rows(rows[own], stale, without)
+                room[own], native[own], left[own] = self._rows(rows[own], stale, without)
         hosts = self._hosts
         names = tuple([hosts.names[row] for row in rows.tolist()])
         index = {name: at for at, name in enumerate(names)}
         total, takes = hosts.total[rows], hosts.open[rows]
-        return NodeTable(self._kinds, names, index, total, room, native, takes, stale[rows])
+        return NodeTable(self._kinds, names, index, total, room, native, takes, stale[rows], left)
 
     def one(self, row: int, now: float) -> tuple[list[float], list[float]] | None:
         """Room and what is left of native requests on one row, as plain numbers; None where it takes no pods."""
@@ -197,11 +197,13 @@ class RoomTable:
         sums = self._fleet.pods.sums[rows]
         return sums if without is None else sums - self._fleet.pods.cells[:, :, without]
 
-    def _rows(self, rows: Rows | slice, stale: NDArray[np.bool_], without: int | None = None) -> tuple[Floats, Floats]:
-        """Room and what is left of native requests, for some rows."""
-        sums = self._sums(rows, without)
+    def _rows(
+        self, rows: Rows | slice, stale: NDArray[np.bool_], without: int | None = None
+    ) -> tuple[Floats, Floats, Floats]:
+        """Room, and what is left of native and of declared requests, for some rows."""
+        sums, total = self._sums(rows, without), self._hosts.total[rows]
         room = self._limit[rows] - self._estimate(rows, stale, without) - sums[:, Measure.CHARGE]
-        return room, self._hosts.total[rows] - sums[:, Measure.NATIVE]
+        return room, total - sums[:, Measure.NATIVE], total - sums[:, Measure.RESERVED]
 
     def _refresh(self) -> None:
         """Nodes came, went or changed: nothing that was made of them holds."""
@@ -212,32 +214,40 @@ class RoomTable:
 
     def _whole(self, stale: NDArray[np.bool_]) -> NodeTable:
         hosts = self._hosts
-        room, native = self._rows(slice(None), stale)
-        return _frozen(NodeTable(self._kinds, hosts.names, hosts.index, hosts.total, room, native, hosts.open, stale))
+        room, native, left = self._rows(slice(None), stale)
+        return _frozen(
+            NodeTable(self._kinds, hosts.names, hosts.index, hosts.total, room, native, hosts.open, stale, left)
+        )
 
     def _updated(self, table: NodeTable, now: float, stale: NDArray[np.bool_]) -> NodeTable:
         """The table with the touched rows made anew: a few of them one by one, else all at once."""
         if len(self._touched) > FEW:
             return self._renewed(table, np.array(sorted(self._touched), np.intp), stale)
-        room, native = table.room.copy(), table.native.copy()
+        room, native, left = table.room.copy(), table.native.copy(), _requested(table).copy()
         for row in self._touched:
             spot = self.spot(row, now)
             room[row], native[row] = spot.room, spot.native
-        return _with(table, room, native, stale)
+            left[row] = self._hosts.total[row] - self._fleet.pods.sums[row, Measure.RESERVED]
+        return _with(table, room, native, stale, left)
 
     def _renewed(self, table: NodeTable, rows: Rows, stale: NDArray[np.bool_], without: int | None = None) -> NodeTable:
-        room, native = table.room.copy(), table.native.copy()
-        room[rows], native[rows] = self._rows(rows, stale, without)
-        return _with(table, room, native, stale)
+        room, native, left = table.room.copy(), table.native.copy(), _requested(table).copy()
+        room[rows], native[rows], left[rows] = self._rows(rows, stale, without)
+        return _with(table, room, native, stale, left)
 
 
-def _with(table: NodeTable, room: Floats, native: Floats, stale: NDArray[np.bool_]) -> NodeTable:
+def _requested(table: NodeTable) -> Floats:
+    assert table.requested is not None  # noqa: S101 - tables made here have it
+    return table.requested
+
+
+def _with(table: NodeTable, room: Floats, native: Floats, stale: NDArray[np.bool_], left: Floats) -> NodeTable:
     """The table with other numbers; `dataclasses.replace` takes three times as long."""
-    return _frozen(NodeTable(table.kinds, table.names, table.index, table.total, room, native, table.open, stale))
+    return _frozen(NodeTable(table.kinds, table.names, table.index, table.total, room, native, table.open, stale, left))
 
 
 def _frozen(table: NodeTable) -> NodeTable:
     """Make the arrays read-only: a decision reads one consistent view, whatever happens meanwhile."""
-    for array in (table.total, table.room, table.native, table.open, table.stale):
+    for array in (table.total, table.room, table.native, table.open, table.stale, _requested(table)):
         array.setflags(write=False)
     return table

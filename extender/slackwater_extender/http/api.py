@@ -27,6 +27,7 @@ def api(parts: Components) -> Blueprint:
         "/v1/nodes": nodes,
         "/v1/nodes/<name>": node,
         "/v1/capacity": capacity,
+        "/v1/rooms": rooms,
         "/v1/decisions": decisions,
         "/v1/explain/<namespace>/<name>": explain,
         "/v1/wakeups": wakeups,
@@ -63,6 +64,13 @@ def capacity(parts: Components) -> Response:
     """GET /v1/capacity?selector=…: sums over open nodes, and Tot of the pools."""
     with parts.books.lock:
         return said(explaining.capacity(parts.books, _selector()))
+
+
+def rooms(parts: Components) -> Response:
+    """GET /v1/rooms: every node's room as arrays; encoded without the lock, as a table given out never changes."""
+    with parts.books.lock:
+        found = explaining.rooms(parts.books)
+    return said(found)
 
 
 def decisions(parts: Components) -> Response:

@@ -49,6 +49,7 @@ def document() -> dict[str, Any]:
             "/v1/nodes": {"get": _read("Every node in short.", selector=_TEXT)},
             "/v1/nodes/{name}": {"get": _read("One node's ledger with its arithmetic.", path=("name",))},
             "/v1/capacity": {"get": _read("Sums over open nodes, and Tot of the pools.", selector=_TEXT)},
+            "/v1/rooms": {"get": _read("Every node's room as arrays, node by kind.")},
             "/v1/decisions": {
                 "get": _read("The last decisions.", namespace=_TEXT, pod=_TEXT, result=_TEXT, limit=_NUMBER)
             },

@@ -118,6 +118,22 @@ def capacity(books: ClusterCache, selector: Mapping[str, str]) -> dict[str, Any]
     }
 
 
+def rooms(books: ClusterCache) -> dict[str, Any]:
+    """Every node's room as arrays, node × kind, for the operator's rounds. Call with the lock held; arrays stay."""
+    table = books.ledger.table(books.clock())
+    return {
+        "kinds": books.kinds,
+        "ceiling": books.policies.ceilings(books.kinds),
+        "names": table.names,
+        "open": table.open,
+        "stale": table.stale,
+        "total": table.total,
+        "room": table.room,
+        "native": table.native,
+        "requested": table.requested,
+    }
+
+
 def pod(parts: Components, namespace: str, name: str) -> dict[str, Any] | None:
     """Why a pod waits, or why it is where it is; None if there is no such pod."""
     books = parts.books

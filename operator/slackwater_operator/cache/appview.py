@@ -18,6 +18,7 @@ from slackwater_cluster.apps.size import AppSize, announced
 from slackwater_cluster.watch.records import Constraints
 from slackwater_operator.cache.apps import Pod
 from slackwater_operator.cache.podstate import InFlightPods, PodState, state
+from slackwater_operator.cache.rooms import named
 
 # Labels that say the same in every run of an app.
 SERIES = ("spark-app-name", "workflows.argoproj.io/cron-workflow")
@@ -66,6 +67,7 @@ class AppView:
     series: str = ""  # the name that runs of this app share
     # Pods that wait for a scheduler without being held, by group: what would be held if the mode were enforce.
     pending: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    constraints: Mapping[str, Constraints] = field(default_factory=dict)  # of its groups, by their names
 
     @property
     def id(self) -> str:
@@ -94,6 +96,8 @@ class _Tally:
     role: Role
     stage: str
     request: Resources
+    constraints: Constraints
+    native: Resources
     held: list[tuple[float, str, str]] = field(default_factory=list)
     pending: list[tuple[float, str, str]] = field(default_factory=list)
     counts: dict[PodState, int] = field(default_factory=dict)
@@ -117,6 +121,8 @@ class _Tally:
             finished=self.counts.get(PodState.DONE, 0),
             stage=self.stage,
             blocked=self.counts.get(PodState.BLOCKED, 0) + self.counts.get(PodState.FOREIGN, 0),
+            native=None if self.native == self.request else self.native,
+            constraints=named(self.constraints),
         )
 
 
@@ -129,7 +135,7 @@ def portrait(namespace: str, app: str, pods: Sequence[Pod], flights: InFlightPod
         totals[where] = totals.get(where, 0) + 1
         # Pods that may use different nodes are not equal: one may find no node where the other does.
         key = (role(pod), pod.member.stage, pod.record.declared, pod.record.constraints)
-        tallies.setdefault(key, _Tally(*key[:3])).add(pod, where)
+        tallies.setdefault(key, _Tally(*key, pod.record.native)).add(pod, where)
     ordered = sorted(
         tallies.values(), key=lambda each: (each.role is not Role.DRIVER, each.stage, sorted(each.request.items()))
     )
@@ -166,6 +172,7 @@ def portrait(namespace: str, app: str, pods: Sequence[Pod], flights: InFlightPod
         settled=all(pod.member.settled for pod in pods),
         series=_series(app, pods),
         pending=pending,
+        constraints={named(each): each for _, _, _, each in tallies},
     )
 
 

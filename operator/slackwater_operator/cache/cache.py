@@ -26,8 +26,9 @@ from slackwater_operator.cache.nodes import NodeRequests
 from slackwater_operator.cache.phases import Phases
 from slackwater_operator.cache.podstate import InFlightPods, PodState, state
 from slackwater_operator.cache.pools import PoolState
+from slackwater_operator.cache.rooms import NodeReach, Rooms
 from slackwater_operator.cache.runhistory import RunHistory
-from slackwater_operator.cache.snapshot import Rooms, SnapshotBuilder
+from slackwater_operator.cache.snapshot import SnapshotBuilder
 from slackwater_operator.cache.usage import Likeness, UsageHistory
 
 log = structlog.get_logger(__name__)
@@ -45,6 +46,7 @@ class OperatorCache:
         self.flights = InFlightPods()
         self.census = AppIndex(Resolver.of(self.table), self.governing.manages)
         self.occupancy = NodeRequests(self._seat_queue)
+        self.reach = NodeReach(self.occupancy)
         self.phases = Phases()
         self.portraits: dict[str, AppView] = {}  # by cluster-wide app id
         self.categories: dict[str, Category] = {}

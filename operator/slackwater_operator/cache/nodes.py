@@ -51,12 +51,15 @@ class NodeRequests:
         self._on: dict[str, dict[str, None]] = {}
         self._tallies: dict[str, _NodeSums] = {}
         self._free: dict[str, Resources] = {}
+        self.version = 0  # of the nodes: what they accept may have changed whenever it has
 
     def set_nodes(self, records: Iterable[NodeRecord]) -> None:
         """Take over nodes."""
         for record in records:
             before = self.nodes.get(record.name)
             self.nodes[record.name] = record
+            if before is None or (before.labels, before.taints) != (record.labels, record.taints):
+                self.version += 1
             if before is None or _differs(before, record):
                 self._touch(record.name)
 
@@ -64,6 +67,7 @@ class NodeRequests:
         """Forget nodes."""
         for record in records:
             self.nodes.pop(record.name, None)
+            self.version += 1
             self._touch(record.name)
 
     def set(self, pod: PodRecord) -> None:
@@ -94,7 +98,7 @@ class NodeRequests:
 
     def selected(self, selector: Mapping[str, str]) -> list[NodeRecord]:
         """The nodes that carry these labels."""
-        return [node for node in self.nodes.values() if _carries(node, selector)]
+        return [node for node in self.nodes.values() if carries(node, selector)]
 
     def capacity(self, queue: str, selector: Mapping[str, str]) -> Resources:
         """C: Σ over Ready, selected nodes of max(0, allocatable − requests of pods that are not this queue's)."""
@@ -120,7 +124,7 @@ class NodeRequests:
 
     def _share(self, name: str, queue: str, selector: Mapping[str, str]) -> Resources:
         node = self.nodes.get(name)
-        if node is None or not _carries(node, selector):
+        if node is None or not carries(node, selector):
             return NOTHING
         others = total(seat.native for seat in self._seats(name) if seat.queue != queue)
         return nominal([NodeShare(counted(node.allocatable), counted(others), node.open)])
@@ -136,7 +140,8 @@ class NodeRequests:
                 tally.stale.add(node)
 
 
-def _carries(node: NodeRecord, selector: Mapping[str, str]) -> bool:
+def carries(node: NodeRecord, selector: Mapping[str, str]) -> bool:
+    """Whether a node has these labels."""
     return all(node.labels.get(key) == value for key, value in selector.items())
 
 

@@ -13,11 +13,13 @@ from slackwater_cluster.customresources.admissionqueue import CapacitySource, Qu
 from slackwater_cluster.pods.quantities import resources
 from slackwater_operator.cache.appview import AppView
 from slackwater_operator.cache.pools import demand, pool, restored
+from slackwater_operator.cache.rooms import Rooms
 
 if TYPE_CHECKING:
-    from slackwater_operator.cache.cache import OperatorCache
+    import numpy as np
+    from numpy.typing import NDArray
 
-Rooms = Mapping[str, Resources]  # Σ room over the nodes of each queue, as the extender measures it
+    from slackwater_operator.cache.cache import OperatorCache
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,19 +33,38 @@ class SnapshotBuilder:
 
     def snapshot(self) -> Snapshot:
         """Everything one round may know."""
+        nodes = self.rooms or Rooms.declared(self.memory.occupancy, self._flying_to())
+        self.memory.reach.use(nodes.table.names)
         queues: list[Queue] = []
         pools: list[Pool] = []
         apps: list[App] = []
         members = self._by_queue()
         for name in self.memory.governing.queue_names():
             mine = members.get(name, [])
-            capacity, free = self._capacity(name), self._free(name)
+            capacity, free = self._capacity(name), self._free(name, nodes)
             guarded = self._pool(name, mine, capacity, free)
             queues.append(self._queue(name, capacity, free, guarded.name if guarded else ""))
             pools += [guarded] if guarded else []
             apps += [self._app(each, name, guarded) for each in mine]
         apps += [self._app(each, "", None) for each in members.get("", [])]
-        return Snapshot(self.now, tuple(queues), tuple(apps), tuple(pools), window=self.memory.window)
+        return Snapshot(
+            self.now,
+            tuple(queues),
+            tuple(apps),
+            tuple(pools),
+            window=self.memory.window,
+            nodes=nodes.table,
+            reach=self._reach(),
+        )
+
+    def _reach(self) -> dict[str, NDArray[np.bool_]]:
+        """The nodes that each kind of constraints accepts."""
+        found: dict[str, NDArray[np.bool_]] = {}
+        for each in self.memory.portraits.values():
+            for name, constraints in each.constraints.items():
+                if name not in found:
+                    found[name] = self.memory.reach.accepted(constraints)
+        return found
 
     def _by_queue(self) -> dict[str, list[AppView]]:
         found: dict[str, list[AppView]] = {}
@@ -62,16 +83,23 @@ class SnapshotBuilder:
             return _amounts(spec.capacity.maximum)
         return self.memory.occupancy.capacity(queue, spec.node_selector)
 
-    def _free(self, queue: str) -> Resources:
-        """Σ room over the queue's nodes, less what is on its way there; without the extender, by declared sums."""
-        if self.rooms is not None:
-            return (
-                self.rooms.get(queue, NOTHING) - self._flying(queue, self.memory.flights.unbooked(self.now))
-            ).at_least(NOTHING)
-        occupancy = self.memory.occupancy
-        selector = self.memory.governing.queue(queue).node_selector
-        left = total(occupancy.free(node.name) for node in occupancy.selected(selector) if node.open)
-        return (left - self._flying(queue, [uid for uid, _ in self.memory.flights.all()])).at_least(NOTHING)
+    def _free(self, queue: str, nodes: Rooms) -> Resources:
+        """Σ room over the queue's nodes, less what is on its way there and not in the nodes' rooms."""
+        flights = self.memory.flights
+        unbooked = flights.unbooked(self.now) if self.rooms else [uid for uid, each in flights.all() if not each.node]
+        return (nodes.free(self._rows(queue)) - self._flying(queue, unbooked)).at_least(NOTHING)
+
+    def _rows(self, queue: str) -> NDArray[np.bool_] | None:
+        return self.memory.reach.selected(self.memory.governing.queue(queue).node_selector)
+
+    def _flying_to(self) -> dict[str, Resources]:
+        """What pods on their way declare, by the node they were nominated to."""
+        sums: dict[str, Resources] = {}
+        for uid, flight in self.memory.flights.all():
+            pod = self.memory.census.pod(uid)
+            if pod is not None and flight.node:
+                sums[flight.node] = sums.get(flight.node, NOTHING) + pod.declared
+        return sums
 
     def _flying(self, queue: str, uids: Iterable[str]) -> Resources:
         """What pods on their way to a queue's nodes declare."""
@@ -92,6 +120,7 @@ class SnapshotBuilder:
             draining=spec.state is QueueState.DRAINING,
             pool=guarded,
             growth=spec.growth_pods,
+            nodes=self._rows(name),
         )
 
     def _pool(self, queue: str, apps: Sequence[AppView], capacity: Resources, free: Resources) -> Pool | None:

@@ -15,6 +15,7 @@ import orjson
 from slackwater.cycle.cycle import Release
 from slackwater.errors import Unavailable
 from slackwater.resources import Resources
+from slackwater_operator.cache.rooms import Rooms
 
 # The extender's words for a pod its watch has not shown it yet: no lack of room, and over in a moment.
 NOT_SEEN = "slackwater: pod not known yet"
@@ -100,8 +101,8 @@ class PlacementSource(Protocol):
         """Placements that did not come true."""
         ...
 
-    async def room(self, selectors: Mapping[str, Mapping[str, str]]) -> Mapping[str, Resources]:
-        """Σ room of each queue's nodes."""
+    async def rooms(self) -> Rooms:
+        """The room of every node."""
         ...
 
     async def wakeups(self, after: int) -> tuple[int, Sequence[str]]:
@@ -158,14 +159,13 @@ class Extender:
         if uids:
             await self._call("POST", "/v1/withdraw", {"uids": list(uids)})
 
-    async def room(self, selectors: Mapping[str, Mapping[str, str]]) -> Mapping[str, Resources]:
-        """GET /v1/capacity for each queue: the room that the ceilings let task pods reach (decision 0006)."""
-        rooms: dict[str, Resources] = {}
-        for queue, selector in selectors.items():
-            text = ",".join(f"{key}={value}" for key, value in sorted(selector.items()))
-            answer = await self._call("GET", "/v1/capacity", params={"selector": text} if text else {})
-            rooms[queue] = Resources({kind: max(0.0, float(value)) for kind, value in answer["reachable"].items()})
-        return rooms
+    async def rooms(self) -> Rooms:
+        """GET /v1/rooms."""
+        answer = await self._call("GET", "/v1/rooms")
+        try:
+            return Rooms.read(answer)
+        except (KeyError, TypeError, ValueError) as problem:
+            raise Unavailable(f"extender: /v1/rooms cannot be read: {problem!r}") from problem
 
     async def wakeups(self, after: int) -> tuple[int, Sequence[str]]:
         """GET /v1/wakeups."""

@@ -21,7 +21,7 @@ from slackwater_cluster.pods.nodefit import allows
 from slackwater_cluster.watch.records import PodRecord
 from slackwater_operator.cache.cache import OperatorCache
 from slackwater_operator.cache.outlook import Outlook
-from slackwater_operator.cache.snapshot import Rooms
+from slackwater_operator.cache.rooms import Rooms
 from slackwater_operator.metrics import Metrics
 from slackwater_operator.release.batch import batch
 from slackwater_operator.release.extenderclient import (
@@ -104,10 +104,8 @@ class Releaser:
     # -- 2. ---------------------------------------------------------------------------------------------------------
 
     async def _rooms(self) -> Rooms | None:
-        governing = self.assembly.governing
-        selectors = {name: governing.queue(name).node_selector for name in governing.queue_names()}
         try:
-            rooms = await self.places.room(selectors)
+            rooms = await self.places.rooms()
         except Unavailable as problem:
             self._failed(problem)
             return None

@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator
 from typing import Any
 
+import numpy as np
 import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
@@ -33,9 +34,23 @@ async def server() -> AsyncIterator[Any]:
         placed = [{"uid": pod["uid"], "node": "a"} for pod in body["pods"] if pod["uid"] != "bad"]
         return web.json_response({"placed": placed, "refused": [{"uid": "bad", "reason": "no room", "counts": {}}]})
 
-    async def capacity(request: web.Request) -> web.Response:
-        asked.append(dict(request.query))
-        return web.json_response({"reachable": {"cpu": 3.5, "memory": -1}})
+    async def rooms(_: web.Request) -> web.Response:
+        return web.json_response(
+            {
+                "kinds": ["cpu", "memory"],
+                "ceiling": [2.0, 1.5],
+                "names": ["a", "b", "closed"],
+                "open": [True, True, False],
+                "stale": [False, True, True],
+                "total": [[8, 32], [8, 32], [8, 32]],
+                "room": [[3.5, -1], [6, 20], [8, 32]],
+                "native": [[4, 16], [2, 16], [8, 32]],
+                "requested": [[1, 2], [2, 16], [8, 32]],
+            }
+        )
+
+    async def other(_: web.Request) -> web.Response:
+        return web.json_response({"kinds": ["cpu"]})
 
     async def broken(_: web.Request) -> web.Response:
         return web.Response(status=500, text="oh")
@@ -47,7 +62,8 @@ async def server() -> AsyncIterator[Any]:
 
     app.router.add_post("/v1/place", place)
     app.router.add_get("/measured/v1/usage", usage)
-    app.router.add_get("/v1/capacity", capacity)
+    app.router.add_get("/v1/rooms", rooms)
+    app.router.add_get("/odd/v1/rooms", other)
     app.router.add_post("/v1/withdraw", broken)
     async with TestServer(app) as running:
         running.asked = asked  # type: ignore[attr-defined]  # for the tests
@@ -64,12 +80,21 @@ async def test_place_returns_nodes_and_reasons(server: Any) -> None:
     assert "nodes" not in server.asked[0]["pods"][0]
 
 
-async def test_room_is_asked_for_by_queue(server: Any) -> None:
-    """Each queue's selector goes along; room below zero is none."""
+async def test_room_is_asked_for_node_by_node(server: Any) -> None:
+    """The table comes whole; a sum counts open nodes, room below zero as none, and no more than ceilings let reach."""
     async with Extender(str(server.make_url(""))) as extender:
-        rooms = await extender.room({"q": {"pool": "batch", "zone": "x"}})
-    assert rooms == {"q": Resources(cpu=3.5)}
-    assert server.asked == [{"selector": "pool=batch,zone=x"}]
+        rooms = await extender.rooms()
+    assert rooms.table.names == ("a", "b", "closed")
+    assert rooms.table.room[0].tolist() == [3.5, -1]
+    assert rooms.free(None) == Resources(cpu=3.5 + 4.0, memory=20.0)
+    assert rooms.free(np.array([True, False, True])) == Resources(cpu=3.5, memory=0.0)
+
+
+async def test_an_answer_without_rooms_is_unavailable(server: Any) -> None:
+    """An extender of another version is away rather than wrong."""
+    async with Extender(str(server.make_url("/odd"))) as extender:
+        with pytest.raises(Unavailable, match="cannot be read"):
+            await extender.rooms()
 
 
 async def test_every_trouble_is_unavailable(server: Any) -> None:
@@ -79,7 +104,7 @@ async def test_every_trouble_is_unavailable(server: Any) -> None:
             await extender.withdraw(["p"])
     async with Extender("http://127.0.0.1:9", timeout=1) as extender:
         with pytest.raises(Unavailable):
-            await extender.room({"q": {}})
+            await extender.rooms()
 
 
 async def test_nothing_to_ask_is_not_asked(server: Any) -> None:

@@ -228,7 +228,7 @@ class _Away:
 
         raise Unavailable("connection refused")
 
-    place = charge = withdraw = room = wakeups = usage = _fail
+    place = charge = withdraw = rooms = wakeups = usage = _fail
 
 
 def test_a_pod_the_extender_has_not_seen_yet_is_asked_about_again_at_once() -> None:
@@ -247,7 +247,7 @@ class _Behind:
     """An extender whose watch shows no pods yet."""
 
     def __init__(self, world: World) -> None:
-        self.room, self.charge, self.withdraw = world.room, world.charge, world.withdraw
+        self.rooms, self.charge, self.withdraw = world.rooms, world.charge, world.withdraw
         self.wakeups, self.usage = world.wakeups, world.usage
 
     async def place(self, wishes: Sequence[PlaceRequest], *, cold: bool = False) -> Placement:

@@ -1,11 +1,11 @@
 """What users reported of other schedulers, played through on a cluster in memory. Each must end well here."""
 
+import asyncio
 from time import process_time
 
 import pytest
 
 from slackwater.cycle.cycle import decide
-from slackwater.resources import Resources
 from slackwater_cluster.watch.records import PodRecord
 from support.builders.apps import Life
 from support.fakes.cluster import Operator, World, enforcing, node, owned
@@ -273,7 +273,7 @@ def test_a_round_over_ten_thousand_held_pods_takes_tens_of_milliseconds() -> Non
             world.create(f"p{app}-{number}", app=f"app{app}", cpu=0.05, memory=0.01)
     assembly = world.assembly
     assembly.refresh()
-    rooms = {"default": Resources(cpu=420, memory=1e13)}
+    rooms = asyncio.run(world.rooms())
     spent = []
     for first in range(0, 500, 100):
         for uid in list(world.pods)[first : first + 100]:  # as after a round that released as many

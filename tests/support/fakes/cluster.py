@@ -12,14 +12,17 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 
 import msgspec
+import numpy as np
 
 from slackwater.errors import Unavailable
-from slackwater.resources import NOTHING, Resources, total
+from slackwater.nodes import NodeTable
+from slackwater.resources import Resources, total
 from slackwater_cluster import names
 from slackwater_cluster.api.session import Answer, Session
 from slackwater_cluster.pods.nodefit import allows
 from slackwater_cluster.watch.records import CustomRecord, NamespaceRecord, NodeRecord, OwnerRef, PodRecord
 from slackwater_operator.cache.cache import OperatorCache
+from slackwater_operator.cache.rooms import Rooms
 from slackwater_operator.metrics import Metrics
 from slackwater_operator.release.extenderclient import DegradedMode, NodeUse, Placement, PlaceRequest, Usage
 from slackwater_operator.release.nominations import Nominations
@@ -241,13 +244,15 @@ class World:
         for uid in uids:
             self.entered.pop(uid, None)
 
-    async def room(self, selectors: Mapping[str, Mapping[str, str]]) -> Mapping[str, Resources]:
-        """Σ room of each queue's nodes."""
-        return {queue: self._room(selector) for queue, selector in selectors.items()}
-
-    def _room(self, selector: Mapping[str, str]) -> Resources:
-        chosen = [n for n, each in self.nodes.items() if selector.items() <= each.labels.items()]
-        return total(self.left(name).at_least(NOTHING) for name in chosen)
+    async def rooms(self) -> Rooms:
+        """The room of every node, by declared sums; kube-scheduler sees nominated pods only."""
+        names_ = tuple(self.nodes)
+        kinds = ("cpu", "memory")
+        left = np.array([self.left(name).vector(kinds) for name in names_]).reshape(len(names_), 2)
+        total_ = np.array([self.nodes[name].allocatable.vector(kinds) for name in names_]).reshape(len(names_), 2)
+        takes = np.array([self.nodes[name].open for name in names_], np.bool_)
+        index = {name: row for row, name in enumerate(names_)}
+        return Rooms(NodeTable(kinds, names_, index, total_, left, left, takes, ~takes, left), (1.0, 1.0))
 
     async def wakeups(self, after: int) -> tuple[int, Sequence[str]]:
         """What a test says, once."""

@@ -40,7 +40,7 @@ class Gate:
         self.kinds = world.kinds
         self.books = Books(world, parts)
         self.ledger = self.books.ledger
-        self.views = Views(self.kinds, self._slot)
+        self.views = Views(self.kinds, self._slot, self.books.native)
         self.requests, self.waiting = self.views.requests, self.views.waiting
         self.wishes = self.views.promises.wishes
         self._phases: dict[int, PhaseDetector] = {}
@@ -144,7 +144,8 @@ class Gate:
             total=capacity,
             pool=QUEUE if pools else "",
         )
-        return Snapshot(now, (queue,), apps, pools, window=self.parts.window, preference=self.parts.order)
+        nodes = self.ledger.table(now)
+        return Snapshot(now, (queue,), apps, pools, window=self.parts.window, preference=self.parts.order, nodes=nodes)
 
     def _free(self, left: NDArray[np.float64]) -> Resources:
         """Σ over open nodes of what is left by measurement and by ceiling, in declared units, less what is promised."""

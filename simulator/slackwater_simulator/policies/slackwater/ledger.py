@@ -57,7 +57,7 @@ class Books:
         driver, node = request.driver, self._names[container.node]
         role, ceiling = (Role.DRIVER, self._whole) if driver else (Role.TASK, self.ceiling)
         app = f"{request.app.job.name or request.app.job.id}/{request.index}"
-        native = self._native(request.shape, driver)
+        native = self.native(request.shape, driver)
         self.ledger.put(PodClaim(uid, node, request.shape, native, role, app, ClaimState.BOUND, None, ceiling))
         if driver:
             self._crowd(container, -1)
@@ -80,7 +80,8 @@ class Books:
                 self._crowd(container, 1)
         return uid
 
-    def _native(self, shape: Shape, driver: bool) -> Shape:
+    def native(self, shape: Shape, driver: bool) -> Shape:
+        """What kube-scheduler would count of a container: tasks are shrunk by the ceiling."""
         native = self._natives.get((shape, driver))
         if native is None:
             ceiling = self._whole if driver else self.ceiling

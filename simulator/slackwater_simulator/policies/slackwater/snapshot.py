@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from slackwater_simulator.worlds.yarn.model import Request
 
 QUEUE = "default"
+Shape = tuple[float, ...]
 
 
 class Unnamed(Sequence[str]):
@@ -46,8 +47,8 @@ class Unnamed(Sequence[str]):
 class Views:
     """What the snapshot shows of each application."""
 
-    def __init__(self, kinds: Kinds, slot: Callable[[], Resources]) -> None:
-        self._kinds, self._slot = kinds, slot
+    def __init__(self, kinds: Kinds, slot: Callable[[], Resources], native: Callable[[Shape, bool], Shape]) -> None:
+        self._kinds, self._slot, self._native = kinds, slot, native
         self.apps: dict[int, YarnApp] = {}
         self.requests: dict[str, Request] = {}  # by group key
         self.stuck: set[str] = set()  # groups for which placement found no node
@@ -144,6 +145,7 @@ class Views:
                 level=_depth(request) if request.parents else 0,
                 waiting=bool(request.parents) and any(parent.seen < parent.total for parent in request.parents),
                 unplaceable=key in self.stuck,
+                native=self.named(self._native(request.shape, request.driver)),
             )
 
 

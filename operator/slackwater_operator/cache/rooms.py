@@ -1,0 +1,122 @@
+"""Every node's room as a round sees it, by the extender's ledger or by declared sums; and which pods reach it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from slackwater.nodes import NodeTable
+from slackwater.resources import Kinds, Resources
+from slackwater_cluster.pods.nodefit import allows
+from slackwater_cluster.watch.records import ANYWHERE, Constraints
+from slackwater_operator.cache.nodes import NodeRequests, carries, counted
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+    Mask = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class Rooms:
+    """The node table, and how far each of its kinds may be overcommitted at most."""
+
+    table: NodeTable
+    ceiling: tuple[float, ...]
+
+    @classmethod
+    def read(cls, answer: Mapping[str, Any]) -> Self:
+        """From the extender's answer."""
+        kinds, names = tuple(answer["kinds"]), tuple(answer["names"])
+        index = {name: row for row, name in enumerate(names)}
+
+        def amounts(name: str) -> Floats:
+            return np.array(answer[name], np.float64).reshape(len(names), len(kinds))
+
+        def flags(name: str) -> Mask:
+            return np.array(answer[name], np.bool_).reshape(len(names))
+
+        table = NodeTable(
+            kinds,
+            names,
+            index,
+            total=amounts("total"),
+            room=amounts("room"),
+            native=amounts("native"),
+            open=flags("open"),
+            stale=flags("stale"),
+            requested=amounts("requested"),
+        )
+        return cls(table, tuple(answer["ceiling"]))
+
+    @classmethod
+    def declared(cls, nodes: NodeRequests, flying: Mapping[str, Resources]) -> Self:
+        """Without the extender: allocatable less declared sums, and less what flies to each node. No overcommit."""
+        names = tuple(nodes.nodes)
+        have = [counted(nodes.nodes[name].allocatable) for name in names]
+        kinds: Kinds = tuple(sorted({kind for amounts in have for kind in amounts}))
+        free = [nodes.free(name) - flying[name] if name in flying else nodes.free(name) for name in names]
+        left, shape = _matrix(free, kinds), np.array([nodes.nodes[name].open for name in names], np.bool_)
+        index = {name: row for row, name in enumerate(names)}
+        table = NodeTable(kinds, names, index, _matrix(have, kinds), left, left, shape, ~shape, left)
+        return cls(table, (1.0,) * len(kinds))
+
+    def free(self, rows: Mask | None) -> Resources:
+        """Σ over open nodes of what tasks could still take: the ceilings may keep room from being used."""
+        chosen = self.table.open if rows is None else self.table.open & rows
+        reach = self.table.reachable(self.ceiling)[chosen].sum(axis=0)
+        return Resources.from_vector(self.table.kinds, reach.tolist())
+
+
+def _matrix(amounts: Sequence[Resources], kinds: Kinds) -> Floats:
+    rows = [each.vector(kinds) for each in amounts]
+    return np.array(rows, np.float64).reshape(len(rows), len(kinds))
+
+
+@dataclass
+class NodeReach:
+    """Which rows of the table each kind of constraints, and each queue's selector, accepts.
+
+    Kept until a node changes or the table has other rows: a round asks for a few of them, thousands of nodes long.
+    """
+
+    nodes: NodeRequests
+    _names: tuple[str, ...] = ()
+    _version: int = -1
+    _accepted: dict[Constraints, Mask] = field(default_factory=dict)
+    _selected: dict[tuple[tuple[str, str], ...], Mask] = field(default_factory=dict)
+
+    def use(self, names: tuple[str, ...]) -> None:
+        """The rows are these nodes from now on."""
+        if self._version != self.nodes.version or self._names != names:
+            self._version, self._names = self.nodes.version, names
+            self._accepted.clear()
+            self._selected.clear()
+
+    def accepted(self, constraints: Constraints) -> Mask:
+        """The rows that the constraints accept; one that the operator has not seen yet is none of them."""
+        if constraints not in self._accepted:
+            known = self.nodes.nodes
+            found = [name in known and allows(constraints, known[name]) for name in self._names]
+            self._accepted[constraints] = np.array(found, np.bool_)
+        return self._accepted[constraints]
+
+    def selected(self, selector: Mapping[str, str]) -> Mask | None:
+        """The rows that a queue selects; None where it selects all."""
+        if not selector:
+            return None
+        key = tuple(sorted(selector.items()))
+        if key not in self._selected:
+            known = self.nodes.nodes
+            found = [name in known and carries(known[name], selector) for name in self._names]
+            self._selected[key] = np.array(found, np.bool_)
+        return self._selected[key]
+
+
+def named(constraints: Constraints) -> str:
+    """A name for constraints: the same for equal ones, and no other ones have it."""
+    return "" if constraints == ANYWHERE else repr(constraints)
