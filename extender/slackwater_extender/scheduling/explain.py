@@ -123,7 +123,7 @@ def rooms(books: ClusterCache) -> dict[str, Any]:
     table = books.ledger.table(books.clock())
     return {
         "kinds": books.kinds,
-        "ceiling": books.policies.ceilings(books.kinds),
+        "ceiling": claims.overcommit(books.governance, books.kinds),
         "names": table.names,
         "open": table.open,
         "stale": table.stale,
