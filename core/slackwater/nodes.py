@@ -65,6 +65,8 @@ class PodAsk:
     urgency: float = 0.0
     alignment: float = 0.0
     submitted: float = 0.0
+    # Pods of a lower rank are placed before all of a higher one: PriorityClass and fair shares, decided at release.
+    rank: int = 0
     # Bytes of input by the name of the node that holds them (paper 003).
     inputs: tuple[tuple[str, float], ...] = ()
     # Rows of the table this pod may use (its node selector and tolerations); None means any.

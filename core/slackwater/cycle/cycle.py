@@ -53,6 +53,7 @@ class Round:
     categories: Mapping[str, Category]
     adjustments: Mapping[str, Adjustment]  # by pool: the new delta, and which branch moved it
     budgets: Mapping[str, Budget]  # by queue
+    alphas: Mapping[str, float]  # by queue: HaSTE-A's factor, for placement to go by
 
 
 @dataclass(slots=True)
@@ -66,6 +67,7 @@ class _Lane:
     line: ReleaseQueue
     started: list[App]
     releases: list[Release]
+    alpha: float
 
 
 def decide(snapshot: Snapshot, *, explain: bool = True) -> Round:
@@ -89,6 +91,7 @@ def decide(snapshot: Snapshot, *, explain: bool = True) -> Round:
             if lane.pool is not None and lane.starts.adjustment is not None
         },
         budgets={lane.queue.name: budget(lane.queue.capacity, lane.entrance.means) for lane in lanes if explain},
+        alphas={lane.queue.name: lane.alpha for lane in lanes},
     )
 
 
@@ -116,7 +119,7 @@ def _lane(snapshot: Snapshot, queue: Queue, apps: Sequence[App]) -> _Lane:
         alpha=alpha,
         preference=snapshot.preference,
     )
-    return _Lane(queue, pool, entrance, starts, line, started, [])
+    return _Lane(queue, pool, entrance, starts, line, started, [], alpha)
 
 
 def _candidates(app: App, entrance: AdmissionRound) -> Iterable[ReleaseCandidate]:

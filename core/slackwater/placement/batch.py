@@ -3,16 +3,17 @@
 One pod:   fit_one → score → shortlist
 Many pods: Batch, advanced in slices by `step`, or `place` for all at once
 
-Order is HaSTE's (paper 001): drivers first, then the group with the greatest P = nm(F) + nm(U) + alpha_A·nm(A) on its
-best node. The table given is never changed; what is charged is charged to a working copy.
+Lower ranks go first: PriorityClass and fair shares were decided at release and are kept. Within a rank the order is
+HaSTE's (paper 001): drivers first, then the group with the greatest P = nm(F) + nm(U) + alpha_A·nm(A) on its best node.
+The table given is never changed; what is charged is charged to a working copy.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
+from itertools import groupby, islice
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -66,7 +67,6 @@ class Batch:
         table: NodeTable,
         asks: Sequence[PodAsk],
         *,
-        ordered: bool = False,
         cold: bool = False,
         alpha: float = 0.0,
         incoming: Mapping[str, NDArray[np.float64]] | None = None,
@@ -74,7 +74,7 @@ class Batch:
     ) -> None:
         """Set up a batch.
 
-        `ordered` keeps the order given instead of HaSTE's. `cold` packs by knapsack while the batch is within its
+        `cold` packs by knapsack while the batch is within its
         bounds. `alpha` is HaSTE-A's factor. `incoming` is T_in of paper 003 by uid; with it a task's node is chosen
         by `balance` of fitness and T_in instead of fitness alone.
         """
@@ -83,9 +83,8 @@ class Batch:
         self._shapes = ShapeIndex(table, incoming or {}, balance)
         groups = grouped(self._shapes, asks)
         self._standings = BestNodes(table, min(WINDOW, len({group.shape for group in groups})))
-        self._stream: Iterator[PlacementOutcome | None] = (
-            self._in_order(asks) if ordered else self._by_preference(groups, cold=cold)
-        )
+        self._stream = self._by_rank(groups, cold=cold)
+        self._hopeless: dict[PodShape, Refusal] = {}  # what was refused once is refused again: room only falls
         self.remaining = len(asks)
 
     @property
@@ -106,19 +105,28 @@ class Batch:
         self.remaining -= len(decided)
         return decided
 
-    def _in_order(self, asks: Sequence[PodAsk]) -> Iterator[PlacementOutcome]:
+    def _in_order(self, asks: Iterable[PodAsk]) -> Iterator[PlacementOutcome]:
         """Each pod in its turn takes its best node; one that finds none does not hold up the next."""
-        refused: dict[PodShape, Refusal] = {}
         for ask in asks:
             shape = self._shapes.of(ask)
             row = self._standings.one(self._standings.seat(shape))
             if row is not None:
                 yield self._placed(ask, shape, row)
-            else:  # what was refused once is refused again: room only falls
-                refused[shape] = refused.get(shape) or self._refusal(ask)
-                yield replace(refused[shape], uid=ask.uid)
+            else:
+                self._hopeless[shape] = self._hopeless.get(shape) or self._refusal(ask)
+                yield replace(self._hopeless[shape], uid=ask.uid)
 
-    def _by_preference(self, groups: Sequence[EqualAsks], *, cold: bool) -> Iterator[PlacementOutcome | None]:
+    def _by_rank(self, groups: Sequence[EqualAsks], *, cold: bool) -> Iterator[PlacementOutcome | None]:
+        """Rank after rank: what a lower one was given is not there for the next."""
+        for _, ranked in groupby(groups, key=lambda group: group.rank):
+            equals = list(ranked)
+            if len(equals) == 1 and not cold:  # nobody to compare with; a fair queue's ranks are mostly such
+                yield from self._in_order(equals[0].asks)
+            else:
+                self._standings.clear()
+                yield from self._among_equals(equals, cold=cold)
+
+    def _among_equals(self, groups: Sequence[EqualAsks], *, cold: bool) -> Iterator[PlacementOutcome | None]:
         """Drivers outrank all tasks: room only falls, so serving them first is the same as letting them win."""
         tasks = [group for group in groups if not group.driver]
         yield from self._haste([group for group in groups if group.driver])
@@ -185,14 +193,13 @@ def place(
     table: NodeTable,
     asks: Sequence[PodAsk],
     *,
-    ordered: bool = False,
     cold: bool = False,
     alpha: float = 0.0,
     incoming: Mapping[str, NDArray[np.float64]] | None = None,
     balance: Weights = HALVES,
 ) -> list[PlacementOutcome]:
     """Place all pods at once; the outcomes stand in the order of the asks. The options are those of `Batch`."""
-    batch = Batch(table, asks, ordered=ordered, cold=cold, alpha=alpha, incoming=incoming, balance=balance)
+    batch = Batch(table, asks, cold=cold, alpha=alpha, incoming=incoming, balance=balance)
     found: dict[str, PlacementOutcome] = {}
     while not batch.done:
         found |= {outcome.uid: outcome for outcome in batch.step(len(asks))}

@@ -90,6 +90,11 @@ class BestNodes:
         self._fitness[:, slot] = -np.inf
         self._keys[:, slot] = -np.inf
 
+    def clear(self) -> None:
+        """Forget every shape."""
+        for shape in list(self._held):
+            self.drop(shape)
+
     def best(self) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
         """For each slot the row of its best node and its fitness there, −∞ where no node serves it."""
         block = self._peaks.argmax(axis=1)

@@ -32,6 +32,7 @@ class EqualAsks:
     driver: bool
     urgency: float
     alignment: float
+    rank: int = 0
 
 
 class ShapeIndex:
@@ -65,19 +66,21 @@ class ShapeIndex:
 
 
 def grouped(shapes: ShapeIndex, asks: Sequence[PodAsk]) -> list[EqualAsks]:
-    """The groups in order of submission. Neither groups nor their members depend on the order of the asks."""
+    """The groups by rank, then by submission. Neither groups nor their members depend on the order of the asks."""
     members: dict[tuple[object, ...], list[PodAsk]] = {}
     seen: set[str] = set()
     for ask in asks:
         _check(ask, seen)
-        key = (ask.driver, ask.group, ask.urgency, ask.alignment, shapes.of(ask))
+        key = (ask.rank, ask.driver, ask.group, ask.urgency, ask.alignment, shapes.of(ask))
         members.setdefault(key, []).append(ask)
     queues = [sorted(queue, key=_turn) for queue in members.values()]
-    queues.sort(key=lambda queue: (queue[0].submitted, queue[0].group, queue[0].uid))
-    return [
-        EqualAsks(shapes.of(queue[0]), deque(queue), queue[0].driver, queue[0].urgency, queue[0].alignment)
-        for queue in queues
-    ]
+    queues.sort(key=lambda queue: (queue[0].rank, queue[0].submitted, queue[0].group, queue[0].uid))
+    return [_equal(shapes.of(queue[0]), queue) for queue in queues]
+
+
+def _equal(shape: PodShape, queue: Sequence[PodAsk]) -> EqualAsks:
+    first = queue[0]
+    return EqualAsks(shape, deque(queue), first.driver, first.urgency, first.alignment, first.rank)
 
 
 def _turn(ask: PodAsk) -> tuple[float, str]:

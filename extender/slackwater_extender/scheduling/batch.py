@@ -41,6 +41,7 @@ class PlaceItem(msgspec.Struct, forbid_unknown_fields=True):
     urgency: float = 0.0
     alignment: float = 0.0
     submitted: float = 0.0
+    rank: int = 0  # pods of a lower rank are placed first; HaSTE orders those of one rank
     nodes: list[str] | None = None  # only these, where given
     avoid: list[str] | None = None  # not these
 
@@ -49,7 +50,6 @@ class PlaceRequest(msgspec.Struct, forbid_unknown_fields=True):
     """Body of POST /v1/place."""
 
     pods: list[PlaceItem]
-    ordered: bool = False  # keep the order given instead of HaSTE's
     cold: bool = False  # pack by knapsack where the batch is small enough (ITA)
     alpha: float = 0.0  # HaSTE-A's factor
     charge_only: bool = False  # release without a node of ours: register the charge, choose nothing
@@ -168,7 +168,6 @@ class Placer:
         batch = Batch(
             table,
             asks,
-            ordered=request.ordered,
             cold=request.cold and not arriving,  # a knapsack packs; it knows nothing of where data is
             alpha=request.alpha,
             incoming=arriving,
@@ -300,6 +299,7 @@ class _Wanted:
             urgency=self.ask.urgency,
             alignment=self.ask.alignment,
             submitted=self.ask.submitted or self.pod.created,
+            rank=self.ask.rank,
             allowed=self._narrowed(table, allowed),
         )
 

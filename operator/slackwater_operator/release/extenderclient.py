@@ -30,6 +30,7 @@ class PlaceRequest:
     urgency: float = 0.0
     alignment: float = 0.0
     submitted: float = 0.0
+    rank: int = 0
     nodes: tuple[str, ...] | None = None
     avoid: tuple[str, ...] = ()
 
@@ -41,6 +42,7 @@ class PlaceRequest:
             "urgency": self.urgency,
             "alignment": self.alignment,
             "submitted": self.submitted,
+            "rank": self.rank,
         }
         if self.nodes is not None:
             body["nodes"] = list(self.nodes)
@@ -49,7 +51,7 @@ class PlaceRequest:
         return body
 
 
-def wish(release: Release, nodes: tuple[str, ...] | None = None) -> PlaceRequest:
+def wish(release: Release, nodes: tuple[str, ...] | None = None, rank: int = 0) -> PlaceRequest:
     """What a round decided, as a question for a node."""
     return PlaceRequest(
         uid=release.uid,
@@ -57,6 +59,7 @@ def wish(release: Release, nodes: tuple[str, ...] | None = None) -> PlaceRequest
         urgency=release.urgency,
         alignment=release.alignment,
         submitted=release.submitted,
+        rank=rank,
         nodes=nodes,
     )
 
@@ -89,8 +92,8 @@ class Usage:
 class PlacementSource(Protocol):
     """Whoever names nodes: the extender, or a stand-in in tests."""
 
-    async def place(self, wishes: Sequence[PlaceRequest], *, cold: bool = False) -> Placement:
-        """A node for each of many pods, entered in the ledger at once."""
+    async def place(self, wishes: Sequence[PlaceRequest], *, cold: bool = False, alpha: float = 0.0) -> Placement:
+        """A node for each of many pods, entered in the ledger at once. `alpha` is HaSTE-A's factor."""
         ...
 
     async def charge(self, uids: Sequence[str]) -> None:
@@ -138,11 +141,11 @@ class Extender:
     ) -> None:
         await self._http.close()
 
-    async def place(self, wishes: Sequence[PlaceRequest], *, cold: bool = False) -> Placement:
+    async def place(self, wishes: Sequence[PlaceRequest], *, cold: bool = False, alpha: float = 0.0) -> Placement:
         """POST /v1/place."""
         if not wishes:
             return Placement()
-        body = {"pods": [each.body() for each in wishes], "cold": cold}
+        body = {"pods": [each.body() for each in wishes], "cold": cold, "alpha": alpha}
         answer = await self._call("POST", "/v1/place", body)
         return Placement(
             {each["uid"]: each["node"] for each in answer["placed"]},

@@ -16,7 +16,9 @@ from time import perf_counter
 import structlog
 
 from slackwater.cycle.cycle import Release, Round, decide
+from slackwater.cycle.ranks import ranks
 from slackwater.errors import Unavailable
+from slackwater.placement.knapsack import MAX_TASKS
 from slackwater_cluster.pods.nodefit import allows
 from slackwater_cluster.watch.records import PodRecord
 from slackwater_operator.cache.cache import OperatorCache
@@ -72,7 +74,7 @@ class Releaser:
             return released
         for _ in range(TRIES):
             outlook = self._look(rooms)
-            chosen = batch(outlook.snapshot, outlook.round.releases, self.settings.batch)
+            chosen = batch(outlook.snapshot, outlook.round.releases, self._batch_size())
             if not chosen:
                 break
             done, refused = await self._release(chosen)
@@ -80,6 +82,10 @@ class Releaser:
             if not refused:
                 break
         return released
+
+    def _batch_size(self) -> int:
+        """Pods placed together; on an idle cluster as many as the knapsack packs: it must see them all (ITA)."""
+        return self.settings.batch if self.assembly.busy() else max(self.settings.batch, MAX_TASKS)
 
     def supposed(self) -> Round | None:
         """What would be decided if namespaces in the modes observe and score were in enforce."""
@@ -141,7 +147,12 @@ class Releaser:
         bare = [each.uid for each in chosen if not each.growth and not self._nominates(queues.get(each.app, ""))]
         grown = [each.uid for each in chosen if each.growth]
         free = {*bare, *grown}
-        wishes = [wish(each, self._nodes(queues.get(each.app, ""))) for each in chosen if each.uid not in free]
+        ranked = ranks(self.outlook.snapshot, chosen) if self.outlook else {}
+        wishes = [
+            wish(each, self._nodes(queues.get(each.app, "")), ranked.get(each.uid, 0))
+            for each in chosen
+            if each.uid not in free
+        ]
         placement = await self._place(wishes, [*bare, *grown])
         if placement is None:
             return 0, 0
@@ -163,10 +174,14 @@ class Releaser:
     async def _place(self, wishes: Sequence[PlaceRequest], grown: Sequence[str]) -> Placement | None:
         try:
             await self.places.charge(grown)
-            return await self.places.place(wishes, cold=not self.assembly.busy())
+            return await self.places.place(wishes, cold=not self.assembly.busy(), alpha=self._alpha())
         except Unavailable as problem:
             self._failed(problem)
             return self._alone(wishes) if self.grace.over else None
+
+    def _alpha(self) -> float:
+        """HaSTE-A's factor of this round, the largest of its queues: where no app iterates it weighs nothing."""
+        return max(self.outlook.round.alphas.values(), default=0.0) if self.outlook else 0.0
 
     def _alone(self, wishes: Sequence[PlaceRequest]) -> Placement:
         occupancy, census = self.assembly.occupancy, self.assembly.census

@@ -17,7 +17,7 @@ from slackwater.ordering.fitness import over_nodes
 from slackwater.ordering.preference import preference
 from slackwater.placement.batch import Batch, Placement, Refusal, Weights, fit_one, place
 from slackwater.placement.reasons import FilterReason
-from support.builders.nodes import ask, node_table
+from support.builders.nodes import ask, in_order, node_table
 
 NAN, INF = float("nan"), float("inf")
 
@@ -55,7 +55,7 @@ def test_the_worked_example_of_the_documentation() -> None:
 def test_a_burst_of_equal_pods_spreads_over_equal_nodes(ordered: bool) -> None:
     """200 pods, 50 nodes, 4 on each: a filled node falls behind."""
     asks = [ask(f"pod-{i}", 1, 1) for i in range(200)]
-    found = nodes_of(place(node_table([[16, 64]] * 50), asks, ordered=ordered))
+    found = nodes_of(place(node_table([[16, 64]] * 50), in_order(asks) if ordered else asks))
     assert Counter(found.values()) == {4: 50}
 
 
@@ -113,15 +113,35 @@ def test_the_better_fit_goes_first_when_nothing_else_differs() -> None:
     assert batch.step(1)[0].uid == "cpu"
 
 
-def test_the_given_order_is_kept_on_request() -> None:
+def test_a_rank_each_keeps_the_given_order() -> None:
     """A refused pod does not hold up the next."""
     pods = [ask("big", 9, 9), ask("late", 1, 1, submitted=9.0), ask("early", 1, 1)]
-    batch = Batch(node_table([[1, 1]]), pods, ordered=True)
+    batch = Batch(node_table([[1, 1]]), in_order(pods))
     assert [(outcome.uid, type(outcome)) for outcome in batch.step(9)] == [
         ("big", Refusal),
         ("late", Placement),
         ("early", Refusal),
     ]
+
+
+@pytest.mark.parametrize("cold", [False, True])
+def test_a_lower_rank_is_placed_before_a_better_fit(cold: bool) -> None:
+    """Rooms 4.0 and 0.8: the small pod of high priority takes the one node it fits; HaSTE would place the large one."""
+    pods = [ask("low", 3.5, 3.5, rank=1), ask("high", 1, 1, rank=0)]
+    table = node_table([[4, 4], [0.8, 0.8]])
+    assert nodes_by_uid(place(table, pods, cold=cold)) == {"high": "node-0"}
+    assert nodes_by_uid(place(table, [replace(pod, rank=0) for pod in pods], cold=cold)) == {"low": "node-0"}
+
+
+def test_haste_orders_the_pods_of_one_rank() -> None:
+    """Two ranks of two groups each, given mixed: ranks one after the other, and in each the urgent group first."""
+    pods = [
+        ask(f"{group}-{rank}", 1, 1, group=group, urgency=urgency, rank=rank)
+        for rank in (1, 0)
+        for group, urgency in (("calm", 0.0), ("urgent", 1.0))
+    ]
+    found = Batch(node_table([[8, 8]]), pods).step(9)
+    assert [outcome.uid for outcome in found] == ["urgent-0", "calm-0", "urgent-1", "calm-1"]
 
 
 @pytest.mark.parametrize("cold", [False, True])
@@ -140,7 +160,7 @@ def test_slices_give_what_one_go_gives(cold: bool) -> None:
 def test_more_shapes_than_the_window_are_all_served(ordered: bool) -> None:
     """Shapes enter as earlier ones are done, and return when their turn comes again."""
     pods = [ask(f"pod-{i}", 1 + (i % 100) / 1000, 1) for i in range(200)]
-    found = place(node_table([[16, 64]] * 20), pods, ordered=ordered)
+    found = place(node_table([[16, 64]] * 20), in_order(pods) if ordered else pods)
     assert all(isinstance(outcome, Placement) for outcome in found)
 
 
@@ -172,14 +192,13 @@ def test_a_cold_start_past_the_bounds_is_placed_as_usual(pods: int, nodes: int) 
     assert place(table, asks, cold=True) == place(table, asks)
 
 
-@pytest.mark.parametrize("ordered", [False, True])
 @pytest.mark.parametrize("cold", [False, True])
-def test_nothing_to_do_is_no_error(ordered: bool, cold: bool) -> None:
+def test_nothing_to_do_is_no_error(cold: bool) -> None:
     """No pods, no nodes, no capacity."""
-    assert place(node_table([]), [], ordered=ordered, cold=cold) == []
-    assert place(node_table([[1, 1]]), [], ordered=ordered, cold=cold) == []
+    assert place(node_table([]), [], cold=cold) == []
+    assert place(node_table([[1, 1]]), [], cold=cold) == []
     for table in (node_table([]), node_table([[0, 0]])):
-        assert isinstance(place(table, [ask("pod", 1, 1)], ordered=ordered, cold=cold)[0], Refusal)
+        assert isinstance(place(table, [ask("pod", 1, 1)], cold=cold)[0], Refusal)
     assert fit_one(node_table([]), ask("pod", 1, 1)).fits.size == 0
 
 
@@ -220,18 +239,19 @@ def test_a_bad_number_in_the_table_is_refused_by_name(change: dict[str, np.ndarr
 amounts = st.tuples(st.integers(0, 6), st.integers(0, 6))
 tables = st.lists(st.tuples(amounts, amounts, st.booleans()), max_size=6)
 batches = st.lists(st.tuples(amounts, amounts, st.booleans(), st.integers(0, 2), st.sampled_from("abc")), max_size=12)
-modes = st.sampled_from([{}, {"ordered": True}, {"cold": True}])
+modes = st.sampled_from(["by preference", "ranked", "cold"])
 
 
 @given(tables, batches, modes)
 def test_never_over_room_nor_native_and_refuses_only_what_does_not_fit(
     nodes: list[tuple[tuple[int, int], tuple[int, int], bool]],
     pods: list[tuple[tuple[int, int], tuple[int, int], bool, int, str]],
-    mode: dict[str, bool],
+    mode: str,
 ) -> None:
     """After all placements no node is below zero, and no refused pod fits what is left."""
     table, asks = table_of(nodes), asks_of(pods)
-    found = place(table, asks, **mode)  # type: ignore[arg-type] # flags
+    asks = in_order(asks) if mode == "ranked" else asks
+    found = place(table, asks, cold=mode == "cold")
     room, native = table.room.copy(), table.native.copy()
     for pod, outcome in zip(asks, found, strict=True):
         if isinstance(outcome, Placement):
@@ -280,7 +300,7 @@ def test_the_blocked_search_finds_the_best_node(rooms: list[tuple[int, int]], si
     table = node_table(rooms, total=[[6, 6]] * len(rooms))
     asks = [ask(f"pod-{i:02}", *size) for i, size in enumerate(sizes)]
     room = table.room.copy()
-    for pod, outcome in zip(asks, place(table, asks, ordered=True), strict=True):
+    for pod, outcome in zip(asks, place(table, in_order(asks)), strict=True):
         now = replace(table, room=room, native=room)
         fits = fit_one(now, pod).fits
         fitted = np.where(fits, room @ np.array(pod.declared), -1.0)
@@ -294,6 +314,11 @@ def test_the_blocked_search_finds_the_best_node(rooms: list[tuple[int, int]], si
 def nodes_of(outcomes: list[Placement | Refusal]) -> Counter[str]:
     """How many pods each node got."""
     return Counter(outcome.node for outcome in outcomes if isinstance(outcome, Placement))
+
+
+def nodes_by_uid(outcomes: list[Placement | Refusal]) -> dict[str, str]:
+    """The node of each pod that got one."""
+    return {outcome.uid: outcome.node for outcome in outcomes if isinstance(outcome, Placement)}
 
 
 def mixed(count: int) -> list[PodAsk]:

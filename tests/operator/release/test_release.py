@@ -47,6 +47,54 @@ def test_where_node_and_order_do_not_matter_one_write_does() -> None:
     assert operator.said("etl").reason == "no-room"
 
 
+def test_priority_is_kept_at_placement() -> None:
+    """Pods of higher priority have a lower rank, whatever HaSTE thinks of their size; equal ones share it."""
+    world = enforcing(node("a", cpu=16))
+    for name, priority in (("low", 0), ("high", 100)):
+        for number in range(2):
+            world.create(f"{name}-{number}", app=name, priority=priority)
+    world.operator().step()
+    ranks = {wish.uid.partition("-")[0]: wish.rank for wish in world.place_calls[0].wishes}
+    assert ranks == {"high": 0, "low": 1}
+
+
+def test_fair_order_is_kept_at_placement() -> None:
+    """In a fair queue the namespaces take turns, and placement keeps the turns; in a fifo queue HaSTE may choose."""
+    world = enforcing(node("a", cpu=16))
+    world.namespace("other")
+    world.configure("AdmissionQueue", "default", order="fair")
+    for number in range(2):
+        world.create(f"task-{number}", app="etl")
+        world.create(f"other-{number}", app="etl", namespace="other")
+    world.operator().step()
+    fair = [(wish.uid.partition("-")[0], wish.rank) for wish in world.place_calls[0].wishes]
+    assert [rank for _, rank in fair] == [0, 1, 2, 3]
+    assert fair[0][0] != fair[1][0]
+
+
+def test_the_first_batch_on_an_idle_cluster_is_packed_whole() -> None:
+    """The knapsack sees every pod of the round, not the first hundred; once pods are on their way batches are small."""
+    world = enforcing(*(node(f"node-{number}", cpu=64) for number in range(4)))
+    for number in range(120):
+        world.create(f"task-{number}", app="etl")
+    operator = world.operator()
+    assert operator.step() == 120
+    assert (len(world.place_calls[0].wishes), world.place_calls[0].cold) == (120, True)
+
+
+def test_iterative_apps_weigh_their_alignment_at_placement() -> None:
+    """HaSTE-A's factor of the round reaches the extender; without iterative apps it is 0."""
+    world = enforcing(node("a", cpu=16))
+    world.create("plain", app="etl")
+    operator = world.operator()
+    operator.step()
+    assert world.place_calls[-1].alpha == 0.0
+    for number in range(3):
+        world.create(f"iteration-{number}", app="ml", stage="2", annotations={names.ITERATIVE: "5"})
+    operator.step()
+    assert world.place_calls[-1].alpha == operator.releaser.outlook.round.alphas["default"] > 0
+
+
 def test_no_more_than_fits_is_released() -> None:
     """The third pod of four cores waits on a node of eight, and says why."""
     world = enforcing(node("a", cpu=8))
@@ -250,7 +298,7 @@ class _Behind:
         self.rooms, self.charge, self.withdraw = world.rooms, world.charge, world.withdraw
         self.wakeups, self.usage = world.wakeups, world.usage
 
-    async def place(self, wishes: Sequence[PlaceRequest], *, cold: bool = False) -> Placement:
+    async def place(self, wishes: Sequence[PlaceRequest], *, cold: bool = False, alpha: float = 0.0) -> Placement:
         """Refuse with the extender's own words."""
         return Placement({}, {wish.uid: UNKNOWN_POD for wish in wishes})
 

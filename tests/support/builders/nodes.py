@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -45,3 +46,8 @@ def matrix(values: Sequence[Sequence[float]], kinds: Kinds) -> np.ndarray:
 def ask(uid: str, *declared: float, native: Any = None, **rest: Any) -> PodAsk:
     """A pod that declares these amounts; its native request is the same unless given."""
     return PodAsk(uid, declared, declared if native is None else tuple(native), **rest)
+
+
+def in_order(asks: Sequence[PodAsk]) -> list[PodAsk]:
+    """The same pods with a rank each: they are served as they stand."""
+    return [replace(each, rank=rank) for rank, each in enumerate(asks)]

@@ -9,7 +9,7 @@ import asyncio
 import re
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import msgspec
 import numpy as np
@@ -47,6 +47,14 @@ def owned(kind: str, name: str, uid: str = "", group: str = "") -> OwnerRef:
     return OwnerRef(kind=kind, name=name, uid=uid or f"{kind}-{name}", group=group, controller=True)
 
 
+class PlaceCall(NamedTuple):
+    """One request for nodes."""
+
+    wishes: list[PlaceRequest]
+    cold: bool
+    alpha: float
+
+
 @dataclass
 class World:
     """Nodes, pods and time."""
@@ -59,6 +67,7 @@ class World:
     woken: list[str] = field(default_factory=list)  # refused pods that have room now
     charged: list[str] = field(default_factory=list)  # pods the extender was told of without a node
     writes: list[str] = field(default_factory=list)
+    place_calls: list[PlaceCall] = field(default_factory=list)  # what the operator asked the extender to place
     entered: dict[str, str] = field(default_factory=dict)  # the extender's ledger: pods placed and not bound yet
     posted: list[tuple[str, str, Any]] = field(default_factory=list)  # writes to anything but pods
     statuses: dict[str, dict[str, Any]] = field(default_factory=dict)
@@ -213,9 +222,10 @@ class World:
     def _placed(self, pod: PodRecord) -> str:
         return "" if pod.parked else self.entered.get(pod.uid, "")
 
-    async def place(self, wishes: Sequence[PlaceRequest], *, cold: bool = False) -> Placement:
+    async def place(self, wishes: Sequence[PlaceRequest], *, cold: bool = False, alpha: float = 0.0) -> Placement:
         """Best fit by declared sums."""
-        del cold
+        self.place_calls.append(PlaceCall(list(wishes), cold, alpha))
+        wishes = sorted(wishes, key=lambda wish: wish.rank)
         for wish in wishes:
             self.entered.pop(wish.uid, None)
         room = {name: self.left(name) for name, each in self.nodes.items() if each.open}
