@@ -29,7 +29,8 @@ class Mode(StrEnum):
     """How the state becomes the reported estimate."""
 
     PRINTED = "printed"  # E as the paper prints it
-    CAPPED = "capped"  # min(E, max(Σ min(running requests, caps), U)): never worse than reservation
+    # min(E, max(Σ min(running requests, caps) + use that no request covers, U)): never worse than reservation
+    CAPPED = "capped"
 
 
 def effective_alpha(alpha: float, dt: float, tau0: float) -> float:
@@ -101,6 +102,7 @@ class Estimator:
         self.mode = Mode(mode)
         self.learned = 0.0 if start is None else amount("start", start)  # B
         self.used = 0.0  # U of the last sample
+        self.uncovered = 0.0  # what of U no pod's request covers: the system's use
         self._primed = start is not None
         self._held: dict[Hashable, Held] = {}
 
@@ -145,7 +147,7 @@ class Estimator:
         raw = max(self.learned + self.residual, 0.0) + extra
         if self.mode is Mode.PRINTED:
             return raw
-        return min(raw, max(math.fsum(held.bound for held in self._held.values()), self.used))
+        return min(raw, max(math.fsum(held.bound for held in self._held.values()) + self.uncovered, self.used))
 
     @property
     def fallback(self) -> float:

@@ -46,12 +46,12 @@ SUMMED = Measure.FLOOR  # so many of them
 BOUNDED = slice(Measure.TOP, Measure.CHARGE)  # what floor and cap decide
 
 
-def reported(learned: Floats, used: Floats, sums: Floats, mode: Mode) -> Floats:
-    """E from the state: max(B + Σρ, 0) + Σ extra, in capped mode at most max(Σ top, U)."""
+def reported(learned: Floats, used: Floats, uncovered: Floats, sums: Floats, mode: Mode) -> Floats:
+    """E from the state: max(B + Σρ, 0) + Σ extra, in capped mode at most max(Σ top + uncovered, U)."""
     raw = np.maximum(learned + sums[..., Measure.RESIDUAL, :], 0.0) + sums[..., Measure.EXTRA, :]
     if mode is Mode.PRINTED:
         return raw
-    return np.minimum(raw, np.maximum(sums[..., Measure.TOP, :], used))
+    return np.minimum(raw, np.maximum(sums[..., Measure.TOP, :] + uncovered, used))
 
 
 def bounded(cells: Floats) -> Floats:
@@ -81,6 +81,7 @@ class NodeEstimates:
         self._used: Floats = np.zeros((64, kinds))
         self._primed: NDArray[np.bool_] = np.zeros((64, kinds), np.bool_)
         self._gone: Floats = np.zeros((64, kinds))  # use in U of pods that have ended since
+        self._uncovered: Floats = np.zeros((64, kinds))
         self._kept: dict[tuple[bytes | None, ...], Floats] = {}  # cells of new pods, by what they are made from
 
     @property
@@ -92,6 +93,11 @@ class NodeEstimates:
     def used(self) -> Floats:
         """U of the last sample per row and kind; 0 before the first."""
         return self._used[: self.pods.rows]
+
+    @property
+    def uncovered(self) -> Floats:
+        """Use of the last sample that no request covers, per row and kind: the system's, and what pods outgrew."""
+        return self._uncovered[: self.pods.rows]
 
     @property
     def primed(self) -> NDArray[np.bool_]:
@@ -109,16 +115,21 @@ class NodeEstimates:
         sums = self.pods.sums[rows]
         if without is not None:
             sums = sums - self.pods.cells[:, :, without]
-        return reported(self.learned[rows], self.used[rows], sums, self.mode)
+        return reported(self.learned[rows], self.used[rows], self.uncovered[rows], sums, self.mode)
 
     def estimate_one(self, row: int, sums: Sequence[Sequence[float]]) -> list[float]:
         """`reported` of one row as plain numbers, given its sums by measure and kind."""
         residual, top, extra = sums[Measure.RESIDUAL], sums[Measure.TOP], sums[Measure.EXTRA]
-        learned, used = self._learned[row].tolist(), self._used[row].tolist()
+        learned, used, beyond = self._learned[row].tolist(), self._used[row].tolist(), self._uncovered[row].tolist()
         raw = [max(b + rho, 0.0) + more for b, rho, more in zip(learned, residual, extra, strict=True)]
         if self.mode is Mode.PRINTED:
             return raw
-        return [min(e, max(most, u)) for e, most, u in zip(raw, top, used, strict=True)]
+        return [min(e, max(most + more, u)) for e, most, more, u in zip(raw, top, beyond, used, strict=True)]
+
+    def cover(self, rows: NDArray[np.intp] | slice, covered: Floats, sampled: NDArray[np.bool_]) -> None:
+        """Say how much of U requests cover, row × kind, where U was just sampled; the rest no request covers."""
+        beyond = np.maximum(self.used[rows] - covered, 0.0)
+        self.uncovered[rows] = np.where(sampled, beyond, self.uncovered[rows])
 
     def forgo(self, row: int, use: Floats) -> None:
         """A pod that the last sample saw using this much has ended; the next sample will tell by itself."""
@@ -134,15 +145,16 @@ class NodeEstimates:
         if self.mode is Mode.PRINTED:
             return np.maximum(estimate, requests)
         remaining = self.used[rows] - self._gone[: self.pods.rows][rows]
-        return np.maximum(np.minimum(estimate, np.maximum(sums[:, Measure.TOP], remaining)), requests)
+        most = sums[:, Measure.TOP] + self.uncovered[rows]
+        return np.maximum(np.minimum(estimate, np.maximum(most, remaining)), requests)
 
     def add_node(self, start: Floats | None = None) -> int:
         """Enter a node, with a first estimate where one is known; return its row."""
         row = self.pods.add_row()
-        for name in ("_learned", "_used", "_primed", "_gone"):
+        for name in ("_learned", "_used", "_primed", "_gone", "_uncovered"):
             setattr(self, name, grown(getattr(self, name), 0, row + 1))
         self._learned[row] = 0.0 if start is None else start
-        self._used[row] = self._gone[row] = 0.0
+        self._used[row] = self._gone[row] = self._uncovered[row] = 0.0
         self._primed[row] = start is not None
         return row
 
@@ -150,7 +162,7 @@ class NodeEstimates:
         """Forget a node; its pods stay, nowhere, and count in full wherever they appear again."""
         slots = self.pods.on_row(row)
         rows = self.pods.rows
-        for array in (self._learned, self._used, self._primed, self._gone):
+        for array in (self._learned, self._used, self._primed, self._gone, self._uncovered):
             array[row : rows - 1] = array[row + 1 : rows].copy()
         self.pods.drop_row(row)
         for slot in slots:

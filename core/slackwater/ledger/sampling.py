@@ -5,6 +5,7 @@
 3. A node's first sample rebuilds its estimate from its pods' use and age.
 4. Eqs 1 and 3 move the estimates.
 5. Pods teach what their app comes to use; young pods are charged at least that, pods of a well-known app not much more.
+6. What U holds beyond the use of pods is covered by no request (the system's): pods to come are charged on top of it.
 """
 
 from __future__ import annotations
@@ -99,6 +100,7 @@ class SampleIntake:
         self._fleet.sample_rows(rows, used[rows], dt[rows], here, at[here], seen)
         self._learn(slots, uses)
         self._guard(here, anew=False)
+        self._fleet.cover(rows, self._covered(here, at[here], len(rows), slots), np.isfinite(used[rows]))
 
     def _take(self, used: Floats, dt: Floats, slots: Slots, uses: Floats, seen: Slots, row: int | None = None) -> None:
         """Steps 2 to 5 for all nodes, or for one."""
@@ -110,6 +112,10 @@ class SampleIntake:
             self._fleet.sample_node(row, used[row], float(dt[row]), seen)
         self._learn(slots, uses)
         self._guard(self._fleet.pods.held)
+        every = np.arange(len(self._roster.apps))
+        covered = self._covered(every, self._fleet.pods.homes - 1, len(used), slots)
+        rows = slice(None) if row is None else slice(row, row + 1)
+        self._fleet.cover(rows, covered[rows], np.isfinite(used[rows]))
 
     def begin(self, slot: int) -> None:
         """A pod, or its container, starts from nothing."""
@@ -176,6 +182,22 @@ class SampleIntake:
             for kind, use in enumerate(uses.take(driving, axis=1)):
                 used[:, kind] -= np.bincount(homes, use, minlength=len(used) + 1)[1:]
             np.maximum(used, 0.0, out=used)  # NaN stays NaN
+
+    def _covered(self, slots: Slots, at: Slots, rows: int, measured: Slots) -> Floats:
+        """How much of U requests cover, row × kind; `at` is the row of each slot, −1 where it has none.
+
+        A measured pod's request covers its use up to the most it is charged; one that only runs is taken to use that
+        most. Drivers are not in U.
+        """
+        cells, known = self._fleet.pods.table, self._mask(measured)[slots]
+        running = ~known & self._started()[slots]
+        counted = ~self._roster.drivers[slots] & (known | running)
+        covered = np.zeros((rows + 1, len(self._measured)))
+        for kind in range(len(self._measured)):
+            top, use = cells[Measure.TOP, kind, slots], cells[Measure.USE, kind, slots]
+            part = np.where(known, np.minimum(use, top), top)
+            covered[:, kind] = np.bincount(at + 1, np.where(counted, part, 0.0), minlength=rows + 1)
+        return covered[1:]
 
     def _recall(self, slots: Slots, uses: Floats, used: Floats) -> None:
         """Rebuild the estimates of nodes whose first sample this is, from pods whose use and start are known."""

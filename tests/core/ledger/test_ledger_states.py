@@ -59,7 +59,7 @@ class Plain:
     def fallback(self, node: str) -> float:
         """At least what is reserved; pods that ended have taken their use with them."""
         estimator = self.nodes[node]
-        remaining = max(estimator.reserved, estimator.used - self.gone.get(node, 0.0))
+        remaining = max(estimator.reserved + estimator.uncovered, estimator.used - self.gone.get(node, 0.0))
         return max(min(estimator.estimate, remaining), estimator.reserved)
 
     def stale(self, node: str, now: float) -> bool:
@@ -103,8 +103,16 @@ class Plain:
         if last is None:
             self.restart(node, stamp, rest, seen)
         self.nodes[node].on_sample(rest, 0.0 if last is None else stamp - last[0], seen)
+        self.nodes[node].uncovered = max(0.0, rest - self.covered(node, stamp, seen))
         self.gone.pop(node, None)
         self.stamps[node] = (stamp, now)
+
+    def covered(self, node: str, stamp: float, seen: dict[str, float]) -> float:
+        """What requests cover of a node's use: of measured pods their use, of others that run all they ask for."""
+        tasks = [claim for claim in self.on(node) if not claim.driver]
+        measured = [min(seen[c.uid], c.charged[0]) for c in tasks if c.uid in seen]
+        running = [c.charged[0] for c in tasks if c.uid not in seen and c.started is not None and c.started <= stamp]
+        return math.fsum([*measured, *running])
 
     def restart(self, node: str, stamp: float, used: float, seen: dict[str, float]) -> None:
         """First sample: EST-17 for pods whose use and start are known, the others in full."""

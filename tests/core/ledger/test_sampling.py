@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from slackwater.estimation.peaks import ENOUGH
 from slackwater.ledger.ledger import Ledger
-from slackwater.ledger.types import ClaimState, NodeSpec, PodClaim, Sample
+from slackwater.ledger.types import ClaimState, LedgerConfig, NodeSpec, PodClaim, Sample
 from slackwater.roles import Role
 
 NODES = ("a", "b", "c")
@@ -45,6 +45,32 @@ def built() -> Ledger:
         uses = {f"old-{n}": (1.0, 3.0) for n in range(ENOUGH)}
         ledger.sample(now, {name: Sample(now, (4.0, 12.0)) for name in NODES}, uses)
     return ledger
+
+
+@pytest.mark.parametrize("system", [0.0, 16.0], ids=["idle system", "system uses a quarter"])
+def test_use_that_no_request_covers_is_charged_beside_the_cap(system: float) -> None:
+    """Young pods of a well-known app fill a node that the system uses too: together they stay below its allowance."""
+    ledger, now = Ledger(LedgerConfig(kinds=("memory",))), 0.0
+    ledger.upsert_node(NodeSpec("n", (64.0,), (64.0,)))
+
+    def task(uid: str, state: ClaimState, started: float | None = None) -> PodClaim:
+        return PodClaim(uid, "n", (4.0,), (2.0,), Role.TASK, "x", state, started, (2.0,))
+
+    for n in range(10):  # they come to use 1 of the 4 they declare
+        ledger.put(task(f"old-{n}", ClaimState.RUNNING, now))
+    for now in np.arange(5.0, 300.0, 5.0):
+        uses = {f"old-{n}": (1.0,) for n in range(10)}
+        ledger.sample(now, {"n": Sample(now, (system + 10.0,))}, uses)
+    for n in range(10):
+        ledger.remove(f"old-{n}")
+    for now in np.arange(300.0, 600.0, 5.0):
+        ledger.sample(now, {"n": Sample(now, (system,))}, {})
+    placed = 0
+    while ledger.table(now).room[0, 0] >= 4.0 and ledger.table(now).native[0, 0] >= 2.0:
+        ledger.place(task(f"new-{placed}", ClaimState.PROVISIONAL), now + 600.0)
+        placed += 1
+    assert placed >= 10
+    assert ledger.explain("n", now)["memory"].estimate >= system + placed * 1.0
 
 
 def sample(ledger: Ledger, now: float, how: str, used: dict[str, tuple[float, ...]]) -> None:

@@ -92,7 +92,7 @@ def test_iterative_apps_weigh_their_alignment_at_placement() -> None:
     for number in range(3):
         world.create(f"iteration-{number}", app="ml", stage="2", annotations={names.ITERATIVE: "5"})
     operator.step()
-    assert world.place_calls[-1].alpha == operator.releaser.outlook.round.alphas["default"] > 0
+    assert world.place_calls[-1].alpha == 0.5
 
 
 def test_no_more_than_fits_is_released() -> None:
