@@ -66,7 +66,7 @@ def _serve(outcome: Outcome, rival: Outcome, port: int, console: Console) -> Non
 
 
 def _play(seed: int) -> dict[tuple[str, str], Outcome]:
-    from slackwater_simulator.run import run
+    from slackwater_simulator.simulation import run
     from slackwater_simulator.workload.cluster import parse
     from slackwater_simulator.workload.generators.catalogue import cluster_of, generate
 

@@ -96,7 +96,7 @@ def _forecasts(
     workload: Workload, machines: Cluster, wish: Wish, terms: dict[str, float], progress: Callable[[float], None]
 ) -> dict[str, Forecast]:
     from slackwater_lab.live.comparing import Forecast
-    from slackwater_simulator.run import run
+    from slackwater_simulator.simulation import run
 
     options = (REAL_PACE if wish.image else PACE) | terms | wish.options
     outcome = run(workload, machines, wish.policy, seed=wish.seed, world="kubernetes", progress=progress, **options)

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from slackwater_simulator.workload.workload import Workload
 
 
-DEFAULT = "fifo,capacity,fair"
+# Which policies are compared where none is named, by the world that suits the workload.
+DEFAULTS = {"yarn": "capacity,fair,slackwater", "ideal": "fcfs,easy", "kubernetes": "kube,slackwater"}
 
 
 class Format(StrEnum):
@@ -61,7 +62,13 @@ ClusterSpec = Annotated[
     typer.Option(help="500x4 (nodes x cores), 8x24c32Gi, or a YAML file of node groups; a generator knows its own."),
 ]
 Policies = Annotated[
-    str, typer.Option("--policy", "-p", help="Policies, separated by commas: fair,capacity?calculator=dominant")
+    str | None,
+    typer.Option(
+        "--policy",
+        "-p",
+        help="Policies, separated by commas: fair,capacity?calculator=dominant; also your own, mymodule:MyPolicy.",
+        show_default="by world: " + "; ".join(f"{world}: {names}" for world, names in DEFAULTS.items()),
+    ),
 ]
 Seed = Annotated[int, typer.Option(help="Feeds every model and the heartbeat phases; same seed, same result.")]
 World = Annotated[str, typer.Option(help="yarn, ideal (no heartbeats, no delays), kubernetes, or auto.")]
@@ -94,7 +101,7 @@ Burn = Annotated[float, typer.Option(help="With --image: the share of the worklo
 def command(
     workload: WorkloadName,
     cluster: ClusterSpec = None,
-    policy: Policies = DEFAULT,
+    policy: Policies = None,
     seed: Seed = 0,
     world: World = "auto",
     setting: Settings = None,
@@ -112,21 +119,23 @@ def command(
     burn: Burn = 1.0,
 ) -> None:
     """Play WORKLOAD under each policy and print what came out."""
+    from slackwater_simulator.simulation import choose
     from slackwater_simulator.workload.cluster import parse
     from slackwater_simulator.workload.loading import default_cluster, load
 
-    names = ["slackwater" if policy == DEFAULT else policy] if live else _names(policy)
-    options = parse_settings(setting or [], names)
-    machines = None if live else parse(cluster or default_cluster(workload))
+    given = [policy or "slackwater"] if live else _names(policy) if policy is not None else None
     jobs = load(workload, seed=seed, skip_bad=skip_bad)
-    if machines is None:
+    names = given or _names(DEFAULTS.get(choose(jobs) if world == "auto" else world, "slackwater"))
+    options = parse_settings(setting or [], names)
+    if live:
         from slackwater_cli.live import Wish, perform
 
         labels = dict(pair.split("=", 1) for pair in selector.split(",") if "=" in pair)
         wish = Wish(names[0], scale, namespace, kubeconfig, labels, limit, seed, options[names[0]], image, burn)
         perform(jobs, wish, as_json=output is Format.JSON)
         return
-    outcomes = _play(jobs, machines, names, seed, world, options)
+    machines = parse(cluster or default_cluster(workload))
+    outcomes = _play(jobs, machines, names, seed, choose(jobs, names) if world == "auto" else world, options)
     if report is not None:
         _write(outcomes, report)
     _print(outcomes, output)
@@ -145,7 +154,7 @@ def _play(
     jobs: Workload, machines: Cluster, names: list[str], seed: int, world: str, options: dict[str, dict[str, object]]
 ) -> list[Outcome]:
     from slackwater_simulator.policies.registry import variant
-    from slackwater_simulator.run import run
+    from slackwater_simulator.simulation import run
 
     for name in names:
         variant(name)  # before the first of them is played

@@ -19,7 +19,7 @@ from slackwater_monitor.exporting import Happened, beside
 from slackwater_simulator.policies.registry import POLICIES
 from slackwater_simulator.results.metrics import measure
 from slackwater_simulator.results.outcome import Outcome
-from slackwater_simulator.run import run
+from slackwater_simulator.simulation import run
 from slackwater_simulator.workload.cluster import Cluster, parse
 from slackwater_simulator.workload.workload import Workload
 

@@ -21,7 +21,7 @@ from rich.console import Console
 from slackwater_cli.demo import SCENES, _change, _table, _words
 from slackwater_simulator.results.metrics import measure
 from slackwater_simulator.results.outcome import Outcome
-from slackwater_simulator.run import run
+from slackwater_simulator.simulation import run
 from slackwater_simulator.workload.cluster import parse
 from slackwater_simulator.workload.generators.catalogue import cluster_of, generate
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from slackwater_simulator.results.metrics import measure
-from slackwater_simulator.run import run
+from slackwater_simulator.simulation import run
 from slackwater_simulator.workload.cluster import parse, uniform
 from slackwater_simulator.workload.readers.swf import read
 from slackwater_simulator.workload.workload import GIBI
@@ -19,7 +19,7 @@ from support.builders.jobs import maps, workload
 SCRIPT = """
 import hashlib, sys
 from support.builders.hadoop import load
-from slackwater_simulator.run import run
+from slackwater_simulator.simulation import run
 workload, cluster = load("W2")
 outcome = run(workload, cluster, sys.argv[1], seed=7)
 digest = hashlib.sha256()

@@ -5,7 +5,9 @@ from __future__ import annotations
 import inspect
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from importlib import import_module
+from importlib.metadata import entry_points
 from typing import Any
 from urllib.parse import parse_qsl
 
@@ -14,6 +16,8 @@ import yaml
 from slackwater.errors import InvalidInput, UnknownName
 
 YARN = ("yarn", "ideal")
+# Packages register policies of their own under this group of entry points: name = "module:Class".
+ENTRY_POINTS = "slackwater.policies"
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,8 +122,43 @@ POLICIES |= {
 
 
 def policies() -> dict[str, str]:
-    """Name → one line of what it does."""
-    return {name: policy.description for name, policy in POLICIES.items()}
+    """Name → one line of what it does; installed packages add theirs by the entry point group `slackwater.policies`."""
+    return {name: policy.description for name, policy in (POLICIES | _installed()).items()}
+
+
+def worlds_of(text: str) -> tuple[str, ...]:
+    """The worlds that a policy, written with or without options, lives in."""
+    return find(text.partition("?")[0]).worlds
+
+
+def find(name: str) -> Policy:
+    """The policy of that name: one of ours, one of an installed package, or a class given as `module:Class`."""
+    if name in POLICIES:
+        return POLICIES[name]
+    if ":" in name:
+        return _own(name, name)
+    installed = _installed()
+    if name not in installed:
+        raise UnknownName("policy", name, POLICIES | installed)
+    return installed[name]
+
+
+@cache
+def _installed() -> dict[str, Policy]:
+    return {point.name: _own(point.name, point.value) for point in entry_points(group=ENTRY_POINTS)}
+
+
+def _own(name: str, factory: str) -> Policy:
+    """A policy of somebody else: its docstring describes it, and its `worlds`, if it has any, say where it lives."""
+    module, _, attribute = factory.partition(":")
+    try:
+        made = getattr(import_module(module), attribute)
+    except (ImportError, AttributeError) as problem:
+        raise InvalidInput(
+            f"policy {name}", f"cannot be loaded: {problem}", "write module:Class of a module that Python finds"
+        ) from problem
+    described = (inspect.getdoc(made) or f"{factory}").splitlines()[0]
+    return Policy(described, factory, tuple(getattr(made, "worlds", YARN)))
 
 
 def variant(text: str) -> tuple[str, dict[str, Any]]:
@@ -128,8 +167,7 @@ def variant(text: str) -> tuple[str, dict[str, Any]]:
     Values are read as YAML: numbers, `true`, words and lists.
     """
     name, _, query = text.partition("?")
-    if name not in POLICIES:
-        raise UnknownName("policy", name, POLICIES)
+    find(name)
     pairs = parse_qsl(query, keep_blank_values=True)
     if query.count("=") < max(len(pairs), query.count("&") + bool(query)):
         raise InvalidInput(f"policy {name}", f"{query!r} are not options", f"write {name}?option=value&option=value")
@@ -147,9 +185,7 @@ def _value(name: str, option: str, text: str) -> Any:
 
 def create(name: str, world: str, options: dict[str, Any]) -> Any:
     """A fresh instance of the policy for that world."""
-    if name not in POLICIES:
-        raise UnknownName("policy", name, POLICIES)
-    policy = POLICIES[name]
+    policy = find(name)
     if world not in policy.worlds:
         raise InvalidInput(
             "policy", f"{name} does not exist in the world {world!r}", f"use world {' or '.join(policy.worlds)}"

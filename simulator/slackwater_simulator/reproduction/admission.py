@@ -9,7 +9,7 @@ from itertools import pairwise
 from slackwater.admission.budget import score
 from slackwater_simulator.reproduction.spread import Spread
 from slackwater_simulator.reproduction.study import Check, Curve, Options, Plot, Study, judged, mean, shown
-from slackwater_simulator.run import run
+from slackwater_simulator.simulation import run
 from slackwater_simulator.workload.cluster import parse
 from slackwater_simulator.workload.generators import admission
 

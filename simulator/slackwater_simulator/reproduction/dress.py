@@ -21,7 +21,7 @@ from slackwater_simulator.reproduction.study import (
     mean,
     shown,
 )
-from slackwater_simulator.run import run
+from slackwater_simulator.simulation import run
 from slackwater_simulator.workload.cluster import parse
 from slackwater_simulator.workload.generators import dress
 from slackwater_simulator.workload.workload import Workload

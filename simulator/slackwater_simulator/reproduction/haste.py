@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from slackwater_simulator.reproduction.spread import Spread
 from slackwater_simulator.reproduction.study import Check, Curve, Options, Plot, Study, judged, mean, shown
-from slackwater_simulator.run import run
+from slackwater_simulator.simulation import run
 from slackwater_simulator.workload.cluster import parse, uniform
 from slackwater_simulator.workload.generators import haste
 from slackwater_simulator.workload.workload import GIBI, Job, Stage, Workload

@@ -12,12 +12,17 @@ The numbers were fitted once on public logs and are committed here as a few quan
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from slackwater_simulator.workload.workload import GIBI, MEBI, Driver, Job, Request, Stage, Usage, Workload
+
+if TYPE_CHECKING:
+    from slackwater_simulator.workload.cluster import Cluster
 
 Floats = NDArray[np.float64]
 
@@ -89,6 +94,48 @@ def _levels(table: tuple[float, ...], counts: NDArray[np.int64], rng: np.random.
     level = np.repeat(job, counts)
     level *= rng.lognormal(-(TASK_SIGMA**2) / 2, TASK_SIGMA, len(level))
     return np.clip(level, table[0], table[-1], out=level)
+
+
+def with_memory_by_cores(workload: Workload, cluster: Cluster) -> Workload:
+    """The same workload; a request that tells no memory asks for a core's share of memory with each of its cores.
+
+    YARN's default calculators look at memory alone: a log that does not know it would never wait. The share is the
+    least that a node of the cluster has per core, so memory never binds before cores do.
+    """
+    if all(_told(request) for job in workload.jobs for request in _requests(job)):
+        return workload
+    per_core = min((node.capacity[1] / node.capacity[0] for node in cluster.nodes if node.capacity[0] > 0), default=0.0)
+    made: dict[int, Stage] = {}  # stages are shared between equal jobs, and stay so
+
+    def with_memory(stage: Stage) -> Stage:
+        if id(stage) not in made:
+            made[id(stage)] = replace(stage, request=_by_cores(stage.request, per_core))
+        return made[id(stage)]
+
+    jobs = tuple(
+        replace(
+            job,
+            stages=tuple(with_memory(stage) for stage in job.stages),
+            driver=replace(job.driver, request=_by_cores(job.driver.request, per_core)) if job.driver else None,
+        )
+        for job in workload.jobs
+    )
+    model = f"{per_core / GIBI:g} GiB for each core, where the log tells no memory: so cores are what counts"
+    return replace(workload, jobs=jobs, modelled=(*workload.modelled, ("memory", model)))
+
+
+def _requests(job: Job) -> Iterator[Request]:
+    if job.driver is not None:
+        yield job.driver.request
+    yield from (stage.request for stage in job.stages)
+
+
+def _told(request: Request) -> bool:
+    return len(request) > 1 and request[1] > 0
+
+
+def _by_cores(request: Request, per_core: float) -> Request:
+    return request if _told(request) else (request[0], request[0] * per_core, *request[2:])
 
 
 def with_borg_usage(workload: Workload, seed: int = 0) -> Workload:

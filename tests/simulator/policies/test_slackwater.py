@@ -11,7 +11,7 @@ from slackwater.errors import UnknownName
 from slackwater_simulator.physics.usage import STANDSTILL
 from slackwater_simulator.results.outcome import Outcome
 from slackwater_simulator.results.status import DONE, FINISHED, KILLED
-from slackwater_simulator.run import run
+from slackwater_simulator.simulation import run
 from slackwater_simulator.workload.cluster import parse
 from slackwater_simulator.workload.workload import GIBI, Driver, Job, Stage, Usage, Workload
 

@@ -10,7 +10,7 @@ import pytest
 from slackwater.errors import InvalidInput
 from slackwater_simulator.reproduction import admission, dress, haste
 from slackwater_simulator.reproduction.study import Verdict
-from slackwater_simulator.run import run
+from slackwater_simulator.simulation import run
 from slackwater_simulator.workload.cluster import parse
 from slackwater_simulator.workload.generators import admission as drivers
 from slackwater_simulator.workload.generators import dress as jobs

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from slackwater_simulator.results.samples import MOST_POINTS, Samples
-from slackwater_simulator.run import run
+from slackwater_simulator.simulation import run
 from slackwater_simulator.workload.cluster import parse
 from slackwater_simulator.workload.workload import GIBI, Driver, Job, Stage, Usage, Workload
 

@@ -9,7 +9,7 @@ import pytest
 
 from slackwater_simulator.results.metrics import measure
 from slackwater_simulator.results.outcome import Outcome
-from slackwater_simulator.run import run
+from slackwater_simulator.simulation import run
 from slackwater_simulator.workload.cluster import uniform
 from slackwater_simulator.workload.workload import GIBI
 from support.builders.jobs import job, maps, rigid, stage, workload

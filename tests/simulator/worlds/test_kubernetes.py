@@ -10,7 +10,7 @@ import pytest
 from slackwater_simulator.policies.kubescheduler import backoff
 from slackwater_simulator.results.outcome import Outcome
 from slackwater_simulator.results.status import DONE
-from slackwater_simulator.run import run
+from slackwater_simulator.simulation import run
 from slackwater_simulator.workload.cluster import parse
 from slackwater_simulator.workload.workload import GIBI, Driver, Job, Stage, Usage, Workload
 from slackwater_simulator.worlds.kubernetes.settings import Pace

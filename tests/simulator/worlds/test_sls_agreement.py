@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from slackwater_simulator.run import run
+from slackwater_simulator.simulation import run
 from support.builders.hadoop import Cell, cells, load, makespan, play
 
 CELLS = cells()

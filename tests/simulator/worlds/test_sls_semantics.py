@@ -9,7 +9,7 @@ import pytest
 
 from slackwater_simulator.results.outcome import Outcome
 from slackwater_simulator.results.status import DONE
-from slackwater_simulator.run import run
+from slackwater_simulator.simulation import run
 from slackwater_simulator.workload.cluster import uniform
 from slackwater_simulator.workload.workload import GIBI, Workload
 from slackwater_simulator.worlds.yarn.profiles import SLS, SLS_POLICY

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from slackwater_simulator.physics.sharing import Victims
-from slackwater_simulator.run import run
+from slackwater_simulator.simulation import run
 from slackwater_simulator.workload.cluster import uniform
 from slackwater_simulator.workload.generators import estimation
 from slackwater_simulator.workload.generators.network import Fabric

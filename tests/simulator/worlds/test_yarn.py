@@ -10,7 +10,7 @@ import pytest
 from slackwater.errors import CyclicGraph, InvalidInput, UnknownName
 from slackwater_simulator.results.outcome import Outcome
 from slackwater_simulator.results.status import CRASHED, DONE, DRIVER, FAILED, KILLED, LOST, REFUSED
-from slackwater_simulator.run import run
+from slackwater_simulator.simulation import run
 from slackwater_simulator.workload.cluster import Cluster, Node, uniform
 from slackwater_simulator.workload.workload import GIBI, Stage, Usage, Workload
 from support.builders.jobs import job, maps, stage, workload

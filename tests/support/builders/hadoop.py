@@ -19,7 +19,7 @@ import numpy as np
 
 from slackwater_simulator.results.metrics import measure
 from slackwater_simulator.results.outcome import Outcome
-from slackwater_simulator.run import run
+from slackwater_simulator.simulation import run
 from slackwater_simulator.workload.cluster import Cluster, uniform
 from slackwater_simulator.workload.workload import MEBI, Driver, Job, Stage, Workload
 from slackwater_simulator.worlds.yarn.profiles import SLS, SLS_POLICY

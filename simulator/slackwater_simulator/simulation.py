@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from slackwater.errors import UnknownName
-from slackwater_simulator.policies.registry import policies, variant
+from slackwater.errors import InvalidInput, UnknownName
+from slackwater_simulator.policies.registry import policies, variant, worlds_of
+from slackwater_simulator.workload.models import with_memory_by_cores
 
 if TYPE_CHECKING:
     from slackwater_simulator.results.outcome import Outcome
@@ -43,17 +44,26 @@ def run(
     The policy may bring options of its own, `capacity?calculator=dominant`, which win; it is called so in the outcome.
 
     World `auto` is YARN for applications with drivers and the ideal world (no heartbeats, no delays) for plain batch
-    logs, whose jobs nobody would ask containers for.
+    logs, whose jobs nobody would ask containers for; where the policy does not live there, the first world it does.
     """
-    chosen = choose(workload) if world == "auto" else world
+    chosen = choose(workload, [policy]) if world == "auto" else world
     if chosen not in WORLDS:
         raise UnknownName("world", chosen, WORLDS)
     name, own = variant(policy)
     settings = {**options, **own}
-    outcome: Outcome = import_module(WORLDS[chosen]).simulate(workload, cluster, name, seed, progress, settings)
+    told = with_memory_by_cores(workload, cluster)
+    outcome: Outcome = import_module(WORLDS[chosen]).simulate(told, cluster, name, seed, progress, settings)
     return outcome if policy == outcome.policy else replace(outcome, policy=policy)
 
 
-def choose(workload: Workload) -> str:
-    """The world that suits a workload."""
-    return "yarn" if any(job.driver is not None for job in workload.jobs) else "ideal"
+def choose(workload: Workload, names: Sequence[str] = ()) -> str:
+    """The world that suits a workload and that all these policies live in.
+
+    Outcomes of different worlds cannot be compared, so policies that have no world in common are refused.
+    """
+    preferred = "yarn" if any(job.driver is not None for job in workload.jobs) else "ideal"
+    common = [world for world in (preferred, *WORLDS) if all(world in worlds_of(name) for name in names)]
+    if not common:
+        lists = "; ".join(f"{name}: {', '.join(worlds_of(name))}" for name in names)
+        raise InvalidInput("policy", f"{', '.join(names)} have no world in common ({lists})", "play them apart")
+    return common[0]

@@ -1,0 +1,82 @@
+"""The simulator as a library: one call, results as data frames, policies of one's own."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+import slackwater_simulator as sim
+from slackwater.errors import InvalidInput
+
+EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
+
+
+def test_a_run_gives_a_row_per_policy_and_seed() -> None:
+    """The names of the columns are those of `simulate -o json`."""
+    found = sim.run("gen:haste", policies=["fifo", "fair"], seeds=[0, 1]).to_pandas()
+    assert list(found["policy"]) == ["fifo", "fair", "fifo", "fair"]
+    assert list(found["seed"]) == [0, 0, 1, 1]
+    assert (found["makespan_s"] > 0).all()
+
+
+def test_jobs_and_containers_are_frames() -> None:
+    """Every job of every policy; a container belongs to a job and ran on a node."""
+    results = sim.run("gen:haste", policies=["fifo"])
+    jobs, containers = results.jobs(), results.containers()
+    assert set(jobs["status"]) == {"finished"}
+    assert set(containers["job"]) == set(jobs["job"])
+    assert (containers["end"] >= containers["start"]).all()
+
+
+def test_a_notebook_shows_a_table() -> None:
+    """Jupyter asks for HTML."""
+    assert "<table" in sim.run("gen:haste", policies=["fifo"])._repr_html_()
+
+
+def test_a_report_is_a_page(tmp_path: Path) -> None:
+    """The same page as on the command line."""
+    assert sim.run("gen:haste", policies=["fifo"]).report(tmp_path / "out").is_file()
+
+
+def test_progress_names_the_policy() -> None:
+    """Long runs can be watched."""
+    seen: list[tuple[str, float]] = []
+    sim.run("gen:haste", policies=["fifo"], progress=lambda policy, share: seen.append((policy, share)))
+    assert seen
+    assert {policy for policy, _ in seen} == {"fifo"}
+
+
+def test_a_policy_of_ones_own_is_named_by_module_and_class(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The example of the documentation, beside ours."""
+    monkeypatch.syspath_prepend(str(EXAMPLES))
+    found = sim.run("gen:haste", policies=["fifo", "shortest_first:ShortestFirst"]).to_pandas()
+    assert list(found["finished"]) == [found["finished"][0]] * 2
+    sys.modules.pop("shortest_first", None)
+
+
+@pytest.mark.parametrize("name", ["nowhere:Nothing", "slackwater_simulator.engine:Nothing"])
+def test_a_policy_that_cannot_be_loaded_is_refused(name: str) -> None:
+    """The sentence names what was written."""
+    with pytest.raises(InvalidInput, match="cannot be loaded"):
+        sim.run("gen:haste", policies=[name])
+
+
+def test_policies_without_a_common_world_are_refused() -> None:
+    """Outcomes of different worlds cannot be compared."""
+    with pytest.raises(InvalidInput, match="no world in common"):
+        sim.run("gen:haste", policies=["kube", "easy"])
+
+
+def test_a_world_is_found_where_all_policies_live() -> None:
+    """A plain batch log suits the ideal world, where Slackwater does not live."""
+    found = sim.run("gen:dress?case=figure1", policies=["slackwater"]).to_pandas()
+    assert list(found["unfinished"]) == [0]
+
+
+def test_a_log_without_memory_waits_for_cores(tmp_path: Path) -> None:
+    """YARN's default calculators look at memory alone: it is modelled from cores, and the result says so."""
+    log = tmp_path / "log.swf"
+    log.write_text("".join(f"{job} 0 -1 100 2 -1 -1 2 100 -1 1 1 1 -1 1 1 -1 -1\n" for job in (1, 2)))
+    results = sim.run(log, "1x2", policies=["fifo", "capacity", "fair"], world="ideal")
+    assert list(results.to_pandas()["makespan_s"]) == [200.0] * 3  # four cores' work on two
+    assert "memory" in {field for field, _ in results.outcomes[0].workload.modelled}
