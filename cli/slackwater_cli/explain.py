@@ -1,14 +1,15 @@
-"""`slackwater explain`: why a pod waits, or why it is where it is, with the arithmetic."""
+"""`slackwater explain`: why a pod waits, why it is where it is, or how the room of a node comes about."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from slackwater.errors import InvalidInput
 from slackwater_cli.printing import Format, Output, data, plain
 from slackwater_cli.reaching import (
     Context,
@@ -23,12 +24,18 @@ from slackwater_cli.reaching import (
     namespace_of,
 )
 
+if TYPE_CHECKING:
+    from slackwater_cluster.api.client import ExtenderClient
+
+KINDS = ("pod", "node")
 # For scripts: 0 the pod has a node or is done, 1 there is no such pod, 2 could not ask, 3 it waits.
 NOT_FOUND, WAITS = 1, 3
 
 
 def command(
-    pod: Annotated[str, typer.Argument(help="NAME, or NAMESPACE/NAME.")],
+    what: Annotated[
+        list[str], typer.Argument(metavar="[pod|node] NAME", help="A pod as NAME or NAMESPACE/NAME, or node NAME.")
+    ],
     namespace: Namespace = None,
     output: Output = Format.TABLE,
     extender_url: ExtenderUrl = "",
@@ -38,15 +45,20 @@ def command(
     kubeconfig: Kubeconfig = None,
     context: Context = None,
 ) -> None:
-    """Explain POD. Exit codes: 0 it has a node or is done, 1 no such pod, 2 could not ask, 3 it waits."""
+    """Explain a pod, or a node. Exit codes: 0 it has a node or is done, 1 not found, 2 could not ask, 3 it waits."""
     from slackwater_cluster.api.client import NotFound
     from slackwater_monitor.explaining import SHOWN, explain, lines
 
-    place, _, name = pod.removeprefix("pod/").rpartition("/")
-    chosen = place or namespace_of(namespace, kubeconfig, context)
+    kind, given = _target(what)
     api = api_server(kubeconfig, context)
+    asked = extender(api, extender_url, system, extender_ca, extender_token)
+    if kind == "node":
+        _node(asked, given, output)
+        return
+    place, _, name = given.rpartition("/")
+    chosen = place or namespace_of(namespace, kubeconfig, context)
     try:
-        found = explain(api, extender(api, extender_url, system, extender_ca, extender_token), chosen, name)
+        found = explain(api, asked, chosen, name)
     except NotFound as problem:
         typer.echo(f"there is no pod {chosen}/{name}", err=True)
         raise typer.Exit(NOT_FOUND) from problem
@@ -56,6 +68,35 @@ def command(
         _print(lines(found, None if output is Format.WIDE else SHOWN))
     if found.waits:
         raise typer.Exit(WAITS)
+
+
+def _target(what: list[str]) -> tuple[str, str]:
+    """The kind and the name, written as kubectl users write them: NAME, pod NAME, pod/NAME, node NAME, node/NAME."""
+    first, _, rest = what[0].partition("/")
+    if len(what) == 2 and what[0].removesuffix("s") in KINDS:
+        return what[0].removesuffix("s"), what[1]
+    if len(what) == 1 and rest and first.removesuffix("s") in KINDS:
+        return first.removesuffix("s"), rest
+    if len(what) == 1 and what[0] not in KINDS:
+        return "pod", what[0]
+    raise InvalidInput(
+        "explain", f"{' '.join(what)!r} names no pod and no node", "write pod NAMESPACE/NAME or node NAME"
+    )
+
+
+def _node(asked: ExtenderClient, name: str, output: Format) -> None:
+    from slackwater_cluster.api.client import NotFound
+    from slackwater_monitor.explaining import node_lines
+
+    try:
+        found = asked.get(f"/v1/nodes/{name}")
+    except NotFound as problem:
+        typer.echo(f"the extender knows no node {name}", err=True)
+        raise typer.Exit(NOT_FOUND) from problem
+    if output in (Format.JSON, Format.YAML):
+        data(found, output)
+    else:
+        _print(node_lines(found))
 
 
 def _print(lines: list[tuple[str, str]]) -> None:

@@ -151,6 +151,18 @@ def arithmetic(kind: str, line: dict[str, Any]) -> str:
     )
 
 
+def node_lines(found: dict[str, Any]) -> list[tuple[str, str]]:
+    """A node's whole arithmetic as (what, words): each resource, then the pods charged there, largest first."""
+    state = "open" if found["open"] else "cordoned" if found.get("cordoned") else "not ready"
+    made = [("node", found["name"]), ("state", state)]
+    made += [(kind, arithmetic(kind, line)) for kind, line in found["resources"].items()]
+    pods = sorted(found["pods"], key=lambda pod: (-float(pod["declared"].get("cpu", 0.0)), pod["pod"]))
+    made += [
+        ("pod", f"{pod['pod'] or pod['uid']} ({pod['role']}, {pod['state']}): {_told(pod['declared'])}") for pod in pods
+    ]
+    return made
+
+
 def lines(found: Explanation, shown: int | None = SHOWN) -> list[tuple[str, str]]:
     """The explanation as (what, words), in the order in which things decide; `shown` nodes and decisions, None: all."""
     made = [("pod", found.pod), ("", found.sentence), ("phase", found.phase)]

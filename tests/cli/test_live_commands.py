@@ -74,6 +74,27 @@ def test_explain_tells_running_from_missing_by_exit_code(run: Run) -> None:
     assert run("explain", "nonesuch").exit_code == 1
 
 
+@pytest.mark.parametrize("words", [("pod", "team-a/ran"), ("pod/team-a/ran",), ("pods", "team-a/ran")])
+def test_explain_takes_a_pod_as_kubectl_users_write_it(run: Run, words: tuple[str, ...]) -> None:
+    """The kind may stand before the name."""
+    assert run("explain", *words).exit_code == 0
+
+
+def test_explain_node_shows_its_arithmetic_and_its_pods(run: Run, cluster: Cluster) -> None:
+    """Every number behind the room, and who is charged there, largest first."""
+    cluster.answers[f"{PROXY}/v1/nodes/nonesuch"] = (404, {"error": "there is no node nonesuch"})
+    text = run("explain", "node", "n0").stdout
+    assert "room 7 cores = min(allowed 14, real 16) − estimate E 5 − drivers 2" in text
+    assert text.index("u2 (driver, bound): 4 cores") < text.index("team-a/ran (task, running): 2 cores")
+    assert run("explain", "node", "nonesuch").exit_code == 1
+
+
+def test_explain_without_a_name_says_what_to_write(run: Run) -> None:
+    """A kind alone is no name."""
+    with pytest.raises(InvalidInput, match="node NAME"):
+        run("explain", "node")
+
+
 def test_explain_goes_on_without_the_extender(run: Run, cluster: Cluster) -> None:
     """What is missing is told; what is known is shown."""
     for path in [path for path in cluster.answers if path.startswith(PROXY)]:

@@ -166,7 +166,15 @@ def usual() -> Cluster:
         "allowed": 14.0, "real": 16.0, "estimate": 5.0, "drivers": 2.0, "room": 7.0, "used": 2.0, "learned": 2.0,
         "residual": 3.0, "reserved": 12.0, "declared": 12.0, "stale": False,
     }  # fmt: skip
-    made.answers[f"{PROXY}/v1/nodes/n0"] = {"resources": {"cpu": line}}
+    made.answers[f"{PROXY}/v1/nodes/n0"] = {
+        "name": "n0",
+        "open": True,
+        "resources": {"cpu": line},
+        "pods": [
+            {"uid": "u1", "pod": "team-a/ran", "role": "task", "state": "running", "declared": {"cpu": 2.0}},
+            {"uid": "u2", "pod": "", "role": "driver", "state": "bound", "declared": {"cpu": 4.0}},
+        ],
+    }
     best = [{"node": "n0", "score": 9, "room": {}}]
     explained = {
         "app": "etl",
