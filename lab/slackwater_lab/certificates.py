@@ -9,13 +9,16 @@ NAMES = "IP:127.0.0.1,DNS:localhost,DNS:kubernetes,DNS:kubernetes.default,DNS:ku
 DAYS = "365"
 
 
-def ensure(folder: Path) -> None:
-    """Make what is not there yet: authority, API server certificate, key pair for service account tokens."""
+def ensure(folder: Path, address: str) -> None:
+    """Make what is not there yet: authority, API server certificate, key pair for service account tokens.
+
+    `address` is that of the Service `kubernetes`, by which pods call the API server.
+    """
     if (folder / "sa.pub").exists():
         return
     folder.mkdir(parents=True, exist_ok=True)
     _authority(folder)
-    serving(folder, "apiserver", NAMES)
+    serving(folder, "apiserver", f"{NAMES},IP:{address}")
     _openssl(folder, "genrsa", "-out", "sa.key", "2048")
     _openssl(folder, "rsa", "-in", "sa.key", "-pubout", "-out", "sa.pub")  # last: its presence means all is there
 

@@ -1,5 +1,6 @@
 """Command lines of the control plane: etcd, API server, controller manager."""
 
+from slackwater_lab import network
 from slackwater_lab.builds import built
 from slackwater_lab.site import Site
 
@@ -41,7 +42,7 @@ def apiserver(site: Site) -> list[str]:
         f"--service-account-issuer={ISSUER}",
         f"--token-auth-file={site.folder / 'tokens.csv'}",
         "--authorization-mode=RBAC",
-        "--service-cluster-ip-range=10.96.0.0/16",
+        f"--service-cluster-ip-range={network.of(site.ports).services}",
         "--allow-privileged=true",
         "--kubelet-preferred-address-types=InternalIP",
         # Load tests send more at once than the defaults (400 and 200) let through.

@@ -16,6 +16,7 @@ QUESTIONS = {
     "slackwater-scheduler": ("https", "/healthz"),
     "state-metrics": ("http", "/healthz"),
     "prometheus": ("http", "/-/ready"),
+    "dns": ("http", "/health"),
 }
 ATTEMPTS = 3
 

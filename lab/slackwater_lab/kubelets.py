@@ -8,10 +8,10 @@ from typing import Any
 
 import yaml
 
-from slackwater_lab import pretence
+from slackwater_lab import nodescope, pretence
 from slackwater_lab.builds import built, installed
 from slackwater_lab.images import PAUSE
-from slackwater_lab.network import Network
+from slackwater_lab.network import DOMAIN, Network
 from slackwater_lab.site import Site
 
 PLUGINS = Path("/usr/lib/cni")
@@ -65,7 +65,7 @@ def runtime(node: RealNode) -> list[str]:
     places = {"folder": node.folder, "socket": node.socket, "pause": PAUSE, "plugins": PLUGINS}
     path = node.folder / "containerd.toml"
     path.write_text(Template(RUNTIME.read_text()).substitute(places))
-    return [installed("containerd", "containerd"), f"--config={path}"]
+    return nodescope.inside(node.cgroup, [installed("containerd", "containerd"), f"--config={path}"])
 
 
 def configuration(node: RealNode) -> dict[str, Any]:
@@ -84,13 +84,14 @@ def configuration(node: RealNode) -> dict[str, Any]:
         "failCgroupV1": False,
         "failSwapOn": False,
         "cgroupDriver": "cgroupfs",
-        "cgroupRoot": f"/{node.cgroup}",
         "enforceNodeAllocatable": ["pods"],
         "makeIPTablesUtilChains": False,
         "maxPods": 60,
         "podLogsDir": str(node.folder / "pod-logs"),
         "volumePluginDir": str(node.folder / "volume-plugins"),
         "resolvConf": "",
+        "clusterDNS": [node.network.gateway],
+        "clusterDomain": DOMAIN,
         "systemReserved": {"cpu": "200m", "memory": "1Gi"},
         "evictionHard": {"memory.available": "100Mi", "nodefs.available": "1%", "imagefs.available": "1%"},
         "imageGCHighThresholdPercent": 100,
@@ -118,10 +119,12 @@ def kubelet(node: RealNode, capacity: Capacity) -> list[str]:
         "--housekeeping-interval=2s",  # the default of 10 s makes every test wait for fresh numbers
         "--v=0",
     ]
-    return [*_pretend(node, capacity), *command] if capacity.cpus or capacity.mebibytes else command
+    if capacity.cpus or capacity.mebibytes:
+        command = [*_pretend(node, capacity), *command]
+    return nodescope.inside(node.cgroup, command)
 
 
 def _pretend(node: RealNode, capacity: Capacity) -> list[str]:
-    unshared = [installed("unshare", "util-linux"), "--mount", "--propagation=unchanged"]
+    """Inside the node's own mount namespace: what it mounts there nobody else sees."""
     script = [sys.executable, pretence.__file__, str(node.folder / "machine")]
-    return [*unshared, *script, str(capacity.cpus), str(capacity.mebibytes)]
+    return [*script, str(capacity.cpus), str(capacity.mebibytes)]

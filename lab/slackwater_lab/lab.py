@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Self
 
 from slackwater.errors import Unavailable
-from slackwater_lab import access, certificates, chart, control, health, nodes, ports, services
+from slackwater_lab import access, certificates, chart, clusternet, control, health, network, nodes, ports, services
 from slackwater_lab.api import Api
 from slackwater_lab.builds import build
 from slackwater_lab.kwok import kwok, lease
@@ -52,6 +52,8 @@ class Lab:
                 self._steps[part](self)
         if self.plan.real_nodes:
             self.real.up(self.plan.real_nodes, self.plan.capacity, self._report)
+        if self.plan.services:
+            self._services()
         return self
 
     def down(self, keep: bool = False) -> None:
@@ -96,7 +98,7 @@ class Lab:
         return ended
 
     def _control_plane(self) -> None:
-        certificates.ensure(self.site.certificates)
+        certificates.ensure(self.site.certificates, network.of(self.site.ports).api)
         access.ensure(self.site)
         self.processes.start("etcd", control.etcd(self.site))
         self._until_well("etcd")
@@ -160,6 +162,13 @@ class Lab:
     def _operator(self) -> None:
         for name in services.OPERATORS[: self.plan.operators]:
             self._service(name)
+
+    def _services(self) -> None:
+        net = network.of(self.site.ports)
+        self.processes.start(clusternet.DNS, clusternet.dns(self.site, net))
+        self._until_well(clusternet.DNS)
+        self.processes.start(clusternet.PROXY, clusternet.proxy(self.site))
+        self._report(f"names and Services  DNS {net.gateway}, API server {net.api}")
 
     def _service(self, name: str, settings: Mapping[str, str] | None = None) -> None:
         if not services.available(name):

@@ -10,6 +10,10 @@ from slackwater_lab.builds import installed
 from slackwater_lab.ports import FIRST, SIZE, Ports
 from slackwater_lab.running import run
 
+DOMAIN = "cluster.local"
+SERVICES = ipaddress.IPv4Network("10.208.0.0/12")
+SERVICES_PREFIX = 21  # of one lab: 2,048 addresses
+
 
 @dataclass(frozen=True, slots=True)
 class Network:
@@ -17,15 +21,27 @@ class Network:
 
     bridge: str
     subnet: ipaddress.IPv4Network
+    services: ipaddress.IPv4Network  # the addresses of Services
 
     @property
     def gateway(self) -> str:
         """The bridge's own address, which is the address of every real node: a kubelet refuses loopback."""
         return str(self.subnet[1])
 
+    @property
+    def api(self) -> str:
+        """The address of the Service `kubernetes`: the first one, as the API server chooses it."""
+        return str(self.services[1])
+
     def plugin(self, folder: Path) -> str:
         """The configuration for the CNI plugin; all nodes hand out addresses from one folder."""
-        addresses = {"type": "host-local", "dataDir": str(folder), "ranges": [[{"subnet": str(self.subnet)}]]}
+        addresses: dict[str, object] = {
+            "type": "host-local",
+            "dataDir": str(folder),
+            "ranges": [[{"subnet": str(self.subnet)}]],
+        }
+        # Services are addresses of the bridge; nothing beyond this machine is reached, as it does not forward.
+        addresses["routes"] = [{"dst": "0.0.0.0/0"}]
         bridge = {"type": "bridge", "bridge": self.bridge, "isGateway": True, "hairpinMode": True, "ipam": addresses}
         return json.dumps({"cniVersion": "0.4.0", "name": self.bridge, "plugins": [bridge]})
 
@@ -34,7 +50,8 @@ def of(ports: Ports) -> Network:
     """The network that belongs to a block of ports."""
     number = (ports.base - FIRST) // SIZE
     subnet = ipaddress.IPv4Network(f"10.{200 + number // 256}.{number % 256}.0/24")
-    return Network(f"swlab{number}", subnet)
+    first = int(SERVICES.network_address) + (number << (32 - SERVICES_PREFIX))
+    return Network(f"swlab{number}", subnet, ipaddress.IPv4Network((first, SERVICES_PREFIX)))
 
 
 def create(network: Network) -> None:

@@ -39,6 +39,7 @@ class Plan:
     shape: Shape = field(default_factory=Shape)
     real_nodes: int = 0
     capacity: Capacity = field(default_factory=Capacity)  # what each real node claims to have
+    services: bool = False  # names and Services for the pods of real nodes, as frameworks need them
     extender: Extender | None = None  # set: our scheduler calls this one instead of the lab's own
     scrape: str = "2s"
     operators: int = 1  # 2: a second one stands by
@@ -49,6 +50,8 @@ class Plan:
             raise UnknownName("part", part, PARTS)
         if not 0 <= self.real_nodes <= REAL_NODES:
             raise InvalidInput("real nodes", f"{self.real_nodes} is out of range", f"use 0 to {REAL_NODES}")
+        if self.services and not self.real_nodes:
+            raise InvalidInput("services", "there is no real node whose pods could use them", "add a real node")
         if self.operators not in (1, 2):
             raise InvalidInput("operators", f"{self.operators} is out of range", "use 1 or 2")
         if self.nodes < 0:
@@ -59,6 +62,8 @@ class Plan:
         wanted = [*CONTROL, *(name for part in PARTS if part in self.parts for name in NEEDED.get(part, ()))]
         if self.real_nodes:
             wanted += ["kubelet", "pause", "burn", "driver"]
+        if self.services:
+            wanted.append("coredns")
         return list(dict.fromkeys(wanted))
 
 

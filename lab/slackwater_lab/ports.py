@@ -34,6 +34,7 @@ NAMES = (
     "operator-2",
     "operator-2-health",
     "monitor",
+    "dns",
 )
 KUBELETS = 20  # from here on in the block: two ports for each real node
 REAL_NODES = (SIZE - KUBELETS) // 2

@@ -35,10 +35,10 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
 
 @pytest.fixture(scope="module")
 def real_lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
-    """A control plane with one real node that claims eight CPUs."""
+    """A control plane with two real nodes that claim eight CPUs and less memory than the machine uses."""
     if problems := obstacles():
         pytest.skip("; ".join(problems))
-    plan = Plan(parts=REAL_PARTS, nodes=1, shape=Shape(tainted=True), real_nodes=1, capacity=Capacity(8, 65536))
+    plan = Plan(parts=REAL_PARTS, nodes=1, shape=Shape(tainted=True), real_nodes=2, capacity=Capacity(8, 3072))
     with running(plan, tmp_path_factory.mktemp("labs")) as made:
         yield made
 

@@ -9,13 +9,13 @@ from slackwater.errors import InvalidInput, UnknownName
 from slackwater_lab.kwok import STAGES
 from slackwater_lab.nodes import Shape, manifest, names
 from slackwater_lab.plan import CONTROL, PARTS, Plan, without
-from slackwater_lab.programs import KIND, PROGRAMS, program
+from slackwater_lab.programs import FRAMEWORKS, KIND, PROGRAMS, program
 from slackwater_lab.prometheus import configuration as prometheus_configuration
 from slackwater_lab.scheduling import PROFILE, Extender, configuration
 from slackwater_lab.site import Site, home
 
 
-@pytest.mark.parametrize("item", PROGRAMS + KIND, ids=lambda item: item.name)
+@pytest.mark.parametrize("item", PROGRAMS + KIND + FRAMEWORKS, ids=lambda item: item.name)
 def test_every_program_has_one_version(item: Any) -> None:
     """go.mod is where versions are written down."""
     assert item.version.startswith("v")
@@ -53,6 +53,7 @@ def test_without_names_what_to_leave_out() -> None:
         pytest.param(lambda: Plan(parts=frozenset({"magic"})), id="unknown part wanted"),
         pytest.param(lambda: Plan(nodes=-1), id="negative nodes"),
         pytest.param(lambda: Plan(real_nodes=99), id="too many real nodes"),
+        pytest.param(lambda: Plan(services=True), id="services without a real node"),
         pytest.param(lambda: Plan(operators=3), id="too many operators"),
         pytest.param(lambda: home("Bad Name"), id="bad lab name"),
         pytest.param(lambda: program("nonsense"), id="unknown program"),

@@ -33,7 +33,7 @@ def _burn(name: str, *arguments: str, limits: dict[str, str]) -> Object:
 
 
 def test_a_real_node_claims_the_wanted_size(api: Api) -> None:
-    """Eight CPUs and 64 GiB, whatever the machine has."""
+    """Eight CPUs and 3 GiB, whatever the machine has."""
     node = api.get("/api/v1/nodes/real-1") or {}
     assert node["status"]["capacity"]["cpu"] == "8"
     assert node["status"]["nodeInfo"]["containerRuntimeVersion"].startswith("containerd://")
@@ -52,6 +52,22 @@ def test_a_container_is_measured_and_resized_in_place(real_lab: Lab, api: Api) -
     query = 'container_memory_working_set_bytes{pod="steady",container="main",node="real-1"}'
     until("memory is measured", lambda: 40 * 2**20 <= _measured(real_lab, query) < 60 * 2**20, 60.0)
     api.delete(f"{PODS}/steady")
+
+
+def test_a_real_node_measures_its_own_pods_only(real_lab: Lab, api: Api) -> None:
+    """Several real nodes share a machine: what a pod of one of them holds is not the use of the other."""
+    pod = _burn("heavy", "-cpu", "20", "-memory", "300", limits={"cpu": "1", "memory": "500Mi"})
+    api.create(PODS, {**pod, "spec": {**pod["spec"], "nodeName": "real-1"}})
+    wait(api, "heavy", phase("Running"), patience=60.0)
+    query = 'node_memory_working_set_bytes{node="real-%d"}'
+    apart = 200 * 2**20
+    until(
+        "the node of the pod uses more than the other",
+        lambda: _measured(real_lab, query % 1) - _measured(real_lab, query % 2) > apart,
+        60.0,
+    )
+    assert 0 < _measured(real_lab, query % 2) < 2**30
+    api.delete(f"{PODS}/heavy")
 
 
 def test_a_container_above_its_limit_is_killed(api: Api) -> None:
