@@ -1,5 +1,6 @@
 """The address of a Service leads to the pods behind it."""
 
+from itertools import pairwise
 from typing import Any
 
 from slackwater_lab.network import SERVICES, of
@@ -51,7 +52,7 @@ def test_every_lab_has_service_addresses_of_its_own() -> None:
     ranges = [each.services for each in networks]
     assert len(set(ranges)) == len(ranges)
     assert all(each.subnet_of(SERVICES) for each in ranges)
-    assert all(not first.overlaps(second) for first, second in zip(ranges, ranges[1:], strict=False))
+    assert all(not first.overlaps(second) for first, second in pairwise(ranges))
     assert networks[0].api == "10.208.0.1"
 
 

@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
-from slackwater.admission.budget import DriverOutcome, RunningMeans, WaitingDriver, admit
+from slackwater.admission.budget import DriverOutcome, DriverVerdict, RunningMeans, WaitingDriver, admit
+from slackwater.cycle.grounds import Grounds
 from slackwater.cycle.sizes import measure
-from slackwater.cycle.snapshot import App, Order, Pool, Queue
+from slackwater.cycle.snapshot import App, Order, Pool, Queue, Snapshot
 from slackwater.cycle.verdicts import Verdict, WaitReason
 from slackwater.pools.forecast import first_fit
 from slackwater.pools.pools import (
@@ -27,7 +28,7 @@ from slackwater.pools.pools import (
     slot_count,
     slots,
 )
-from slackwater.resources import Resources
+from slackwater.resources import NOTHING, Resources
 from slackwater.roles import Role
 from slackwater.validation import TOLERANCE, clip
 
@@ -45,7 +46,7 @@ class Admitted:
 class AdmissionRound:
     """One queue in one round: what is charged already, and the tests a waiting app has to pass."""
 
-    def __init__(self, queue: Queue, pool: Pool | None, apps: Sequence[App], *, now: float, patience: float) -> None:
+    def __init__(self, snapshot: Snapshot, queue: Queue, pool: Pool | None, apps: Sequence[App]) -> None:
         self.queue = queue
         self.pool = pool
         self.apps = apps
@@ -54,7 +55,8 @@ class AdmissionRound:
         self.waiting = [app for app in apps if not app.started and any(group.held for group in app.groups)]
         self._means: RunningMeans | None = None
         self.shares: dict[str, float] = {}
-        self._now, self._patience = now, patience
+        self._now, self._patience = snapshot.now, snapshot.patience
+        self._grounds = Grounds(snapshot, queue, self.running, self.sizes)
         self._delta = pool.delta if pool else 0.0
         self._charge_shares()
         self._charged = dict.fromkeys(Category, 0.0)  # slots that pods hold
@@ -169,9 +171,7 @@ class AdmissionRound:
         """002: one reservation for all drivers of the queue. The second value: start it so that nodes are added."""
         if None in self._blocked and app.priority <= self._blocked[None].priority:
             return _behind(app, self._blocked[None], "the driver budget", position), False
-        size = self.sizes[app.id]
-        candidate = WaitingDriver(app.id, size.driver, size.task)
-        answer = admit(candidate, self.means, self.queue.capacity, self.queue.maximum or self.queue.capacity)
+        answer = self._test(app)
         if answer.admitted:
             return None, False
         short = answer.shortages[0]
@@ -192,6 +192,16 @@ class AdmissionRound:
             "ask": short.needed,
         }
         return Verdict(app.id, WaitReason.BUDGET, numbers, position), False
+
+    def _test(self, app: App) -> DriverVerdict:
+        """The budget on each of the app's grounds: the first that refuses, else the last."""
+        size = self.sizes[app.id]
+        for ground in self._grounds.of(app):
+            candidate = WaitingDriver(app.id, size.driver, size.task if ground.shared else NOTHING)
+            answer = admit(candidate, ground.means, ground.capacity, self.queue.maximum or ground.capacity)
+            if not answer.admitted:
+                break
+        return answer
 
     def _pass_pool(self, app: App, position: int) -> Verdict | None:
         """004: a gang needs all of its slots, any other app a driver and one task; the rest follows pod by pod."""
@@ -237,6 +247,7 @@ class AdmissionRound:
         size = self.sizes[app.id]
         if size.driver:
             self.means.start_driver(size.driver, size.task)
+            self._grounds.enter(app)
         if self.pool is not None:
             self._occupied[size.category] += max(size.committed(app), self._need(app, self._pools()))
         share = self._share(app.namespace, self._first(app))

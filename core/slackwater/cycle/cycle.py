@@ -106,7 +106,7 @@ def _by_queue(snapshot: Snapshot) -> list[tuple[Queue, list[App]]]:
 def _lane(snapshot: Snapshot, queue: Queue, apps: Sequence[App]) -> _Lane:
     """Steps 2 and 3 for one queue."""
     pool = next((pool for pool in snapshot.pools if pool.name == queue.pool), None)
-    entrance = AdmissionRound(queue, pool, apps, now=snapshot.now, patience=snapshot.patience)
+    entrance = AdmissionRound(snapshot, queue, pool, apps)
     starts = Admitted() if queue.paused else entrance.open()
     started = [] if queue.paused else [*entrance.running, *starts.started]
     candidates = [candidate for app in started for candidate in _candidates(app, entrance)]

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from slackwater.admission.capacity import NodeShares
 from slackwater.nodes import NodeTable
 from slackwater.pools.pools import Category
 from slackwater.resources import NOTHING, Resources
@@ -44,6 +45,7 @@ class PodGroup:
     unplaceable: bool = False  # placement found no node for it lately: it would only take the turn of others
     blocked: int = 0  # pods that carry somebody else's gate too: never released, never counted as held
     native: Resources | None = None  # what kube-scheduler counts of one pod; None: as declared
+    seats: tuple[str, ...] = ()  # drivers: the nodes of those that run
     constraints: str = ""  # what it asks of a node beside room, by a name that `Snapshot.reach` knows
 
     @property
@@ -93,7 +95,7 @@ class Queue:
     """An admission queue over its nodes (002)."""
 
     name: str
-    capacity: Resources  # C: Σ over Ready, selected nodes of max(0, allocatable − requests of unmanaged pods)
+    capacity: Resources  # C of all nodes that its pods can reach together; see admission.capacity
     maximum: Resources | None = None  # what the nodes may grow to; None: capacity is all there will ever be
     free: Resources = NOTHING  # Σ room over those nodes, for the order and for "is there room at all"
     total: Resources = NOTHING  # Σ allocatable, which fitness is normalised by; defaults to the capacity
@@ -104,6 +106,8 @@ class Queue:
     pool: str = ""  # the ReservationPool that guards it; "" = none
     growth: int = 4  # pods released towards nodes that do not exist yet, so that an autoscaler sees the need
     nodes: Mask | None = field(default=None, compare=False)  # rows of `Snapshot.nodes` that it selects; None: all
+    # What each of those rows adds to C; None: only the sum is known, or the owner stated it.
+    shares: NodeShares | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -101,11 +101,14 @@ class _Tally:
     held: list[tuple[float, str, str]] = field(default_factory=list)
     pending: list[tuple[float, str, str]] = field(default_factory=list)
     counts: dict[PodState, int] = field(default_factory=dict)
+    seats: list[str] = field(default_factory=list)
 
     def add(self, pod: Pod, where: PodState) -> None:
         self.counts[where] = self.counts.get(where, 0) + 1
         if where in (PodState.HELD, PodState.PARKED):
             self.held.append((pod.record.created, pod.record.name, pod.uid))
+        elif where is PodState.BOUND and self.role is Role.DRIVER:
+            self.seats.append(pod.record.node)
         elif where in (PodState.FOREIGN, PodState.RELEASED):
             self.pending.append((pod.record.created, pod.record.name, pod.uid))
 
@@ -121,6 +124,7 @@ class _Tally:
             finished=self.counts.get(PodState.DONE, 0),
             stage=self.stage,
             blocked=self.counts.get(PodState.BLOCKED, 0) + self.counts.get(PodState.FOREIGN, 0),
+            seats=tuple(sorted(self.seats)),
             native=None if self.native == self.request else self.native,
             constraints=named(self.constraints),
         )

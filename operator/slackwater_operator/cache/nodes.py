@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
-from slackwater.admission.capacity import NodeShare, nominal
-from slackwater.resources import NOTHING, Resources, total
+import numpy as np
+
+from slackwater.admission.capacity import NodeShare, NodeShares
+from slackwater.resources import NOTHING, Kinds, Resources, total
 from slackwater_cluster.watch.records import NodeRecord, PodRecord
 
 # Kinds that no decision is about: kube-scheduler and kubelet look after them alone.
@@ -30,13 +32,13 @@ class BoundPod:
 
 
 @dataclass
-class _NodeSums:
-    """C of one queue, kept node by node: a change on one node costs that node only."""
+class _ShareTable:
+    """What each node adds to the C of one queue: a change on one node costs that node only."""
 
     selector: Mapping[str, str]
-    shares: dict[str, Resources] = field(default_factory=dict)
+    names: tuple[str, ...]
+    shares: NodeShares
     stale: set[str] = field(default_factory=set)
-    sum: Resources = NOTHING
 
 
 @dataclass
@@ -49,7 +51,7 @@ class NodeRequests:
 
     def __post_init__(self) -> None:
         self._on: dict[str, dict[str, None]] = {}
-        self._tallies: dict[str, _NodeSums] = {}
+        self._tallies: dict[str, _ShareTable] = {}
         self._free: dict[str, Resources] = {}
         self.version = 0  # of the nodes: what they accept may have changed whenever it has
 
@@ -100,17 +102,23 @@ class NodeRequests:
         """The nodes that carry these labels."""
         return [node for node in self.nodes.values() if carries(node, selector)]
 
-    def capacity(self, queue: str, selector: Mapping[str, str]) -> Resources:
-        """C: Σ over Ready, selected nodes of max(0, allocatable − requests of pods that are not this queue's)."""
-        tally = self._tallies.get(queue)
-        if tally is None or tally.selector != selector:
-            tally = self._tallies[queue] = _NodeSums(dict(selector), stale=set(self.nodes))
-        if tally.stale:
-            for name in tally.stale:
-                tally.shares[name] = self._share(name, queue, selector)
-            tally.stale.clear()
-            tally.sum = total(tally.shares.values())
-        return tally.sum
+    def shares(self, queue: str, selector: Mapping[str, str], names: tuple[str, ...], kinds: Kinds) -> NodeShares:
+        """What each of the named nodes adds to the C of a queue; nodes that it does not select add nothing."""
+        table = self._tallies.get(queue)
+        if table is None or (table.selector, table.names, table.shares.kinds) != (selector, names, kinds):
+            fresh = NodeShares(kinds, np.zeros((len(names), len(kinds))))
+            table = self._tallies[queue] = _ShareTable(dict(selector), names, fresh, stale=set(names))
+        if table.stale:
+            amounts = table.shares.amounts.copy()  # a round may still read the one before
+            rows = range(len(names)) if len(table.stale) >= len(names) else self._rows_of(table)
+            for row in rows:
+                amounts[row] = self._share(names[row], queue, selector).vector(kinds)
+            table.shares, table.stale = NodeShares(kinds, amounts), set()
+        return table.shares
+
+    @staticmethod
+    def _rows_of(table: _ShareTable) -> list[int]:
+        return [row for row, name in enumerate(table.names) if name in table.stale]
 
     def free(self, name: str) -> Resources:
         """What a node has left when every pod on it counts in full: max(D, N), of all that is allocatable."""
@@ -127,7 +135,7 @@ class NodeRequests:
         if node is None or not carries(node, selector):
             return NOTHING
         others = total(seat.native for seat in self._seats(name) if seat.queue != queue)
-        return nominal([NodeShare(counted(node.allocatable), counted(others), node.open)])
+        return NodeShare(counted(node.allocatable), counted(others), node.open).amount()
 
     def _seats(self, node: str) -> Iterable[BoundPod]:
         return (self.seats[uid] for uid in self._on.get(node, ()))

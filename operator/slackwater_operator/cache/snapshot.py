@@ -6,17 +6,20 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+import numpy as np
+
+from slackwater.admission.capacity import NodeShares
 from slackwater.cycle.snapshot import App, Order, PodGroup, Pool, Queue, Snapshot
 from slackwater.resources import NOTHING, Resources, total
 from slackwater_cluster.customresources import Mode
 from slackwater_cluster.customresources.admissionqueue import CapacitySource, QueueState
 from slackwater_cluster.pods.quantities import resources
+from slackwater_cluster.watch.records import ANYWHERE
 from slackwater_operator.cache.appview import AppView
 from slackwater_operator.cache.pools import demand, pool, restored
 from slackwater_operator.cache.rooms import Rooms
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
     from slackwater_operator.cache.cache import OperatorCache
@@ -41,9 +44,11 @@ class SnapshotBuilder:
         members = self._by_queue()
         for name in self.memory.governing.queue_names():
             mine = members.get(name, [])
-            capacity, free = self._capacity(name), self._free(name, nodes)
+            shares, reached = self._shares(name, nodes), self._reached(name, mine)
+            capacity = shares.capacity(reached) if shares else self._stated(name)
+            free = self._free(name, nodes, reached)
             guarded = self._pool(name, mine, capacity, free)
-            queues.append(self._queue(name, capacity, free, guarded.name if guarded else ""))
+            queues.append(self._queue(name, capacity, free, shares, guarded.name if guarded else ""))
             pools += [guarded] if guarded else []
             apps += [self._app(each, name, guarded) for each in mine]
         apps += [self._app(each, "", None) for each in members.get("", [])]
@@ -77,17 +82,28 @@ class SnapshotBuilder:
 
     # -- queues and pools -------------------------------------------------------------------------------------------
 
-    def _capacity(self, queue: str) -> Resources:
+    def _shares(self, queue: str, nodes: Rooms) -> NodeShares | None:
+        """What each node adds to the queue's capacity; None where its owner stated the capacity."""
         spec = self.memory.governing.queue(queue)
         if spec.capacity.source is CapacitySource.STATED:
-            return _amounts(spec.capacity.maximum)
-        return self.memory.occupancy.capacity(queue, spec.node_selector)
+            return None
+        return self.memory.occupancy.shares(queue, spec.node_selector, nodes.table.names, nodes.table.kinds)
 
-    def _free(self, queue: str, nodes: Rooms) -> Resources:
-        """Σ room over the queue's nodes, less what is on its way there and not in the nodes' rooms."""
+    def _stated(self, queue: str) -> Resources:
+        return _amounts(self.memory.governing.queue(queue).capacity.maximum)
+
+    def _reached(self, queue: str, apps: Iterable[AppView]) -> NDArray[np.bool_]:
+        """The queue's nodes that any of its apps can use; while it has none, those that an ordinary pod can."""
+        wanted = {each for app in apps if not app.over for each in app.constraints.values()} or {ANYWHERE}
+        reached = np.logical_or.reduce([self.memory.reach.accepted(each) for each in wanted])
+        selected = self._rows(queue)
+        return reached if selected is None else reached & selected
+
+    def _free(self, queue: str, nodes: Rooms, reached: NDArray[np.bool_]) -> Resources:
+        """Σ room over the nodes that are reached, less what is on its way there and not in the nodes' rooms."""
         flights = self.memory.flights
         unbooked = flights.unbooked(self.now) if self.rooms else [uid for uid, each in flights.all() if not each.node]
-        return (nodes.free(self._rows(queue)) - self._flying(queue, unbooked)).at_least(NOTHING)
+        return (nodes.free(reached) - self._flying(queue, unbooked)).at_least(NOTHING)
 
     def _rows(self, queue: str) -> NDArray[np.bool_] | None:
         return self.memory.reach.selected(self.memory.governing.queue(queue).node_selector)
@@ -107,7 +123,7 @@ class SnapshotBuilder:
         pods = [pod for uid in uids if (pod := memory.census.pod(uid)) is not None]
         return total(pod.declared for pod in pods if memory.governing.queue_of(pod.namespace) == queue)
 
-    def _queue(self, name: str, capacity: Resources, free: Resources, guarded: str) -> Queue:
+    def _queue(self, name: str, capacity: Resources, free: Resources, shares: NodeShares | None, guarded: str) -> Queue:
         spec = self.memory.governing.queue(name)
         return Queue(
             name=name,
@@ -121,6 +137,7 @@ class SnapshotBuilder:
             pool=guarded,
             growth=spec.growth_pods,
             nodes=self._rows(name),
+            shares=shares,
         )
 
     def _pool(self, queue: str, apps: Sequence[AppView], capacity: Resources, free: Resources) -> Pool | None:

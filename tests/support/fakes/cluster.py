@@ -291,7 +291,8 @@ class World:
 
     def _candidates(self, pod: PodRecord) -> list[str]:
         others = [name for name in sorted(self.nodes) if name != pod.nominated]
-        return [name for name in [pod.nominated, *others] if name in self.nodes and self.nodes[name].open]
+        known = [self.nodes[name] for name in [pod.nominated, *others] if name in self.nodes]
+        return [each.name for each in known if each.open and allows(pod.constraints, each)]
 
     def _native(self, name: str, asking: PodRecord) -> Resources:
         """What the scheduler sees free: bound pods, and pods nominated there that wait (of no lower priority)."""

@@ -1,0 +1,125 @@
+"""The nodes on which an app's drivers and tasks compete, and what drivers already hold of them (002, node by node).
+
+A driver is a danger to tasks only on nodes that both can reach. So each app is tested on its own ground:
+
+    ground    the nodes its tasks can reach, if its driver can land on one of them; else the nodes of its driver alone,
+              where no task is kept out by it
+    C         of the ground's nodes (see admission.capacity)
+    TotalAMC  of drivers that run on the ground, or are on their way and may land there
+
+An app whose task groups reach different nodes has a ground for each of them, and passes the test on all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from slackwater.admission.budget import RunningMeans
+from slackwater.cycle.nodefit import reachable
+from slackwater.cycle.sizes import AppSize
+from slackwater.cycle.snapshot import App, PodGroup, Queue, Snapshot
+from slackwater.resources import NOTHING, Resources
+from slackwater.roles import Role
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Mask = NDArray[np.bool_]
+
+
+@dataclass(slots=True)
+class Ground:
+    """One set of nodes: what it is worth to drivers, and what runs there."""
+
+    nodes: Mask | None  # None: all nodes of the queue, which are known by their sum only
+    capacity: Resources
+    means: RunningMeans
+    shared: bool = True  # whether tasks of the app run there too
+    met: dict[str, bool] = field(default_factory=dict)  # by constraints: whether such pods can use one of its nodes
+
+
+class Grounds:
+    """The grounds of one queue in one round, each counted when it is first asked for."""
+
+    def __init__(self, snapshot: Snapshot, queue: Queue, running: Sequence[App], sizes: Mapping[str, AppSize]) -> None:
+        self._snapshot, self._queue = snapshot, queue
+        self._running, self._sizes = list(running), sizes
+        self._made: dict[tuple[str, ...], Ground] = {}
+
+    def of(self, app: App) -> list[Ground]:
+        """The grounds on which the app's drivers must leave room; one at the least."""
+        home = next((group.constraints for group in app.groups if group.role is Role.DRIVER), "")
+        return [self._ground(name, home) for name in sorted(_of_tasks(app))]
+
+    def enter(self, app: App) -> None:
+        """A driver was let in: it may land on any ground that it can reach."""
+        size = self._sizes[app.id]
+        self._running.append(app)
+        for ground in self._made.values():
+            if any(self._lands(group, ground) for group in app.groups if group.role is Role.DRIVER):
+                ground.means.start_driver(size.driver, self._promised(app, ground))
+
+    def _ground(self, tasks: str, driver: str) -> Ground:
+        key = (tasks, driver)
+        if key not in self._made:
+            self._made[key] = self._make(tasks, driver)
+        return self._made[key]
+
+    def _make(self, tasks: str, driver: str) -> Ground:
+        shares, queue = self._queue.shares, self._queue
+        if shares is None:
+            return self._counted(Ground(None, queue.capacity, RunningMeans()))
+        theirs, its = self._rows(tasks), self._rows(driver)
+        shared = bool((theirs & its).any()) or not its.any()
+        nodes = theirs if shared else its
+        return self._counted(Ground(nodes, shares.capacity(nodes), RunningMeans(), shared))
+
+    def _counted(self, ground: Ground) -> Ground:
+        for app in self._running:
+            promised = self._promised(app, ground)
+            for group in app.groups:
+                if group.role is Role.DRIVER:
+                    for _ in range(self._drivers(group, ground)):
+                        ground.means.start_driver(group.request, promised)
+                elif group.running and self._lands(group, ground):
+                    ground.means.start_task(group.request, group.running)
+        return ground
+
+    def _drivers(self, group: PodGroup, ground: Ground) -> int:
+        """Drivers of a started app on the ground: by the node of those that run, else by where they may land."""
+        count = max(group.charged, 1 if group.held else 0)
+        if ground.nodes is None or not self._lands(group, ground):
+            return count if ground.nodes is None else 0
+        index = self._snapshot.nodes.index if self._snapshot.nodes else {}
+        away = sum(1 for name in group.seats if name in index and not ground.nodes[index[name]])
+        return max(0, count - away)
+
+    def _promised(self, app: App, ground: Ground) -> Resources:
+        """What one task of the app declares, if it may run on the ground."""
+        meant = any(self._rows_meet(name, ground) for name in _of_tasks(app))
+        return self._sizes[app.id].task if meant else NOTHING
+
+    def _lands(self, group: PodGroup, ground: Ground) -> bool:
+        return self._rows_meet(group.constraints, ground)
+
+    def _rows_meet(self, constraints: str, ground: Ground) -> bool:
+        if ground.nodes is None:
+            return True
+        if constraints not in ground.met:
+            ground.met[constraints] = bool((self._rows(constraints) & ground.nodes).any())
+        return ground.met[constraints]
+
+    def _rows(self, constraints: str) -> Mask:
+        found = reachable(self._snapshot, self._queue, PodGroup("", Role.UNKNOWN, NOTHING, constraints=constraints))
+        assert found is not None  # noqa: S101 - a queue has shares only where the snapshot has nodes
+        return found
+
+
+def _of_tasks(app: App) -> set[str]:
+    """What its tasks ask of a node; while there are none, what its driver asks."""
+    tasks = {group.constraints for group in app.groups if group.role is not Role.DRIVER}
+    return tasks or {group.constraints for group in app.groups}

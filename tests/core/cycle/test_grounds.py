@@ -1,0 +1,78 @@
+"""Drivers are let in by what their own tasks can reach, not by what the queue's nodes are worth together."""
+
+import numpy as np
+
+from slackwater.admission.capacity import NodeShares
+from slackwater.cycle.cycle import decide
+from slackwater.cycle.snapshot import App, PodGroup, Queue, Snapshot
+from slackwater.cycle.verdicts import WaitReason
+from slackwater.roles import Role
+from support.builders.nodes import node_table
+from support.builders.snapshots import cpu
+
+PLAIN, TAINTED = [True, True, False, False], [False, False, True, True]
+EVERY = [True] * 4
+REACH = {"": np.array(PLAIN), "gpu": np.array(TAINTED), "any": np.array(EVERY)}
+
+
+def world(*apps: App) -> Snapshot:
+    """Two plain nodes of 8 cores and two tainted ones of 32; everything is free."""
+    sizes = [[8.0], [8.0], [32.0], [32.0]]
+    table = node_table(sizes, kinds=("cpu",))
+    queue = Queue("default", cpu(80), free=cpu(80), shares=NodeShares(("cpu",), np.array(sizes)))
+    return Snapshot(0.0, (queue,), apps, nodes=table, reach=REACH)
+
+
+def app(number: int, *, driver: str = "", tasks: str | None = None, started: bool = False, seat: str = "") -> App:
+    """A driver of 2 cores; its tasks of 2 cores exist only where `tasks` says which nodes they reach."""
+    name = f"app-{number}"
+    lead = PodGroup(
+        "d",
+        Role.DRIVER,
+        cpu(2),
+        held=() if started else (f"{name}/driver",),
+        running=int(started),
+        constraints=driver,
+        seats=(seat,) if seat else (),
+    )
+    groups = (lead,)
+    if tasks is not None:
+        groups += (PodGroup("t", Role.TASK, cpu(2), held=(f"{name}/task",), constraints=tasks),)
+    return App(name, "team", float(number), groups, task_request=cpu(2), has_driver=True, started=started)
+
+
+def test_tainted_nodes_let_no_driver_in() -> None:
+    """16 cores are reached: C/(AMC + TC) = 4 drivers, however large the nodes that others may use."""
+    decided = decide(world(*(app(number) for number in range(12))))
+    assert len(decided.started) == 4
+    refused = decided.verdicts["app-4"]
+    assert refused.reason is WaitReason.BUDGET
+    assert refused.numbers["capacity"] == 16
+
+
+def test_those_who_tolerate_the_taint_count_on_the_tainted_nodes_too() -> None:
+    """80 cores: 20 drivers. Those of the plain nodes are tested on their own 16."""
+    tolerant = [app(number, driver="any") for number in range(30)]
+    assert len(decide(world(*tolerant)).started) == 20
+
+
+def test_a_driver_that_sits_elsewhere_takes_nothing_from_the_ground() -> None:
+    """Drivers that tolerate the taint and run on tainted nodes keep no plain app out."""
+    away = [app(number, driver="any", started=True, seat="node-2") for number in range(8)]
+    near = [app(number, driver="any", started=True, seat="node-0") for number in range(8)]
+    assert decide(world(*away, app(9))).started == ("app-9",)
+    assert decide(world(*near, app(9))).started == ()
+
+
+def test_a_driver_that_cannot_stand_in_the_way_of_its_tasks_needs_room_for_itself_only() -> None:
+    """Drivers on plain nodes, tasks on tainted ones: all 16 plain cores may hold drivers."""
+    apart = [app(number, driver="", tasks="gpu") for number in range(12)]
+    assert len(decide(world(*apart)).started) == 8
+
+
+def test_drivers_of_one_round_count_against_each_other_on_every_ground_they_may_land_on() -> None:
+    """Ten tolerant drivers are let in first; they might all land on the plain nodes, so plain ones wait."""
+    apps = [app(number, driver="any") for number in range(10)] + [app(20)]
+    decided = decide(world(*apps))
+    assert "app-20" not in decided.started
+    assert len(decided.started) == 10
