@@ -95,7 +95,7 @@ class SnapshotBuilder:
     def _reached(self, queue: str, apps: Iterable[AppView]) -> NDArray[np.bool_]:
         """The queue's nodes that any of its apps can use; while it has none, those that an ordinary pod can."""
         wanted = {each for app in apps if not app.over for each in app.constraints.values()} or {ANYWHERE}
-        reached = np.logical_or.reduce([self.memory.reach.accepted(each) for each in wanted])
+        reached: NDArray[np.bool_] = np.any([self.memory.reach.accepted(each) for each in wanted], axis=0)
         selected = self._rows(queue)
         return reached if selected is None else reached & selected
 

@@ -35,10 +35,10 @@ def app(number: int, *, driver: str = "", tasks: str | None = None, started: boo
         constraints=driver,
         seats=(seat,) if seat else (),
     )
-    groups = (lead,)
+    groups = [lead]
     if tasks is not None:
-        groups += (PodGroup("t", Role.TASK, cpu(2), held=(f"{name}/task",), constraints=tasks),)
-    return App(name, "team", float(number), groups, task_request=cpu(2), has_driver=True, started=started)
+        groups.append(PodGroup("t", Role.TASK, cpu(2), held=(f"{name}/task",), constraints=tasks))
+    return App(name, "team", float(number), tuple(groups), task_request=cpu(2), has_driver=True, started=started)
 
 
 def test_tainted_nodes_let_no_driver_in() -> None:
