@@ -45,7 +45,7 @@ def command(
 
 def columns() -> list[Column[App]]:
     """What is shown of an app."""
-    from slackwater_monitor.amounts import percent, seconds
+    from slackwater_simulator.charts.amounts import percent, seconds
 
     return [
         Column("NAMESPACE", lambda app: app.namespace),

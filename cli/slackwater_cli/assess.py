@@ -75,7 +75,7 @@ def _run(order: Order) -> Assessment:
 def _show(found: Assessment, output: Format, level: str, rows: int, report: Path | None) -> None:
     from slackwater_monitor.assessing.plain import plain
     from slackwater_monitor.assessing.running import write
-    from slackwater_monitor.assessing.table import render
+    from slackwater_monitor.assessing.tables import render
 
     if output in (Format.JSON, Format.YAML):
         data(plain(found), output)

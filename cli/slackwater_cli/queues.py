@@ -65,7 +65,7 @@ def columns() -> list[Column[Queue]]:
 
 def pool_columns() -> list[Column[Pool]]:
     """What is shown of a pool."""
-    from slackwater_monitor.amounts import percent
+    from slackwater_simulator.charts.amounts import percent
 
     return [
         Column("POOL", lambda pool: pool.name),
@@ -82,7 +82,7 @@ def pool_columns() -> list[Column[Pool]]:
 
 def told(amounts: Amounts) -> str:
     """Amounts in one cell: cores, GiB, then the rest."""
-    from slackwater_monitor.amounts import amount
+    from slackwater_simulator.charts.amounts import amount
 
     units = {"cpu": "c", "memory": "Gi"}
     return " ".join(f"{amount(kind, value)}{units.get(kind, f' {kind}')}" for kind, value in amounts.items()) or "–"

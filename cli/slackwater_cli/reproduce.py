@@ -9,14 +9,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
-from rich.table import Table
 
 from slackwater_cli.progress import bars
 
 if TYPE_CHECKING:
-    from slackwater_simulator.reproduction.study import Check, Study
-
-STYLES = {"holds": "green", "does not hold": "bold red", "shown": "dim"}
+    from slackwater_simulator.reproduction.study import Study
 
 
 class Format(StrEnum):
@@ -58,29 +55,15 @@ def _print(studies: list[Study], output: Format) -> None:
 
         typer.echo("\n".join(written(study) for study in studies))
         return
+    from slackwater_simulator.charts.table import terminal
+    from slackwater_simulator.reproduction import tables
+
     console = Console()
     for study in studies:
-        console.print(_table(f"{study.paper} · {study.title} ({study.runs})", study.checks))
+        console.print(terminal(tables.checks(study), boxed=True))
         if study.sensitivity:
-            console.print(_choices(study.sensitivity))
+            console.print(terminal(tables.sensitivity(study), boxed=True))
         for label, lines in (("modelled", study.modelled), ("note", study.remarks)):
             for line in lines:
                 console.print(f"{label}: {line}", style="dim", soft_wrap=True, highlight=False, markup=False)
         console.print()
-
-
-def _choices(checks: tuple[Check, ...]) -> Table:
-    grid = Table("", "with another choice", "ours", title="sensitivity", title_justify="left", title_style="bold")
-    for check in checks:
-        grid.add_row(check.where, check.what, check.ours)
-    return grid
-
-
-def _table(title: str, checks: tuple[Check, ...]) -> Table:
-    grid = Table(title=title, title_justify="left", title_style="bold")
-    for name in ("", "what", "published", "ours", "band", "verdict"):
-        grid.add_column(name, overflow="fold")
-    for check in checks:
-        verdict = f"[{STYLES[check.verdict.value]}]{check.verdict.value}[/]"
-        grid.add_row(check.where, check.what, check.published, check.ours, check.band, verdict)
-    return grid

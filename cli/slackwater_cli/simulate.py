@@ -172,6 +172,7 @@ def _write(outcomes: list[Outcome], folder: Path) -> None:
 
 
 def _print(outcomes: list[Outcome], output: Format) -> None:
+    from slackwater_simulator.charts.table import terminal
     from slackwater_simulator.reports.rows import described
     from slackwater_simulator.reports.table import notes, table
 
@@ -179,6 +180,6 @@ def _print(outcomes: list[Outcome], output: Format) -> None:
         typer.echo(json.dumps([described(outcome) for outcome in outcomes], indent=2, ensure_ascii=False))
         return
     console = Console()
-    console.print(table(outcomes))
+    console.print(terminal(table(outcomes), boxed=True))
     for line in notes(outcomes):
         console.print(line, style="dim", soft_wrap=True, highlight=False, markup=False)

@@ -67,7 +67,7 @@ def _print(found: Comparison, *, wide: bool) -> None:
 
 
 def _cells(each: Figures, wide: bool) -> list[str]:
-    from slackwater_monitor.amounts import percent, seconds
+    from slackwater_simulator.charts.amounts import percent, seconds
 
     def shares(values: tuple[float, ...]) -> str:
         return " / ".join(percent(value) for value in values) or "–"

@@ -8,10 +8,10 @@ from typing import Any
 from slackwater.errors import Unavailable
 from slackwater_cluster import names
 from slackwater_cluster.api.client import ApiClient, ExtenderClient, NotFound
-from slackwater_monitor.amounts import amount, percent, seconds
 from slackwater_monitor.sources import reading
 from slackwater_monitor.sources.live import GROUP
 from slackwater_monitor.sources.views import Amounts, App, Pool, Queue
+from slackwater_simulator.charts.amounts import amount, percent, seconds
 
 SHOWN = 3  # best nodes and last decisions, where not all are asked for
 

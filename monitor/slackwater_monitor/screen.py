@@ -11,8 +11,8 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from slackwater_monitor.amounts import amount, percent, seconds
 from slackwater_monitor.sources.views import App, Node, Snapshot
+from slackwater_simulator.charts.amounts import amount, percent, seconds
 
 WIDTH = 24  # characters of a bar
 

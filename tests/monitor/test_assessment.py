@@ -15,7 +15,7 @@ from rich.console import Console
 from slackwater_monitor.assessing.page import render
 from slackwater_monitor.assessing.plain import plain
 from slackwater_monitor.assessing.running import fetch, run, write
-from slackwater_monitor.assessing.table import render as terminal
+from slackwater_monitor.assessing.tables import render as terminal
 from support.builders.assessed import Week, assessed, order
 from support.builders.weeks import DAY, SCRAPE, STATES, TOOLS, Container, Floats, openmetrics, prometheus, week
 

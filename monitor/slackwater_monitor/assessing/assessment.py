@@ -12,7 +12,6 @@ import numpy as np
 
 from slackwater_cluster import names
 from slackwater_cluster.apps.frameworks import FrameworkTable
-from slackwater_monitor.amounts import count, seconds
 from slackwater_monitor.assessing.census import Census, census
 from slackwater_monitor.assessing.curves import Curves
 from slackwater_monitor.assessing.kinship import Member, members
@@ -24,6 +23,7 @@ from slackwater_monitor.assessing.spool import BUCKETS, Spool
 from slackwater_monitor.assessing.waits import Stall, Waits, stalls, waits
 from slackwater_monitor.history.collecting import History
 from slackwater_monitor.history.grid import Grid
+from slackwater_simulator.charts.amounts import count, seconds
 
 KINDS = (CPU, MEMORY)
 LEVELS = ("container", "pod", "app", "namespace", "user", "node")

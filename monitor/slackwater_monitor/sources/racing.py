@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from slackwater_monitor.amounts import seconds
 from slackwater_monitor.sources.views import Lap, Race
+from slackwater_simulator.charts.amounts import seconds
 from slackwater_simulator.results.metrics import requests
 from slackwater_simulator.results.outcome import Outcome
 from slackwater_simulator.results.status import DRIVER

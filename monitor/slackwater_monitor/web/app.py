@@ -6,15 +6,18 @@ from dataclasses import asdict
 from importlib.resources import files
 
 from flask import Flask, Response, jsonify, render_template, request
+from jinja2 import ChoiceLoader, PackageLoader
 from werkzeug.exceptions import HTTPException
 
 import slackwater
 from slackwater.errors import InvalidInput, SlackwaterError
-from slackwater_monitor.amounts import amount, percent, seconds
 from slackwater_monitor.settings import Settings
 from slackwater_monitor.sources.protocol import Source
 from slackwater_monitor.web import pages
 from slackwater_monitor.web.trying import Trials
+from slackwater_simulator.charts.amounts import amount, percent, seconds
+from slackwater_simulator.charts.heat import shade
+from slackwater_simulator.charts.page import LOADER, STYLE
 
 # Nothing from elsewhere, nothing inline, nobody may frame us, forms come back to us only.
 POLICY = (
@@ -41,7 +44,8 @@ PAGES = (
 def dashboard(source: Source, settings: Settings) -> Flask:
     """The application over one source."""
     app = Flask("slackwater_monitor.web")
-    app.jinja_env.filters |= {"amount": amount, "percent": percent, "seconds": seconds}
+    app.jinja_env.filters |= {"amount": amount, "percent": percent, "seconds": seconds, "shade": shade}
+    app.jinja_loader = ChoiceLoader([PackageLoader("slackwater_monitor.web"), LOADER])
     app.jinja_env.trim_blocks = app.jinja_env.lstrip_blocks = True
     trials = Trials(settings.traces, getattr(source, "outcome", None))
 
@@ -73,9 +77,8 @@ def dashboard(source: Source, settings: Settings) -> Flask:
 
     @app.get("/style.css")
     def style() -> Response:
-        shared = files("slackwater_simulator.reports").joinpath("page.css").read_text(encoding="utf-8")
         own = files("slackwater_monitor.web").joinpath("static/dashboard.css").read_text(encoding="utf-8")
-        return Response(shared + own, mimetype="text/css", headers={"Cache-Control": "max-age=300"})
+        return Response(STYLE + own, mimetype="text/css", headers={"Cache-Control": "max-age=300"})
 
     @app.errorhandler(SlackwaterError)
     def refused(problem: SlackwaterError) -> tuple[str, int]:

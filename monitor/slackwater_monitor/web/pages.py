@@ -7,13 +7,12 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
-from markupsafe import Markup
-
-from slackwater_monitor.amounts import amount, seconds
 from slackwater_monitor.screen import first_in_line
 from slackwater_monitor.sources.protocol import Source
 from slackwater_monitor.sources.views import Amounts, App, Bar, Course, Snapshot
-from slackwater_monitor.web import pictures
+from slackwater_monitor.web import figures
+from slackwater_simulator.charts.amounts import amount, seconds
+from slackwater_simulator.charts.capacity import capacity_bar
 
 Values = dict[str, Any]
 KINDS = (("cpu", "CPU"), ("memory", "Memory"))
@@ -23,26 +22,21 @@ MOST_ROWS = 500
 def overview(source: Source) -> Values:
     """What is wasted and what is made of it, at one glance; then over time, who wastes, and who is next."""
     seen, course, race = source.snapshot(), source.course(), source.race()
-    since = _since(source, course)
-    charts = [(name, Markup(pictures.slack(course, kind, since=since))) for kind, name in KINDS]  # noqa: S704 - our own
-    return (
-        _common(source, seen)
-        | {
-            "headline": headline(seen),
-            "change": change(seen),
-            "tanks": [_tank(seen, kind, name) for kind, name in KINDS],
-            "race": race,
-            "progress": Markup(pictures.progress(race)) if race is not None else "",  # noqa: S704 - our own
-            "charts": charts,
-            "estimated": any("estimated" in course.lines.get(kind, {}) for kind, _ in KINDS),
-            "wasters": wasters(seen.apps)[:5],
-            "waiting": [app for app in first_in_line(seen.apps) if app.waits][:8],
-            "counts": _counts(seen.apps),
-            "closed": sum(1 for node in seen.nodes if not node.open),
-            "stale": sum(1 for node in seen.nodes if node.stale),
-            "summary": _summary(seen),
-        }
-    )
+    axis = _axis(source, course)
+    return _common(source, seen) | {
+        "headline": headline(seen),
+        "change": change(seen),
+        "capacities": [_capacity(seen, kind, name) for kind, name in KINDS],
+        "race": race,
+        "progress": figures.progress(race) if race is not None else None,
+        "charts": [figures.slack(course, kind, axis) for kind, _ in KINDS],
+        "wasters": wasters(seen.apps)[:5],
+        "waiting": [app for app in first_in_line(seen.apps) if app.waits][:8],
+        "counts": _counts(seen.apps),
+        "closed": sum(1 for node in seen.nodes if not node.open),
+        "stale": sum(1 for node in seen.nodes if node.stale),
+        "summary": _summary(seen),
+    }
 
 
 def headline(seen: Snapshot) -> str:
@@ -77,14 +71,14 @@ def change(seen: Snapshot) -> str:
     return "There is room enough by requests: nothing needs to be overcommitted now."
 
 
-def _tank(seen: Snapshot, kind: str, name: str) -> Values:
+def _capacity(seen: Snapshot, kind: str, name: str) -> Values:
     """One resource: what is used, requested and free, and what each way of counting leaves for new work."""
     sums = {line: seen.total(line, kind) for line in ("allocatable", "allowed", "declared", "used", "room")}
-    drawn = pictures.tank(kind, sums["used"], sums["declared"], sums["allocatable"], allowed=sums["allowed"] or None)
+    drawn = capacity_bar(kind, sums["used"], sums["declared"], sums["allocatable"], allowed=sums["allowed"] or None)
     return {
         "kind": kind,
         "name": name,
-        "svg": Markup(drawn),  # noqa: S704 - our own
+        "svg": drawn,
         "efficiency": _ratio(sums["used"], sums["declared"]),
         "idle": max(sums["declared"] - sums["used"], 0.0),
         "free": max(sums["allocatable"] - sums["declared"], 0.0),
@@ -117,10 +111,11 @@ def _summary(seen: Snapshot) -> str:
     return f"{len(seen.nodes)} nodes, {len(seen.apps)} apps, {held} pods held"
 
 
-def _since(source: Source, course: Course) -> str:
+def _axis(source: Source, course: Course) -> str:
+    """What is written below a time axis, around its unit."""
     if source.virtual or not course.time:
-        return " of virtual time"
-    return f" since {datetime.fromtimestamp(course.time[0], UTC):%H:%M} UTC"
+        return "{unit} of virtual time"
+    return f"{{unit}} since {datetime.fromtimestamp(course.time[0], UTC):%H:%M} UTC"
 
 
 def _common(source: Source, seen: Snapshot) -> Values:
@@ -135,11 +130,11 @@ def nodes(source: Source) -> Values:
     """Heat maps, and every node with its arithmetic."""
     seen = source.snapshot()
     ordered = sorted(seen.nodes, key=lambda node: node.name)
-    maps = [(name, Markup(pictures.heat(ordered, kind))) for kind, name in KINDS]  # noqa: S704 - our own
-    fullest = sorted(seen.nodes, key=lambda node: (-(pictures.load(node, "cpu") or 0.0), node.name))
+    maps = [(name, figures.heat(ordered, kind)) for kind, name in KINDS]
+    fullest = sorted(seen.nodes, key=lambda node: (-(figures.load(node, "cpu") or 0.0), node.name))
     return _common(source, seen) | {
         "maps": maps,
-        "rows": [(node, {kind: pictures.load(node, kind) for kind, _ in KINDS}) for node in fullest[:MOST_ROWS]],
+        "rows": [(node, {kind: figures.load(node, kind) for kind, _ in KINDS}) for node in fullest[:MOST_ROWS]],
         "left_out": max(len(fullest) - MOST_ROWS, 0),
         "kinds": KINDS,
     }
@@ -155,12 +150,8 @@ def queue(source: Source) -> Values:
 def pools(source: Source) -> Values:
     """The border between small and large jobs, now and over time."""
     seen = source.snapshot()
-    since = " of virtual time" if source.virtual else " since the monitor began to look"
-    drawn = [
-        (tide.pool, *(Markup(draw(tide, since=since)) for draw in (pictures.tide, pictures.sides)))  # noqa: S704 - our own
-        for tide in source.tides()
-    ]
-    return _common(source, seen) | {"charts": [each for each in drawn if each[1]]}
+    axis = "{unit} of virtual time" if source.virtual else "{unit} since the monitor began to look"
+    return _common(source, seen) | {"charts": figures.pools(source.tides(), axis)}
 
 
 def apps(source: Source, find: str) -> Values:
@@ -183,9 +174,9 @@ def app(source: Source, namespace: str, name: str) -> Values | None:
     shares = {kind: _ratio(found.used.get(kind, 0.0), found.declared.get(kind, 0.0)) for kind, _ in KINDS}
     return _common(source, seen) | {
         "app": found,
-        "bars": bars[: pictures.MOST_BARS],
-        "left_out": max(len(bars) - pictures.MOST_BARS, 0),
-        "gantt": Markup(pictures.gantt(bars, seen.at)),  # noqa: S704 - our own
+        "bars": bars[: figures.MOST_BARS],
+        "left_out": max(len(bars) - figures.MOST_BARS, 0),
+        "gantt": figures.pods(bars, seen.at),
         "shares": shares if found.used else {},
         "kinds": KINDS,
     }

@@ -1,4 +1,4 @@
-"""The result table for terminals: a row per metric, a column per policy."""
+"""The result table: a row per metric, a column per policy."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from rich.table import Table
-
+from slackwater_simulator.charts.table import Table
 from slackwater_simulator.results.metrics import Metrics, Spread, measure
 from slackwater_simulator.results.outcome import Outcome
 
@@ -15,7 +14,7 @@ Cell = Callable[[Metrics, Outcome], str]
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class Metric:
     """One metric: its name, how to print it, and whether a rule follows."""
 
     label: str
@@ -60,38 +59,37 @@ def _jobs(metrics: Metrics, _: Outcome) -> str:
 
 
 LINES = (
-    Line("jobs finished", _jobs),
-    Line("makespan, s", lambda metrics, _: seconds(metrics.makespan), last=True),
-    Line("completion, s", _three(lambda metrics: metrics.completion)),
-    Line("  small jobs", _three(lambda metrics: metrics.small_completion)),
-    Line("  large jobs", _three(lambda metrics: metrics.large_completion)),
-    Line("wait, s", _three(lambda metrics: metrics.wait)),
-    Line("  small jobs", _three(lambda metrics: metrics.small_wait)),
-    Line("  large jobs", _three(lambda metrics: metrics.large_wait)),
-    Line("mean slowdown", lambda metrics, _: seconds(metrics.slowdown), last=True),
-    Line("requested, cpu / memory", _shares(lambda metrics: metrics.allocated)),
-    Line("used, cpu / memory", _shares(lambda metrics: metrics.used)),
-    Line("allocation efficiency", _shares(lambda metrics: metrics.efficiency), last=True),
-    Line("failures", lambda metrics, _: f"{metrics.failures:,}"),
-    Line("deadlock", lambda metrics, _: "yes" if metrics.deadlock else "no"),
-    Line("decisions", _cost),
+    Metric("jobs finished", _jobs),
+    Metric("makespan, s", lambda metrics, _: seconds(metrics.makespan), last=True),
+    Metric("completion, s", _three(lambda metrics: metrics.completion)),
+    Metric("  small jobs", _three(lambda metrics: metrics.small_completion)),
+    Metric("  large jobs", _three(lambda metrics: metrics.large_completion)),
+    Metric("wait, s", _three(lambda metrics: metrics.wait)),
+    Metric("  small jobs", _three(lambda metrics: metrics.small_wait)),
+    Metric("  large jobs", _three(lambda metrics: metrics.large_wait)),
+    Metric("mean slowdown", lambda metrics, _: seconds(metrics.slowdown), last=True),
+    Metric("requested, cpu / memory", _shares(lambda metrics: metrics.allocated)),
+    Metric("used, cpu / memory", _shares(lambda metrics: metrics.used)),
+    Metric("allocation efficiency", _shares(lambda metrics: metrics.efficiency), last=True),
+    Metric("failures", lambda metrics, _: f"{metrics.failures:,}"),
+    Metric("deadlock", lambda metrics, _: "yes" if metrics.deadlock else "no"),
+    Metric("decisions", _cost),
 )
 
 
-def table(outcomes: Sequence[Outcome]) -> Table:
-    """The comparison. Triples are mean / median / 95th percentile."""
+def table(outcomes: Sequence[Outcome], *, timing: bool = True) -> Table:
+    """The comparison. Without `timing` the row that holds wall time, which differs from run to run, is left out."""
     first = outcomes[0]
-    title = f"{first.workload.name} on {first.cluster.name}, seed {first.seed} (mean / median / p95)"
-    grid = Table(title=title, title_justify="left", title_style="bold")
-    grid.add_column("")
-    for outcome in outcomes:
-        grid.add_column(outcome.policy, justify="right", overflow="fold")
-    measured = [measure(outcome) for outcome in outcomes]
-    for line in LINES:
-        cells = [line.cell(metrics, outcome) for metrics, outcome in zip(measured, outcomes, strict=True)]
-        style = "bold red" if line.label == "deadlock" and "yes" in cells else None
-        grid.add_row(line.label, *cells, end_section=line.last, style=style)
-    return grid
+    measured = [(measure(outcome), outcome) for outcome in outcomes]
+    lines = [line for line in LINES if timing or line.cell is not _cost]
+    rows = [(line.label, *(line.cell(metrics, outcome) for metrics, outcome in measured)) for line in lines]
+    return Table(
+        f"{first.workload.name} on {first.cluster.name}, seed {first.seed} (mean / median / p95)",
+        ("", *(outcome.policy for outcome in outcomes)),
+        rows,
+        rules=[at for at, line in enumerate(lines) if line.last],
+        alarms=[at for at, row in enumerate(rows) if row[0] == "deadlock" and "yes" in row],
+    )
 
 
 def notes(outcomes: Sequence[Outcome]) -> list[str]:

@@ -8,19 +8,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from slackwater_simulator.charts.plots import Curve, Plot
 from slackwater_simulator.reproduction.spread import Spread
-from slackwater_simulator.reproduction.study import (
-    Check,
-    Curve,
-    Options,
-    Plot,
-    Study,
-    between,
-    change,
-    judged,
-    mean,
-    shown,
-)
+from slackwater_simulator.reproduction.study import Check, Options, Study, between, change, judged, mean, shown
 from slackwater_simulator.simulation import run
 from slackwater_simulator.workload.cluster import parse
 from slackwater_simulator.workload.generators import dress

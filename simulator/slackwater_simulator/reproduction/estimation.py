@@ -9,9 +9,10 @@ from itertools import pairwise
 import numpy as np
 
 from slackwater.estimation.estimator import ALPHA
+from slackwater_simulator.charts.plots import Curve, Plot
 from slackwater_simulator.physics.sharing import Victims
 from slackwater_simulator.reproduction.spread import Spread
-from slackwater_simulator.reproduction.study import Check, Curve, Options, Plot, Study, between, judged, mean, shown
+from slackwater_simulator.reproduction.study import Check, Options, Study, between, judged, mean, shown
 from slackwater_simulator.results.comparison import failure_percent, time_saved
 from slackwater_simulator.workload.generators import estimation
 from slackwater_simulator.workload.workload import GIBI

@@ -8,8 +8,9 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from slackwater_simulator.charts.plots import Curve, Plot
 from slackwater_simulator.reproduction.spread import Spread
-from slackwater_simulator.reproduction.study import Check, Curve, Options, Plot, Study, judged, mean, shown
+from slackwater_simulator.reproduction.study import Check, Options, Study, judged, mean, shown
 from slackwater_simulator.simulation import run
 from slackwater_simulator.workload.cluster import parse, uniform
 from slackwater_simulator.workload.generators import haste

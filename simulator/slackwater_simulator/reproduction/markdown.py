@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
-from slackwater_simulator.reproduction.study import Check, Study, Verdict
-
-VERDICTS = {Verdict.HOLDS: "holds", Verdict.FAILS: "**does not hold**", Verdict.SHOWN: "–"}
+from slackwater_simulator.charts.table import markdown
+from slackwater_simulator.reproduction import tables
+from slackwater_simulator.reproduction.study import Study
 
 
 def written(study: Study, *, figures: str = "reproduction") -> str:
@@ -16,28 +16,11 @@ def written(study: Study, *, figures: str = "reproduction") -> str:
 
 def _lines(study: Study, figures: str) -> Iterator[str]:
     yield from (f"## {study.paper} · {study.title}", "", f"`slackwater reproduce {study.paper}`: {study.runs}.", "")
-    yield from _table(("", "what", "published", "ours", "band", "verdict"), map(_cells, study.checks))
+    yield from markdown(tables.checks(study))
     yield from ("", f"**Modelled:** {'; '.join(study.modelled)}.", "")
     if study.remarks:
         yield from ("**Where we differ, and why**", "", *(f"- {remark}" for remark in study.remarks), "")
     for plot in study.plots:
         yield from (f"![{plot.title}]({figures}/{plot.name}.svg)", "")
     if study.sensitivity:
-        yield from ("With other choices:", "")
-        yield from _table(("", "choice", "ours"), ((row.where, row.what, row.ours) for row in study.sensitivity))
-        yield ""
-
-
-def _cells(check: Check) -> tuple[str, ...]:
-    return (check.where, check.what, check.published, check.ours, check.band, VERDICTS[check.verdict])
-
-
-def _table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> Iterator[str]:
-    yield _row(head)
-    yield "|" + "---|" * len(head)
-    for row in rows:
-        yield _row(tuple(text.replace("|", r"\|") for text in row))
-
-
-def _row(cells: tuple[str, ...]) -> str:
-    return "| " + " | ".join(cells) + " |"
+        yield from ("With other choices:", "", *markdown(tables.sensitivity(study)), "")

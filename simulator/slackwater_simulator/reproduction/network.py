@@ -6,8 +6,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from slackwater_simulator.charts.plots import Curve, Plot
 from slackwater_simulator.reproduction.spread import Spread
-from slackwater_simulator.reproduction.study import Check, Curve, Options, Plot, Study, judged, mean, shown
+from slackwater_simulator.reproduction.study import Check, Options, Study, judged, mean, shown
 from slackwater_simulator.workload.cluster import parse
 from slackwater_simulator.workload.generators import network
 from slackwater_simulator.worlds.transfers.world import simulate, utilisation

@@ -8,6 +8,8 @@ from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any
 
+from slackwater_simulator.charts.plots import Plot
+
 # Settings of a world and its policy, by name.
 Options = dict[str, Any]
 
@@ -30,28 +32,6 @@ class Check:
     ours: str
     band: str
     verdict: Verdict
-
-
-@dataclass(frozen=True, slots=True)
-class Curve:
-    """One line or one group of bars; `published` values are drawn apart from ours."""
-
-    label: str
-    x: tuple[float, ...] | tuple[str, ...]
-    y: tuple[float, ...]
-    published: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Plot:
-    """A figure: lines where x is a number, bars where it is a name."""
-
-    name: str  # its file name
-    title: str
-    x: str
-    y: str
-    curves: tuple[Curve, ...]
-    log: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,10 +11,11 @@ from typer.testing import CliRunner
 from slackwater.errors import UnknownName
 from slackwater_cli.main import app
 from slackwater_cli.reproduce import Format, _print
-from slackwater_simulator.reproduction.drawing import draw
+from slackwater_simulator.charts.matplot import draw
+from slackwater_simulator.charts.plots import Curve, Plot
 from slackwater_simulator.reproduction.markdown import written
 from slackwater_simulator.reproduction.page import write
-from slackwater_simulator.reproduction.study import Curve, Plot, Study, Verdict, described, judged, shown
+from slackwater_simulator.reproduction.study import Study, Verdict, described, judged, shown
 
 BARS = Plot(
     "bars",
@@ -49,7 +50,7 @@ def test_the_page_holds_everything_and_every_figure_is_a_file_too(tmp_path: Path
     """Titles are escaped, verdicts stand in words, figures are inside and beside."""
     text = write([STUDY], tmp_path / "report").read_text(encoding="utf-8")
     assert "A &lt;test&gt;" in text
-    assert "✗ does not hold" in text
+    assert 'class="l fails">does not hold' in text
     assert "1 of 2 bands hold" in text
     assert text.count("<svg") == 2
     assert {path.name for path in (tmp_path / "report").iterdir()} == {"bars.svg", "lines.svg", "reproduction.html"}

@@ -1,4 +1,4 @@
-"""An assessment in the terminal: first what it means, then the numbers."""
+"""The tables of an assessment, for terminal and page alike, and its sentences."""
 
 from __future__ import annotations
 
@@ -7,27 +7,23 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 from rich.console import Group, RenderableType
 from rich.markup import escape
-from rich.table import Table
 
-from slackwater_monitor.amounts import amount, count, percent, seconds
 from slackwater_monitor.assessing.assessment import KINDS, Assessment, Name
 from slackwater_monitor.assessing.plain import NAMES, efficiencies, iso, limits, summary
+from slackwater_simulator.charts.amounts import amount, count, percent, seconds, title
+from slackwater_simulator.charts.table import Styled, Table, terminal
 
 SAFE = 0.95  # the share of the time at which the headline speaks of giving back
+AT_ONCE, BY_RESIZING = "task pods: at once", "lower requests or resize"
 SHARES = (0.1, 0.25, 0.5, 0.75, 0.9)
 TITLES = {"cpu": "CPU, cores", "memory": "memory, GiB"}
 
 
 def render(found: Assessment, level: str = "namespace", rows: int = 10, *, wide: bool = False) -> RenderableType:
-    """The whole assessment; `level` chooses the table of things, of which the most wasteful are shown."""
-    parts: list[RenderableType] = [*_headline(found), _summary(found)]
-    if found.places:
-        parts.append(_places(found))
-    parts += [things(found, level, rows, wide=wide), _spread(found)]
-    if found.offers:
-        parts.append(_offers(found))
-    parts.extend(_words(found))
-    return Group(*parts)
+    """The assessment for a terminal; `level` chooses the table of things, of which the most wasteful are shown."""
+    tables = [_summary(found), places(found), things(found, level, rows, wide=wide), _spread(found), offers(found)]
+    shown = [terminal(table) for table in tables if table.rows]
+    return Group(*_headline(found), *shown, *_closing(found))
 
 
 def _headline(found: Assessment) -> Iterator[str]:
@@ -58,25 +54,14 @@ def sentence(found: Assessment) -> str:
     return said
 
 
-def _grid(title: str, *columns: str, left: int = 1) -> Table:
-    made = Table(
-        title=f"\n{title}", title_justify="left", title_style="bold", box=None, pad_edge=False, padding=(0, 2, 0, 0)
-    )
-    for number, name in enumerate(columns):
-        made.add_column(name, justify="left" if number < left else "right", overflow="fold", header_style="dim")
-    return made
-
-
 def _summary(found: Assessment) -> Table:
-    made = _grid("The cluster on average", "", "allocatable", "requested", "used", "used of requested")
-    for kind in found.courses:
-        each = summary(found, kind)
-        made.add_row(
-            TITLES[kind],
-            *(amount(kind, each[name]) for name in ("allocatable", "requested", "used")),
-            percent(each["efficiency"]),
-        )
-    return made
+    fields = ("allocatable", "requested", "used")
+    rows = [
+        (TITLES[kind], *(amount(kind, each[name]) for name in fields), percent(each["efficiency"]))
+        for kind in found.courses
+        for each in (summary(found, kind),)
+    ]
+    return Table("The cluster on average", ("", *fields, "used of requested"), rows)
 
 
 def waste(found: Assessment, level: str, name: Name) -> float:
@@ -102,18 +87,17 @@ def things(found: Assessment, level: str, rows: int, *, wide: bool = False) -> T
     """Requested, used (mean, p95, max) and efficiency of the most wasteful things of a level; wide: limits too."""
     names = ranked(found, level)
     shown = min(rows, len(names))
-    limit = ("limit",) if wide else ()
-    heads = [head for kind in ("CPU", "MEM") for head in (f"{kind} asked", *limit, "mean", "p95", "max", "eff.")]
+    heads = ("asked", *(("limit",) if wide else ()), "mean", "p95", "max", "eff.")
     most = {kind: limits(found, level, kind) for kind in KINDS} if wide else None
-    made = _grid(
+    more = f" {shown} of {len(names):,} are shown; the JSON has all." if len(names) > rows else ""
+    return Table(
         f"The {shown} of {len(names)} {level}s that waste most (CPU in cores, memory in GiB)",
-        *NAMES[level],
-        *heads,
+        (*NAMES[level], *heads * len(KINDS)),
+        [(*name, *_cells(found, level, name, most)) for name in names[:shown]],
         left=len(NAMES[level]),
+        caption=f"CPU in cores, memory in GiB; the most wasteful first.{more}",
+        groups=(("", len(NAMES[level])), ("CPU", len(heads)), ("Memory" if wide else "MEM", len(heads))),
     )
-    for name in names[:shown]:
-        made.add_row(*(escape(part) for part in name), *_cells(found, level, name, most))
-    return made
 
 
 def _cells(found: Assessment, level: str, name: Name, most: Mapping[str, Mapping[Name, float]] | None) -> Iterator[str]:
@@ -129,60 +113,84 @@ def _cells(found: Assessment, level: str, name: Name, most: Mapping[str, Mapping
 
 def _spread(found: Assessment) -> Table:
     """The distribution of efficiency (equation 7) in a few points; the page has the curves, the JSON twenty points."""
-    made = _grid("Used of requested: so many of them stay below", "", *(percent(share) for share in SHARES))
-    for level in ("container", "app", "user"):
-        for kind in found.courses:
-            known = efficiencies(found, level, kind)
-            if len(known):
-                cells = (percent(float(np.quantile(known, share))) for share in SHARES)
-                made.add_row(f"{count(len(known), level)}, {TITLES[kind].partition(',')[0]}", *cells)
-    return made
-
-
-def _offers(found: Assessment) -> Table:
-    made = _grid(
-        "Reclaimable on average, if each request were what sufficed for a share of the time",
-        "resource", "sufficed", "of task pods", "of other pods", "container time above", "node time above", left=2,
-    )  # fmt: skip
-    for kind, offers in found.offers.items():
-        for offer in offers:
-            share = "always" if offer.share == 1 else percent(offer.share)
-            back = (amount(kind, value) for value in (offer.tasks, offer.others))
-            made.add_row(TITLES[kind], share, *back, percent(offer.alone), percent(offer.pooled))
-    return made
-
-
-def _places(found: Assessment) -> Table:
-    made = _grid(
-        f"The {len(found.places)} best places to start" if len(found.places) > 1 else "The best place to start",
-        "namespace",
-        "app",
-        "pods",
-        "cores",
-        "GiB",
-        "of cluster",
-        "how",
-        left=2,
-    )
-    made.columns[-1].justify = "left"
-    for place in found.places:
-        how = "task pods: at once" if place.tasks else "lower requests or resize"
-        made.add_row(
-            escape(place.namespace),
-            escape(place.app),
-            f"{place.pods:,}",
-            amount("cpu", place.cpu),
-            amount("memory", place.memory),
-            percent(place.share),
-            how,
+    rows = [
+        (
+            f"{count(len(known), level)}, {TITLES[kind].partition(',')[0]}",
+            *(percent(float(np.quantile(known, share))) for share in SHARES),
         )
-    return made
+        for level in ("container", "app", "user")
+        for kind in found.courses
+        if len(known := efficiencies(found, level, kind))
+    ]
+    return Table("Used of requested: so many of them stay below", ("", *(percent(share) for share in SHARES)), rows)
 
 
-def _words(found: Assessment) -> Iterator[str]:
-    drivers = found.drivers
-    if drivers:
-        yield f"\n[bold]Drivers:[/] {count(len(drivers), 'app')} with one. {wait_sentence(found)}"
+def offers(found: Assessment) -> Table:
+    """What lower requests would give back, and how often they would not have sufficed."""
+    rows = [
+        (
+            title(kind),
+            "always" if offer.share == 1 else percent(offer.share),
+            *(amount(kind, value, unit=True) for value in (offer.tasks, offer.others)),
+            *(percent(share) for share in (offer.alone, offer.pooled)),
+        )
+        for kind, offered in found.offers.items()
+        for offer in offered
+    ]
+    return Table(
+        "Reclaimable on average, if each request were what sufficed for a share of the time",
+        ("resource", "sufficed", "of task pods", "of other pods", "container time above", "node time above"),
+        rows,
+        left=2,
+        caption="Each container's request is lowered to what sufficed for that share of its windows. Slack of task "
+        "pods is reclaimable at once; that of other pods only by resizing them. “Node time above”: all containers of a "
+        "node together used more than their lowered requests. Hindsight over this period, not a promise for the next.",
+    )
+
+
+def places(found: Assessment, *, why: bool = False) -> Table:
+    """Where to begin; with the whole reason where there is space for a sentence."""
+    rows = [
+        (
+            *(place.namespace, place.app, f"{place.pods:,}"),
+            *(amount("cpu", place.cpu), amount("memory", place.memory), percent(place.share)),
+            Styled(place.sentence if why else AT_ONCE if place.tasks else BY_RESIZING, "why"),
+        )
+        for place in found.places
+    ]
+    return Table(
+        f"The {len(rows)} best places to start" if len(rows) > 1 else "The best place to start",
+        ("namespace", "app", "pods", "cores", "GiB", "of cluster", "why and how" if why else "how"),
+        rows,
+        left=2,
+        right=1,
+        caption="Means over the period of what was asked for and not needed 95 % of the time.",
+        prose=why,
+    )
+
+
+def stalls(found: Assessment) -> Table:
+    """Stretches in which drivers held what tasks waited for."""
+    rows = [
+        (iso(stall.start), seconds(stall.end - stall.start), str(stall.drivers), str(stall.waiting))
+        for stall in found.stalls
+    ]
+    caption = "Stretches of a minute or more in which drivers ran, none of their tasks did, and tasks waited."
+    return Table("Stalls", ("from", "for", "drivers", "tasks waiting"), rows, caption=caption)
+
+
+def drivers(found: Assessment, most: int) -> Table:
+    """Apps with a driver, and how each was recognised."""
+    rows = [
+        (namespace, app, framework or "a pod that owns pods")
+        for (namespace, app), framework in sorted(found.drivers.items())[:most]
+    ]
+    return Table("Apps with a driver", ("namespace", "app", "known by"), rows, left=3)
+
+
+def _closing(found: Assessment) -> Iterator[str]:
+    if found.drivers:
+        yield f"\n[bold]Drivers:[/] {driver_sentence(found)}"
     for stall in found.stalls[:5]:
         yield (
             f"[bold red]Stall:[/] {iso(stall.start)}, {seconds(stall.end - stall.start)}: "
@@ -194,8 +202,8 @@ def _words(found: Assessment) -> Iterator[str]:
         yield f"[dim]note: {escape(note)}[/]"
 
 
-def wait_sentence(found: Assessment) -> str:
-    """How long drivers and tasks waited, in words."""
+def driver_sentence(found: Assessment) -> str:
+    """How many apps have a driver, and how long drivers and tasks waited."""
     parts = [
         f"{role}s waited {seconds(each.median)} at the median, {seconds(each.longest)} at most"
         f" ({each.long} of {each.pods} over a minute{f', {each.never} never ran' if each.never else ''})"
@@ -205,4 +213,4 @@ def wait_sentence(found: Assessment) -> str:
     stuck = sum(stall.end - stall.start for stall in found.stalls)
     ended = f"{count(len(found.stalls), 'stall')}, {seconds(stuck)} in all" if found.stalls else "no stall"
     said = "; ".join([*parts, ended]) + "."
-    return said[:1].upper() + said[1:]
+    return f"{count(len(found.drivers), 'app')} with a driver. {said[:1].upper() + said[1:]}"

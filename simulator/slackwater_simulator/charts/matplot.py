@@ -1,4 +1,7 @@
-"""Figures as SVG by matplotlib: published values hatched or dashed, ours plain. Same study, same bytes."""
+"""Figures that stand in a file of their own, as SVG by matplotlib. Same numbers, same bytes.
+
+Published values are hatched or dashed, ours plain.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ import matplotlib as mpl
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
-from slackwater_simulator.reproduction.study import Plot
+from slackwater_simulator.charts.plots import Plot
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from slackwater_monitor.amounts import GIBI, amount, count, percent, seconds
+from slackwater_simulator.charts.amounts import GIBI, amount, count, percent, seconds
 
 
 @pytest.mark.parametrize(

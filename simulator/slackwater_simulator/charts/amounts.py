@@ -3,6 +3,13 @@
 from __future__ import annotations
 
 GIBI = 1024.0**3
+TITLES = {"cpu": "CPU", "memory": "Memory"}
+UNITS = {"cpu": (1.0, "cores"), "memory": (GIBI, "GiB")}
+
+
+def title(kind: str) -> str:
+    """A kind of resource as a heading."""
+    return TITLES.get(kind, kind)
 
 
 def cores(value: float | None) -> str:

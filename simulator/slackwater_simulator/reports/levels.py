@@ -71,15 +71,6 @@ def held(outcome: Outcome, drivers: bool, borders: Floats) -> Floats:
     return mean_level(rows.allocated[chosen], rows.released[chosen], np.ones(int(chosen.sum())), borders)
 
 
-def cumulative(values: Floats, points: int = 200) -> tuple[Floats, Floats]:
-    """Values and the share of all that are at most that large."""
-    known = np.sort(values[np.isfinite(values)])
-    if not len(known):
-        return np.zeros(0), np.zeros(0)
-    share = np.linspace(0.0, 1.0, min(points, len(known) + 1))
-    return np.quantile(known, share), share
-
-
 @dataclass(frozen=True, slots=True)
 class Efficiency:
     """Used over requested (equation 7 of paper 000), one value per container, job and user."""
