@@ -200,8 +200,7 @@ class ReleaseLoop:
         await self.tracker.sweep(self.assembly)
 
     async def _stall(self, outlook: Outlook) -> None:
-        moving = bool(self.assembly.flights) or bool(outlook.round.releases) or bool(outlook.holding)
-        for stall in self.stalls.look(outlook.snapshot, moving=moving):
+        for stall in self.stalls.look(outlook):
             self.metrics.stalls.labels(stall.queue).inc()
             self._tell_stall(stall)
             if stall.evict and stall.driver is not None:
@@ -209,13 +208,10 @@ class ReleaseLoop:
             self.stalls.reset(stall.queue)
 
     def _tell_stall(self, stall: Stall) -> None:
-        words = (
-            f"queue {stall.queue} has not moved for {stall.seconds:.0f} s: drivers hold the nodes, "
-            f"{stall.waiting} tasks wait and none of them fits"
-        )
-        log.error("stall", queue=stall.queue, seconds=stall.seconds, waiting=stall.waiting)
-        if stall.driver is not None:
-            self.announcer.add(stall.queue, Happened(Happening.STALLED, stall.driver, words))
+        """On the driver of each app that waits, whether or not anything would bring it back."""
+        log.error("stall", queue=stall.queue, seconds=stall.seconds, waiting=stall.waiting, why=stall.words)
+        for app, driver in stall.told:
+            self.announcer.add(app, Happened(Happening.STALLED, driver, stall.words))
 
     async def _evict(self, stall: Stall) -> None:
         assert stall.driver is not None  # noqa: S101 - the caller looked

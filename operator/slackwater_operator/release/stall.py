@@ -1,71 +1,100 @@
-"""Watches each queue for the true stall (paper 002): no task runs, some wait, none of them fits."""
+"""Watches for the true stall (paper 002): tasks wait, none runs where they could, and nothing of them goes.
+
+Looked at ground by ground: tasks that can use other nodes do not help those that cannot. What keeps the tasks does not
+matter here, be it full nodes, a closed pool or a node that is too small: where nothing runs and nothing goes, nothing
+will end by itself.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from slackwater.admission.stall import RunningDriver, StallWatch, observe, stalled, victim
-from slackwater.cycle.snapshot import Snapshot
-from slackwater.resources import Resources
+from slackwater.cycle.nodefit import fitting, reachable
+from slackwater.cycle.snapshot import App, PodGroup, Queue, Snapshot
 from slackwater.roles import Role
 from slackwater_cluster.watch.records import PodRecord
-from slackwater_operator.cache.appview import AppView
 from slackwater_operator.cache.cache import OperatorCache
+from slackwater_operator.cache.outlook import Outlook
 from slackwater_operator.cache.podstate import PodState
+
+# Drivers that are told of one stall; the rest learn it from the queue's status and the alert.
+TOLD = 20
 
 
 @dataclass(frozen=True, slots=True)
 class Stall:
-    """A queue that stands still, and whom it would help to evict."""
+    """Apps that stand still, and whom it would help to evict."""
 
     queue: str
     seconds: float
     waiting: int
     driver: PodRecord | None  # the youngest one that a controller brings back
     evict: bool
+    words: str = ""
+    told: tuple[tuple[str, PodRecord], ...] = ()  # the apps that wait, each with the pod that stands for it
 
 
 @dataclass
 class StallKeeper:
-    """Remembers since when each queue does not move."""
+    """Remembers since when the tasks of each queue that ask the same of a node do not move."""
 
     assembly: OperatorCache
     clock: Callable[[], float]
-    _watches: dict[str, StallWatch] = field(default_factory=dict)
+    _watches: dict[tuple[str, str], StallWatch] = field(default_factory=dict)
+    _ended: dict[tuple[str, str], int] = field(default_factory=dict)
 
-    def look(self, snapshot: Snapshot, *, moving: bool) -> list[Stall]:
-        """Queues that are stalled now. `moving`: pods were released or are on their way."""
-        now = self.clock()
-        members: dict[str, list[AppView]] = {}
-        for each in self.assembly.portraits.values():
-            members.setdefault(self.assembly.governing.queue_of(each.namespace), []).append(each)
-        found = []
+    def look(self, outlook: Outlook) -> list[Stall]:
+        """What is stalled now. Tasks that were released count as running, those that ended as movement."""
+        snapshot, now, found = outlook.snapshot, self.clock(), []
+        ended: dict[tuple[str, str], int] = {}
+        watches: dict[tuple[str, str], StallWatch] = {}
         for queue in snapshot.queues:
-            apps = members.get(queue.name, [])
-            watch = observe(
-                self._watches.get(queue.name, StallWatch()),
-                now,
-                running=sum(_running(each) for each in apps),
-                pending=sum(_pending(each) for each in apps),
-                fits=moving or queue.paused or _fits(apps, queue.free),
-            )
-            self._watches[queue.name] = watch
+            apps = [app for app in snapshot.apps if app.queue == queue.name]
             terms = self.assembly.governing.queue(queue.name).stall
-            if stalled(watch, now, terms.after_seconds):
-                found.append(self._stall(queue.name, apps, now - (watch.since or now), terms.evict_youngest_driver))
+            for asked, waiting in _by_constraints(apps).items():
+                key = (queue.name, asked)
+                near = [group for group in _tasks(apps) if _meet(snapshot, queue, group, asked)]
+                ended[key] = sum(group.finished for group in near)
+                watches[key] = observe(
+                    self._watches.get(key, StallWatch()),
+                    now,
+                    running=sum(group.charged for group in near),
+                    pending=sum(len(group.held) for _, group in waiting),
+                    fits=bool(outlook.holding) or queue.paused or ended[key] > self._ended.get(key, 0),
+                )
+                if stalled(watches[key], now, terms.after_seconds):
+                    seconds = now - (watches[key].since or now)
+                    found.append(self._stall(outlook, queue, waiting, seconds, terms.evict_youngest_driver))
+        self._watches, self._ended = watches, ended
         return found
 
     def reset(self, queue: str) -> None:
         """Something was done about it: count anew."""
-        self._watches[queue] = StallWatch()
+        self._watches = {key: watch for key, watch in self._watches.items() if key[0] != queue}
 
-    def _stall(self, queue: str, apps: Iterable[AppView], seconds: float, evict: bool) -> Stall:
-        apps = list(apps)
-        return Stall(queue, seconds, sum(_pending(each) for each in apps), self._victim(apps), evict)
+    def _stall(
+        self, outlook: Outlook, queue: Queue, waiting: Sequence[tuple[App, PodGroup]], seconds: float, evict: bool
+    ) -> Stall:
+        apps = list(dict.fromkeys(app.id for app, _ in waiting))
+        count = sum(len(group.held) for _, group in waiting)
+        verdict = outlook.round.verdicts.get(apps[0])
+        why = verdict.sentence if verdict else ""
+        words = (
+            f"queue {queue.name} has not moved for {seconds:.0f} s: {count} tasks of {len(apps)} apps wait and none "
+            f"runs; {_room(outlook.snapshot, queue, waiting)}" + (f"; {apps[0]}: {why}" if why else "")
+        )
+        leads = [(app, pod) for app in apps[:TOLD] if (pod := self._lead(app)) is not None]
+        return Stall(queue.name, seconds, count, self._victim(apps), evict, words, tuple(leads))
 
-    def _victim(self, apps: Iterable[AppView]) -> PodRecord | None:
-        pods = {pod.uid: pod for pod in self.assembly.drivers(apps) if self.assembly.state_of(pod) is PodState.BOUND}
+    def _lead(self, app: str) -> PodRecord | None:
+        known = self.assembly.portraits.get(app)
+        return self.assembly.census.pod(known.lead) if known else None
+
+    def _victim(self, apps: Iterable[str]) -> PodRecord | None:
+        known = [self.assembly.portraits[app] for app in apps if app in self.assembly.portraits]
+        pods = {pod.uid: pod for pod in self.assembly.drivers(known) if self.assembly.state_of(pod) is PodState.BOUND}
         chosen = victim(
             RunningDriver(uid, pod.started or pod.created, any(owner.controller for owner in pod.owners))
             for uid, pod in pods.items()
@@ -73,22 +102,38 @@ class StallKeeper:
         return pods[chosen.uid] if chosen else None
 
 
-def _running(each: AppView) -> int:
-    return sum(group.charged for group in each.groups if group.role is not Role.DRIVER)
+def _by_constraints(apps: Iterable[App]) -> dict[str, list[tuple[App, PodGroup]]]:
+    """Groups of tasks that wait although their app has started and its driver, if it has one, runs."""
+    found: dict[str, list[tuple[App, PodGroup]]] = {}
+    for app in apps:
+        if not app.started or app.paused:
+            continue
+        drivers = [group for group in app.groups if group.role is Role.DRIVER]
+        if drivers and not any(group.running for group in drivers):
+            continue
+        for group in app.groups:
+            if group.role is not Role.DRIVER and group.held:
+                found.setdefault(group.constraints, []).append((app, group))
+    return found
 
 
-def _pending(each: AppView) -> int:
-    """Tasks that wait although their app has started."""
-    if not each.started:
-        return 0
-    return sum(len(group.held) for group in each.groups if group.role is not Role.DRIVER)
+def _tasks(apps: Iterable[App]) -> Iterable[PodGroup]:
+    return (group for app in apps for group in app.groups if group.role is not Role.DRIVER)
 
 
-def _fits(apps: Iterable[AppView], free: Resources) -> bool:
-    return any(
-        group.request.fits(free)
-        for each in apps
-        if each.started
-        for group in each.groups
-        if group.held and group.role is not Role.DRIVER
-    )
+def _meet(snapshot: Snapshot, queue: Queue, group: PodGroup, constraints: str) -> bool:
+    """Whether a running group may sit on nodes that the waiting ones can use."""
+    if group.constraints == constraints or snapshot.nodes is None:
+        return True
+    theirs = reachable(snapshot, queue, group)
+    its = snapshot.reach.get(constraints)
+    return theirs is None or its is None or bool((theirs & its).any())
+
+
+def _room(snapshot: Snapshot, queue: Queue, waiting: Iterable[tuple[App, PodGroup]]) -> str:
+    """Whether a node has room, looked at one by one."""
+    masks = [(fitting(snapshot, queue, group), reachable(snapshot, queue, group)) for _, group in waiting]
+    if any(fits is not None and fits.any() for fits, _ in masks):
+        return "a node they can use has room for one of them"
+    reached = max((int(rows.sum()) for _, rows in masks if rows is not None), default=0)
+    return f"none of the {reached} nodes they can use has room for one of them"

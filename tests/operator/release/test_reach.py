@@ -5,17 +5,20 @@ from typing import Any
 import msgspec
 import pytest
 
-from slackwater_cluster.watch.records import Constraints, NodeRecord, Tolerated
+from slackwater_cluster.watch.records import Constraints, NodeRecord, PodRecord, Tolerated
+from slackwater_operator.release.stall import Stall
 from support.builders.apps import Life
 from support.fakes.cluster import Operator, World, enforcing, node
 
 TAINT = (("nvidia.com/gpu", "present", "NoSchedule"),)
-TOLERANT = Constraints(tolerations=(Tolerated("nvidia.com/gpu", "Exists", "", "NoSchedule"),))
+TOLERATED = (Tolerated("nvidia.com/gpu", "Exists", "", "NoSchedule"),)
+TOLERANT = Constraints(tolerations=TOLERATED)
+DEVICES = Constraints(selector=(("devices", "yes"),), tolerations=TOLERATED)  # as a chart for GPU jobs has it
 
 
 def tainted(name: str, cpu: float = 32) -> NodeRecord:
     """A node that is kept for others."""
-    return msgspec.structs.replace(node(name, cpu=cpu, memory=256), taints=TAINT)
+    return msgspec.structs.replace(node(name, cpu=cpu, memory=256, devices="yes"), taints=TAINT)
 
 
 def live(world: World, operator: Operator, lives: list[Life], seconds: int) -> int:
@@ -66,3 +69,70 @@ def test_a_cordoned_node_is_worth_nothing() -> None:
     """As one that is not Ready."""
     world = enforcing(node("a", cpu=8), msgspec.structs.replace(node("b", cpu=8), cordoned=True))
     assert capacity(world)["capacity"] == 8
+
+
+def stalls(world: World, operator: Operator, seconds: int) -> list[Stall]:
+    """What the watch finds within so many seconds."""
+    for _ in range(seconds):
+        operator.step()
+        world.schedule()
+        outlook = operator.releaser.outlook
+        assert outlook is not None
+        if found := operator.stalls.look(outlook):
+            return found
+    return []
+
+
+def standing(world: World, name: str, where: str, cpu: float) -> PodRecord:
+    """A bare driver on a node, as spark-submit makes it, and one task of it that waits."""
+    driver = world.create(f"{name}-driver", app=name, role="driver", cpu=cpu)
+    world.change(driver.uid, node=where, gates=(), phase="Running", started=world.now)
+    return driver
+
+
+def test_a_stall_shows_although_the_rooms_of_nodes_add_up() -> None:
+    """One core is free on each of four nodes, and a task wants two: no sum of rooms serves it."""
+    world = enforcing(*(node(name, cpu=4) for name in "abcd"))
+    world.configure("AdmissionQueue", "default", stall={"afterSeconds": 10})
+    for name in "abcd":
+        standing(world, f"app-{name}", name, 3)
+        world.create(f"task-{name}", app=f"app-{name}", cpu=2)
+    [stall] = stalls(world, world.operator(), 30)
+    assert stall.waiting == 4
+    assert "none of the 4 nodes" in stall.words
+
+
+def test_a_stall_is_told_on_bare_drivers_too() -> None:
+    """Nobody would bring them back, so none is given up; each learns of it."""
+    world = enforcing(node("a", cpu=4))
+    world.configure("AdmissionQueue", "default", stall={"afterSeconds": 10, "evictYoungestDriver": True})
+    drivers = [standing(world, f"app-{number}", "a", 2) for number in range(2)]
+    for number in range(2):
+        world.create(f"task-{number}", app=f"app-{number}", cpu=2)
+    [stall] = stalls(world, world.operator(), 30)
+    assert stall.driver is None
+    assert {pod.uid for _, pod in stall.told} == {driver.uid for driver in drivers}
+
+
+def test_tasks_that_run_elsewhere_do_not_hide_a_stall() -> None:
+    """An app on the tainted nodes goes on; that helps nobody on the plain one."""
+    world = enforcing(node("a", cpu=4), tainted("x", cpu=8))
+    world.configure("AdmissionQueue", "default", stall={"afterSeconds": 10})
+    standing(world, "stuck", "a", 3)
+    world.create("waits", app="stuck", cpu=2)
+    busy = world.create("busy", app="other", cpu=2, constraints=DEVICES)
+    world.change(busy.uid, node="x", gates=(), phase="Running", started=world.now)
+    assert [app for stall in stalls(world, world.operator(), 30) for app, _ in stall.told] == ["team/stuck"]
+
+
+def test_tasks_that_end_between_two_looks_are_movement() -> None:
+    """Very short tasks are never seen running, and yet nothing is stuck."""
+    world = enforcing(node("a", cpu=4))
+    world.configure("AdmissionQueue", "default", stall={"afterSeconds": 10})
+    standing(world, "quick", "a", 3)
+    world.create("large", app="quick", cpu=2)
+    operator = world.operator()
+    for number in range(30):
+        done = world.create(f"short-{number}", app="quick", cpu=1)
+        world.change(done.uid, node="a", gates=(), phase="Succeeded", finished=world.now)
+        assert stalls(world, operator, 1) == []

@@ -225,7 +225,7 @@ def test_a_stall_from_outside_is_found_and_ended() -> None:
         world.schedule()
         outlook = operator.releaser.outlook
         assert outlook is not None
-        found = operator.stalls.look(outlook.snapshot, moving=bool(outlook.round.releases))
+        found = operator.stalls.look(outlook)
         if found:
             break
     assert [stall.queue for stall in found] == ["default"]
