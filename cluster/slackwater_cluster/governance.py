@@ -42,12 +42,12 @@ class Governance:
         self._exempt = exempt(own_namespace)
 
     def set_namespaces(self, records: Iterable[NamespaceRecord]) -> list[str]:
-        """Take over namespaces; the names of those that became managed, or are so no longer."""
+        """Take over namespaces; the names of those that became managed, are so no longer, or follow another policy."""
         turned = []
         for record in records:
-            before = self.managed(record.name)
+            before = (self.managed(record.name), self.policy_name(record.name))
             self.namespaces[record.name] = record
-            if self.managed(record.name) != before:
+            if (self.managed(record.name), self.policy_name(record.name)) != before:
                 turned.append(record.name)
         return turned
 
@@ -103,10 +103,14 @@ class Governance:
         """Whether a pod is part of an app of ours: in a managed namespace, and no daemon or static pod."""
         return self.managed(pod.namespace) and not pod.daemon and not pod.mirror
 
+    def policy_name(self, namespace: str) -> str:
+        """The policy that a namespace names, whether or not it exists."""
+        found = self.namespaces.get(namespace)
+        return found.policy if found else names.DEFAULT_POLICY
+
     def policy(self, namespace: str) -> SlackPolicySpec:
         """The policy in force in a namespace; one that does not exist changes nothing (mode observe)."""
-        found = self.namespaces.get(namespace)
-        return self.policies.get(found.policy if found else names.DEFAULT_POLICY, UNWRITTEN)
+        return self.policies.get(self.policy_name(namespace), UNWRITTEN)
 
     @property
     def default_policy(self) -> SlackPolicySpec:
@@ -150,16 +154,16 @@ class Governance:
         """The names of all objects of a kind, broken ones included."""
         return frozenset({*self._table(kind), *(name for other, name in self.broken if other == kind)})
 
-    def role_rules(self) -> tuple[RoleRule, ...]:
-        """The role labels that all policies add to the framework table."""
-        return tuple(
-            rule
-            for _, policy in sorted(self.policies.items())
-            for rule in policy_rules(
+    def role_rules(self) -> dict[str, tuple[RoleRule, ...]]:
+        """The role labels that each policy adds to the framework table, for its own namespaces; by policy name."""
+        return {
+            name: policy_rules(
                 [(label.key, label.values) for label in policy.driver_labels],
                 [(label.key, label.values) for label in policy.task_labels],
             )
-        )
+            for name, policy in self.policies.items()
+            if policy.driver_labels or policy.task_labels
+        }
 
     def _table(self, kind: str) -> dict[str, object]:
         tables: dict[str, dict[str, object]] = {

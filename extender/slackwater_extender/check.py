@@ -10,7 +10,7 @@ from slackwater.errors import SlackwaterError
 from slackwater_cluster.api.endpoint import endpoint
 from slackwater_cluster.api.session import Session
 from slackwater_cluster.prometheus.vector import VectorClient
-from slackwater_cluster.watch.sources import NAMESPACES, NODES, PODS, customs
+from slackwater_cluster.watch.sources import NAMESPACES, NODES, PODS, customs, frameworks
 from slackwater_extender.sampler.presets import filled, queries
 from slackwater_extender.settings import Settings
 
@@ -44,7 +44,7 @@ def _kubernetes(settings: Settings) -> list[str]:
 async def _readable(settings: Settings) -> list[str]:
     found = []
     async with Session(endpoint(settings.kubeconfig, settings.context)) as session:
-        for kind, path in READ.items():
+        for kind, path in {**READ, "frameworks": frameworks(settings.decisions.own_namespace).path}.items():
             answer = await session.get(path, {"limit": "1"})
             if answer.status == 404:
                 found.append(f"{kind}: the API server does not know it; install Slackwater's custom resources")

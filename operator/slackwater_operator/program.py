@@ -14,7 +14,7 @@ import structlog
 from slackwater.errors import Unavailable
 from slackwater_cluster.api.endpoint import endpoint
 from slackwater_cluster.api.session import Session
-from slackwater_cluster.apps.frameworks import Framework, builtin, extension
+from slackwater_cluster.apps.frameworks import ExtendedTable
 from slackwater_cluster.governance import Governance
 from slackwater_cluster.watch import sources
 from slackwater_cluster.watch.records import CustomRecord, NamespaceRecord, NodeRecord, PodRecord
@@ -56,7 +56,7 @@ class Program:
         self.cycle: ReleaseLoop | None = None
         self.trouble = "not started"
         self._feeds: list[Feed[Any]] = []
-        self._extensions: dict[str, CustomRecord] = {}
+        self._frameworks = ExtendedTable()
         self._bodies: dict[tuple[str, str], Mapping[str, Any]] = {}  # custom resources as kopf showed them
 
     async def run(self) -> None:
@@ -205,25 +205,20 @@ class Program:
         self.assembly.drop_namespaces(records, time.time())
 
     def _extend(self, records: Sequence[CustomRecord]) -> None:
-        self._extensions.update({each.name: each for each in records})
-        self._frameworks()
+        self._frameworks.set({each.name: each.data for each in records})
+        self._follow_frameworks()
 
     def _shorten(self, records: Sequence[CustomRecord]) -> None:
-        for each in records:
-            self._extensions.pop(each.name, None)
-        self._frameworks()
+        self._frameworks.drop(each.name for each in records)
+        self._follow_frameworks()
 
-    def _frameworks(self) -> None:
-        """The framework table with the rows of users' ConfigMaps; a bad entry is told and left out."""
-        rows: list[Framework] = []
-        for name, record in sorted(self._extensions.items()):
-            found, problems = extension(record.data, name)
-            rows += found
-            for problem in problems:
-                log.error("framework left out", problem=str(problem))
-        self.assembly.table = builtin().extended(rows)
+    def _follow_frameworks(self) -> None:
+        """Recognise by the framework table with the rows of users' ConfigMaps; a bad entry is told and left out."""
+        for problem in self._frameworks.problems:
+            log.error("framework left out", problem=str(problem))
+        self.assembly.table = self._frameworks.table
         if self.cycle is not None:
-            self.cycle.reporter.rows = tuple(rows)
+            self.cycle.reporter.rows = self._frameworks.rows
         self._governed()
 
     def _wake(self) -> None:

@@ -130,7 +130,7 @@ class Cluster(RuleBasedStateMachine):
     def watch_resumes(self) -> None:
         """A new list is compared with what is held."""
         self.lost = False
-        held = self.made.parts.books.family.pods
+        held = self.made.parts.books.index.pods
         there = {f"uid-batch-{name}" for name in self.truth}
         self.made.parts.books.drop_pods([record for uid, record in list(held.items()) if uid not in there])
         self.made.show(*self.truth.values())

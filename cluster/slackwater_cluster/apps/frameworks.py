@@ -51,6 +51,7 @@ class OwnerRule(FrameworkRow):
     group: str | None = None
     named: bool = False  # its name is the app's
     same: bool = False  # it is a pod with the same app label
+    client: bool = False  # it is a pod without the app label: the driver runs inside it and is no pod of the app
 
 
 class SizeRule(FrameworkRow):
@@ -73,6 +74,7 @@ class Framework(FrameworkRow):
 
     name: str = Field(pattern=r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$", max_length=63)
     app: tuple[Key, ...] = Field(min_length=1)
+    title: tuple[Key, ...] = ()
     when: tuple[LabelTerm, ...] = ()
     drivers: tuple[LabelTerm, ...] = ()
     tasks: tuple[LabelTerm, ...] = ()
@@ -90,6 +92,10 @@ class Framework(FrameworkRow):
     def identity(self, labels: Labels) -> str:
         """The app's name, as the labels give it."""
         return "/".join(labels[key] for key in self.app)
+
+    def title_of(self, labels: Labels) -> str:
+        """The name that people gave the app and that its runs share, if the labels tell it."""
+        return next((labels[key] for key in self.title if labels.get(key)), "")
 
     def stage_of(self, labels: Labels) -> str:
         """The stage the labels name, if any."""
@@ -170,6 +176,33 @@ def extension(data: Mapping[str, str], source: str) -> tuple[tuple[Framework, ..
         except InvalidInput as problem:
             problems.append(problem)
     return tuple(rows), tuple(problems)
+
+
+class ExtendedTable:
+    """The framework table with the rows of users' ConfigMaps, as they come, change and go."""
+
+    def __init__(self) -> None:
+        self._maps: dict[str, Mapping[str, str]] = {}
+        self.rows: tuple[Framework, ...] = ()  # those of users
+        self.problems: tuple[InvalidInput, ...] = ()  # entries that were left out
+        self.table = builtin()
+
+    def set(self, maps: Mapping[str, Mapping[str, str]]) -> None:
+        """Take over the data of ConfigMaps, by name."""
+        self._maps.update(maps)
+        self._read()
+
+    def drop(self, gone: Iterable[str]) -> None:
+        """Forget ConfigMaps."""
+        for name in gone:
+            self._maps.pop(name, None)
+        self._read()
+
+    def _read(self) -> None:
+        found = [extension(data, name) for name, data in sorted(self._maps.items())]
+        self.rows = tuple(row for rows, _ in found for row in rows)
+        self.problems = tuple(problem for _, problems in found for problem in problems)
+        self.table = builtin().extended(self.rows)
 
 
 def _parsed(text: str, field: str) -> tuple[Framework, ...]:

@@ -7,10 +7,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from slackwater_cluster.apps.ids import is_name
 from slackwater_cluster.watch.records import OwnerRef, PodRecord
 
 # A chain longer than this is not an app but a loop or a mistake.
 DEPTH = 10
+# Owners remembered. Each is a few hundred bytes; the oldest go first, and are looked up again if needed.
+MOST_OWNERS = 50_000
+# Driver pods remembered after their end, so that executors which outlive them for a moment keep their app.
+MOST_GONE = 5_000
 
 
 class OwnerGraph(Protocol):
@@ -38,8 +43,9 @@ class OwnerChain:
 
 
 def leader(owners: Sequence[OwnerRef]) -> OwnerRef | None:
-    """The owner that counts: the controller, else the first one named."""
-    return next((owner for owner in owners if owner.controller), owners[0] if owners else None)
+    """The owner that counts: the controller, else the first one named. One whose name cannot be a name is none."""
+    named = [owner for owner in owners if is_name(owner.kind) and is_name(owner.name)]
+    return next((owner for owner in named if owner.controller), named[0] if named else None)
 
 
 def chain(pod: PodRecord, lineage: OwnerGraph) -> OwnerChain:
@@ -61,14 +67,16 @@ def _above(owner: OwnerRef, lineage: OwnerGraph) -> Sequence[OwnerRef] | None:
     return lineage.parents(owner) if pod is None else pod.owners
 
 
-class PodOwners:
-    """What one watch of pods tells about who owns whom."""
+class KnownOwners:
+    """Pods, and the owners above them as far as somebody looked them up (an OwnerGraph)."""
 
     def __init__(self) -> None:
         self.pods: dict[str, PodRecord] = {}
         self._children: Counter[str] = Counter()
+        self._gone: dict[str, PodRecord] = {}
+        self._parents: dict[str, tuple[OwnerRef, ...]] = {}
 
-    def set(self, pod: PodRecord) -> PodRecord | None:
+    def add(self, pod: PodRecord) -> PodRecord | None:
         """Take in a pod; return its owner pod if this is the first child that makes it a driver."""
         known = self.pods.get(pod.uid)
         self.pods[pod.uid] = pod
@@ -78,12 +86,30 @@ class PodOwners:
             self._count(known, -1)
         return self._count(pod, +1)
 
-    def forget(self, uid: str) -> PodRecord | None:
-        """A pod is gone; return what was held of it."""
+    def remove(self, uid: str) -> None:
+        """A pod is gone. One that owns pods is remembered for a while: they may outlive it for a moment."""
         known = self.pods.pop(uid, None)
-        if known is not None:
-            self._count(known, -1)
-        return known
+        if known is None:
+            return
+        self._count(known, -1)
+        if self.owns_pods(uid):
+            self._gone[uid] = known
+            while len(self._gone) > MOST_GONE:
+                del self._gone[next(iter(self._gone))]
+
+    def set_parents(self, owner: OwnerRef, parents: Sequence[OwnerRef]) -> None:
+        """What a look-up found above an owner; nothing, where it no longer exists."""
+        self._parents[owner.uid] = tuple(parents)
+        while len(self._parents) > MOST_OWNERS:
+            del self._parents[next(iter(self._parents))]
+
+    def pod(self, uid: str) -> PodRecord | None:
+        """The pod with this uid, if it is or was known."""
+        return self.pods.get(uid) or self._gone.get(uid)
+
+    def parents(self, owner: OwnerRef) -> Sequence[OwnerRef] | None:
+        """The owners of an object that is no pod; None while nobody looked."""
+        return self._parents.get(owner.uid)
 
     def owns_pods(self, uid: str) -> bool:
         """Whether some pod names this uid as its owner."""

@@ -9,6 +9,11 @@ The rules are tried in this order, and the first that can be believed decides:
     5. alone              an app of one pod
 
 On top of each, a pod that owns pods is a driver. Everything is pure: a pod, the table and a memory of owners in.
+
+What a label may claim. An app never reaches beyond its namespace: whoever may create pods there may give them any label
+and any owner reference, so inside it a label joins pods of different owners, and beyond it it means nothing. An own
+label holds no slash (ids.py), so it never names an app of a framework; a framework's label is believed only where an
+owner confirms it; and tasks without an owner join each other, never the app of a driver.
 """
 
 from __future__ import annotations
@@ -17,13 +22,20 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
+from slackwater.roles import Role
 from slackwater_cluster import names
 from slackwater_cluster.apps.frameworks import Framework, FrameworkTable, OwnerRule, RoleRule, role_by_labels
+from slackwater_cluster.apps.ids import is_name, shown
 from slackwater_cluster.apps.owners import OwnerChain, OwnerGraph, chain
+from slackwater_cluster.apps.runs import series, unscheduled
 from slackwater_cluster.watch.records import OwnerRef, PodRecord
 
 # Labels or annotations by which other schedulers group pods.
 FOREIGN = ("yunikorn.apache.org/app-id", "kueue.x-k8s.io/pod-group-name")
+# The labels or annotations that must be names to be believed.
+NAMED = (names.APP, names.STAGE, *FOREIGN)
+# Added to the id of an app whose driver runs outside the cluster.
+CLIENT = "@client"
 
 
 class Rule(StrEnum):
@@ -41,10 +53,13 @@ class Member:
     """A pod as part of an app."""
 
     app: str  # id within the namespace
-    role: str
+    role: str  # by labels and owners; `role_of` adds what was fixed when the pod was created
     stage: str
     rule: Rule
+    name: str = ""  # what people call the app
+    series: str = ""  # the name that its runs share
     framework: str = ""
+    client: bool = False  # the app's driver is no pod of the app
     owner: str = ""  # kind/name of the topmost owner that was seen
     doubts: tuple[str, ...] = ()  # what the pod claims and nothing vouches for, one sentence each
     unknown: OwnerRef | None = None  # whose owners must be looked up before this is settled
@@ -76,31 +91,34 @@ class Resolver:
             or self._by_group(pod, above)
             or self._by_owner(pod, above)
         )
-        return self._promoted(pod, member, lineage)
+        return self._promoted(pod, _told(pod, member), lineage)
 
     def _by_own_label(self, pod: PodRecord, above: OwnerChain) -> Member | None:
-        app = own(pod, names.APP)
+        app = own_name(pod, names.APP)
         if not app:
             return None
         row = self.table.claimed(pod.labels)
-        return replace(self._member(pod, above, app, Rule.OWN, row), unknown=None)
+        member = self._member(pod, above, app, Rule.OWN, row)
+        return replace(member, name=app, series=series(app), unknown=None)
 
     def _by_framework(self, pod: PodRecord, above: OwnerChain, lineage: OwnerGraph) -> Member | None:
         row = self.table.claimed(pod.labels)
-        if row is None or not _vouched(row, pod, above, self._role(pod), lineage):
+        vouched = _vouched(row, pod, above, self._role(pod), lineage) if row else None
+        if row is None or vouched is None:
             return None
         # The word of the owner is enough: nothing higher up could take it back.
-        app = f"{row.name}/{row.identity(pod.labels)}"
-        return replace(self._member(pod, above, app, Rule.FRAMEWORK, row), unknown=None)
+        app = f"{row.name}/{row.identity(pod.labels)}{vouched}"
+        member = self._member(pod, above, app, Rule.FRAMEWORK, row)
+        return replace(member, client=bool(vouched), unknown=None)
 
     def _by_group(self, pod: PodRecord, above: OwnerChain) -> Member | None:
-        group = next((value for key in FOREIGN if (value := own(pod, key))), pod.group)
+        group = next((value for key in FOREIGN if (value := own_name(pod, key))), pod.group)
         if not group:
             return None
         # Pods of different owners never become one app by a label they both carry.
         top = _top(above, self.table.coarse)
         app = f"group/{group}" if top is None else f"group/{group}@{top.kind.lower()}/{top.name}"
-        return self._doubted(pod, self._member(pod, above, app, Rule.GROUP, None))
+        return self._doubted(pod, replace(self._member(pod, above, app, Rule.GROUP, None), name=group))
 
     def _by_owner(self, pod: PodRecord, above: OwnerChain) -> Member:
         top = _top(above, self.table.coarse)
@@ -111,22 +129,33 @@ class Resolver:
 
     def _member(self, pod: PodRecord, above: OwnerChain, app: str, rule: Rule, row: Framework | None) -> Member:
         top = _top(above, self.table.coarse)
+        name, shared = self._names(pod, app, row)
         return Member(
             app=app,
             role=self._role(pod),
-            stage=own(pod, names.STAGE) or (row.stage_of(pod.labels) if row else ""),
+            stage=own_name(pod, names.STAGE) or (row.stage_of(pod.labels) if row else ""),
             rule=rule,
+            name=name,
+            series=shared,
             framework=row.name if row else "",
             owner=f"{top.kind}/{top.name}" if top else "",
             unknown=above.unknown,
         )
+
+    @staticmethod
+    def _names(pod: PodRecord, app: str, row: Framework | None) -> tuple[str, str]:
+        """What people call the app, and the name its runs share: the framework's title, else the app's own name."""
+        title = row.title_of(pod.labels) if row else ""
+        if title:
+            return title, title
+        return unscheduled(row.identity(pod.labels) if row else app.partition("/")[2]), series(app)
 
     def _role(self, pod: PodRecord) -> str:
         return role_by_labels(pod.labels, self.rules)
 
     def _doubted(self, pod: PodRecord, member: Member) -> Member:
         row = self.table.claimed(pod.labels)
-        if row is None:
+        if row is None or member.unknown is not None:  # owners that nobody looked up may confirm it yet
             return member
         wanted = " or ".join(dict.fromkeys(rule.kind for rule in row.owners))
         claim = (
@@ -148,9 +177,34 @@ class Resolver:
         return bool(host) and host == pod.hostname
 
 
+def role_of(pod: PodRecord, member: Member) -> Role:
+    """The role that counts: what was fixed when the pod was created, and promotion to driver."""
+    known = (pod.annotations.get(names.ADMITTED_ROLE, ""), member.role)
+    if names.DRIVER in known:
+        return Role.DRIVER
+    return Role.TASK if names.TASK in known else Role.UNKNOWN
+
+
 def own(pod: PodRecord, key: str) -> str:
     """A value given as label or, where it does not fit into a label, as annotation."""
     return pod.labels.get(key) or pod.annotations.get(key, "")
+
+
+def own_name(pod: PodRecord, key: str) -> str:
+    """A name given as label or annotation; nothing, where the text cannot be a name."""
+    text = own(pod, key)
+    return text if is_name(text) else ""
+
+
+def _told(pod: PodRecord, member: Member) -> Member:
+    """The member with a sentence for each name that is none."""
+    doubts = [
+        f"{key} is {shown(text)}, which is not a name and is not believed; "
+        "write letters and digits, with '-', '_' or '.' inside"
+        for key in NAMED
+        if (text := own(pod, key)) and not is_name(text)
+    ]
+    return replace(member, doubts=(*member.doubts, *doubts)) if doubts else member
 
 
 def _top(above: OwnerChain, coarse: Iterable[str]) -> OwnerRef | None:
@@ -158,18 +212,27 @@ def _top(above: OwnerChain, coarse: Iterable[str]) -> OwnerRef | None:
     return next((owner for owner in reversed(above.owners) if owner.kind not in coarse), None)
 
 
-def _vouched(row: Framework, pod: PodRecord, above: OwnerChain, role: str, lineage: OwnerGraph) -> bool:
-    if not row.owners or (not above.owners and role in row.bare):
-        return True
-    return any(_confirms(rule, owner, row, pod, lineage) for rule in row.owners for owner in above.owners)
+def _vouched(row: Framework, pod: PodRecord, above: OwnerChain, role: str, lineage: OwnerGraph) -> str | None:
+    """What the app's id gets behind its label where the label is believed; None where it is not."""
+    if not row.owners:
+        return ""
+    if not above.owners and role in row.bare:
+        return CLIENT if role == names.TASK else ""
+    for rule in row.owners:
+        for owner in above.owners:
+            if _confirms(rule, owner, row, pod, lineage):
+                return f"@{owner.name}" if rule.client else ""
+    return None
 
 
 def _confirms(rule: OwnerRule, owner: OwnerRef, row: Framework, pod: PodRecord, lineage: OwnerGraph) -> bool:
     if owner.kind != rule.kind or (rule.group is not None and owner.group != rule.group):
         return False
-    if rule.same:
+    if rule.same or rule.client:
         parent = lineage.pod(owner.uid)
-        return parent is not None and _same_app(row, parent.labels, pod.labels)
+        if parent is None:
+            return False
+        return not row.claims(parent.labels) if rule.client else _same_app(row, parent.labels, pod.labels)
     return not rule.named or owner.name == pod.labels[row.app[0]]
 
 

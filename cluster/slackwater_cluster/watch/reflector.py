@@ -104,6 +104,7 @@ class Reflector(Generic[R]):
     def __post_init__(self) -> None:
         self._backoff = Backoff(self.rng)
         self._version = ""
+        self._anew = False  # what is held was trimmed by an older rule
         self._decoding = Decoding(self.source.shape, self._skip)
 
     async def run(self) -> None:
@@ -124,6 +125,10 @@ class Reflector(Generic[R]):
                     await self._wait(str(refusal), refusal.retry_after)
             except Unavailable as problem:
                 await self._wait(str(problem))
+
+    def trim_anew(self) -> None:
+        """The source's trim keeps other parts now: the next `run` lists everything and tells of every object."""
+        self._version, self._anew = "", True
 
     async def _wait(self, trouble: str, asked: float | None = None) -> None:
         self.health.failures += 1
@@ -166,7 +171,7 @@ class Reflector(Generic[R]):
         for some in _slices([self.held.pop(key) for key in missing]):
             self.sink.vanished(some)
             await asyncio.sleep(0)
-        self._version = version
+        self._version, self._anew = version, False
         self.health.lists += 1
         self.health.synced, self.health.trouble = True, ""
         self._backoff.success()
@@ -190,7 +195,13 @@ class Reflector(Generic[R]):
     def _news(self, meta: Meta) -> bool:
         """Whether a listed object differs from what is held; most of a list made anew does not."""
         held = self.held.get(self.source.key(meta))
-        return held is None or held.version != meta.resource_version or not held.version or held.uid != meta.uid
+        return (
+            self._anew
+            or held is None
+            or held.version != meta.resource_version
+            or not held.version
+            or held.uid != meta.uid
+        )
 
     # -- watch --------------------------------------------------------------------------------------------------
 

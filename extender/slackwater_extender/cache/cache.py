@@ -7,6 +7,7 @@ Watches write here in short slices, verbs read and place here. The lock is held 
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar
@@ -19,14 +20,16 @@ from slackwater.nodes import NodeTable
 from slackwater.resources import CPU, MEMORY, Kinds
 from slackwater.roles import Role
 from slackwater_cluster import names
+from slackwater_cluster.apps.frameworks import ExtendedTable
+from slackwater_cluster.apps.index import PodIndex
+from slackwater_cluster.apps.resolver import role_of
 from slackwater_cluster.governance import Governance
 from slackwater_cluster.pods.nodefit import allows
-from slackwater_cluster.watch.records import Constraints, NodeRecord, PodRecord
+from slackwater_cluster.watch.records import Constraints, NodeRecord, OwnerRef, PodRecord
 from slackwater_extender.cache import claims
 from slackwater_extender.cache.guard import Guard
 from slackwater_extender.cache.locality import Outputs
 from slackwater_extender.cache.lock import PriorityLock
-from slackwater_extender.cache.recognition import AppRecognition
 from slackwater_extender.scheduling.nodenames import RowFinder
 from slackwater_extender.settings import Decisions
 
@@ -53,7 +56,8 @@ class ClusterCache:
     def __post_init__(self) -> None:
         self.governance = Governance(self.settings.own_namespace)
         self.guard = Guard(self.governance)
-        self.family = AppRecognition()
+        self.frameworks = ExtendedTable()
+        self.index = PodIndex(self.governance)
         self.nodes: dict[str, NodeRecord] = {}
         self.ledger = Ledger(claims.ledger_config(self.governance, (CPU, MEMORY)))
         self.synced: set[str] = set()
@@ -92,7 +96,7 @@ class ClusterCache:
     def pod_named(self, namespace: str, name: str) -> PodRecord | None:
         """The pod of this name."""
         uid = self._names.get(namespace, {}).get(name)
-        return self.family.pods.get(uid) if uid else None
+        return self.index.pods.get(uid) if uid else None
 
     def names_of(self, namespace: str) -> Mapping[str, str]:
         """Uid of each pod of a namespace by name; the very strings that are held, so that many cost nothing."""
@@ -105,24 +109,26 @@ class ClusterCache:
     def claim(self, pod: PodRecord, node: str = "", kinds: Kinds | None = None) -> PodClaim:
         """The pod's claim on its node, or on the one given."""
         managed = self.managed(pod)
-        role, app = self.family.recognise(pod) if managed else (Role.UNKNOWN, "")
+        role, app = self.recognise(pod) if managed else (Role.UNKNOWN, "")
         return claims.claim(pod, kinds or self.kinds, role=role, app=app, managed=managed, node=node)
 
-    def _set_pod(self, pod: PodRecord) -> None:
-        parent = self.family.set(pod)
-        self._names.setdefault(pod.namespace, {})[pod.name] = pod.uid
-        self._note_output(pod)
-        self._enter(pod)
-        if parent is not None:  # its first child makes it a driver
-            self._enter(parent)
+    def recognise(self, pod: PodRecord) -> tuple[Role, str]:
+        """The pod's role, and the app it belongs to as namespace/id."""
+        member = self.index.member(pod)
+        return role_of(pod, member), sys.intern(f"{pod.namespace}/{member.app}")
 
-    def _note_output(self, pod: PodRecord) -> None:
-        if names.OUTPUT in pod.annotations:
-            self.outputs.set(pod, self.family.recognise(pod)[1])
+    def _set_pod(self, pod: PodRecord) -> None:
+        others = self.index.set_pod(pod)
+        self._names.setdefault(pod.namespace, {})[pod.name] = pod.uid
+        self._enter(pod)
+        for other in others:
+            self._enter(other)
 
     def _enter(self, pod: PodRecord) -> None:
         if self._changed is not None:
             self._changed.add(pod.uid)
+        if names.OUTPUT in pod.annotations:
+            self.outputs.set(pod, self.recognise(pod)[1], self.index.member(pod).stage)
         if pod.done:
             self._release(pod.uid)
         elif pod.node:
@@ -155,13 +161,14 @@ class ClusterCache:
     def _drop_pod(self, pod: PodRecord) -> None:
         if self._changed is not None:
             self._changed.add(pod.uid)
-        if names.OUTPUT in pod.annotations:
-            self.outputs.drop(pod, self.family.recognise(pod)[1])
-        self.family.drop(pod.uid)
+        self.outputs.drop(pod.uid)
+        others = self.index.drop_pod(pod)
         known = self._names.get(pod.namespace, {})
         if known.get(pod.name) == pod.uid:
             del known[pod.name]
         self._release(pod.uid)
+        for other in others:
+            self._enter(other)
 
     # -- nodes ----------------------------------------------------------------------------------------------------
 
@@ -223,7 +230,7 @@ class ClusterCache:
         """
         with self.lock.patiently():
             self._changed = set()
-            pods, nodes = list(self.family.pods.values()), list(self.nodes.values())
+            pods, nodes = list(self.index.pods.values()), list(self.nodes.values())
         fresh = Ledger(terms)
         for node in nodes:
             fresh.upsert_node(claims.host(node, terms.kinds, self.settings.eviction))
@@ -243,11 +250,11 @@ class ClusterCache:
                 fresh.upsert_node(claims.host(node, self.kinds, self.settings.eviction))
         for uid in changed:
             fresh.remove(uid)
-            if (pod := self.family.pods.get(uid)) is not None:
+            if (pod := self.index.pods.get(uid)) is not None:
                 self._enter(pod)
         expires = self.clock() + self.settings.expiry
         for claim in old.claims():
-            pod = self.family.pods.get(claim.uid)
+            pod = self.index.pods.get(claim.uid)
             if claim.state is ClaimState.PROVISIONAL and pod is not None and claim.uid not in fresh:
                 fresh.place(self.claim(pod, claim.node), expires)
 
@@ -257,15 +264,34 @@ class ClusterCache:
         if terms != self.ledger.terms:
             self.remake(terms)
 
+    def set_frameworks(self) -> bool:
+        """Follow the framework table and the policies' role labels; whether pods lack labels that are read now."""
+        with self.lock.patiently():
+            before = self.index.keys
+            changed = self.index.follow(self.frameworks.table)
+            namespaces = self.governance.managed_namespaces() if changed else []
+        self.reconsider(namespaces)
+        return not self.index.keys <= before
+
     def reconsider(self, namespaces: Iterable[str]) -> None:
-        """Judge the pods of some namespaces anew: they became managed, or are so no longer."""
+        """Judge the pods of some namespaces anew: they became managed, are so no longer, or follow other rules."""
         for namespace in namespaces:
             uids = list(self._names.get(namespace, {}).values())
             for some in _slices(uids):
                 with self.lock.patiently():
                     for uid in some:
-                        if (pod := self.family.pods.get(uid)) is not None:
-                            self._enter(pod)
+                        if (pod := self.index.pods.get(uid)) is not None:
+                            self._reconsider(pod)
+
+    def _reconsider(self, pod: PodRecord) -> None:
+        for each in (pod, *self.index.review(pod)):
+            self._enter(each)
+
+    def learn_owner(self, owner: OwnerRef, parents: Sequence[OwnerRef]) -> None:
+        """An owner was looked up: pods that waited for it may belong to another app."""
+        with self.lock.patiently():
+            for pod in self.index.learn(owner, parents):
+                self._enter(pod)
 
     # -- placements -----------------------------------------------------------------------------------------------
 

@@ -36,20 +36,25 @@ class Outputs:
 
     def __init__(self) -> None:
         self._left: dict[Place, dict[str, tuple[str, float]]] = {}
+        self._places: dict[str, Place] = {}  # by uid of the pod
 
-    def set(self, pod: PodRecord, app: str) -> None:
+    def set(self, pod: PodRecord, app: str, stage: str) -> None:
         """Note a pod that runs or ran somewhere and says what it leaves."""
+        self.drop(pod.uid)
         size = _amount(pod.annotations.get(names.OUTPUT, ""))
         if size > 0 and pod.node:
-            self._left.setdefault(_place(pod, app), {})[pod.uid] = (pod.node, size)
+            place = self._places[pod.uid] = (pod.namespace, app, stage)
+            self._left.setdefault(place, {})[pod.uid] = (pod.node, size)
 
-    def drop(self, pod: PodRecord, app: str) -> None:
-        """Forget a pod that is gone."""
-        place = _place(pod, app)
-        left = self._left.get(place, {})
-        left.pop(pod.uid, None)
+    def drop(self, uid: str) -> None:
+        """Forget a pod that is gone, or belongs to another app now."""
+        place = self._places.pop(uid, None)
+        if place is None:
+            return
+        left = self._left[place]
+        left.pop(uid, None)
         if not left:
-            self._left.pop(place, None)
+            del self._left[place]
 
     def inputs(self, pod: PodRecord, app: str) -> Mapping[str, float]:
         """Bytes the pod will read, by the node that holds them."""
@@ -86,10 +91,6 @@ def bandwidth(node: NodeRecord | None) -> float:
 def _stages(pod: PodRecord) -> list[str]:
     text = pod.annotations.get(names.PARENTS) or pod.labels.get(names.PARENTS, "")
     return [stage.strip() for stage in text.split(",") if stage.strip()]
-
-
-def _place(pod: PodRecord, app: str) -> Place:
-    return pod.namespace, app, pod.annotations.get(names.STAGE) or pod.labels.get(names.STAGE, "")
 
 
 def _amount(text: str) -> float:

@@ -1,6 +1,7 @@
-"""The thread that watches Kubernetes and writes what it sees into the books.
+"""The thread that watches Kubernetes and writes what it sees into the cache.
 
-Namespaces, policies and nodes are listed before pods: then every pod is judged once, by what governs it.
+Namespaces, policies, users' frameworks and nodes are listed before pods: then every pod is judged once, by what governs
+it, and its record keeps the labels that recognition reads.
 """
 
 from __future__ import annotations
@@ -16,19 +17,18 @@ import structlog
 from slackwater.errors import SlackwaterError, Unavailable
 from slackwater_cluster.api.endpoint import Endpoint
 from slackwater_cluster.api.session import Session
-from slackwater_cluster.apps.frameworks import builtin
 from slackwater_cluster.watch import trim
+from slackwater_cluster.watch import wire as shapes
 from slackwater_cluster.watch.records import CustomRecord, NamespaceRecord, NodeRecord, PodRecord
 from slackwater_cluster.watch.reflector import Reflector
-from slackwater_cluster.watch.sources import NAMESPACES, NODES, PODS, customs
+from slackwater_cluster.watch.sources import NAMESPACES, NODES, PODS, customs, frameworks
 from slackwater_extender.cache.cache import ClusterCache
 from slackwater_extender.cache.guard import GUARDED
-from slackwater_extender.cache.recognition import telling
 from slackwater_extender.cache.wakeups import Unschedulable
 
 log = structlog.get_logger(__name__)
 
-FIRST = ("namespaces", "SlackPolicy", "nodes")
+FIRST = ("namespaces", "SlackPolicy", "frameworks", "nodes")
 REVIEW_SECONDS = 3.0
 
 
@@ -94,8 +94,16 @@ class NamespaceSink(Sink):
         self.books.reconsider(turned)
 
 
+@dataclass
 class PolicySink(Sink):
-    """SlackPolicies: modes act at once, other terms make a new ledger beside the old one."""
+    """SlackPolicies: modes act at once, other terms make a new ledger, other role labels let pods be judged anew."""
+
+    reread: Callable[[], None]  # list pods anew, with the labels that recognition reads now
+
+    def _follow(self) -> None:
+        self.books.set_terms()
+        if self.books.set_frameworks():
+            self.reread()
 
     def changed(self, records: Sequence[CustomRecord]) -> None:
         """They exist."""
@@ -104,13 +112,36 @@ class PolicySink(Sink):
         for record in records:
             if problem := self.books.governance.broken.get((self.kind, record.name)):
                 log.warning("policy not understood", policy=record.name, problem=problem)
-        self.books.set_terms()
+        self._follow()
 
     def vanished(self, records: Sequence[CustomRecord]) -> None:
         """They are gone."""
         with self.books.lock.patiently():
             self.books.governance.drop(self.kind, records)
-        self.books.set_terms()
+        self._follow()
+
+
+@dataclass
+class FrameworkSink(Sink):
+    """ConfigMaps with rows for the framework table."""
+
+    reread: Callable[[], None]
+
+    def changed(self, records: Sequence[CustomRecord]) -> None:
+        """They exist."""
+        self.books.frameworks.set({record.name: record.data for record in records})
+        self._follow()
+
+    def vanished(self, records: Sequence[CustomRecord]) -> None:
+        """They are gone."""
+        self.books.frameworks.drop(record.name for record in records)
+        self._follow()
+
+    def _follow(self) -> None:
+        for problem in self.books.frameworks.problems:
+            log.error("framework left out", problem=str(problem))
+        if self.books.set_frameworks():
+            self.reread()
 
 
 class GuardSink(Sink):
@@ -141,7 +172,8 @@ class Watcher:
         """Begin to watch."""
         self._loop = asyncio.new_event_loop()
         self._session: Session | None = None
-        self._stop = asyncio.Event()
+        self._stop, self._keys_changed = asyncio.Event(), asyncio.Event()
+        self._keep = trim.only(self.books.index.keys)
         self._thread = threading.Thread(target=self._run, name="watch", daemon=True)
         self._thread.start()
 
@@ -195,9 +227,12 @@ class Watcher:
         books = self.books
         made: dict[str, Reflector[Any]] = {
             "namespaces": Reflector(session, NAMESPACES, NamespaceSink(books, "namespaces")),
-            "SlackPolicy": Reflector(session, customs("SlackPolicy"), PolicySink(books, "SlackPolicy")),
+            "SlackPolicy": Reflector(session, customs("SlackPolicy"), PolicySink(books, "SlackPolicy", self._reread)),
+            "frameworks": Reflector(
+                session, frameworks(books.settings.own_namespace), FrameworkSink(books, "frameworks", self._reread)
+            ),
             "nodes": Reflector(session, NODES, NodeSink(books, "nodes")),
-            "pods": Reflector(session, replace(PODS, trim=_slim()), PodSink(books, "pods", self.waiting)),
+            "pods": Reflector(session, replace(PODS, trim=self._slim), PodSink(books, "pods", self.waiting)),
         }
         for kind in GUARDED:
             made[kind] = Reflector(session, customs(kind), GuardSink(books, kind))
@@ -210,13 +245,34 @@ class Watcher:
                     group.create_task(each.run(), name=f"watch {kind}")
             while not all(self.reflectors[kind].health.synced for kind in FIRST):  # noqa: ASYNC110 - once, at start
                 await asyncio.sleep(0.02)
-            group.create_task(self.reflectors["pods"].run(), name="watch pods")
+            group.create_task(self._reflect_pods(), name="watch pods")
 
+    async def _reflect_pods(self) -> None:
+        """Watch pods; begin again with a new list when recognition reads other labels than before."""
+        pods = self.reflectors["pods"]
+        self._keys_changed.clear()
+        while True:
+            watching = asyncio.create_task(pods.run())
+            changed = asyncio.create_task(self._keys_changed.wait())
+            try:
+                await asyncio.wait({watching, changed}, return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                watching.cancel()
+                changed.cancel()
+                await asyncio.gather(watching, changed, return_exceptions=True)
+            if not watching.cancelled():
+                watching.result()
+            self._keys_changed.clear()
+            pods.trim_anew()
 
-def _slim() -> Callable[[Any], PodRecord]:
-    """Pods with those labels only that recognition reads: siblings then share them, which halves the memory."""
-    keep = trim.only(telling(builtin()))
-    return lambda wire: trim.pod(wire, keep)
+    def _reread(self) -> None:
+        """Let pods be listed anew. Called in the thread of the watch."""
+        self._keep = trim.only(self.books.index.keys)
+        self._keys_changed.set()
+
+    def _slim(self, wire: shapes.Pod) -> PodRecord:
+        """A pod with those labels only that recognition reads: siblings then share them, which halves the memory."""
+        return trim.pod(wire, self._keep)
 
 
 def refusal(problem: BaseException) -> str:

@@ -128,7 +128,7 @@ class SamplingLoop:
 
     def pod_usage(self, found: SampleRound) -> dict[str, dict[str, float]]:
         """What each of our pods was measured to use, by uid and kind; what was not measured is left out."""
-        pods, kinds = self.books.family.pods, tuple(KINDS)
+        pods, kinds = self.books.index.pods, tuple(KINDS)
         uids, uses = found.pods.joined(kinds)
         made: dict[str, dict[str, float]] = {}
         for uid, values in zip(uids, uses.T.tolist(), strict=True):

@@ -148,12 +148,12 @@ class Placer:
         return list(wanted.values())
 
     def _ask(self, each: PlaceItem, reply: PlaceReply) -> _Wanted | None:
-        pod = self.books.family.pods.get(each.uid)
+        pod = self.books.index.pods.get(each.uid)
         if pod is None or pod.done or pod.node:
             reply.refused.append(Refusing(each.uid, UNKNOWN_POD))
             return None
         self.books.withdraw(each.uid)
-        role, app = self.books.family.recognise(pod)
+        role, app = self.books.recognise(pod)
         return _Wanted(each, pod, app, role)
 
     # -- 2. one snapshot ------------------------------------------------------------------------------------------

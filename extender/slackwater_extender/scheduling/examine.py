@@ -197,7 +197,7 @@ def case(books: ClusterCache, pod: PodRecord) -> PodContext:
     policy = books.governance.policy(pod.namespace)
     if not books.managed(pod):
         return PodContext(pod, policy, ours=False)
-    role, app = books.family.recognise(pod)
+    role, app = books.recognise(pod)
     refusal = _refusal(books, pod, app, driver=role is Role.DRIVER)
     return PodContext(pod, policy, ours=True, role=role, app=app, refusal=refusal)
 

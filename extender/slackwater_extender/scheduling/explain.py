@@ -69,7 +69,7 @@ def node(books: ClusterCache, name: str) -> dict[str, Any]:
 
 
 def _claimed(books: ClusterCache, claim: PodClaim) -> dict[str, Any]:
-    record = books.family.pods.get(claim.uid)
+    record = books.index.pods.get(claim.uid)
     return {
         "uid": claim.uid,
         "pod": record.key if record else "",

@@ -23,7 +23,7 @@ from slackwater_extender.scheduling.decisionlog import Decision, DecisionLog, Re
 from slackwater_extender.scheduling.examine import NOT_STARTED, Candidate, NodeFits, PodContext, case, examine, named
 
 # What must have been listed once before the extender may refuse or place anything.
-NEEDED = frozenset({"pods", "nodes", "namespaces", "SlackPolicy"})
+NEEDED = frozenset({"pods", "nodes", "namespaces", "SlackPolicy", "frameworks"})
 SEEN = 1024  # pods remembered between filter and prioritize
 
 
@@ -57,7 +57,7 @@ class Verbs:
 
     def _record(self, question: wire.Question) -> PodRecord:
         """The pod asked about. One that is known in this version, or was sent just before, need not be read again."""
-        held = self.books.family.pods.get(question.meta.uid)
+        held = self.books.index.pods.get(question.meta.uid)
         if held is not None and held.version and held.version == question.meta.resource_version:
             return held
         sent = bytes(question.raw)

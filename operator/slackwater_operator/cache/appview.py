@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -13,17 +12,13 @@ from slackwater.resources import Resources, total
 from slackwater.roles import Role
 from slackwater_cluster import names
 from slackwater_cluster.apps.frameworks import FrameworkTable
-from slackwater_cluster.apps.resolver import own
+from slackwater_cluster.apps.resolver import own, role_of
 from slackwater_cluster.apps.size import AppSize, announced
 from slackwater_cluster.watch.records import Constraints
 from slackwater_operator.cache.apps import Pod
 from slackwater_operator.cache.podstate import InFlightPods, PodState, state
 from slackwater_operator.cache.rooms import named
 
-# Labels that say the same in every run of an app.
-SERIES = ("spark-app-name", "workflows.argoproj.io/cron-workflow")
-# What controllers append to a name for each run: -28912345, -1712345678, -6f5e2b7c.
-RUN = re.compile(r"[-.](?:\d{2,}|[0-9a-f]*\d[0-9a-f]*|[a-z0-9]{5})$")
 # Text from labels that is shown to people and put into names is cut and cleaned.
 _BREAKS = str.maketrans({"\n": " ", "\r": " ", "\t": " "})
 
@@ -49,6 +44,7 @@ class AppView:
     app: str
     groups: tuple[PodGroup, ...]
     counts: PodCounts
+    name: str = ""  # what people call it
     framework: str = ""
     owner: str = ""
     job: str = ""  # the Job that makes tasks of it; one that makes drivers only says nothing of tasks
@@ -154,10 +150,12 @@ def portrait(namespace: str, app: str, pods: Sequence[Pod], flights: InFlightPod
     groups = _levelled(groups, pods, problems)
     size = _size(pods, problems)
     gang = any(own(pod.record, names.GANG) == "true" for pod in pods)
+    named = _naming(pods)
     row = table.named(next((pod.member.framework for pod in pods if pod.member.framework), ""))
     return AppView(
         namespace=namespace,
-        app=clean(app),
+        app=app,
+        name=named.member.name if named else "",
         groups=_expected(groups, size) if gang else groups,
         counts=_counts(totals),
         framework=row.name if row else "",
@@ -165,7 +163,8 @@ def portrait(namespace: str, app: str, pods: Sequence[Pod], flights: InFlightPod
         job=next((name for pod in pods if role(pod) is not Role.DRIVER and (name := _job(pod))), ""),
         submitted=min((pod.record.created for pod in pods), default=0.0),
         priority=max((pod.record.priority for pod in pods), default=0),
-        has_driver=bool(row and row.has_driver) or any(group.role is Role.DRIVER for group in groups),
+        has_driver=any(group.role is Role.DRIVER for group in groups)
+        or bool(row and row.has_driver and not any(pod.member.client for pod in pods)),
         gang=gang,
         strict=strict,
         **_iterations(pods, flights, problems),
@@ -174,18 +173,15 @@ def portrait(namespace: str, app: str, pods: Sequence[Pod], flights: InFlightPod
         lead=_lead(pods),
         problems=tuple(dict.fromkeys(problems)),
         settled=all(pod.member.settled for pod in pods),
-        series=_series(app, pods),
+        series=named.member.series if named else "",
         pending=pending,
         constraints={named(each): each for _, _, _, each in tallies},
     )
 
 
 def role(pod: Pod) -> Role:
-    """The role for admission: what was fixed at creation, and promotion to driver."""
-    known = (pod.record.annotations.get(names.ADMITTED_ROLE, ""), pod.member.role)
-    if names.DRIVER in known:
-        return Role.DRIVER
-    return Role.TASK if names.TASK in known else Role.UNKNOWN
+    """The role for admission."""
+    return role_of(pod.record, pod.member)
 
 
 def clean(text: str) -> str:
@@ -198,10 +194,9 @@ def _job(pod: Pod) -> str:
     return next((each.name for each in pod.record.owners if (each.group, each.kind) == ("batch", "Job")), "")
 
 
-def _series(app: str, pods: Sequence[Pod]) -> str:
-    """The app's name without what changes from run to run: a counter, a time or a digest at its end."""
-    named = next((pod.record.labels[key] for pod in pods for key in SERIES if key in pod.record.labels), "")
-    return named or RUN.sub("", app)
+def _naming(pods: Sequence[Pod]) -> Pod | None:
+    """The pod that names the app: its driver, because tasks may be labelled with another name; else the oldest."""
+    return min(pods, key=lambda pod: (role(pod) is not Role.DRIVER, pod.record.created, pod.uid), default=None)
 
 
 def run_size(each: AppView) -> AppSize | None:

@@ -15,13 +15,13 @@ from slackwater.resources import Resources, total
 from slackwater.roles import Role
 from slackwater_cluster import names
 from slackwater_cluster.apps.frameworks import FrameworkTable, builtin
-from slackwater_cluster.apps.resolver import Resolver
+from slackwater_cluster.apps.resolver import role_of
 from slackwater_cluster.apps.size import AppSize
 from slackwater_cluster.customresources import Mode
 from slackwater_cluster.governance import Governance
 from slackwater_cluster.watch.records import NamespaceRecord, NodeRecord, OwnerRef, PodRecord
-from slackwater_operator.cache.apps import AppIndex, Key, Pod
-from slackwater_operator.cache.appview import AppView, portrait, role
+from slackwater_operator.cache.apps import AppIndex, Key
+from slackwater_operator.cache.appview import AppView, portrait
 from slackwater_operator.cache.nodes import NodeRequests
 from slackwater_operator.cache.phases import Phases
 from slackwater_operator.cache.podstate import InFlightPods, PodState, state
@@ -44,7 +44,7 @@ class OperatorCache:
 
     def __post_init__(self) -> None:
         self.flights = InFlightPods()
-        self.census = AppIndex(Resolver.of(self.table), self.governing.manages)
+        self.census = AppIndex(self.governing, self.table)
         self.occupancy = NodeRequests(self._seat_queue)
         self.reach = NodeReach(self.occupancy)
         self.phases = Phases()
@@ -56,7 +56,6 @@ class OperatorCache:
         self.refused: dict[str, float] = {}  # pods that found no node → not asked about again before
         self.learning = UsageHistory()
         self.news = True  # something changed since the last snapshot
-        self._ids: dict[Key, list[str]] = {}
         self._everyone: dict[str, PodRecord] = {}  # every pod of namespaces that might become managed
 
     # -- what the watches tell ------------------------------------------------------------------------------------
@@ -104,9 +103,7 @@ class OperatorCache:
 
     def govern(self) -> None:
         """Policies, queues or pools changed: roles may differ, and pods may belong to other queues."""
-        rules = (*self.governing.role_rules(), *self.table.rules())
-        if rules != self.census.resolver.rules or self.census.resolver.table is not self.table:
-            self.census.use(Resolver(self.table, rules))
+        self.census.follow(self.table)
         for pod in list(self._everyone.values()):
             self.occupancy.set(pod)
         self.news = True
@@ -175,29 +172,29 @@ class OperatorCache:
     def refresh(self) -> None:
         """Put apps together anew whose pods changed."""
         dirty, self.census.dirty = self.census.dirty, set()
-        ids = [old for key in dirty for old in self._ids.pop(key, [])]
-        before = {old: each for old in ids if (each := self.portraits.pop(old, None)) is not None}
-        found = {key: self._portraits(key) for key in dirty}
+        before = {key: self.portraits.pop(app_id(key), None) for key in dirty}
+        found = {key: self._portrait(key) for key in dirty}
         # What ended first: the next run of its series may be among those that are new.
-        for each in [each for some in found.values() for each in some]:
-            before.pop(each.id, None)
-            self.runs.observe(each)
-        for each in before.values():
-            self.runs.gone(each)
-        for key, some in found.items():
-            if some:
-                self._ids[key] = [each.id for each in some]
-                self.portraits.update({each.id: self._sized(each) for each in some})
+        for key, each in found.items():
+            old = before[key]
+            if each is not None:
+                self.runs.observe(each)
+            elif old is not None:
+                self.runs.gone(old)
+        for key, each in found.items():
+            if each is not None:
+                self.portraits[each.id] = self._sized(each)
             else:
-                self._forget(f"{key[0]}/{key[1]}")
+                self._forget(app_id(key))
 
-    def _portraits(self, key: Key) -> list[AppView]:
-        """The app, or the apps that share an id. One that cannot be put together is left out; the others go on."""
+    def _portrait(self, key: Key) -> AppView | None:
+        """The app. One that cannot be put together is left out; the others go on."""
         try:
-            return [portrait(key[0], app, pods, self.flights, self.table) for app, pods in self.census.app(key).items()]
+            pods = self.census.app(key)
+            return portrait(*key, pods, self.flights, self.table) if pods else None
         except SlackwaterError as problem:
             log.error("app left out", namespace=key[0], app=key[1], problem=str(problem))  # noqa: TRY400 - its sentence says it all
-            return []
+            return None
 
     def snapshot(self, now: float, rooms: Rooms | None, *, supposed: bool = False) -> Snapshot:
         """Everything one round may know; `supposed` as if every managed namespace were in mode enforce."""
@@ -228,9 +225,11 @@ class OperatorCache:
             self.phases.observe(f"{pod.namespace}/{member.app}", pod, member.stage, now)
 
     def _review(self, namespace: str, now: float) -> None:
-        for pod in [each for each in self._everyone.values() if each.namespace == namespace]:
+        pods = [each for each in self._everyone.values() if each.namespace == namespace]
+        for pod in pods:
             self.occupancy.set(pod)
             self._take(pod, now)
+        self.census.review(pods)
 
     def _touch(self, uid: str) -> None:
         pod, member = self.census.pod(uid), self.census.member(uid)
@@ -256,10 +255,10 @@ class OperatorCache:
         wanted = {(each.namespace, each.app) for each in apps}
         return [
             pod
-            for uid, pod in self.census.kinship.pods.items()
-            if (member := self.census.member(uid)) is not None
+            for pod in self.census.pods()
+            if (member := self.census.member(pod.uid)) is not None
             and (pod.namespace, member.app) in wanted
-            and role(Pod(pod, member)) is Role.DRIVER
+            and role_of(pod, member) is Role.DRIVER
         ]
 
     def looks_on(self) -> bool:
@@ -278,3 +277,8 @@ class OperatorCache:
     def state_of(self, pod: PodRecord) -> PodState:
         """Where a pod stands."""
         return state(pod, self.flights)
+
+
+def app_id(key: Key) -> str:
+    """The app's name in the whole cluster."""
+    return f"{key[0]}/{key[1]}"

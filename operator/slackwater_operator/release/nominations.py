@@ -59,9 +59,7 @@ class Nominations:
 
     async def clean(self) -> int:
         """At take-over: a gated pod with a nomination holds room for nobody; a dead leader left it."""
-        left = [
-            pod for pod in self.assembly.census.kinship.pods.values() if pod.gated and pod.nominated and not pod.node
-        ]
+        left = [pod for pod in self.assembly.census.pods() if pod.gated and pod.nominated and not pod.node]
         await asyncio.gather(*(self._nominate(pod, "") for pod in left))
         return len(left)
 

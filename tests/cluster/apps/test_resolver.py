@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from slackwater_cluster.apps.duplicates import separated
 from slackwater_cluster.apps.frameworks import builtin
 from slackwater_cluster.apps.owners import DEPTH, chain
 from slackwater_cluster.apps.resolver import Resolver, Rule
@@ -300,7 +299,6 @@ def test_own_labels_win() -> None:
 @pytest.mark.parametrize(
     "stranger",
     [
-        pod("x", {**SPARK, "spark-role": "executor"}),
         pod("x", {**SPARK, "spark-role": "executor"}, owners=[owner("Pod", "other", uid="uid-other")]),
         pod(
             "x",
@@ -310,7 +308,7 @@ def test_own_labels_win() -> None:
         pod("x", {"batch.kubernetes.io/job-name": "etl"}, owners=[owner("Job", "other", group="batch")]),
         pod("x", {"batch.kubernetes.io/job-name": "etl"}, owners=[owner("Job", "etl", group="batch.example.com")]),
     ],
-    ids=["no owner", "another pod", "another cluster", "another job", "another api group"],
+    ids=["another pod", "another cluster", "another job", "another api group"],
 )
 def test_a_group_label_is_not_trusted_without_its_owner(stranger: PodRecord) -> None:
     """A pod cannot join an app by a label alone; it becomes what its owners make of it, and the claim is told."""
@@ -395,22 +393,3 @@ def test_chains_end_even_in_a_circle(length: int) -> None:
     ring = {f"K-{i}": (OwnerRef("K", str((i + 1) % length), f"K-{(i + 1) % length}", "", True),) for i in range(length)}
     found = chain(pod("x", owners=[owner("K", "0")]), Owners(above=ring))
     assert len(found.owners) == DEPTH
-
-
-def test_two_drivers_with_one_id_become_two_apps() -> None:
-    """The first keeps the id, the second gets its own, and executors follow the driver that owns them."""
-    twin = pod("twin", spark_driver.labels, created=9.0)
-    follower = pod("twin-exec", spark_executor.labels, owners=[owner("Pod", "twin", uid="uid-twin")])
-    known = Owners((spark_driver, twin, spark_executor, follower))
-    members = separated([(each, RESOLVER.resolve(each, known)) for each in known.pods])
-    assert members["uid-etl-driver"].app == members["uid-etl-exec-1"].app == "spark/spark-6f5e2b"
-    assert members["uid-twin"].app == members["uid-twin-exec"].app != "spark/spark-6f5e2b"
-    assert "id of its own" in members["uid-twin"].doubts[0]
-
-
-def test_driver_that_died_and_came_back_keeps_its_app() -> None:
-    """A failed driver is no twin of its successor."""
-    dead = pod("first", spark_driver.labels, phase="Failed", created=1.0)
-    successor = pod("second", spark_driver.labels, created=2.0)
-    members = separated([(each, RESOLVER.resolve(each, Owners((dead, successor)))) for each in (dead, successor)])
-    assert members["uid-first"].app == members["uid-second"].app

@@ -232,4 +232,4 @@ def test_guard_forgets_deleted_objects(made: World) -> None:
         record = custom(name, {"app": "a"} if kind == "TrackedApp" else {}, namespace="batch")
         guard.set(kind, [record])
         guard.drop(kind, [record])
-    assert guard.verdict(made.parts.books.family.pods["uid-batch-driver"], "batch/a", driver=True) is None
+    assert guard.verdict(made.parts.books.index.pods["uid-batch-driver"], "batch/a", driver=True) is None

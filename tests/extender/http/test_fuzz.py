@@ -184,6 +184,6 @@ def test_nothing_grows() -> None:
         made.client.post("/filter", data=CORPUS["truncated"])
     books = made.parts.books
     assert len(books.ledger) == 0
-    assert len(books.family.pods) == 0
+    assert len(books.index.pods) == 0
     assert len(made.parts.ring) <= made.parts.settings.decisions.remembered
     assert len(made.client.get("/metrics").data) < 20_000

@@ -289,7 +289,7 @@ class TestGuard:
         self.queue(made, "1")
         made.show(self.driver())
         made.parts.books.charge("uid-batch-driver")
-        made.parts.books.place(made.parts.books.family.pods["uid-batch-driver"], "busy", Role.DRIVER, "batch/a")
+        made.parts.books.place(made.parts.books.index.pods["uid-batch-driver"], "busy", Role.DRIVER, "batch/a")
         assert made.filter(self.driver(), "busy")["NodeNames"] == []
         assert made.filter(self.driver(), "busy", "idle")["NodeNames"] == ["idle"]
 

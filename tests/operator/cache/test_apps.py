@@ -1,22 +1,25 @@
 """Which pods form which app while pods, owners and rules change."""
 
+from slackwater_cluster import names
 from slackwater_cluster.apps.frameworks import Framework, LabelTerm, builtin
-from slackwater_cluster.apps.resolver import Resolver
+from slackwater_cluster.governance import Governance
+from slackwater_cluster.watch.records import NamespaceRecord
 from slackwater_operator.cache.apps import AppIndex
 from support.builders.owners import owner, pod
 
 
 def census() -> AppIndex:
     """An empty census in which every pod of namespace `team` counts."""
-    return AppIndex(Resolver.of(builtin()), lambda record: record.namespace == "team")
+    governance = Governance()
+    governance.set_namespaces([NamespaceRecord(name="team", labels={names.MANAGED: "true"})])
+    return AppIndex(governance)
 
 
 def apps(found: AppIndex) -> dict[str, list[str]]:
     """Names of pods by app."""
     result: dict[str, list[str]] = {}
     for key in list(found.keys()):
-        for app, pods in found.app(key).items():
-            result[app] = sorted(each.record.name for each in pods)
+        result[key[1]] = sorted(each.record.name for each in found.app(key))
     return result
 
 
@@ -98,5 +101,5 @@ def test_new_rules_recognise_everybody_anew() -> None:
     found = census()
     found.set(pod("a", {"example.com/run": "r"}))
     row = Framework(name="house", app=("example.com/run",), tasks=(LabelTerm(key="example.com/run"),))
-    found.use(Resolver.of(builtin().extended([row])))
+    found.follow(builtin().extended([row]))
     assert apps(found) == {"house/r": ["a"]}

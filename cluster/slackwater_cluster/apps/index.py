@@ -1,0 +1,255 @@
+"""Which app each pod belongs to, its role and its stage: one answer for operator, extender, monitor and command line.
+
+    pod → Resolver (labels, framework table, owners) → duplicates told apart → Member
+
+Kept up to date as pods come, change and go. What is held per pod is its record and nothing else: pods that look alike
+share one Member, because an extender holds 150,000 of them.
+
+Duplicates: drivers that nobody owns and that carry the same app label. The label alone cannot tell them apart, so the
+first one keeps the id, each later one becomes an app of its own, and tasks follow the driver that owns them. A driver
+that ended or is being deleted is no duplicate: its successor takes over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from slackwater_cluster import names
+from slackwater_cluster.apps.frameworks import FrameworkTable, RoleRule, builtin
+from slackwater_cluster.apps.owners import KnownOwners
+from slackwater_cluster.apps.resolver import NAMED, Member, Resolver, Rule
+from slackwater_cluster.governance import Governance
+from slackwater_cluster.watch.records import OwnerRef, PodRecord
+
+# Distinct looks of pods whose answer is remembered; beyond that memory starts anew.
+REMEMBERED = 50_000
+
+Look = tuple[object, ...]
+AppKey = tuple[str, str]  # namespace, and the id within it
+
+
+def keys_read(table: FrameworkTable, rules: Iterable[RoleRule] = ()) -> frozenset[str]:
+    """Every label and annotation that recognition may read."""
+    keys = {names.ROLE, names.PARENTS, names.ADMITTED_ROLE, *NAMED}
+    for row in table.frameworks:
+        keys.update(row.app, row.title, row.stage, {row.coordinator})
+        keys.update(term.key for term in (*row.when, *row.drivers, *row.tasks))
+    keys.update(term.key for rule in rules for term in rule.terms)
+    return frozenset(keys - {""})
+
+
+class PodIndex(KnownOwners):
+    """Pods, recognised. Those that governance does not manage are only known as owners."""
+
+    def __init__(self, governance: Governance, table: FrameworkTable | None = None) -> None:
+        super().__init__()
+        self._governance = governance
+        self.table = table or builtin()
+        self._rules = governance.role_rules()
+        self._resolvers: dict[str, Resolver] = {}  # by policy
+        self._keys = keys_read(self.table)
+        self._remembered: dict[Look, Member] = {}
+        self._asking: dict[str, dict[str, None]] = {}  # uid of an owner nobody looked at → pods that wait for it
+        self._unknown: dict[str, tuple[OwnerRef, str]] = {}  # that owner, and the namespace it is in
+        self._waiting: dict[str, str] = {}  # uid of a pod → of the owner it waits for
+        self._drivers: dict[str, AppKey] = {}  # living drivers that nobody owns, by uid
+        self._namesakes: dict[AppKey, dict[str, None]] = {}  # the same by app
+        self._later: set[str] = set()  # those of them that are not the first with their id
+
+    # -- what the watch tells -----------------------------------------------------------------------------------------
+
+    def set_pod(self, pod: PodRecord) -> list[PodRecord]:
+        """Take in a pod that is new or changed; return the other pods whose answer may be different now."""
+        before = self.pods.get(pod.uid)
+        parent = self.add(pod)
+        again: list[PodRecord] = []
+        if parent is not None:  # its first child makes it a driver
+            again += [parent, *self._recognise(parent)]
+        if before is None or pod.uid in self._drivers or _differs(before, pod):
+            again += self._recognise(pod)
+        if before is None:
+            again += self._answered(pod.uid)
+        return [each for each in again if each.uid != pod.uid]
+
+    def drop_pod(self, pod: PodRecord) -> list[PodRecord]:
+        """Forget a pod; return the other pods whose answer may be different now."""
+        self.remove(pod.uid)
+        self._ask(pod.uid, pod.namespace, None)
+        return self._lead(pod.uid, None)
+
+    def learn(self, owner: OwnerRef, parents: Sequence[OwnerRef]) -> list[PodRecord]:
+        """An owner was looked up: return the pods that waited for it."""
+        self.set_parents(owner, parents)
+        return self._answered(owner.uid)
+
+    def follow(self, table: FrameworkTable) -> bool:
+        """Follow the framework table and the policies' role labels; where they are others, every pod needs a review."""
+        rules = self._governance.role_rules()
+        if table == self.table and rules == self._rules:
+            return False
+        self.table, self._rules = table, rules
+        self._keys = keys_read(table, [rule for some in rules.values() for rule in some])
+        for memory in (self._resolvers, self._remembered, self._asking, self._unknown, self._waiting):
+            memory.clear()
+        self._drivers.clear()
+        self._namesakes.clear()
+        self._later.clear()
+        return True
+
+    def review(self, pod: PodRecord) -> list[PodRecord]:
+        """Look again at a pod: the table, its namespace or its policy changed. Returns other pods this concerns."""
+        return self._recognise(pod)
+
+    # -- what is asked ------------------------------------------------------------------------------------------------
+
+    @property
+    def keys(self) -> frozenset[str]:
+        """The labels that must be kept of pods."""
+        return self._keys
+
+    def member(self, pod: PodRecord) -> Member:
+        """What a pod is to its app."""
+        member = self._resolved(pod)
+        if not self._later:
+            return member
+        driver = next((uid for uid in (pod.uid, *(owner.uid for owner in pod.owners)) if uid in self._later), "")
+        if not driver or member.rule is not Rule.FRAMEWORK:
+            return member
+        doubt = f"another driver already runs as {member.app!r}; give each app an id of its own"
+        return replace(member, app=f"{member.app}@{driver[:8]}", doubts=(*member.doubts, doubt))
+
+    def unknown(self) -> list[tuple[OwnerRef, str]]:
+        """Owners to look up, and their namespace."""
+        return list(self._unknown.values())
+
+    def asking(self, owner: str) -> list[PodRecord]:
+        """The pods whose app depends on what stands above an owner."""
+        return [pod for uid in self._asking.get(owner, ()) if (pod := self.pods.get(uid)) is not None]
+
+    # -- parts --------------------------------------------------------------------------------------------------------
+
+    def _recognise(self, pod: PodRecord) -> list[PodRecord]:
+        """Look at a pod anew; return other pods that this makes different."""
+        if not self._governance.manages(pod):
+            self._ask(pod.uid, pod.namespace, None)
+            return self._lead(pod.uid, None)
+        member = self._resolved(pod)
+        self._ask(pod.uid, pod.namespace, member.unknown)
+        return self._lead(pod.uid, (pod.namespace, member.app) if _leads(pod, member) else None)
+
+    def _ask(self, uid: str, namespace: str, owner: OwnerRef | None) -> None:
+        """Note which owner a pod waits for; none, where all are known."""
+        before = self._waiting.pop(uid, None)
+        if before is not None and (owner is None or before != owner.uid):
+            waiting = self._asking.get(before, {})
+            waiting.pop(uid, None)
+            if not waiting:
+                self._asking.pop(before, None)
+                self._unknown.pop(before, None)
+        if owner is not None:
+            self._waiting[uid] = owner.uid
+            self._asking.setdefault(owner.uid, {})[uid] = None
+            self._unknown[owner.uid] = (owner, namespace)
+
+    def _answered(self, owner: str) -> list[PodRecord]:
+        """An owner is known now: recognise the pods that waited for it, and return all pods that this concerns."""
+        waited = self.asking(owner)
+        return [*waited, *(other for pod in waited for other in self._recognise(pod))]
+
+    def _resolved(self, pod: PodRecord) -> Member:
+        look = self._look(pod)
+        found = self._remembered.get(look)
+        if found is None:
+            found = self._resolver(pod.namespace).resolve(pod, self)
+            if found.settled:  # what a look-up may change is not remembered
+                if len(self._remembered) >= REMEMBERED:
+                    self._remembered.clear()
+                self._remembered[look] = found
+        return found
+
+    def _resolver(self, namespace: str) -> Resolver:
+        policy = self._governance.policy_name(namespace)
+        found = self._resolvers.get(policy)
+        if found is None:
+            found = self._resolvers[policy] = Resolver.of(self.table, self._rules.get(policy, ()))
+        return found
+
+    def _look(self, pod: PodRecord) -> Look:
+        """All that recognition reads. Labels that only number the pods of an app are none of it."""
+        owners = pod.owners
+        above = [self.pod(owner.uid) for owner in owners if owner.kind == "Pod"] if owners else ()
+        return (
+            pod.namespace,
+            self._governance.policy_name(pod.namespace),
+            self._read(pod.labels),
+            self._read(pod.annotations),
+            owners or pod.name,
+            pod.group,
+            pod.hostname,
+            self.owns_pods(pod.uid),
+            tuple([None if each is None else (self._read(each.labels), each.owners) for each in above]),
+        )
+
+    def _read(self, strings: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+        keys = self._keys
+        return tuple([item for item in strings.items() if item[0] in keys])
+
+    # -- duplicates ---------------------------------------------------------------------------------------------------
+
+    def _lead(self, uid: str, key: AppKey | None) -> list[PodRecord]:
+        """Note under which app a driver stands that nobody owns, or that it is none; return pods that changed app."""
+        known = self._drivers.get(uid)
+        if known == key:
+            return []
+        touched = {each for each in (known, key) if each is not None}
+        if known is not None:
+            self._namesakes[known].pop(uid, None)
+            del self._drivers[uid]
+        if key is not None:
+            self._drivers[uid] = key
+            self._namesakes.setdefault(key, {})[uid] = None
+        changed = {each for app in touched for each in self._separate(app)}
+        if known is not None and key is None and uid in self._later:
+            self._later.discard(uid)
+            changed.add(uid)
+        return self._with_tasks(changed) if changed else []
+
+    def _separate(self, app: AppKey) -> set[str]:
+        """Which of the drivers with one id are not the first; returns those for whom that is new."""
+        drivers = [self.pods[uid] for uid in self._namesakes[app] if uid in self.pods]
+        if not drivers:
+            del self._namesakes[app]
+            return set()
+        first = min(drivers, key=lambda pod: (pod.created, pod.uid)).uid
+        later = {pod.uid for pod in drivers if pod.uid != first}
+        changed = {pod.uid for pod in drivers if (pod.uid in later) != (pod.uid in self._later)}
+        self._later = (self._later - {first}) | later
+        return changed
+
+    def _with_tasks(self, drivers: set[str]) -> list[PodRecord]:
+        """Drivers and the pods they own. Only where two drivers share an id are all pods looked through."""
+        owning = {uid for uid in drivers if self.owns_pods(uid)}
+        found = [self.pods[uid] for uid in drivers if uid in self.pods]
+        if owning:
+            found += [pod for pod in self.pods.values() if any(owner.uid in owning for owner in pod.owners)]
+        return found
+
+
+def _leads(pod: PodRecord, member: Member) -> bool:
+    """Whether a pod is a living driver that nobody owns and that only its label names."""
+    if pod.done or pod.deleted or pod.owners:
+        return False
+    return member.rule is Rule.FRAMEWORK and member.role == names.DRIVER
+
+
+def _differs(before: PodRecord, now: PodRecord) -> bool:
+    """Whether anything that recognition reads is different."""
+    if before.labels is now.labels and before.annotations is now.annotations and before.owners is now.owners:
+        return before.group != now.group
+    return (before.labels, before.annotations, before.owners, before.group) != (
+        now.labels,
+        now.annotations,
+        now.owners,
+        now.group,
+    )

@@ -1,0 +1,258 @@
+"""One answer per pod while pods, owners, policies and frameworks come and go."""
+
+from itertools import permutations
+
+import pytest
+
+from slackwater_cluster import names
+from slackwater_cluster.apps.frameworks import ExtendedTable, Framework, LabelTerm, builtin
+from slackwater_cluster.apps.index import PodIndex, keys_read
+from slackwater_cluster.governance import Governance
+from slackwater_cluster.watch.records import CustomRecord, NamespaceRecord, PodRecord
+from support.builders.owners import owner, pod
+
+SPARK = {"spark-app-selector": "spark-1", "spark-app-name": "pi"}
+DRIVER = {**SPARK, "spark-role": "driver"}
+EXECUTOR = {**SPARK, "spark-role": "executor"}
+
+
+def index(**policies: str) -> PodIndex:
+    """An index over namespaces that are managed: `team`, and others with the policy given for each."""
+    governance = Governance()
+    labels = {"team": {}, **{name: {names.POLICY: policy} for name, policy in policies.items()}}
+    governance.set_namespaces(
+        NamespaceRecord(name=name, labels={names.MANAGED: "true", **more}) for name, more in labels.items()
+    )
+    return PodIndex(governance)
+
+
+def executor(name: str, driver: str, **more: object) -> PodRecord:
+    """An executor that this driver pod owns."""
+    return pod(name, EXECUTOR, owners=[owner("Pod", driver, uid=f"uid-{driver}")], **more)
+
+
+def apps(found: PodIndex) -> dict[str, str]:
+    """App by name of pod."""
+    return {each.name: found.member(each).app for each in found.pods.values()}
+
+
+@pytest.mark.parametrize("order", list(permutations(range(4))))
+def test_two_drivers_with_one_id_are_two_apps_in_whatever_order_they_are_seen(order: tuple[int, ...]) -> None:
+    """The first to be created keeps the id, executors follow their driver."""
+    pods = (
+        pod("first", DRIVER, created=1.0),
+        pod("second", DRIVER, created=2.0),
+        executor("first-exec", "first"),
+        executor("second-exec", "second"),
+    )
+    found = index()
+    for number in order:
+        found.set_pod(pods[number])
+    assert apps(found) == {
+        "first": "spark/spark-1",
+        "first-exec": "spark/spark-1",
+        "second": "spark/spark-1@uid-seco",
+        "second-exec": "spark/spark-1@uid-seco",
+    }
+    assert "id of its own" in found.member(pods[1]).doubts[0]
+
+
+def test_whose_app_changes_is_told() -> None:
+    """When the first driver ends the second takes the id over, with its executors."""
+    found = index()
+    first, second = pod("first", DRIVER, created=1.0), pod("second", DRIVER, created=2.0)
+    task = executor("exec", "second")
+    for each in (first, second, task):
+        found.set_pod(each)
+    changed = found.set_pod(pod("first", DRIVER, created=1.0, phase="Succeeded"))
+    assert {each.name for each in changed} == {"second", "exec"}
+    assert apps(found)["exec"] == "spark/spark-1"
+
+
+def test_a_driver_that_died_and_came_back_keeps_its_app() -> None:
+    """A failed driver is no duplicate of its successor."""
+    found = index()
+    found.set_pod(pod("first", DRIVER, created=1.0, phase="Failed"))
+    found.set_pod(pod("second", DRIVER, created=2.0))
+    assert set(apps(found).values()) == {"spark/spark-1"}
+
+
+def test_executors_of_a_driver_outside_the_cluster_are_one_app() -> None:
+    """Client mode: nothing owns them, nothing is doubted, and no driver is waited for."""
+    found = index()
+    tasks = [pod(f"exec-{number}", EXECUTOR) for number in range(3)]
+    for each in tasks:
+        found.set_pod(each)
+    members = {found.member(each) for each in tasks}
+    (member,) = members
+    assert (member.app, member.role, member.name, member.doubts) == ("spark/spark-1@client", "task", "pi", ())
+    assert member.client
+
+
+def test_a_pod_without_owner_never_joins_a_driver_s_app() -> None:
+    """The label alone would let any pod of the namespace be counted as part of it."""
+    found = index()
+    found.set_pod(pod("driver", DRIVER))
+    found.set_pod(pod("stranger", EXECUTOR))
+    assert apps(found) == {"driver": "spark/spark-1", "stranger": "spark/spark-1@client"}
+
+
+def test_executors_of_a_notebook_are_one_app_of_its_own() -> None:
+    """Client mode inside a pod that Spark did not make: the notebook is an app by itself."""
+    found = index()
+    found.set_pod(pod("notebook"))
+    tasks = [executor(f"exec-{number}", "notebook") for number in range(2)]
+    for each in tasks:
+        found.set_pod(each)
+    assert {found.member(each).app for each in tasks} == {"spark/spark-1@notebook"}
+    assert not found.member(tasks[0]).doubts
+    assert apps(found)["notebook"] == "pod/notebook"
+
+
+def test_nothing_is_doubted_before_owners_were_looked_up() -> None:
+    """A Dask scheduler below ReplicaSet and Deployment: its cluster stands above both."""
+    found = index()
+    replicas = owner("ReplicaSet", "simple-scheduler-7c", group="apps")
+    deployment = owner("Deployment", "simple-scheduler", group="apps")
+    scheduler = pod("s", {"dask.org/cluster-name": "simple", "dask.org/component": "scheduler"}, owners=[replicas])
+    found.set_pod(scheduler)
+    for known, above in ((replicas, deployment), (deployment, owner("DaskCluster", "simple"))):
+        member = found.member(scheduler)
+        assert not member.settled
+        assert not member.doubts
+        assert found.unknown() == [(known, "team")]
+        assert found.learn(known, [above]) == [scheduler]
+    assert found.member(scheduler).app == "dask/simple"
+    assert found.unknown() == []
+
+
+def test_a_false_label_is_doubted_once_all_owners_are_known() -> None:
+    """The same pod below a Deployment that nobody owns."""
+    found = index()
+    deployment = owner("Deployment", "web", group="apps")
+    liar = pod("s", {"dask.org/cluster-name": "simple"}, owners=[deployment])
+    found.set_pod(liar)
+    found.learn(deployment, ())
+    assert "no DaskCluster" in found.member(liar).doubts[0]
+
+
+def test_an_owner_nobody_waits_for_is_not_asked_about() -> None:
+    """Its only pod went before the answer came."""
+    found = index()
+    gone = pod("a", owners=[owner("Job", "j", group="batch")])
+    found.set_pod(gone)
+    found.drop_pod(gone)
+    assert found.unknown() == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["victim\n", "\nvictim", "victim ", "spark/spark-1", "a\tb", "x" * 254, "é", "-a"],
+    ids=["line-break", "leading", "space", "slash", "tab", "long", "not-ascii", "dash"],
+)
+def test_what_is_no_name_is_no_app(text: str) -> None:
+    """An annotation holds any text; it neither replaces an app of that name nor joins a framework's."""
+    found = index()
+    forged = pod("a", annotations={names.APP: text, names.STAGE: text})
+    found.set_pod(pod("v", {names.APP: "victim"}))
+    found.set_pod(pod("driver", DRIVER))
+    found.set_pod(forged)
+    member = found.member(forged)
+    assert (member.app, member.stage) == ("pod/a", "")
+    assert "is not a name" in member.doubts[0]
+    assert "\n" not in member.doubts[0]
+
+
+def test_an_owner_whose_name_is_none_is_no_owner() -> None:
+    """Owner references hold what the pod's creator wrote."""
+    found = index()
+    odd = pod("a", owners=[owner("Job", "job\nname", group="batch")])
+    found.set_pod(odd)
+    assert found.member(odd).app == "pod/a"
+    assert found.unknown() == []
+
+
+def test_a_label_claims_nothing_in_other_namespaces() -> None:
+    """The same label in two namespaces names two apps."""
+    found = index(other="default")
+    here, there = (pod(name, {names.APP: "etl"}, namespace=name) for name in ("team", "other"))
+    found.set_pod(here)
+    assert found.set_pod(there) == []
+
+
+def test_driver_and_executors_may_be_labelled_with_different_names() -> None:
+    """spark-submit --name labels the driver, the code's appName the executors; both are the same app."""
+    found = index()
+    driver = pod("driver", {**DRIVER, "spark-app-name": "nightly-etl"})
+    task = executor("exec", "driver")
+    found.set_pod(driver)
+    found.set_pod(task)
+    assert found.member(driver).app == found.member(task).app
+    assert (found.member(driver).name, found.member(task).name) == ("nightly-etl", "pi")
+
+
+@pytest.mark.parametrize(
+    ("labels", "owners", "above", "name", "series"),
+    [
+        ({"batch.kubernetes.io/job-name": "backup-29112345"}, "Job/backup-29112345", "", "backup", "job/backup"),
+        ({"batch.kubernetes.io/job-name": "train-first"}, "Job/train-first", "", "train-first", "job/train-first"),
+        ({"batch.kubernetes.io/job-name": "train-7"}, "Job/train-7", "", "train-7", "job/train"),
+        ({"ray.io/cluster": "sort-x7k2p"}, "RayCluster/sort-x7k2p", "", "sort-x7k2p", "ray/sort"),
+        (
+            {"ray.io/cluster": "sort-x7k2p", "ray.io/originated-from-cr-name": "sort"},
+            "RayCluster/sort-x7k2p",
+            "RayJob/sort",
+            "sort",
+            "sort",
+        ),
+        ({"workflows.argoproj.io/workflow": "flow-4x2bz"}, "Workflow/flow-4x2bz", "", "flow-4x2bz", "argo/flow"),
+    ],
+    ids=["cron-job", "job", "numbered-job", "ray-cluster", "ray-job", "workflow"],
+)
+def test_the_name_people_know(labels: dict[str, str], owners: str, above: str, name: str, series: str) -> None:
+    """And the one that runs share, under which sizes are learned."""
+    groups = {"Job": "batch", "CronJob": "batch", "RayCluster": "ray.io", "RayJob": "ray.io", "Workflow": "argoproj.io"}
+    chain = [owner(*text.split("/"), group=groups[text.split("/")[0]]) for text in (owners, above) if text]
+    found = index()
+    task = pod("a", labels, owners=chain[:1])
+    found.set_pod(task)
+    for low, high in zip(chain, [*chain[1:], None], strict=True):
+        found.learn(low, [high] if high else [])
+    found.set_pod(task)
+    member = found.member(task)
+    assert (member.name, member.series) == (name, series)
+
+
+def test_role_labels_count_where_their_policy_is_in_force() -> None:
+    """As in the admission policy: the labels of one policy say nothing about namespaces of another."""
+    found = index(other="special")
+    governance = found._governance
+    spec = {"driverLabels": [{"key": "example.com/lead", "values": ["yes"]}]}
+    governance.set("SlackPolicy", [CustomRecord(name="special", spec=spec), CustomRecord(name="default")])
+    assert found.follow(builtin())
+    here, there = (pod(name, {"example.com/lead": "yes"}, namespace=name) for name in ("team", "other"))
+    assert (found.member(here).role, found.member(there).role) == ("unknown", "driver")
+    assert "example.com/lead" in found.keys
+
+
+def test_a_users_framework_is_read_from_its_configmap() -> None:
+    """With the labels that must be kept of pods; a bad one is left out and told."""
+    frameworks = ExtendedTable()
+    frameworks.set({"house": {"a": "frameworks: [{name: house, app: [example.com/run]}]", "b": "nonsense: 1"}})
+    assert [row.name for row in frameworks.rows] == ["house"]
+    assert "house[b]" in str(frameworks.problems[0])
+    found = index()
+    found.follow(frameworks.table)
+    task = pod("a", {"example.com/run": "r"})
+    assert found.member(task).app == "house/r"
+    assert "example.com/run" in found.keys
+    frameworks.drop(["house"])
+    assert frameworks.table == builtin()
+
+
+def test_labels_that_number_pods_are_not_read() -> None:
+    """Siblings share one answer."""
+    row = Framework(name="house", app=("example.com/run",), tasks=(LabelTerm(key="example.com/kind"),))
+    keys = keys_read(builtin().extended([row]))
+    assert {"example.com/run", "example.com/kind", "spark-app-name", names.APP} <= keys
+    assert "spark-exec-id" not in keys
