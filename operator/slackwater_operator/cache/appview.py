@@ -150,12 +150,12 @@ def portrait(namespace: str, app: str, pods: Sequence[Pod], flights: InFlightPod
     groups = _levelled(groups, pods, problems)
     size = _size(pods, problems)
     gang = any(own(pod.record, names.GANG) == "true" for pod in pods)
-    named = _naming(pods)
+    naming = _naming(pods)
     row = table.named(next((pod.member.framework for pod in pods if pod.member.framework), ""))
     return AppView(
         namespace=namespace,
         app=app,
-        name=named.member.name if named else "",
+        name=naming.member.name if naming else "",
         groups=_expected(groups, size) if gang else groups,
         counts=_counts(totals),
         framework=row.name if row else "",
@@ -173,7 +173,7 @@ def portrait(namespace: str, app: str, pods: Sequence[Pod], flights: InFlightPod
         lead=_lead(pods),
         problems=tuple(dict.fromkeys(problems)),
         settled=all(pod.member.settled for pod in pods),
-        series=named.member.series if named else "",
+        series=naming.member.series if naming else "",
         pending=pending,
         constraints={named(each): each for _, _, _, each in tallies},
     )

@@ -26,9 +26,9 @@ def index(**policies: str) -> PodIndex:
     return PodIndex(governance)
 
 
-def executor(name: str, driver: str, **more: object) -> PodRecord:
+def executor(name: str, driver: str) -> PodRecord:
     """An executor that this driver pod owns."""
-    return pod(name, EXECUTOR, owners=[owner("Pod", driver, uid=f"uid-{driver}")], **more)
+    return pod(name, EXECUTOR, owners=[owner("Pod", driver, uid=f"uid-{driver}")])
 
 
 def apps(found: PodIndex) -> dict[str, str]:

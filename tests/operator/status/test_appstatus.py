@@ -265,11 +265,14 @@ def test_reason_classes_are_due_only_where_they_differ() -> None:
 
 
 def test_newline_in_a_label_does_not_reach_sentences() -> None:
-    """A name with a line break is shown on one line."""
+    """A text with a line break is no name: the pod is an app by itself, and its owner is told."""
     world = enforcing()
     world.create("t", annotations={names.APP: "two\nlines"})
     world.assembly.refresh()
-    assert [each.app for each in world.assembly.portraits.values()] == ["two lines"]
+    (each,) = world.assembly.portraits.values()
+    assert each.app == "pod/t"
+    assert "is not a name" in each.problems[0]
+    assert "\n" not in each.problems[0]
 
 
 def test_judgements_name_the_rival() -> None:
