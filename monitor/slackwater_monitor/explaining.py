@@ -217,7 +217,10 @@ def _ledger_lines(ledger: dict[str, Any], shown: int | None) -> list[tuple[str, 
     now = ledger.get("now")
     if now:
         counts = ", ".join(f"{count} × {reason}" for reason, count in now["counts"].items())
-        made.append(("nodes", f"{now['fitting']} of {now['nodes']} would serve it{f'; {counts}' if counts else ''}"))
+        served = f"{now['fitting']} of the {now['nodes']} it can use would serve it"
+        made.append(("nodes", f"{served}{f'; {counts}' if counts else ''}"))
+        away = ", ".join(f"{count} × {reason}" for reason, count in (now.get("out_of_reach") or {}).items())
+        made += [("not for it", away)] if away else []
         best = ", ".join(f"{each['node']} (score {each['score']})" for each in now["best"][:shown])
         made += [("best", best)] if best else []
     for each in (ledger.get("decisions") or [])[:shown]:

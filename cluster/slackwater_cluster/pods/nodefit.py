@@ -20,6 +20,18 @@ def allows(constraints: Constraints, node: NodeRecord) -> bool:
     )
 
 
+def obstacle(constraints: Constraints, node: NodeRecord) -> str:
+    """What keeps the pod off the node, in words; "" where nothing does."""
+    if not all(node.labels.get(key) == value for key, value in constraints.selector):
+        return "node selector of the pod"
+    if not _affine(constraints, node):
+        return "node affinity of the pod"
+    for taint in node.taints:
+        if not tolerates(constraints.tolerations, [taint]):
+            return f"taint {taint[0]}"
+    return ""
+
+
 def tolerates(tolerations: Iterable[Tolerated], taints: Iterable[tuple[str, str, str]]) -> bool:
     """Whether every hard taint is tolerated."""
     return all(

@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from slackwater.cycle.verdicts import describe
 from slackwater.ledger.room import RoomLine
 from slackwater.ledger.types import PodClaim
-from slackwater.resources import Kinds
+from slackwater.resources import Resources
+from slackwater_cluster.pods.nodefit import obstacle
 from slackwater_cluster.watch.records import NodeRecord, PodRecord
 from slackwater_extender.cache import claims
 from slackwater_extender.cache.cache import ClusterCache
-from slackwater_extender.scheduling.examine import NodeFits, PodContext, case, examine, named
+from slackwater_extender.scheduling.examine import PodContext, case, examine, named
 
 if TYPE_CHECKING:
     from slackwater_extender.components import Components
 
 SLICE = 100  # nodes per hold of the lock
 SHOWN = 10  # nodes listed in an explanation
+OUTSIDE = "outside the nodes of its queue"
 
 
 def nodes(books: ClusterCache, selector: Mapping[str, str]) -> list[dict[str, Any]]:
@@ -144,7 +148,7 @@ def pod(parts: Components, namespace: str, name: str) -> dict[str, Any] | None:
         found = case(books, record)
         made = _about(books, record, found)
         if found.ours and not record.node and not record.done:
-            made["now"] = _now(found, examine(books, found, list(books.nodes)), books.kinds)
+            made["now"] = _now(books, found)
     refused = parts.waiting.get(record.uid)
     made["refused_since"] = refused.since if refused else None
     made["decisions"] = [asdict(each) for each in parts.ring.latest(namespace=namespace, pod=name, limit=SHOWN)]
@@ -174,16 +178,43 @@ def _about(books: ClusterCache, record: PodRecord, found: PodContext) -> dict[st
     }
 
 
-def _now(found: PodContext, findings: NodeFits, kinds: Kinds) -> dict[str, Any]:
+def _now(books: ClusterCache, found: PodContext) -> dict[str, Any]:
+    """How the nodes that the pod can use look for it now, and what keeps it off the others."""
+    usable, others = _reached(books, found.pod)
+    findings = examine(books, found, usable) if usable else None
     return {
-        "fitting": findings.fitting,
-        "nodes": findings.asked,
-        "counts": findings.counts(),
+        "fitting": findings.fitting if findings else 0,
+        "nodes": len(usable),
+        "out_of_reach": others,
+        "too_small": {} if not usable else _too_small(books, found.pod, usable),
+        "counts": findings.counts() if findings else {},
         "best": [
-            {"node": each.name, "score": each.score, "room": named(kinds, each.room)} for each in findings.best(SHOWN)
+            {"node": each.name, "score": each.score, "room": named(books.kinds, each.room)}
+            for each in (findings.best(SHOWN) if findings else ())
         ],
         "shortlist": found.policy.score.shortlist,
     }
+
+
+def _reached(books: ClusterCache, pod: PodRecord) -> tuple[list[str], dict[str, int]]:
+    """The nodes that the pod's queue selects and the pod accepts; the others counted by what keeps it off them."""
+    selector = books.governance.queue(books.governance.queue_of(pod.namespace)).node_selector
+    usable, others = [], Counter[str]()
+    for name, record in books.nodes.items():
+        why = obstacle(pod.constraints, record) if _selected(record, selector) else OUTSIDE
+        if why:
+            others[why] += 1
+        else:
+            usable.append(name)
+    return usable, dict(others.most_common())
+
+
+def _too_small(books: ClusterCache, pod: PodRecord, usable: Sequence[str]) -> dict[str, float]:
+    """By kind, the most that any usable node offers; empty where one of them, emptied, could take the pod."""
+    offers = [books.nodes[name].allocatable for name in usable]
+    if any(pod.declared.fits(each) for each in offers):
+        return {}
+    return {kind: max(each[kind] for each in offers) for kind in pod.declared}
 
 
 def sentence(record: PodRecord, found: PodContext, now: Mapping[str, Any] | None) -> str:
@@ -192,14 +223,28 @@ def sentence(record: PodRecord, found: PodContext, now: Mapping[str, Any] | None
         return f"it has ended ({record.phase})" if record.done else f"it is on {record.node}"
     if not found.ours:
         return "it is not Slackwater's: another scheduler, an unmanaged namespace, a daemon or a mirror pod"
-    if record.gated:
-        return "it waits behind the gate slackwater.io/admission; the operator and its TrackedApp say why"
+    vain = _in_vain(record, now)
+    if record.gated or vain:
+        return vain or "it waits behind the gate slackwater.io/admission; the operator and its TrackedApp say why"
     if found.refusal is not None:
         return f"it is refused everywhere: {found.refusal.value}"
     if now is None or now["fitting"]:
         return f"{now['fitting'] if now else 0} nodes have room; kube-scheduler has not bound it yet"
     why = ", ".join(f"{count} × {reason}" for reason, count in now["counts"].items())
     return f"none of {now['nodes']} nodes serves it: {why}"
+
+
+def _in_vain(record: PodRecord, now: Mapping[str, Any] | None) -> str:
+    """Why no node of today will ever serve the pod; "" where one may."""
+    if now is None or (now["nodes"] and not now["too_small"]):
+        return ""
+    if not now["nodes"]:
+        why = ", ".join(f"{count} × {reason}" for reason, count in now["out_of_reach"].items())
+        return f"no node can ever serve it: {why or 'there is none'}"
+    return (
+        f"it can never fit: it asks for {describe(record.declared)}, and none of the {now['nodes']} nodes it can "
+        f"use is that large (at most {describe(Resources(now['too_small']))})"
+    )
 
 
 def _selected(record: NodeRecord, selector: Mapping[str, str]) -> bool:

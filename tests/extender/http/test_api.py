@@ -101,7 +101,7 @@ def test_decisions_newest_first_and_by_pod(made: World) -> None:
         (objects.pod("x", spec={"schedulingGates": [{"name": "slackwater.io/admission"}]}), "behind the gate"),
         (objects.pod("x", annotations={"slackwater.io/parked": "1"}), "refused everywhere: slackwater: pod is parked"),
         (objects.pod("x", cpu="1"), "2 nodes have room"),
-        (objects.pod("x", cpu="99"), "none of 2 nodes serves it: 2 × slackwater: measured cpu room too small"),
+        (objects.pod("x", cpu="15"), "none of 2 nodes serves it: 2 × slackwater: measured cpu room too small"),
     ],
     ids=["bound", "ended", "foreign", "gated", "parked", "fits", "refused"],
 )
@@ -126,6 +126,37 @@ def test_explain_shows_best_nodes_and_past_decisions(made: World) -> None:
     assert answer["now"]["best"][0]["node"] == "n2"
     assert answer["decisions"][0]["result"] == "refused"
     assert answer["refused_since"] is not None
+
+
+def test_explain_counts_nodes_that_the_pod_can_use(made: World) -> None:
+    """A tainted node is never the best one, nor is one outside the queue's selector; both are counted apart."""
+    taint = {"key": "dedicated", "value": "x", "effect": "NoSchedule"}
+    made.nodes(objects.node("n3", cpu="64", spec={"taints": [taint]}))
+    made.parts.books.guard.set("AdmissionQueue", [custom("default", {"nodeSelector": {"pool": "batch"}})])
+    made.show(objects.pod("x", cpu="1"))
+    now = made.get("/v1/explain/batch/x")["now"]
+    assert [each["node"] for each in now["best"]] == ["n1"]
+    assert now["nodes"] == 1
+    assert now["out_of_reach"] == {"outside the nodes of its queue": 2}
+    made.parts.books.guard.set("AdmissionQueue", [custom("default", {})])
+    now = made.get("/v1/explain/batch/x")["now"]
+    assert (now["nodes"], now["out_of_reach"]) == (2, {"taint dedicated": 1})
+
+
+@pytest.mark.parametrize(
+    ("cpu", "taints", "words"),
+    [
+        pytest.param("40", [], "it can never fit: it asks for 40 cpu", id="larger than every node"),
+        pytest.param(
+            "1", [{"key": "gpu", "effect": "NoSchedule"}], "no node can ever serve it: 2 × taint gpu", id="taint"
+        ),
+    ],
+)
+def test_explain_says_when_waiting_is_in_vain(made: World, cpu: str, taints: list[dict[str, str]], words: str) -> None:
+    """Not that it goes as soon as there is room."""
+    made.nodes(*(objects.node(name, spec={"taints": taints}) for name in ("n1", "n2")))
+    made.show(objects.pod("x", cpu=cpu, spec={"schedulingGates": [{"name": "slackwater.io/admission"}]}))
+    assert words in made.get("/v1/explain/batch/x")["sentence"]
 
 
 def test_openapi_names_every_route(made: World) -> None:
