@@ -9,8 +9,11 @@ from __future__ import annotations
 
 import hashlib
 import ssl
+import threading
 import time
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache
 from ipaddress import ip_address
@@ -80,6 +83,27 @@ class Authenticator:
             self._known.clear()
         self._known[digest] = (user, self.clock() + self.callers.remember)
         return user
+
+
+class LongPolls:
+    """How many requests may wait for news at once: each holds a thread."""
+
+    def __init__(self, most: int, each: int = 2) -> None:
+        self._most, self._each = most, each
+        self._waiting: Counter[str] = Counter()
+        self._lock = threading.Lock()
+
+    @contextmanager
+    def hold(self, caller: str) -> Iterator[bool]:
+        """Whether this caller may wait now; it is counted until it is done."""
+        with self._lock:
+            may = self._waiting[caller] < self._each and self._waiting.total() < self._most
+            self._waiting[caller] += may
+        try:
+            yield may
+        finally:
+            with self._lock:
+                self._waiting[caller] -= may
 
 
 @lru_cache(maxsize=256)

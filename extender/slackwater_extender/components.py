@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from slackwater_extender.auth import Authenticator, TokenReview
+from slackwater_extender.auth import Authenticator, LongPolls, TokenReview
 from slackwater_extender.cache.cache import ClusterCache
 from slackwater_extender.cache.wakeups import Unschedulable
 from slackwater_extender.metrics import Gauges, Metrics
@@ -35,6 +35,7 @@ class Components:
     metrics: Metrics
     doorkeeper: Authenticator
     heartbeat: SamplingLoop
+    long_polls: LongPolls
     troubles: Problems = field(default=dict)
 
     def readiness(self) -> Readiness:
@@ -86,5 +87,6 @@ def assemble(
         metrics=metrics,
         doorkeeper=Authenticator(settings.callers, settings.tls, review),
         heartbeat=heartbeat,
+        long_polls=LongPolls(most=max(1, settings.server.threads // 4)),
         troubles=troubles,
     )

@@ -13,6 +13,8 @@ from slackwater_extender.http.worker import Worker
 from slackwater_extender.program import Program
 from slackwater_extender.settings import Settings
 
+CONNECTIONS = 512  # open at once; beyond that idle ones are closed for new ones
+
 
 class Logs(Logger):  # type: ignore[misc] # its base has no types
     """Gunicorn's own lines, sent the way of all others."""
@@ -43,6 +45,7 @@ class Server(BaseApplication):  # type: ignore[misc] # its base has no types
             "keepalive": server.keepalive,
             "graceful_timeout": server.graceful,
             "timeout": 60,
+            "worker_connections": CONNECTIONS,
             "accesslog": None,
             "errorlog": "-",
             "logger_class": Logs,

@@ -92,9 +92,18 @@ def explain(parts: Components, namespace: str, name: str) -> Response:
 
 
 def wakeups(parts: Components) -> Response:
-    """GET /v1/wakeups?after=N&wait=SECONDS: refused pods that have room now; ask on with the `next` of the answer."""
+    """GET /v1/wakeups?after=N&wait=SECONDS: refused pods that have room now; ask on with the `next` of the answer.
+
+    Waiting holds a thread, so it needs a caller that proves itself, and only so many wait at once: others are told what
+    there is now.
+    """
     wait = min(float(_number("wait", 0)), LONGEST_WAIT)
-    last, news = parts.waiting.news(_number("after", 0), wait)
+    if wait > 0:
+        caller = parts.doorkeeper.admit(request.environ)
+        with parts.long_polls.hold(caller) as may_wait:
+            last, news = parts.waiting.news(_number("after", 0), wait if may_wait else 0.0)
+    else:
+        last, news = parts.waiting.news(_number("after", 0), 0.0)
     return said({"next": last, "pods": [asdict(each) for each in news], "waiting": len(parts.waiting)})
 
 

@@ -14,7 +14,7 @@ from slackwater.errors import InvalidInput, Unavailable
 from slackwater_extender.auth import Unauthenticated
 from slackwater_extender.components import Components
 from slackwater_extender.http.api import api
-from slackwater_extender.http.fastpath import FastPath
+from slackwater_extender.http.scheduler import SchedulerRoutes
 from slackwater_extender.metrics import CONTENT_TYPE
 from slackwater_extender.scheduling import batch
 
@@ -27,6 +27,7 @@ def create(parts: Components) -> Flask:
     """The application over one set of parts."""
     app = Flask("slackwater_extender", static_folder=None)
     app.config["MAX_CONTENT_LENGTH"] = parts.settings.server.body_limit
+    SchedulerRoutes(parts).register(app)
     serving = _Serving(parts)
     app.add_url_rule("/v1/place", "place", serving.place, methods=["POST"])
     app.add_url_rule("/v1/withdraw", "withdraw", serving.withdraw, methods=["POST"])
@@ -37,7 +38,6 @@ def create(parts: Components) -> Flask:
     app.register_error_handler(Unavailable, _unavailable)
     app.register_error_handler(HTTPException, serving.http_error)
     app.register_error_handler(Exception, serving.unexpected)
-    app.wsgi_app = FastPath(parts, app.wsgi_app)  # type: ignore[method-assign] # Flask's own way to put something in front
     return app
 
 

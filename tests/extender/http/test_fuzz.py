@@ -159,7 +159,7 @@ def test_a_body_over_the_limit_is_refused() -> None:
 @pytest.mark.parametrize(
     ("method", "path", "status"),
     [
-        ("GET", "/filter", 404),
+        ("GET", "/filter", 405),
         ("GET", "/nowhere", 404),
         ("DELETE", "/v1/nodes", 405),
         ("GET", "/v1/nodes/ghost", 404),
