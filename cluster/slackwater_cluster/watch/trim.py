@@ -24,6 +24,7 @@ from slackwater_cluster.watch.records import (
     Requirement,
     Tolerated,
 )
+from slackwater_cluster.watch.sharing import SharedValues
 
 T = TypeVar("T", bound=Hashable)
 Keep = Callable[[Mapping[str, str] | None], Mapping[str, str]]
@@ -39,6 +40,8 @@ KEPT = (
     "volcano.sh/",
     "yunikorn.apache.org/",
 )
+# Characters of an annotation; a longer one is of no use to any decision, and its pod's owner could fill our memory.
+LONGEST = 4096
 _MIRROR = "kubernetes.io/config.mirror"
 _NONE: Mapping[str, str] = {}
 
@@ -170,7 +173,11 @@ def interned(strings: Mapping[str, str] | None) -> Mapping[str, str]:
 
 def kept(annotations: Mapping[str, str] | None) -> Mapping[str, str]:
     """Those annotations that anyone here reads, one mapping for all pods that say the same."""
-    return _mapping(tuple([item for item in annotations.items() if item[0].startswith(KEPT)])) if annotations else _NONE
+    if not annotations:
+        return _NONE
+    return _mapping(
+        tuple([item for item in annotations.items() if item[0].startswith(KEPT) and len(item[1]) <= LONGEST])
+    )
 
 
 def only(keys: frozenset[str]) -> Keep:
@@ -182,9 +189,8 @@ def only(keys: frozenset[str]) -> Keep:
     return keep
 
 
-@lru_cache(maxsize=16_384)
 def _mapping(items: tuple[tuple[str, str], ...]) -> Mapping[str, str]:
-    return interned(dict(items))
+    return cast("Mapping[str, str]", _MAPPINGS.one(items))
 
 
 def _terms(affinity: shapes.Affinity | None) -> tuple[tuple[Requirement, ...], ...] | None:
@@ -230,9 +236,8 @@ def _unix(moment: datetime | None) -> float:
 
 def _share(value: T) -> T:
     """The first equal value seen, so that equal parts of many records are one object."""
-    return cast("T", _shared(value))
+    return cast("T", _VALUES.one(value))
 
 
-@lru_cache(maxsize=16_384)
-def _shared(value: Hashable) -> Hashable:
-    return value
+_MAPPINGS = SharedValues(lambda items: interned(dict(items)))
+_VALUES = SharedValues(lambda value: value)

@@ -1,4 +1,4 @@
-"""Kept connections, as the scheduler and others use them."""
+"""The short way for verbs: one thread stays with the connection, and what is no plain verb goes gunicorn's own way."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ import orjson
 import pytest
 
 from slackwater_extender.cache.lock import PriorityLock
+from slackwater_extender.http.keptconnection import RequestHead, head, reply
 from support.builders import objects
 from support.lab.extenderprocess import cluster, extender, serving, until
 
@@ -23,6 +24,43 @@ QUESTION = orjson.dumps({"Pod": objects.pod("p"), "Nodes": None, "NodeNames": ["
 def request(body: bytes = QUESTION, *more: str, path: str = "/filter") -> bytes:
     lines = [f"POST {path} HTTP/1.1", "Host: x", f"Content-Length: {len(body)}", *more]
     return "\r\n".join([*lines, "", ""]).encode() + body
+
+
+@pytest.mark.parametrize(
+    ("data", "found"),
+    [
+        pytest.param(b"POST /filter HTTP/1.1\r\nContent-Length: 7\r\n\r\n{", ("filter", 7), id="a verb"),
+        pytest.param(b"POST /prioritize HTTP/1.1\r\ncontent-LENGTH:  7 \r\n\r\n", ("prioritize", 7), id="any case"),
+        pytest.param(b"POST /filter HTTP/1.1\r\nContent-Length: 7\r\n", None, id="not whole yet"),
+        pytest.param(b"GET /filter HTTP/1.1\r\nContent-Length: 7\r\n\r\n", None, id="other method"),
+        pytest.param(b"POST /v1/place HTTP/1.1\r\nContent-Length: 7\r\n\r\n", None, id="other path"),
+        pytest.param(b"POST /filter HTTP/1.1\r\n\r\n", None, id="no length"),
+        pytest.param(b"POST /filter HTTP/1.1\r\nContent-Length: -7\r\n\r\n", None, id="bad length"),
+        pytest.param(
+            b"POST /filter HTTP/1.1\r\nContent-Length: 7\r\nContent-Length: 8\r\n\r\n", None, id="two lengths"
+        ),
+        pytest.param(b"POST /filter HTTP/1.1\r\nContent-Length : 7\r\n\r\n", None, id="space before the colon"),
+        pytest.param(
+            b"POST /filter HTTP/1.1\r\nContent-Length: 7\r\nTransfer-Encoding: chunked\r\n\r\n", None, id="chunked"
+        ),
+        pytest.param(b"POST /filter HTTP/1.1\r\nContent-Length: 7\r\nExpect: 100-continue\r\n\r\n", None, id="expects"),
+        pytest.param(b"POST /filter HTTP/1.1\r\nContent-Length: 7\r\nConnection: close\r\n\r\n", None, id="closes"),
+        pytest.param(b"POST /filter HTTP/1.1\r\nContent-Length: 7\r\nX-Forwarded-For: y\r\n\r\n", None, id="forwarded"),
+    ],
+)
+def test_only_plain_verbs_take_the_short_way(data: bytes, found: tuple[str, int] | None) -> None:
+    """Whatever may change how a request is read is left to gunicorn."""
+    made = head(data)
+    assert (made and (made.verb, made.length)) == found
+    assert not isinstance(made, RequestHead) or made.size == data.index(b"\r\n\r\n") + 4
+
+
+def test_a_reply_is_whole() -> None:
+    """Status, date, type and length in one piece; the last one says so."""
+    said = reply(200, b"{}", last=True)
+    assert said.startswith(b"HTTP/1.1 200 OK\r\nDate: ")
+    assert b"Connection: close\r\n" in said
+    assert said.endswith(b"Content-Length: 2\r\n\r\n{}")
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +73,7 @@ def port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
 
 
 class Wire:
-    """A raw connection that has asked a verb already."""
+    """A raw connection that has asked a verb already, so that a thread stays with it."""
 
     def __init__(self, port: int) -> None:
         self.sock = socket.create_connection(("127.0.0.1", port), timeout=20)
@@ -104,8 +142,8 @@ def test_bad_bodies_are_told(wire: Wire, body: bytes, status: int) -> None:
     assert wire.answer()[0] == status
 
 
-def test_more_connections_than_threads(port: int) -> None:
-    """Each of many kept connections is served."""
+def test_more_connections_than_places(port: int) -> None:
+    """Each of many kept connections is served, though threads stay with half as many as there are threads."""
     wires = [Wire(port) for _ in range(20)]
     for each in wires:
         each.sock.sendall(request())
