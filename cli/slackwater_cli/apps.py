@@ -27,13 +27,13 @@ def command(
 ) -> None:
     """List apps. Exit code 1 where none matches."""
     from slackwater_cluster.api.client import NotFound
-    from slackwater_monitor.sources.live import GROUP
+    from slackwater_cluster.api.paths import custom_path
     from slackwater_monitor.sources.reading import app as read
 
     api = api_server(kubeconfig, context)
-    place = "" if everywhere else f"/namespaces/{namespace_of(namespace, kubeconfig, context)}"
+    place = "" if everywhere else namespace_of(namespace, kubeconfig, context)
     try:
-        found = [read(body) for body in api.items(f"{GROUP}{place}/trackedapps")]
+        found = [read(body) for body in api.items(custom_path("trackedapps", namespace=place))]
     except NotFound as problem:
         raise Unavailable("this cluster knows no TrackedApps; is Slackwater installed?") from problem
     chosen = [each for each in found if (app is None or app in each.name) and (each.waits or not waiting)]

@@ -24,13 +24,13 @@ def command(
 ) -> None:
     """List queues and pools. Exit code 1 where none matches."""
     from slackwater_cluster.api.client import NotFound
+    from slackwater_cluster.api.paths import custom_path
     from slackwater_monitor.sources import reading
-    from slackwater_monitor.sources.live import GROUP
 
     api = api_server(kubeconfig, context)
     try:
-        queues = [reading.queue(body) for body in api.items(f"{GROUP}/admissionqueues")]
-        pools = [reading.pool(body) for body in api.items(f"{GROUP}/reservationpools")]
+        queues = [reading.queue(body) for body in api.items(custom_path("admissionqueues"))]
+        pools = [reading.pool(body) for body in api.items(custom_path("reservationpools"))]
     except NotFound as problem:
         raise Unavailable("this cluster knows no AdmissionQueues; is Slackwater installed?") from problem
     queues = [each for each in queues if queue in (None, each.name)]

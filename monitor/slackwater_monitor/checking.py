@@ -10,9 +10,9 @@ from enum import StrEnum
 from slackwater.errors import Unavailable
 from slackwater_cluster import names
 from slackwater_cluster.api.client import ApiClient, ExtenderClient, Forbidden, NotFound
+from slackwater_cluster.api.paths import api_path, custom_path
 from slackwater_cluster.prometheus.client import Connection, Prometheus
 from slackwater_monitor.sources import reading
-from slackwater_monitor.sources.live import GROUP
 
 KINDS = ("slackpolicies", "admissionqueues", "reservationpools")
 
@@ -65,7 +65,7 @@ def _server(api: ApiClient) -> Finding:
 
 def _resource(api: ApiClient, plural: str) -> Finding:
     try:
-        bodies = api.items(f"{GROUP}/{plural}")
+        bodies = api.items(custom_path(plural))
     except NotFound:
         return Finding(plural, Mark.BAD, f"{plural}.{names.GROUP} is not known; install the chart's custom resources")
     except Unavailable as problem:
@@ -94,7 +94,7 @@ def _namespaces(api: ApiClient) -> Finding:
 def _operator(api: ApiClient, system: str, now: float) -> Finding:
     """The lease of the leading operator must be fresh."""
     try:
-        leases = api.items(f"/apis/coordination.k8s.io/v1/namespaces/{system}/leases")
+        leases = api.items(api_path("leases", group="coordination.k8s.io", namespace=system))
     except Forbidden as problem:
         return Finding("operator", Mark.WARNING, f"its lease cannot be read: {problem}")
     except Unavailable as problem:

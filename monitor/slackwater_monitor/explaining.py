@@ -8,8 +8,8 @@ from typing import Any
 from slackwater.errors import Unavailable
 from slackwater_cluster import names
 from slackwater_cluster.api.client import ApiClient, ExtenderClient, NotFound
+from slackwater_cluster.api.paths import api_path, custom_path
 from slackwater_monitor.sources import reading
-from slackwater_monitor.sources.live import GROUP
 from slackwater_monitor.sources.views import Amounts, App, Pool, Queue
 from slackwater_simulator.charts.amounts import amount, percent, seconds
 
@@ -37,7 +37,7 @@ class Explanation:
 
 def explain(api: ApiClient, extender: ExtenderClient, namespace: str, name: str) -> Explanation:
     """Read the pod, then the extender's word, then its app, queue and pool. What cannot be read is told."""
-    body = api.get(f"/api/v1/namespaces/{namespace}/pods/{name}")
+    body = api.get(api_path("pods", name, namespace=namespace))
     problems: list[str] = []
     ledger = _ledger(extender, namespace, name, problems)
     spec, status = body.get("spec") or {}, body.get("status") or {}
@@ -82,7 +82,7 @@ def _app(
     named = str((ledger or {}).get("app", "")).removeprefix(f"{namespace}/")
     named = named or (body["metadata"].get("labels") or {}).get(names.APP, "")
     try:
-        apps = [reading.app(each) for each in api.items(f"{GROUP}/namespaces/{namespace}/trackedapps")]
+        apps = [reading.app(each) for each in api.items(custom_path("trackedapps", namespace=namespace))]
     except Unavailable as problem:
         problems.append(f"TrackedApps: {problem}")
         return None
@@ -93,8 +93,8 @@ def _queue(api: ApiClient, app: App | None, problems: list[str]) -> tuple[Queue 
     if app is None or not app.queue:
         return None, None
     try:
-        queue = reading.queue(api.get(f"{GROUP}/admissionqueues/{app.queue}"))
-        pools = [reading.pool(each) for each in api.items(f"{GROUP}/reservationpools")]
+        queue = reading.queue(api.get(custom_path("admissionqueues", app.queue)))
+        pools = [reading.pool(each) for each in api.items(custom_path("reservationpools"))]
     except Unavailable as problem:
         problems.append(f"queue {app.queue}: {problem}")
         return None, None

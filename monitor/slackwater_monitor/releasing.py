@@ -12,6 +12,7 @@ from typing import Any
 from slackwater.errors import Unavailable
 from slackwater_cluster import names
 from slackwater_cluster.api.client import JSON_PATCH, ApiClient, NotFound
+from slackwater_cluster.api.paths import api_path
 from slackwater_cluster.apps.frameworks import builtin
 from slackwater_cluster.apps.resolver import Resolver
 from slackwater_monitor.sources.live import Family, record
@@ -42,8 +43,7 @@ class Held:
 
 def held(api: ApiClient, namespace: str | None) -> list[Held]:
     """Every pod that we hold, in one namespace or all."""
-    place = f"/namespaces/{namespace}" if namespace else ""
-    bodies = api.items(f"/api/v1{place}/pods", {"fieldSelector": "spec.nodeName="})
+    bodies = api.items(api_path("pods", namespace=namespace or ""), {"fieldSelector": "spec.nodeName="})
     records = {body["metadata"]["uid"]: record(body) for body in bodies}
     resolver, family = Resolver.of(builtin()), Family(records)
     found = (_held(body, resolver.resolve(records[body["metadata"]["uid"]], family).app) for body in bodies)
@@ -75,7 +75,7 @@ def chosen(found: Sequence[Held], pods: Iterable[str], app: str | None) -> tuple
 def release(api: ApiClient, each: Held) -> str:
     """Free one pod; gives why it could not be, or nothing."""
     try:
-        api.patch(f"/api/v1/namespaces/{each.namespace}/pods/{each.name}", each.patch, JSON_PATCH)
+        api.patch(api_path("pods", each.name, namespace=each.namespace), each.patch, JSON_PATCH)
     except NotFound:
         return "it is gone"
     except Unavailable as problem:

@@ -87,6 +87,12 @@ class Metrics:
             ["queue", "result"],
             registry=registry,
         )
+        self.set_aside = Counter(
+            PREFIX + "set_aside",
+            "Objects, or parts of them, that could not be used; everything else went on without them.",
+            ["part"],
+            registry=registry,
+        )
         self.errors = Counter(PREFIX + "errors", "Rounds and writes that failed.", ["where"], registry=registry)
         self.events = Counter(
             PREFIX + "events",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from typing import Any
@@ -20,7 +20,9 @@ from slackwater_cluster.watch import sources
 from slackwater_cluster.watch.records import CustomRecord, NamespaceRecord, NodeRecord, PodRecord
 from slackwater_cluster.watch.reflector import Reflector, Source
 from slackwater_cluster.watch.sources import NAMESPACES, NODES, PODS, reflect
+from slackwater_cluster.watch.wire import Meta
 from slackwater_operator.cache.cache import OperatorCache
+from slackwater_operator.cache.quarantine import sentence
 from slackwater_operator.cache.watch import Feed
 from slackwater_operator.leader import Election
 from slackwater_operator.metrics import Metrics
@@ -52,7 +54,7 @@ class Program:
     metrics: Metrics = field(default_factory=Metrics)
 
     def __post_init__(self) -> None:
-        self.assembly = OperatorCache(Governance(self.settings.namespace), window=self.settings.window)
+        self.assembly = OperatorCache(Governance(self.settings.namespace), window=self.settings.window, ask_sizes=True)
         self.cycle: ReleaseLoop | None = None
         self.trouble = "not started"
         self._feeds: list[Feed[Any]] = []
@@ -151,7 +153,7 @@ class Program:
         made: list[Reflector[Any]] = [
             self._reflector(session, NAMESPACES, Feed[NamespaceRecord](self._set_namespaces, self._drop_namespaces)),
             self._reflector(session, NODES, Feed[NodeRecord](assembly.set_nodes, assembly.drop_nodes)),
-            self._reflector(session, PODS, Feed[PodRecord](self._set_pods, self._drop_pods)),
+            self._reflector(session, PODS, Feed[PodRecord](self._set_pods, self._drop_pods), self._pod_set_aside),
             self._reflector(
                 session,
                 sources.frameworks(self.settings.namespace),
@@ -170,9 +172,19 @@ class Program:
             made.append(self._reflector(session, sources.customs("TrackedApp", optional=False), feed))
         return made
 
-    def _reflector(self, session: Session, source: Source[Any], feed: Feed[Any]) -> Reflector[Any]:
+    def _reflector(
+        self,
+        session: Session,
+        source: Source[Any],
+        feed: Feed[Any],
+        skipped: Callable[[Meta, Exception], None] | None = None,
+    ) -> Reflector[Any]:
         self._feeds.append(feed)
-        return Reflector(session, source, feed)
+        return Reflector(session, source, feed, on_skip=skipped)
+
+    def _pod_set_aside(self, meta: Meta, problem: Exception) -> None:
+        pod = PodRecord(name=meta.name, uid=meta.uid, namespace=meta.namespace or "")
+        self.assembly.set_aside(pod, f"it cannot be read: {sentence(problem)}")
 
     def _configuring(self, kind: str) -> Feed[CustomRecord]:
         def changed(records: Sequence[CustomRecord]) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
-from urllib.parse import quote
 
 import httpx2
 
@@ -12,6 +11,7 @@ from slackwater.errors import Unavailable
 from slackwater_cluster import names
 from slackwater_cluster.api.credentials import Credentials
 from slackwater_cluster.api.endpoint import Endpoint
+from slackwater_cluster.api.paths import api_path, joined
 
 TIMEOUT = 10.0
 # Objects per page of a list: the API server answers large lists in pieces.
@@ -106,7 +106,7 @@ class ExtenderClient:
         transport: httpx2.BaseTransport | None = None,
     ) -> None:
         self._api = api
-        self._base = f"/api/v1/namespaces/{namespace}/services/{service}/proxy"
+        self._base = api_path("services", service, namespace=namespace, subresource="proxy")
         self._credentials = credentials
         self._direct = (
             httpx2.Client(base_url=url, verify=credentials.tls(), timeout=TIMEOUT, transport=transport, trust_env=False)
@@ -132,7 +132,7 @@ class ExtenderClient:
 
     def explain(self, namespace: str, pod: str) -> Any:
         """Why a pod waits, or is where it is."""
-        return self.get(f"/v1/explain/{quote(namespace)}/{quote(pod)}")
+        return self.get(joined("v1", "explain", namespace, pod))
 
     def _ask(self, path: str, parameters: dict[str, str]) -> Any:
         assert self._direct is not None  # noqa: S101 - the caller looked

@@ -90,17 +90,29 @@ class Session:
     ) -> None:
         await self._http.close()
 
-    async def get(self, path: str, params: Mapping[str, str] | None = None) -> Answer:
-        """Read once. Not counted among the writes in flight."""
-        async with self.stream(path, params) as reply:
-            return self._checked(await _answer(reply))
+    async def get(
+        self,
+        path: str,
+        params: Mapping[str, str] | None = None,
+        *,
+        seconds: float | None = None,
+        most: int | None = None,
+    ) -> Answer:
+        """Read once, in so many seconds and at most so many bytes. Not counted among the writes in flight."""
+        async with self.stream(path, params, seconds=seconds) as reply:
+            return self._checked(await _answer(reply, most))
 
     @asynccontextmanager
-    async def stream(self, path: str, params: Mapping[str, str] | None = None) -> AsyncIterator[aiohttp.ClientResponse]:
+    async def stream(
+        self, path: str, params: Mapping[str, str] | None = None, *, seconds: float | None = None
+    ) -> AsyncIterator[aiohttp.ClientResponse]:
         """Open a long answer (a watch); the caller reads it piece by piece."""
         headers = await self._headers()
+        timeout = aiohttp.ClientTimeout(
+            total=seconds, sock_connect=CONNECT_TIMEOUT, sock_read=min(seconds or READ_TIMEOUT, READ_TIMEOUT)
+        )
         try:
-            async with self._http.get(path.lstrip("/"), params=params, headers=headers) as reply:
+            async with self._http.get(path.lstrip("/"), params=params, headers=headers, timeout=timeout) as reply:
                 yield reply
         except (aiohttp.ClientError, TimeoutError, OSError) as problem:
             raise Unavailable(f"API server: {type(problem).__name__}: {problem}") from problem
@@ -135,10 +147,23 @@ class Session:
         return self._http.request(method, path.lstrip("/"), data=body, headers=headers)
 
 
-async def _answer(reply: aiohttp.ClientResponse) -> Answer:
-    return Answer(status=reply.status, body=await reply.read(), retry_after=seconds(reply.headers.get("Retry-After")))
+async def _answer(reply: aiohttp.ClientResponse, most: int | None = None) -> Answer:
+    body = await reply.read() if most is None else await _bounded(reply, most)
+    return Answer(status=reply.status, body=body, retry_after=seconds(reply.headers.get("Retry-After")))
+
+
+async def _bounded(reply: aiohttp.ClientResponse, most: int) -> bytes:
+    """The body, unless it is larger than allowed."""
+    pieces: list[bytes] = []
+    left = most
+    async for piece in reply.content.iter_any():
+        left -= len(piece)
+        if left < 0:
+            raise Unavailable(f"API server: an answer of more than {most} bytes was not read")
+        pieces.append(piece)
+    return b"".join(pieces)
 
 
 def seconds(text: str | None) -> float | None:
     """Retry-After in seconds; dates and nonsense count as not given."""
-    return float(text) if text and text.isascii() and text.isdigit() else None
+    return float(text) if text and len(text) <= 9 and text.isascii() and text.isdigit() else None

@@ -17,6 +17,7 @@ from slackwater.errors import InvalidInput
 from slackwater.resources import CPU, MEMORY, NOTHING, Resources
 from slackwater_cluster import names
 from slackwater_cluster.apps.frameworks import SizeRule
+from slackwater_cluster.pods import stated
 from slackwater_cluster.pods.quantities import quantity
 from slackwater_cluster.pods.requests import native
 from slackwater_cluster.watch import wire
@@ -43,10 +44,12 @@ def announced(annotations: Mapping[str, str]) -> AppSize | None:
     if names.TASKS not in annotations:
         return None
     text = annotations[names.TASKS]
-    if not (text.isascii() and text.isdigit() and int(text) <= MOST_TASKS):
-        raise InvalidInput(names.TASKS, f"{text!r} is not a count of tasks", f"write a whole number up to {MOST_TASKS}")
+    tasks = stated.count(text)
+    if tasks is None or tasks > MOST_TASKS:
+        problem = f"{stated.shortened(text)} is not a count of tasks"
+        raise InvalidInput(names.TASKS, problem, f"write a whole number up to {MOST_TASKS}")
     amounts = {CPU: annotations.get(names.TASK_CPU, "0"), MEMORY: annotations.get(names.TASK_MEMORY, "0")}
-    return AppSize(int(text), Resources({kind: quantity(value) for kind, value in amounts.items()}), "annotation")
+    return AppSize(tasks, Resources({kind: quantity(value) for kind, value in amounts.items()}), "annotation")
 
 
 def from_object(rule: SizeRule, body: Mapping[str, Any]) -> AppSize | None:
@@ -96,9 +99,11 @@ def _pod_request(rule: SizeRule, spec: Mapping[str, Any]) -> Resources:
 
 def spark_memory(text: str) -> float:
     """What an executor pod asks for when its heap is given the Java way: 4g is 4 GiB, and overhead comes on top."""
-    match = re.fullmatch(r"(\d+)([kmgt]?)b?", text.strip().lower())
+    match = re.fullmatch(r"([0-9]{1,15})([kmgt]?)b?", text.strip().lower())
     if not match:
-        raise InvalidInput("spec.executor.memory", f"{text!r} is not a Java memory size", "write it like 512m or 4g")
+        raise InvalidInput(
+            "spec.executor.memory", f"{stated.shortened(text)} is not a Java memory size", "write it like 512m or 4g"
+        )
     power = "kmgt".index(match[2]) + 1 if match[2] else 0
     heap = float(match[1]) * float(1024**power)
     return heap + max(OVERHEAD * heap, LEAST_OVERHEAD)

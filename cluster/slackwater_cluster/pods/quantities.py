@@ -12,11 +12,19 @@ from slackwater.resources import Resources
 
 # A cluster uses a few hundred distinct quantities, and parsing one through Decimal costs microseconds.
 _REMEMBERED = 16_384
+# No quantity that Kubernetes writes is longer than this; what users write into annotations may be.
+_LONGEST = 64
+
+
+def quantity(text: str) -> float:
+    """The value of one quantity. Negative and non-finite ones are refused: no request or capacity can be either."""
+    if len(text) > _LONGEST:  # before the cache, which would keep it
+        raise InvalidInput("quantity", f"{text[:_LONGEST]!r}… is too long", "write it like 500m, 2 or 3Gi")
+    return _quantity(text)
 
 
 @lru_cache(maxsize=_REMEMBERED)
-def quantity(text: str) -> float:
-    """The value of one quantity. Negative and non-finite ones are refused: no request or capacity can be either."""
+def _quantity(text: str) -> float:
     try:
         value = float(parse_quantity(text))  # type: ignore[no-untyped-call] # the client library has no types
     except (ValueError, ArithmeticError) as problem:

@@ -42,7 +42,7 @@ class _Failure(msgspec.Struct):
 class Decoding:
     """Decoders for one shape; `skipped` is told of each object that cannot be read."""
 
-    def __init__(self, shape: type[Any], skipped: Callable[[Exception], None]) -> None:
+    def __init__(self, shape: type[Any], skipped: Callable[[Exception, Meta | None], None]) -> None:
         listed: list[Any] = [("metadata", Listed), ("items", list[shape] | None, None)]  # type: ignore[valid-type] # known at run time only
         raw: list[Any] = [("metadata", Listed), ("items", list[msgspec.Raw] | None, None)]
         self._lists: msgspec.json.Decoder[Any] = msgspec.json.Decoder(msgspec.defstruct("Chunk", listed))
@@ -72,7 +72,7 @@ class Decoding:
             try:
                 good.append(self._items.decode(item))
             except msgspec.DecodeError as problem:
-                self._skipped(problem)
+                self._skipped(problem, _meta(item))
         return raw.metadata, good
 
     def event(self, line: bytes) -> tuple[str, str, Any | None] | None:
@@ -80,16 +80,26 @@ class Decoding:
         try:
             event = self._events.decode(line)
         except msgspec.DecodeError as problem:
-            self._skipped(problem)
-            return self._version_only(line)
+            marked = self._marked(line)
+            self._skipped(problem, marked)
+            return None if marked is None else ("", marked.resource_version, None)
         found = None if event.type == "BOOKMARK" else event.object
         return event.type, event.object.metadata.resource_version, found
 
-    def _version_only(self, line: bytes) -> tuple[str, str, None] | None:
+    def _marked(self, line: bytes) -> Meta | None:
+        """The metadata of an event whose object cannot be decoded otherwise."""
         try:
-            return "", self._marks.decode(line).object.metadata.resource_version, None
+            return self._marks.decode(line).object.metadata
         except msgspec.DecodeError:
             return None
+
+
+def _meta(item: msgspec.Raw) -> Meta | None:
+    """The metadata of a listed object that cannot be decoded otherwise."""
+    try:
+        return msgspec.json.decode(item, type=_Marked).metadata
+    except msgspec.DecodeError:
+        return None
 
 
 def failure(line: bytes) -> WatchStatus | None:

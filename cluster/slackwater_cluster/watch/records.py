@@ -87,6 +87,7 @@ class PodRecord(Record, frozen=True, gc=False, kw_only=True):
     started: float = 0.0  # latest start of a main container that runs or ran
     finished: float = 0.0  # latest end of a container, once the phase is terminal
     deleted: float = 0.0  # deletionTimestamp: it is terminating, and charged until it is gone
+    problems: tuple[str, ...] = ()  # what its owner states and could not be read, one sentence each
 
     @property
     def key(self) -> str:

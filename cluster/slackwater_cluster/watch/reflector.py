@@ -17,7 +17,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 import structlog
 
-from slackwater.errors import SlackwaterError, Unavailable
+from slackwater.errors import Unavailable
 from slackwater_cluster.api.backoff import Backoff
 from slackwater_cluster.api.session import Answer, Session, seconds
 from slackwater_cluster.watch.decoding import Decoding, failure
@@ -100,6 +100,7 @@ class Reflector(Generic[R]):
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
     health: Health = field(default_factory=Health)
     held: dict[str, R] = field(default_factory=dict)
+    on_skip: Callable[[Meta, Exception], None] | None = None  # told of each object that cannot be used
 
     def __post_init__(self) -> None:
         self._backoff = Backoff(self.rng)
@@ -271,12 +272,15 @@ class Reflector(Generic[R]):
         for item in items:
             try:
                 yield self.source.trim(item)
-            except SlackwaterError as problem:
-                self._skip(problem, f"{item.metadata.namespace or ''}/{item.metadata.name}")
+            except Exception as problem:  # noqa: BLE001 - whatever one object holds, the others are told
+                self._skip(problem, item.metadata)
 
-    def _skip(self, problem: Exception, name: str = "") -> None:
+    def _skip(self, problem: Exception, meta: Meta | None = None) -> None:
         self.health.skipped += 1
-        log.warning("skipped an object", path=self.source.path, object=name, problem=str(problem))
+        name = f"{meta.namespace or ''}/{meta.name}" if meta else ""
+        log.warning("skipped an object", path=self.source.path, object=name, problem=repr(problem)[:500])
+        if meta is not None and self.on_skip is not None:
+            self.on_skip(meta, problem)
 
     def _hold(self, records: list[R]) -> None:
         if not records:

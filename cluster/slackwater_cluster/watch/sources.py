@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from slackwater_cluster import names
+from slackwater_cluster.api.paths import api_path, custom_path
 from slackwater_cluster.customresources import kind_named
 from slackwater_cluster.watch import trim, wire
 from slackwater_cluster.watch.records import CustomRecord, NamespaceRecord, NodeRecord, PodRecord
@@ -25,14 +26,14 @@ def _key(record: CustomRecord) -> str:
 
 def customs(kind: str, *, optional: bool = True) -> Source[CustomRecord]:
     """The source of one of our custom resources; an `optional` one may be missing from the API server."""
-    path = f"/apis/{names.GROUP}/{names.VERSION}/{kind_named(kind).plural}"
-    return Source(path, wire.Custom, trim.custom, key=_key, optional=optional)
+    return Source(custom_path(kind_named(kind).plural), wire.Custom, trim.custom, key=_key, optional=optional)
 
 
 def frameworks(namespace: str) -> Source[CustomRecord]:
     """The source of the ConfigMaps that extend the framework table."""
     selector = ("labelSelector", f"{names.GROUP}/frameworks=true")
-    return Source(f"/api/v1/namespaces/{namespace}/configmaps", wire.Custom, trim.custom, key=_key, params=(selector,))
+    path = api_path("configmaps", namespace=namespace)
+    return Source(path, wire.Custom, trim.custom, key=_key, params=(selector,))
 
 
 async def reflect(reflectors: Iterable[Reflector[Any]]) -> None:

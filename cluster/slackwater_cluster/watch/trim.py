@@ -8,7 +8,7 @@ from datetime import datetime
 from functools import lru_cache
 from typing import TypeVar, cast
 
-from slackwater_cluster import names
+from slackwater_cluster.pods import stated
 from slackwater_cluster.pods.declared import declared
 from slackwater_cluster.pods.quantities import resources
 from slackwater_cluster.pods.requests import native
@@ -29,19 +29,6 @@ from slackwater_cluster.watch.sharing import SharedValues
 T = TypeVar("T", bound=Hashable)
 Keep = Callable[[Mapping[str, str] | None], Mapping[str, str]]
 
-# Annotations kept of a pod: our own, and those by which frameworks group their pods.
-KEPT = (
-    names.PREFIX,
-    "jobset.sigs.k8s.io/",
-    "kueue.x-k8s.io/",
-    "leaderworkerset.sigs.k8s.io/",
-    "scheduling.k8s.io/",
-    "scheduling.volcano.sh/",
-    "volcano.sh/",
-    "yunikorn.apache.org/",
-)
-# Characters of an annotation; a longer one is of no use to any decision, and its pod's owner could fill our memory.
-LONGEST = 4096
 _MIRROR = "kubernetes.io/config.mirror"
 _NONE: Mapping[str, str] = {}
 
@@ -49,7 +36,9 @@ _NONE: Mapping[str, str] = {}
 def pod(wire: shapes.Pod, labels: Keep | None = None) -> PodRecord:
     """Keep of a pod what decisions need. `labels` says which labels to keep; all by default."""
     meta, spec, status = wire.metadata, wire.spec or shapes.PodSpec(), wire.status or shapes.PodStatus()
-    annotations = kept(meta.annotations)
+    items, unread = stated.notes(meta.annotations)
+    annotations = _mapping(items) if items else _NONE
+    above, unowned = stated.owners(meta.owner_references)
     asked = native(wire)
     placed = _condition(status.conditions, "PodScheduled")
     waiting = placed is not None and placed.status != "True"
@@ -62,7 +51,7 @@ def pod(wire: shapes.Pod, labels: Keep | None = None) -> PodRecord:
         version=meta.resource_version,
         labels=interned(meta.labels) if labels is None else labels(meta.labels),
         annotations=annotations,
-        owners=owners(meta.owner_references),
+        owners=_share(above),
         group=sys.intern((spec.scheduling_group.pod_group_name or "") if spec.scheduling_group else ""),
         hostname=spec.hostname or "",
         phase=phase,
@@ -85,6 +74,7 @@ def pod(wire: shapes.Pod, labels: Keep | None = None) -> PodRecord:
         started=_started(status),
         finished=_finished(status) if phase in ("Succeeded", "Failed") else 0.0,
         deleted=_unix(meta.deletion_timestamp),
+        problems=_share((*unread, *unowned)) if unread or unowned else (),
     )
 
 
@@ -151,19 +141,8 @@ def constraints(spec: shapes.PodSpec) -> Constraints:
 
 
 def owners(references: Iterable[shapes.Owner] | None) -> tuple[OwnerRef, ...]:
-    """Owner references, shared between siblings."""
-    return _share(
-        tuple(
-            OwnerRef(
-                kind=each.kind,
-                name=each.name,
-                uid=each.uid,
-                group=each.api_version.rpartition("/")[0],
-                controller=bool(each.controller),
-            )
-            for each in references or ()
-        )
-    )
+    """Owner references that can be meant, shared between siblings."""
+    return _share(stated.owners(references)[0])
 
 
 def interned(strings: Mapping[str, str] | None) -> Mapping[str, str]:
@@ -173,11 +152,8 @@ def interned(strings: Mapping[str, str] | None) -> Mapping[str, str]:
 
 def kept(annotations: Mapping[str, str] | None) -> Mapping[str, str]:
     """Those annotations that anyone here reads, one mapping for all pods that say the same."""
-    if not annotations:
-        return _NONE
-    return _mapping(
-        tuple([item for item in annotations.items() if item[0].startswith(KEPT) and len(item[1]) <= LONGEST])
-    )
+    items, _ = stated.notes(annotations)
+    return _mapping(items) if items else _NONE
 
 
 def only(keys: frozenset[str]) -> Keep:

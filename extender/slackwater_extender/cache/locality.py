@@ -15,6 +15,7 @@ from slackwater.errors import InvalidInput
 from slackwater.network.transfer import incoming as seconds_to_arrive
 from slackwater.network.transfer import measured, pairwise
 from slackwater_cluster import names
+from slackwater_cluster.pods import stated
 from slackwater_cluster.pods.quantities import quantity
 from slackwater_cluster.watch.records import NodeRecord, PodRecord
 
@@ -89,8 +90,7 @@ def bandwidth(node: NodeRecord | None) -> float:
 
 
 def _stages(pod: PodRecord) -> list[str]:
-    text = pod.annotations.get(names.PARENTS) or pod.labels.get(names.PARENTS, "")
-    return [stage.strip() for stage in text.split(",") if stage.strip()]
+    return list(stated.parents(pod.annotations.get(names.PARENTS) or pod.labels.get(names.PARENTS, "")))
 
 
 def _amount(text: str) -> float:

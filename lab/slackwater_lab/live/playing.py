@@ -8,6 +8,7 @@ from time import monotonic
 
 from slackwater.errors import Unavailable
 from slackwater_cluster.api.endpoint import Endpoint
+from slackwater_cluster.api.paths import api_path
 from slackwater_cluster.api.session import STRATEGIC, Session
 from slackwater_cluster.watch.records import PodRecord
 from slackwater_cluster.watch.reflector import Reflector, Source
@@ -107,7 +108,7 @@ class Player:
 
     @property
     def _path(self) -> str:
-        return f"/api/v1/namespaces/{self._stage.namespace}/pods"
+        return api_path("pods", namespace=self._stage.namespace)
 
     def _source(self) -> Source[PodRecord]:
         return Source(self._path, PODS.shape, PODS.trim, params=(("labelSelector", f"{PLAYED}={self._stage.play}"),))

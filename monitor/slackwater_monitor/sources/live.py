@@ -11,6 +11,7 @@ from typing import Any
 from slackwater.errors import Unavailable
 from slackwater_cluster import names
 from slackwater_cluster.api.client import ApiClient, ExtenderClient, NotFound
+from slackwater_cluster.api.paths import api_path, custom_path
 from slackwater_cluster.apps.frameworks import builtin
 from slackwater_cluster.apps.owners import OwnerGraph
 from slackwater_cluster.apps.resolver import Resolver
@@ -20,7 +21,6 @@ from slackwater_monitor.sources.measured import Measured
 from slackwater_monitor.sources.memory import Memory
 from slackwater_monitor.sources.views import Amounts, Bar, Course, Node, Race, Snapshot, Tide
 
-GROUP = f"/apis/{names.GROUP}/{names.VERSION}"
 # A snapshot costs the cluster five reads; several viewers share one of this age.
 FRESH = 2.0
 
@@ -69,7 +69,7 @@ class Live:
 
     def _list(self, plural: str, problems: list[str]) -> list[dict[str, Any]]:
         try:
-            return self._api.items(f"{GROUP}/{plural}")
+            return self._api.items(custom_path(plural))
         except NotFound:
             problems.append(f"{plural}.{names.GROUP} is not known to this cluster; is Slackwater installed?")
         except Unavailable as problem:
@@ -110,7 +110,7 @@ class Live:
 
     def gantt(self, namespace: str, app: str) -> Sequence[Bar]:
         """The app's pods, recognised as the operator recognises them."""
-        bodies = self._api.items(f"/api/v1/namespaces/{namespace}/pods")
+        bodies = self._api.items(api_path("pods", namespace=namespace))
         resolver, pods = Resolver.of(builtin()), {body["metadata"]["uid"]: body for body in bodies}
         records = {uid: record(body) for uid, body in pods.items()}
         family = Family(records)

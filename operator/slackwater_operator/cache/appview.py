@@ -14,11 +14,14 @@ from slackwater_cluster import names
 from slackwater_cluster.apps.frameworks import FrameworkTable
 from slackwater_cluster.apps.resolver import own, role_of
 from slackwater_cluster.apps.size import AppSize, announced
+from slackwater_cluster.pods import stated
 from slackwater_cluster.watch.records import Constraints
 from slackwater_operator.cache.apps import Pod
 from slackwater_operator.cache.podstate import InFlightPods, PodState, state
 from slackwater_operator.cache.rooms import named
 
+# Dependencies between the stages of one app that are put into levels; they are looked at whenever a pod changes.
+MOST_EDGES = 10_000
 # Text from labels that is shown to people and put into names is cut and cleaned.
 _BREAKS = str.maketrans({"\n": " ", "\r": " ", "\t": " "})
 
@@ -223,13 +226,11 @@ def _lead(pods: Sequence[Pod]) -> str:
 
 def _levelled(groups: tuple[PodGroup, ...], pods: Sequence[Pod], problems: list[str]) -> tuple[PodGroup, ...]:
     """Levels of the stages (paper 003), and which groups wait on an earlier one (paper 001)."""
-    edges = {
-        (parent.strip(), pod.member.stage)
-        for pod in pods
-        for parent in own(pod.record, names.PARENTS).split(",")
-        if parent.strip()
-    }
+    edges = {(parent, pod.member.stage) for pod in pods for parent in stated.parents(own(pod.record, names.PARENTS))}
     if not edges:
+        return groups
+    if len(edges) > MOST_EDGES:
+        problems.append(f"{names.PARENTS}: {len(edges)} dependencies between stages; at most {MOST_EDGES} are read")
         return groups
     try:
         levels = level_of(sorted({group.stage for group in groups}), sorted(edges))
@@ -267,12 +268,14 @@ def _iterations(pods: Sequence[Pod], flights: InFlightPods, problems: list[str])
     text = next((value for pod in pods if (value := own(pod.record, names.ITERATIVE))), "")
     if not text:
         return {}
-    if not (text.isascii() and text.isdigit()):
-        problems.append(f"{names.ITERATIVE}: {clean(text)!r} is not a number of stages; write 0 where it is not known")
+    stages = stated.count(text)
+    if stages is None:
+        said = stated.shortened(clean(text))
+        problems.append(f"{names.ITERATIVE}: {said} is not a number of stages; write 0 where it is not known")
         return {}
     begun = {
         pod.member.stage
         for pod in pods
         if state(pod.record, flights) in (PodState.RELEASED, PodState.BOUND, PodState.DONE)
     }
-    return {"stage": max(1, len(begun)), "stages": max(int(text[:9]), len(begun) + 1)}
+    return {"stage": max(1, len(begun)), "stages": max(stages, len(begun) + 1)}

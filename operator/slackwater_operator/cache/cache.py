@@ -9,12 +9,11 @@ import structlog
 
 from slackwater.cycle.cycle import Round
 from slackwater.cycle.snapshot import Snapshot
-from slackwater.errors import SlackwaterError
 from slackwater.pools.pools import Category
 from slackwater.resources import Resources, total
 from slackwater.roles import Role
 from slackwater_cluster import names
-from slackwater_cluster.apps.frameworks import FrameworkTable, builtin
+from slackwater_cluster.apps.frameworks import Framework, FrameworkTable, builtin
 from slackwater_cluster.apps.resolver import role_of
 from slackwater_cluster.apps.size import AppSize
 from slackwater_cluster.customresources import Mode
@@ -26,12 +25,15 @@ from slackwater_operator.cache.nodes import NodeRequests
 from slackwater_operator.cache.phases import Phases
 from slackwater_operator.cache.podstate import InFlightPods, PodState, state
 from slackwater_operator.cache.pools import PoolState
+from slackwater_operator.cache.quarantine import Part, Quarantine, sentence
 from slackwater_operator.cache.rooms import NodeReach, Rooms
 from slackwater_operator.cache.runhistory import RunHistory
 from slackwater_operator.cache.snapshot import SnapshotBuilder
 from slackwater_operator.cache.usage import Likeness, UsageHistory
 
 log = structlog.get_logger(__name__)
+
+JOB = "job"  # the framework table's row for plain Jobs
 
 
 @dataclass
@@ -41,6 +43,7 @@ class OperatorCache:
     governing: Governance = field(default_factory=Governance)
     table: FrameworkTable = field(default_factory=builtin)
     window: int = 200
+    ask_sizes: bool = False  # whether somebody looks up the sizes that frameworks' objects state
 
     def __post_init__(self) -> None:
         self.flights = InFlightPods()
@@ -55,6 +58,8 @@ class OperatorCache:
         self.pool_states: dict[str, PoolState] = {}
         self.refused: dict[str, float] = {}  # pods that found no node → not asked about again before
         self.learning = UsageHistory()
+        self.quarantine = Quarantine()
+        self._size_asked: set[str] = set()  # apps whose framework was asked for their size
         self.news = True  # something changed since the last snapshot
         self._everyone: dict[str, PodRecord] = {}  # every pod of namespaces that might become managed
 
@@ -63,10 +68,14 @@ class OperatorCache:
     def set_pods(self, records: Sequence[PodRecord], now: float) -> None:
         """Pods are new or changed."""
         for record in records:
-            self.occupancy.set(record)
             self._everyone[record.uid] = record
-            self._take(record, now)
+            self._guarded(record, now)
         self.news = True
+
+    def set_aside(self, pod: PodRecord, problem: str) -> None:
+        """A pod on the wire could not be read at all; its owner is told, if the namespace is ours."""
+        if self.governing.managed(pod.namespace):
+            self.quarantine.add(Part.POD, pod, problem)
 
     def drop_pods(self, records: Sequence[PodRecord], now: float) -> None:
         """Pods are gone."""
@@ -77,6 +86,7 @@ class OperatorCache:
             self.flights.end(record.uid)
             self.refused.pop(record.uid, None)
             self.phases.gone(record, now)
+            self.quarantine.forget(record.uid)
         self.news = True
 
     def set_nodes(self, records: Sequence[NodeRecord]) -> None:
@@ -112,6 +122,39 @@ class OperatorCache:
         """An owner was looked up."""
         self.census.learn(owner, parents)
         self.news = True
+
+    def unsized(self, each: AppView) -> bool:
+        """Whether the app waits for its size to be asked for: driver admission or a pool will need it.
+
+        The round that fixes an app's category must not come first: a job whose pods are still being made looks small.
+        """
+        if not self.ask_sizes or each.size is not None or each.started or each.id in self._size_asked:
+            return False
+        needed = each.has_driver or bool(self.governing.pool_of(self.governing.queue_of(each.namespace)))
+        return needed and bool(self.size_object(each, self.size_row(each)))
+
+    def size_row(self, each: AppView) -> Framework | None:
+        """The framework whose object states the app's size; a Job above its pods says as much as a framework."""
+        row = self.table.named(each.framework or (JOB if each.job else ""))
+        return row if row is not None and row.size is not None else None
+
+    def size_object(self, each: AppView, row: Framework | None) -> str:
+        """The name of the object that states the app's size: its topmost owner, else what its id says."""
+        if row is None or row.size is None:
+            return ""
+        if row.name == JOB:
+            return each.job
+        above, _, owner = each.owner.partition("/")
+        if above == row.size.kind:
+            return owner
+        return each.app.split("/")[1] if "/" in each.app else each.app
+
+    def sized(self, each: AppView, size: AppSize | None) -> None:
+        """The app's framework was asked; None where it states no size."""
+        self._size_asked.add(each.id)
+        self.news = True
+        if size is not None:
+            self.resize(each, size)
 
     def resize(self, each: AppView, size: AppSize) -> None:
         """The app's size became known."""
@@ -172,6 +215,13 @@ class OperatorCache:
     def refresh(self) -> None:
         """Put apps together anew whose pods changed."""
         dirty, self.census.dirty = self.census.dirty, set()
+        try:
+            self._rebuild(dirty)
+        except BaseException:
+            self.census.dirty |= dirty  # or those not yet put together would drop out of the memory
+            raise
+
+    def _rebuild(self, dirty: set[Key]) -> None:
         before = {key: self.portraits.pop(app_id(key), None) for key in dirty}
         found = {key: self._portrait(key) for key in dirty}
         # What ended first: the next run of its series may be among those that are new.
@@ -192,8 +242,10 @@ class OperatorCache:
         try:
             pods = self.census.app(key)
             return portrait(*key, pods, self.flights, self.table) if pods else None
-        except SlackwaterError as problem:
-            log.error("app left out", namespace=key[0], app=key[1], problem=str(problem))  # noqa: TRY400 - its sentence says it all
+        except Exception as problem:
+            log.exception("app set aside", namespace=key[0], app=key[1][:253])
+            for pod in [pod for uid in self.census.members(key) if (pod := self.census.pod(uid)) is not None][:1]:
+                self.quarantine.add(Part.APP, pod, f"its app cannot be put together: {sentence(problem)}")
             return None
 
     def snapshot(self, now: float, rooms: Rooms | None, *, supposed: bool = False) -> Snapshot:
@@ -216,9 +268,21 @@ class OperatorCache:
 
     # -- parts ----------------------------------------------------------------------------------------------------
 
+    def _guarded(self, pod: PodRecord, now: float) -> None:
+        """Take in one pod; one that cannot be taken in is set aside, and the others of this turn are not lost."""
+        try:
+            self.occupancy.set(pod)
+            self._take(pod, now)
+        except Exception as problem:
+            log.exception("pod set aside", pod=pod.key)
+            self.census.drop(pod)
+            self.quarantine.add(Part.POD, pod, f"it cannot be taken in: {sentence(problem)}")
+
     def _take(self, pod: PodRecord, now: float) -> None:
         if self.governing.manages(pod):
             self.flights.observe(pod, now)
+            for problem in pod.problems:
+                self.quarantine.add(Part.STATEMENT, pod, problem)
         self.census.set(pod)
         member = self.census.member(pod.uid)
         if member is not None and (pod.started or pod.done):
@@ -227,8 +291,7 @@ class OperatorCache:
     def _review(self, namespace: str, now: float) -> None:
         pods = [each for each in self._everyone.values() if each.namespace == namespace]
         for pod in pods:
-            self.occupancy.set(pod)
-            self._take(pod, now)
+            self._guarded(pod, now)
         self.census.review(pods)
 
     def _touch(self, uid: str) -> None:
@@ -240,6 +303,7 @@ class OperatorCache:
     def _forget(self, app: str) -> None:
         self.categories.pop(app, None)
         self.sizes.pop(app, None)
+        self._size_asked.discard(app)
         self.phases.forget(app)
 
     def _sized(self, each: AppView) -> AppView:

@@ -188,7 +188,7 @@ class SnapshotBuilder:
         if self.memory.governing.mode(each.namespace) is not Mode.ENFORCE:
             # Nothing is held there, and what waits for our scheduler takes nothing of the window.
             return tuple(replace(_without(group, group.held), released=0) for group in each.groups)
-        if not each.settled:
+        if not each.settled or self.memory.unsized(each):
             return tuple(_without(group, group.held) for group in each.groups)
         refused = self.memory.refused
         if not refused:

@@ -1,4 +1,4 @@
-"""Two loops side by side: rounds of releases, and chores (flights, use, words) that must never hold up a release.
+"""Three loops side by side: rounds of releases, chores (flights, use, words) and look-ups, which hold up no release.
 
 Telling is cheap but writes, one write after the other: in the same loop as the rounds it cost a third of their time.
 """
@@ -63,6 +63,7 @@ class ReleaseLoop:
     metrics: Metrics
     clock: Callable[[], float]
     news: asyncio.Event = field(default_factory=asyncio.Event)
+    turned: asyncio.Event = field(default_factory=asyncio.Event)  # a round began: there may be something to look up
     waits: Accuracy = field(default_factory=Accuracy)
     _estimates: dict[str, float] = field(default_factory=dict)  # app → when it was expected to start
     _tracked: dict[str, tuple[AppView, AppStatus]] = field(default_factory=dict)  # as last written
@@ -79,8 +80,9 @@ class ReleaseLoop:
             async with asyncio.TaskGroup() as group:
                 group.create_task(self._repeat("turn", self._turn_and_rest), name="rounds")
                 group.create_task(self._repeat("chores", self._chores_and_rest), name="chores")
+                group.create_task(self._repeat("lookups", self._look_up_and_rest), name="lookups")
         except ExceptionGroup as problems:
-            raise problems.exceptions[0] from problems  # one of the two failed, and the other was stopped
+            raise problems.exceptions[0] from problems  # one of them failed, and the others were stopped
 
     async def _repeat(self, what: str, step: Callable[[], Awaitable[None]]) -> None:
         """Again and again; one failure is not the end, many in a row are."""
@@ -105,10 +107,20 @@ class ReleaseLoop:
         await self.chores()
         await asyncio.sleep(CHORES)
 
+    async def _look_up_and_rest(self) -> None:
+        await self.look_up()
+        await _for_news(self.turned, CHORES)
+        self.turned.clear()
+
+    async def look_up(self) -> None:
+        """Look up owners and sizes that apps wait for, and let a round follow."""
+        if await self.lookups.run(self.assembly):
+            self.news.set()
+
     async def turn(self) -> int:
         """One round of releases; returns how many pods were released."""
         began = perf_counter()
-        await self.lookups.run(self.assembly)
+        self.turned.set()
         released = await self.releaser.round()
         self.metrics.round.labels("turn").observe(perf_counter() - began)
         self.beat = self.clock()
@@ -116,6 +128,7 @@ class ReleaseLoop:
 
     async def chores(self) -> None:
         """Look after flights, use and words. Their writes queue behind those of releases, so nothing waits for them."""
+        await self._tell_set_aside()
         await self.upkeep.run()
         await self._look_at_use()
         # Words are writes too: while pods are being released they come less often, and without a new round not at all.
@@ -124,6 +137,18 @@ class ReleaseLoop:
         if outlook is not None and outlook is not self._told and (quiet or self.clock() - self._last_words >= WORDS):
             self._told, self._last_words = outlook, self.clock()
             await self._tell(outlook)
+
+    async def _tell_set_aside(self) -> None:
+        """Count what was set aside, and tell the owner of each pod in an Event on it."""
+        unnoted = self.assembly.quarantine.unnoted
+        if unnoted:
+            self.metrics.set_aside.labels("unnoted").inc(unnoted)
+        taken = self.assembly.quarantine.take()
+        for each in taken:
+            self.metrics.set_aside.labels(each.part.value).inc()
+            self.announcer.add(each.pod.uid, Happened(Happening.UNREADABLE, each.pod, each.problem))
+        if taken:
+            await self.announcer.post()
 
     async def _rest(self, *, busy: bool) -> None:
         """Until there is news, at least a moment, at most the idle period."""
@@ -137,10 +162,7 @@ class ReleaseLoop:
         # Flights, stalls and refused pods have times of their own; nothing else moves without news.
         timed = self.assembly.flights or self.assembly.refused
         limit = CHORES if timed else self.settings.idle_period
-        try:
-            await asyncio.wait_for(self.news.wait(), limit)
-        except TimeoutError:
-            return
+        await _for_news(self.news, limit)
 
     async def _look_at_use(self) -> None:
         """Ask what pods use; without an answer nothing is learned or relieved, and the reporter says so."""
@@ -230,3 +252,12 @@ class ReleaseLoop:
                 self.waits.learn(abs(now - self._estimates.pop(said.app)))
         alive = self.assembly.portraits
         self._estimates = {app: when for app, when in self._estimates.items() if app in alive}
+
+
+async def _for_news(event: asyncio.Event, seconds: float) -> None:
+    """Until the event, at most so long. `wait_for` might swallow a cancellation that comes with the event."""
+    try:
+        async with asyncio.timeout(seconds):
+            await event.wait()
+    except TimeoutError:
+        return

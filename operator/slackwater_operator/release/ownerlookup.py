@@ -1,33 +1,74 @@
-"""Looks up owners that recognition asks about, and the sizes that frameworks' own objects state. Once each."""
+"""Looks up owners that recognition asks about, and the sizes that frameworks' own objects state. Once each.
+
+Runs beside the rounds, never inside one: an app whose owners or size are not known yet waits, and nobody else does.
+Every question has a time-out and a size limit, few are asked at once, and namespaces take turns, so that the pods of
+one tenant cannot use up the look-ups of the others.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from time import monotonic
 
 import msgspec
 import structlog
 
-from slackwater.errors import InvalidInput, Unavailable
-from slackwater_cluster.api.session import Session
+from slackwater.errors import Unavailable
+from slackwater_cluster.api.paths import api_path, group_path
+from slackwater_cluster.api.session import Answer, Session
 from slackwater_cluster.apps.size import AppSize, from_object
 from slackwater_cluster.watch import trim, wire
 from slackwater_cluster.watch.records import OwnerRef
 from slackwater_operator.cache.appview import AppView
 from slackwater_operator.cache.cache import OperatorCache
+from slackwater_operator.cache.quarantine import Part, sentence
 
 log = structlog.get_logger(__name__)
 
 # Kinds known beforehand; others are found through discovery.
 CORE = {"Pod": "pods", "ReplicationController": "replicationcontrollers"}
-JOB = "job"  # the table's row for plain Jobs
-# Owners looked up in one go, so that a flood of new apps does not hold up the rounds.
+# Look-ups begun in one go, and asked for at the same time: most of the session's connections are left to writes.
 AT_ONCE = 50
+TOGETHER = 8
+# Seconds for one answer, and its largest size: the API server keeps no object above 1.5 MiB.
+SECONDS = 5.0
+LARGEST = 4 * 2**20
+# Seconds between two lists of the API groups, while pods name groups that are not in the last one.
+GROUPS_SECONDS = 1.0
+# Pauses after an answer that did not come: doubling, up to the longest.
+FIRST_PAUSE, LONGEST_PAUSE = 1.0, 60.0
+# Kinds whose place is remembered.
+MOST_KINDS = 1000
+NOT_THERE = (401, 403, 404)
 
 
 class _Bare(msgspec.Struct):
     metadata: wire.Meta = msgspec.field(default_factory=wire.Meta)
+
+
+class _Version(msgspec.Struct):
+    version: str = ""
+
+
+class _Group(msgspec.Struct, rename="camel"):
+    name: str = ""
+    preferred_version: _Version = msgspec.field(default_factory=_Version)
+
+
+class _Groups(msgspec.Struct):
+    groups: list[_Group] = []
+
+
+class _Kind(msgspec.Struct):
+    kind: str = ""
+    name: str = ""
+    namespaced: bool = False
+
+
+class _Kinds(msgspec.Struct):
+    resources: list[_Kind] = []
 
 
 @dataclass
@@ -35,105 +76,153 @@ class OwnerLookup:
     """Asks the API server about owners. What may not be read counts as having no owner, and is logged once."""
 
     session: Session
-    _paths: dict[tuple[str, str], str] = field(default_factory=dict)  # (group, kind) → path with {namespace}
+    clock: Callable[[], float] = monotonic
+    _plurals: dict[tuple[str, str], tuple[str, str]] = field(default_factory=dict)  # (group, kind) → version, plural
+    _groups: dict[str, str] = field(default_factory=dict)  # group → preferred version
+    _listed: float = float("-inf")  # when the groups were listed
     _silent: set[tuple[str, str]] = field(default_factory=set)
-    _sized: set[str] = field(default_factory=set)
+    _paused: dict[str, tuple[float, float]] = field(default_factory=dict)  # owner's uid → asked again at, pause
 
-    async def run(self, assembly: OperatorCache) -> None:
-        """Look up what is unknown."""
-        asked = assembly.census.unknown()[:AT_ONCE]
-        found = await asyncio.gather(*(self._parents(owner, namespace) for owner, namespace in asked))
+    async def run(self, assembly: OperatorCache) -> bool:
+        """Look up what is unknown; returns whether anything was learned."""
+        hands = asyncio.Semaphore(TOGETHER)
+        asked = self._due(assembly.census.unknown())
+        found = await asyncio.gather(*(self._above(owner, namespace, hands) for owner, namespace in asked))
         for (owner, _), parents in zip(asked, found, strict=True):
-            if parents is not None:
-                assembly.learn(owner, parents)
-        await self._sizes(assembly)
+            self._note(assembly, owner, parents)
+        sized = await self._sizes(assembly, hands)
+        return sized or any(parents is not None for parents in found)
 
-    async def _sizes(self, assembly: OperatorCache) -> None:
-        """Before the round that may fix an app's category: a job whose pods are still being made looks small."""
-        assembly.refresh()
-        self._sized &= set(assembly.portraits)
-        wanting = [each for each in assembly.portraits.values() if self._wants_size(each, assembly)]
-        for start in range(0, len(wanting), AT_ONCE):
-            some = wanting[start : start + AT_ONCE]
-            self._sized |= {each.id for each in some}
-            sizes = await asyncio.gather(*(self._size(each, assembly) for each in some))
-            for each, size in zip(some, sizes, strict=True):
-                if size is not None:
-                    assembly.resize(each, size)
+    def _due(self, unknown: Sequence[tuple[OwnerRef, str]]) -> list[tuple[OwnerRef, str]]:
+        """Those to ask about now: a namespace's first, then each one's second, and so on."""
+        wanted = {owner.uid for owner, _ in unknown}
+        self._paused = {uid: pause for uid, pause in self._paused.items() if uid in wanted}
+        now = self.clock()
+        ready = [each for each in unknown if self._paused.get(each[0].uid, (0.0, 0.0))[0] <= now]
+        return fair(ready)[:AT_ONCE]
 
-    def _wants_size(self, each: AppView, assembly: OperatorCache) -> bool:
-        """Whether anybody will ask how large it is: driver admission, or a pool."""
-        if each.size is not None or each.started or each.id in self._sized:
-            return False
-        governing = assembly.governing
-        return each.has_driver or bool(governing.pool_of(governing.queue_of(each.namespace)))
+    def _note(self, assembly: OperatorCache, owner: OwnerRef, parents: Sequence[OwnerRef] | Exception | None) -> None:
+        if parents is None:  # nobody answered: later
+            pause = min(2 * self._paused.get(owner.uid, (0.0, FIRST_PAUSE / 2))[1], LONGEST_PAUSE)
+            self._paused[owner.uid] = (self.clock() + pause, pause)
+            return
+        self._paused.pop(owner.uid, None)
+        if isinstance(parents, Exception):
+            for pod in assembly.census.asking(owner.uid):
+                words = f"its owner {owner.kind} {owner.name!r} cannot be looked up and counts as topmost"
+                assembly.quarantine.add(Part.OWNER, pod, f"{words}: {sentence(parents)}")
+            parents = ()
+        assembly.learn(owner, parents)
 
-    async def _parents(self, owner: OwnerRef, namespace: str) -> Sequence[OwnerRef] | None:
-        """The owner's owners; () where there are none or they may not be read; None where nobody answered."""
+    async def _above(
+        self, owner: OwnerRef, namespace: str, hands: asyncio.Semaphore
+    ) -> Sequence[OwnerRef] | Exception | None:
+        """The owner's owners, () where it has none; None where nobody answered; the error where none can be had."""
         try:
-            body = await self._get(owner.group, owner.kind, namespace, owner.name)
+            async with hands:
+                return await self._parents(owner, namespace)
         except Unavailable as problem:
             log.warning("owner not looked up", owner=f"{owner.kind}/{owner.name}", trouble=str(problem))
             return None
-        if body is None:
+        except Exception as problem:
+            log.exception("owner set aside", owner=f"{owner.kind}/{owner.name}", namespace=namespace)
+            return problem
+
+    async def _parents(self, owner: OwnerRef, namespace: str) -> Sequence[OwnerRef]:
+        version, plural = await self._place(owner.group, owner.kind)
+        if not plural:
             return ()
-        meta = msgspec.json.decode(body, type=_Bare).metadata
+        path = api_path(plural, owner.name, group=owner.group, version=version, namespace=namespace)
+        answer = await self._ask(path)
+        if answer.status in NOT_THERE:
+            self._tell_silent(answer, owner)
+            return ()
+        meta = msgspec.json.decode(answer.body, type=_Bare).metadata
         return trim.owners(meta.owner_references) if meta.uid == owner.uid else ()
 
-    async def _size(self, each: AppView, assembly: OperatorCache) -> AppSize | None:
-        # An app by our own label has no row, but a Job above its pods says as much.
-        row = assembly.table.named(each.framework or (JOB if each.job else ""))
+    def _tell_silent(self, answer: Answer, owner: OwnerRef) -> None:
+        kind = (owner.group, owner.kind)
+        if answer.status in (401, 403) and kind not in self._silent and len(self._silent) < MOST_KINDS:
+            self._silent.add(kind)
+            log.warning("owners of this kind may not be read; they count as topmost", kind=kind[1], group=kind[0])
+
+    # -- sizes ------------------------------------------------------------------------------------------------------
+
+    async def _sizes(self, assembly: OperatorCache, hands: asyncio.Semaphore) -> bool:
+        """Ask for the sizes of apps that wait for it; one that cannot be read is asked for once only."""
+        assembly.refresh()
+        wanting = [each for each in assembly.portraits.values() if assembly.unsized(each)][:AT_ONCE]
+        sizes = await asyncio.gather(*(self._size(each, assembly, hands) for each in wanting))
+        for each, size in zip(wanting, sizes, strict=True):
+            assembly.sized(each, size)
+        return bool(wanting)
+
+    async def _size(self, each: AppView, assembly: OperatorCache, hands: asyncio.Semaphore) -> AppSize | None:
+        row = assembly.size_row(each)
         if row is None or row.size is None:
             return None
         rule = row.size
-        name = each.job if row.name == JOB else _named(each, rule.kind)
-        if not name:
-            return None
-        path = f"/apis/{rule.group}/{rule.version}/namespaces/{each.namespace}/{rule.plural}/{name}"
         try:
-            answer = await self.session.get(path)
+            name = assembly.size_object(each, row)
+            path = api_path(rule.plural, name, group=rule.group, version=rule.version, namespace=each.namespace)
+            async with hands:
+                answer = await self._ask(path)
             return from_object(rule, answer.json()) if answer.ok else None
-        except (Unavailable, InvalidInput, ValueError) as problem:
+        except Unavailable as problem:
             log.warning("size not read", app=each.id, trouble=str(problem))
-            return None
+        except Exception as problem:  # noqa: BLE001 - whatever a tenant's object holds, its app alone goes without
+            lead = assembly.census.pod(each.lead)
+            if lead is not None:
+                words = f"the size that {rule.kind} {each.app!r} states is not read"
+                assembly.quarantine.add(Part.SIZE, lead, f"{words}: {sentence(problem)}")
+        return None
 
-    async def _get(self, group: str, kind: str, namespace: str, name: str) -> bytes | None:
-        path = await self._path(group, kind)
-        if not path:
-            return None
-        answer = await self.session.get(f"{path.format(namespace=namespace)}/{name}")
-        if answer.ok:
-            return answer.body
-        if answer.status in (401, 403) and (group, kind) not in self._silent:
-            self._silent.add((group, kind))
-            log.warning("owners of this kind may not be read; they count as topmost", kind=kind, group=group)
-        if answer.status in (401, 403, 404):
-            return None
-        raise Unavailable(answer.message())
+    # -- where kinds live -------------------------------------------------------------------------------------------
 
-    async def _path(self, group: str, kind: str) -> str:
-        """Where objects of a kind live; "" where no such kind is served in namespaces."""
-        if (group, kind) not in self._paths:
-            self._paths[group, kind] = await self._discover(group, kind)
-        return self._paths[group, kind]
-
-    async def _discover(self, group: str, kind: str) -> str:
+    async def _place(self, group: str, kind: str) -> tuple[str, str]:
+        """Version and plural of a kind; two empty texts where it is not served in namespaces."""
         if not group:
-            return f"/api/v1/namespaces/{{namespace}}/{CORE[kind]}" if kind in CORE else ""
-        found = await self.session.get(f"/apis/{group}")
-        if not found.ok:
+            return "v1", CORE.get(kind, "")
+        known = self._plurals.get((group, kind))
+        if known is None:
+            version = await self._version(group)
+            known = (version, await self._plural(group, version, kind)) if version else ("", "")
+            if known[1] and len(self._plurals) < MOST_KINDS:
+                self._plurals[group, kind] = known
+        return known
+
+    async def _version(self, group: str) -> str:
+        """The group's preferred version. One list serves all groups: a name that a tenant made up costs no request."""
+        if group not in self._groups and self.clock() - self._listed >= GROUPS_SECONDS:
+            found = msgspec.json.decode((await self._ask("/apis")).body, type=_Groups).groups
+            self._groups = {each.name: each.preferred_version.version for each in found}
+            self._listed = self.clock()
+        return self._groups.get(group, "")
+
+    async def _plural(self, group: str, version: str, kind: str) -> str:
+        answer = await self._ask(group_path(group, version))
+        if answer.status in NOT_THERE:
             return ""
-        version = found.json()["preferredVersion"]["version"]
-        listed = await self.session.get(f"/apis/{group}/{version}")
-        for each in listed.json().get("resources", []) if listed.ok else []:
-            if each["kind"] == kind and each["namespaced"] and "/" not in each["name"]:
-                return f"/apis/{group}/{version}/namespaces/{{namespace}}/{each['name']}"
-        return ""
+        listed = msgspec.json.decode(answer.body, type=_Kinds).resources
+        return next((each.name for each in listed if _serves(each, kind)), "")
+
+    async def _ask(self, path: str) -> Answer:
+        """One answer, within bounds; anything but an answer about the thing asked for is no answer."""
+        answer = await self.session.get(path, seconds=SECONDS, most=LARGEST)
+        if not answer.ok and answer.status not in NOT_THERE:
+            raise Unavailable(answer.message())
+        return answer
 
 
-def _named(each: AppView, kind: str) -> str:
-    """The name of the object of this kind that an app is: its topmost owner, else what its id says."""
-    above, _, owner = each.owner.partition("/")
-    if above == kind:
-        return owner
-    return each.app.split("/")[1] if "/" in each.app else each.app
+def fair(unknown: Iterable[tuple[OwnerRef, str]]) -> list[tuple[OwnerRef, str]]:
+    """The same, namespaces taking turns."""
+    turns: dict[str, int] = {}
+    numbered = []
+    for each in unknown:
+        turns[each[1]] = turns.get(each[1], 0) + 1
+        numbered.append((turns[each[1]], each))
+    return [each for _, each in sorted(numbered, key=lambda one: one[0])]
+
+
+def _serves(each: _Kind, kind: str) -> bool:
+    return each.kind == kind and each.namespaced and "/" not in each.name

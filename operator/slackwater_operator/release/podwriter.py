@@ -14,6 +14,7 @@ import msgspec
 from slackwater.errors import Unavailable
 from slackwater.resources import Resources
 from slackwater_cluster import names
+from slackwater_cluster.api.paths import api_path
 from slackwater_cluster.api.session import MERGE, STRATEGIC, Answer, Session
 from slackwater_cluster.pods.requests import native
 from slackwater_cluster.watch import wire
@@ -117,7 +118,7 @@ class PodWriter:
 
 def path(pod: PodRecord) -> str:
     """The pod's address."""
-    return f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}"
+    return api_path("pods", pod.name, namespace=pod.namespace)
 
 
 def _written(answer: Answer) -> Written:

@@ -10,19 +10,21 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from time import perf_counter
 
 import structlog
 
 from slackwater.cycle.cycle import Release, Round, decide
 from slackwater.cycle.ranks import ranks
+from slackwater.cycle.snapshot import Snapshot
 from slackwater.errors import Unavailable
 from slackwater.placement.knapsack import MAX_TASKS
 from slackwater_cluster.pods.nodefit import allows
 from slackwater_cluster.watch.records import PodRecord
 from slackwater_operator.cache.cache import OperatorCache
 from slackwater_operator.cache.outlook import Outlook
+from slackwater_operator.cache.quarantine import Part, sentence
 from slackwater_operator.cache.rooms import Rooms
 from slackwater_operator.metrics import Metrics
 from slackwater_operator.release.batch import batch
@@ -91,7 +93,7 @@ class Releaser:
         """What would be decided if namespaces in the modes observe and score were in enforce."""
         if not self.assembly.looks_on():
             return None
-        return decide(self.assembly.snapshot(self.clock(), self.rooms, supposed=True))
+        return self._decide(self.assembly.snapshot(self.clock(), self.rooms, supposed=True))[1]
 
     # -- 1. ---------------------------------------------------------------------------------------------------------
 
@@ -133,13 +135,29 @@ class Releaser:
         began = perf_counter()
         snapshot = self.assembly.snapshot(self.clock(), rooms)
         seen = perf_counter()
-        decided = decide(snapshot)
+        snapshot, decided = self._decide(snapshot)
         self.metrics.round.labels("snapshot").observe(seen - began)
         self.metrics.round.labels("decide").observe(perf_counter() - seen)
         if not holding:
             self.assembly.remember(decided)
         self.outlook = Outlook(snapshot, decided, holding)
         return self.outlook
+
+    def _decide(self, snapshot: Snapshot) -> tuple[Snapshot, Round]:
+        """The decision; apps that make it fail are found by deciding on each alone, and set aside."""
+        try:
+            return snapshot, decide(snapshot)
+        except Exception as problem:
+            guilty = {app.id for app in snapshot.apps if _fails(replace(snapshot, apps=(app,)))}
+            if not guilty:
+                raise
+            log.exception("apps set aside", apps=sorted(guilty)[:20])
+            for each in [self.assembly.portraits[app] for app in guilty]:
+                lead = self.assembly.census.pod(each.lead)
+                if lead is not None:
+                    self.assembly.quarantine.add(Part.APP, lead, f"its app cannot be decided on: {sentence(problem)}")
+            rest = replace(snapshot, apps=tuple(app for app in snapshot.apps if app.id not in guilty))
+            return rest, decide(rest)
 
     async def _release(self, chosen: Sequence[Release]) -> tuple[int, int]:
         """Place and write; returns how many were released and how many found no node."""
@@ -300,3 +318,12 @@ class Releaser:
             await self.places.withdraw(uids)
         except Unavailable as problem:
             self.grace.failed(problem)  # its placements lapse by themselves
+
+
+def _fails(snapshot: Snapshot) -> bool:
+    """Whether nothing can be decided on a snapshot."""
+    try:
+        decide(snapshot)
+    except Exception:  # noqa: BLE001 - whatever it is, the app that causes it is set aside
+        return True
+    return False

@@ -14,6 +14,7 @@ import structlog
 
 from slackwater.cycle.verdicts import WaitReason
 from slackwater.errors import Unavailable
+from slackwater_cluster.api.paths import api_path
 from slackwater_cluster.api.session import Answer, Session
 from slackwater_cluster.watch.records import PodRecord
 from slackwater_operator.metrics import Metrics
@@ -42,12 +43,13 @@ class Happening(StrEnum):
     PARKED = "Parked"
     STALLED = "Stalled"
     OUTGROWN = "Outgrown"  # it is evicted, because it uses more than it declared on a node near its limit
+    UNREADABLE = "Unreadable"  # something the pod states, or the pod itself, could not be read and was set aside
     DOUBTED = "Doubted"  # labels that nothing vouches for, or that cannot be meant
 
     @property
     def warning(self) -> bool:
         """Whether somebody should look."""
-        return self in (Happening.REFUSED, Happening.STALLED, Happening.OUTGROWN, Happening.DOUBTED)
+        return self not in (Happening.ADMITTED, Happening.HELD, Happening.RELEASED, Happening.PARKED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,9 +145,7 @@ class EventWriter:
     async def _post(self, happened: Happened) -> None:
         pod = happened.pod
         try:
-            answer = await self.session.write(
-                "POST", f"/api/v1/namespaces/{pod.namespace}/events", self._body(happened)
-            )
+            answer = await self.session.write("POST", api_path("events", namespace=pod.namespace), self._body(happened))
         except Unavailable as problem:
             log.warning("event not posted", pod=pod.key, trouble=str(problem))
             return

@@ -13,7 +13,7 @@ from slackwater.cycle.snapshot import App
 from slackwater.errors import Unavailable
 from slackwater.pools.pools import Category
 from slackwater.roles import Role
-from slackwater_cluster import names
+from slackwater_cluster.api.paths import api_path, custom_path
 from slackwater_cluster.api.session import MERGE, Session
 from slackwater_cluster.apps.frameworks import Framework
 from slackwater_cluster.customresources import kind_named
@@ -137,7 +137,7 @@ class ResourceStatusWriter:
     async def _read_limits(self) -> tuple[float, list[Any], list[Any]]:
         if self.clock() - self._limits[0] >= LIMITS_SECONDS:
             try:
-                found = [await self.session.get(f"/api/v1/{plural}") for plural in ("limitranges", "resourcequotas")]
+                found = [await self.session.get(api_path(plural)) for plural in ("limitranges", "resourcequotas")]
                 items = [each.json().get("items") or [] if each.ok else [] for each in found]
                 self._limits = (self.clock(), items[0], items[1])
             except Unavailable as problem:
@@ -153,7 +153,7 @@ class ResourceStatusWriter:
         }
         if not changed:
             return
-        path = f"/apis/{names.GROUP}/{names.VERSION}/{kind_named(kind).plural}/{name}/status"
+        path = custom_path(kind_named(kind).plural, name, subresource="status")
         try:
             answer = await self.session.write("PATCH", path, {"status": changed}, content_type=MERGE)
         except Unavailable as problem:

@@ -14,6 +14,7 @@ import structlog
 from slackwater.errors import Unavailable
 from slackwater.pools.pools import Category
 from slackwater_cluster import names
+from slackwater_cluster.api.paths import custom_path
 from slackwater_cluster.api.session import MERGE, Session
 from slackwater_cluster.customresources import TrackedAppSpec, TrackedAppStatus
 from slackwater_cluster.customresources.trackedapp import Phase
@@ -88,7 +89,7 @@ class TrackedAppWriter:
                 await self._create(each, name, queue)
             answer = await self.session.write(
                 "PATCH",
-                f"{_path(each.namespace)}/{name}/status",
+                _path(each.namespace, name, "status"),
                 {"status": _cleared(before, body)},
                 content_type=MERGE,
             )
@@ -153,7 +154,7 @@ class TrackedAppWriter:
         try:
             answer = await self.session.write(
                 "PATCH",
-                f"{_path(namespace)}/{name}/status",
+                _path(namespace, name, "status"),
                 {"status": {**_cleared(before, body), **kept}},
                 content_type=MERGE,
             )
@@ -179,7 +180,7 @@ class TrackedAppWriter:
     async def _delete(self, key: str) -> None:
         namespace, _, name = key.partition("/")
         try:
-            answer = await self.session.write("DELETE", f"{_path(namespace)}/{name}", {})
+            answer = await self.session.write("DELETE", _path(namespace, name), {})
         except Unavailable:
             return
         if answer.ok or answer.status == 404:
@@ -222,5 +223,5 @@ def _cleared(before: Mapping[str, Any], now: Mapping[str, Any]) -> dict[str, Any
     return {**dict.fromkeys((key for key in before if key not in now), None), **now}
 
 
-def _path(namespace: str) -> str:
-    return f"/apis/{names.GROUP}/{names.VERSION}/namespaces/{namespace}/trackedapps"
+def _path(namespace: str, name: str = "", subresource: str = "") -> str:
+    return custom_path("trackedapps", name, namespace=namespace, subresource=subresource)

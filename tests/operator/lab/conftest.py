@@ -1,9 +1,14 @@
 """One lab with our custom resources and policies for all tests in this folder."""
 
-from collections.abc import Iterator
+import os
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+
+from support.lab.operatorprocess import Replica
+
+CUSTOM = "/apis/slackwater.io/v1alpha1"
 
 
 @pytest.fixture(scope="session")
@@ -29,3 +34,30 @@ def kube(lab: Any) -> Iterator[Any]:
     with Kube(lab.site) as session:
         install(session)
         yield session
+
+
+@pytest.fixture(scope="module")
+def replicas(lab: Any, kube: Any) -> Iterator[Callable[[str], Replica]]:
+    """Starts operators; all are stopped in the end."""
+    kube.namespace("slackwater-system")
+    where = f"{CUSTOM}/slackpolicies"
+    policy = {"apiVersion": "slackwater.io/v1alpha1", "kind": "SlackPolicy"}
+    assert kube.apply({**policy, "metadata": {"name": "live"}, "spec": {"mode": "enforce"}}, where).ok
+    queue = {"apiVersion": "slackwater.io/v1alpha1", "kind": "AdmissionQueue", "metadata": {"name": "live"}, "spec": {}}
+    assert kube.apply(queue, f"{CUSTOM}/admissionqueues").ok
+    made: list[Replica] = []
+
+    def start(identity: str) -> Replica:
+        made.append(Replica(lab, identity, 24_600 + os.getpid() % 300 + len(made)))
+        return made[-1]
+
+    yield start
+    for replica in made:
+        replica.end()
+    kube.delete(f"{CUSTOM}/admissionqueues/live")
+
+
+@pytest.fixture(scope="module")
+def leader(replicas: Callable[[str], Replica]) -> Replica:
+    """The first operator."""
+    return replicas("first")

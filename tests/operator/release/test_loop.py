@@ -34,6 +34,7 @@ from support.fakes.cluster import GIB, World, enforcing, node, owned
 def cycle(world: World, **wishes: Any) -> ReleaseLoop:
     """Every part of the loop, on the world's clock."""
     session, metrics, settings = cast("Session", world), Metrics(), Settings(**wishes)
+    world.assembly.ask_sizes = True
     writer = PodWriter(session)
     clock = world.clock
     announcer = EventWriter(session, metrics, clock, TokenBucket(100, 100, clock))
@@ -58,6 +59,7 @@ def turn(made: ReleaseLoop, world: World, times: int = 1, seconds: float = 1.0) 
     """Some turns, with time passing and pods being bound in between."""
 
     async def once() -> None:
+        await made.look_up()
         await made.turn()
         await made.releaser.drain()
         await made.chores()
@@ -143,7 +145,7 @@ def test_owners_are_looked_up_through_discovery() -> None:
         "controller": True,
     }
     world.objects = {
-        "/apis/batch": {"preferredVersion": {"version": "v1"}},
+        "/apis": {"groups": [{"name": "batch", "preferredVersion": {"version": "v1"}}]},
         "/apis/batch/v1": {"resources": [{"kind": "Job", "name": "jobs", "namespaced": True}]},
         "/apis/batch/v1/namespaces/team/jobs/train-w-0": {"metadata": {"uid": "job", "ownerReferences": [owner]}},
     }

@@ -188,9 +188,16 @@ class World:
         name = path.removesuffix("/status").rpartition("/")[2]
         return Answer(200, msgspec.json.encode({"metadata": {"name": name, "generation": 3}, "status": status}))
 
-    async def get(self, path: str, params: Mapping[str, str] | None = None) -> Answer:
+    async def get(
+        self,
+        path: str,
+        params: Mapping[str, str] | None = None,
+        *,
+        seconds: float | None = None,
+        most: int | None = None,
+    ) -> Answer:
         """The session's read, of what a test put there."""
-        del params
+        del params, seconds, most
         await asyncio.sleep(0)
         if path not in self.objects:
             return Answer(404, b"{}")

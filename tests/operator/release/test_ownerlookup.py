@@ -1,0 +1,240 @@
+"""Look-ups of owners: bounded, beside the rounds, and nothing that a tenant writes makes them fail."""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import msgspec
+import pytest
+from aiohttp import web
+
+from slackwater_cluster import names
+from slackwater_cluster.api.endpoint import Endpoint
+from slackwater_cluster.api.session import Session
+from slackwater_cluster.watch import trim, wire
+from slackwater_cluster.watch.records import OwnerRef, PodRecord
+from slackwater_operator.cache.cache import OperatorCache
+from slackwater_operator.release import ownerlookup
+from slackwater_operator.release.ownerlookup import AT_ONCE, OwnerLookup, fair
+from support.fakes.cluster import enforcing, node, owned
+
+GROUPS = {"groups": [{"name": "batch", "preferredVersion": {"version": "v1"}}]}
+KINDS = {"resources": [{"kind": "Job", "name": "jobs", "namespaced": True}]}
+
+
+def held(name: str, /, **owner: Any) -> PodRecord:
+    """A held pod of namespace `team` as the watch delivers it, with one owner reference."""
+    reference = {"apiVersion": "batch/v1", "kind": "Job", "name": "j", "uid": f"j-{name}", "controller": True, **owner}
+    meta = {"name": name, "namespace": "team", "uid": name, "ownerReferences": [reference]}
+    spec = {"schedulerName": names.SCHEDULER, "schedulingGates": [{"name": names.GATE}]}
+    return trim.pod(msgspec.convert({"metadata": meta, "spec": spec, "status": {"phase": "Pending"}}, wire.Pod))
+
+
+def served(
+    answer: Callable[[web.Request], Awaitable[web.StreamResponse]], work: Callable[[Session], Awaitable[None]]
+) -> list[str]:
+    """Run some work against a server; returns the addresses it was asked for, as they came over the wire."""
+    asked: list[str] = []
+
+    async def handle(request: web.Request) -> web.StreamResponse:
+        asked.append(request.raw_path)
+        return await answer(request)
+
+    async def run() -> None:
+        app = web.Application()
+        app.router.add_route("*", "/{tail:.*}", handle)
+        runner = web.AppRunner(app, shutdown_timeout=0.1)
+        await runner.setup()
+        site = web.TCPSite(runner, "127.0.0.1", 0)
+        await site.start()
+        port = runner.addresses[0][1]
+        try:
+            async with Session(Endpoint(f"http://127.0.0.1:{port}", False, dict)) as session:
+                await work(session)
+        finally:
+            await runner.cleanup()
+
+    asyncio.run(run())
+    return asked
+
+
+def memory(*pods: PodRecord) -> OperatorCache:
+    """A cache that holds pods of a managed namespace."""
+    world = enforcing(node("a"))
+    world.assembly.set_pods(pods, 0.0)
+    return world.assembly
+
+
+async def sound(request: web.Request) -> web.StreamResponse:
+    """An API server that knows Jobs, none of which has an owner."""
+    known = {"/apis": GROUPS, "/apis/batch/v1": KINDS}
+    if request.path in known:
+        return web.json_response(known[request.path])
+    return web.json_response({"metadata": {"uid": "j-p"}})
+
+
+def test_an_owner_is_looked_up_once() -> None:
+    """Groups, kinds, the Job; a second pod of the kind costs one request."""
+    cache = memory(held("p"))
+
+    async def work(session: Session) -> None:
+        lookup = OwnerLookup(session)
+        assert await lookup.run(cache)
+        assert not await lookup.run(cache)
+        cache.set_pods([held("q")], 0.0)
+        await lookup.run(cache)
+
+    assert served(sound, work) == [
+        "/apis",
+        "/apis/batch/v1",
+        "/apis/batch/v1/namespaces/team/jobs/j",
+        "/apis/batch/v1/namespaces/team/jobs/j",
+    ]
+    assert not cache.census.unknown()
+
+
+@pytest.mark.parametrize(
+    "owner",
+    [
+        {"apiVersion": "./v1", "kind": "Foo", "name": "x"},
+        {"apiVersion": "../v1", "kind": "Foo", "name": "x"},
+        {"apiVersion": "v1", "kind": "Pod", "name": "../../../pods?watch=true"},
+        {"apiVersion": "v1", "kind": "Pod", "name": "?watch=true"},
+        {"apiVersion": "v1", "kind": "Pod", "name": "../../../../../healthz"},
+        {"apiVersion": "v1", "kind": "Pod", "name": "../../kube-system/secrets/x"},
+    ],
+    ids=lambda owner: f"{owner['apiVersion']} {owner['name']}",
+)
+def test_an_owner_that_is_no_name_is_never_asked_about(owner: dict[str, str]) -> None:
+    """Nothing goes over the wire, the pod is settled, and its owner is told."""
+    cache = memory(held("evil", **owner))
+
+    async def work(session: Session) -> None:
+        await OwnerLookup(session).run(cache)
+
+    assert served(sound, work) == []
+    cache.refresh()
+    assert all(each.settled for each in cache.portraits.values())
+    assert [each.pod.uid for each in cache.quarantine.take()] == ["evil"]
+
+
+def test_references_that_bypassed_the_reader_are_not_asked_about_either() -> None:
+    """Neither a name nor a group that is a path goes over the wire; others are looked up."""
+    world = enforcing(node("a"))
+    for number, (group, name) in enumerate((("batch", "../../secrets/x"), ("../../api/v1", "x"), ("batch", ".."))):
+        bad = OwnerRef(kind="Job", name=name, uid=f"bad-{number}", group=group, controller=True)
+        world.create(f"evil-{number}", owners=[bad])
+    world.create("good", owners=[owned("Job", "j", group="batch")])
+
+    async def work(session: Session) -> None:
+        await OwnerLookup(session).run(world.assembly)
+
+    asked = set(served(sound, work))
+    assert asked == {"/apis", "/apis/batch/v1", "/apis/batch/v1/namespaces/team/jobs/j"}
+    assert not world.assembly.census.unknown()
+
+
+def test_made_up_groups_cost_no_request_each() -> None:
+    """One list of the groups answers for all of them."""
+    cache = memory(*(held(f"p{n}", apiVersion=f"g{n}.example/v1") for n in range(40)))
+
+    async def work(session: Session) -> None:
+        await OwnerLookup(session).run(cache)
+
+    assert len(served(sound, work)) <= ownerlookup.TOGETHER
+    assert not cache.census.unknown()
+
+
+def test_too_many_requests_during_discovery_is_not_remembered() -> None:
+    """One 429 used to switch off look-ups of the kind until the next restart."""
+    now = [0.0]
+    cache = memory(held("p"))
+    calm: list[bool] = []
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        if not calm:
+            return web.json_response({"message": "too many requests"}, status=429)
+        return await sound(request)
+
+    async def work(session: Session) -> None:
+        lookup = OwnerLookup(session, clock=lambda: now[0])
+        assert not await lookup.run(cache)
+        calm.append(True)
+        now[0] += 10
+        assert await lookup.run(cache)
+
+    asked = served(answer, work)
+    assert asked[-1] == "/apis/batch/v1/namespaces/team/jobs/j"
+
+
+async def endless(request: web.Request) -> web.StreamResponse:
+    """An answer that never ends for the Job, as a watch would be."""
+    if "/jobs/" not in request.path:
+        return await sound(request)
+    reply = web.StreamResponse()
+    await reply.prepare(request)
+    while True:
+        await reply.write(b" " * 1000)
+        await asyncio.sleep(0.05)
+
+
+def test_an_answer_that_never_ends_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """After its seconds; it is asked for again later, with growing pauses."""
+    monkeypatch.setattr(ownerlookup, "SECONDS", 0.3)
+    cache = memory(held("p"))
+
+    async def work(session: Session) -> None:
+        lookup = OwnerLookup(session)
+        began = time.monotonic()
+        assert not await lookup.run(cache)
+        assert time.monotonic() - began < 5
+        assert not await lookup.run(cache)
+
+    asked = served(endless, work)
+    assert asked.count("/apis/batch/v1/namespaces/team/jobs/j") == 1
+
+
+def test_an_answer_that_is_too_large_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Memory is bounded, whatever stands in the object."""
+    monkeypatch.setattr(ownerlookup, "LARGEST", 10_000)
+    cache = memory(held("p"))
+
+    async def work(session: Session) -> None:
+        began = time.monotonic()
+        assert not await OwnerLookup(session).run(cache)
+        assert time.monotonic() - began < 3
+
+    served(endless, work)
+
+
+@pytest.mark.parametrize("body", [b"[]", b"null", b"{", b'{"metadata": 1}', b'{"metadata": {"ownerReferences": "x"}}'])
+def test_an_answer_of_another_shape_sets_its_owner_aside(body: bytes) -> None:
+    """It counts as topmost; nothing is raised."""
+    cache = memory(held("p"))
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        return web.Response(body=body) if "/jobs/" in request.path else await sound(request)
+
+    async def work(session: Session) -> None:
+        assert await OwnerLookup(session).run(cache)
+
+    served(answer, work)
+    assert [each.part.value for each in cache.quarantine.take()] == ["owner"]
+
+
+def test_namespaces_take_turns() -> None:
+    """A tenant with a thousand owners does not keep another's one owner waiting."""
+    many = [(owned("Job", f"j{n}", group="batch"), "greedy") for n in range(1000)]
+    one = (owned("Job", "x", group="batch"), "modest")
+    assert one in fair([*many, one])[:2]
+    assert len(fair([*many, one])) == 1001 > AT_ONCE
+
+
+def test_a_pod_that_goes_takes_its_question_along() -> None:
+    """Owners of pods that are gone are not asked about."""
+    pod = held("p")
+    cache = memory(pod)
+    assert cache.census.unknown()
+    cache.drop_pods([pod], 0.0)
+    assert not cache.census.unknown()
