@@ -1,0 +1,130 @@
+"""`slackwater risk`: usage series played on machines, and what each estimator's promises were worth."""
+
+from __future__ import annotations
+
+import csv
+import json
+import sys
+from dataclasses import asdict
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+
+from slackwater.errors import InvalidInput
+from slackwater_cli.printing import Column, table
+from slackwater_cli.progress import bars
+
+if TYPE_CHECKING:
+    from slackwater_simulator.risk.bench import Score
+
+
+class Format(StrEnum):
+    """How results are printed."""
+
+    TABLE = "table"
+    JSON = "json"
+    CSV = "csv"
+
+
+class Resource(StrEnum):
+    """What the samples are of."""
+
+    AUTO = "auto"
+    CPU = "cpu"
+    MEMORY = "memory"
+
+
+def command(
+    series: Annotated[
+        Path,
+        typer.Argument(help="CSV, plain or gzipped: one series per line, five-minute samples in % of the request."),
+    ],
+    risk: Annotated[str, typer.Option(help="Probability that a promise of `slackwater` is exceeded.")] = "1%",
+    residents: Annotated[int, typer.Option(help="Tasks on a machine at any moment.")] = 40,
+    horizon: Annotated[str, typer.Option(help="How long a promise is to hold, such as 90m or 6h.")] = "6h",
+    machines: Annotated[int, typer.Option(help="Machines played side by side.")] = 100,
+    days: Annotated[int, typer.Option(help="Days played; the first is not counted.")] = 7,
+    whole_day: Annotated[
+        float, typer.Option(help="Share of the tasks that last the day; the others take 10 minutes to 8 hours.")
+    ] = 0.05,
+    resource: Annotated[
+        Resource, typer.Option(help="auto: memory if the file's name says so, else cpu.")
+    ] = Resource.AUTO,
+    seed: Annotated[int, typer.Option(help="Of every draw: which series, how long, where.")] = 0,
+    output: Annotated[Format, typer.Option("--output", "-o", help="Print a table, JSON or CSV.")] = Format.TABLE,
+    report: Annotated[
+        Path | None, typer.Option(help="Write a page with the frontier of savings over violations to this file.")
+    ] = None,
+) -> None:
+    """Compare estimators of what a machine's tasks will use at most: violations, savings, tasks lost."""
+    from slackwater_simulator.risk.bench import estimators, judge
+    from slackwater_simulator.risk.frontier import gathered, settings
+    from slackwater_simulator.risk.machines import Play
+    from slackwater_simulator.risk.series import read
+
+    chance = probability("--risk", risk)
+    play = Play(machines, residents, days, steps("--horizon", horizon), seed, whole_day)
+    found = read(series)
+    play.check(found)
+    memory = found.memory if resource is Resource.AUTO else resource is Resource.MEMORY
+    asked = estimators(play, chance, memory)
+    curves = settings(play) if report is not None else {}
+    every = asked | {name: peak for group in curves.values() for name, peak in group.items()}
+    with bars() as tick:
+        scores = judge(found, play, every, memory=memory, tick=tick(found.name))
+    shown = [score for score in scores if score.estimator in asked or score.estimator == "oracle"]
+    if report is not None:
+        from slackwater_simulator.risk.page import write
+
+        title = f"{found.name}: {machines} machines of {residents} residents, horizon {horizon}, {days} days"
+        Console(stderr=True, soft_wrap=True).print(f"report: {write(report, title, gathered(curves, scores), shown)}")
+    _print(shown, output)
+
+
+def probability(option: str, text: str) -> float:
+    """`1%` or `0.01` as a number between 0 and 1."""
+    try:
+        value = float(text.strip().removesuffix("%")) / (100 if text.strip().endswith("%") else 1)
+    except ValueError:
+        value = 0.0
+    if not 0 < value < 1:
+        raise InvalidInput(option, f"{text!r} is not a probability", "write for example 1% or 0.01")
+    return value
+
+
+def steps(option: str, text: str) -> int:
+    """A time span in samples of five minutes, at least one."""
+    from slackwater_monitor.history.grid import duration
+    from slackwater_simulator.risk.series import STEP
+
+    return max(1, round(duration(option, text) / STEP))
+
+
+def _print(scores: list[Score], output: Format) -> None:
+    rows = [asdict(score) for score in scores]
+    if output is Format.JSON:
+        typer.echo(json.dumps(rows, indent=2))
+    elif output is Format.CSV:
+        writer = csv.DictWriter(sys.stdout, fieldnames=list(rows[0]), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+    else:
+        Console(soft_wrap=True).print(table(scores, _columns(scores)))
+
+
+def _columns(scores: list[Score]) -> list[Column[Score]]:
+    columns: list[Column[Score]] = [
+        Column("ESTIMATOR", lambda score: score.estimator),
+        Column("VIOLATIONS", lambda score: f"{score.violation_rate:.3%}", number=True),
+        Column("95 %", lambda score: f"{score.violation_low:.2%}…{score.violation_high:.2%}", number=True),
+        Column("SEVERITY", lambda score: f"{score.severity_mean:.2%}", number=True),
+        Column("P99", lambda score: f"{score.severity_p99:.2%}", number=True),
+        Column("SAVINGS", lambda score: f"{score.savings:.1%}", number=True),
+        Column("ORACLE", lambda score: f"{score.oracle_share:.1%}", number=True),
+    ]
+    if any(score.lost_tasks is not None for score in scores):
+        columns.append(Column("LOST", lambda score: f"{score.lost_tasks:,}", number=True))
+    return columns

@@ -1,0 +1,165 @@
+"""How far a node's use goes beyond what was expected of it, learned from earlier promises.
+
+Every half hour the promise made for each node is put aside. Over the horizon the use of the same pods is watched, and
+then the promise has a score,
+
+    score = (min(peak of those pods, their requests) − m) / s        m, s as they were expected (see `risk`)
+
+The factor z of the next promises is the score that is exceeded with the asked probability, over all nodes of a class:
+split conformal prediction, which needs no assumption about the form of the distribution. Further out than scores were
+seen, the tail is taken as exponential (peaks over a threshold). Two corrections, both to the safe side: few scores, and
+neighbours that tell the same story, leave z uncertain, and half a standard error is taken off the probability; and
+where clearly more promises were exceeded of late than asked, z is taken for a smaller one until that is no longer so.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from slackwater.errors import BadNumber
+from slackwater.estimation.risk import Outlook
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+    Rows = NDArray[np.intp]
+
+RISK = 0.01  # of a promise being exceeded within the horizon
+HORIZON = 6 * 3600.0  # seconds; how long a promise is to hold
+EVERY = 1800.0  # seconds between promises that are put aside
+SCORES = 40_000  # scores kept per class: a week of 120 nodes
+ENOUGH = 100  # scores without which a class is young and nothing is promised
+TAIL = 0.05  # share of the scores that the exponential tail is fitted on
+FEW = 100  # scores above z without which the fitted tail decides
+NARROWEST = 0.125  # the least share of the asked risk that z is taken for
+FADE = 0.986  # of what was exceeded, per promise put aside: a half-life of a day
+ERRORS = 2.0  # standard errors by which the realised rate is above the asked one before the margin widens
+
+
+def tail_quantile(scores: Floats, risk: float) -> float:
+    """The score that is exceeded with probability `risk`.
+
+    It is read off by its rank ⌈(1 − risk)·(n + 1)⌉ where at least FEW scores lie above. Further out it is that of an
+    exponential tail, u + mean excess · ln(TAIL / risk), u the score exceeded by TAIL of them; or what was read off,
+    if that is larger.
+    """
+    ordered = np.sort(scores)
+    count = len(ordered)
+    rank = int(np.ceil((1.0 - risk) * (count + 1)))
+    read = float(ordered[min(rank, count) - 1])
+    if risk >= TAIL or count - rank >= FEW:
+        return read
+    tail = ordered[int(np.ceil((1.0 - TAIL) * count)) - 1 :]
+    return max(read, float(tail[0] + (tail - tail[0]).mean() * np.log(TAIL / risk)))
+
+
+@dataclass(slots=True)
+class Calibration:
+    """The scores of one class of nodes, and how many of its promises were exceeded."""
+
+    risk: float = RISK
+    overlap: float = HORIZON / EVERY  # promises open at once: their scores tell about as much as one
+    count: int = 0  # scores kept
+    promises: float = 0.0  # compared of late
+    exceeded: float = 0.0  # of them
+    _scores: list[Floats] = field(default_factory=list)
+    _factor: float | None = None
+
+    def __post_init__(self) -> None:
+        if not 0 < self.risk < 1:
+            raise BadNumber("risk", self.risk, "give a probability between 0 and 1, for example 1%")
+
+    @property
+    def young(self) -> bool:
+        """Whether too little was compared yet to promise anything."""
+        return self.count < ENOUGH
+
+    @property
+    def realised(self) -> float:
+        """The share of promises that were exceeded of late."""
+        return self.exceeded / self.promises if self.promises else 0.0
+
+    @property
+    def asked(self) -> float:
+        """The probability that z is taken for.
+
+        risk · (1 − ½ / √(1 + risk · n / overlap)), n scores; and times (risk / r)² where even r, the realised rate less
+        ERRORS standard errors, is above the risk.
+        """
+        certain = 1.0 - 0.5 / math.sqrt(1.0 + self.risk * self.count / self.overlap)
+        surely = self.exceeded - ERRORS * math.sqrt(self.exceeded * self.overlap)
+        above = surely / (self.risk * self.promises) if surely > 0 else 0.0
+        return self.risk * max(NARROWEST, certain / max(1.0, above) ** 2)
+
+    @property
+    def factor(self) -> float:
+        """z; infinite while the class is young, so that Σ requests are promised."""
+        if self.young:
+            return np.inf
+        if self._factor is None:
+            self._factor = tail_quantile(np.concatenate(self._scores), self.asked)
+        return self._factor
+
+    def learn(self, scores: Floats, exceeded: NDArray[np.bool_]) -> None:
+        """Take in what became of some promises."""
+        self._scores.append(scores)
+        self.count += len(scores)
+        while self.count - len(self._scores[0]) >= SCORES:
+            self.count -= len(self._scores.pop(0))
+        self.promises = FADE * self.promises + len(exceeded)
+        self.exceeded = FADE * self.exceeded + float(exceeded.sum())
+        self._factor = None
+
+
+@dataclass(slots=True)
+class Promise:
+    """One promise for every node, and the most that its pods have used since."""
+
+    at: float
+    expected: Outlook
+    peak: Floats  # as promised
+    requests: Floats
+    used: Floats
+
+    def judged(self) -> tuple[Floats, NDArray[np.bool_]]:
+        """Scores, and which promises were exceeded. What exceeds the requests themselves is not the promise's fault."""
+        used = np.minimum(self.used, self.requests)
+        centre, spread = self.expected
+        told = spread > 0
+        return (used - centre)[told] / spread[told], (used > self.peak)[told]
+
+
+class Promises:
+    """Promises put aside until their horizon is over."""
+
+    def __init__(self, horizon: float = HORIZON, every: float = EVERY) -> None:
+        self._horizon, self._every = horizon, every
+        self._open: list[Promise] = []
+
+    def put(self, promise: Promise) -> None:
+        """Put a promise aside, if the last one is old enough."""
+        if not self._open or promise.at - self._open[-1].at >= self._every:
+            self._open.append(promise)
+
+    def watch(self, now: float, use: Floats, home: Rows, since: Floats) -> list[Promise]:
+        """Take in a sample of all pods (`since`: when each was first there); return the promises that are over.
+
+        A promise is about the pods that were there when it was made: those that came later do not count.
+        """
+        if not self._open:
+            return []
+        nodes, made = len(self._open[0].used), np.array([promise.at for promise in self._open])
+        # A pod counts for every promise made since it came: sums by node and first such promise, then summed up.
+        first = np.searchsorted(made, since)
+        width = len(made) + 1
+        sums = np.bincount(home * width + first, use, minlength=nodes * width).reshape(nodes, width).cumsum(axis=1)
+        for column, promise in enumerate(self._open):
+            np.maximum(promise.used, sums[:, column], out=promise.used)
+        over = [promise for promise in self._open if now - promise.at >= self._horizon]
+        self._open = self._open[len(over) :]
+        return over

@@ -1,0 +1,116 @@
+"""Room with a stated risk: how much the pods of a node will use at most, exceeded with a probability that is chosen.
+
+For every node, and each kind of resource apart, at every sample:
+
+    a pod's level ℓ and variance v   exponentially weighted over what it used: newest samples count most
+    what is expected of a pod        μ = (n·ℓ + k·p) / (n + k)   n seconds watched; p what pods of its app, or where
+                                     that is not known pods in general, use of such a request
+    a node                           centre m = Σ μ,  spread s² = Σ [n·v + k·(w + τ²)] / (n + k)
+    the promise                      peak = min(m + z·s, Σ requests),  room = Σ requests − peak
+
+where w is the usual variance within a pod and τ² the variance between pods: one that was never seen is uncertain by
+both. The factor z is not chosen but learned from what earlier promises missed (see `calibration`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+    Rows = NDArray[np.intp]
+
+HALF_LIFE = 3600.0  # seconds after which a sample counts half
+TRUST = 3600.0  # k: seconds watched after which a pod's own use counts as much as what is usual
+
+
+@dataclass(slots=True)
+class PodLevels:
+    """What is known of each pod by its own use: arrays over pods."""
+
+    seen: Floats  # n, seconds watched
+    level: Floats  # ℓ
+    variance: Floats  # v
+
+    @classmethod
+    def empty(cls, pods: int) -> PodLevels:
+        """Pods of which nothing was seen."""
+        return cls(np.zeros(pods), np.zeros(pods), np.zeros(pods))
+
+    def forget(self, pods: NDArray[np.bool_] | Rows) -> None:
+        """Other pods have come into these places."""
+        self.seen[pods] = self.level[pods] = self.variance[pods] = 0.0
+
+    def sample(self, use: Floats, dt: float, half_life: float = HALF_LIFE) -> None:
+        """Take in one sample of every pod: the mean of all samples at first, then the weighted one."""
+        self.seen += dt
+        weight = np.maximum(dt / self.seen, 1.0 - 0.5 ** (dt / half_life))
+        off = use - self.level
+        self.level += weight * off
+        self.variance = (1.0 - weight) * (self.variance + weight * off * off)
+
+
+class Usual(NamedTuple):
+    """What pods use of their request when nothing else is known, as shares of the request."""
+
+    mean: float = 1.0  # p; until something was seen, a pod is expected to use all that it asks for
+    variance: float = 0.0  # w
+    between: float = 0.0  # τ²
+
+
+def usual(levels: PodLevels, request: Floats, trust: float = TRUST) -> Usual:
+    """Means over pods, each weighted by how long it was watched: n / (n + k)."""
+    weight = np.where(request > 0, levels.seen / (levels.seen + trust), 0.0)
+    total = float(weight.sum())
+    if total <= 0:
+        return Usual()
+    asked = np.where(request > 0, request, 1.0)
+    share = levels.level / asked
+    mean = float(weight @ share) / total
+    within, between = weight @ (levels.variance / asked**2), weight @ (share - mean) ** 2
+    return Usual(mean, float(within) / total, float(between) / total)
+
+
+class Outlook(NamedTuple):
+    """What is expected of every node: the centre m and the spread s of its use."""
+
+    centre: Floats
+    spread: Floats
+
+
+def outlook(
+    levels: PodLevels,
+    request: Floats,
+    home: Rows,
+    nodes: int,
+    known: Usual,
+    prior: tuple[Floats, Floats] | None = None,
+    trust: float = TRUST,
+) -> Outlook:
+    """The centre and spread of all nodes. `home` is each pod's node.
+
+    `prior` holds p and w + τ² of each pod in the unit of its request where its app is known, and NaN elsewhere.
+    """
+    mean, variance = known.mean * request, (known.variance + known.between) * request**2
+    if prior is not None:
+        mean = np.where(np.isnan(prior[0]), mean, prior[0])
+        variance = np.where(np.isnan(prior[1]), variance, prior[1])
+    own = levels.seen / (levels.seen + trust)
+    centre = summed(home, own * levels.level + (1.0 - own) * mean, nodes)
+    return Outlook(centre, np.sqrt(summed(home, own * levels.variance + (1.0 - own) * variance, nodes)))
+
+
+def summed(home: Rows, amounts: Floats, nodes: int) -> Floats:
+    """Σ of the amounts of each node's pods."""
+    return np.bincount(home, amounts, minlength=nodes).astype(np.float64, copy=False)
+
+
+def promised(expected: Outlook, factor: float, requests: Floats) -> Floats:
+    """The peak that is promised for each node: min(m + z·s, Σ requests), and never below 0."""
+    peak: Floats = np.clip(expected.centre + factor * expected.spread, 0.0, requests)
+    return peak

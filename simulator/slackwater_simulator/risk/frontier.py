@@ -1,0 +1,66 @@
+"""Savings over violations: every estimator at several settings of its parameter, as a curve."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from slackwater_simulator.risk.bench import Peak, Score
+from slackwater_simulator.risk.machines import Play
+from slackwater_simulator.risk.ours import Slackwater
+from slackwater_simulator.risk.published import SIGMAS, n_sigma, rc_like
+
+RISKS = (0.0005, 0.001, 0.005, 0.01, 0.05, 0.2)
+SIGMA_GRID = (0.0, 1.0, 2.0, 3.0, SIGMAS)
+PERCENTILE_GRID = (50.0, 80.0, 90.0, 99.0)
+PAIRS = ((0.0, 50.0), (1.0, 50.0), (2.0, 80.0), (3.0, 80.0), (5.0, 99.0))  # N = 3, p80: what Google put into production
+WARM_UPS = {"2 h": 24, "none": 1}  # samples; a task counts by its request before
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """One estimator along its parameter."""
+
+    label: str
+    scores: tuple[Score, ...]
+
+
+def settings(play: Play) -> dict[str, dict[str, Peak]]:
+    """Curves by label: the settings of each, by name."""
+    curves: dict[str, dict[str, Peak]] = {
+        "slackwater": {f"slackwater {risk:.2%}": Slackwater(risk, play.horizon).peak for risk in RISKS}
+    }
+    for label, samples in WARM_UPS.items():
+        behind = f", warm-up {label}"
+        curves[f"n-sigma{behind}"] = {
+            f"n-sigma {n:g}{behind}": partial(n_sigma, sigmas=n, warm_up=samples) for n in SIGMA_GRID
+        }
+        curves[f"rc-like{behind}"] = {
+            f"rc-like p{k:g}{behind}": partial(rc_like, percentile=k, warm_up=samples) for k in PERCENTILE_GRID
+        }
+        curves[f"max{behind}"] = {f"max N={n:g} p{k:g}{behind}": _larger(n, k, samples) for n, k in PAIRS}
+    return curves
+
+
+def _larger(sigmas: float, percentile: float, warm_up: int) -> Peak:
+    return lambda moment: np.maximum(
+        n_sigma(moment, sigmas=sigmas, warm_up=warm_up), rc_like(moment, percentile=percentile, warm_up=warm_up)
+    )
+
+
+def gathered(curves: dict[str, dict[str, Peak]], scores: Sequence[Score]) -> list[Curve]:
+    """The scores of all settings, put back into their curves."""
+    found = {score.estimator: score for score in scores}
+    return [Curve(label, tuple(found[name] for name in names)) for label, names in curves.items()]
+
+
+def at_savings(curve: Curve, savings: float) -> float:
+    """The violation rate of a curve at some savings, between its settings in proportion.
+
+    Below all of them it is that of the most careful setting, above all of them that of the boldest or more.
+    """
+    order = sorted(curve.scores, key=lambda score: score.savings)
+    return float(np.interp(savings, [one.savings for one in order], [one.violation_rate for one in order]))

@@ -1,0 +1,154 @@
+"""Machines on which series are played: who is resident when, what estimators may see, and what then really came.
+
+Every machine has `residents` places. A place is taken by one task after another without a gap: a task is a cut of a
+series at its own time of day, of minutes to hours, or the whole day. A task that runs past the end of its series goes
+on at its beginning. Every request is 100, and samples are percent of it.
+
+The truth of a machine at a step is the peak of its present residents over the horizon,
+
+    peak(t) = max over t ≤ s ≤ t + horizon of Σ over residents of t still there at s of use(s),
+
+the "peak oracle" of Bashir et al., "Take it to the limit" (EuroSys 2021): tasks that arrive later are somebody's next
+decision. Where residents use more than all their requests together, reservations alone overload the machine: that is
+counted apart, and the truth is taken as Σ requests.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
+from numpy.typing import NDArray
+
+from slackwater.errors import InvalidInput
+from slackwater_simulator.risk.series import STEP, UsageSeries
+
+Floats = NDArray[np.float32]
+Integers = NDArray[np.int64]
+
+REQUEST = 100.0
+SHORTEST, LONGEST = 600.0, 8 * 3600.0  # seconds; lengths between them are equally likely by their logarithm
+WHOLE_DAY = 0.05  # share of the tasks that last as long as their series; they are two in five of the residents
+HISTORY = 120  # samples of a task that an estimator may look back on: ten hours
+
+
+@dataclass(frozen=True, slots=True)
+class Play:
+    """What is played: sizes, times in steps, and the seed of every draw."""
+
+    machines: int = 100
+    residents: int = 40
+    days: int = 7
+    horizon: int = 72  # steps
+    seed: int = 0
+    whole_day: float = WHOLE_DAY  # share of the tasks that last as long as their series
+
+    def check(self, series: UsageSeries) -> None:
+        """Raise an error that names the option, if this cannot be played."""
+        for name, value in (("machines", self.machines), ("residents", self.residents), ("horizon", self.horizon)):
+            if value < 1:
+                raise InvalidInput(f"--{name}", f"{value} is too small", "give at least 1")
+        if not 0 <= self.whole_day <= 1:
+            raise InvalidInput("--whole-day", f"{self.whole_day} is not a share", "give a number from 0 to 1")
+        if self.days < 2:
+            raise InvalidInput("--days", f"{self.days} is too short", "give at least 2: the first day is not counted")
+        if self.horizon >= series.samples.shape[1]:
+            length = series.samples.shape[1] * STEP / 3600
+            raise InvalidInput("--horizon", "it is as long as the series", f"give less than {length:g}h")
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """What an estimator may see at one step. Arrays are machine × place, of the tasks that are there now."""
+
+    step: int
+    use: Floats  # last sample of each task
+    age: Integers  # samples seen of each task, the last included
+    arrived: NDArray[np.bool_]  # tasks that came with this step
+    history: Floats  # machine × place × sample, oldest first; −1 where a task had not begun
+    request: float = REQUEST
+
+    @property
+    def requests(self) -> float:
+        """Σ requests of a machine."""
+        return self.request * int(self.use.shape[1])
+
+
+@dataclass(frozen=True, slots=True)
+class Truth:
+    """What came, per machine: the peak over the horizon, and whether it was above Σ requests."""
+
+    peak: NDArray[np.float64]
+    overloaded: NDArray[np.bool_]
+    mean_use: NDArray[np.float64]  # of a resident now: by this, an excess of memory becomes tasks lost
+
+
+class Machines:
+    """Plays the series step by step. The same series and `Play` always give the same days."""
+
+    def __init__(self, series: UsageSeries, play: Play) -> None:
+        play.check(series)
+        self.play = play
+        self._rng = np.random.default_rng(play.seed)
+        self._length = int(series.samples.shape[1])
+        self._series = len(series.samples)
+        shape = (play.machines, play.residents)
+        # The series over and over: history before the day that is played, the horizon behind it, each as one window.
+        self._middle = -(-HISTORY // self._length) * self._length
+        copies = np.tile(series.samples, self._middle // self._length + 2)
+        self._past = sliding_window_view(copies, HISTORY, axis=1)
+        self._future = sliding_window_view(copies, play.horizon + 1, axis=1)
+        self._which = self._rng.integers(self._series, size=shape)
+        # Samples still to come of each task, the present one included. The first tasks are somewhere in their lives,
+        # or all that last a day would end together.
+        lengths = self._lengths(shape)
+        self._left = self._rng.integers(1, lengths, endpoint=True)
+        self._age = lengths - self._left
+        self._arrived = np.ones(shape, np.bool_)
+
+    @property
+    def steps(self) -> int:
+        """How many steps are played."""
+        return self.play.days * self._length
+
+    @property
+    def warm_up(self) -> int:
+        """Steps that are played and not counted: estimators learn, and residents get their mix of ages."""
+        return self._length
+
+    def advance(self, step: int) -> Moment:
+        """Take one sample of every task, and show what is known now."""
+        if step:
+            self._replace()
+        self._age += 1
+        at = step % self._length + self._middle
+        history = self._past[self._which, at - HISTORY + 1]
+        before = np.arange(HISTORY)[None, None, :] < (HISTORY - self._age)[:, :, None]
+        history = np.where(before, np.float32(-1.0), history)
+        return Moment(step, history[:, :, -1], self._age.copy(), self._arrived.copy(), history)
+
+    def truth(self, step: int) -> Truth:
+        """What the present residents will come to use together. For the judge, not for estimators."""
+        at = step % self._length + self._middle
+        future = self._future[self._which, at]
+        there = np.arange(self.play.horizon + 1)[None, None, :] < self._left[:, :, None]
+        use = np.where(there, future, np.float32(0.0)).sum(axis=1, dtype=np.float64)
+        peak, most = use.max(axis=1), REQUEST * self.play.residents
+        return Truth(np.minimum(peak, most), peak > most, use[:, 0] / self.play.residents)
+
+    def _replace(self) -> None:
+        """Whoever has shown the last sample makes way for the next task."""
+        self._left -= 1
+        gone = self._arrived = self._left <= 0
+        count = int(gone.sum())
+        self._which[gone] = self._rng.integers(self._series, size=count)
+        self._left[gone] = self._lengths((count,))
+        self._age[gone] = 0
+
+    def _lengths(self, shape: tuple[int, ...]) -> Integers:
+        """Samples of new tasks: log-uniform between the shortest and the longest, or the whole series."""
+        least, most = np.log(SHORTEST / STEP), np.log(min(LONGEST / STEP, self._length))
+        drawn = np.exp(self._rng.uniform(least, most, shape)).round().astype(np.int64)
+        whole = self._rng.random(shape) < self.play.whole_day
+        return np.where(whole, self._length, np.clip(drawn, 1, self._length))

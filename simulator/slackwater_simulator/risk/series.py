@@ -1,0 +1,85 @@
+"""Usage series from a file: one line per series, its samples in percent of the request, five minutes apart.
+
+Two layouts are read, plain or gzipped: lines of equally many numbers, and the SURF week (a header, then one job per
+line with samples of 30 s in run lengths: 98x12 is twelve samples of 98).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slackwater.errors import InvalidInput
+from slackwater_simulator.workload.readers.source import load_text
+
+Floats = NDArray[np.float32]
+
+STEP = 300.0  # seconds between samples
+FEWEST = 10  # series, and samples of each: fewer make no bench
+RUN_LENGTH_HEADER = "samples_pct_of_16_cores_30s_rle"
+RAW_STEP = 30.0  # seconds between the samples of that layout
+
+
+@dataclass(frozen=True, slots=True)
+class UsageSeries:
+    """What was read: series × sample in percent of the request."""
+
+    name: str
+    samples: Floats
+
+    @property
+    def memory(self) -> bool:
+        """Whether the file's name says that it is memory, which cannot be given back by waiting."""
+        return "memory" in self.name.lower()
+
+
+def read(path: Path) -> UsageSeries:
+    """The series of a file, or an error that names the line."""
+    lines = load_text(path).splitlines()
+    rows = _run_lengths(path, lines) if lines and RUN_LENGTH_HEADER in lines[0] else _plain(path, lines)
+    if len(rows) < FEWEST or rows.shape[1] < FEWEST:
+        problem = f"{len(rows)} series of {rows.shape[1]} samples are too few"
+        raise InvalidInput(path.name, problem, f"give at least {FEWEST} series of {FEWEST} samples each")
+    return UsageSeries(path.name, rows)
+
+
+def _plain(path: Path, lines: list[str]) -> Floats:
+    rows = [_numbers(path, number, line) for number, line in enumerate(lines, 1) if line.strip()]
+    lengths = [len(row) for row in rows]
+    if rows and len(set(lengths)) > 1:
+        odd = next(number for number, length in enumerate(lengths, 1) if length != lengths[0])
+        problem = f"line {odd} has {lengths[odd - 1]} samples where the first line has {lengths[0]}"
+        raise InvalidInput(path.name, problem, "give equally many samples in every line")
+    return np.array(rows, np.float32).reshape(len(rows), max(lengths, default=0))
+
+
+def _numbers(path: Path, number: int, line: str) -> list[float]:
+    try:
+        row = [float(cell) for cell in line.split(",")]
+    except ValueError as error:
+        raise InvalidInput(f"{path.name}, line {number}", str(error), "write percentages between commas") from error
+    if not all(0 <= value < float("inf") for value in row):
+        raise InvalidInput(f"{path.name}, line {number}", "a sample is not a number of at least 0", "write percentages")
+    return row
+
+
+def _run_lengths(path: Path, lines: list[str]) -> Floats:
+    """The SURF week, as means of five minutes, put end to end and cut into days: its jobs last minutes to days."""
+    levels: list[Floats] = []
+    per_step = int(STEP / RAW_STEP)
+    for number, line in enumerate(lines[1:], 2):
+        cells = line.split(",")
+        try:
+            runs = [run.partition("x") for run in cells[3].split()]
+            values = np.repeat([float(value) for value, _, _ in runs], [int(count or 1) for _, _, count in runs])
+        except (IndexError, ValueError) as error:
+            raise InvalidInput(
+                f"{path.name}, line {number}", str(error), "write id,submit,duration,VALUExCOUNT …"
+            ) from error
+        whole = len(values) // per_step * per_step
+        levels.append(values[:whole].reshape(-1, per_step).mean(axis=1).astype(np.float32))
+    day = int(86_400 / STEP)
+    return np.array([row[:day] for row in levels if len(row) >= day], np.float32).reshape(-1, day)

@@ -1,0 +1,74 @@
+"""`slackwater risk` from the outside."""
+
+import csv
+import gzip
+import io
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from slackwater.errors import InvalidInput
+from slackwater_cli.main import app
+
+KEYS = ("estimator", "violation_rate", "severity_mean", "severity_p99", "savings")
+SMALL = ("--machines", "4", "--days", "2", "--residents", "6", "--horizon", "30m")
+
+
+@pytest.fixture
+def series(tmp_path: Path) -> str:
+    """Forty series of 48 samples, gzipped."""
+    rng = np.random.default_rng(3)
+    rows = np.clip(rng.uniform(5, 50, (40, 1)) + rng.normal(0, 3, (40, 48)), 0, 100).round(1)
+    path = tmp_path / "memory.csv.gz"
+    path.write_bytes(gzip.compress("\n".join(",".join(map(str, row)) for row in rows.tolist()).encode()))
+    return str(path)
+
+
+def risk(*arguments: str) -> str:
+    """Standard output of a command that must succeed."""
+    result = CliRunner().invoke(app, ["risk", *arguments], catch_exceptions=False)
+    assert result.exit_code == 0
+    return str(result.stdout)
+
+
+def test_json_and_csv_hold_every_estimator(series: str) -> None:
+    """One object each, the documented fields in all of them, the same numbers in both."""
+    rows = json.loads(risk(series, *SMALL, "-o", "json"))
+    table = list(csv.DictReader(io.StringIO(risk(series, *SMALL, "-o", "csv"))))
+    assert [row["estimator"] for row in rows] == [
+        *("slackwater", "paper-000", "n-sigma", "rc-like", "max-nsigma-rc", "borg-default", "autopilot", "oracle")
+    ]
+    assert all(key in row for row in rows for key in KEYS)
+    assert [float(row["savings"]) for row in table] == [row["savings"] for row in rows]
+    assert all(row["lost_tasks"] is not None for row in rows)  # the name says memory
+
+
+def test_the_table_names_everyone(series: str) -> None:
+    """Losses only where memory was played."""
+    assert "LOST" in risk(series, *SMALL)
+    shown = risk(series, *SMALL, "--resource", "cpu")
+    assert "LOST" not in shown
+    assert "max-nsigma-rc" in shown
+
+
+def test_a_report_is_written(series: str, tmp_path: Path) -> None:
+    """With the frontier; the settings behind it are not among the printed rows."""
+    page = tmp_path / "risk.html"
+    rows = json.loads(risk(series, *SMALL, "-o", "json", "--report", str(page)))
+    assert "<svg" in page.read_text()
+    assert len(rows) == 8
+
+
+@pytest.mark.parametrize("text", ["0", "100%", "often", "-1%", "nan"])
+def test_a_risk_must_be_a_probability(series: str, text: str) -> None:
+    """Refused with what to write."""
+    with pytest.raises(InvalidInput, match="1% or"):
+        CliRunner().invoke(app, ["risk", series, "--risk", text], catch_exceptions=False)
+
+
+def test_the_risk_may_be_a_share_or_a_percentage(series: str) -> None:
+    """5 % is 0.05."""
+    assert risk(series, *SMALL, "--risk", "5%") == risk(series, *SMALL, "--risk", "0.05")

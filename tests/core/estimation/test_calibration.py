@@ -1,0 +1,96 @@
+"""Scores, the factor read off them, and promises that wait for their horizon."""
+
+import numpy as np
+import pytest
+
+from slackwater.errors import BadNumber
+from slackwater.estimation.calibration import ENOUGH, NARROWEST, SCORES, Calibration, Promise, Promises, tail_quantile
+from slackwater.estimation.risk import Outlook
+
+KEPT = np.zeros(ENOUGH, np.bool_)
+
+
+def promise(at: float, peak: float = 5.0, requests: float = 100.0, used: float = 0.0) -> Promise:
+    """A promise for one node with centre 4 and spread 2."""
+    expected = Outlook(np.array([4.0]), np.array([2.0]))
+    return Promise(at, expected, np.array([peak]), np.array([requests]), np.array([used]))
+
+
+def test_the_quantile_is_read_off_where_enough_scores_lie_above() -> None:
+    """1 to 1,000 at 5 %: rank ⌈0.95 × 1,001⌉ = 951."""
+    assert tail_quantile(np.arange(1.0, 1001.0), 0.05) == 951.0
+
+
+def test_an_exponential_tail_goes_on_where_scores_end() -> None:
+    """100,000 draws of an exponential: beyond all that 200 of them showed, −ln(risk) is found within a sixth."""
+    draws = np.random.default_rng(0).exponential(size=(200, 500))
+    found = np.mean([tail_quantile(each, 0.0005) for each in draws])
+    assert found == pytest.approx(-np.log(0.0005), rel=1 / 6)
+
+
+def test_a_young_class_promises_only_the_requests() -> None:
+    """An infinite factor, until enough was compared."""
+    calibration = Calibration(0.01)
+    assert calibration.factor == np.inf
+    calibration.learn(np.ones(ENOUGH - 1), KEPT[1:])
+    assert calibration.factor == np.inf
+    calibration.learn(np.ones(1), KEPT[:1])
+    assert calibration.factor == 1.0
+
+
+def test_the_margin_widens_while_more_is_exceeded_than_asked() -> None:
+    """The probability asked for shrinks, z grows, and neither without a bound."""
+    scores = np.random.default_rng(0).normal(size=2000)
+    kept, broken = Calibration(0.05), Calibration(0.05)
+    kept.learn(scores, np.zeros(2000, np.bool_))
+    broken.learn(scores, np.arange(2000) < 200)
+    assert broken.realised == 0.1
+    assert NARROWEST * 0.05 <= broken.asked < kept.asked
+    assert broken.factor > kept.factor
+
+
+def test_old_scores_make_way() -> None:
+    """Memory is bounded, and a class that has changed is followed."""
+    calibration = Calibration(0.05)
+    for value in [1.0] * 10 + [9.0] * 10:
+        calibration.learn(np.full(SCORES // 10, value), np.zeros(1, np.bool_))
+    assert calibration.count == SCORES
+    assert calibration.factor == 9.0
+
+
+@pytest.mark.parametrize("risk", [0.0, 1.0, -0.1, float("nan")])
+def test_a_risk_is_a_probability(risk: float) -> None:
+    """Anything else is refused with what to write instead."""
+    with pytest.raises(BadNumber, match="1%"):
+        Calibration(risk)
+
+
+def test_a_promise_is_about_the_pods_that_were_there() -> None:
+    """Node 0 has pods since 0 and since 50; the promise of 10 knows the first alone. Use 6 then 3: peak 6, score 1."""
+    promises = Promises(horizon=100.0, every=30.0)
+    promises.put(promise(10.0))
+    home, since = np.array([0, 0]), np.array([0.0, 50.0])
+    assert promises.watch(60.0, np.array([6.0, 90.0]), home, since) == []
+    (over,) = promises.watch(110.0, np.array([3.0, 90.0]), home, since)
+    scores, exceeded = over.judged()
+    assert scores.tolist() == [1.0]
+    assert exceeded.tolist() == [True]
+
+
+def test_promises_are_put_aside_now_and_then() -> None:
+    """One every 30 s; each sees its own pods and ends by itself."""
+    promises = Promises(horizon=60.0, every=30.0)
+    for at in (0.0, 10.0, 30.0):
+        promises.put(promise(at))
+    home, since = np.array([0, 0]), np.array([0.0, 20.0])
+    (first,) = promises.watch(60.0, np.array([4.0, 2.0]), home, since)
+    (second,) = promises.watch(90.0, np.array([1.0, 1.0]), home, since)
+    assert (first.at, first.used.tolist()) == (0.0, [4.0])
+    assert (second.at, second.used.tolist()) == (30.0, [6.0])
+
+
+def test_what_exceeds_the_requests_is_not_the_promise_s_fault() -> None:
+    """Requests of 10 were promised in full and 15 are used: reservations alone overload that node."""
+    scores, exceeded = promise(0.0, peak=10.0, requests=10.0, used=15.0).judged()
+    assert scores.tolist() == [3.0]
+    assert not exceeded.any()

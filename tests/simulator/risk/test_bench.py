@@ -1,0 +1,139 @@
+"""Judgements on promises, with series of our own making."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from slackwater.errors import InvalidInput
+from slackwater_simulator.risk.bench import Score, estimators, judge
+from slackwater_simulator.risk.frontier import Curve, at_savings, gathered, settings
+from slackwater_simulator.risk.machines import Play
+from slackwater_simulator.risk.page import write
+from slackwater_simulator.risk.series import UsageSeries, read
+
+SMALL = Play(machines=6, residents=10, days=3, horizon=6)
+NAMES = ["slackwater", "paper-000", "n-sigma", "rc-like", "max-nsigma-rc", "borg-default", "autopilot", "oracle"]
+
+
+def noisy(series: int = 60, samples: int = 96, seed: int = 0) -> UsageSeries:
+    """Levels of their own with noise that remembers, within the request."""
+    rng = np.random.default_rng(seed)
+    level, steps = rng.uniform(5, 40, (series, 1)), rng.normal(0, 4, (series, samples))
+    for step in range(1, samples):
+        steps[:, step] += 0.7 * steps[:, step - 1]
+    return UsageSeries("noisy", np.clip(level + steps, 0, 100).astype(np.float32))
+
+
+def test_savings_and_violations_are_what_was_promised() -> None:
+    """Constant use of 20: a promise of 30 saves 70 % and holds, one of 15 is always exceeded, by a quarter."""
+    constant = UsageSeries("flat memory", np.full((10, 48), 20, np.float32))
+    play = Play(machines=2, residents=5, days=2, horizon=4, whole_day=1.0)
+
+    def promise(share: float) -> object:
+        return lambda moment: np.full(len(moment.use), share * moment.requests)
+
+    scores = judge(constant, play, {"safe": promise(0.3), "bold": promise(0.15)}, memory=True)  # type: ignore[dict-item]
+    safe, bold, oracle = scores
+    assert (safe.violation_rate, bold.violation_rate, oracle.violation_rate) == (0.0, 1.0, 0.0)
+    assert safe.savings == pytest.approx(0.7)
+    assert bold.severity_mean == pytest.approx(0.25)
+    assert oracle.savings == pytest.approx(0.8)
+    assert safe.oracle_share == pytest.approx(0.7 / 0.8)
+    # 25 of 100 too much at 20 each: two tasks of every machine, once per horizon of four of the 48 counted steps.
+    assert (safe.lost_tasks, bold.lost_tasks) == (0, 2 * 2 * 12)
+
+
+def test_everyone_is_asked_and_the_oracle_is_never_wrong() -> None:
+    """Names as documented, in order; nobody saves more than the oracle without violations."""
+    scores = judge(noisy(), SMALL, estimators(SMALL, 0.05, memory=False), memory=False)
+    assert [score.estimator for score in scores] == NAMES
+    oracle = scores[-1]
+    assert oracle.violation_rate == 0.0
+    assert all(score.savings <= oracle.savings for score in scores if score.violation_rate == 0.0)
+    assert all(score.violation_low <= score.violation_rate <= score.violation_high for score in scores)
+    assert all(score.lost_tasks is None for score in scores)
+
+
+def test_the_same_bench_gives_the_same_scores() -> None:
+    """Seeds decide everything, the bootstrap included."""
+    first, second = (judge(noisy(), SMALL, estimators(SMALL, 0.05, memory=True), memory=True) for _ in range(2))
+    assert first == second
+
+
+def test_slackwater_keeps_the_risk_that_was_asked_for() -> None:
+    """5 % asked, within a fifth of it kept, and more is saved than by the larger of N-sigma and RC-like."""
+    play = Play(machines=60, residents=20, days=8, horizon=12)
+    chosen = estimators(play, 0.05, memory=False)
+    asked = {name: chosen[name] for name in ("slackwater", "max-nsigma-rc")}
+    ours, theirs, _ = judge(noisy(300), play, asked, memory=False)
+    assert ours.violation_rate == pytest.approx(0.05, rel=0.2)
+    assert ours.savings > theirs.savings
+
+
+def test_equal_savings_are_read_off_the_curve() -> None:
+    """Halfway between two settings in savings, halfway in violations."""
+
+    def score(savings: float, rate: float) -> Score:
+        return Score("x", rate, 0, 0, 0, 0, savings, 0, None)
+
+    curve = Curve("x", (score(0.8, 0.1), score(0.6, 0.02)))
+    assert at_savings(curve, 0.7) == pytest.approx(0.06)
+    assert at_savings(curve, 0.5) == 0.02
+
+
+def test_the_page_shows_curves_and_numbers(tmp_path: Path) -> None:
+    """One file with figure and table; with .svg the figure alone, the same every time."""
+    curves = settings(SMALL)
+    asked = estimators(SMALL, 0.05, memory=False)
+    flat = {name: peak for group in curves.values() for name, peak in group.items()}
+    scores = judge(noisy(), SMALL, asked | flat, memory=False)
+    found = gathered(curves, scores)
+    page = write(tmp_path / "a" / "risk.html", "noisy", found, scores[: len(asked)]).read_text()
+    figures = [write(tmp_path / f"{n}.svg", "noisy", found, scores).read_text() for n in range(2)]
+    assert page.count("<svg") == 1
+    assert "slackwater 1.00%" in page
+    assert figures[0] == figures[1]
+    assert found[0].label == "slackwater"
+
+
+def test_broken_files_are_refused_by_line(tmp_path: Path) -> None:
+    """With what to write instead."""
+    path = tmp_path / "series.csv"
+    for text, problem in (
+        ("1,2\n3,x\n", "line 2"),
+        ("1,2\n3\n", "line 2 has 1"),
+        ("1,-2\n", "line 1"),
+        ("1,nan\n", "line 1"),
+        ("", "too few"),
+        ("1,2\n3,4\n", "too few"),
+    ):
+        path.write_text(text)
+        with pytest.raises(InvalidInput, match=problem):
+            read(path)
+    with pytest.raises(InvalidInput, match="cannot be read"):
+        read(tmp_path / "absent.csv")
+
+
+def test_run_lengths_become_five_minutes(tmp_path: Path) -> None:
+    """The SURF week: jobs of at least a day, ten samples of 30 s a mean."""
+    path = tmp_path / "surf.csv"
+    line = "1,0,86400,10x5 30x5 20x2875\n"
+    path.write_text("id,submit_s,duration_s,samples_pct_of_16_cores_30s_rle\n" + line * 10 + "2,0,60,6x2\n")
+    found = read(path).samples
+    assert found.shape == (10, 288)
+    assert found[0, :2].tolist() == [20.0, 20.0]
+
+
+@pytest.mark.parametrize("name", ["planetlab-20110309", "google-2011-cpu", "google-2011-memory"])
+def test_real_series_keep_the_risk(traces: Path, name: str) -> None:
+    """5 % asked: the realised rate is within a fifth of it, and nobody who saves as much violates less."""
+    path = traces / "usage-series" / f"{name}.csv.gz"
+    if not path.is_file():
+        pytest.skip(f"{name} is not among the traces here")
+    play = Play(machines=60, days=6)
+    chosen = estimators(play, 0.05, memory="memory" in name)
+    asked = {key: chosen[key] for key in ("slackwater", "paper-000", "max-nsigma-rc", "autopilot")}
+    ours, *others, _ = judge(read(path), play, asked, memory=False)
+    assert ours.violation_rate == pytest.approx(0.05, rel=0.2)
+    assert all(other.savings < ours.savings or other.violation_rate > 2 * ours.violation_rate for other in others)

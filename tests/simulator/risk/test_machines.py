@@ -1,0 +1,89 @@
+"""Days that are played: who is there, what is seen, what came."""
+
+import numpy as np
+import pytest
+
+from slackwater.errors import InvalidInput
+from slackwater_simulator.risk.machines import HISTORY, Machines, Play
+from slackwater_simulator.risk.series import UsageSeries
+
+
+def ramp(series: int = 12, samples: int = 48) -> UsageSeries:
+    """Series n uses n at sample 0 and a hundredth more with every sample."""
+    levels = np.arange(series)[:, None] + np.arange(samples)[None, :] / 100
+    return UsageSeries("ramp", levels.astype(np.float32))
+
+
+def test_residents_are_replaced_without_a_gap() -> None:
+    """Ages grow by one or start at one again; some tasks end, some stay."""
+    machines = Machines(ramp(), Play(machines=5, residents=8, days=2, horizon=6))
+    before = machines.advance(0).age
+    renewed = 0
+    for step in range(1, 40):
+        moment = machines.advance(step)
+        assert ((moment.age == before + 1) | ((moment.age == 1) & moment.arrived)).all()
+        renewed += int(moment.arrived.sum())
+        before = moment.age
+    assert 0 < renewed < 39 * 40
+
+
+def test_history_is_the_task_s_own() -> None:
+    """As many samples as its age, the last of them its use; a ramp rises by a hundredth or begins anew."""
+    machines = Machines(ramp(), Play(machines=3, residents=4, days=2, horizon=6, seed=2))
+    for step in range(30):
+        moment = machines.advance(step)
+        assert ((moment.history >= 0).sum(axis=2) == np.minimum(moment.age, HISTORY)).all()
+        assert (moment.history[:, :, -1] == moment.use).all()
+
+
+def test_truth_is_the_peak_of_those_who_are_there() -> None:
+    """Recounted from the moments that follow: Σ over the residents of then that are still there."""
+    play = Play(machines=4, residents=6, days=2, horizon=9, seed=1)
+    machines = Machines(ramp(), play)
+    moments, truths = [], []
+    for step in range(40):
+        moments.append(machines.advance(step))
+        truths.append(machines.truth(step))
+    for start in range(40 - play.horizon):
+        there = np.ones((4, 6), np.bool_)
+        peak = np.zeros(4)
+        for step in range(start, start + play.horizon + 1):
+            there &= (step == start) | ~moments[step].arrived
+            peak = np.maximum(peak, np.where(there, moments[step].use, 0.0).sum(axis=1))
+        assert truths[start].peak == pytest.approx(peak, rel=1e-5)
+
+
+def test_what_reservations_overload_is_counted_apart() -> None:
+    """Tasks that use 150 of 100: the truth is Σ requests, and it says so."""
+    machines = Machines(UsageSeries("high", np.full((10, 20), 150, np.float32)), Play(2, 3, 2, 4))
+    machines.advance(0)
+    truth = machines.truth(0)
+    assert truth.peak.tolist() == [300.0, 300.0]
+    assert truth.overloaded.all()
+
+
+def test_the_same_seed_plays_the_same_days() -> None:
+    """And another one other days."""
+    played = [
+        np.array([Machines(ramp(), Play(2, 3, 2, 4, seed=seed)).advance(step).use for step in range(3)])
+        for seed in (5, 5, 6)
+    ]
+    assert (played[0] == played[1]).all()
+    assert (played[0] != played[2]).any()
+
+
+@pytest.mark.parametrize(
+    ("play", "option"),
+    [
+        (Play(machines=0), "--machines"),
+        (Play(residents=0), "--residents"),
+        (Play(days=1), "--days"),
+        (Play(horizon=0), "--horizon"),
+        (Play(horizon=48), "--horizon"),
+        (Play(whole_day=1.5), "--whole-day"),
+    ],
+)
+def test_what_cannot_be_played_is_refused_by_its_option(play: Play, option: str) -> None:
+    """Before anything runs."""
+    with pytest.raises(InvalidInput, match=option):
+        Machines(ramp(), play)

@@ -1,0 +1,96 @@
+"""The published predictors, each on an example worked by hand."""
+
+import numpy as np
+import pytest
+
+from slackwater_simulator.risk.machines import HISTORY, Moment
+from slackwater_simulator.risk.ours import PaperEstimate
+from slackwater_simulator.risk.published import (
+    CPU_HALF_LIFE,
+    HOUR,
+    WARM_UP,
+    Autopilot,
+    borg_default,
+    n_sigma,
+    percentiles,
+    rc_like,
+)
+
+
+def seen(*tasks: list[float], step: int = 0, arrived: bool = False) -> Moment:
+    """One machine whose tasks have shown these samples, oldest first."""
+    history = np.full((1, len(tasks), HISTORY), -1.0, np.float32)
+    for place, samples in enumerate(tasks):
+        history[0, place, HISTORY - len(samples) :] = samples
+    age = np.array([[len(samples) for samples in tasks]])
+    return Moment(step, history[:, :, -1], age, np.full(age.shape, arrived), history)
+
+
+def test_borg_default_is_nine_tenths_of_the_limits() -> None:
+    """Two tasks of 100."""
+    assert borg_default(seen([5.0], [5.0])).tolist() == [180.0]
+
+
+def test_rc_like_adds_percentiles_and_counts_young_tasks_in_full() -> None:
+    """101 samples 0 to 100 have their 99th percentile at 99; a task below two hours counts 100."""
+    old = [float(value) for value in range(101)]
+    assert rc_like(seen(old, [3.0] * (WARM_UP - 1))) == pytest.approx(199.0)
+    assert rc_like(seen(old), percentile=50.0) == pytest.approx(50.0)
+
+
+@pytest.mark.parametrize("percentile", [50.0, 80.0, 95.0, 99.0])
+def test_percentiles_are_numpy_s(percentile: float) -> None:
+    """Whatever the number of samples."""
+    rng = np.random.default_rng(1)
+    for count in (1, 2, 24, HISTORY):
+        samples = rng.uniform(0, 100, count).round(2)
+        found = percentiles(seen(samples.tolist()).history, percentile)[0, 0]
+        assert found == pytest.approx(np.percentile(samples, percentile), rel=1e-5)
+
+
+def test_n_sigma_is_the_machine_s_mean_and_five_deviations() -> None:
+    """Two warm tasks that together use 30 and 50 by turns: mean 40, deviation 10 √(24/23); a young one adds 100."""
+    tasks = [10.0, 20.0] * 12, [20.0, 30.0] * 12
+    deviation = 10 * np.sqrt(24 / 23)
+    assert n_sigma(seen(*tasks)) == pytest.approx(40 + 5 * deviation)
+    assert n_sigma(seen(*tasks, [7.0])) == pytest.approx(140 + 5 * deviation)
+    assert n_sigma(seen(*tasks), sigmas=0.0) == pytest.approx(40.0)
+
+
+def test_n_sigma_does_not_take_filling_up_for_growth() -> None:
+    """A task that came later and uses as much as the other: the share of the limits is constant."""
+    assert n_sigma(seen([20.0] * 60, [20.0] * 30)) == pytest.approx(40.0)
+
+
+def test_n_sigma_of_young_tasks_alone_is_their_limits() -> None:
+    """Nothing is warm."""
+    assert n_sigma(seen([1.0], [1.0])).tolist() == [200.0]
+
+
+def test_autopilot_weighs_samples_by_their_half_life() -> None:
+    """80 once, then 20: when 80 has less than a twentieth of all weight, it is kept for an hour and then gone."""
+    rule = Autopilot(memory=False)
+    samples = [80.0] + [20.0] * 60
+    peaks = [rule.peak(seen(samples[: count + 1], step=count, arrived=count == 0))[0] for count in range(len(samples))]
+    assert peaks[HOUR - 2] == 100.0  # its request until an hour was seen
+    assert peaks[HOUR - 1] == pytest.approx(80 * 1.15)
+    weights = [0.5 ** (ago / CPU_HALF_LIFE) for ago in range(len(samples))]
+    first = next(n for n in range(1, 61) if sum(weights[:n]) >= 0.95 * sum(weights[: n + 1]))
+    assert peaks[first + HOUR - 2] == pytest.approx(80 * 1.15)
+    assert peaks[first + HOUR - 1] == pytest.approx(20 * 1.15)
+
+
+def test_autopilot_takes_the_peak_of_memory() -> None:
+    """15 % above the largest sample, within the request."""
+    assert Autopilot(memory=True).peak(seen([30.0] * 11 + [50.0] + [30.0] * 8)) == pytest.approx(57.5)
+    assert Autopilot(memory=True).peak(seen([95.0] * 20)) == pytest.approx(100.0)
+
+
+def test_paper_000_believes_the_last_sample() -> None:
+    """After five minutes a heartbeat of one second has forgotten all else; a task that just came counts in full."""
+    paper = PaperEstimate(1, 2, 100.0)
+    assert paper.peak(seen([10.0], [30.0], arrived=True)) == pytest.approx(200.0)
+    assert paper.peak(seen([10.0, 20.0], [30.0, 30.0], step=1)) == pytest.approx(50.0)
+    newcomer = seen([10.0, 20.0, 20.0], [5.0], step=2)
+    newcomer.arrived[0, 1] = True
+    assert paper.peak(newcomer) == pytest.approx(125.0)
