@@ -4,7 +4,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.installed
 
-.PHONY: help install demo test check unit bench bench-simulator bench-extender bench-lab lab lab-down lab-test lab-build e2e e2e-kind kind-image crds chart image docs clean
+.PHONY: help install demo test check unit search bench bench-simulator bench-extender bench-lab lab lab-down lab-test lab-build e2e e2e-kind kind-image crds chart image docs clean
 help: ## list the commands
 	@grep -hE '^[a-z0-9-]+:.*?## ' $(MAKEFILE_LIST) | awk -F':.*?## ' '{printf "  make %-16s %s\n", $$1, $$2}'
 
@@ -30,6 +30,10 @@ check: $(STAMP) ## format, lint, spelling, types and import contracts
 
 unit: $(STAMP) ## tests and branch coverage
 	@$(BIN)/python -m pytest -q -m "not lab and not bench" --cov --cov-report=term
+
+WORLDS ?= 1000
+search: $(STAMP) ## play WORLDS random worlds beside the stock scheduler; stopped and started again it goes on
+	@PYTHONPATH=tests $(BIN)/python -m support.search --worlds $(WORLDS)
 
 bench: $(STAMP) ## speed of the core against tests/performance/bounds.toml
 	@$(BIN)/python -m pytest -q -s -p no:randomly -m bench tests/performance/test_estimate.py tests/performance/test_placement.py tests/performance/test_gatekeeping.py

@@ -154,6 +154,10 @@ class World:
         if uid in self.pods:
             self.put(msgspec.structs.replace(self.pods[uid], **fields))
 
+    def named(self, namespace: str, name: str) -> PodRecord | None:
+        """The pod of this name."""
+        return next((p for p in self.pods.values() if (p.namespace, p.name) == (namespace, name)), None)
+
     def delete(self, *records: PodRecord) -> None:
         """Pods vanish."""
         for record in records:
@@ -170,7 +174,7 @@ class World:
         if found is None:
             return self._note(method, path, body)
         namespace, name, part = found.groups()
-        pod = next((p for p in self.pods.values() if (p.namespace, p.name) == (namespace, name)), None)
+        pod = self.named(namespace, name)
         if pod is None or body["metadata"].get("uid", pod.uid) != pod.uid:
             return Answer(404, b"{}")
         self.writes.append(f"{method} {path}")

@@ -1,0 +1,105 @@
+"""Many worlds, some at a time in each process; what was played is remembered, so that the command can be stopped."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import multiprocessing
+import time
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from support.search.generate import plan
+from support.search.play import Outcome, play
+
+ROOT = Path(__file__).parents[3]
+SOURCES = ("core", "cluster", "extender", "operator", "tests/support/search", "tests/support/fakes")
+CHUNK = 20  # worlds between two marks
+
+
+@dataclass
+class Tally:
+    """What many worlds came to."""
+
+    worlds: int = 0
+    seconds: float = 0.0  # of CPU
+    rounds: int = 0
+    stock: float = 0.0
+    ours: float = 0.0
+    kinds: Counter[str] = field(default_factory=Counter)
+    failures: list[dict[str, object]] = field(default_factory=list)
+
+    def add(self, line: dict[str, object]) -> None:
+        """Take in one chunk."""
+        self.worlds += int(str(line["worlds"]))
+        self.seconds += float(str(line["seconds"]))
+        self.rounds += int(str(line["rounds"]))
+        self.stock += float(str(line["stock"]))
+        self.ours += float(str(line["ours"]))
+        for failure in line["failures"]:  # type: ignore[attr-defined] # written by `_chunk` below
+            self.kinds[failure["kind"]] += 1
+            self.failures.append(failure)
+
+    def __str__(self) -> str:
+        found = ", ".join(f"{kind}: {count}" for kind, count in sorted(self.kinds.items())) or "nothing found"
+        return (
+            f"{self.worlds} worlds, {self.rounds} rounds, {self.seconds:.0f} s of CPU; makespans of worlds without a "
+            f"failure: stock {self.stock:.0f} s, ours {self.ours:.0f} s; {found}"
+        )
+
+
+def digest() -> str:
+    """Names the code that is searched: progress made with other code does not count."""
+    found = hashlib.sha256()
+    for folder in SOURCES:
+        for path in sorted((ROOT / folder).rglob("*.py")):
+            found.update(path.read_bytes())
+    return found.hexdigest()[:12]
+
+
+def search(worlds: int, first: int, jobs: int, folder: Path) -> Iterator[Tally]:
+    """Play seeds from `first` on until so many worlds were played with this code; a tally after every chunk."""
+    folder.mkdir(parents=True, exist_ok=True)
+    marks = folder / f"{digest()}.jsonl"
+    tally, done = Tally(), set()
+    if marks.exists():
+        for text in marks.read_text(encoding="utf-8").splitlines():
+            line = json.loads(text)
+            if line["first"] >= first:
+                done.add(line["first"])
+                tally.add(line)
+    yield tally
+    left = [seed for seed in range(first, first + worlds, CHUNK) if seed not in done]
+    with multiprocessing.Pool(jobs) as pool, marks.open("a", encoding="utf-8") as book:
+        for line in pool.imap_unordered(_chunk, [(seed, min(seed + CHUNK, first + worlds)) for seed in left]):
+            book.write(json.dumps(line) + "\n")
+            book.flush()
+            tally.add(line)
+            yield tally
+
+
+def _chunk(seeds: tuple[int, int]) -> dict[str, object]:
+    began = time.process_time()
+    loop = asyncio.new_event_loop()
+    try:
+        outcomes = [play(plan(seed), loop) for seed in range(*seeds)]
+    finally:
+        loop.close()
+    sound = [outcome for outcome in outcomes if not outcome.failures]
+    return {
+        "first": seeds[0],
+        "worlds": len(outcomes),
+        "seconds": round(time.process_time() - began, 3),
+        "rounds": sum(outcome.rounds for outcome in outcomes),
+        "stock": sum(outcome.stock for outcome in sound),
+        "ours": sum(outcome.ours for outcome in sound),
+        "failures": [_failure(outcome) for outcome in outcomes if outcome.failures],
+    }
+
+
+def _failure(outcome: Outcome) -> dict[str, object]:
+    first = outcome.failures[0]
+    return {"seed": outcome.seed, "kind": first.kind, "at": first.at, "text": first.text}

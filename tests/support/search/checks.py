@@ -1,0 +1,185 @@
+"""What must hold in every world, judged from the cluster itself and not from what the programs say about it.
+
+given twice     native requests of bound and nominated pods never exceed a node
+ceiling         declared requests of what is bound never exceed the node times the ceiling
+priority        no pod is released before one of higher priority that could have had its node
+idle room       no pod waits before room that stock would give it while everything stands still
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from slackwater.resources import CPU, MEMORY, Resources, total
+from slackwater_cluster import names
+from slackwater_cluster.pods.nodefit import allows
+from slackwater_cluster.watch.records import PodRecord
+from support.search.cluster import Cluster
+from support.search.lives import Life
+from support.search.plan import Failure, QueuePlan
+from support.search.programs import OperatorProgram
+
+SLACK = 1e-6
+ROUNDS = 3  # rounds in which nothing may move before idle room is called so …
+SECONDS = 12.0  # … and how long they must have lasted: a refused pod steps aside for 2 s, an idle round comes after 5
+ALLOWANCE = 0.875  # of a node's memory in use: beyond it measurement may refuse what requests would allow
+
+
+class Checks:
+    """One world's checks, told of every step."""
+
+    def __init__(self, cluster: Cluster, lives: list[Life]) -> None:
+        self.cluster, self.plan = cluster, cluster.plan
+        self.lives = {life.id: life for life in lives}
+        self.queues = {name: _queue(self.plan.queues, name) for name in self.plan.namespaces}
+        self.failures: list[Failure] = []
+        self._moves, self._still, self._since = -1, 0, 0.0
+        self._seen = 0  # releases looked at
+
+    def after_round(self, operator: OperatorProgram) -> None:
+        """After a round of the operator."""
+        self._given_twice()
+        self._priority(operator)
+        self._seen = len(self.cluster.released)
+        self._standing_still()
+        if self._still > ROUNDS and self.cluster.now - self._since >= SECONDS:
+            self._idle_room(operator)
+
+    def after_binds(self) -> None:
+        """After a pass of the scheduler."""
+        ceiling = {CPU: self.plan.ceiling_cpu / 100, MEMORY: self.plan.ceiling_memory / 100}
+        for name, node in self.cluster.nodes.items():
+            declared = total(pod.declared for pod in self.cluster.on[name].values())
+            for kind, value in declared.items():
+                if value > node.allocatable[kind] * ceiling.get(kind, 1.0) * (1 + SLACK):
+                    self._fail("ceiling", f"{name} holds {value:g} {kind} of {node.allocatable[kind]:g}", node=name)
+
+    # -- room given twice ---------------------------------------------------------------------------------------------
+
+    def _given_twice(self) -> None:
+        nominated: dict[str, list[PodRecord]] = {}
+        for pod in self.cluster.waiting.values():
+            if pod.nominated in self.cluster.nodes and not pod.gates:
+                nominated.setdefault(pod.nominated, []).append(pod)
+        for name, pods in nominated.items():
+            left = self.cluster.free(name)
+            for kind, value in total(pod.native for pod in pods).items():
+                if value > left.get(kind, 0.0) + SLACK * max(1.0, value):
+                    text = f"{name} has {left.get(kind, 0.0):g} {kind} left, pods nominated there ask for {value:g}"
+                    self._fail("given twice", text, pods=[pod.uid for pod in pods])
+
+    # -- priority turned round ----------------------------------------------------------------------------------------
+
+    def _priority(self, operator: OperatorProgram) -> None:
+        fresh = [self.cluster.pods[uid] for uid in self.cluster.released[self._seen :] if uid in self.cluster.pods]
+        lower = [pod for pod in fresh if pod.nominated in self.cluster.nodes]
+        if not lower:
+            return
+        known = self.cluster.now - self.plan.operator_lag - self.plan.extender_lag - 1.0
+        for held in self._held():
+            if held.created > known or not self._ready(held) or self._life(held).plan.gang:
+                continue
+            for pod in lower:
+                if self._turned_round(operator, held, pod):
+                    text = f"{pod.uid} ({pod.priority}) got {pod.nominated} before {held.uid} ({held.priority})"
+                    self._fail("priority", text)
+                    return
+
+    def _turned_round(self, operator: OperatorProgram, held: PodRecord, pod: PodRecord) -> bool:
+        """Whether a pod of higher priority, no larger and allowed on the same node, was passed over."""
+        mine, other = self._life(held), self._life(pod)
+        categories = operator.cache.categories
+        return (
+            held.priority > pod.priority
+            and self.queues[held.namespace] == self.queues[pod.namespace]
+            and categories.get(mine.id) == categories.get(other.id)
+            and _role(held) == _role(pod) == names.TASK
+            and held.declared.fits(pod.declared)
+            and held.native.fits(pod.native)
+            and allows(held.constraints, self.cluster.nodes[pod.nominated])
+        )
+
+    # -- idle room ----------------------------------------------------------------------------------------------------
+
+    def _standing_still(self) -> None:
+        if self.cluster.moves != self._moves:
+            self._moves, self._still, self._since = self.cluster.moves, 0, self.cluster.now
+        self._still += 1
+
+    def _idle_room(self, operator: OperatorProgram) -> None:
+        if operator.client.silent or self._reserved_for_gangs():
+            return
+        for held in self._held():
+            if not self._ready(held) or self._kept_for_tasks(held):
+                continue
+            for name in self._nodes(held):
+                left = self._declared_room(name)
+                if held.declared.fits(left) and held.native.fits(Resources(self.cluster.free(name))):
+                    text = (
+                        f"{held.uid} ({held.declared}) has waited {self.cluster.now - held.created:g} s, {name} has "
+                        f"{left}, and nothing moved for {self.cluster.now - self._since:g} s"
+                    )
+                    self._fail("idle room", text)
+                    return
+
+    def _declared_room(self, name: str) -> Resources:
+        """What a node has left when every pod bound or nominated there counts in full; no memory where it runs out."""
+        node = self.cluster.nodes[name]
+        nominated = (pod for pod in self.cluster.waiting.values() if pod.nominated == name)
+        taken = total(pod.declared for pods in (self.cluster.on[name].values(), nominated) for pod in pods)
+        left = node.allocatable - taken
+        if self.cluster.memory_used(name) > ALLOWANCE * node.allocatable[MEMORY]:
+            return Resources({kind: value for kind, value in left.items() if kind != MEMORY})
+        return left
+
+    def _nodes(self, pod: PodRecord) -> Iterator[str]:
+        group = self.queues[pod.namespace].group
+        for name, node in self.cluster.nodes.items():
+            if node.open and allows(pod.constraints, node) and (not group or node.labels.get("group") == group):
+                yield name
+
+    def _kept_for_tasks(self, pod: PodRecord) -> bool:
+        """002's reserve is a better claim while a started app of the queue waits for tasks, or has announced some."""
+        if _role(pod) != names.DRIVER:
+            return False
+        mine = self.queues[pod.namespace]
+        others = [life for life in self.lives.values() if self.queues[life.plan.namespace] == mine]
+        return any(self._started(life) and not life.over for life in others)
+
+    def _started(self, life: Life) -> bool:
+        boss = self.cluster.pods.get(life.driver)
+        return boss is not None and bool(boss.node)
+
+    def _reserved_for_gangs(self) -> bool:
+        """A gang that is being put together holds room on purpose, for as long as patience allows."""
+        return any(self._life(pod).plan.gang for pod in self._held())
+
+    # -- parts --------------------------------------------------------------------------------------------------------
+
+    def _held(self) -> Iterator[PodRecord]:
+        return (pod for pod in list(self.cluster.waiting.values()) if pod.gates or pod.parked)
+
+    def _ready(self, pod: PodRecord) -> bool:
+        """Whether nothing of its own app keeps it back: its driver runs, and strict parents are placed."""
+        life = self._life(pod)
+        if _role(pod) == names.DRIVER:
+            return True
+        boss = self.cluster.pods.get(life.driver)
+        led = not life.plan.driver or (boss is not None and bool(boss.started))
+        return led and not (life.plan.strict and life.plan.upfront and pod.labels.get(names.STAGE) != "s0")
+
+    def _life(self, pod: PodRecord) -> Life:
+        return self.lives[f"{pod.namespace}/{pod.labels[names.APP]}"]
+
+    def _fail(self, kind: str, text: str, **numbers: object) -> None:
+        self.failures.append(Failure(kind, self.cluster.now - 1000.0, text, numbers))
+
+
+def _role(pod: PodRecord) -> str:
+    return pod.annotations.get(names.ADMITTED_ROLE, "")
+
+
+def _queue(plans: Iterable[QueuePlan], namespace: str) -> QueuePlan:
+    """The queue a namespace waits in: the one that names it, else the one for all others."""
+    found = [plan for plan in plans if namespace in plan.namespaces]
+    return found[0] if found else next(plan for plan in plans if not plan.namespaces)

@@ -1,0 +1,296 @@
+"""A cluster for the search: pods, nodes and kubelets under one clock, shown to any number of programs with their lag.
+
+The stock scheduler's side and ours are the same class: what differs is the admission of pods and who watches.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import msgspec
+
+from slackwater.resources import CPU, MEMORY, Resources
+from slackwater_cluster import names
+from slackwater_cluster.watch.records import ANYWHERE, Constraints, NodeRecord, OwnerRef, PodRecord, Tolerated
+from support.fakes.cluster import World
+from support.search.plan import GIB, AppPlan, NodePlan, WorldPlan
+
+TAINT = "dedicated"
+DAEMON = (OwnerRef("DaemonSet", "daemon", "daemon", "apps", True),)
+Uses = Callable[[PodRecord], tuple[float, float]]
+
+
+@dataclass
+class Inbox:
+    """What one program's watch delivers, some seconds late."""
+
+    lag: float
+    clock: Callable[[], float]
+    _letters: deque[tuple[float, Callable[[], None]]] = field(default_factory=deque)
+
+    def send(self, deliver: Callable[[], None]) -> None:
+        """Deliver now, or when the lag is over."""
+        if self.lag <= 0:
+            deliver()
+        else:
+            self._letters.append((self.clock() + self.lag, deliver))
+
+    def open(self) -> None:
+        """Deliver what is due."""
+        while self._letters and self._letters[0][0] <= self.clock() + 1e-9:
+            self._letters.popleft()[1]()
+
+    def clear(self) -> None:
+        """A program that starts anew lists everything: older letters say nothing new."""
+        self._letters.clear()
+
+
+class Watcher:
+    """Somebody who watches pods and nodes."""
+
+    inbox: Inbox
+
+    def set_pods(self, records: Sequence[PodRecord]) -> None:
+        """Pods are new or changed."""
+        raise NotImplementedError
+
+    def drop_pods(self, records: Sequence[PodRecord]) -> None:
+        """Pods are gone."""
+        raise NotImplementedError
+
+    def set_nodes(self, records: Sequence[NodeRecord]) -> None:
+        """Nodes are new or changed."""
+        raise NotImplementedError
+
+    def drop_nodes(self, records: Sequence[NodeRecord]) -> None:
+        """Nodes are gone."""
+        raise NotImplementedError
+
+
+class Cluster(World):
+    """Nodes and pods of one plan. `managed`: the admission policy gates pods and lowers the requests of tasks."""
+
+    def __init__(self, plan: WorldPlan, *, managed: bool) -> None:
+        super().__init__(now=1000.0)
+        self.plan, self.managed_pods = plan, managed
+        self.watchers: list[Watcher] = []
+        self.on: dict[str, dict[str, PodRecord]] = {}  # node → pods that hold something there
+        self.waiting: dict[str, PodRecord] = {}  # pods without a node that have not ended
+        self.moves = 0  # whatever changed
+        self.progress = 0  # creations, binds, starts and ends: releases that lead to nothing are none
+        self.uses_of: Uses = lambda _: (0.0, 0.0)
+        self.evictions = 0
+        self._names: dict[tuple[str, str], str] = {}
+        self.unstarted: dict[str, PodRecord] = {}
+        self._version = 0
+        for node in plan.nodes:
+            self.join(node)
+
+    # -- the API server -----------------------------------------------------------------------------------------------
+
+    def put(self, *records: PodRecord) -> None:
+        """Pods as they are now: remembered, indexed and shown to everybody who watches."""
+        for record in records:
+            self._version += 1
+            stamped = msgspec.structs.replace(record, version=str(self._version))
+            self._index(stamped)
+            for watcher in self.watchers:
+                watcher.inbox.send(lambda w=watcher, r=stamped: w.set_pods([r]))  # type: ignore[misc]
+
+    def delete(self, *records: PodRecord) -> None:
+        """Pods vanish."""
+        for record in records:
+            known = self.pods.pop(record.uid, None)
+            if known is None:
+                continue
+            self._leave(known)
+            self._names.pop((known.namespace, known.name), None)
+            self.moves += 1
+            self.progress += 1
+            for watcher in self.watchers:
+                watcher.inbox.send(lambda w=watcher, r=known: w.drop_pods([r]))  # type: ignore[misc]
+
+    def named(self, namespace: str, name: str) -> PodRecord | None:
+        """The pod of this name."""
+        return self.pods.get(self._names.get((namespace, name), ""))
+
+    def add_nodes(self, *records: NodeRecord) -> None:
+        """Nodes join."""
+        for record in records:
+            self.nodes[record.name] = record
+            self.on.setdefault(record.name, {})
+            for watcher in self.watchers:
+                watcher.inbox.send(lambda w=watcher, r=record: w.set_nodes([r]))  # type: ignore[misc]
+        self.moves += 1
+        self.progress += 1
+
+    def join(self, plan: NodePlan) -> None:
+        """A node of the plan joins, with its daemon."""
+        labels = {"group": plan.group} if plan.group else {}
+        taints = ((TAINT, plan.group, "NoSchedule"),) if plan.tainted else ()
+        self.add_nodes(
+            NodeRecord(
+                name=plan.name,
+                uid=f"node-{plan.name}",
+                labels=labels,
+                capacity=plan.size,
+                allocatable=plan.size,
+                ready=True,
+                taints=taints,
+            )
+        )
+        if plan.daemon:
+            self._daemon(plan)
+
+    def lose_node(self, name: str) -> list[PodRecord]:
+        """A node dies with its pods; returns them."""
+        node = self.nodes.pop(name)
+        gone = list(self.on.get(name, {}).values())
+        self.delete(*gone)
+        for watcher in self.watchers:
+            watcher.inbox.send(lambda w=watcher, r=node: w.drop_nodes([r]))  # type: ignore[misc]
+        self.moves += 1
+        return gone
+
+    # -- admission ----------------------------------------------------------------------------------------------------
+
+    def admit(
+        self,
+        app: AppPlan,
+        name: str,
+        cpu: float,
+        memory: float,
+        role: str,
+        stage: str = "",
+        annotations: Mapping[str, str] | None = None,
+        owners: Sequence[OwnerRef] = (),
+    ) -> PodRecord:
+        """A pod of an app, as the admission policy leaves it; without the policy, as it was written."""
+        declared = Resources(cpu=cpu, memory=float(int(memory * GIB)))
+        task = role == names.TASK
+        native = self._lowered(declared) if task and self.managed_pods else declared
+        shrunk = f"{self.plan.ceiling_cpu}/{self.plan.ceiling_memory}" if task else "100/100"
+        pod = PodRecord(
+            name=name,
+            uid=f"{app.namespace}/{name}",
+            namespace=app.namespace,
+            labels={names.APP: app.name, names.ROLE: role, **({names.STAGE: stage} if stage else {})},
+            annotations={names.ADMITTED_ROLE: role, names.SHRUNK: shrunk, **(annotations or {})},
+            owners=tuple(owners),
+            phase="Pending",
+            gates=(names.GATE,) if self.managed_pods else (),
+            scheduler=names.SCHEDULER if self.managed_pods else "default-scheduler",
+            priority=app.priority,
+            native=native,
+            declared=declared,
+            constraints=constraints(app),
+            created=self.now,
+        )
+        self.put(pod)
+        return pod
+
+    def _lowered(self, declared: Resources) -> Resources:
+        """N = D ÷ c, a thousandth of a core or a byte rounded up."""
+        cpu = -(-declared[CPU] * 1000 * 100 // self.plan.ceiling_cpu) / 1000
+        memory = -(-declared[MEMORY] * 100 // self.plan.ceiling_memory)
+        return Resources(cpu=min(cpu, declared[CPU]), memory=min(memory, declared[MEMORY]))
+
+    def _daemon(self, plan: NodePlan) -> None:
+        size = Resources(cpu=plan.daemon, memory=plan.memory * GIB / 16)
+        self.put(
+            PodRecord(
+                name=f"daemon-{plan.name}-{self.now:g}",
+                uid=f"daemon-{plan.name}-{self.now:g}",
+                namespace="system",
+                owners=DAEMON,
+                phase="Running",
+                node=plan.name,
+                native=size,
+                declared=size,
+                created=self.now,
+                started=self.now,
+                scheduler="default",
+            )
+        )
+
+    # -- kubelets -----------------------------------------------------------------------------------------------------
+
+    def bind(self, pod: PodRecord, node: str) -> None:
+        """The scheduler binds a pod."""
+        self.change(pod.uid, node=node, nominated="", scheduled=self.now, unscheduled="", unscheduled_since=0.0)
+
+    def kubelets(self) -> None:
+        """Start what was bound, and evict where memory runs out."""
+        for pod in list(self.unstarted.values()):
+            if self.now >= pod.scheduled + self.plan.start_lag - 1e-9:
+                self.change(pod.uid, phase="Running", started=self.now)
+        for name, node in self.nodes.items():
+            if self.memory_used(name) > node.allocatable[MEMORY]:
+                self._evict(name)
+
+    def memory_used(self, node: str) -> float:
+        """Bytes in use on a node."""
+        return sum(self.uses_of(pod)[1] for pod in self.on[node].values() if pod.started)
+
+    def _evict(self, node: str) -> None:
+        """As kubelets choose: the pod that is furthest above its request."""
+        above = [(self.uses_of(pod)[1] - pod.native[MEMORY], pod.uid) for pod in self.on[node].values() if pod.started]
+        most, uid = max(above, default=(0.0, ""))
+        if most > 0:
+            self.evictions += 1
+            self.change(uid, phase="Failed", reason="Evicted", finished=self.now)
+
+    def free(self, node: str) -> dict[str, float]:
+        """What a node has left by native requests, as kube-scheduler counts."""
+        left = dict(self.nodes[node].allocatable.items())
+        for pod in self.on[node].values():
+            for kind, value in pod.native.items():
+                left[kind] = left.get(kind, 0.0) - value
+        return left
+
+    # -- parts --------------------------------------------------------------------------------------------------------
+
+    def _index(self, pod: PodRecord) -> None:
+        before = self.pods.get(pod.uid)
+        self.pods[pod.uid] = pod
+        self._names[pod.namespace, pod.name] = pod.uid
+        if before is None or _state(before) != _state(pod):
+            self.moves += 1
+        if before is None or _stage(before) != _stage(pod):
+            self.progress += 1
+        if before is not None:
+            self._leave(before)
+        if pod.done:
+            return
+        if not pod.node:
+            self.waiting[pod.uid] = pod
+            return
+        self.on.setdefault(pod.node, {})[pod.uid] = pod
+        if not pod.started:
+            self.unstarted[pod.uid] = pod
+
+    def _leave(self, pod: PodRecord) -> None:
+        self.waiting.pop(pod.uid, None)
+        self.unstarted.pop(pod.uid, None)
+        if pod.node:
+            self.on.get(pod.node, {}).pop(pod.uid, None)
+
+
+def constraints(app: AppPlan) -> Constraints:
+    """Where an app's pods may run."""
+    if not app.group and not app.tolerates:
+        return ANYWHERE
+    return Constraints(
+        selector=(("group", app.group),) if app.group else (),
+        tolerations=(Tolerated(TAINT, "Exists", "", ""),) if app.tolerates else (),
+    )
+
+
+def _state(pod: PodRecord) -> tuple[object, ...]:
+    return (*_stage(pod), pod.gates, pod.parked)
+
+
+def _stage(pod: PodRecord) -> tuple[object, ...]:
+    return (pod.node, pod.phase, bool(pod.started))

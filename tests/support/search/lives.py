@@ -1,0 +1,195 @@
+"""Apps that live in a cluster of the search: drivers that make tasks, stages, gangs; what is lost is made again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from slackwater_cluster import names
+from slackwater_cluster.watch.records import OwnerRef, PodRecord
+from support.search.cluster import Cluster
+from support.search.plan import GIB, AppPlan, StagePlan
+
+BACKOFF = 6  # evicted pods after which a controller gives up, as a Job does by default
+
+
+@dataclass
+class _Stage:
+    plan: StagePlan
+    number: int
+    done: int = 0
+    living: set[str] = field(default_factory=set)
+    finished_at: float | None = None
+
+
+@dataclass
+class Life:
+    """One app from its submission to its end."""
+
+    cluster: Cluster
+    plan: AppPlan
+    over: bool = False
+    failed: bool = False  # its tasks were evicted too often, and its controller gave up
+    driver: str = ""
+    _evicted: int = 0
+    _begun: bool = False
+    _made: int = 0
+
+    def __post_init__(self) -> None:
+        self.stages = [_Stage(plan, number) for number, plan in enumerate(self.plan.stages)]
+        self.started = 1000.0 + self.plan.at
+
+    @property
+    def id(self) -> str:
+        """Its name in the whole cluster."""
+        return f"{self.plan.namespace}/{self.plan.name}"
+
+    @property
+    def to_come(self) -> bool:
+        """Whether it has tasks that were not made yet."""
+        return not self.over and any(s.done + len(s.living) < s.plan.tasks for s in self.stages)
+
+    def next_event(self) -> float:
+        """The earliest moment at which it does something by itself."""
+        if self.over:
+            return float("inf")
+        if not self._begun:
+            return self.started
+        found = float("inf")
+        for stage in self.stages:
+            for uid in stage.living:
+                pod = self.cluster.pods.get(uid)
+                if pod is not None and pod.started:
+                    found = min(found, self._due(stage, pod))
+        return found
+
+    def step(self) -> None:
+        """Live on: begin, make tasks, end tasks, replace what was lost."""
+        if self.over or self.cluster.now < self.started - 1e-9:
+            return
+        if not self._begun:
+            self._begun = True
+            if self.plan.driver:
+                self._new_driver()
+        for stage in self.stages:
+            self._look(stage)
+        if self._evicted > BACKOFF:
+            self._give_up()
+            return
+        if self._led():
+            for stage in self.stages:
+                if self._open(stage):
+                    self._fill(stage)
+        if all(stage.done >= stage.plan.tasks for stage in self.stages):
+            self.over = True
+            if self.driver:
+                self.cluster.finish(self.driver)
+
+    def use(self, pod: PodRecord) -> tuple[float, float]:
+        """Cores and bytes that one of its pods uses now."""
+        if not pod.started or pod.done:
+            return 0.0, 0.0
+        share = 1.0
+        if self.plan.ramp:
+            longest = max(stage.plan.seconds for stage in self.stages)
+            share = min(1.0, (self.cluster.now - pod.started + 1.0) / longest)
+        return pod.declared["cpu"] * self.plan.cpu_use * share, pod.declared["memory"] * self.plan.memory_use * share
+
+    # -- tasks --------------------------------------------------------------------------------------------------------
+
+    def _look(self, stage: _Stage) -> None:
+        for uid in sorted(stage.living):
+            pod = self.cluster.pods.get(uid)
+            if pod is None or pod.phase == "Failed":
+                stage.living.discard(uid)
+                self._evicted += pod is not None
+            elif pod.started and self.cluster.now >= self._due(stage, pod) - 1e-9:
+                self.cluster.finish(uid)
+                stage.living.discard(uid)
+                stage.done += 1
+                if stage.done >= stage.plan.tasks:
+                    stage.finished_at = self.cluster.now
+
+    def _due(self, stage: _Stage, pod: PodRecord) -> float:
+        """When a task ends: it works from its start on, in a gang from the last one's, and never before its parents."""
+        begin = pod.started
+        if self.plan.gang and stage.done == 0:
+            mates = [self.cluster.pods.get(uid) for uid in stage.living]
+            if len(mates) < stage.plan.tasks or any(mate is None or not mate.started for mate in mates):
+                return float("inf")
+            begin = max(mate.started for mate in mates if mate is not None)
+        if stage.number:
+            before = self.stages[stage.number - 1].finished_at
+            if before is None:
+                return float("inf")
+            begin = max(begin, before)
+        return begin + stage.plan.seconds
+
+    def _open(self, stage: _Stage) -> bool:
+        """Whether a stage's tasks exist by now."""
+        return self.plan.upfront or stage.number == 0 or self.stages[stage.number - 1].finished_at is not None
+
+    def _fill(self, stage: _Stage) -> None:
+        while stage.done + len(stage.living) < stage.plan.tasks:
+            stage.living.add(self._task(stage).uid)
+
+    def _task(self, stage: _Stage) -> PodRecord:
+        self._made += 1
+        annotations: dict[str, str] = {}
+        if self.plan.gang:
+            annotations |= {names.GANG: "true", names.TASKS: str(stage.plan.tasks - stage.done)}
+        elif not self.plan.driver and self.plan.announces:
+            annotations |= self._announced()
+        if stage.number and self.plan.upfront:
+            annotations[names.PARENTS] = f"s{stage.number - 1}"
+        if self.plan.strict:
+            annotations[names.DAG] = "strict"
+        label = f"s{stage.number}" if len(self.stages) > 1 else ""
+        name = f"{self.plan.name}-{stage.number}-{self._made}"
+        return self.cluster.admit(
+            self.plan, name, stage.plan.cpu, stage.plan.memory, names.TASK, label, annotations, self._owners()
+        )
+
+    def _owners(self) -> tuple[OwnerRef, ...]:
+        return (OwnerRef("Pod", f"{self.plan.name}-driver", self.driver, "", True),) if self.driver else ()
+
+    # -- the driver ---------------------------------------------------------------------------------------------------
+
+    def _led(self) -> bool:
+        """Whether tasks may be made: there is no driver, or it runs. A lost one comes back without its tasks."""
+        if not self.plan.driver:
+            return True
+        boss = self.cluster.pods.get(self.driver)
+        if boss is None or boss.phase == "Failed":
+            self._evicted += boss is not None
+            self._orphan()
+            self._new_driver()
+            return False
+        return bool(boss.started)
+
+    def _give_up(self) -> None:
+        self.over = self.failed = True
+        self._orphan()
+        if self.driver:
+            self.cluster.finish(self.driver, phase="Failed")
+
+    def _orphan(self) -> None:
+        for stage in self.stages:
+            gone = [pod for uid in sorted(stage.living) if (pod := self.cluster.pods.get(uid)) is not None]
+            self.cluster.delete(*gone)
+            stage.living.clear()
+
+    def _new_driver(self) -> None:
+        assert self.plan.driver is not None
+        self._made += 1
+        cpu, memory = self.plan.driver
+        annotations = self._announced() if self.plan.announces else {}
+        name = f"{self.plan.name}-driver-{self._made}"
+        self.driver = self.cluster.admit(self.plan, name, cpu, memory, names.DRIVER, "", annotations).uid
+
+    def _announced(self) -> dict[str, str]:
+        first = self.plan.stages[0]
+        return {
+            names.TASKS: str(max(stage.tasks for stage in self.plan.stages)),
+            names.TASK_CPU: f"{round(first.cpu * 1000)}m",
+            names.TASK_MEMORY: str(int(first.memory * GIB)),
+        }

@@ -1,0 +1,315 @@
+"""The real operator and the real extender in one process: their own parts over one clock, without a network."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, cast
+
+import orjson
+
+from slackwater.errors import Unavailable
+from slackwater.resources import CPU, MEMORY
+from slackwater_cluster import names
+from slackwater_cluster.api.session import Session
+from slackwater_cluster.governance import Governance
+from slackwater_cluster.watch.records import CustomRecord, NamespaceRecord, NodeRecord, PodRecord
+from slackwater_extender.components import Components, assemble
+from slackwater_extender.sampler.query import SampleRound
+from slackwater_extender.scheduling import batch, wire
+from slackwater_extender.scheduling import explain as explaining
+from slackwater_extender.scheduling.verbs import NEEDED
+from slackwater_extender.settings import Settings as ExtenderSettings
+from slackwater_operator.cache.cache import OperatorCache
+from slackwater_operator.metrics import Metrics
+from slackwater_operator.release.extenderclient import DegradedMode, Extender
+from slackwater_operator.release.nominations import Nominations
+from slackwater_operator.release.podwriter import PodWriter
+from slackwater_operator.release.release import Releaser
+from slackwater_operator.release.stall import StallKeeper
+from slackwater_operator.settings import Settings as OperatorSettings
+from support.search.cluster import Cluster, Inbox, Watcher
+from support.search.plan import WorldPlan
+
+METRICS = Metrics()  # one for all worlds: nobody reads them here
+EXTENDER = ExtenderSettings()
+OPERATOR = OperatorSettings(period=0.1)
+
+
+def policy(plan: WorldPlan) -> CustomRecord:
+    """The policy in force."""
+    ceiling = {"cpuPercent": plan.ceiling_cpu, "memoryPercent": plan.ceiling_memory}
+    return CustomRecord(name="default", spec={"mode": "enforce", "ceiling": ceiling})
+
+
+def namespaces(plan: WorldPlan) -> list[NamespaceRecord]:
+    """Every namespace opts in."""
+    labels = {names.MANAGED: "true", names.POLICY: "default"}
+    return [NamespaceRecord(name=name, labels=labels) for name in plan.namespaces]
+
+
+def queues(plan: WorldPlan) -> list[CustomRecord]:
+    """The queues as their owners wrote them."""
+    return [
+        CustomRecord(
+            name=queue.name,
+            spec={
+                "namespaces": list(queue.namespaces),
+                "nodeSelector": {"group": queue.group} if queue.group else {},
+                "order": "fair" if queue.fair else "fifo",
+            },
+        )
+        for queue in plan.queues
+    ]
+
+
+def pools(plan: WorldPlan) -> list[CustomRecord]:
+    """The pools of those queues that have one."""
+    return [CustomRecord(name=queue.name, spec={"queue": queue.name}) for queue in plan.queues if queue.pooled]
+
+
+def manifest(pod: PodRecord) -> dict[str, Any]:
+    """A pod as the API server shows it, as far as a record keeps it."""
+    sealed = {names.DECLARED_CPU: f"{pod.declared[CPU]:.3f}", names.DECLARED_MEMORY: f"{pod.declared[MEMORY]:.0f}"}
+    requests = {CPU: f"{pod.native[CPU]:.3f}", MEMORY: f"{pod.native[MEMORY]:.0f}"}
+    return {
+        "metadata": {
+            "name": pod.name,
+            "namespace": pod.namespace,
+            "uid": pod.uid,
+            "resourceVersion": pod.version,
+            "labels": dict(pod.labels),
+            "annotations": {**sealed, **pod.annotations},
+            "ownerReferences": [
+                {"apiVersion": "v1", "kind": each.kind, "name": each.name, "uid": each.uid, "controller": True}
+                for each in pod.owners
+            ],
+        },
+        "spec": {
+            "containers": [{"name": "main", "resources": {"requests": requests}}],
+            "schedulerName": pod.scheduler,
+            "priority": pod.priority,
+            "nodeSelector": dict(pod.constraints.selector),
+            "tolerations": [
+                {"key": each.key, "operator": each.operator, "effect": each.effect}
+                for each in pod.constraints.tolerations
+            ],
+        },
+        "status": {"phase": pod.phase, "nominatedNodeName": pod.nominated},
+    }
+
+
+class ExtenderProgram(Watcher):
+    """The extender's books, verbs and batch placement. `silent`: it does not answer."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self.cluster = cluster
+        self.inbox = Inbox(cluster.plan.extender_lag, cluster.clock)
+        self.silent = False
+        self.last_sample = cluster.now
+        self.parts = self._started()
+
+    def restart(self) -> None:
+        """A new process, which knows what its lists show."""
+        self.inbox.clear()
+        self.parts = self._started()
+
+    def _started(self) -> Components:
+        cluster, plan = self.cluster, self.cluster.plan
+        parts = assemble(EXTENDER, clock=cluster.clock, wall=cluster.clock)
+        books = parts.books
+        books.policies.set_namespaces(namespaces(plan))
+        books.policies.set_policies([policy(plan)])
+        books.set_terms()
+        for kind, records in (("AdmissionQueue", queues(plan)), ("ReservationPool", pools(plan))):
+            books.guard.set(kind, records)
+        books.set_nodes(list(cluster.nodes.values()))
+        books.set_pods(list(cluster.pods.values()))
+        books.synced.update(NEEDED)
+        return parts
+
+    # -- what it watches ----------------------------------------------------------------------------------------------
+
+    def set_pods(self, records: Sequence[PodRecord]) -> None:
+        """Pods are new or changed."""
+        self.parts.books.set_pods(records)
+
+    def drop_pods(self, records: Sequence[PodRecord]) -> None:
+        """Pods are gone."""
+        self.parts.books.drop_pods(records)
+        for record in records:
+            self.parts.waiting.drop(record.uid)
+
+    def set_nodes(self, records: Sequence[NodeRecord]) -> None:
+        """Nodes are new or changed."""
+        self.parts.books.set_nodes(records)
+
+    def drop_nodes(self, records: Sequence[NodeRecord]) -> None:
+        """Nodes are gone."""
+        self.parts.books.drop_nodes(records)
+
+    # -- what it does by itself ---------------------------------------------------------------------------------------
+
+    def step(self) -> None:
+        """Its threads' work up to now."""
+        self.inbox.open()
+        heartbeat = self.parts.books.ledger.terms.heartbeat
+        if self.cluster.plan.measured and self.cluster.now - self.last_sample >= heartbeat - 1e-9:
+            self.last_sample = self.cluster.now
+            self.parts.heartbeat.apply(self._measured())
+        self.parts.tick()
+
+    def _measured(self) -> SampleRound:
+        """What Prometheus would tell: use of every node and of every pod that runs."""
+        found = SampleRound(nodes={CPU: {}, MEMORY: {}})
+        uids: list[str] = []
+        cpu: list[float] = []
+        memory: list[float] = []
+        for name, pods in self.cluster.on.items():
+            if name not in self.cluster.nodes:
+                continue
+            uses = {uid: self.cluster.uses_of(pod) for uid, pod in pods.items() if pod.started}
+            found.stamps[name] = self.cluster.now
+            found.nodes[CPU][name] = sum(use[0] for use in uses.values())
+            found.nodes[MEMORY][name] = sum(use[1] for use in uses.values())
+            uids += uses
+            cpu += [use[0] for use in uses.values()]
+            memory += [use[1] for use in uses.values()]
+        found.pods.note(CPU, uids, cpu)
+        found.pods.note(MEMORY, uids, memory)
+        return found
+
+    # -- what it is asked ---------------------------------------------------------------------------------------------
+
+    def filter(self, pod: PodRecord, nodes: Sequence[str]) -> list[str]:
+        """The scheduler's question which nodes serve. An extender that does not answer fails the pod."""
+        if self.silent:
+            return []
+        reply, _ = self.parts.verbs.filter(self._question(pod, nodes))
+        answer = orjson.loads(reply)
+        if answer["Error"]:
+            return []
+        return cast("list[str]", answer["NodeNames"] or [])
+
+    def prioritize(self, pod: PodRecord, nodes: Sequence[str]) -> dict[str, int]:
+        """The scheduler's question how much each is liked."""
+        if self.silent:
+            return {}
+        reply, _ = self.parts.verbs.prioritize(self._question(pod, nodes))
+        return {each["Host"]: each["Score"] for each in orjson.loads(reply)}
+
+    def _question(self, pod: PodRecord, nodes: Sequence[str]) -> wire.Question:
+        """The question as the scheduler writes it. Of a pod seen in this version its name is enough."""
+        known = self.parts.books.family.pods.get(pod.uid)
+        whole = known is None or known.version != pod.version
+        meta = {"name": pod.name, "namespace": pod.namespace, "uid": pod.uid, "resourceVersion": pod.version}
+        sent = manifest(pod) if whole else {"metadata": meta}
+        return wire.read(orjson.dumps({"Pod": sent, "Nodes": None, "NodeNames": list(nodes)}))
+
+    def call(self, method: str, path: str, body: Any, params: Mapping[str, str]) -> dict[str, Any]:
+        """The operator's question, read and answered by the extender's own code."""
+        routes: dict[str, Callable[[], Any]] = {
+            "/v1/place": lambda: batch.write(self.parts.placer.place(batch.read(orjson.dumps(body)))),
+            "/v1/withdraw": lambda: self._withdraw(orjson.dumps(body)),
+            "/v1/capacity": lambda: self._capacity(params),
+            "/v1/wakeups": lambda: self._wakeups(int(params["after"])),
+            "/v1/usage": lambda: {"pods": self.parts.heartbeat.pod_usage(self.parts.heartbeat.latest)},
+        }
+        if path not in routes:
+            raise NotImplementedError(f"{method} {path} is not played by the search; add it to support/search/programs")
+        answer = routes[path]()
+        return cast("dict[str, Any]", orjson.loads(answer) if isinstance(answer, bytes) else answer)
+
+    def _withdraw(self, body: bytes) -> dict[str, Any]:
+        with self.parts.books.lock:
+            return {"withdrawn": [uid for uid in batch.read_uids(body) if self.parts.books.withdraw(uid)]}
+
+    def _capacity(self, params: Mapping[str, str]) -> dict[str, Any]:
+        pairs = [part.partition("=") for part in params.get("selector", "").split(",") if part]
+        with self.parts.books.lock:
+            return explaining.capacity(self.parts.books, {key: value for key, _, value in pairs})
+
+    def _wakeups(self, after: int) -> dict[str, Any]:
+        last, news = self.parts.waiting.news(after, 0.0)
+        return {"next": last, "pods": [{"uid": each.uid} for each in news]}
+
+
+class Client(Extender):
+    """The operator's own client; what it would send by HTTP goes straight to the extender's code."""
+
+    def __init__(self, program: ExtenderProgram) -> None:
+        self._program = program
+
+    @property
+    def silent(self) -> bool:
+        """Whether nobody answers."""
+        return self._program.silent
+
+    async def _call(
+        self, method: str, path: str, body: object = None, params: Mapping[str, str] | None = None
+    ) -> dict[str, Any]:
+        await asyncio.sleep(0)
+        if self._program.silent:
+            raise Unavailable("extender: it does not answer")
+        return self._program.call(method, path, body, params or {})
+
+
+class OperatorProgram(Watcher):
+    """The operator's cache, rounds and nominations."""
+
+    def __init__(self, cluster: Cluster, client: Client, loop: asyncio.AbstractEventLoop) -> None:
+        self.cluster, self.client, self.loop = cluster, client, loop
+        self.inbox = Inbox(cluster.plan.operator_lag, cluster.clock)
+        self._start()
+
+    def restart(self) -> None:
+        """A new leader: it knows only what the API server shows."""
+        self.inbox.clear()
+        self._start()
+        self.loop.run_until_complete(self.upkeep.clean())
+
+    def _start(self) -> None:
+        cluster, plan = self.cluster, self.cluster.plan
+        governing = Governance()
+        self.cache = OperatorCache(governing, window=OPERATOR.window)
+        governing.set("SlackPolicy", [policy(plan)])
+        governing.set("AdmissionQueue", queues(plan))
+        governing.set("ReservationPool", pools(plan))
+        self.cache.set_namespaces(namespaces(plan), cluster.now)
+        self.cache.govern()
+        self.cache.set_nodes(list(cluster.nodes.values()))
+        self.cache.set_pods(list(cluster.pods.values()), cluster.now)
+        writer = PodWriter(cast("Session", cluster))
+        grace = DegradedMode(OPERATOR.grace, cluster.clock)
+        self.releaser = Releaser(self.cache, self.client, writer, OPERATOR, METRICS, grace, cluster.clock)
+        self.upkeep = Nominations(self.cache, self.client, writer, METRICS, cluster.clock)
+        self.stalls = StallKeeper(self.cache, cluster.clock)
+
+    def step(self) -> int:
+        """A round and upkeep; returns how many pods were released."""
+        self.inbox.open()
+        return self.loop.run_until_complete(self._step())
+
+    async def _step(self) -> int:
+        released = await self.releaser.round()
+        await self.releaser.drain()
+        await self.upkeep.run()
+        return released
+
+    # -- what it watches ----------------------------------------------------------------------------------------------
+
+    def set_pods(self, records: Sequence[PodRecord]) -> None:
+        """Pods are new or changed."""
+        self.cache.set_pods(records, self.cluster.now)
+
+    def drop_pods(self, records: Sequence[PodRecord]) -> None:
+        """Pods are gone."""
+        self.cache.drop_pods(records, self.cluster.now)
+
+    def set_nodes(self, records: Sequence[NodeRecord]) -> None:
+        """Nodes are new or changed."""
+        self.cache.set_nodes(records)
+
+    def drop_nodes(self, records: Sequence[NodeRecord]) -> None:
+        """Nodes are gone."""
+        self.cache.drop_nodes(records)

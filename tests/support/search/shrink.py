@@ -1,0 +1,69 @@
+"""A smaller world with the same failure: leave out apps, nodes, troubles and tasks for as long as it still fails."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TypeVar
+
+from support.search.plan import AppPlan, QueuePlan, WorldPlan
+from support.search.play import play
+
+T = TypeVar("T")
+MOST = 400  # worlds tried
+
+
+def shrunk(plan: WorldPlan, kind: str, loop: asyncio.AbstractEventLoop | None = None) -> WorldPlan:
+    """The smallest world found that fails in the same way."""
+    tries = 0
+    better = True
+    while better and tries < MOST:
+        better = False
+        for smaller in _smaller(plan):
+            tries += 1
+            if kind in {failure.kind for failure in play(smaller, loop).failures}:
+                plan, better = smaller, True
+                break
+            if tries >= MOST:
+                break
+    return plan
+
+
+def _smaller(plan: WorldPlan) -> Iterator[WorldPlan]:
+    """Worlds that are simpler by one thing, the largest steps first."""
+    if len(plan.apps) > 1:
+        yield from (replace(plan, apps=rest) for rest in _without_one(plan.apps))
+    if len(plan.nodes) > 1:
+        yield from (replace(plan, nodes=rest) for rest in _without_one(plan.nodes))
+    yield from (replace(plan, troubles=rest) for rest in _without_one(plan.troubles))
+    if plan.operator_lag or plan.extender_lag or plan.start_lag:
+        yield replace(plan, operator_lag=0.0, extender_lag=0.0, start_lag=0.0)
+    if len(plan.queues) > 1:
+        yield replace(plan, queues=(QueuePlan("default", pooled=any(queue.pooled for queue in plan.queues)),))
+    for number, app in enumerate(plan.apps):
+        for simpler in _simpler(app):
+            yield replace(plan, apps=(*plan.apps[:number], simpler, *plan.apps[number + 1 :]))
+    for number, node in enumerate(plan.nodes):
+        if node.daemon:
+            yield replace(plan, nodes=(*plan.nodes[:number], replace(node, daemon=0.0), *plan.nodes[number + 1 :]))
+
+
+def _simpler(app: AppPlan) -> Iterator[AppPlan]:
+    if len(app.stages) > 1:
+        yield from (replace(app, stages=rest) for rest in _without_one(app.stages))
+    for number, stage in enumerate(app.stages):
+        for tasks in sorted({1, stage.tasks // 2, stage.tasks - 1} - {0, stage.tasks}):
+            less = replace(stage, tasks=tasks)
+            yield replace(app, stages=(*app.stages[:number], less, *app.stages[number + 1 :]))
+    if app.driver and not app.gang:
+        yield replace(app, driver=None)
+    if app.at:
+        yield replace(app, at=0.0)
+    plain = replace(app, strict=False, upfront=False, announces=False, ramp=False, group="", tolerates=False)
+    if plain != app:
+        yield plain
+
+
+def _without_one(items: tuple[T, ...]) -> Iterator[tuple[T, ...]]:
+    return ((*items[:at], *items[at + 1 :]) for at in range(len(items)))
