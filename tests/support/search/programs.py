@@ -118,8 +118,8 @@ class ExtenderProgram(Watcher):
         cluster, plan = self.cluster, self.cluster.plan
         parts = assemble(EXTENDER, clock=cluster.clock, wall=cluster.clock)
         books = parts.books
-        books.policies.set_namespaces(namespaces(plan))
-        books.policies.set_policies([policy(plan)])
+        books.governance.set_namespaces(namespaces(plan))
+        books.governance.set("SlackPolicy", [policy(plan)])
         books.set_terms()
         for kind, records in (("AdmissionQueue", queues(plan)), ("ReservationPool", pools(plan))):
             books.guard.set(kind, records)
@@ -200,7 +200,7 @@ class ExtenderProgram(Watcher):
 
     def _question(self, pod: PodRecord, nodes: Sequence[str]) -> wire.Question:
         """The question as the scheduler writes it. Of a pod seen in this version its name is enough."""
-        known = self.parts.books.family.pods.get(pod.uid)
+        known = self.parts.books.index.pods.get(pod.uid)
         whole = known is None or known.version != pod.version
         meta = {"name": pod.name, "namespace": pod.namespace, "uid": pod.uid, "resourceVersion": pod.version}
         sent = manifest(pod) if whole else {"metadata": meta}
