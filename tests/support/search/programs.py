@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 import orjson
@@ -16,8 +16,7 @@ from slackwater_cluster.governance import Governance
 from slackwater_cluster.watch.records import CustomRecord, NamespaceRecord, NodeRecord, PodRecord
 from slackwater_extender.components import Components, assemble
 from slackwater_extender.sampler.query import SampleRound
-from slackwater_extender.scheduling import batch, wire
-from slackwater_extender.scheduling import explain as explaining
+from slackwater_extender.scheduling import wire
 from slackwater_extender.scheduling.verbs import NEEDED
 from slackwater_extender.settings import Settings as ExtenderSettings
 from slackwater_operator.cache.cache import OperatorCache
@@ -30,6 +29,7 @@ from slackwater_operator.release.stall import StallKeeper
 from slackwater_operator.settings import Settings as OperatorSettings
 from support.search.cluster import Cluster, Inbox, Watcher
 from support.search.plan import WorldPlan
+from support.search.transport import ask
 
 METRICS = Metrics()  # one for all worlds: nobody reads them here
 EXTENDER = ExtenderSettings()
@@ -206,33 +206,6 @@ class ExtenderProgram(Watcher):
         sent = manifest(pod) if whole else {"metadata": meta}
         return wire.read(orjson.dumps({"Pod": sent, "Nodes": None, "NodeNames": list(nodes)}))
 
-    def call(self, method: str, path: str, body: Any, params: Mapping[str, str]) -> dict[str, Any]:
-        """The operator's question, read and answered by the extender's own code."""
-        routes: dict[str, Callable[[], Any]] = {
-            "/v1/place": lambda: batch.write(self.parts.placer.place(batch.read(orjson.dumps(body)))),
-            "/v1/withdraw": lambda: self._withdraw(orjson.dumps(body)),
-            "/v1/capacity": lambda: self._capacity(params),
-            "/v1/wakeups": lambda: self._wakeups(int(params["after"])),
-            "/v1/usage": lambda: {"pods": self.parts.heartbeat.pod_usage(self.parts.heartbeat.latest)},
-        }
-        if path not in routes:
-            raise NotImplementedError(f"{method} {path} is not played by the search; add it to support/search/programs")
-        answer = routes[path]()
-        return cast("dict[str, Any]", orjson.loads(answer) if isinstance(answer, bytes) else answer)
-
-    def _withdraw(self, body: bytes) -> dict[str, Any]:
-        with self.parts.books.lock:
-            return {"withdrawn": [uid for uid in batch.read_uids(body) if self.parts.books.withdraw(uid)]}
-
-    def _capacity(self, params: Mapping[str, str]) -> dict[str, Any]:
-        pairs = [part.partition("=") for part in params.get("selector", "").split(",") if part]
-        with self.parts.books.lock:
-            return explaining.capacity(self.parts.books, {key: value for key, _, value in pairs})
-
-    def _wakeups(self, after: int) -> dict[str, Any]:
-        last, news = self.parts.waiting.news(after, 0.0)
-        return {"next": last, "pods": [{"uid": each.uid} for each in news]}
-
 
 class Client(Extender):
     """The operator's own client; what it would send by HTTP goes straight to the extender's code."""
@@ -251,7 +224,7 @@ class Client(Extender):
         await asyncio.sleep(0)
         if self._program.silent:
             raise Unavailable("extender: it does not answer")
-        return self._program.call(method, path, body, params or {})
+        return ask(self._program.parts, method, path, body, params or {})
 
 
 class OperatorProgram(Watcher):
