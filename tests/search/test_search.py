@@ -14,7 +14,7 @@ from support.search.generate import plan
 from support.search.plan import WorldPlan
 from support.search.play import Outcome, play
 
-SECONDS = float(os.environ.get("SLACKWATER_SEARCH_SECONDS", "20"))  # CI gives it three minutes
+SECONDS = float(os.environ.get("SLACKWATER_SEARCH_SECONDS", "20"))  # of CPU; CI gives it three minutes
 FOUND = Path(__file__).parent / "worlds.jsonl"
 # Known to happen, and being mended: `make search` shows them, the test does not fail on them yet.
 BEING_MENDED = {"idle room", "held for ever", "refused", "priority", "lost to evictions"}
@@ -37,16 +37,16 @@ def found() -> list[FoundWorld]:
 def test_random_worlds_hold_their_promises() -> None:
     """As many seeds as fit into the time, always from the first on."""
     loop = asyncio.new_event_loop()
-    until, failed, seed = time.monotonic() + SECONDS, list[Outcome](), 0
+    until, failed, seed = time.process_time() + SECONDS, list[Outcome](), 0
     try:
-        while time.monotonic() < until and not failed:
+        while time.process_time() < until and not failed:
             outcome = play(plan(seed), loop)
             failed += [outcome] if {each.kind for each in outcome.failures} - BEING_MENDED else []
             seed += 1
     finally:
         loop.close()
     assert not failed, f"python -m support.search --seed {failed[0].seed} --shrink: {failed[0].failures[0]}"
-    assert seed > 10
+    assert seed > 5
 
 
 @pytest.mark.parametrize("world", found(), ids=lambda each: f"{each.seed}")
