@@ -31,12 +31,17 @@ Output = Annotated[Format, typer.Option("--output", "-o", help="Print a table, a
 
 @dataclass(frozen=True, slots=True)
 class Column(Generic[Row]):
-    """One column: its head, its text, whether it is a number, and whether only the wide table has it."""
+    """One column: its head, its text, whether it is a number, whether only the wide table has it, where it is cut."""
 
     head: str
     text: Callable[[Row], str]
     number: bool = False
     wide: bool = False
+    most: int = 0  # characters in the narrow table; 0: all of them
+
+    def cut(self, text: str, *, wide: bool) -> str:
+        """The text as one line of a narrow table has room for it."""
+        return f"{text[: self.most - 1]}…" if self.most and not wide and len(text) > self.most else text
 
 
 def show(rows: Sequence[Row], columns: Sequence[Column[Row]], output: Format, empty: str) -> None:
@@ -56,7 +61,7 @@ def table(rows: Sequence[Row], columns: Sequence[Column[Row]], *, wide: bool = F
     for column in shown:
         made.add_column(column.head, justify="right" if column.number else "left", overflow="fold")
     for row in rows:
-        made.add_row(*(escape(column.text(row)) for column in shown))
+        made.add_row(*(escape(column.cut(column.text(row), wide=wide)) for column in shown))
     return made
 
 

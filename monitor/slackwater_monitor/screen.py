@@ -117,11 +117,12 @@ def first_in_line(apps: Iterable[App]) -> list[App]:
 def _apps(apps: Sequence[App], shown: int) -> Table:
     made = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
     for head in ("APP", "PHASE", "POS", "WAIT", "HELD", "BOUND", "USED", "WHY"):
-        made.add_column(head, justify="right" if head in ("POS", "WAIT", "HELD", "BOUND", "USED") else "left")
+        number = head in ("POS", "WAIT", "HELD", "BOUND", "USED")
+        made.add_column(head, justify="right" if number else "left", no_wrap=True, overflow="ellipsis")
     ordered = first_in_line(apps)
     for app in ordered[:shown]:
         made.add_row(
-            escape(f"{app.namespace}/{app.name}"),
+            escape(f"{app.namespace}/{app.shown}"),
             app.phase,
             str(app.position or ""),
             seconds(app.wait) if app.wait is not None else "",

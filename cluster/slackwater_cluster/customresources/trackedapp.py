@@ -28,6 +28,11 @@ class TrackedAppSpec(Part):
     """Which app this is about. Fixed when the object is made."""
 
     app: str = Field(min_length=1, max_length=253, description="The app's id within its namespace.")
+    name: str = Field(
+        default="",
+        max_length=253,
+        description="What people call it: Spark's app name, the name of the cluster or job.",
+    )
     framework: str = Field(default="", max_length=63, description="The row of the framework table that recognised it.")
     owner: str = Field(default="", max_length=317, description="Kind and name of the object at the top of its owners.")
     queue: str = Field(default="", max_length=253, description="The AdmissionQueue it waits in.")

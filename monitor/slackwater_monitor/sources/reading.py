@@ -42,6 +42,7 @@ def app(body: Body) -> App:
         used=amounts(status.get("used")),
         efficiency=status.get("efficiency"),
         submitted=moment(meta.get("creationTimestamp")),
+        title=spec.get("name", ""),
     )
 
 

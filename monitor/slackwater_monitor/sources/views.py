@@ -48,6 +48,16 @@ class App:
     used: Amounts = field(default_factory=dict)
     efficiency: float | None = None
     submitted: float | None = None
+    title: str = ""  # what people call it
+
+    @property
+    def shown(self) -> str:
+        """What people call it, else its id."""
+        return self.title or self.name
+
+    def matches(self, text: str) -> bool:
+        """Whether a text is part of its name or its id."""
+        return text.lower() in f"{self.namespace}/{self.name} {self.namespace}/{self.title}".lower()
 
     @property
     def waits(self) -> bool:

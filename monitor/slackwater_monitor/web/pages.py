@@ -157,7 +157,7 @@ def pools(source: Source) -> Values:
 def apps(source: Source, find: str) -> Values:
     """All apps whose name contains a text."""
     seen = source.snapshot()
-    found = [app for app in first_in_line(seen.apps) if find.lower() in f"{app.namespace}/{app.name}".lower()]
+    found = [app for app in first_in_line(seen.apps) if app.matches(find)]
     shown = found[:MOST_ROWS]
     return _common(source, seen) | {"apps": shown, "find": find, "left_out": len(found) - len(shown)}
 

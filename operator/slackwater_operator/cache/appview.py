@@ -48,6 +48,7 @@ class AppView:
     groups: tuple[PodGroup, ...]
     counts: PodCounts
     name: str = ""  # what people call it
+    named_by_driver: bool = False  # tasks may be labelled with another name
     framework: str = ""
     owner: str = ""
     job: str = ""  # the Job that makes tasks of it; one that makes drivers only says nothing of tasks
@@ -159,6 +160,7 @@ def portrait(namespace: str, app: str, pods: Sequence[Pod], flights: InFlightPod
         namespace=namespace,
         app=app,
         name=naming.member.name if naming else "",
+        named_by_driver=naming is not None and role(naming) is Role.DRIVER,
         groups=_expected(groups, size) if gang else groups,
         counts=_counts(totals),
         framework=row.name if row else "",

@@ -36,6 +36,15 @@ log = structlog.get_logger(__name__)
 JOB = "job"  # the framework table's row for plain Jobs
 
 
+@dataclass(frozen=True, slots=True)
+class AppName:
+    """What people call an app, the name its runs share, and whether its driver said so."""
+
+    name: str
+    series: str
+    by_driver: bool
+
+
 @dataclass
 class OperatorCache:
     """The operator's whole memory. Watches and writers change it, `snapshot` reads it."""
@@ -60,6 +69,7 @@ class OperatorCache:
         self.learning = UsageHistory()
         self.quarantine = Quarantine()
         self._size_asked: set[str] = set()  # apps whose framework was asked for their size
+        self._names: dict[str, AppName] = {}  # what apps are called, for as long as a pod of theirs is there
         self.news = True  # something changed since the last snapshot
         self._everyone: dict[str, PodRecord] = {}  # every pod of namespaces that might become managed
 
@@ -241,12 +251,26 @@ class OperatorCache:
         """The app. One that cannot be put together is left out; the others go on."""
         try:
             pods = self.census.app(key)
-            return portrait(*key, pods, self.flights, self.table) if pods else None
+            return self._called(portrait(*key, pods, self.flights, self.table)) if pods else None
         except Exception as problem:
             log.exception("app set aside", namespace=key[0], app=key[1][:253])
             for pod in [pod for uid in self.census.members(key) if (pod := self.census.pod(uid)) is not None][:1]:
                 self.quarantine.add(Part.APP, pod, f"its app cannot be put together: {sentence(problem)}")
             return None
+
+    def _called(self, each: AppView) -> AppView:
+        """The app under one name for all its life: its driver's, also while or after only tasks are there."""
+        known = self._names.get(each.id)
+        if known is None or (each.named_by_driver and not known.by_driver):
+            known = self._names[each.id] = AppName(each.name, each.series, each.named_by_driver)
+        return replace(each, name=known.name, series=known.series)
+
+    def restore_name(self, app: str, name: str, series: str) -> None:
+        """What a leader before us called an app of which only tasks are left."""
+        each = self.portraits.get(app)
+        if each is not None and name and series and not self._names[app].by_driver:
+            self._names[app] = AppName(name, series, by_driver=True)
+            self.portraits[app] = replace(each, name=name, series=series)
 
     def snapshot(self, now: float, rooms: Rooms | None, *, supposed: bool = False) -> Snapshot:
         """Everything one round may know; `supposed` as if every managed namespace were in mode enforce."""
@@ -304,6 +328,7 @@ class OperatorCache:
         self.categories.pop(app, None)
         self.sizes.pop(app, None)
         self._size_asked.discard(app)
+        self._names.pop(app, None)
         self.phases.forget(app)
 
     def _sized(self, each: AppView) -> AppView:

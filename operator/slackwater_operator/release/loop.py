@@ -181,7 +181,9 @@ class ReleaseLoop:
     async def _tell(self, outlook: Outlook) -> None:
         self.assembly.refresh()  # what was just released is told as released
         supposed = self.releaser.supposed()
-        accounts = [self._account(each, outlook, supposed) for each in self.assembly.portraits.values()]
+        # Before its owners were looked up nobody can say which app a pod belongs to: nothing is told, nothing written.
+        settled = [each for each in self.assembly.portraits.values() if each.settled]
+        accounts = [self._account(each, outlook, supposed) for each in settled]
         self._learn_waits(accounts)
         self._announce(accounts)
         await self._stall(outlook)

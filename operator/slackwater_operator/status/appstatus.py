@@ -29,7 +29,7 @@ WOULD = "the policy's mode is {mode}: nothing is held here; in enforce: {sentenc
 class AppStatus:
     """One app in words."""
 
-    app: str
+    app: str  # namespace/id
     phase: Phase
     reason: str
     sentence: str
@@ -37,6 +37,7 @@ class AppStatus:
     wait: float | None = None
     held: int = 0
     queue: str = ""
+    name: str = ""  # what people call it
 
 
 def account(
@@ -64,6 +65,7 @@ def account(
         wait=verdict.wait if waits and verdict else None,
         held=each.counts.held + each.counts.parked,
         queue=queue,
+        name=each.name,
     )
 
 

@@ -91,7 +91,8 @@ class EventWriter:
         if said.reason != known.reason:
             known.reason, known.since, known.told = said.reason, now, False
         if started and not known.started:
-            self.add(said.app, Happened(Happening.ADMITTED, lead, f"app {said.app} starts: {said.sentence}"))
+            words = f"app {said.name or said.app} starts: {said.sentence}"
+            self.add(said.app, Happened(Happening.ADMITTED, lead, words))
         known.started = started
         for problem in problems:
             self.add(said.app, Happened(Happening.DOUBTED, lead, problem))

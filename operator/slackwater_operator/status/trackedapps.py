@@ -33,6 +33,8 @@ RESTLESS = ("waitSeconds", "waitErrorSeconds", "message", "budget", "reservation
 READ = ("message", "waitSeconds")
 READ_SECONDS = 60.0
 
+# The longest name of an object that leaves kubectl's columns their room in a terminal.
+READABLE = 30
 ADMITTED = "Admitted"
 GOING = (Phase.STARTED.value, Phase.RUNNING.value)
 # Seconds the last object of a series stays, for the size of the next run: a weekly job finds its own.
@@ -51,16 +53,17 @@ class TrackedAppWriter:
     _known: dict[str, CustomRecord] = field(default_factory=dict)  # by namespace/name
     _written: dict[str, tuple[float, Mapping[str, Any]]] = field(default_factory=dict)
     _ended: dict[str, float] = field(default_factory=dict)
+    _objects: dict[str, str] = field(default_factory=dict)  # app → namespace/name of its object
 
     def set(self, records: list[CustomRecord]) -> None:
         """TrackedApps as the watch shows them."""
-        self._known.update({f"{record.namespace}/{record.name}": record for record in records})
+        for record in records:
+            self._keep(record)
 
     def drop(self, records: list[CustomRecord]) -> None:
         """TrackedApps that are gone."""
         for record in records:
-            self._known.pop(f"{record.namespace}/{record.name}", None)
-            self._written.pop(f"{record.namespace}/{record.name}", None)
+            self._forget(f"{record.namespace}/{record.name}")
 
     def restore(self, assembly: OperatorCache) -> None:
         """What a leader before us wrote: categories, fixed for an app's life, and sizes, good for the next run."""
@@ -71,11 +74,12 @@ class TrackedAppWriter:
             learned = record.status.get("learned")
             if isinstance(learned, Mapping):
                 assembly.runs.restore(record.namespace, learned)
+                assembly.restore_name(_app(record), str(record.spec.get("name", "")), str(learned.get("series", "")))
 
     async def write(self, each: AppView, status: TrackedAppStatus, queue: str) -> bool:
         """Bring the app's object up to date, unless it was written a moment ago; whether it says this now."""
-        name = object_name(each.app)
-        key = f"{each.namespace}/{name}"
+        key = self._objects.get(each.id) or f"{each.namespace}/{object_name(each.app, each.name)}"
+        name = key.partition("/")[2]
         body = status.body()
         at, before = self._written.get(key, (float("-inf"), self._shown(key)))
         if not differs(before, body) and not reads(before, body):
@@ -99,7 +103,7 @@ class TrackedAppWriter:
         if answer.ok:
             self._written[key] = (self.clock(), body)
         elif answer.status == 404:
-            self._known.pop(key, None)
+            self._forget(key)
         else:
             log.warning("not tracked", app=each.id, trouble=answer.message())
             self._written[key] = (self.clock(), before)
@@ -110,7 +114,7 @@ class TrackedAppWriter:
 
         The last one of each series stays longer: it is how a new leader knows the size of the next run.
         """
-        alive = {f"{each.namespace}/{object_name(each.app)}" for each in assembly.portraits.values()}
+        alive = {key for app, key in self._objects.items() if app in assembly.portraits}
         now = self.clock()
         last = self._last_runs()
         for key in list(self._known):
@@ -166,7 +170,8 @@ class TrackedAppWriter:
         return True
 
     async def _create(self, each: AppView, name: str, queue: str) -> None:
-        spec = TrackedAppSpec(app=each.app, framework=each.framework, owner=each.owner, queue=queue).body()
+        made = TrackedAppSpec(app=each.app, name=each.name, framework=each.framework, owner=each.owner, queue=queue)
+        spec = made.body()
         body = {
             "apiVersion": names.API_VERSION,
             "kind": "TrackedApp",
@@ -175,7 +180,7 @@ class TrackedAppWriter:
         }
         answer = await self.session.write("POST", _path(each.namespace), body)
         if answer.ok or answer.status == 409:
-            self._known[f"{each.namespace}/{name}"] = CustomRecord(name=name, namespace=each.namespace, spec=spec)
+            self._keep(CustomRecord(name=name, namespace=each.namespace, spec=spec))
 
     async def _delete(self, key: str) -> None:
         namespace, _, name = key.partition("/")
@@ -184,9 +189,19 @@ class TrackedAppWriter:
         except Unavailable:
             return
         if answer.ok or answer.status == 404:
-            self._known.pop(key, None)
-            self._written.pop(key, None)
+            self._forget(key)
             self._ended.pop(key, None)
+
+    def _keep(self, record: CustomRecord) -> None:
+        key = f"{record.namespace}/{record.name}"
+        self._known[key] = record
+        self._objects[_app(record)] = key
+
+    def _forget(self, key: str) -> None:
+        known = self._known.pop(key, None)
+        self._written.pop(key, None)
+        if known is not None and self._objects.get(_app(known)) == key:
+            del self._objects[_app(known)]
 
     def _shown(self, key: str) -> Mapping[str, Any]:
         """The status as last written, else as the watch showed it."""
@@ -196,14 +211,26 @@ class TrackedAppWriter:
         return known.status if known else {}
 
 
-def object_name(app: str) -> str:
-    """A name the API server accepts: the app's id, and a digest of it where letters had to be changed or cut."""
+def _app(record: CustomRecord) -> str:
+    return f"{record.namespace}/{record.spec.get('app', '')}"
+
+
+def object_name(app: str, called: str = "") -> str:
+    """A name the API server accepts: the app's id, and a digest of it where letters had to be changed or cut.
+
+    An id that is too long for a line of a terminal gives way to what people call the app, with that digest.
+    """
+    if called and len(app) > READABLE:
+        return f"{object_name(called)[: READABLE - 9].rstrip('-.')}-{_digest(app)}"
     plain = re.sub(r"[^a-z0-9.]+", "-", app.lower()).strip("-.")
     plain = re.sub(r"\.(?=[-.])|(?<=-)\.", "", plain)
     if plain == app.replace("/", "-") and len(plain) <= 200:
         return plain
-    digest = hashlib.sha256(app.encode()).hexdigest()[:8]
-    return f"{plain[:200].rstrip('-.')}-{digest}".lstrip("-.")
+    return f"{plain[:200].rstrip('-.')}-{_digest(app)}".lstrip("-.")
+
+
+def _digest(app: str) -> str:
+    return hashlib.sha256(app.encode()).hexdigest()[:8]
 
 
 def differs(before: Mapping[str, Any], now: Mapping[str, Any]) -> bool:

@@ -12,7 +12,7 @@ from slackwater.pools.pools import Category
 from slackwater.resources import Resources
 from slackwater_cluster import names
 from slackwater_cluster.api.session import Session
-from slackwater_cluster.watch.records import CustomRecord
+from slackwater_cluster.watch.records import CustomRecord, PodRecord
 from slackwater_operator.metrics import Metrics
 from slackwater_operator.ratelimit import TokenBucket
 from slackwater_operator.release.extenderclient import DegradedMode, NodeUse
@@ -472,3 +472,65 @@ def test_a_failed_turn_is_counted_and_the_next_one_goes_on() -> None:
         asyncio.run(made.run())
     assert [each["event"] for each in logs].count("failed") == 20
     assert made.metrics.errors.labels("turn")._value.get() == 20
+
+
+def spark(world: World, name: str, role: str, called: str, **more: Any) -> PodRecord:
+    """A pod of one Spark app, labelled with what it calls the app."""
+    labels = {"spark-app-selector": "spark-697870a6d7a34b0f8e2f3c5d6a7b8c9d", "spark-role": role}
+    return world.create(name, role="", labels={**labels, "spark-app-name": called}, **more)
+
+
+def test_a_spark_app_keeps_its_driver_s_name() -> None:
+    """The code's appName labels executors, --name the driver, whose name counts even when only executors are left."""
+    world = enforcing()
+    driver = spark(world, "driver", "driver", "nightly-etl")
+    spark(world, "exec", "executor", "MyApp", owners=(owned("Pod", "driver", driver.uid),))
+    made = cycle(world)
+    turn(made, world, 3)
+    world.add_nodes(node("a"))
+    turn(made, world, 20)
+    (body,) = [body for body in written(world, "/trackedapps") if "spec" in body]
+    assert (body["spec"]["name"], body["metadata"]["name"][:12]) == ("nightly-etl", "nightly-etl-")
+    assert any("app nightly-etl starts" in event["message"] for event in written(world, "/events"))
+    world.delete(driver)
+    world.assembly.refresh()
+    (each,) = world.assembly.portraits.values()
+    assert (each.name, each.series) == ("nightly-etl", "nightly-etl")
+
+
+def test_a_new_leader_calls_an_app_as_the_one_before_it() -> None:
+    """Only executors are left; the TrackedApp knows what the driver called it."""
+    world = enforcing(node("a"))
+    spark(world, "exec", "executor", "MyApp", owners=(owned("Pod", "driver", "gone"),))
+    world.assembly.learn(owned("Pod", "driver", "gone"), [])
+    world.assembly.refresh()
+    (each,) = world.assembly.portraits.values()
+    made = cycle(world)
+    status = {"learned": {"series": "nightly-etl", "tasks": 1}}
+    spec = {"app": each.app, "name": "nightly-etl"}
+    made.tracker.set([CustomRecord(name="t", namespace="team", spec=spec, status=status)])
+    made.tracker.restore(world.assembly)
+    (each,) = world.assembly.portraits.values()
+    assert (each.name, each.series) == ("nightly-etl", "nightly-etl")
+
+
+def test_nothing_is_told_of_an_app_before_its_owners_were_looked_up() -> None:
+    """A Dask scheduler below a ReplicaSet: no event, no TrackedApp; the cluster above it may yet confirm its label."""
+    world = enforcing(node("a"))
+    labels = {"dask.org/cluster-name": "simple", "dask.org/component": "scheduler"}
+    replicas, cluster = (
+        owned("ReplicaSet", "simple-7c", "rs", "apps"),
+        owned("DaskCluster", "simple", "dc", "kubernetes.dask.org"),
+    )
+    world.create("s", role="", labels=labels, owners=(replicas,))
+    made = cycle(world)
+    world.broken = lambda path: path == "/apis" or path.startswith("/apis/apps")
+    turn(made, world, 3)
+    assert not written(world, "/trackedapps")
+    assert not written(world, "/events")
+    world.broken = lambda _: False
+    world.assembly.learn(replicas, [cluster])
+    world.assembly.learn(cluster, [])
+    turn(made, world, 3)
+    assert [body["spec"]["app"] for body in written(world, "/trackedapps") if "spec" in body] == ["dask/simple"]
+    assert not any(body["reason"] == "Doubted" for body in written(world, "/events"))

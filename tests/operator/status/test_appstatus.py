@@ -20,7 +20,7 @@ from slackwater_operator.status.appstatus import AppStatus, account, status, wri
 from slackwater_operator.status.conditions import conditions, judge, limits, unlisted
 from slackwater_operator.status.events import EventWriter, Happened, Happening
 from slackwater_operator.status.podreasons import due
-from slackwater_operator.status.trackedapps import TrackedAppWriter, differs, object_name
+from slackwater_operator.status.trackedapps import READABLE, TrackedAppWriter, differs, object_name
 from support.fakes.cluster import World, enforcing, node
 
 
@@ -359,3 +359,20 @@ def test_size_of_earlier_runs_is_used_for_the_next() -> None:
     size = world.assembly.portraits["team/nightly-28901"].size
     assert size is not None
     assert (size.tasks, size.request["cpu"], size.source) == (4, 0.5, "history")
+
+
+@pytest.mark.parametrize(
+    ("app", "called", "name"),
+    [
+        ("spark/spark-697870a6d7a34b0f8e2f3c5d6a7b8c9d", "pi", "pi-"),
+        ("job/backup-29112345", "backup", "job-backup-29112345"),
+        ("etl", "etl", "etl"),
+    ],
+    ids=["spark", "cron-job", "own-label"],
+)
+def test_an_object_is_named_so_that_its_line_fits_a_terminal(app: str, called: str, name: str) -> None:
+    """An id of a digest gives way to what people call the app; short ids stay as they are."""
+    made = object_name(app, called)
+    assert made.startswith(name)
+    assert len(made) <= READABLE
+    assert object_name(app, "x" * 200)[:READABLE] == object_name(app, "x" * 200)

@@ -74,7 +74,7 @@ class World:
     objects: dict[str, Any] = field(default_factory=dict)  # what can be read, by path
     uses: dict[str, Resources] = field(default_factory=dict)  # by uid
     samples: dict[str, NodeUse] = field(default_factory=dict)  # by node
-    broken: Callable[[str], bool] = lambda _: False  # writes that fail
+    broken: Callable[[str], bool] = lambda _: False  # paths that are not answered
 
     def clock(self) -> float:
         """Unix seconds here."""
@@ -203,6 +203,8 @@ class World:
         """The session's read, of what a test put there."""
         del params, seconds, most
         await asyncio.sleep(0)
+        if self.broken(path):
+            raise Unavailable("the API server does not answer")
         if path not in self.objects:
             return Answer(404, b"{}")
         return Answer(200, msgspec.json.encode(self.objects[path]))
