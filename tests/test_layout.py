@@ -1,8 +1,28 @@
-"""The house rules that a wrong file name would break."""
+"""The house rules about names and rooms: what a stranger must be able to rely on when looking for something."""
 
+from __future__ import annotations
+
+import ast
+from collections import defaultdict
+from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[1]
+MOST = 13  # entries of a package that can still be taken in at a glance
+PACKAGES = {
+    "core": "slackwater",
+    "cluster": "slackwater_cluster",
+    "extender": "slackwater_extender",
+    "operator": "slackwater_operator",
+    "simulator": "slackwater_simulator",
+    "monitor": "slackwater_monitor",
+    "cli": "slackwater_cli",
+    "lab": "slackwater_lab",
+}
+HOUSE = [ROOT / place / package for place, package in PACKAGES.items()]
+ROOMS = [folder for top in HOUSE for folder in (top, *top.rglob("*")) if (folder / "__init__.py").is_file()]
 
 
 def test_operator_folder_does_not_shadow_the_standard_library() -> None:
@@ -13,3 +33,52 @@ def test_operator_folder_does_not_shadow_the_standard_library() -> None:
 def test_test_folders_are_not_packages() -> None:
     """An __init__.py under tests/ would make tests/operator replace Python's own operator module."""
     assert list((ROOT / "tests").rglob("__init__.py")) == []
+
+
+def named(folder: Path) -> str:
+    """A folder as an identifier of a test."""
+    return str(folder.relative_to(ROOT))
+
+
+@pytest.mark.parametrize("room", ROOMS, ids=named)
+def test_a_room_holds_about_a_dozen_files(room: Path) -> None:
+    """More modules than that want rooms of their own."""
+    modules = sorted(path.name for path in room.glob("*.py") if path.name not in ("__init__.py", "__main__.py"))
+    assert len(modules) <= MOST, modules
+
+
+@pytest.mark.parametrize("top", HOUSE, ids=named)
+def test_the_top_of_a_package_is_taken_in_at_a_glance(top: Path) -> None:
+    """Modules and rooms together."""
+    hidden = ("__init__.py", "__main__.py", "py.typed", "__pycache__")
+    entries = sorted(path.name for path in top.iterdir() if path.name not in hidden)
+    assert len(entries) <= MOST, entries
+
+
+def classes(package: Path) -> Iterator[tuple[str, str]]:
+    """Every class at the top of a module, and where it stands."""
+    for path in package.rglob("*.py"):
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.ClassDef):
+                yield node.name, str(path.relative_to(package))
+
+
+@pytest.mark.parametrize("package", HOUSE, ids=named)
+def test_a_class_name_means_one_thing_in_its_package(package: Path) -> None:
+    """Two classes of one name in a package send a reader to the wrong one."""
+    found = defaultdict(list)
+    for name, where in classes(package):
+        found[name].append(where)
+    assert {name: places for name, places in found.items() if len(places) > 1} == {}
+
+
+@pytest.mark.parametrize("room", ROOMS, ids=named)
+def test_a_room_says_what_it_is_for(room: Path) -> None:
+    """In the first line of its __init__.py."""
+    assert ast.get_docstring(ast.parse((room / "__init__.py").read_text(encoding="utf-8")))
+
+
+def test_no_module_is_a_drawer_for_everything() -> None:
+    """Names that say nothing about what is inside."""
+    drawers = {"utils", "util", "helpers", "helper", "common", "misc", "manager"}
+    assert [path for top in HOUSE for path in top.rglob("*.py") if path.stem in drawers] == []

@@ -1,14 +1,15 @@
 """The `slackwater` command.
 
-Every file of this package with a function `command` is a command named like the file, and one with a typer app `group`
-is a group of commands. Such files import what is heavy only when the command runs, so that `--help` stays quick.
+Every file of this package, or of a package inside it, with a function `command` is a command named like the file, and
+one with a typer app `group` is a group of commands. Such files import what is heavy only when the command runs, so that
+`--help` stays quick.
 """
 
 from __future__ import annotations
 
 import sys
 from importlib import import_module
-from pkgutil import iter_modules
+from pkgutil import walk_packages
 
 import typer
 from rich.console import Console
@@ -55,10 +56,11 @@ PANELS = {
 
 
 def _register() -> None:
-    modules = {found.name.replace("_", "-"): found.name for found in iter_modules(slackwater_cli.__path__)}
+    found = [each.name for each in walk_packages(slackwater_cli.__path__, "slackwater_cli.") if not each.ispkg]
+    modules = {name.rpartition(".")[2].replace("_", "-"): name for name in found}
     panels = {name: panel for panel, names in PANELS.items() for name in names}
     for name in [*panels, *sorted(modules.keys() - panels.keys() - {"main"})]:
-        module = import_module(f"slackwater_cli.{modules[name]}")
+        module = import_module(modules[name])
         if hasattr(module, "command"):
             app.command(name, rich_help_panel=panels.get(name))(module.command)
         elif hasattr(module, "group"):

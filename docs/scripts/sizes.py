@@ -14,7 +14,7 @@ import psutil
 
 from slackwater_lab.api import Api
 from slackwater_lab.lab import Lab
-from slackwater_lab.nodes import Shape
+from slackwater_lab.nodes.simulated import Shape
 from slackwater_lab.plan import Plan
 from slackwater_lab.site import open_site
 

@@ -13,8 +13,8 @@ cp lab/kind/* "$context"
 
 "$python" -m slackwater_lab build etcd kube-apiserver kube-controller-manager kube-scheduler kubectl kubelet pause \
   kind kubeadm kube-proxy coredns
-built() { "$python" -c 'import sys; from slackwater_lab.builds import built; print(built(sys.argv[1]))' "$1"; }
-version=$("$python" -c 'from slackwater_lab.programs import program; print(program("kubeadm").version)')
+built() { "$python" -c 'import sys; from slackwater_lab.programs.build import built; print(built(sys.argv[1]))' "$1"; }
+version=$("$python" -c 'from slackwater_lab.programs.programs import program; print(program("kubeadm").version)')
 stage() { docker build --target "$1" --tag "$2" "$context"; }
 
 # Debian, with the certificate authorities that were added to this machine.
@@ -41,7 +41,7 @@ docker save "registry.k8s.io/kube-proxy:$version" -o "$context/images/kube-proxy
 "$(built kubeadm)" config images list --kubernetes-version "$version" | "$python" -c '
 import sys
 from pathlib import Path
-from slackwater_lab.images import single
+from slackwater_lab.programs.images import single
 for image in sys.stdin.read().split():
     name = image.rpartition("/")[2].partition(":")[0]
     if name != "kube-proxy":

@@ -8,7 +8,7 @@ from typing import Any, Self
 import httpx2
 
 from slackwater.errors import Unavailable
-from slackwater_lab.access import administrator_token
+from slackwater_lab.controlplane.access import administrator_token
 from slackwater_lab.site import Site
 
 Object = dict[str, Any]

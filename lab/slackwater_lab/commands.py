@@ -7,13 +7,15 @@ import typer
 from rich.console import Console
 
 from slackwater.errors import SlackwaterError, Unavailable
-from slackwater_lab import builds, packages, status
-from slackwater_lab.kubelets import Capacity
+from slackwater_lab import status
+from slackwater_lab.controlplane.schedulers import Extender
 from slackwater_lab.lab import Lab
-from slackwater_lab.nodes import Shape
+from slackwater_lab.nodes.kubelets import Capacity
+from slackwater_lab.nodes.simulated import Shape
 from slackwater_lab.plan import Plan, without
-from slackwater_lab.programs import PROGRAMS
-from slackwater_lab.scheduling import Extender
+from slackwater_lab.programs import build as builds
+from slackwater_lab.programs import packages
+from slackwater_lab.programs.programs import PROGRAMS
 from slackwater_lab.site import Site, home, open_site
 
 app = typer.Typer(

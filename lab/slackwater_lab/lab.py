@@ -5,18 +5,20 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Self
 
 from slackwater.errors import Unavailable
-from slackwater_lab import access, certificates, chart, clusternet, control, health, network, nodes, ports, services
 from slackwater_lab.api import Api
-from slackwater_lab.builds import build
-from slackwater_lab.kwok import kwok, lease
+from slackwater_lab.controlplane import access, certificates, chart, control, services
+from slackwater_lab.controlplane.prometheus import prometheus
+from slackwater_lab.controlplane.schedulers import PLAIN, PROFILE, Extender, scheduler
+from slackwater_lab.controlplane.statemetrics import state_metrics
+from slackwater_lab.nodes import clusternet, network, simulated
+from slackwater_lab.nodes.kwok import kwok, lease
+from slackwater_lab.nodes.real import RealNodes
 from slackwater_lab.plan import PARTS, Plan
-from slackwater_lab.processes import Processes
-from slackwater_lab.prometheus import prometheus
-from slackwater_lab.realnodes import RealNodes
-from slackwater_lab.scheduling import PLAIN, PROFILE, Extender, scheduler
+from slackwater_lab.processes import health, ports
+from slackwater_lab.processes.processes import Processes
+from slackwater_lab.processes.waiting import until, until_serving
+from slackwater_lab.programs.build import build
 from slackwater_lab.site import Site, open_site
-from slackwater_lab.statemetrics import state_metrics
-from slackwater_lab.waiting import until, until_serving
 
 
 def _silent(_: str) -> None:
@@ -113,11 +115,11 @@ class Lab:
     def _kwok(self) -> None:
         self.processes.start("kwok", kwok(self.site, self.plan.nodes))
         self._until_well("kwok")
-        wanted = nodes.names(self.plan.nodes)
+        wanted = simulated.names(self.plan.nodes)
         with self.api() as api:
-            nodes.create(api, wanted, self.plan.shape)
+            simulated.create(api, wanted, self.plan.shape)
             patience, pause = 60.0 + len(wanted) / 10, 0.1 + len(wanted) / 500  # a list of many nodes is large
-            until("all simulated nodes are Ready", lambda: set(wanted) <= set(nodes.ready(api)), patience, pause)
+            until("all simulated nodes are Ready", lambda: set(wanted) <= set(simulated.ready(api)), patience, pause)
         self._report(f"simulated nodes  {len(wanted)} × {self.plan.shape.cpu} cpu, {self.plan.shape.memory}")
 
     def _plain_scheduler(self) -> None:

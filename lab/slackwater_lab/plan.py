@@ -4,10 +4,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from slackwater.errors import InvalidInput, UnknownName
-from slackwater_lab.kubelets import Capacity
-from slackwater_lab.nodes import Shape
-from slackwater_lab.ports import REAL_NODES
-from slackwater_lab.scheduling import Extender
+from slackwater_lab.controlplane.schedulers import Extender
+from slackwater_lab.nodes.kubelets import Capacity
+from slackwater_lab.nodes.simulated import Shape
+from slackwater_lab.processes.ports import REAL_NODES
 
 # In the order of their start; the control plane (etcd, API server, controller manager) is always there.
 PARTS = (

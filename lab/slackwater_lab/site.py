@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from slackwater.errors import InvalidInput
-from slackwater_lab.ports import Ports, claim
+from slackwater_lab.processes.ports import Ports, claim
 
 PROJECT = Path(__file__).resolve().parents[2]
 

@@ -3,10 +3,10 @@
 from rich.table import Table
 
 from slackwater.errors import SlackwaterError
-from slackwater_lab import nodes
-from slackwater_lab.builds import binary
 from slackwater_lab.lab import Lab
-from slackwater_lab.programs import program
+from slackwater_lab.nodes import simulated
+from slackwater_lab.programs.build import binary
+from slackwater_lab.programs.programs import program
 from slackwater_lab.site import Site
 
 
@@ -41,7 +41,7 @@ def _address(site: Site, name: str) -> str:
 def _nodes(lab: Lab) -> str:
     try:
         with lab.api() as api:
-            listed = (api.get(nodes.NODES) or {"items": []})["items"]
-            return f"{len(nodes.ready(api))} of {len(listed)} nodes are Ready"
+            listed = (api.get(simulated.NODES) or {"items": []})["items"]
+            return f"{len(simulated.ready(api))} of {len(listed)} nodes are Ready"
     except (OSError, SlackwaterError) as error:
         return f"the API server does not answer: {error}"

@@ -13,7 +13,7 @@ def run() -> None:
     try:
         settings = load(sys.argv[1:])
         # Imported late, so that --help and a typing mistake are answered at once.
-        from slackwater_monitor.web.serving import serve_cluster  # noqa: PLC0415
+        from slackwater_monitor.web.server import serve_cluster  # noqa: PLC0415
 
         serve_cluster(settings)
     except SlackwaterError as problem:

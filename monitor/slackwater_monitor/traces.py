@@ -18,7 +18,7 @@ import numpy as np
 
 from slackwater.errors import InvalidInput
 from slackwater.estimation.efficiency import Usage, together
-from slackwater_monitor.assessing.rows import CPU, MEMORY, Floats
+from slackwater_monitor.assessment.windows import CPU, MEMORY, Floats
 
 BY_JOB = ("win_start_s", "win_end_s", "req_cpu", "avg_cpu", "req_mem", "avg_mem")
 SERIES = ("duration_s", "samples_pct_of_16_cores_30s_rle")

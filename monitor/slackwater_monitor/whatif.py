@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from slackwater.errors import InvalidInput, UnknownName
-from slackwater_monitor.exporting import Happened, beside
+from slackwater_monitor.export import Happened, beside
 from slackwater_simulator.policies.registry import POLICIES
 from slackwater_simulator.results.metrics import measure
 from slackwater_simulator.results.outcome import Outcome
@@ -30,7 +30,7 @@ DEFAULT = ("kube", "slackwater", "capacity", "fair")
 
 
 @dataclass(frozen=True, slots=True)
-class Figures:
+class WhatIfFigures:
     """What people compare, in seconds and shares."""
 
     makespan: float
@@ -50,9 +50,9 @@ class Comparison:
 
     name: str
     jobs: int
-    policies: Mapping[str, Figures]
+    policies: Mapping[str, WhatIfFigures]
     outcomes: Mapping[str, Outcome]
-    happened: Figures | None = None
+    happened: WhatIfFigures | None = None
     was: str = ""  # the policy in force
     notes: Sequence[str] = ()
 
@@ -142,10 +142,10 @@ def world(workload: Workload, policy: str) -> str:
     return "yarn" if led and "yarn" in worlds else worlds[-1]
 
 
-def figures(outcome: Outcome) -> Figures:
+def figures(outcome: Outcome) -> WhatIfFigures:
     """What a simulation came to."""
     found = measure(outcome)
-    return Figures(
+    return WhatIfFigures(
         makespan=found.makespan,
         completion=found.completion.mean,
         wait=found.wait.mean,
@@ -158,10 +158,10 @@ def figures(outcome: Outcome) -> Figures:
     )
 
 
-def observed(happened: Sequence[Happened]) -> Figures:
+def observed(happened: Sequence[Happened]) -> WhatIfFigures:
     """What did happen."""
     submit, start, end = (np.array([getattr(each, name) for each in happened]) for name in ("submit", "start", "end"))
-    return Figures(
+    return WhatIfFigures(
         makespan=float(end.max() - submit.min()),
         completion=float((end - submit).mean()),
         wait=float((start - submit).mean()),

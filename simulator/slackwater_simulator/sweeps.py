@@ -53,7 +53,7 @@ class Sweep(BaseModel):
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class SweepRun:
     """One run of the sweep."""
 
     point: tuple[tuple[str, Value], ...]  # the grid names and their values here
@@ -79,7 +79,7 @@ def read(path: Path) -> Sweep:
         raise InvalidInput(f"{path.name}, {where}", detail["msg"], "write workload, policy and a grid") from error
 
 
-def cells(sweep: Sweep) -> list[Cell]:
+def cells(sweep: Sweep) -> list[SweepRun]:
     """Every combination of the grid, with every policy and seed."""
     for name in sweep.policy:
         variant(name)
@@ -97,12 +97,12 @@ def _points(grid: Mapping[str, Sequence[Value]]) -> Iterator[tuple[tuple[str, Va
         yield tuple(zip(grid, values, strict=True))
 
 
-def _cell(sweep: Sweep, point: tuple[tuple[str, Value], ...], policy: str, seed: int) -> Cell:
+def _cell(sweep: Sweep, point: tuple[tuple[str, Value], ...], policy: str, seed: int) -> SweepRun:
     workload = _filled(sweep.workload, point)
     cluster = _filled(sweep.cluster, point) if sweep.cluster else default_cluster(workload)
     written = sweep.workload + (sweep.cluster or "")
     free = {name: value for name, value in point if f"{{{name}}}" not in written}
-    return Cell(point, workload, cluster, policy, sweep.world, seed, tuple((sweep.settings | free).items()))
+    return SweepRun(point, workload, cluster, policy, sweep.world, seed, tuple((sweep.settings | free).items()))
 
 
 def _filled(text: str, point: tuple[tuple[str, Value], ...]) -> str:
@@ -111,14 +111,14 @@ def _filled(text: str, point: tuple[tuple[str, Value], ...]) -> str:
     return text
 
 
-def play(cell: Cell) -> Row:
+def play(cell: SweepRun) -> Row:
     """Run one cell; the row begins with where in the grid it stands."""
     workload = load(cell.workload, seed=cell.seed)
     outcome = run(workload, parse(cell.cluster), cell.policy, seed=cell.seed, world=cell.world, **dict(cell.settings))
     return dict(cell.point) | row(outcome)
 
 
-def play_all(todo: Sequence[Cell], *, jobs: int = -1, backend: str = "loky") -> Iterator[Row]:
+def play_all(todo: Sequence[SweepRun], *, jobs: int = -1, backend: str = "loky") -> Iterator[Row]:
     """Rows in the order of the cells, as they become ready. `jobs` −1 uses all cores."""
     if backend not in BACKENDS:
         raise UnknownName("backend", backend, BACKENDS)
@@ -153,7 +153,7 @@ class Summary:
     deadlocks: int
 
 
-def summarise(todo: Sequence[Cell], rows: Sequence[Row], metrics: Sequence[str]) -> list[Summary]:
+def summarise(todo: Sequence[SweepRun], rows: Sequence[Row], metrics: Sequence[str]) -> list[Summary]:
     """Rows grouped by point and policy, in the order of the cells."""
     groups: dict[tuple[tuple[tuple[str, Value], ...], str], list[Row]] = {}
     for cell, made in zip(todo, rows, strict=True):

@@ -18,7 +18,7 @@ from typer.testing import CliRunner, Result
 
 from slackwater.errors import InvalidInput, UnknownName
 from slackwater_cli.main import app
-from slackwater_monitor.exporting import Export, Happened, write
+from slackwater_monitor.export import Export, Happened, write
 from slackwater_simulator.workload.workload import GIBI, Driver, Job, Stage, Workload
 from support.builders.weeks import TOOLS, openmetrics, prometheus, week
 

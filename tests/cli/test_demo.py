@@ -18,7 +18,7 @@ from urllib.error import URLError
 import pytest
 from rich.console import Console
 
-from slackwater_cli.demo import SCENES, _change, _table, _words
+from slackwater_cli.simulation.demo import SCENES, _change, _table, _words
 from slackwater_simulator.results.metrics import measure
 from slackwater_simulator.results.outcome import Outcome
 from slackwater_simulator.simulation import run

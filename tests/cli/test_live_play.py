@@ -6,8 +6,8 @@ import pytest
 from typer.testing import CliRunner
 
 from slackwater.errors import InvalidInput, SlackwaterError, UnknownName
-from slackwater_cli.live import Wish, cluster, faster, plays
 from slackwater_cli.main import app
+from slackwater_cli.simulation.live import Wish, cluster, faster, plays
 from slackwater_simulator.workload.loading import load
 
 HOUR = "gen:hour?apps=5"

@@ -21,13 +21,14 @@ from slackwater.errors import Unavailable
 from slackwater_cli.main import app
 from slackwater_cluster.api.client import ApiClient, ExtenderClient
 from slackwater_cluster.api.endpoint import endpoint
-from slackwater_lab import certificates, network, services
-from slackwater_lab.access import write_kubeconfig
 from slackwater_lab.api import Api
+from slackwater_lab.controlplane import certificates, services
+from slackwater_lab.controlplane.access import write_kubeconfig
 from slackwater_lab.lab import Lab
-from slackwater_lab.nodes import Shape, names
+from slackwater_lab.nodes import network
+from slackwater_lab.nodes.simulated import Shape, names
 from slackwater_lab.plan import Plan
-from slackwater_lab.waiting import until
+from slackwater_lab.processes.waiting import until
 from slackwater_monitor.settings import Settings
 from slackwater_monitor.sources.live import Live
 from slackwater_monitor.web.app import dashboard

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from slackwater_lab.builds import built, missing
+from slackwater_lab.programs.build import built, missing
 
 PROGRAM = Path(sys.executable).with_name("slackwater")
 # What each shell tells the program that has to complete `slackwater ex`.

@@ -24,10 +24,10 @@ from pathlib import Path
 
 import yaml
 
-from slackwater_lab.builds import built
-from slackwater_lab.images import single
-from slackwater_lab.kwok import STAGES
-from slackwater_lab.prometheus import simulated
+from slackwater_lab.programs.build import built
+from slackwater_lab.programs.images import single
+from slackwater_lab.nodes.kwok import STAGES
+from slackwater_lab.controlplane.prometheus import simulated
 
 folder = Path(sys.argv[1])
 (folder / "bin").mkdir()
@@ -75,7 +75,7 @@ helm test slackwater -n slackwater-system
 # One simulated node tells the suite that a kwok is there; a taint keeps ordinary pods away from it.
 "$python" - <<'NODE' | kubectl create -f -
 import json
-from slackwater_lab.nodes import Shape, manifest
+from slackwater_lab.nodes.simulated import Shape, manifest
 print(json.dumps(manifest("simulated", Shape(cpu="1", memory="1Gi", tainted=True))))
 NODE
 

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from slackwater_lab.nodes import Shape
+from slackwater_lab.nodes.simulated import Shape
 from support.lab.testcluster import Field
 from support.lab.testnamespace import bound, gated, until
 

@@ -7,8 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from slackwater_lab import nodes
-from slackwater_lab.nodes import Shape
+from slackwater_lab.nodes import simulated
+from slackwater_lab.nodes.simulated import Shape
 from support.lab.testcluster import Field
 from support.lab.testnamespace import Ground, bound, declared_cpu, gated, phase, until
 
@@ -129,7 +129,7 @@ def test_pods_go_to_other_nodes_when_one_is_lost(arena: Field, tell: Tell) -> No
         _load(ground, count=40)
         ground.until_bound(8, 40)
         gone = ground.nodes[0]
-        nodes.lose(arena.api, gone)
+        simulated.lose(arena.api, gone)
         died = time.monotonic()
         until("the extender knows", lambda: not arena.node(gone)["open"], 40, 0.2)
         tell(f"closed in the ledger after {time.monotonic() - died:.1f} s")
@@ -141,7 +141,7 @@ def test_pods_go_to_other_nodes_when_one_is_lost(arena: Field, tell: Tell) -> No
         until("everything else is over", rest_over, 75, 0.3)
         there = {pod["metadata"]["name"] for pod in bound(ground.pods()) if pod["spec"]["nodeName"] == gone}
         assert there <= stuck
-        nodes.find_again(arena.api, gone)
+        simulated.find_again(arena.api, gone)
 
 
 def _told(ground: Ground) -> int:

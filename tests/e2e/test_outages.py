@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from slackwater_lab.services import OPERATORS
+from slackwater_lab.controlplane.services import OPERATORS
 from support.lab.testcluster import Field
 from support.lab.testnamespace import PLAIN, Ground, bound, gated, until
 

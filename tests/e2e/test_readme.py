@@ -20,10 +20,10 @@ import pytest
 
 from slackwater.errors import Unavailable
 from slackwater_lab.api import Api
-from slackwater_lab.builds import built, installed, missing
 from slackwater_lab.lab import Lab
-from slackwater_lab.nodes import Shape
+from slackwater_lab.nodes.simulated import Shape
 from slackwater_lab.plan import Plan
+from slackwater_lab.programs.build import built, installed, missing
 from slackwater_lab.site import open_site
 from support.builders.readme import commands
 from support.lab.browser import picture

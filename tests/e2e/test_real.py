@@ -14,13 +14,13 @@ import httpx2
 import pytest
 
 from slackwater_cluster.pods.quantities import quantity
-from slackwater_lab.builds import missing
-from slackwater_lab.images import LOAD
-from slackwater_lab.kubelets import Capacity
 from slackwater_lab.lab import Lab
-from slackwater_lab.nodes import Shape
+from slackwater_lab.nodes.kubelets import Capacity
+from slackwater_lab.nodes.real import obstacles
+from slackwater_lab.nodes.simulated import Shape
 from slackwater_lab.plan import Plan
-from slackwater_lab.realnodes import obstacles
+from slackwater_lab.programs.build import missing
+from slackwater_lab.programs.images import LOAD
 from slackwater_lab.site import open_site
 from support.lab.testcluster import ENFORCE, Field, needs_own_lab
 from support.lab.testnamespace import Ground, bound, gated, phase, until

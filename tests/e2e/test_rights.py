@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from slackwater.errors import Unavailable
-from slackwater_lab import chart
 from slackwater_lab.api import Api
-from slackwater_lab.chart import CHART
+from slackwater_lab.controlplane import chart
+from slackwater_lab.controlplane.chart import CHART
 from support.lab.testcluster import ENFORCE, Field, Remote
 from support.lab.testnamespace import QUEUES, Ground, bound, gated, until
 

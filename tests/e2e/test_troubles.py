@@ -8,8 +8,8 @@ import httpx2
 import pytest
 
 from slackwater.errors import Unavailable
-from slackwater_lab.nodes import Shape
-from slackwater_lab.services import OPERATORS
+from slackwater_lab.controlplane.services import OPERATORS
+from slackwater_lab.nodes.simulated import Shape
 from support.lab.testcluster import POLICIES, Field
 from support.lab.testnamespace import PLAIN, QUEUES, Ground, bound, gated, phase, until
 

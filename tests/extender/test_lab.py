@@ -23,11 +23,11 @@ from support.lab import extenderprocess
 # The lab is not part of the installed package: without it these tests have nothing to run on.
 lab_module = pytest.importorskip("slackwater_lab.lab", reason="the lab is not on the path")
 
-from slackwater_lab.builds import missing  # noqa: E402
+from slackwater_lab.controlplane.schedulers import Extender  # noqa: E402
 from slackwater_lab.lab import Lab  # noqa: E402
-from slackwater_lab.nodes import Shape  # noqa: E402
+from slackwater_lab.nodes.simulated import Shape  # noqa: E402
 from slackwater_lab.plan import Plan  # noqa: E402
-from slackwater_lab.scheduling import Extender  # noqa: E402
+from slackwater_lab.programs.build import missing  # noqa: E402
 from slackwater_lab.site import open_site  # noqa: E402
 
 until = partial(extenderprocess.until, seconds=90)

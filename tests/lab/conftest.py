@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from slackwater_lab.kubelets import Capacity
 from slackwater_lab.lab import Lab
-from slackwater_lab.nodes import Shape
+from slackwater_lab.nodes.kubelets import Capacity
+from slackwater_lab.nodes.real import obstacles
+from slackwater_lab.nodes.simulated import Shape
 from slackwater_lab.plan import Plan
-from slackwater_lab.realnodes import obstacles
 from slackwater_lab.site import Site, open_site
 from support.lab.running import running
 

@@ -4,7 +4,7 @@ import pytest
 from typer.testing import CliRunner
 
 from slackwater.errors import Unavailable
-from slackwater_cli.lab import _COMMANDS, group
+from slackwater_cli.simulation.lab import _COMMANDS, group
 from slackwater_lab.commands import app
 
 

@@ -9,11 +9,11 @@ from typing import Any
 import httpx2
 import pytest
 
-from slackwater_lab import nodes
 from slackwater_lab.api import Api
-from slackwater_lab.chart import kubectl
+from slackwater_lab.controlplane.chart import kubectl
 from slackwater_lab.lab import Lab
-from slackwater_lab.waiting import answers, until
+from slackwater_lab.nodes import simulated
+from slackwater_lab.processes.waiting import answers, until
 from support.lab.pods import PODS, Object, phase, task, wait
 
 pytestmark = pytest.mark.lab
@@ -190,10 +190,10 @@ def test_mutating_policies_work_without_a_webhook(api: Api) -> None:
 
 def test_a_lost_node_is_tainted_and_comes_back(api: Api) -> None:
     """As when a kubelet falls silent: not Ready, no new pods; found again, it is Ready."""
-    nodes.lose(api, "node-002")
-    until("the node is not ready", lambda: "node-002" not in nodes.ready(api), 20.0)
-    nodes.find_again(api, "node-002")
-    until("the node is ready", lambda: "node-002" in nodes.ready(api), 20.0)
+    simulated.lose(api, "node-002")
+    until("the node is not ready", lambda: "node-002" not in simulated.ready(api), 20.0)
+    simulated.find_again(api, "node-002")
+    until("the node is ready", lambda: "node-002" in simulated.ready(api), 20.0)
 
 
 def test_up_again_changes_nothing(lab: Lab) -> None:

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from slackwater_lab.images import archive, layer
-from slackwater_lab.network import of
-from slackwater_lab.ports import FIRST, LAST, SIZE, Ports
-from slackwater_lab.pretence import sockets, write_machine
+from slackwater_lab.nodes.machinesize import sockets, write_machine
+from slackwater_lab.nodes.network import of
+from slackwater_lab.processes.ports import FIRST, LAST, SIZE, Ports
+from slackwater_lab.programs.images import archive, layer
 
 
 @pytest.fixture

@@ -6,11 +6,11 @@ import math
 import pytest
 
 from slackwater.errors import InvalidInput
-from slackwater_lab.live.comparing import Forecast, compare, summary
-from slackwater_lab.live.conducting import FAILED, GONE, RUNNING, SUCCEEDED, Conductor
-from slackwater_lab.live.directing import Director
+from slackwater_lab.live.comparison import Forecast, compare, summary
+from slackwater_lab.live.drivers import FAILED, GONE, RUNNING, SUCCEEDED, Conductor
 from slackwater_lab.live.pods import PLAYED, Stage, manifest
-from slackwater_lab.live.script import Part, Play, Size, checked
+from slackwater_lab.live.realdrivers import Director
+from slackwater_lab.live.workload import Part, Play, Size, checked
 
 SMALL = Size(1.0, 2**30, 0.25, 2**28)
 MAPS = Part("map", SMALL, (3.0, 4.0))

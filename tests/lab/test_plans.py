@@ -6,12 +6,12 @@ import pytest
 import yaml
 
 from slackwater.errors import InvalidInput, UnknownName
-from slackwater_lab.kwok import STAGES
-from slackwater_lab.nodes import Shape, manifest, names
+from slackwater_lab.controlplane.prometheus import configuration as prometheus_configuration
+from slackwater_lab.controlplane.schedulers import PROFILE, Extender, configuration
+from slackwater_lab.nodes.kwok import STAGES
+from slackwater_lab.nodes.simulated import Shape, manifest, names
 from slackwater_lab.plan import CONTROL, PARTS, Plan, without
-from slackwater_lab.programs import FRAMEWORKS, KIND, PROGRAMS, program
-from slackwater_lab.prometheus import configuration as prometheus_configuration
-from slackwater_lab.scheduling import PROFILE, Extender, configuration
+from slackwater_lab.programs.programs import FRAMEWORKS, KIND, PROGRAMS, program
 from slackwater_lab.site import Site, home
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from slackwater.errors import UnknownName
-from slackwater_lab.ports import FIRST, KUBELETS, NAMES, REAL_NODES, SIZE, Ports, claim, release
+from slackwater_lab.processes.ports import FIRST, KUBELETS, NAMES, REAL_NODES, SIZE, Ports, claim, release
 
 
 @pytest.fixture(autouse=True)
@@ -33,7 +33,7 @@ def test_a_block_is_held_while_its_servers_are_away(tmp_path: Path, monkeypatch:
     """Nobody listens for a moment, and the other lab uses another cache of programs: the block is still not its."""
     first = claim(tmp_path / "lab")
     monkeypatch.setenv("SLACKWATER_LAB_CACHE", str(tmp_path / "other"))
-    monkeypatch.setattr("slackwater_lab.ports.zlib.crc32", lambda _: (first.base - FIRST) // SIZE)
+    monkeypatch.setattr("slackwater_lab.processes.ports.zlib.crc32", lambda _: (first.base - FIRST) // SIZE)
     assert claim(tmp_path / "second").base != first.base
 
 

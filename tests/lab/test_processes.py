@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from slackwater_lab.processes import Processes, birth
+from slackwater_lab.processes.processes import Processes, birth
 
 
 @pytest.fixture

@@ -6,9 +6,9 @@ import httpx2
 import pytest
 
 from slackwater_lab.api import Api
-from slackwater_lab.images import LOAD
 from slackwater_lab.lab import Lab
-from slackwater_lab.waiting import until
+from slackwater_lab.processes.waiting import until
+from slackwater_lab.programs.images import LOAD
 from support.lab.pods import PODS, Object, phase, wait
 
 pytestmark = pytest.mark.lab

@@ -3,10 +3,10 @@
 from itertools import pairwise
 from typing import Any
 
-from slackwater_lab.network import SERVICES, of
-from slackwater_lab.nodescope import mounting
-from slackwater_lab.ports import FIRST, LAST, SIZE, Ports
-from slackwater_lab.serviceproxy import routes
+from slackwater_lab.nodes.network import SERVICES, of
+from slackwater_lab.nodes.nodescope import mounting
+from slackwater_lab.nodes.serviceproxy import routes
+from slackwater_lab.processes.ports import FIRST, LAST, SIZE, Ports
 
 API = ("127.0.0.1", 20_002)
 

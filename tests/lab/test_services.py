@@ -6,8 +6,8 @@ import pytest
 
 from slackwater.errors import InvalidInput
 from slackwater_extender.settings import load as load_extender
-from slackwater_lab.prometheus import seconds
-from slackwater_lab.services import OPERATORS, available, command, environment
+from slackwater_lab.controlplane.prometheus import seconds
+from slackwater_lab.controlplane.services import OPERATORS, available, command, environment
 from slackwater_lab.site import Site
 from slackwater_operator.settings import load as load_operator
 

@@ -6,7 +6,7 @@ import pytest
 
 from slackwater_lab.api import Api
 from slackwater_lab.lab import Lab
-from slackwater_lab.waiting import until
+from slackwater_lab.processes.waiting import until
 from support.lab.pods import task
 
 pytestmark = pytest.mark.lab

@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from slackwater_monitor.assessing.page import render
-from slackwater_monitor.assessing.plain import plain
-from slackwater_monitor.assessing.running import fetch, run, write
-from slackwater_monitor.assessing.tables import render as terminal
+from slackwater_monitor.assessment.report.page import render
+from slackwater_monitor.assessment.report.tables import render as terminal
+from slackwater_monitor.assessment.report.values import plain
+from slackwater_monitor.assessment.run import fetch, run, write
 from support.builders.assessed import Week, assessed, order
 from support.builders.weeks import DAY, SCRAPE, STATES, TOOLS, Container, Floats, openmetrics, prometheus, week
 

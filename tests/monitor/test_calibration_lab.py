@@ -19,15 +19,15 @@ from slackwater_cluster.apps.frameworks import builtin
 from slackwater_cluster.prometheus.client import Connection
 from slackwater_lab.api import Api
 from slackwater_lab.lab import Lab
-from slackwater_lab.live.house import house
-from slackwater_lab.live.playing import Player
+from slackwater_lab.live.namespace import house
+from slackwater_lab.live.play import Player
 from slackwater_lab.live.pods import Stage
-from slackwater_lab.live.script import Play
-from slackwater_lab.nodes import Shape
+from slackwater_lab.live.workload import Play
+from slackwater_lab.nodes.simulated import Shape
 from slackwater_lab.plan import PARTS, Plan
-from slackwater_monitor.assessing.assessment import Assessment
-from slackwater_monitor.assessing.running import Order, run
-from slackwater_monitor.exporting import export, write
+from slackwater_monitor.assessment.assessment import Assessment
+from slackwater_monitor.assessment.run import Order, run
+from slackwater_monitor.export import export, write
 from slackwater_monitor.history.grid import Grid, grid
 from slackwater_monitor.whatif import Comparison, compare, opened
 from support.lab.livejobs import job as driven

@@ -7,15 +7,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from slackwater_monitor.assessing.curves import AT, BINS, Curves, shape
-from slackwater_monitor.assessing.rows import Rows
+from slackwater_monitor.assessment.lifetimes import AT, BINS, LifetimeUsage, shape
+from slackwater_monitor.assessment.windows import Rows
 from slackwater_monitor.history.grid import Grid
 
 
 def test_windows_are_put_into_the_tenth_in_which_their_middle_lies() -> None:
     """A pod that lived 1,000 s from second 100: windows of 10 s, use growing with time."""
     grid = Grid(0, 10, 200)
-    curves = Curves(np.array([100.0]), np.array([1100.0]), grid)
+    curves = LifetimeUsage(np.array([100.0]), np.array([1100.0]), grid)
     window = np.arange(10, 110)
     use = np.floor((window - 10) / 10).astype(np.float64)
     ones = np.ones(len(window))
@@ -25,7 +25,7 @@ def test_windows_are_put_into_the_tenth_in_which_their_middle_lies() -> None:
 
 def test_what_has_no_end_has_no_course() -> None:
     """A pod that still runs is at an unknown part of its life."""
-    curves = Curves(np.array([0.0]), np.array([np.nan]), Grid(0, 10, 10))
+    curves = LifetimeUsage(np.array([0.0]), np.array([np.nan]), Grid(0, 10, 10))
     one = np.ones(1)
     curves.add(Rows(np.zeros(1, np.int64), np.array([3]), one, one, one, one))
     assert np.isnan(curves.means()).all()

@@ -12,10 +12,10 @@ from flask.testing import FlaskClient
 from slackwater_cluster.api.client import ApiClient, ExtenderClient
 from slackwater_cluster.api.endpoint import endpoint
 from slackwater_monitor.settings import Settings, load
-from slackwater_monitor.sources import reading
+from slackwater_monitor.sources import decoding
 from slackwater_monitor.sources.live import Live
-from slackwater_monitor.sources.played import Played
-from slackwater_monitor.sources.protocol import Source
+from slackwater_monitor.sources.replay import Replay
+from slackwater_monitor.sources.source import Source
 from slackwater_monitor.sources.views import Node, Snapshot
 from slackwater_monitor.web.app import dashboard
 from slackwater_monitor.web.pages import change, headline
@@ -45,10 +45,10 @@ def node(*, declared: float = 10.0, used: float = 2.0, room: float = 12.0, stale
     return Node("n", size, allowed, asked, spent, spent, left, stale=stale)
 
 
-def played(seconds: float = 6.0) -> Played:
+def played(seconds: float = 6.0) -> Replay:
     """A simulation at one moment."""
     moments = iter([0.0])
-    return Played(outcome(ROWS, usage=True), speed=1.0, clock=lambda: next(moments, seconds))
+    return Replay(outcome(ROWS, usage=True), speed=1.0, clock=lambda: next(moments, seconds))
 
 
 def client(source: Source, **settings: object) -> FlaskClient:
@@ -134,7 +134,7 @@ def test_drivers_count_as_using_what_they_are_charged() -> None:
         "drivers": 4.0,
         "room": 7.0,
     }
-    found = reading.node({"name": "n", **{name: {"cpu": value} for name, value in amounts.items()}})
+    found = decoding.node({"name": "n", **{name: {"cpu": value} for name, value in amounts.items()}})
     assert (found.used["cpu"], found.estimate["cpu"]) == (6.0, 7.0)
     assert found.room["cpu"] == found.allowed["cpu"] - found.estimate["cpu"]
 
@@ -143,13 +143,13 @@ def test_two_plays_of_the_same_work_are_compared_at_the_same_moment() -> None:
     """A rival that began each job five seconds later has finished fewer of them by then."""
     late = outcome([(job, at, begun + 5, end + 5) for job, at, begun, end in ROWS], usage=True)
     moments = iter([0.0])
-    source = Played(outcome(ROWS, usage=True), rival=late, speed=1.0, clock=lambda: next(moments, 14.5))
-    race = source.race()
+    source = Replay(outcome(ROWS, usage=True), rival=late, speed=1.0, clock=lambda: next(moments, 14.5))
+    race = source.comparison()
     assert race is not None
-    finished = race.laps[0]
+    finished = race.rows[0]
     assert (finished.theirs, finished.ours, finished.better) == ("0", "5", 1)
     assert "The same work, the same moment" in client(source).get("/").text
-    assert played().race() is None
+    assert played().comparison() is None
 
 
 def test_reasons_and_estimates_stand_in_the_queue(cluster: Cluster, tmp_path: Path) -> None:
@@ -200,7 +200,7 @@ def test_a_simulation_is_played_back_to_its_moment() -> None:
     seen = source.snapshot()
     assert seen.at == 6.0
     assert all((app.submitted or 0.0) <= 6.0 for app in seen.apps)
-    assert max(source.course().time) <= 6.0
+    assert max(source.history().time) <= 6.0
     assert seen.total("used", "cpu") <= seen.total("declared", "cpu")
 
 

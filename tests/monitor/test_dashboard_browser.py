@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 from werkzeug.serving import make_server
 
-from slackwater_monitor.assessing.running import write
+from slackwater_monitor.assessment.run import write
 from slackwater_monitor.settings import Settings
-from slackwater_monitor.sources.played import Played
+from slackwater_monitor.sources.replay import Replay
 from slackwater_monitor.web.app import dashboard
 from slackwater_simulator.results.outcome import Series
 from support.builders.assessed import Week
@@ -36,7 +36,7 @@ def address() -> Iterator[str]:
     """A simulation that goes on while it is looked at: ten virtual seconds each second."""
     moved = Series(np.array([0.0, 5.0, 9.0]), np.array([0.1, 0.3, 0.2]))
     made = outcome(ROWS, usage=True, series={"delta": moved})
-    app = dashboard(Played(made, rival=made, speed=10.0), Settings(refresh=2))
+    app = dashboard(Replay(made, rival=made, speed=10.0), Settings(refresh=2))
     server = make_server("127.0.0.1", 0, app, threaded=True)
     threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
     yield f"http://127.0.0.1:{server.server_port}"

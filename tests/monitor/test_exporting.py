@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from slackwater.errors import InvalidInput, UnknownName
-from slackwater_monitor.exporting import Happened, beside, export, write
+from slackwater_monitor.export import Happened, beside, export, write
 from slackwater_monitor.whatif import compare, observed, opened, paced
 from slackwater_simulator.workload.cluster import uniform
 from slackwater_simulator.workload.readers import parquet

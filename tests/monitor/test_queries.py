@@ -9,7 +9,7 @@ from slackwater.errors import InvalidInput
 from slackwater_cluster.apps.frameworks import builtin
 from slackwater_monitor.history.labels import METRICS, Names, choose, given, spelled
 from slackwater_monitor.history.queries import questions, sanitised
-from slackwater_monitor.sources import measured
+from slackwater_monitor.sources import prometheus
 
 USUAL = {"namespace": "a", "pod": "p", "container": "c", "node": "n"}
 RENAMED = {"exported_namespace": "a", "exported_pod": "p", "exported_container": "c", "pod": "ksm", "instance": "i"}
@@ -29,12 +29,12 @@ def test_every_question_is_valid(series: dict[str, str]) -> None:
 
 def test_queries_of_the_dashboard_are_valid() -> None:
     """With and without a namespace."""
-    for use in measured.USE.values():
+    for use in prometheus.USE.values():
         parse(f"sum({use.replace('{more}', '')})")
         one = use.replace("{more}", ',namespace="a"')
         parse(f"sum by (pod) ({one})")
-    parse(measured.REQUESTS.replace("{kind}", "cpu"))
-    parse(measured.ALLOCATABLE.format(kind="cpu"))
+    parse(prometheus.REQUESTS.replace("{kind}", "cpu"))
+    parse(prometheus.ALLOCATABLE.format(kind="cpu"))
 
 
 def test_the_exporters_own_pod_is_not_mistaken_for_the_pod_it_speaks_of() -> None:

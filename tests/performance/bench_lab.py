@@ -30,8 +30,8 @@ from slackwater_cluster.watch.records import PodRecord
 from slackwater_cluster.watch.reflector import Reflector, Source
 from slackwater_cluster.watch.sources import PODS
 from slackwater_lab.lab import Lab
-from slackwater_lab.live.house import house
-from slackwater_lab.nodes import Shape
+from slackwater_lab.live.namespace import house
+from slackwater_lab.nodes.simulated import Shape
 from slackwater_lab.plan import PARTS, Plan
 from slackwater_lab.site import open_site
 

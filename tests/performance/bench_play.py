@@ -29,7 +29,7 @@ from typing import Any
 import httpx2
 
 from slackwater_lab.lab import Lab
-from slackwater_lab.nodes import Shape
+from slackwater_lab.nodes.simulated import Shape
 from slackwater_lab.plan import Plan
 from slackwater_lab.site import open_site
 from slackwater_simulator.workload.cluster import parse

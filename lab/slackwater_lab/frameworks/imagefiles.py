@@ -4,10 +4,10 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from slackwater.errors import UnknownName
-from slackwater_lab.builds import Report, build
 from slackwater_lab.frameworks import layers
 from slackwater_lab.frameworks.packing import Start, pack
-from slackwater_lab.programs import program
+from slackwater_lab.programs.build import Report, build
+from slackwater_lab.programs.programs import program
 
 PATH = "/usr/local/bin:/usr/bin:/bin"
 SPARK = f"localhost/spark:{layers.SPARK}"

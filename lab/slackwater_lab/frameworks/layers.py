@@ -12,8 +12,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from slackwater.errors import Unavailable
-from slackwater_lab.builds import Report, built, cache, installed, locked
-from slackwater_lab.running import run
+from slackwater_lab.processes.command import run
+from slackwater_lab.programs.build import Report, built, cache, installed, locked
 
 DEBIAN = "bookworm"
 PACKAGES = "ca-certificates,tini,procps,openjdk-17-jre-headless,python3"

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from slackwater_lab.images import ARCHITECTURES
+from slackwater_lab.programs.images import ARCHITECTURES
 
 BLOCK = 1 << 22
 

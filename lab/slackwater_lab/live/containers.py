@@ -8,8 +8,8 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from slackwater_cluster import names
-from slackwater_lab.live.conducting import Ask
-from slackwater_lab.live.script import Part, Play, Size
+from slackwater_lab.live.drivers import Ask
+from slackwater_lab.live.workload import Part, Play, Size
 
 ACCOUNT = "slackwater-live-driver"  # the service account of drivers: it may make pods in the play's namespace
 LOOPBACK = ("127.0.0.1", "localhost", "::1")

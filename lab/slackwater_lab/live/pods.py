@@ -11,8 +11,8 @@ from typing import Any
 
 from slackwater_cluster import names
 from slackwater_lab.live import containers
-from slackwater_lab.live.conducting import Ask
-from slackwater_lab.live.script import Part, Play, Size
+from slackwater_lab.live.drivers import Ask
+from slackwater_lab.live.workload import Part, Play, Size
 
 PLAYED = "slackwater.io/lab-play"  # every pod of a play carries it, so that exactly these are removed
 

@@ -16,10 +16,18 @@ from slackwater_cluster.apps.frameworks import builtin
 from slackwater_cluster.apps.owners import OwnerGraph
 from slackwater_cluster.apps.resolver import Resolver
 from slackwater_cluster.watch.records import OwnerRef, PodRecord
-from slackwater_monitor.sources import reading
-from slackwater_monitor.sources.measured import Measured
-from slackwater_monitor.sources.memory import Memory
-from slackwater_monitor.sources.views import Amounts, Bar, Course, Node, Race, Snapshot, Tide
+from slackwater_monitor.sources import decoding
+from slackwater_monitor.sources.history import Memory
+from slackwater_monitor.sources.prometheus import Measured
+from slackwater_monitor.sources.views import (
+    Amounts,
+    Bar,
+    BorderHistory,
+    Node,
+    SchedulerComparison,
+    Snapshot,
+    TimeSeries,
+)
 
 # A snapshot costs the cluster five reads; several viewers share one of this age.
 FRESH = 2.0
@@ -42,7 +50,7 @@ class Live:
         self._api, self._extender, self._measured, self._clock, self._fresh = api, extender, measured, clock, fresh
         self._lock = threading.Lock()
         self._last: Snapshot | None = None
-        self._before: Course | None = None
+        self._before: TimeSeries | None = None
         self.memory = Memory()
 
     @property
@@ -61,9 +69,9 @@ class Live:
     def _read(self) -> Snapshot:
         problems: list[str] = []
         nodes = self._nodes(problems)
-        apps = [reading.app(body) for body in self._list("trackedapps", problems)]
-        queues = [reading.queue(body) for body in self._list("admissionqueues", problems)]
-        pools = [reading.pool(body) for body in self._list("reservationpools", problems)]
+        apps = [decoding.app(body) for body in self._list("trackedapps", problems)]
+        queues = [decoding.queue(body) for body in self._list("admissionqueues", problems)]
+        pools = [decoding.pool(body) for body in self._list("reservationpools", problems)]
         kinds = sorted({kind for node in nodes for kind in node.room} or {"cpu", "memory"})
         return Snapshot(self._clock(), nodes, apps, queues, pools, kinds, problems)
 
@@ -78,33 +86,33 @@ class Live:
 
     def _nodes(self, problems: list[str]) -> list[Node]:
         try:
-            return [reading.node(body) for body in self._extender.get("/v1/nodes")["nodes"]]
+            return [decoding.node(body) for body in self._extender.get("/v1/nodes")["nodes"]]
         except Unavailable as problem:
             problems.append(f"the ledger of the extender cannot be read, so room and use are unknown: {problem}")
         try:
-            return [reading.plain_node(body) for body in self._api.items("/api/v1/nodes")]
+            return [decoding.plain_node(body) for body in self._api.items("/api/v1/nodes")]
         except Unavailable as problem:
             problems.append(f"nodes: {problem}")
         return []
 
-    def course(self) -> Course:
+    def history(self) -> TimeSeries:
         """What was seen since this source began to look, after what Prometheus knows of the hours before."""
-        own = self.memory.course()
+        own = self.memory.history()
         if self._measured is None or not own.time:
             return own
         if self._before is None:
-            self._before = self._measured.course(own.time[0])
+            self._before = self._measured.history(own.time[0])
         return joined(self._before, own)
 
     def used(self, namespace: str) -> Mapping[str, Amounts]:
         """What each pod of a namespace uses, where there is a Prometheus."""
         return self._measured.pods(namespace, self._clock()) if self._measured is not None else {}
 
-    def tides(self) -> Sequence[Tide]:
+    def borders(self) -> Sequence[BorderHistory]:
         """How the pools' borders moved since then."""
-        return self.memory.tides()
+        return self.memory.borders()
 
-    def race(self) -> Race | None:
+    def comparison(self) -> SchedulerComparison | None:
         """A cluster has one scheduler only: `what-if` plays its past under others."""
         return None
 
@@ -116,11 +124,11 @@ class Live:
         family = Family(records)
         members = {uid: resolver.resolve(each, family) for uid, each in records.items()}
         return [
-            reading.bar(pods[uid], member.role, member.stage) for uid, member in members.items() if member.app == app
+            decoding.bar(pods[uid], member.role, member.stage) for uid, member in members.items() if member.app == app
         ]
 
 
-def joined(before: Course, after: Course) -> Course:
+def joined(before: TimeSeries, after: TimeSeries) -> TimeSeries:
     """Two courses one after the other; a line that the first does not have begins with the second."""
     if not before.time:
         return after
@@ -129,7 +137,7 @@ def joined(before: Course, after: Course) -> Course:
         kind: {line: [*before.lines.get(kind, {}).get(line, unknown), *values] for line, values in each.items()}
         for kind, each in after.lines.items()
     }
-    return Course([*before.time, *after.time], lines)
+    return TimeSeries([*before.time, *after.time], lines)
 
 
 class Family(OwnerGraph):

@@ -124,7 +124,7 @@ class Snapshot:
 
 
 @dataclass(frozen=True, slots=True)
-class Course:
+class TimeSeries:
     """The cluster over time: one value per moment for each named line, per kind."""
 
     time: Sequence[float] = ()
@@ -132,7 +132,7 @@ class Course:
 
 
 @dataclass(frozen=True, slots=True)
-class Tide:
+class BorderHistory:
     """How a pool's border moved, and how many slots small and large jobs held."""
 
     pool: str
@@ -157,7 +157,7 @@ class Bar:
 
 
 @dataclass(frozen=True, slots=True)
-class Lap:
+class ComparisonRow:
     """One line of a race: what is compared, both values in words, and who is ahead."""
 
     what: str
@@ -168,12 +168,12 @@ class Lap:
 
 
 @dataclass(frozen=True, slots=True)
-class Race:
+class SchedulerComparison:
     """The same work under another scheduler, up to the same moment; the curves count apps."""
 
     rival: str
     name: str
-    laps: Sequence[Lap]
+    rows: Sequence[ComparisonRow]
     time: Sequence[float]
     submitted: Sequence[float]
     theirs: Sequence[float]

@@ -12,9 +12,9 @@ from werkzeug.exceptions import HTTPException
 import slackwater
 from slackwater.errors import InvalidInput, SlackwaterError
 from slackwater_monitor.settings import Settings
-from slackwater_monitor.sources.protocol import Source
+from slackwater_monitor.sources.source import Source
 from slackwater_monitor.web import pages
-from slackwater_monitor.web.trying import Trials
+from slackwater_monitor.web.trials import Trials
 from slackwater_simulator.charts.amounts import amount, percent, seconds
 from slackwater_simulator.charts.heat import shade
 from slackwater_simulator.charts.page import LOADER, STYLE

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from slackwater_monitor.sources.views import Bar, Course, Node, Race, Tide
+from slackwater_monitor.sources.views import Bar, BorderHistory, Node, SchedulerComparison, TimeSeries
 from slackwater_simulator.charts import gantt
 from slackwater_simulator.charts.amounts import UNITS, amount, percent, seconds, title
 from slackwater_simulator.charts.heat import Square, squares
@@ -21,7 +21,7 @@ LINES = {"requested": "asked", "estimated": "guess", "used": "used"}
 NOTHING_SEEN = "Nothing was seen yet; this fills while the monitor runs."
 
 
-def slack(course: Course, kind: str, name: str) -> Figure:
+def slack(course: TimeSeries, kind: str, name: str) -> Figure:
     """Requested, estimated and used over time, below what there is."""
     shown = {line: css for line, css in LINES.items() if line in course.lines.get(kind, {})}
     legend = (*((css, line) for line, css in shown.items()), ("limit", "allocatable"))
@@ -38,7 +38,7 @@ def slack(course: Course, kind: str, name: str) -> Figure:
     return Figure(title(kind), "", over_time(words, lines, amounts, end=time[-1], limit=limit, name=name), legend)
 
 
-def progress(found: Race) -> Figure:
+def progress(found: SchedulerComparison) -> Figure:
     """Apps finished over time, ours and theirs, below those submitted."""
     legend = (("driver", "submitted"), ("run", found.name), ("wait", found.rival))
     made = Figure("Apps finished", "", "", legend)
@@ -52,7 +52,7 @@ def progress(found: Race) -> Figure:
     return replace(made, svg=over_time(words, lines, "apps", top=found.submitted[-1], name="{unit} of virtual time"))
 
 
-def border(found: Tide, name: str) -> Figure:
+def border(found: BorderHistory, name: str) -> Figure:
     """The share of the pool for small jobs over time."""
     line = Line("pool", _since_first(found.time), np.asarray(found.delta) * 100, filled=True)
     words = f"Share of pool {found.pool} for small jobs"
@@ -60,7 +60,7 @@ def border(found: Tide, name: str) -> Figure:
     return Figure(f"{found.pool}: share for small jobs", "", svg)
 
 
-def slots(found: Tide, name: str) -> Figure:
+def slots(found: BorderHistory, name: str) -> Figure:
     """How many slots of a pool small and large jobs held over time."""
     time = _since_first(found.time)
     lines = [
@@ -70,7 +70,7 @@ def slots(found: Tide, name: str) -> Figure:
     return Figure(f"{found.pool}: who holds slots", "", svg, (("wait", "small jobs"), ("run", "large jobs")))
 
 
-def pools(found: Sequence[Tide], name: str) -> list[Figure]:
+def pools(found: Sequence[BorderHistory], name: str) -> list[Figure]:
     """Border and holders of every pool whose border was seen to move."""
     seen = [each for each in found if len(each.time) >= 2]
     return [figure for each in seen for figure in (border(each, name), *([slots(each, name)] if each.small else []))]

@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 from slackwater_monitor.screen import first_in_line
-from slackwater_monitor.sources.protocol import Source
-from slackwater_monitor.sources.views import Amounts, App, Bar, Course, Snapshot
+from slackwater_monitor.sources.source import Source
+from slackwater_monitor.sources.views import Amounts, App, Bar, Snapshot, TimeSeries
 from slackwater_monitor.web import figures
 from slackwater_simulator.charts.amounts import amount, seconds
 from slackwater_simulator.charts.capacity import capacity_bar
@@ -21,14 +21,14 @@ MOST_ROWS = 500
 
 def overview(source: Source) -> Values:
     """What is wasted and what is made of it, at one glance; then over time, who wastes, and who is next."""
-    seen, course, race = source.snapshot(), source.course(), source.race()
+    seen, course, comparison = source.snapshot(), source.history(), source.comparison()
     axis = _axis(source, course)
     return _common(source, seen) | {
         "headline": headline(seen),
         "change": change(seen),
         "capacities": [_capacity(seen, kind, name) for kind, name in KINDS],
-        "race": race,
-        "progress": figures.progress(race) if race is not None else None,
+        "comparison": comparison,
+        "progress": figures.progress(comparison) if comparison is not None else None,
         "charts": [figures.slack(course, kind, axis) for kind, _ in KINDS],
         "wasters": wasters(seen.apps)[:5],
         "waiting": [app for app in first_in_line(seen.apps) if app.waits][:8],
@@ -111,7 +111,7 @@ def _summary(seen: Snapshot) -> str:
     return f"{len(seen.nodes)} nodes, {len(seen.apps)} apps, {held} pods held"
 
 
-def _axis(source: Source, course: Course) -> str:
+def _axis(source: Source, course: TimeSeries) -> str:
     """What is written below a time axis, around its unit."""
     if source.virtual or not course.time:
         return "{unit} of virtual time"
@@ -151,7 +151,7 @@ def pools(source: Source) -> Values:
     """The border between small and large jobs, now and over time."""
     seen = source.snapshot()
     axis = "{unit} of virtual time" if source.virtual else "{unit} since the monitor began to look"
-    return _common(source, seen) | {"charts": figures.pools(source.tides(), axis)}
+    return _common(source, seen) | {"charts": figures.pools(source.borders(), axis)}
 
 
 def apps(source: Source, find: str) -> Values:

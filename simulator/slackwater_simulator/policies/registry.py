@@ -36,32 +36,35 @@ class Policy:
 _POLICIES = "slackwater_simulator.policies"
 POLICIES: dict[str, Policy] = {
     "fifo": Policy(
-        "YARN's FIFO: jobs by arrival; a job whose next container does not fit is passed over", f"{_POLICIES}.fifo:Fifo"
+        "YARN's FIFO: jobs by arrival; a job whose next container does not fit is passed over",
+        f"{_POLICIES}.hadoop.fifo:Fifo",
     ),
-    "capacity": Policy("YARN's Capacity: queue tree, user limits, share for drivers", f"{_POLICIES}.capacity:Capacity"),
+    "capacity": Policy(
+        "YARN's Capacity: queue tree, user limits, share for drivers", f"{_POLICIES}.hadoop.capacity:Capacity"
+    ),
     "fair": Policy(
         "YARN's Fair: queues and jobs share equally, by memory or (ordering=drf) dominant share",
-        f"{_POLICIES}.fair:Fair",
+        f"{_POLICIES}.hadoop.fair:Fair",
     ),
-    "drf": Policy("dominant resource fairness between jobs, without queues", f"{_POLICIES}.drf:Drf"),
+    "drf": Policy("dominant resource fairness between jobs, without queues", f"{_POLICIES}.batch.drf:Drf"),
     "ffd-dp": Policy(
         "first-fit-decreasing by dot product: the request that fits the node's free vector best",
-        f"{_POLICIES}.ffddp:FfdDp",
+        f"{_POLICIES}.batch.ffddp:FfdDp",
     ),
     "first-fit": Policy(
         "strict FIFO, each task on the first node it fits; the head of the queue blocks all others",
-        f"{_POLICIES}.firstfit:FirstFit",
+        f"{_POLICIES}.batch.firstfit:FirstFit",
         ("ideal",),
     ),
     "fcfs": Policy(
-        "strict FIFO, whole jobs: all tasks of a stage at once or none", f"{_POLICIES}.gang:Fcfs", ("ideal",)
+        "strict FIFO, whole jobs: all tasks of a stage at once or none", f"{_POLICIES}.batch.gang:Fcfs", ("ideal",)
     ),
     "small-first-backfill": Policy(
-        "whole jobs, the smallest that fits first", f"{_POLICIES}.gang:SmallFirst", ("ideal",)
+        "whole jobs, the smallest that fits first", f"{_POLICIES}.batch.gang:SmallFirst", ("ideal",)
     ),
     "easy": Policy(
         "EASY backfilling: FIFO with one reservation for the head, others may overtake if they do not delay it",
-        f"{_POLICIES}.easy:Easy",
+        f"{_POLICIES}.batch.easy:Easy",
         ("ideal",),
     ),
 }
@@ -77,9 +80,9 @@ POLICIES |= {
     ),
     "slackwater": Policy(
         "the whole composition: measured room, admission, pools, order",
-        f"{_POLICIES}.slackwater.kubernetes:Slackwater",
+        f"{_POLICIES}.slackwater.kubernetes:SlackwaterOnKubernetes",
         ("kubernetes", "yarn"),
-        {"yarn": f"{_POLICIES}.slackwater.yarn:Slackwater"},
+        {"yarn": f"{_POLICIES}.slackwater.yarn:SlackwaterOnYarn"},
     ),
 }
 
@@ -87,26 +90,31 @@ POLICIES |= {
 POLICIES |= {
     "estimation": Policy(
         "000: FIFO into the room that measurement leaves (alpha, mode=capped or printed, allowance)",
-        f"{_POLICIES}.estimation:Estimation",
+        f"{_POLICIES}.papers.estimation:Estimation",
     ),
     "haste": Policy(
-        "001: fills a node by fitness and urgency, at the cold start by knapsack", f"{_POLICIES}.haste:Haste"
+        "001: fills a node by fitness and urgency, at the cold start by knapsack", f"{_POLICIES}.papers.haste:Haste"
     ),
-    "haste-a": Policy("001: HaSTE with late rounds of iterative jobs pulled forward", f"{_POLICIES}.haste:HasteA"),
+    "haste-a": Policy(
+        "001: HaSTE with late rounds of iterative jobs pulled forward", f"{_POLICIES}.papers.haste:HasteA"
+    ),
     "admission": Policy(
         "002: drivers wait at a gate until enough is left for tasks; base=fair, fifo … decides behind it",
-        f"{_POLICIES}.admission:Admission",
+        f"{_POLICIES}.papers.admission:Admission",
     ),
     "static-reservation": Policy(
-        "a fixed number of cores (reserve=) kept for tasks, in front of base=fair, fifo …", f"{_POLICIES}.static:Static"
+        "a fixed number of cores (reserve=) kept for tasks, in front of base=fair, fifo …",
+        f"{_POLICIES}.papers.static:Static",
     ),
     "dress": Policy(
         "004: two pools of slots for small and large jobs, whose border follows demand; whole jobs",
-        f"{_POLICIES}.dress:Dress",
+        f"{_POLICIES}.papers.dress:Dress",
         ("ideal",),
     ),
     "replay": Policy(
-        "whole jobs at the seconds a script gives (starts={job: second})", f"{_POLICIES}.replay:Replay", ("ideal",)
+        "whole jobs at the seconds a script gives (starts={job: second})",
+        f"{_POLICIES}.batch.replay:Replay",
+        ("ideal",),
     ),
     "network": Policy(
         "003: levels of a task graph near their data and away from busy links (key=literal or earliest_start)",

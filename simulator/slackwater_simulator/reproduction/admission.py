@@ -8,7 +8,7 @@ from itertools import pairwise
 
 from slackwater.admission.budget import score
 from slackwater_simulator.charts.plots import Curve, Plot
-from slackwater_simulator.reproduction.spread import Spread
+from slackwater_simulator.reproduction.spread import SeedSpread
 from slackwater_simulator.reproduction.study import Check, Options, Study, judged, mean, shown
 from slackwater_simulator.simulation import run
 from slackwater_simulator.workload.cluster import parse
@@ -39,7 +39,7 @@ VARIANTS: tuple[tuple[str, Options], ...] = (
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class ScoreCell:
     """One pair of sizes with one seed."""
 
     amc: int
@@ -57,7 +57,7 @@ def makespan(amc: int, tc: int, seed: int, policy: str, options: Options) -> flo
     return math.inf if found.deadlock else float(found.jobs.end.max())
 
 
-def cell(amc: int, tc: int, seed: int, options: Options, sweep: tuple[int, ...] = SWEEP) -> Cell:
+def cell(amc: int, tc: int, seed: int, options: Options, sweep: tuple[int, ...] = SWEEP) -> ScoreCell:
     """Control against every static value. The `effective` option is the control's alone."""
     plain = {name: value for name, value in options.items() if name != "effective"}
     static = {
@@ -69,7 +69,7 @@ def cell(amc: int, tc: int, seed: int, options: Options, sweep: tuple[int, ...] 
     best = min(reserve for reserve, seconds in static.items() if seconds <= least * (1 + 1e-9))
     locked = tuple(reserve for reserve, seconds in static.items() if math.isinf(seconds))
     stuck = math.isinf(ours)
-    return Cell(amc, tc, 0.0 if stuck else score(ours, least), best, locked, stuck)
+    return ScoreCell(amc, tc, 0.0 if stuck else score(ours, least), best, locked, stuck)
 
 
 def toy() -> Check:
@@ -88,7 +88,7 @@ def toy() -> Check:
     )
 
 
-def reproduce(spread: Spread, *, full: bool = False) -> Study:
+def reproduce(spread: SeedSpread, *, full: bool = False) -> Study:
     """16 cells a seed; with `full`, five seeds and the variants."""
     seeds = 5 if full else 1
     calls = [(amc, tc, seed, FAIR) for seed in range(seeds) for tc in SIZES for amc in SIZES]
@@ -113,11 +113,11 @@ def expected(*, full: bool = False) -> int:
     return 16 * 5 + 16 * len(VARIANTS) if full else 17
 
 
-def _scores_of(cells: list[Cell]) -> list[list[float]]:
+def _scores_of(cells: list[ScoreCell]) -> list[list[float]]:
     return [[mean(c.score for c in cells if (c.tc, c.amc) == (tc, amc)) for amc in SIZES] for tc in SIZES]
 
 
-def _best_of(cells: list[Cell]) -> list[list[float]]:
+def _best_of(cells: list[ScoreCell]) -> list[list[float]]:
     return [[mean(c.best for c in cells if (c.tc, c.amc) == (tc, amc)) for amc in SIZES] for tc in SIZES]
 
 
@@ -126,7 +126,7 @@ def _summary(scores: list[list[float]]) -> tuple[float, float, int]:
     return mean(flat), min(flat), sum(value > 95 for value in flat)
 
 
-def _table(cells: list[Cell]) -> list[Check]:
+def _table(cells: list[ScoreCell]) -> list[Check]:
     average, worst, over = _summary(_scores_of(cells))
     stuck = sum(c.stuck for c in cells)
     locked = sum(bool(c.locked) for c in cells)
@@ -152,7 +152,7 @@ def _lowest(scores: list[list[float]], worst: float) -> str:
     return f"{worst:.1f} (AMC {amc}, TC {tc})"
 
 
-def _trend(cells: list[Cell]) -> Check:
+def _trend(cells: list[ScoreCell]) -> Check:
     best = _best_of(cells)
     by_tc = [mean(row) for row in best]
     by_amc = [mean(row[k] for row in best) for k in range(len(SIZES))]
@@ -171,7 +171,7 @@ def _trend(cells: list[Cell]) -> Check:
     )
 
 
-def _variants(spread: Spread, base: list[Cell], *, full: bool) -> list[Check]:
+def _variants(spread: SeedSpread, base: list[ScoreCell], *, full: bool) -> list[Check]:
     if not full:
         whole = spread(cell, [(3, 3, 0, {**FAIR, "effective": True})])[0]
         return [shown("AMC = TC = 3", "seed 0, capacity counted in whole tasks (our option)", "", f"{whole.score:.1f}")]
@@ -183,12 +183,12 @@ def _variants(spread: Spread, base: list[Cell], *, full: bool) -> list[Check]:
     return rows
 
 
-def _line(cells: list[Cell]) -> str:
+def _line(cells: list[ScoreCell]) -> str:
     average, worst, over = _summary(_scores_of(cells))
     return f"mean {average:.1f}, lowest {worst:.1f}, {over} above 95, {sum(c.stuck for c in cells)} deadlocks"
 
 
-def _remarks(cells: list[Cell]) -> tuple[str, ...]:
+def _remarks(cells: list[ScoreCell]) -> tuple[str, ...]:
     scores = _scores_of(cells)
     remarks = ["Single cells are not expected to match: the durations are drawn, the paper's cluster is gone."]
     if scores[2][2] < 95:
@@ -200,7 +200,7 @@ def _remarks(cells: list[Cell]) -> tuple[str, ...]:
     return tuple(remarks)
 
 
-def _scores(cells: list[Cell]) -> Plot:
+def _scores(cells: list[ScoreCell]) -> Plot:
     names = tuple(f"{amc}/{tc}" for tc in SIZES for amc in SIZES)
     ours = tuple(value for row in _scores_of(cells) for value in row)
     published = tuple(value for row in TABLE for value in row)
@@ -213,7 +213,7 @@ def _scores(cells: list[Cell]) -> Plot:
     )
 
 
-def _reservations(cells: list[Cell]) -> Plot:
+def _reservations(cells: list[ScoreCell]) -> Plot:
     best = _best_of(cells)
     return Plot(
         "002-figure-1",

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slackwater_simulator.charts.plots import Curve, Plot
-from slackwater_simulator.reproduction.spread import Spread
+from slackwater_simulator.reproduction.spread import SeedSpread
 from slackwater_simulator.reproduction.study import Check, Options, Study, between, change, judged, mean, shown
 from slackwater_simulator.simulation import run
 from slackwater_simulator.workload.cluster import parse
@@ -152,7 +152,7 @@ def figure_one() -> list[Check]:
     return checks
 
 
-def reproduce(spread: Spread, *, full: bool = False) -> Study:
+def reproduce(spread: SeedSpread, *, full: bool = False) -> Study:
     """All sets, Figure 1, and what the result depends on."""
     seeds = FULL_SEEDS if full else SEEDS
     calls = [(name, seed, OURS) for name in PUBLISHED for seed in range(seeds)]
@@ -220,7 +220,7 @@ def _part(counted: list[tuple[int, float]]) -> str:
     return f"{jobs:.0f} jobs {mean(by for count, by in counted if count):+.1f} %"
 
 
-def _sensitivity(spread: Spread, base: list[Gains], seeds: int) -> list[Check]:
+def _sensitivity(spread: SeedSpread, base: list[Gains], seeds: int) -> list[Check]:
     calls: list[tuple[str, int, Options, tuple[int, ...], str]] = []
     for _, options in SENSITIVITY:
         calls += [("spark", seed, {**OURS, **options}, (), "fcfs") for seed in range(seeds)]

@@ -11,13 +11,13 @@ import numpy as np
 from slackwater.estimation.estimator import ALPHA
 from slackwater_simulator.charts.plots import Curve, Plot
 from slackwater_simulator.physics.sharing import Victims
-from slackwater_simulator.reproduction.spread import Spread
+from slackwater_simulator.reproduction.spread import SeedSpread
 from slackwater_simulator.reproduction.study import Check, Options, Study, between, judged, mean, shown
 from slackwater_simulator.results.comparison import failure_percent, time_saved
 from slackwater_simulator.workload.generators import estimation
 from slackwater_simulator.workload.workload import GIBI
 from slackwater_simulator.worlds.seconds.rooms import Estimated, Reserved
-from slackwater_simulator.worlds.seconds.world import Machines, Result, World, flatten
+from slackwater_simulator.worlds.seconds.world import Machines, Result, SecondsWorld, flatten
 
 # NC, AR and the system's own use; the paper states the last for B only.
 MACHINES = {
@@ -67,7 +67,7 @@ def play(setup: Setup) -> Result:
         else Reserved(machines.allowances)
     )
     rng = np.random.default_rng((setup.seed, 1))
-    return World(flatten(made), machines, rooms, rng, victims=setup.victims, retry=setup.retry).play(MOST)
+    return SecondsWorld(flatten(made), machines, rooms, rng, victims=setup.victims, retry=setup.retry).play(MOST)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,7 @@ class Gain:
     after: tuple[float, float]
 
 
-def reproduce(spread: Spread, *, full: bool = False, tasks: int = TASKS) -> Study:
+def reproduce(spread: SeedSpread, *, full: bool = False, tasks: int = TASKS) -> Study:
     """A, B, the sweep C, and the sensitivity."""
     seeds = 5 if full else 2
     a = _gain(spread, seeds, Setup("A", "user", 0, tasks=tasks))
@@ -118,7 +118,7 @@ def expected(*, full: bool = False) -> int:
     return seeds * (4 + 4 * len(ALPHAS) + 2 * variants)
 
 
-def _gain(spread: Spread, seeds: int, setup: Setup) -> Gain:
+def _gain(spread: SeedSpread, seeds: int, setup: Setup) -> Gain:
     setups = [replace(setup, seed=seed, estimated=estimated) for seed in range(seeds) for estimated in (False, True)]
     found = spread(play, [(one,) for one in setups])
     before, after = found[::2], found[1::2]
@@ -181,7 +181,7 @@ def _b(gain: Gain) -> list[Check]:
 Sweep = dict[str, dict[float, tuple[float, float]]]  # requests → α → seconds, failed percent
 
 
-def _sweep(spread: Spread, seeds: int, tasks: int, retry: str) -> Sweep:
+def _sweep(spread: SeedSpread, seeds: int, tasks: int, retry: str) -> Sweep:
     keys = [(requests, alpha) for requests in ("exact", "user") for alpha in ALPHAS]
     setups = [
         Setup("B", requests, seed, alpha=alpha, retry=retry, tasks=tasks)
@@ -249,7 +249,7 @@ _VARIANTS: tuple[tuple[str, Options], ...] = (
 )
 
 
-def _variants(spread: Spread, seeds: int, tasks: int, *, full: bool) -> list[Check]:
+def _variants(spread: SeedSpread, seeds: int, tasks: int, *, full: bool) -> list[Check]:
     rows = []
     for what, options in _VARIANTS if full else _VARIANTS[:2]:
         gain = _gain(spread, seeds, Setup(seed=0, tasks=tasks, **options))

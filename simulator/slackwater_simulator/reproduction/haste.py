@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slackwater_simulator.charts.plots import Curve, Plot
-from slackwater_simulator.reproduction.spread import Spread
+from slackwater_simulator.reproduction.spread import SeedSpread
 from slackwater_simulator.reproduction.study import Check, Options, Study, judged, mean, shown
 from slackwater_simulator.simulation import run
 from slackwater_simulator.workload.cluster import parse, uniform
@@ -103,7 +103,7 @@ def packing() -> Check:
     return judged("packing", "FFD-DP on one node", "(constructed) A, B, A, B; fully packed", ours, "exact", holds)
 
 
-def reproduce(spread: Spread, *, full: bool = False) -> Study:
+def reproduce(spread: SeedSpread, *, full: bool = False) -> Study:
     """Three workloads, six schedulers, arrivals, and the sensitivity to our choices."""
     seeds = 10 if full else 5
     table, won = _table(spread, seeds, {}, {}, "ideal")
@@ -130,7 +130,9 @@ def expected(*, full: bool = False) -> int:
     return tables + len(GAPS) * 2 * seeds + len(ALPHAS) * seeds
 
 
-def _table(spread: Spread, seeds: int, shape: dict[str, float], options: Options, world: str) -> tuple[Table, float]:
+def _table(
+    spread: SeedSpread, seeds: int, shape: dict[str, float], options: Options, world: str
+) -> tuple[Table, float]:
     """Mean makespans, and in which share of the seeds HaSTE-A beats HaSTE on (c)."""
     keys = [(case, policy) for case in CASES for policy in SCHEDULERS]
     calls = [
@@ -182,7 +184,7 @@ def _three(row: dict[str, float], *names: str) -> str:
     return ", ".join(f"{name} {row[name]:.0f}" for name in names) + " s"
 
 
-def _arrivals(spread: Spread, seeds: int) -> list[float]:
+def _arrivals(spread: SeedSpread, seeds: int) -> list[float]:
     """How much sooner HaSTE is done than FIFO, percent, by mean gap between arrivals."""
     keys = [(policy, gap) for gap in GAPS for policy in ("fifo", "haste")]
     calls = [("b", policy, seed, SCHEDULERS[policy], {"gap": gap}) for policy, gap in keys for seed in range(seeds)]
@@ -196,7 +198,7 @@ def _contention(gains: list[float]) -> Check:
     return shown("arrivals", "HaSTE's gain over FIFO by gap", "grows with contention", ours)
 
 
-def _variants(spread: Spread, seeds: int) -> list[Check]:
+def _variants(spread: SeedSpread, seeds: int) -> list[Check]:
     rows = []
     for what, shape, options, world in VARIANTS:
         table, won = _table(spread, seeds, shape, options, world)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from slackwater_simulator.charts.plots import Curve, Plot
-from slackwater_simulator.reproduction.spread import Spread
+from slackwater_simulator.reproduction.spread import SeedSpread
 from slackwater_simulator.reproduction.study import Check, Options, Study, judged, mean, shown
 from slackwater_simulator.workload.cluster import parse
 from slackwater_simulator.workload.generators import network
@@ -40,7 +40,7 @@ def play(name: str, mbit: float, seed: int, even: bool = False) -> Point:
     return Point(float(found.jobs.end.max()), utilisation(found))
 
 
-def reproduce(spread: Spread, *, full: bool = False) -> Study:
+def reproduce(spread: SeedSpread, *, full: bool = False) -> Study:
     """Every placement at every bandwidth."""
     seeds = 5 if full else 2
     points = _means(spread, seeds, even=False)
@@ -70,7 +70,7 @@ def expected(*, full: bool = False) -> int:
     return (5 if full else 2) * len(PLACEMENTS) * len(BANDWIDTHS) * 2
 
 
-def _means(spread: Spread, seeds: int, *, even: bool) -> dict[tuple[str, float], Point]:
+def _means(spread: SeedSpread, seeds: int, *, even: bool) -> dict[tuple[str, float], Point]:
     keys = [(name, mbit) for name in PLACEMENTS for mbit in BANDWIDTHS]
     found = spread(play, [(name, mbit, seed, even) for name, mbit in keys for seed in range(seeds)])
     groups = [found[index * seeds : (index + 1) * seeds] for index in range(len(keys))]

@@ -8,7 +8,7 @@ from importlib import import_module
 from types import ModuleType
 
 from slackwater.errors import UnknownName
-from slackwater_simulator.reproduction.spread import Spread
+from slackwater_simulator.reproduction.spread import SeedSpread
 from slackwater_simulator.reproduction.study import Study
 
 MODULES = {"000": "estimation", "001": "haste", "002": "admission", "003": "network", "004": "dress"}
@@ -27,7 +27,7 @@ class Paper:
 
     def reproduce(self, *, full: bool, processes: int, tick: Callable[[float], None] | None = None) -> Study:
         """Play the evaluation."""
-        spread = Spread(processes, tick, self._module.expected(full=full))
+        spread = SeedSpread(processes, tick, self._module.expected(full=full))
         study: Study = self._module.reproduce(spread, full=full)
         return study
 

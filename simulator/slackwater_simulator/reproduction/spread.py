@@ -9,7 +9,7 @@ Result = TypeVar("Result")
 Tick = Callable[[float], None]
 
 
-class Spread:
+class SeedSpread:
     """`processes` 1 runs here; −1 uses all cores. `tick` hears the share of expected runs that are over."""
 
     def __init__(self, processes: int = 1, tick: Tick | None = None, expected: int = 0) -> None:

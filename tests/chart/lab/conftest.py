@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def lab() -> Iterator[Any]:
     """A lab of our own, stopped afterwards; skipped where its programs were never built."""
     labs = pytest.importorskip("slackwater_lab.lab", reason="the lab is not installed here")
-    builds = pytest.importorskip("slackwater_lab.builds")
+    builds = pytest.importorskip("slackwater_lab.programs.build")
     plan = pytest.importorskip("slackwater_lab.plan").Plan(parts=frozenset({"kwok", "scheduler"}))
     if builds.missing([*plan.programs(), "helm", "kube-scheduler"]):
         pytest.skip("the lab's programs are not built; run: python -m slackwater_lab build")

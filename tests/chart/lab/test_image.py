@@ -31,7 +31,7 @@ def real() -> Iterator[Any]:
     if not ARCHIVE:
         pytest.skip("SLACKWATER_IMAGE names no archive of the image")
     labs = pytest.importorskip("slackwater_lab.lab", reason="the lab is not installed here")
-    realnodes = pytest.importorskip("slackwater_lab.realnodes")
+    realnodes = pytest.importorskip("slackwater_lab.nodes.real")
     if problems := realnodes.obstacles():
         pytest.skip("; ".join(problems))
     with labs.Lab.start("chart-image", parts=["kwok", "scheduler"], nodes=2, real_nodes=1) as lab:
@@ -42,7 +42,7 @@ def real() -> Iterator[Any]:
 
 def load(lab: Any, archive: Path) -> None:
     """Give an image to the real node's containerd."""
-    from slackwater_lab.running import run  # noqa: PLC0415 - needs the lab
+    from slackwater_lab.processes.command import run  # noqa: PLC0415 - needs the lab
 
     node = lab.real.node(1)
     control = [*lab.real._inside(), "ctr", f"--address={node.socket}", "--namespace=k8s.io"]
@@ -51,8 +51,8 @@ def load(lab: Any, archive: Path) -> None:
 
 def stock_scheduler(path: Path) -> Path:
     """The lab's own kube-scheduler, packed under the name of the published image."""
-    from slackwater_lab import images  # noqa: PLC0415 - needs the lab
-    from slackwater_lab.builds import built  # noqa: PLC0415
+    from slackwater_lab.programs import images  # noqa: PLC0415
+    from slackwater_lab.programs.build import built  # noqa: PLC0415
 
     layer = images.layer({"bin/kube-scheduler": Path(built("kube-scheduler"))}, {})
     path.write_bytes(images.archive(SCHEDULER, layer, []))
@@ -62,7 +62,7 @@ def stock_scheduler(path: Path) -> Path:
 @pytest.fixture(scope="module")
 def running(real: Any) -> Iterator[Any]:
     """The chart on that node, all its Deployments available."""
-    from slackwater_lab import network  # noqa: PLC0415 - needs the lab
+    from slackwater_lab.nodes import network  # noqa: PLC0415
     from support.lab.forwarding import Door  # noqa: PLC0415
     from support.lab.session import Kube  # noqa: PLC0415
 

@@ -36,7 +36,7 @@ TROUBLE = {
 def busy() -> Iterator[Any]:
     """A lab with all our programs, more apps than fit at once, and half a minute of measurements."""
     labs = pytest.importorskip("slackwater_lab.lab", reason="the lab is not installed here")
-    builds = pytest.importorskip("slackwater_lab.builds")
+    builds = pytest.importorskip("slackwater_lab.programs.build")
     plan = pytest.importorskip("slackwater_lab.plan").Plan()
     if builds.missing(plan.programs()):
         pytest.skip("the lab's programs are not built; run: python -m slackwater_lab build")
@@ -51,7 +51,7 @@ def busy() -> Iterator[Any]:
 
 def configure(lab: Any) -> None:
     """kube-state-metrics once more, with the chart's configuration: queues and apps become series."""
-    from slackwater_lab.statemetrics import state_metrics  # noqa: PLC0415 - needs the lab
+    from slackwater_lab.controlplane.statemetrics import state_metrics  # noqa: PLC0415 - needs the lab
 
     ours = CHART / "files" / "metrics" / "kube-state-metrics.yaml"
     lab.processes.stop("state-metrics")

@@ -43,7 +43,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def running(lab: Any, folder: Path) -> Iterator[str]:
     """Extender and scheduler as the chart describes them; yields the extender's URL."""
-    from slackwater_lab.builds import built  # noqa: PLC0415 - needs the lab
+    from slackwater_lab.programs.build import built  # noqa: PLC0415 - needs the lab
     from support.lab.chart import call  # noqa: PLC0415
     from support.lab.hooks import account, eventually  # noqa: PLC0415
     from support.lab.session import Kube  # noqa: PLC0415

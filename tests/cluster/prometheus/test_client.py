@@ -13,7 +13,7 @@ from slackwater.errors import InvalidInput, Unavailable
 from slackwater_cluster.apps.frameworks import builtin
 from slackwater_cluster.prometheus.client import Connection, Prometheus, TooHeavy
 from slackwater_monitor.history.cache import Cache
-from slackwater_monitor.history.collecting import collect
+from slackwater_monitor.history.fetch import collect
 from slackwater_monitor.history.grid import grid
 
 EMPTY = {"status": "success", "data": {"resultType": "matrix", "result": []}}

@@ -31,14 +31,14 @@ from support.fakes.extender import node_record
 # The lab is not part of the installed package: without it these tests have nothing to run on.
 pytest.importorskip("slackwater_lab.lab", reason="the lab is not on the path")
 
-from slackwater_lab.builds import installed, missing
-from slackwater_lab.images import LOAD
-from slackwater_lab.kubelets import Capacity
+from slackwater_lab.controlplane.prometheus import REAL_NODES
 from slackwater_lab.lab import Lab
-from slackwater_lab.nodes import Shape
+from slackwater_lab.nodes.kubelets import Capacity
+from slackwater_lab.nodes.real import obstacles
+from slackwater_lab.nodes.simulated import Shape
 from slackwater_lab.plan import Plan
-from slackwater_lab.prometheus import REAL_NODES
-from slackwater_lab.realnodes import obstacles
+from slackwater_lab.programs.build import installed, missing
+from slackwater_lab.programs.images import LOAD
 from slackwater_lab.site import open_site
 from support.lab import extenderprocess
 

@@ -15,7 +15,7 @@ CUSTOM = "/apis/slackwater.io/v1alpha1"
 def lab() -> Iterator[Any]:
     """A lab of our own, stopped afterwards; skipped where its programs were never built."""
     labs = pytest.importorskip("slackwater_lab.lab", reason="the lab is not installed here")
-    builds = pytest.importorskip("slackwater_lab.builds")
+    builds = pytest.importorskip("slackwater_lab.programs.build")
     plan = pytest.importorskip("slackwater_lab.plan").Plan(
         parts=frozenset({"kwok", "scheduler", "slackwater-scheduler", "extender"})
     )

@@ -48,7 +48,7 @@ class Scene:
 def scene() -> Iterator[Scene]:
     """Held pods of many apps, all waiting; then the operator."""
     labs = pytest.importorskip("slackwater_lab.lab", reason="the lab is not installed here")
-    builds = pytest.importorskip("slackwater_lab.builds")
+    builds = pytest.importorskip("slackwater_lab.programs.build")
     plans = pytest.importorskip("slackwater_lab.plan")
     parts = frozenset({"kwok", "slackwater-scheduler", "extender"})
     if builds.missing(plans.Plan(parts=parts).programs()):

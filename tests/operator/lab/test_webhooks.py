@@ -39,7 +39,7 @@ class Injector(BaseHTTPRequestHandler):
 @pytest.fixture
 def injector(lab: Any, kube: Any) -> Iterator[None]:
     """A webhook server that the API server trusts, registered for one namespace."""
-    from slackwater_lab.certificates import serving  # noqa: PLC0415 - needs the lab
+    from slackwater_lab.controlplane.certificates import serving  # noqa: PLC0415 - needs the lab
 
     folder = lab.site.certificates
     serving(folder, "webhook", "IP:127.0.0.1")

@@ -7,7 +7,7 @@ import pytest
 from slackwater.errors import UnknownName
 from slackwater_simulator.reproduction import admission, dress, estimation, haste, network
 from slackwater_simulator.reproduction.papers import MODULES, Paper, chosen
-from slackwater_simulator.reproduction.spread import Spread
+from slackwater_simulator.reproduction.spread import SeedSpread
 from slackwater_simulator.reproduction.study import Verdict, mean
 
 # Bands that our generators do not meet; docs/simulator/reproduction.md says why for each.
@@ -83,7 +83,7 @@ def test_runs_over_processes_give_what_runs_here_give() -> None:
     """Two seeds of 004, in this process and in two others; progress reaches the end."""
     calls = [("spark", seed, dress.OURS) for seed in range(2)]
     told: list[float] = []
-    assert Spread(2)(dress.compare, calls) == Spread(1, told.append, 2)(dress.compare, calls)
+    assert SeedSpread(2)(dress.compare, calls) == SeedSpread(1, told.append, 2)(dress.compare, calls)
     assert told == [0.5, 1.0]
 
 

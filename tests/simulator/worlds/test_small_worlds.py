@@ -14,7 +14,7 @@ from slackwater_simulator.workload.generators import estimation
 from slackwater_simulator.workload.generators.network import Fabric
 from slackwater_simulator.workload.workload import GIBI, Job, Stage, Usage, Workload
 from slackwater_simulator.worlds.seconds.rooms import Estimated, Reserved
-from slackwater_simulator.worlds.seconds.world import Machines, Tasks, World, flatten
+from slackwater_simulator.worlds.seconds.world import Machines, SecondsWorld, Tasks, flatten
 from slackwater_simulator.worlds.transfers.world import simulate, utilisation
 
 PLAIN = Machines(1, (4.0, 10.0), (4.0, 10.0), (0.0, 0.0))
@@ -47,7 +47,7 @@ def chain(size: float) -> Workload:
 
 def test_reserved_tasks_run_side_by_side_and_then_the_next() -> None:
     """Four cores, five tasks of one: two rounds of ten seconds."""
-    found = World(
+    found = SecondsWorld(
         tasks(5, 10, 0.5, 1.0, (1.0, 1.0)), PLAIN, Reserved(PLAIN.allowances), np.random.default_rng(0)
     ).play()
     assert (found.seconds, found.failures, found.finished) == (20, 0, True)
@@ -55,7 +55,7 @@ def test_reserved_tasks_run_side_by_side_and_then_the_next() -> None:
 
 def test_overloaded_cpu_slows_everybody_and_loses_no_work() -> None:
     """Four tasks that each want two of four cores take twice as long."""
-    found = World(
+    found = SecondsWorld(
         tasks(4, 10, 2.0, 1.0, (1.0, 1.0)), PLAIN, Reserved(PLAIN.allowances), np.random.default_rng(0)
     ).play()
     assert found.seconds == 20
@@ -66,7 +66,7 @@ def test_overloaded_cpu_slows_everybody_and_loses_no_work() -> None:
 def test_memory_that_does_not_fit_breaks_those_that_grew(retry: str, finished: bool) -> None:
     """Three tasks of four bytes on ten: all are growing when it no longer fits; retried together, they break again."""
     asked = tasks(3, 10, 0.5, 4.0, (1.0, 1.0))
-    found = World(asked, PLAIN, Reserved(PLAIN.allowances), np.random.default_rng(0), retry=retry).play(200)
+    found = SecondsWorld(asked, PLAIN, Reserved(PLAIN.allowances), np.random.default_rng(0), retry=retry).play(200)
     assert found.failures >= 3
     assert found.failures % 3 == 0
     assert found.finished is finished
@@ -75,7 +75,7 @@ def test_memory_that_does_not_fit_breaks_those_that_grew(retry: str, finished: b
 def test_a_crash_loop_is_given_up_after_the_seconds_allowed() -> None:
     """Tasks that always meet again never finish; the run says so."""
     asked = tasks(3, 10, 0.5, 4.0, (1.0, 1.0))
-    found = World(
+    found = SecondsWorld(
         asked, PLAIN, Reserved(PLAIN.allowances), np.random.default_rng(0), victims=Victims.ALL, retry="first"
     ).play(100)
     assert (found.finished, found.seconds) == (False, 100)
@@ -84,9 +84,9 @@ def test_a_crash_loop_is_given_up_after_the_seconds_allowed() -> None:
 def test_estimated_room_takes_more_tasks_than_reservation() -> None:
     """Tasks that use a quarter of what they ask for end sooner when room is measured."""
     asked = tasks(60, 30, 0.25, 0.25, (1.0, 1.0))
-    slow = World(asked, PLAIN, Reserved(PLAIN.allowances), np.random.default_rng(0)).play()
+    slow = SecondsWorld(asked, PLAIN, Reserved(PLAIN.allowances), np.random.default_rng(0)).play()
     rooms = Estimated(PLAIN.allowances, PLAIN.system)
-    quick = World(asked, PLAIN, rooms, np.random.default_rng(0)).play()
+    quick = SecondsWorld(asked, PLAIN, rooms, np.random.default_rng(0)).play()
     assert quick.seconds < 0.8 * slow.seconds
     assert quick.failures == 0
 

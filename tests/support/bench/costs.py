@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import httpx2
 import psutil
 
-from slackwater_lab.access import administrator_token
+from slackwater_lab.controlplane.access import administrator_token
 from slackwater_lab.lab import Lab
 
 REQUEST = re.compile(r"^apiserver_request_total\{([^}]*)\} (\S+)$", re.MULTILINE)

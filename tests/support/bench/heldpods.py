@@ -21,7 +21,7 @@ from slackwater_cluster.api.session import Session
 from slackwater_cluster.watch.records import PodRecord
 from slackwater_cluster.watch.reflector import Reflector
 from slackwater_cluster.watch.sources import PODS
-from slackwater_lab.access import administrator_token
+from slackwater_lab.controlplane.access import administrator_token
 from slackwater_lab.lab import Lab
 
 UNGATE = {"spec": {"schedulingGates": [{"$patch": "delete", "name": "slackwater.io/admission"}]}}

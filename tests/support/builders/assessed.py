@@ -7,8 +7,8 @@ from pathlib import Path
 
 from slackwater_cluster.apps.frameworks import builtin
 from slackwater_cluster.prometheus.client import Connection
-from slackwater_monitor.assessing.assessment import Assessment
-from slackwater_monitor.assessing.running import Order, run
+from slackwater_monitor.assessment.assessment import Assessment
+from slackwater_monitor.assessment.run import Order, run
 from slackwater_monitor.history.grid import grid
 from support.builders.weeks import DAY, END, Container
 

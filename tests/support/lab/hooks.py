@@ -15,7 +15,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from slackwater_lab.access import write_kubeconfig
+from slackwater_lab.controlplane.access import write_kubeconfig
 from slackwater_lab.site import Site
 from support.lab.chart import NAMESPACE
 from support.lab.session import Kube

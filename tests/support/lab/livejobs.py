@@ -4,10 +4,10 @@ import asyncio
 from collections.abc import Sequence
 
 from slackwater_cluster.api.endpoint import Endpoint
-from slackwater_lab.live.conducting import Course
-from slackwater_lab.live.playing import Player
+from slackwater_lab.live.drivers import Course
+from slackwater_lab.live.play import Player
 from slackwater_lab.live.pods import Stage
-from slackwater_lab.live.script import Part, Play, Size
+from slackwater_lab.live.workload import Part, Play, Size
 from support.lab.testnamespace import LABEL, Ground
 
 GIB = 2.0**30

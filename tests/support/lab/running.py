@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from slackwater.errors import Unavailable
-from slackwater_lab.builds import installed, missing
 from slackwater_lab.lab import Lab
 from slackwater_lab.plan import Plan
+from slackwater_lab.programs.build import installed, missing
 from slackwater_lab.site import open_site
 
 

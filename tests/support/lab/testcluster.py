@@ -18,7 +18,7 @@ from slackwater.errors import Unavailable
 from slackwater_cluster.api.endpoint import Endpoint, endpoint
 from slackwater_lab.api import Api
 from slackwater_lab.lab import Lab
-from slackwater_lab.nodes import Shape
+from slackwater_lab.nodes.simulated import Shape
 from slackwater_lab.plan import Plan
 from slackwater_lab.site import open_site
 from support.lab.restarts import Crew, KindCrew, LabCrew

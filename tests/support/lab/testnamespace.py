@@ -6,8 +6,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
-from slackwater_lab import nodes
 from slackwater_lab.api import Api
+from slackwater_lab.nodes import simulated
 
 Object = dict[str, Any]
 T = TypeVar("T")
@@ -172,15 +172,15 @@ def declared_cpu(pods: Iterable[Object]) -> float:
     return sum(float(pod["metadata"]["annotations"]["slackwater.io/declared-cpu"].rstrip("m")) / 1000 for pod in pods)
 
 
-def open_ground(api: Api, name: str, count: int, shape: nodes.Shape, labels: Mapping[str, str]) -> Ground:
+def open_ground(api: Api, name: str, count: int, shape: simulated.Shape, labels: Mapping[str, str]) -> Ground:
     """Make nodes, namespace and queue; the labels of the namespace say whether and how it is managed."""
-    ground = Ground(api, name, nodes.names(count, name))
-    nodes.create(api, ground.nodes, replace(shape, labels={LABEL: name, **shape.labels}))
+    ground = Ground(api, name, simulated.names(count, name))
+    simulated.create(api, ground.nodes, replace(shape, labels={LABEL: name, **shape.labels}))
     api.create("/api/v1/namespaces", {"metadata": {"name": name, "labels": dict(labels)}})
     ground.make(QUEUES, "AdmissionQueue", {"namespaces": [name], "nodeSelector": {LABEL: name}})
     account = f"/api/v1/namespaces/{name}/serviceaccounts/default"
     until("the namespace has its account", lambda: api.get(account) is not None, 30)
-    until("the nodes are Ready", lambda: set(ground.nodes) <= set(nodes.ready(api)), 60)
+    until("the nodes are Ready", lambda: set(ground.nodes) <= set(simulated.ready(api)), 60)
     return ground
 
 
@@ -189,4 +189,4 @@ def close_ground(ground: Ground) -> None:
     ground.clear()
     for path in [*ground.made, f"/api/v1/namespaces/{ground.name}"]:
         ground.api.delete(path)
-    nodes.delete(ground.api, ground.nodes)
+    simulated.delete(ground.api, ground.nodes)

@@ -11,17 +11,17 @@ from slackwater_simulator.policies.slackwater.policy import Gatekept
 if TYPE_CHECKING:
     from slackwater.cycle.cycle import Release
     from slackwater_simulator.worlds.kubernetes.world import Kube
-    from slackwater_simulator.worlds.yarn.world import World
+    from slackwater_simulator.worlds.yarn.world import YarnWorld
 
 
-class Slackwater(Gatekept):
+class SlackwaterOnKubernetes(Gatekept):
     """The whole composition. Options are the parts of `parts.Parts`, by name."""
 
     # Seconds between two rounds, and releases per second: each costs the API server two writes.
     interval = 0.2
     rate = 150.0
 
-    def start(self, world: World) -> None:
+    def start(self, world: YarnWorld) -> None:
         """Nodes are known, no pod exists."""
         super().start(world)
         self.world: Kube = world  # type: ignore[assignment]  # policies of this world meet no other

@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 
     from slackwater.cycle.cycle import Release
     from slackwater_simulator.worlds.yarn.model import Request
-    from slackwater_simulator.worlds.yarn.world import World
+    from slackwater_simulator.worlds.yarn.world import YarnWorld
 
     Floats = NDArray[np.float64]
 
 Shape = tuple[float, ...]
 
 
-class Slackwater(Gatekept):
+class SlackwaterOnYarn(Gatekept):
     """The whole composition. Options are the parts of `parts.Parts`, by name."""
 
     # Seconds a released container may wait for a node before it goes back: a few heartbeats.
@@ -39,7 +39,7 @@ class Slackwater(Gatekept):
         # The window spares an API server; a resource manager hands out whatever its nodes can take.
         super().__init__(**{"window": 1_000_000} | parts)
 
-    def start(self, world: World) -> None:
+    def start(self, world: YarnWorld) -> None:
         """Nodes are known, no container exists."""
         super().start(world)
         self.weight = [weights(np.array(capacity)) for capacity in world.capacity]

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from slackwater_simulator.results.outcome import Outcome
     from slackwater_simulator.workload.cluster import Cluster
     from slackwater_simulator.workload.workload import Workload
-    from slackwater_simulator.worlds.yarn.masters import Masters
+    from slackwater_simulator.worlds.yarn.applications import Masters
     from slackwater_simulator.worlds.yarn.model import Container
 
 # Use is looked at as often as Prometheus scrapes.

@@ -90,7 +90,7 @@ def flatten(workload: Workload) -> Tasks:
     )
 
 
-class World:
+class SecondsWorld:
     """The state of one run; running tasks are one index array."""
 
     def __init__(

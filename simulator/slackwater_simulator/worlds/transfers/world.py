@@ -73,7 +73,7 @@ class Graph:
         self.first = self.end = float("nan")
 
 
-class World:
+class TransferWorld:
     """All hosts and links."""
 
     name = "transfer"
@@ -221,14 +221,14 @@ def simulate(
     given = dict(options)
     mbit = given.pop("mbit", 100.0)
     net = given.pop("net", None) or fabric(mbit, seed=seed, hosts=len(cluster))
-    world = World(workload, cluster, create(policy, World.name, given), net)
+    world = TransferWorld(workload, cluster, create(policy, TransferWorld.name, given), net)
     world.play()
     if progress is not None:
         progress(1.0)
     return _outcome(world, policy, seed)
 
 
-def _outcome(world: World, policy: str, seed: int) -> Outcome:
+def _outcome(world: TransferWorld, policy: str, seed: int) -> Outcome:
     graphs, done = world.graphs, world.done
     stuck = any(graph.end != graph.end for graph in graphs)
     start = np.array([graph.first for graph in graphs])
@@ -256,7 +256,7 @@ def _outcome(world: World, policy: str, seed: int) -> Outcome:
         workload=world.workload,
         cluster=world.cluster,
         policy=policy,
-        world=World.name,
+        world=TransferWorld.name,
         seed=seed,
         jobs=jobs,
         containers=containers,

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from slackwater_simulator.engine import END, SWEEP
 from slackwater_simulator.policies.registry import create
-from slackwater_simulator.worlds.yarn.masters import Masters
+from slackwater_simulator.worlds.yarn.applications import Masters
 from slackwater_simulator.worlds.yarn.settings import split
-from slackwater_simulator.worlds.yarn.world import World
+from slackwater_simulator.worlds.yarn.world import YarnWorld
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -54,7 +54,7 @@ class IdealMasters(Masters):
         self._maybe_leave(app)
 
 
-class Ideal(World):
+class Ideal(YarnWorld):
     """The ideal world."""
 
     name = "ideal"

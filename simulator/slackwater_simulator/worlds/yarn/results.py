@@ -12,7 +12,7 @@ from slackwater_simulator.results.status import UNFINISHED
 if TYPE_CHECKING:
     from slackwater_simulator.workload.workload import Workload
     from slackwater_simulator.worlds.yarn.model import App
-    from slackwater_simulator.worlds.yarn.world import World
+    from slackwater_simulator.worlds.yarn.world import YarnWorld
 
 
 class Times:
@@ -47,7 +47,7 @@ def _jobs(workload: Workload, times: Times) -> Jobs:
     )
 
 
-def gather(world: World, policy: str) -> Outcome:
+def gather(world: YarnWorld, policy: str) -> Outcome:
     """Everything worth keeping of a finished run. Applications still there wait for something that never comes."""
     stuck = list(world.masters.apps.values())
     for app in stuck:

@@ -19,8 +19,8 @@ from slackwater_simulator.physics.usage import UsageModel, wanted
 from slackwater_simulator.policies.registry import create
 from slackwater_simulator.results.outcome import Outcome, Recorder, Series
 from slackwater_simulator.results.status import DONE
-from slackwater_simulator.worlds.yarn.beats import Beats, ascending, phases
-from slackwater_simulator.worlds.yarn.masters import Masters
+from slackwater_simulator.worlds.yarn.applications import Masters
+from slackwater_simulator.worlds.yarn.heartbeats import Beats, ascending, phases
 from slackwater_simulator.worlds.yarn.model import App, Container, Request
 from slackwater_simulator.worlds.yarn.outages import Outages
 from slackwater_simulator.worlds.yarn.results import Times, gather
@@ -36,7 +36,7 @@ Shape = tuple[float, ...]
 SLACK = 1e-9
 
 
-class World:
+class YarnWorld:
     """YARN with heartbeats."""
 
     name = "yarn"
@@ -365,4 +365,4 @@ def simulate(
 ) -> Outcome:
     """Play a workload in the YARN world."""
     settings, rest = split(options)
-    return World(workload, cluster, create(policy, World.name, rest), seed, settings, progress).play(policy)
+    return YarnWorld(workload, cluster, create(policy, YarnWorld.name, rest), seed, settings, progress).play(policy)

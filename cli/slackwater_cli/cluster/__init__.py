@@ -1,0 +1,1 @@
+"""Commands about a cluster as it is now."""

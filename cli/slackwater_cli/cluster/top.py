@@ -1,0 +1,60 @@
+"""`slackwater top`: nodes, queues, pools and apps, live."""
+
+from __future__ import annotations
+
+import time
+from functools import partial
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.live import Live as Screen
+
+from slackwater_cli.cluster.connection import (
+    Context,
+    ExtenderCa,
+    ExtenderToken,
+    ExtenderUrl,
+    Kubeconfig,
+    System,
+    api_server,
+    extender,
+)
+from slackwater_cli.printing import Format, Output, data, plain
+
+# Nothing at all could be read.
+BLIND = 1
+
+
+def command(
+    interval: Annotated[float, typer.Option(min=1, help="Seconds between two looks.")] = 2.0,
+    once: Annotated[bool, typer.Option("--once", help="Print one picture and end.")] = False,
+    nodes: Annotated[int, typer.Option(min=1, help="Nodes shown, the fullest first.")] = 20,
+    apps: Annotated[int, typer.Option(min=1, help="Apps shown, the first in line first.")] = 15,
+    output: Output = Format.TABLE,
+    extender_url: ExtenderUrl = "",
+    extender_ca: ExtenderCa = None,
+    extender_token: ExtenderToken = None,
+    system: System = "slackwater-system",
+    kubeconfig: Kubeconfig = None,
+    context: Context = None,
+) -> None:
+    """Show the cluster until interrupted; once where the output is no terminal. Exit code 1: nothing can be read."""
+    from slackwater_monitor.screen import render
+    from slackwater_monitor.sources.live import Live
+
+    api = api_server(kubeconfig, context)
+    source = Live(api, extender(api, extender_url, system, extender_ca, extender_token))
+    picture = partial(render, nodes=nodes, apps=apps, wide=output is Format.WIDE)
+    seen = source.snapshot()
+    if output in (Format.JSON, Format.YAML):
+        data(plain(seen), output)
+    elif once or not Console().is_terminal:
+        Console(soft_wrap=output is Format.WIDE).print(picture(seen))
+    else:
+        with Screen(picture(seen), auto_refresh=False, screen=True) as screen:
+            while True:
+                time.sleep(interval)
+                screen.update(picture(source.snapshot()), refresh=True)
+    if not (seen.nodes or seen.apps or seen.queues):
+        raise typer.Exit(BLIND)

@@ -1,0 +1,1 @@
+"""Commands about a cluster as it was, read from its Prometheus."""

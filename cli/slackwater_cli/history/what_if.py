@@ -1,0 +1,83 @@
+"""`slackwater what-if`: one's own past under other policies, with the error of replaying what did happen."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from slackwater_cli.printing import Format, Output, data
+from slackwater_cli.progress import bars
+
+if TYPE_CHECKING:
+    from slackwater_monitor.whatif import Comparison, WhatIfFigures
+
+NAMES = {"kube": "kube (stock)"}
+
+
+def command(
+    trace: Annotated[Path, typer.Argument(help="A trace written by `slackwater export`, or any other.")],
+    policy: Annotated[
+        str, typer.Option("--policy", "-p", help="Policies, separated by commas.")
+    ] = "kube,slackwater,capacity,fair",
+    was: Annotated[str, typer.Option(help="The policy that was in force, whose replay is judged.")] = "kube",
+    cluster: Annotated[str | None, typer.Option(help="Other nodes than those exported: 500x4, a YAML file.")] = None,
+    seed: Annotated[int, typer.Option(help="Same seed, same result.")] = 0,
+    report: Annotated[Path | None, typer.Option(help="Write a page of figures into this folder.")] = None,
+    output: Output = Format.TABLE,
+) -> None:
+    """Say what completion, waits, utilisation and failures would have been under each policy."""
+    from slackwater_monitor.whatif import compare, opened
+
+    workload, machines, happened = opened(trace, cluster, seed)
+    names = [name.strip() for name in policy.split(",") if name.strip()]
+    with bars() as tick:
+        found = compare(workload, machines, names, happened=happened, was=was, seed=seed, progress=tick)
+    if report is not None:
+        from slackwater_simulator.reports.page import write
+
+        Console(stderr=True, soft_wrap=True).print(f"report: {write(list(found.outcomes.values()), report)}")
+    if output in (Format.JSON, Format.YAML):
+        data(found.plain(), output)
+    else:
+        _print(found, wide=output is Format.WIDE)
+
+
+def _print(found: Comparison, *, wide: bool) -> None:
+    title = f"{found.name}: {found.jobs:,} jobs"
+    made = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    made.add_column("")
+    for head in ("makespan", "completion", "wait", "requested", "used", "failures", *(("unfinished",) if wide else ())):
+        made.add_column(head, justify="right")
+    if found.happened is not None:
+        made.add_row("what happened", *_cells(found.happened, wide), style="bold")
+    for name, each in found.policies.items():
+        replay = ", replayed" if name == found.was else ""
+        made.add_row(f"{NAMES.get(name, name)}{replay}", *_cells(each, wide), style="red" if each.deadlock else None)
+    console = Console(highlight=False)
+    console.print(made)
+    if found.errors:
+        words = ", ".join(f"{name} {100 * error:+.1f} %" for name, error in found.errors.items())
+        console.print(f"error of the replay of what did happen: {words}", soft_wrap=True)
+    for note in found.notes:
+        console.print(f"note: {note}", style="dim", markup=False, soft_wrap=True)
+
+
+def _cells(each: WhatIfFigures, wide: bool) -> list[str]:
+    from slackwater_simulator.charts.amounts import percent, seconds
+
+    def shares(values: tuple[float, ...]) -> str:
+        return " / ".join(percent(value) for value in values) or "–"
+
+    return [
+        "deadlock" if each.deadlock else seconds(each.makespan),
+        seconds(each.completion),
+        seconds(each.wait),
+        shares(each.requested),
+        shares(each.used),
+        f"{each.failures:,}",
+        *((f"{each.unfinished:,}",) if wide else ()),
+    ]

@@ -1,0 +1,1 @@
+"""Commands that simulate, reproduce and play, and the lab."""

@@ -1,0 +1,185 @@
+"""`slackwater simulate`: play a workload on a cluster under one or more policies and compare them."""
+
+from __future__ import annotations
+
+import json
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from slackwater.errors import InvalidInput
+from slackwater_cli.options import parse_settings
+from slackwater_cli.progress import bars
+
+if TYPE_CHECKING:
+    from slackwater_simulator.results.outcome import Outcome
+    from slackwater_simulator.workload.cluster import Cluster
+    from slackwater_simulator.workload.workload import Workload
+
+
+# Which policies are compared where none is named, by the world that suits the workload.
+DEFAULTS = {"yarn": "capacity,fair,slackwater", "ideal": "fcfs,easy", "kubernetes": "kube,slackwater"}
+
+
+class SimulateFormat(StrEnum):
+    """How results are printed."""
+
+    TABLE = "table"
+    JSON = "json"
+
+
+def _list(asked: bool) -> None:
+    if not asked:
+        return
+    from slackwater_simulator.policies.registry import policies
+    from slackwater_simulator.workload.generators.catalogue import GENERATORS, PREFIX
+
+    grid = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
+    for title, lines in (
+        ("policies", policies()),
+        ("generators", {PREFIX + name: entry.about for name, entry in GENERATORS.items()}),
+    ):
+        grid.add_row(f"[bold]{title}[/]")
+        for name, about in lines.items():
+            grid.add_row(f"  {name}", about)
+    Console().print(grid)
+    raise typer.Exit
+
+
+# The command line, option by option.
+WorkloadName = Annotated[
+    str,
+    typer.Argument(
+        help="A trace file (SWIM, Rumen, SLS, SWF, our own; gz accepted) or a generator: gen:dress?small=0.2"
+    ),
+]
+ClusterSpec = Annotated[
+    str | None,
+    typer.Option(help="500x4 (nodes x cores), 8x24c32Gi, or a YAML file of node groups; a generator knows its own."),
+]
+Policies = Annotated[
+    str | None,
+    typer.Option(
+        "--policy",
+        "-p",
+        help="Policies, separated by commas: fair,capacity?calculator=dominant; also your own, mymodule:MyPolicy.",
+        show_default="by world: " + "; ".join(f"{world}: {names}" for world, names in DEFAULTS.items()),
+    ),
+]
+Seed = Annotated[int, typer.Option(help="Feeds every model and the heartbeat phases; same seed, same result.")]
+World = Annotated[str, typer.Option(help="yarn, ideal (no heartbeats, no delays), kubernetes, or auto.")]
+Settings = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set", "-s", help="A setting of world or policy: name=value, or policy.name=value; may be repeated."
+    ),
+]
+Report = Annotated[Path | None, typer.Option(help="Write a page of figures into this folder.")]
+Output = Annotated[SimulateFormat, typer.Option("--output", "-o", help="Print a table or JSON.")]
+Listing = Annotated[
+    bool, typer.Option("--list", callback=_list, is_eager=True, help="Show all policies and generators.")
+]
+SkipBad = Annotated[bool, typer.Option("--skip-bad", help="Count broken lines instead of stopping at one.")]
+Live = Annotated[
+    bool, typer.Option("--live", help="Play it into a real cluster, under slackwater or kube, beside the prediction.")
+]
+Scale = Annotated[float, typer.Option(help="With --live: how many times as fast.")]
+Kubeconfig = Annotated[Path | None, typer.Option(help="With --live: the cluster to play into.")]
+Namespace = Annotated[str, typer.Option(help="With --live: made and removed again.")]
+Selector = Annotated[str, typer.Option(help="With --live: labels of the nodes to use, key=value,…")]
+Limit = Annotated[float, typer.Option(help="With --live: stop after so many seconds.")]
+Image = Annotated[
+    str, typer.Option(help="With --live: real containers of this image (burn, driver), for real kubelets.")
+]
+Burn = Annotated[float, typer.Option(help="With --image: the share of the workload's use they really take.")]
+
+
+def command(
+    workload: WorkloadName,
+    cluster: ClusterSpec = None,
+    policy: Policies = None,
+    seed: Seed = 0,
+    world: World = "auto",
+    setting: Settings = None,
+    report: Report = None,
+    output: Output = SimulateFormat.TABLE,
+    listing: Listing = False,  # noqa: ARG001 - its callback acts
+    skip_bad: SkipBad = False,
+    live: Live = False,
+    scale: Scale = 1.0,
+    kubeconfig: Kubeconfig = None,
+    namespace: Namespace = "slackwater-live",
+    selector: Selector = "",
+    limit: Limit = 3600.0,
+    image: Image = "",
+    burn: Burn = 1.0,
+) -> None:
+    """Play WORKLOAD under each policy and print what came out."""
+    from slackwater_simulator.simulation import choose
+    from slackwater_simulator.workload.cluster import parse
+    from slackwater_simulator.workload.loading import default_cluster, load
+
+    given = [policy or "slackwater"] if live else _names(policy) if policy is not None else None
+    jobs = load(workload, seed=seed, skip_bad=skip_bad)
+    names = given or _names(DEFAULTS.get(choose(jobs) if world == "auto" else world, "slackwater"))
+    options = parse_settings(setting or [], names)
+    if live:
+        from slackwater_cli.simulation.live import Wish, perform
+
+        labels = dict(pair.split("=", 1) for pair in selector.split(",") if "=" in pair)
+        wish = Wish(names[0], scale, namespace, kubeconfig, labels, limit, seed, options[names[0]], image, burn)
+        perform(jobs, wish, as_json=output is SimulateFormat.JSON)
+        return
+    machines = parse(cluster or default_cluster(workload))
+    outcomes = _play(jobs, machines, names, seed, choose(jobs, names) if world == "auto" else world, options)
+    if report is not None:
+        _write(outcomes, report)
+    _print(outcomes, output)
+
+
+def _names(policy: str) -> list[str]:
+    names = [name.strip() for name in policy.split(",") if name.strip()]
+    if not names:
+        raise InvalidInput(
+            "--policy", f"{policy!r} names no policy", "name at least one, for example --policy fifo,fair"
+        )
+    return names
+
+
+def _play(
+    jobs: Workload, machines: Cluster, names: list[str], seed: int, world: str, options: dict[str, dict[str, object]]
+) -> list[Outcome]:
+    from slackwater_simulator.policies.registry import variant
+    from slackwater_simulator.simulation import run
+
+    for name in names:
+        variant(name)  # before the first of them is played
+    with bars() as tick:
+        return [
+            run(jobs, machines, name, seed=seed, world=world, progress=tick(name), **options[name]) for name in names
+        ]
+
+
+def _write(outcomes: list[Outcome], folder: Path) -> None:
+    from slackwater_simulator.reports.page import write
+
+    path = write(outcomes, folder)
+    Console(stderr=True, soft_wrap=True).print(f"report: {path}")
+
+
+def _print(outcomes: list[Outcome], output: SimulateFormat) -> None:
+    from slackwater_simulator.charts.table import terminal
+    from slackwater_simulator.reports.rows import described
+    from slackwater_simulator.reports.table import notes, table
+
+    if output is SimulateFormat.JSON:
+        typer.echo(json.dumps([described(outcome) for outcome in outcomes], indent=2, ensure_ascii=False))
+        return
+    console = Console()
+    console.print(terminal(table(outcomes), boxed=True))
+    for line in notes(outcomes):
+        console.print(line, style="dim", soft_wrap=True, highlight=False, markup=False)

@@ -1,0 +1,122 @@
+"""`slackwater sweep`: a grid of parameters, every combination played and summarised over seeds."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from slackwater_cli.progress import bars
+
+if TYPE_CHECKING:
+    from slackwater_simulator.reports.rows import Row
+    from slackwater_simulator.sweeps import Summary, SweepRun
+
+# The columns of the table; JSON and CSV hold every metric of every run.
+METRICS = {
+    "makespan_s": "makespan",
+    "mean_completion_s": "completion",
+    "small_mean_completion_s": "small jobs",
+    "mean_wait_s": "wait",
+    "failures": "failures",
+}
+WIDEST = 1000  # characters of a line
+
+
+class SweepFormat(StrEnum):
+    """How results are printed."""
+
+    TABLE = "table"
+    JSON = "json"
+    CSV = "csv"
+
+
+def command(
+    file: Annotated[
+        Path, typer.Argument(help="YAML: workload, cluster, policy, seeds, set and grid (see docs/simulator).")
+    ],
+    jobs: Annotated[int, typer.Option("--jobs", "-j", help="Processes; -1 uses all cores.")] = -1,
+    backend: Annotated[str, typer.Option(help="loky, threading, dask or ray.")] = "loky",
+    output: Annotated[
+        SweepFormat, typer.Option("--output", "-o", help="Print a table, JSON or CSV.")
+    ] = SweepFormat.TABLE,
+) -> None:
+    """Play every combination of FILE's grid and print means over seeds."""
+    from slackwater_simulator.sweeps import cells, read
+
+    asked = read(file)
+    todo = cells(asked)
+    rows = _play(todo, jobs, backend)
+    if output is SweepFormat.JSON:
+        typer.echo(json.dumps(rows, indent=2, ensure_ascii=False))
+    elif output is SweepFormat.CSV:
+        _csv(rows)
+    else:
+        _table(todo, rows, {name: _heading(name) for name in asked.metrics} or METRICS)
+
+
+def _play(todo: list[SweepRun], jobs: int, backend: str) -> list[Row]:
+    from slackwater_simulator.sweeps import play_all
+
+    rows: list[Row] = []
+    with bars() as tick:
+        done = tick(f"{len(todo)} runs")
+        for row in play_all(todo, jobs=jobs, backend=backend):
+            rows.append(row)
+            done(len(rows) / len(todo))
+    return rows
+
+
+def _csv(rows: list[Row]) -> None:
+    writer = csv.DictWriter(sys.stdout, fieldnames=list(rows[0]) if rows else [], lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+
+
+def _heading(name: str) -> str:
+    return METRICS.get(name, name.removesuffix("_s").replace("_", " "))
+
+
+def _table(todo: list[SweepRun], rows: list[Row], metrics: dict[str, str]) -> None:
+    from slackwater_simulator.sweeps import summarise
+
+    summaries = summarise(todo, rows, tuple(metrics))
+    shown = [name for name in metrics if any(summary.mean[name] > 0 for summary in summaries) or metrics is not METRICS]
+    title = f"seconds: mean ± standard deviation over {summaries[0].runs} seed(s)"
+    grid = Table(title=title, title_justify="left", title_style="bold", box=None, padding=(0, 2, 0, 0))
+    for name, _ in summaries[0].point:
+        grid.add_column(name, no_wrap=True)
+    grid.add_column("policy", no_wrap=True)
+    stuck = any(summary.deadlocks for summary in summaries)
+    for name in (*(metrics[name] for name in shown), *(["deadlocks"] if stuck else [])):
+        grid.add_column(name, justify="right", no_wrap=True)
+    for summary in summaries:
+        grid.add_row(
+            *_cells(summary, shown),
+            *([str(summary.deadlocks)] if stuck else []),
+            style="red" if summary.deadlocks else None,
+        )
+    # A number that is cut off is worse than a line that wraps.
+    wanted = Console(width=WIDEST).measure(grid).maximum
+    Console(width=max(Console().width, wanted)).print(grid)
+
+
+def _cells(summary: Summary, shown: list[str]) -> list[str]:
+    point = [str(value) for _, value in summary.point]
+    numbers = [_number(summary.mean[name], summary.deviation[name], summary.runs) for name in shown]
+    return [*point, summary.policy, *numbers]
+
+
+def _number(mean: float, deviation: float, runs: int) -> str:
+    if math.isnan(mean):
+        return "–"
+    digits = 0 if mean >= 100 else 1 if mean >= 2 or mean == 0 else 3
+    return f"{mean:,.{digits}f} ± {deviation:,.{digits}f}" if runs > 1 else f"{mean:,.{digits}f}"

@@ -1,0 +1,1 @@
+"""The control plane of a lab and what stands beside it."""

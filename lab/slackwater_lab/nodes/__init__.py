@@ -1,0 +1,1 @@
+"""Nodes of a lab: simulated by kwok, or real with their own kubelets."""

@@ -1,0 +1,1 @@
+"""Processes of the lab: started, watched, waited for, stopped."""

@@ -1,0 +1,1 @@
+"""What the lab runs: built from source, taken from Debian, packed as images."""

@@ -1,0 +1,1 @@
+"""An assessment as a page, as tables and as plain values."""

@@ -1,0 +1,66 @@
+"""From an address to an assessment: fetch what is not on disk, then assess, then write."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from slackwater_cluster.apps.frameworks import FrameworkTable, builtin
+from slackwater_cluster.prometheus.client import Connection, Prometheus
+from slackwater_monitor.assessment.assessment import Assessment, assess
+from slackwater_monitor.assessment.owners import USERS
+from slackwater_monitor.assessment.report import page
+from slackwater_monitor.assessment.report.values import plain
+from slackwater_monitor.history.cache import Cache
+from slackwater_monitor.history.fetch import History, collect
+from slackwater_monitor.history.grid import Grid
+
+Progress = Callable[[float], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What to assess, and how."""
+
+    connection: Connection
+    grid: Grid
+    cache: Path | None = None
+    labels: dict[str, str] = field(default_factory=dict)  # meaning → label, where scraping renamed them
+    user_labels: tuple[str, ...] = ()
+    table: FrameworkTable = field(default_factory=builtin)
+
+
+def fetch(order: Order, progress: Progress | None = None) -> tuple[History, Path]:
+    """The period on disk, and the folder it lies in."""
+    cache = Cache.of(order.connection.url, order.cache)
+    server = Prometheus(order.connection)
+    try:
+        history = collect(
+            server,
+            cache,
+            order.grid,
+            order.table,
+            given=order.labels,
+            user_labels=(*order.user_labels, *USERS),
+            progress=progress,
+        )
+    finally:
+        server.close()
+    return history, cache.folder
+
+
+def run(order: Order, fetching: Progress | None = None, reading: Progress | None = None) -> Assessment:
+    """Fetch and assess."""
+    history, folder = fetch(order, fetching)
+    return assess(history, order.table, folder, user_labels=(*order.user_labels, *USERS), progress=reading)
+
+
+def write(found: Assessment, folder: Path) -> Path:
+    """The page and the JSON file; gives the page."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "assessment.json").write_text(json.dumps(plain(found), indent=1, ensure_ascii=False), encoding="utf-8")
+    path = folder / "index.html"
+    path.write_text(page.render(found), encoding="utf-8")
+    return path

@@ -1,0 +1,142 @@
+"""Is Slackwater installed, reachable and at work here? One finding per part, each with what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from enum import StrEnum
+
+from slackwater.errors import Unavailable
+from slackwater_cluster import names
+from slackwater_cluster.api.client import ApiClient, ExtenderClient, Forbidden, NotFound
+from slackwater_cluster.api.paths import api_path, custom_path
+from slackwater_cluster.prometheus.client import Connection, Prometheus
+
+KINDS = ("slackpolicies", "admissionqueues", "reservationpools")
+
+
+class Mark(StrEnum):
+    """How a part does."""
+
+    GOOD = "ok"
+    WARNING = "warning"
+    BAD = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One part."""
+
+    part: str
+    mark: Mark
+    words: str
+
+
+def check(
+    api: ApiClient, extender: ExtenderClient, prometheus: Connection | None, system: str, now: Callable[[], float]
+) -> Iterator[Finding]:
+    """Every part in turn. Without the API server nothing else is asked."""
+    found = _server(api)
+    yield found
+    if found.mark is Mark.BAD:
+        return
+    for kind in KINDS:
+        yield _resource(api, kind)
+    yield _namespaces(api)
+    yield _operator(api, system, now())
+    yield _extender(extender)
+    if prometheus is not None:
+        yield _prometheus(prometheus)
+
+
+def _server(api: ApiClient) -> Finding:
+    try:
+        version = api.get("/version")
+    except Unavailable as problem:
+        return Finding("API server", Mark.BAD, str(problem))
+    text = f"Kubernetes {version.get('gitVersion', '?')} at {api.endpoint.url}"
+    minor = int("".join(filter(str.isdigit, version.get("minor", "0"))) or 0)
+    if minor < 36:
+        return Finding("API server", Mark.WARNING, f"{text}: before 1.36 only the modes observe and score are possible")
+    return Finding("API server", Mark.GOOD, text)
+
+
+def _resource(api: ApiClient, plural: str) -> Finding:
+    try:
+        bodies = api.items(custom_path(plural))
+    except NotFound:
+        return Finding(plural, Mark.BAD, f"{plural}.{names.GROUP} is not known; install the chart's custom resources")
+    except Unavailable as problem:
+        return Finding(plural, Mark.BAD, str(problem))
+    problems = [
+        f"{body['metadata']['name']}: {text}" for body in bodies if (text := decoding.problem(body.get("status") or {}))
+    ]
+    if problems:
+        return Finding(plural, Mark.BAD, "; ".join(problems))
+    listed = ", ".join(body["metadata"]["name"] for body in bodies)
+    return Finding(
+        plural, Mark.GOOD if bodies else Mark.WARNING, listed or f"there is none: nothing is governed by {plural}"
+    )
+
+
+def _namespaces(api: ApiClient) -> Finding:
+    try:
+        bodies = api.items("/api/v1/namespaces", {"labelSelector": f"{names.MANAGED}=true"})
+    except Unavailable as problem:
+        return Finding("namespaces", Mark.WARNING, str(problem))
+    if not bodies:
+        return Finding("namespaces", Mark.WARNING, f"none is managed; label one {names.MANAGED}=true")
+    return Finding("namespaces", Mark.GOOD, ", ".join(body["metadata"]["name"] for body in bodies))
+
+
+def _operator(api: ApiClient, system: str, now: float) -> Finding:
+    """The lease of the leading operator must be fresh."""
+    try:
+        leases = api.items(api_path("leases", group="coordination.k8s.io", namespace=system))
+    except Forbidden as problem:
+        return Finding("operator", Mark.WARNING, f"its lease cannot be read: {problem}")
+    except Unavailable as problem:
+        return Finding("operator", Mark.BAD, str(problem))
+    ours = [
+        each for each in leases if "slackwater" in each["metadata"]["name"] and "operator" in each["metadata"]["name"]
+    ]
+    if not ours:
+        return Finding("operator", Mark.BAD, f"no operator ever led in {system}: nothing will be released")
+    spec = ours[0].get("spec") or {}
+    age = now - (decoding.moment(spec.get("renewTime")) or 0.0)
+    holder = spec.get("holderIdentity") or "nobody"
+    if holder == "nobody" or age > 2 * float(spec.get("leaseDurationSeconds") or 15):
+        since = datetime.fromtimestamp(now - age, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+        return Finding(
+            "operator", Mark.BAD, f"{holder} led until {since}; held pods stay held: see `slackwater release`"
+        )
+    return Finding("operator", Mark.GOOD, f"{holder} leads")
+
+
+def _extender(extender: ExtenderClient) -> Finding:
+    try:
+        ready = extender.get("/readyz")
+    except Unavailable as problem:
+        return Finding("extender", Mark.BAD, str(problem))
+    if ready.get("reasons"):
+        return Finding("extender", Mark.WARNING, f"{ready['status']}: {'; '.join(map(str, ready['reasons']))}")
+    return Finding("extender", Mark.GOOD, f"ready ({extender.where})")
+
+
+def _prometheus(where: Connection) -> Finding:
+    server = Prometheus(where)
+    try:
+        up = [
+            value
+            for _, value in server.instant("count(container_memory_working_set_bytes)", datetime.now(UTC).timestamp())
+        ]
+    except Unavailable as problem:
+        return Finding("Prometheus", Mark.BAD, str(problem))
+    finally:
+        server.close()
+    if not up:
+        return Finding(
+            "Prometheus", Mark.BAD, f"{where.url} has no container_memory_working_set_bytes now; scrape the kubelets"
+        )
+    return Finding("Prometheus", Mark.GOOD, f"{where.url} measures {up[0]:,.0f} containers")

@@ -1,0 +1,233 @@
+"""Why a pod waits, or why it is where it is: everything that is known, put in the order in which it decides."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from slackwater.errors import Unavailable
+from slackwater_cluster import names
+from slackwater_cluster.api.client import ApiClient, ExtenderClient, NotFound
+from slackwater_cluster.api.paths import api_path, custom_path
+from slackwater_monitor.sources import decoding
+from slackwater_monitor.sources.views import Amounts, App, Pool, Queue
+from slackwater_simulator.charts.amounts import amount, percent, seconds
+
+SHOWN = 3  # best nodes and last decisions, where not all are asked for
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """What was found. `waits` is what scripts want to know."""
+
+    pod: str
+    sentence: str
+    waits: bool
+    phase: str
+    node: str = ""
+    nominated: str = ""
+    gates: list[str] = field(default_factory=list)
+    app: App | None = None
+    queue: Queue | None = None
+    pool: Pool | None = None
+    ledger: dict[str, Any] | None = None  # what the extender says
+    resources: dict[str, str] = field(default_factory=dict)  # the node's arithmetic by kind
+    problems: list[str] = field(default_factory=list)
+
+
+def explain(api: ApiClient, extender: ExtenderClient, namespace: str, name: str) -> Explanation:
+    """Read the pod, then the extender's word, then its app, queue and pool. What cannot be read is told."""
+    body = api.get(api_path("pods", name, namespace=namespace))
+    problems: list[str] = []
+    ledger = _ledger(extender, namespace, name, problems)
+    spec, status = body.get("spec") or {}, body.get("status") or {}
+    app = _app(api, namespace, ledger, body, problems)
+    queue, pool = _queue(api, app, problems)
+    node = spec.get("nodeName", "")
+    gates = [gate["name"] for gate in spec.get("schedulingGates") or ()]
+    waits = not node and status.get("phase") not in ("Succeeded", "Failed")
+    return Explanation(
+        pod=f"{namespace}/{name}",
+        sentence=_sentence(body, gates, app, ledger),
+        waits=waits,
+        phase=status.get("phase", ""),
+        node=node,
+        nominated=status.get("nominatedNodeName", ""),
+        gates=gates,
+        app=app,
+        queue=queue,
+        pool=pool,
+        ledger=ledger,
+        resources=_arithmetic(extender, ledger, node, problems),
+        problems=problems,
+    )
+
+
+def _ledger(extender: ExtenderClient, namespace: str, name: str, problems: list[str]) -> dict[str, Any] | None:
+    try:
+        found: dict[str, Any] = extender.explain(namespace, name)
+    except NotFound:
+        problems.append("the extender does not know this pod (yet)")
+        return None
+    except Unavailable as problem:
+        problems.append(f"the extender's part is missing: {problem}")
+        return None
+    return found
+
+
+def _app(
+    api: ApiClient, namespace: str, ledger: dict[str, Any] | None, body: dict[str, Any], problems: list[str]
+) -> App | None:
+    """The pod's app: the extender names it; without it, the pod's own label does."""
+    named = str((ledger or {}).get("app", "")).removeprefix(f"{namespace}/")
+    named = named or (body["metadata"].get("labels") or {}).get(names.APP, "")
+    try:
+        apps = [decoding.app(each) for each in api.items(custom_path("trackedapps", namespace=namespace))]
+    except Unavailable as problem:
+        problems.append(f"TrackedApps: {problem}")
+        return None
+    return next((app for app in apps if app.name == named), None)
+
+
+def _queue(api: ApiClient, app: App | None, problems: list[str]) -> tuple[Queue | None, Pool | None]:
+    if app is None or not app.queue:
+        return None, None
+    try:
+        queue = decoding.queue(api.get(custom_path("admissionqueues", app.queue)))
+        pools = [decoding.pool(each) for each in api.items(custom_path("reservationpools"))]
+    except Unavailable as problem:
+        problems.append(f"queue {app.queue}: {problem}")
+        return None, None
+    return queue, next((pool for pool in pools if pool.queue == queue.name), None)
+
+
+def _sentence(body: dict[str, Any], gates: list[str], app: App | None, ledger: dict[str, Any] | None) -> str:
+    """The answer in one sentence, from whoever knows best."""
+    if names.GATE in gates and app is not None and app.message:
+        return f"it is held: {app.message}"
+    if ledger is not None:
+        return str(ledger["sentence"])
+    status, spec = body.get("status") or {}, body.get("spec") or {}
+    if names.GATE in gates:
+        reason = (body["metadata"].get("annotations") or {}).get(names.REASON, "")
+        return f"it is held by the gate {names.GATE}" + (f" ({reason})" if reason else "")
+    if gates:
+        return f"it is held by gates of others: {', '.join(gates)}"
+    if spec.get("nodeName"):
+        return f"it is on {spec['nodeName']} ({status.get('phase', 'unknown')})"
+    said = [each for each in status.get("conditions") or () if each.get("type") == "PodScheduled"]
+    return str(said[0].get("message") or said[0].get("reason")) if said else "no scheduler has looked at it yet"
+
+
+def _arithmetic(
+    extender: ExtenderClient, ledger: dict[str, Any] | None, node: str, problems: list[str]
+) -> dict[str, str]:
+    """How the room of its node, or of the best node, comes about."""
+    now = (ledger or {}).get("now") or {}
+    chosen = node or (ledger or {}).get("charged_on", "") or next((each["node"] for each in now.get("best") or ()), "")
+    if ledger is None or not chosen:
+        return {}
+    try:
+        found = extender.get(f"/v1/nodes/{chosen}")
+    except Unavailable as problem:
+        problems.append(f"node {chosen}: {problem}")
+        return {}
+    return {f"{chosen} {kind}": arithmetic(kind, line) for kind, line in found["resources"].items()}
+
+
+def arithmetic(kind: str, line: dict[str, Any]) -> str:
+    """Room = min(AR, NC) − E − drivers, with the numbers in place and in units people read."""
+    said = {name: amount(kind, value) for name, value in line.items() if isinstance(value, int | float)}
+    basis = (
+        f"samples are stale, so E is what was reserved ({said['reserved']})"
+        if line["stale"]
+        else f"E: used {said['used']}, learned {said['learned']}, still believed of requests {said['residual']}"
+        f", at most {said.get('known', said['reserved'])} by what these apps are known to use"
+    )
+    unit = {"cpu": " cores", "memory": " GiB"}.get(kind, "")
+    return (
+        f"room {said['room']}{unit} = min(allowed {said['allowed']}, real {said['real']}) − estimate E "
+        f"{said['estimate']} − drivers {said['drivers']}; {basis}; its pods asked for {said['declared']}"
+    )
+
+
+def node_lines(found: dict[str, Any]) -> list[tuple[str, str]]:
+    """A node's whole arithmetic as (what, words): each resource, then the pods charged there, largest first."""
+    state = "open" if found["open"] else "cordoned" if found.get("cordoned") else "not ready"
+    made = [("node", found["name"]), ("state", state)]
+    made += [(kind, arithmetic(kind, line)) for kind, line in found["resources"].items()]
+    pods = sorted(found["pods"], key=lambda pod: (-float(pod["declared"].get("cpu", 0.0)), pod["pod"]))
+    made += [
+        ("pod", f"{pod['pod'] or pod['uid']} ({pod['role']}, {pod['state']}): {_told(pod['declared'])}") for pod in pods
+    ]
+    return made
+
+
+def lines(found: Explanation, shown: int | None = SHOWN) -> list[tuple[str, str]]:
+    """The explanation as (what, words), in the order in which things decide; `shown` nodes and decisions, None: all."""
+    made = [("pod", found.pod), ("", found.sentence), ("phase", found.phase)]
+    made += [("node", found.node)] if found.node else [("nominated", found.nominated or "–")]
+    made += [("gates", ", ".join(found.gates))] if found.gates else []
+    if found.app is not None:
+        made += _app_lines(found.app)
+    if found.queue is not None:
+        made.append(("queue", _queue_line(found.queue)))
+    if found.pool is not None and found.pool.delta is not None:
+        made.append(("pool", _pool_line(found.pool)))
+    made += _ledger_lines(found.ledger or {}, shown)
+    made += list(found.resources.items())
+    return made + [("missing", each) for each in found.problems]
+
+
+def _app_lines(app: App) -> list[tuple[str, str]]:
+    states = ", ".join(f"{count} {state}" for state, count in app.pods.items() if count)
+    made = [("app", f"{app.name} ({app.phase}{f', {app.category}' if app.category else ''}): {states or 'no pods'}")]
+    if app.position:
+        wait = f", about {seconds(app.wait)} to go" if app.wait is not None else ""
+        error = f" (±{seconds(app.wait_error)} in the past)" if app.wait is not None and app.wait_error else ""
+        made.append(("place", f"number {app.position} in queue {app.queue}{wait}{error}"))
+    if app.reason:
+        made.append(("reason", f"{app.reason}: {app.message}"))
+    if app.efficiency is not None:
+        made.append(("uses", f"{percent(app.efficiency)} of what it asked for"))
+    return made
+
+
+def _queue_line(queue: Queue) -> str:
+    return (
+        f"{queue.name} ({queue.state}): capacity {_told(queue.capacity)}, kept for tasks {_told(queue.reservation)}, "
+        f"left for drivers {_told(queue.budget)}; {queue.drivers_running} drivers run, {queue.drivers_waiting} wait"
+    )
+
+
+def _pool_line(pool: Pool) -> str:
+    return (
+        f"{pool.name}: {percent(pool.delta)} of {pool.total:.1f} slots for small jobs; "
+        f"small {pool.small.occupied:.1f} taken, {pool.small.available:.1f} free; "
+        f"large {pool.large.occupied:.1f} taken, {pool.large.available:.1f} free"
+    )
+
+
+def _ledger_lines(ledger: dict[str, Any], shown: int | None) -> list[tuple[str, str]]:
+    if not ledger:
+        return []
+    made = [("asks for", f"{_told(ledger.get('declared') or {})} (native {_told(ledger.get('native') or {})})")]
+    if ledger.get("refusal"):
+        made.append(("refused", str(ledger["refusal"])))
+    now = ledger.get("now")
+    if now:
+        counts = ", ".join(f"{count} × {reason}" for reason, count in now["counts"].items())
+        served = f"{now['fitting']} of the {now['nodes']} it can use would serve it"
+        made.append(("nodes", f"{served}{f'; {counts}' if counts else ''}"))
+        away = ", ".join(f"{count} × {reason}" for reason, count in (now.get("out_of_reach") or {}).items())
+        made += [("not for it", away)] if away else []
+        best = ", ".join(f"{each['node']} (score {each['score']})" for each in now["best"][:shown])
+        made += [("best", best)] if best else []
+    for each in (ledger.get("decisions") or [])[:shown]:
+        words = f"{each['verb']}: {each['result']} {each['node'] or ''} {each['reason'] or ''}".strip()
+        made.append(("decided", " ".join(words.split())))
+    return made
+
+
+def _told(found: Amounts) -> str:
+    return " and ".join(amount(kind, float(value), unit=True) for kind, value in found.items()) or "nothing"

@@ -1,0 +1,91 @@
+"""Two plays of the same work side by side, up to the same moment: what the other scheduler had done by then."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slackwater_monitor.sources.views import ComparisonRow, SchedulerComparison
+from slackwater_simulator.charts.amounts import seconds
+from slackwater_simulator.results.metrics import requests
+from slackwater_simulator.results.outcome import Outcome
+from slackwater_simulator.results.status import DRIVER
+
+Floats = NDArray[np.float64]
+POINTS = 200  # of the curves
+NAMES = {"kube": "Stock scheduler", "slackwater": "Slackwater"}
+
+
+def compared(ours: Outcome, theirs: Outcome, now: float) -> SchedulerComparison:
+    """Both outcomes at one moment, as numbers a person compares at a glance."""
+    pair = (theirs, ours)
+    jobs = len(ours.jobs.submit)
+    rows = [
+        _lap("apps finished", [_finished(each, now) for each in pair], f"of {jobs}", more=True),
+        _lap("apps waiting for their first task", [_waiting(each, now) for each in pair], ""),
+        _lap("tasks running", [_running(each, now) for each in pair], "", more=True),
+        _lap("CPU requested by what runs, cores", [round(_requested(each, now)) for each in pair], "", more=True),
+    ]
+    spent = [_spent(each, now) for each in pair]
+    rows.append(
+        ComparisonRow(
+            "an app has taken so far, on average", seconds(spent[0]), seconds(spent[1]), better=_sign(spent, False)
+        )
+    )
+    time = np.linspace(0.0, max(now, 1e-9), POINTS)
+    return SchedulerComparison(
+        rival=NAMES.get(theirs.policy, theirs.policy),
+        name=NAMES.get(ours.policy, ours.policy),
+        rows=rows,
+        time=time.tolist(),
+        submitted=_counts(ours.jobs.submit, time),
+        theirs=_counts(theirs.jobs.end, time),
+        ours=_counts(ours.jobs.end, time),
+    )
+
+
+def _lap(what: str, pair: list[int], note: str, *, more: bool = False) -> ComparisonRow:
+    theirs, ours = pair
+    return ComparisonRow(what, f"{theirs:,}", f"{ours:,}", note, _sign([theirs, ours], more))
+
+
+def _sign(pair: list[int] | list[float], more: bool) -> int:
+    """1 where ours is the better number, −1 where theirs is, 0 where they are level or unknown."""
+    theirs, ours = pair
+    if ours == theirs or ours != ours or theirs != theirs:  # noqa: PLR0124 - NaN differs from itself
+        return 0
+    return 1 if (ours > theirs) == more else -1
+
+
+def _counts(moments: Floats, time: Floats) -> list[float]:
+    known = np.sort(moments[np.isfinite(moments)])
+    return [float(count) for count in np.searchsorted(known, time, side="right")]
+
+
+def _finished(each: Outcome, now: float) -> int:
+    return int((each.jobs.end <= now).sum())
+
+
+def _waiting(each: Outcome, now: float) -> int:
+    """A start that never came is NaN, which is not before any moment."""
+    return int(((each.jobs.submit <= now) & ~(each.jobs.start <= now)).sum())
+
+
+def _active(each: Outcome, now: float) -> NDArray[np.bool_]:
+    rows = each.containers
+    return np.asarray((rows.allocated <= now) & (now < rows.released))
+
+
+def _running(each: Outcome, now: float) -> int:
+    return int((_active(each, now) & (each.containers.stage != DRIVER)).sum())
+
+
+def _requested(each: Outcome, now: float) -> float:
+    return float(requests(each)[_active(each, now), 0].sum())
+
+
+def _spent(each: Outcome, now: float) -> float:
+    """Mean time since submission of all apps there so far, those that are not done counted up to now."""
+    here = each.jobs.submit <= now
+    ends = np.fmin(each.jobs.end[here], now)
+    return float(np.mean(ends - each.jobs.submit[here])) if here.any() else float("nan")

@@ -1,0 +1,105 @@
+"""Gunicorn, set up in code: one process, because the memory of what was seen is in it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+from flask import Flask
+from gunicorn.app.base import BaseApplication  # type: ignore[import-untyped]  # gunicorn has no types
+
+from slackwater.errors import SlackwaterError
+from slackwater_cluster.api.client import ApiClient, ExtenderClient
+from slackwater_cluster.api.credentials import Credentials
+from slackwater_cluster.api.endpoint import endpoint
+from slackwater_cluster.prometheus.client import Connection, Prometheus
+from slackwater_monitor.settings import Settings
+from slackwater_monitor.sources.live import Live
+from slackwater_monitor.sources.prometheus import Measured
+from slackwater_monitor.sources.source import Source
+from slackwater_monitor.web.app import dashboard
+
+
+class Server(BaseApplication):  # type: ignore[misc]  # its base has no types
+    """One worker with threads; `make` is called in the worker, after the fork."""
+
+    def __init__(self, host: str, port: int, threads: int, make: Callable[[], Flask]) -> None:
+        self._options = {
+            "bind": f"{host}:{port}",
+            "workers": 1,
+            "worker_class": "gthread",
+            "threads": threads,
+            "keepalive": 30,
+            "timeout": 120,
+            "accesslog": None,
+            "control_socket_disable": True,
+        }
+        self._make = make
+        super().__init__()
+
+    def load_config(self) -> None:
+        """Turn our options into gunicorn's."""
+        for name, value in self._options.items():
+            self.cfg.set(name, value)
+
+    def load(self) -> Any:
+        """Called in the worker."""
+        return self._make()
+
+
+def serve(source: Source, settings: Settings) -> None:
+    """Show any source until interrupted; `slackwater demo --serve` gives a simulation."""
+    Server(settings.host, settings.port, settings.threads, lambda: dashboard(source, settings)).run()
+
+
+def serve_cluster(settings: Settings) -> None:
+    """Show the cluster of the settings."""
+    where = endpoint(settings.kubeconfig, settings.context)
+
+    def make() -> Flask:
+        api = ApiClient(where)
+        known = Credentials(settings.extender_token_file, ca=settings.extender_ca)
+        extender = ExtenderClient(api, settings.extender_url, namespace=settings.namespace, credentials=known)
+        source = Live(api, extender, measured=_measured(settings))
+        watch(source, settings.interval)
+        return dashboard(source, settings)
+
+    Server(settings.host, settings.port, settings.threads, make).run()
+
+
+def _measured(settings: Settings) -> Measured | None:
+    """Few and small queries, so hardly paced; a slow Prometheus must not keep a page waiting."""
+    if not settings.prometheus_url:
+        return None
+    known = Credentials(
+        settings.prometheus_token_file,
+        settings.prometheus_username,
+        settings.prometheus_password_file,
+        settings.prometheus_ca,
+        settings.prometheus_insecure,
+    )
+    return Measured(
+        Prometheus(Connection(settings.prometheus_url, 50.0, 5.0, credentials=known, tenant=settings.prometheus_tenant))
+    )
+
+
+def watch(source: Source, interval: float) -> threading.Event:
+    """Look now and then, so that there is a past to show even if nobody had the page open. Set the event to stop."""
+    stop = threading.Event()
+
+    def look() -> None:
+        while not stop.is_set():
+            # The page tells the trouble to whoever looks; the next look may succeed.
+            with suppress(SlackwaterError):
+                source.snapshot()
+            stop.wait(interval)
+
+    threading.Thread(target=look, name="watch", daemon=True).start()
+    return stop
+
+
+def options(host: str, port: int, **more: Any) -> Settings:
+    """Settings made in code, for the demo and for tests."""
+    return Settings(host=host, port=port, **more)

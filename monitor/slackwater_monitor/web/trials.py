@@ -1,0 +1,106 @@
+"""The what-if form: a trace of a folder, or the workload on show, played under chosen policies while one waits."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from werkzeug.datastructures import MultiDict
+
+from slackwater.errors import BadNumber, InvalidInput, SlackwaterError, UnknownName
+from slackwater_monitor.export import Happened
+from slackwater_monitor.whatif import DEFAULT, Comparison, compare, opened
+from slackwater_simulator.policies.registry import policies
+from slackwater_simulator.results.outcome import Outcome
+from slackwater_simulator.workload.cluster import Cluster
+from slackwater_simulator.workload.workload import Workload
+
+# A page should be there within seconds: larger traces belong to `slackwater what-if` on the command line.
+MOST_TASKS = 5000
+MOST_POLICIES = 4
+REMEMBERED = 16
+SHOWN = "the workload on show"
+CHOICES = ("kube", "slackwater", "capacity", "fair", "fifo", "drf")
+
+Trial = tuple[str, tuple[str, ...], float, str]
+
+
+class Trials:
+    """Plays one trial at a time and remembers the last ones."""
+
+    def __init__(self, folder: Path | None, outcome: Outcome | None = None) -> None:
+        self._folder, self._outcome = folder, outcome
+        self._known: OrderedDict[Trial, Comparison] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def traces(self) -> list[str]:
+        """What can be played."""
+        found = sorted(path.name for path in self._folder.glob("*.parquet")) if self._folder else []
+        return ([SHOWN] if self._outcome is not None else []) + found
+
+    def page(self, asked: MultiDict[str, str]) -> dict[str, Any]:
+        """Values for the template: the form as it was filled in, and the answer if something was asked."""
+        described = policies()
+        chosen = [name for name in asked.getlist("policy") if name] or list(DEFAULT)
+        values: dict[str, Any] = {
+            "traces": self.traces(),
+            "choices": [(name, described[name]) for name in CHOICES if name in described],
+            "chosen": chosen,
+            "trace": asked.get("trace", ""),
+            "load": asked.get("load", "1"),
+            "was": asked.get("was", "kube"),
+            "result": None,
+            "refusal": "",
+        }
+        if asked.get("trace"):
+            try:
+                values["result"] = self.play(asked["trace"], tuple(chosen), _load(values["load"]), values["was"])
+            except SlackwaterError as problem:
+                values["refusal"] = str(problem)
+        return values
+
+    def play(self, trace: str, chosen: tuple[str, ...], load: float, was: str = "kube") -> Comparison:
+        """One trial, from memory where it was played before."""
+        if len(chosen) > MOST_POLICIES:
+            raise InvalidInput("policy", f"{len(chosen)} are chosen", f"choose at most {MOST_POLICIES}")
+        if trace not in self.traces():
+            raise UnknownName("trace", trace, self.traces())
+        key = (trace, chosen, load, was)
+        with self._lock:
+            if key not in self._known:
+                self._known[key] = self._compare(trace, chosen, load, was)
+                if len(self._known) > REMEMBERED:
+                    self._known.popitem(last=False)
+            return self._known[key]
+
+    def _compare(self, trace: str, chosen: tuple[str, ...], load: float, was: str) -> Comparison:
+        workload, machines, happened = self._opened(trace)
+        tasks = sum(job.tasks for job in workload.jobs)
+        if tasks > MOST_TASKS:
+            raise InvalidInput(
+                "trace", f"{trace} has {tasks:,} tasks, a page plays {MOST_TASKS:,}", "use slackwater what-if instead"
+            )
+        if load != 1:
+            jobs = tuple(replace(job, submit=job.submit / load) for job in workload.jobs)
+            workload, happened = replace(workload, jobs=jobs), []
+        return compare(workload, machines, chosen, happened=happened, was=was)
+
+    def _opened(self, trace: str) -> tuple[Workload, Cluster, list[Happened]]:
+        if trace == SHOWN and self._outcome is not None:
+            return self._outcome.workload, self._outcome.cluster, []
+        if self._folder is None:
+            raise UnknownName("trace", trace, ())
+        return opened(self._folder / trace, None)
+
+
+def _load(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = float("nan")
+    if not 0.1 <= value <= 10:
+        raise BadNumber("load", text, "give a number from 0.1 to 10")
+    return value

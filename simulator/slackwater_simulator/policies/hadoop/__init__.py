@@ -1,0 +1,1 @@
+"""Hadoop's own schedulers: FIFO, Capacity and Fair."""

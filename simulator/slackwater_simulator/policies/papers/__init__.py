@@ -1,0 +1,1 @@
+"""Each paper alone, as a policy beside the stock schedulers."""
