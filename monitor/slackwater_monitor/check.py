@@ -11,7 +11,8 @@ from slackwater.errors import Unavailable
 from slackwater_cluster import names
 from slackwater_cluster.api.client import ApiClient, ExtenderClient, Forbidden, NotFound
 from slackwater_cluster.api.paths import api_path, custom_path
-from slackwater_cluster.prometheus.client import Connection, Prometheus
+from slackwater_cluster.prometheus.client import Prometheus, QueryConnection
+from slackwater_monitor.sources import decoding
 
 KINDS = ("slackpolicies", "admissionqueues", "reservationpools")
 
@@ -34,7 +35,7 @@ class Finding:
 
 
 def check(
-    api: ApiClient, extender: ExtenderClient, prometheus: Connection | None, system: str, now: Callable[[], float]
+    api: ApiClient, extender: ExtenderClient, prometheus: QueryConnection | None, system: str, now: Callable[[], float]
 ) -> Iterator[Finding]:
     """Every part in turn. Without the API server nothing else is asked."""
     found = _server(api)
@@ -124,7 +125,7 @@ def _extender(extender: ExtenderClient) -> Finding:
     return Finding("extender", Mark.GOOD, f"ready ({extender.where})")
 
 
-def _prometheus(where: Connection) -> Finding:
+def _prometheus(where: QueryConnection) -> Finding:
     server = Prometheus(where)
     try:
         up = [

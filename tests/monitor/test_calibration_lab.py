@@ -16,7 +16,7 @@ import pytest
 from slackwater_cluster.api.endpoint import endpoint
 from slackwater_cluster.api.session import Session
 from slackwater_cluster.apps.frameworks import builtin
-from slackwater_cluster.prometheus.client import Connection
+from slackwater_cluster.prometheus.client import QueryConnection
 from slackwater_lab.api import Api
 from slackwater_lab.lab import Lab
 from slackwater_lab.live.namespace import house
@@ -44,7 +44,7 @@ SETTLED = 5  # seconds until the last ends are scraped
 def assessed(lab: Lab, folder: Path, seconds: int) -> Assessment:
     """The last seconds of the lab's Prometheus."""
     windows = grid(time.time(), seconds, 5)
-    return run(Order(Connection(lab.site.url("prometheus"), rate=1000), windows, folder / "c", table=builtin()))
+    return run(Order(QueryConnection(lab.site.url("prometheus"), rate=1000), windows, folder / "c", table=builtin()))
 
 
 def replayed(found: Assessment, folder: Path, was: str) -> Comparison:

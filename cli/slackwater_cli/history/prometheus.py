@@ -13,7 +13,7 @@ from slackwater.errors import InvalidInput
 
 if TYPE_CHECKING:
     from slackwater_cluster.api.credentials import Credentials
-    from slackwater_cluster.prometheus.client import Connection
+    from slackwater_cluster.prometheus.client import QueryConnection
     from slackwater_monitor.history.grid import Grid
 
 # Seconds after which a window is surely complete: scrapes and remote writes come late.
@@ -47,13 +47,15 @@ def credentials(
     return Credentials(token_file, username, password_file, ca, insecure)
 
 
-def connection(url: str | None, rate: float, timeout: float, known: Credentials, tenant: str, more: str) -> Connection:
+def connection(
+    url: str | None, rate: float, timeout: float, known: Credentials, tenant: str, more: str
+) -> QueryConnection:
     """The server to ask; `more` is what one may give instead of an address."""
     if url is None:
         raise InvalidInput("--prometheus", "no address is given", f"add --prometheus http://HOST:PORT{more}")
-    from slackwater_cluster.prometheus.client import Connection
+    from slackwater_cluster.prometheus.client import QueryConnection
 
-    return Connection(url, rate, timeout, known, tenant)
+    return QueryConnection(url, rate, timeout, known, tenant)
 
 
 def period(since: str, until: str | None, step: str | None) -> Grid:

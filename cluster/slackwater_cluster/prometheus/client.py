@@ -29,7 +29,7 @@ class TooHeavy(Unavailable):
 
 
 @dataclass(frozen=True, slots=True)
-class Connection:
+class QueryConnection:
     """Where Prometheus is and how we prove who we are."""
 
     url: str
@@ -81,7 +81,7 @@ class Prometheus:
 
     def __init__(
         self,
-        connection: Connection,
+        connection: QueryConnection,
         *,
         transport: httpx2.BaseTransport | None = None,
         sleep: Callable[[float], None] = time.sleep,

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from slackwater_cluster.apps.frameworks import FrameworkTable, builtin
-from slackwater_cluster.prometheus.client import Connection, Prometheus
+from slackwater_cluster.prometheus.client import Prometheus, QueryConnection
 from slackwater_monitor.assessment.assessment import Assessment, assess
 from slackwater_monitor.assessment.owners import USERS
 from slackwater_monitor.assessment.report import page
@@ -24,7 +24,7 @@ Progress = Callable[[float], None]
 class Order:
     """What to assess, and how."""
 
-    connection: Connection
+    connection: QueryConnection
     grid: Grid
     cache: Path | None = None
     labels: dict[str, str] = field(default_factory=dict)  # meaning → label, where scraping renamed them

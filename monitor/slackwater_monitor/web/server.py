@@ -14,7 +14,7 @@ from slackwater.errors import SlackwaterError
 from slackwater_cluster.api.client import ApiClient, ExtenderClient
 from slackwater_cluster.api.credentials import Credentials
 from slackwater_cluster.api.endpoint import endpoint
-from slackwater_cluster.prometheus.client import Connection, Prometheus
+from slackwater_cluster.prometheus.client import Prometheus, QueryConnection
 from slackwater_monitor.settings import Settings
 from slackwater_monitor.sources.live import Live
 from slackwater_monitor.sources.prometheus import Measured
@@ -81,7 +81,9 @@ def _measured(settings: Settings) -> Measured | None:
         settings.prometheus_insecure,
     )
     return Measured(
-        Prometheus(Connection(settings.prometheus_url, 50.0, 5.0, credentials=known, tenant=settings.prometheus_tenant))
+        Prometheus(
+            QueryConnection(settings.prometheus_url, 50.0, 5.0, credentials=known, tenant=settings.prometheus_tenant)
+        )
     )
 
 

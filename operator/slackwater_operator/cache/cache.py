@@ -27,9 +27,9 @@ from slackwater_operator.cache.podstate import InFlightPods, PodState, state
 from slackwater_operator.cache.pools import PoolState
 from slackwater_operator.cache.quarantine import Part, Quarantine, sentence
 from slackwater_operator.cache.rooms import NodeReach, Rooms
-from slackwater_operator.cache.runhistory import RunHistory
 from slackwater_operator.cache.snapshot import SnapshotBuilder
-from slackwater_operator.cache.usage import Likeness, UsageHistory
+from slackwater_operator.learning.runhistory import RunHistory
+from slackwater_operator.learning.usage import Likeness, UsageHistory
 
 log = structlog.get_logger(__name__)
 

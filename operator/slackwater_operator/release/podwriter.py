@@ -19,7 +19,7 @@ from slackwater_cluster.api.session import MERGE, STRATEGIC, Answer, Session
 from slackwater_cluster.pods.requests import native
 from slackwater_cluster.watch import wire
 from slackwater_cluster.watch.records import PodRecord
-from slackwater_operator.cache.usage import resized
+from slackwater_operator.learning.usage import resized
 
 GONE = (404, 409)  # it does not exist, or another pod has its name
 TOO_MANY = 429  # a disruption budget's answer to an eviction

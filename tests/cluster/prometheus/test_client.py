@@ -11,7 +11,7 @@ import pytest
 
 from slackwater.errors import InvalidInput, Unavailable
 from slackwater_cluster.apps.frameworks import builtin
-from slackwater_cluster.prometheus.client import Connection, Prometheus, TooHeavy
+from slackwater_cluster.prometheus.client import Prometheus, QueryConnection, TooHeavy
 from slackwater_monitor.history.cache import Cache
 from slackwater_monitor.history.fetch import collect
 from slackwater_monitor.history.grid import grid
@@ -28,7 +28,7 @@ def client(answers: Callable[[httpx2.Request], httpx2.Response], **more: object)
         slept.append(seconds)
         moment[0] += seconds
 
-    connection = Connection("http://prometheus:9090", **more)  # type: ignore[arg-type]  # any field of a Connection
+    connection = QueryConnection("http://prometheus:9090", **more)  # type: ignore[arg-type]  # any field of a Connection
     return (
         Prometheus(connection, transport=httpx2.MockTransport(answers), sleep=sleep, clock=lambda: moment[0]),
         slept,
@@ -106,7 +106,7 @@ def test_questions_are_paced() -> None:
 def test_a_bad_connection_is_refused(url: str, rate: float) -> None:
     """Before anything is asked."""
     with pytest.raises(InvalidInput):
-        Connection(url, rate)
+        QueryConnection(url, rate)
 
 
 class Fussy:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from slackwater_cluster.apps.frameworks import builtin
-from slackwater_cluster.prometheus.client import Connection
+from slackwater_cluster.prometheus.client import QueryConnection
 from slackwater_monitor.assessment.assessment import Assessment
 from slackwater_monitor.assessment.run import Order, run
 from slackwater_monitor.history.grid import grid
@@ -24,7 +24,7 @@ class Week:
 
 def order(url: str, folder: Path, days: int = 7, step: int | None = None) -> Order:
     """To assess the last days before END, as fast as the server answers."""
-    return Order(Connection(url, rate=1000), grid(END, days * DAY, step), folder, table=builtin())
+    return Order(QueryConnection(url, rate=1000), grid(END, days * DAY, step), folder, table=builtin())
 
 
 def assessed(raw: list[Container], url: str, folder: Path, days: int = 7) -> Week:

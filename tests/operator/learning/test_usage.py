@@ -10,7 +10,7 @@ from slackwater.resources import Resources
 from slackwater_cluster import names
 from slackwater_cluster.customresources.slackpolicy import Reclaim
 from slackwater_cluster.watch.records import PodRecord
-from slackwater_operator.cache.usage import ENOUGH, Likeness, UsageHistory, percentile, resized
+from slackwater_operator.learning.usage import ENOUGH, Likeness, UsageHistory, percentile, resized
 
 LIKE: Likeness = ("team", "etl", "task", "")
 ON = Reclaim(enabled=True)

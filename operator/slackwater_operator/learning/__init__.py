@@ -1,0 +1,1 @@
+"""What earlier runs of an app teach: how large they were, and what their tasks used."""
