@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Curve:
+class PlotCurve:
     """One line or one group of bars; `published` values are drawn apart from ours."""
 
     label: str
@@ -23,5 +23,5 @@ class Plot:
     title: str
     x: str
     y: str
-    curves: tuple[Curve, ...]
+    curves: tuple[PlotCurve, ...]
     log: bool = False

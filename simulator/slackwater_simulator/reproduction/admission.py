@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from slackwater.admission.budget import score
-from slackwater_simulator.charts.plots import Curve, Plot
+from slackwater_simulator.charts.plots import Plot, PlotCurve
 from slackwater_simulator.reproduction.spread import SeedSpread
 from slackwater_simulator.reproduction.study import Check, Options, Study, judged, mean, shown
 from slackwater_simulator.simulation import run
@@ -209,7 +209,7 @@ def _scores(cells: list[ScoreCell]) -> Plot:
         "Score against the best static reservation (Table I)",
         "vcores of a driver / of a task",
         "score, %",
-        (Curve("published", names, published, True), Curve("ours", names, ours)),
+        (PlotCurve("published", names, published, True), PlotCurve("ours", names, ours)),
     )
 
 
@@ -221,7 +221,7 @@ def _reservations(cells: list[ScoreCell]) -> Plot:
         "vcores of a task (TC)",
         "vcores kept for tasks",
         tuple(
-            Curve(f"AMC {amc}", tuple(float(tc) for tc in SIZES), tuple(best[tc - 1][amc - 1] for tc in SIZES))
+            PlotCurve(f"AMC {amc}", tuple(float(tc) for tc in SIZES), tuple(best[tc - 1][amc - 1] for tc in SIZES))
             for amc in SIZES
         ),
     )

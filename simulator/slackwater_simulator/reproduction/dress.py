@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from slackwater_simulator.charts.plots import Curve, Plot
+from slackwater_simulator.charts.plots import Plot, PlotCurve
 from slackwater_simulator.reproduction.spread import SeedSpread
 from slackwater_simulator.reproduction.study import Check, Options, Study, between, change, judged, mean, shown
 from slackwater_simulator.simulation import run
@@ -250,5 +250,5 @@ def _plot(sets: dict[str, list[Gains]]) -> Plot:
         "Completion of small jobs under DRESS, against first come, first served",
         "",
         "change, %",
-        (Curve("published", names, tuple(PUBLISHED[name] for name in names), True), Curve("ours", names, ours)),
+        (PlotCurve("published", names, tuple(PUBLISHED[name] for name in names), True), PlotCurve("ours", names, ours)),
     )

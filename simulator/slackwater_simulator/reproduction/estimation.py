@@ -9,7 +9,7 @@ from itertools import pairwise
 import numpy as np
 
 from slackwater.estimation.estimator import ALPHA
-from slackwater_simulator.charts.plots import Curve, Plot
+from slackwater_simulator.charts.plots import Plot, PlotCurve
 from slackwater_simulator.physics.sharing import Victims
 from slackwater_simulator.reproduction.spread import SeedSpread
 from slackwater_simulator.reproduction.study import Check, Options, Study, between, judged, mean, shown
@@ -17,12 +17,12 @@ from slackwater_simulator.results.comparison import failure_percent, time_saved
 from slackwater_simulator.workload.generators import estimation
 from slackwater_simulator.workload.workload import GIBI
 from slackwater_simulator.worlds.seconds.rooms import Estimated, Reserved
-from slackwater_simulator.worlds.seconds.world import Machines, Result, SecondsWorld, flatten
+from slackwater_simulator.worlds.seconds.world import Result, SecondsNodes, SecondsWorld, flatten
 
 # NC, AR and the system's own use; the paper states the last for B only.
 MACHINES = {
-    "A": Machines(8, (24.0, 32 * GIBI), (18.0, 28 * GIBI), (1.0, GIBI)),
-    "B": Machines(8, (64.0, 32 * GIBI), (58.0, 28 * GIBI), (1.0, GIBI)),
+    "A": SecondsNodes(8, (24.0, 32 * GIBI), (18.0, 28 * GIBI), (1.0, GIBI)),
+    "B": SecondsNodes(8, (64.0, 32 * GIBI), (58.0, 28 * GIBI), (1.0, GIBI)),
 }
 ALPHAS = (0.05, 0.1, 0.125, 0.15, 0.175, 0.2, 0.3, 0.5)
 FALLING = 0.3  # completion time is said to fall up to here
@@ -277,7 +277,7 @@ def _times(sweep: Sweep, lost: Sweep) -> Plot:
         "α",
         "seconds",
         tuple(
-            Curve(f"{name}, broken tasks {fate}", ALPHAS, tuple(found[key][alpha][0] for alpha in ALPHAS))
+            PlotCurve(f"{name}, broken tasks {fate}", ALPHAS, tuple(found[key][alpha][0] for alpha in ALPHAS))
             for name, key in (("EFR", "exact"), ("RRU", "user"))
             for fate, found in (("run again", sweep), ("lost", lost))
         ),
@@ -291,7 +291,7 @@ def _failures(lost: Sweep) -> Plot:
         "α",
         "% of the tasks",
         tuple(
-            Curve(name, ALPHAS, tuple(lost[key][alpha][1] for alpha in ALPHAS))
+            PlotCurve(name, ALPHAS, tuple(lost[key][alpha][1] for alpha in ALPHAS))
             for name, key in (("exact requests (EFR)", "exact"), ("user requests (RRU)", "user"))
         ),
     )

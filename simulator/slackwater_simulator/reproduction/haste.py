@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from slackwater_simulator.charts.plots import Curve, Plot
+from slackwater_simulator.charts.plots import Plot, PlotCurve
 from slackwater_simulator.reproduction.spread import SeedSpread
 from slackwater_simulator.reproduction.study import Check, Options, Study, judged, mean, shown
 from slackwater_simulator.simulation import run
@@ -228,5 +228,5 @@ def _bars(table: Table) -> Plot:
         "Makespan by scheduler",
         "",
         "seconds",
-        tuple(Curve(policy, names, tuple(table[case][policy] for case in CASES)) for policy in SCHEDULERS),
+        tuple(PlotCurve(policy, names, tuple(table[case][policy] for case in CASES)) for policy in SCHEDULERS),
     )

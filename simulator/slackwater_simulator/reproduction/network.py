@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from slackwater_simulator.charts.plots import Curve, Plot
+from slackwater_simulator.charts.plots import Plot, PlotCurve
 from slackwater_simulator.reproduction.spread import SeedSpread
 from slackwater_simulator.reproduction.study import Check, Options, Study, judged, mean, shown
 from slackwater_simulator.workload.cluster import parse
@@ -139,7 +139,7 @@ def _plot(name: str, title: str, unit: str, points: dict[tuple[str, float], Poin
         "Mbit/s between two hosts",
         unit,
         tuple(
-            Curve("nearest (YARN)" if key == "nearest" else key, BANDWIDTHS, tuple(_row(points, key, field)))
+            PlotCurve("nearest (YARN)" if key == "nearest" else key, BANDWIDTHS, tuple(_row(points, key, field)))
             for key in PLACEMENTS
         ),
         log=True,

@@ -12,7 +12,7 @@ from slackwater.errors import UnknownName
 from slackwater_cli.main import app
 from slackwater_cli.simulation.reproduce import ReproduceFormat, _print
 from slackwater_simulator.charts.matplot import draw
-from slackwater_simulator.charts.plots import Curve, Plot
+from slackwater_simulator.charts.plots import Plot, PlotCurve
 from slackwater_simulator.reproduction.markdown import written
 from slackwater_simulator.reproduction.page import write
 from slackwater_simulator.reproduction.study import Study, Verdict, described, judged, shown
@@ -22,9 +22,9 @@ BARS = Plot(
     "Bars",
     "",
     "%",
-    (Curve("published", ("a", "b"), (90.0, 95.0), True), Curve("ours", ("a", "b"), (92.0, 94.0))),
+    (PlotCurve("published", ("a", "b"), (90.0, 95.0), True), PlotCurve("ours", ("a", "b"), (92.0, 94.0))),
 )
-LINES = Plot("lines", "Lines", "Mbit/s", "s", (Curve("ours", (10.0, 100.0), (3.0, 1.0)),), log=True)
+LINES = Plot("lines", "Lines", "Mbit/s", "s", (PlotCurve("ours", (10.0, 100.0), (3.0, 1.0)),), log=True)
 STUDY = Study(
     paper="009",
     title="A <test>",

@@ -14,10 +14,10 @@ from slackwater_simulator.workload.generators import estimation
 from slackwater_simulator.workload.generators.network import Fabric
 from slackwater_simulator.workload.workload import GIBI, Job, Stage, Usage, Workload
 from slackwater_simulator.worlds.seconds.rooms import Estimated, Reserved
-from slackwater_simulator.worlds.seconds.world import Machines, SecondsWorld, Tasks, flatten
+from slackwater_simulator.worlds.seconds.world import SecondsNodes, SecondsWorld, Tasks, flatten
 from slackwater_simulator.worlds.transfers.world import simulate, utilisation
 
-PLAIN = Machines(1, (4.0, 10.0), (4.0, 10.0), (0.0, 0.0))
+PLAIN = SecondsNodes(1, (4.0, 10.0), (4.0, 10.0), (0.0, 0.0))
 
 
 def tasks(count: int, seconds: float, cores: float, peak: float, request: tuple[float, float]) -> Tasks:

@@ -31,7 +31,7 @@ RETRIES = ("first", "last", "never")
 
 
 @dataclass(frozen=True, slots=True)
-class Machines:
+class SecondsNodes:
     """Equal nodes: what they have (NC), what of it may be given out (AR), and what the system itself uses."""
 
     count: int
@@ -96,7 +96,7 @@ class SecondsWorld:
     def __init__(
         self,
         tasks: Tasks,
-        machines: Machines,
+        machines: SecondsNodes,
         rooms: Rooms,
         rng: np.random.Generator,
         *,
