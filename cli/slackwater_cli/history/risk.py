@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from slackwater_simulator.risk.bench import Score
 
 
-class Format(StrEnum):
+class RiskFormat(StrEnum):
     """How results are printed."""
 
     TABLE = "table"
@@ -54,7 +54,9 @@ def command(
         Resource, typer.Option(help="auto: memory if the file's name says so, else cpu.")
     ] = Resource.AUTO,
     seed: Annotated[int, typer.Option(help="Of every draw: which series, how long, where.")] = 0,
-    output: Annotated[Format, typer.Option("--output", "-o", help="Print a table, JSON or CSV.")] = Format.TABLE,
+    output: Annotated[
+        RiskFormat, typer.Option("--output", "-o", help="Print a table, JSON or CSV.")
+    ] = RiskFormat.TABLE,
     report: Annotated[
         Path | None, typer.Option(help="Write a page with the frontier of savings over violations to this file.")
     ] = None,
@@ -103,11 +105,11 @@ def steps(option: str, text: str) -> int:
     return max(1, round(duration(option, text) / STEP))
 
 
-def _print(scores: list[Score], output: Format) -> None:
+def _print(scores: list[Score], output: RiskFormat) -> None:
     rows = [asdict(score) for score in scores]
-    if output is Format.JSON:
+    if output is RiskFormat.JSON:
         typer.echo(json.dumps(rows, indent=2))
-    elif output is Format.CSV:
+    elif output is RiskFormat.CSV:
         writer = csv.DictWriter(sys.stdout, fieldnames=list(rows[0]), lineterminator="\n")
         writer.writeheader()
         writer.writerows(rows)
