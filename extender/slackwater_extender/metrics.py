@@ -86,7 +86,7 @@ class Gauges(Collector):
     def collect(self) -> Iterator[GaugeMetricFamily | InfoMetricFamily]:
         """All gauges of one moment."""
         yield InfoMetricFamily("slackwater_extender_build", "Version.", value={"version": slackwater.__version__})
-        with self.books.lock.patiently():
+        with self.books.lock.background():
             sizes = list(self._sizes())
         yield from sizes
         yield from self._rows() if self.per_node else []
@@ -101,9 +101,9 @@ class Gauges(Collector):
         yield _one(
             "slackwater_extender_provisional_pods",
             "Placements that have not come true yet.",
-            books.ledger.provisional,
+            len(books.ledger.reservations()),
         )
-        yield _one("slackwater_extender_charges", "Releases without a node of ours.", len(books.charges))
+        yield _one("slackwater_extender_charges", "Releases without a node of ours.", len(books.ledger.unplaced()))
         yield _one("slackwater_extender_refused_pods", "Pods waiting for room.", len(self.waiting))
         table = books.ledger.table(books.clock())
         yield _one("slackwater_extender_stale_nodes", "Nodes without fresh samples.", int(table.stale.sum()))

@@ -32,7 +32,7 @@ def test_placing_a_shrunk_pod_leaves_the_whole_as_it_is() -> None:
     """Σ D + what can be reached: 32 of 16 cores at a ceiling of 2, whoever holds how much of it."""
     made = ledger(10, 2.0)
     before = made.declared() + made.table(2000.0).reachable((2.0,)).sum(axis=0)
-    made.place(PodClaim("new", "n", (2.0,), (1.0,), Role.TASK, ceiling=(2.0,)), expires=3000.0)
+    made.reserve(PodClaim("new", "n", (2.0,), (1.0,), Role.TASK, ceiling=(2.0,)), expires=3000.0)
     after = made.declared() + made.table(2000.0).reachable((2.0,)).sum(axis=0)
     assert before.tolist() == pytest.approx([32.0])
     assert after.tolist() == pytest.approx(before.tolist())

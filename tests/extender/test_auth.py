@@ -113,7 +113,7 @@ def test_a_plain_socket_shows_no_certificate() -> None:
     assert not isinstance(object(), ssl.SSLSocket)
 
 
-@pytest.mark.parametrize("path", ["/filter", "/prioritize", "/v1/place", "/v1/withdraw"])
+@pytest.mark.parametrize("path", ["/filter", "/prioritize", "/v1/place", "/v1/reserve", "/v1/unreserve"])
 def test_every_post_is_guarded(path: str) -> None:
     """401 and what to do, before the body is read; counted."""
     made = world(objects.node("n"))

@@ -156,11 +156,11 @@ class Cluster(RuleBasedStateMachine):
         if self.lost:
             return
         books = self.made.parts.books
-        placed = [claim for claim in books.ledger.claims() if claim.state is ClaimState.PROVISIONAL]
+        placed = [claim for claim in books.ledger.claims() if claim.state is ClaimState.RESERVED]
         bound = [books.claim(pod_record(pod)) for name, pod in self.truth.items() if name in self.bound()]
         fresh = Ledger.rebuild(books.ledger.nodes, bound, books.ledger.terms)
         for claim in placed:
-            fresh.place(claim, 1e9)
+            fresh.reserve(claim, 1e9)
         assert {claim.uid: claim for claim in books.ledger.claims()} == {claim.uid: claim for claim in fresh.claims()}
         now = books.clock()
         mine, theirs = books.ledger.table(now), fresh.table(now)
@@ -185,7 +185,7 @@ class Cluster(RuleBasedStateMachine):
         if not self.lost:
             known = {f"uid-batch-{name}" for name in self.truth}
             ledger = self.made.parts.books.ledger
-            assert all(c.uid in known for c in ledger.claims() if c.state is not ClaimState.PROVISIONAL)
+            assert all(c.uid in known for c in ledger.claims() if c.state is not ClaimState.RESERVED)
 
 
 def phase(pod: dict[str, Any]) -> str:

@@ -152,7 +152,7 @@ def batch(ours: Target, pods: int) -> float:
         spent.append(time.perf_counter() - began)
         if len(reply["placed"]) != pods and turn == 0:
             raise RuntimeError(f"only {len(reply['placed'])} of {pods} pods were placed")
-        ours.post("/v1/withdraw", json.dumps({"uids": [each["uid"] for each in uids]}).encode())
+        ours.post("/v1/unreserve", json.dumps({"uids": [each["uid"] for each in uids]}).encode())
     return statistics.median(spent)
 
 

@@ -48,8 +48,8 @@ class Ledger:
         self._roster = PodIndex()
         self._meter = SampleIntake(self.terms, self._hosts, self._fleet, self._roster)
         self._board = RoomTable(kinds, self._hosts, self._fleet, self._meter.freshness)
-        self._expiry: dict[str, float] = {}  # provisional pods only
-        self._astray: dict[str, set[str]] = {}  # node that is not known → pods that name it
+        self._expiry: dict[str, float] = {}  # of reservations only
+        self._homeless: dict[str, set[str]] = {}  # node that is not known → pods that name it
 
     @classmethod
     def rebuild(
@@ -71,7 +71,7 @@ class Ledger:
             return
         row = self._fleet.add_node()
         self._meter.freshness.add_row()
-        for uid in self._astray.pop(host.name, ()):
+        for uid in self._homeless.pop(host.name, ()):
             self._fleet.move(self._roster.slots[uid], row)
 
     def remove_node(self, name: str) -> None:
@@ -81,7 +81,7 @@ class Ledger:
             return
         for slot in self._fleet.pods.on_row(row).tolist():
             claim = self._roster[slot]
-            self._astray.setdefault(name, set()).add(claim.uid)
+            self._homeless.setdefault(name, set()).add(claim.uid)
             self._start_over(slot, claim)
         self._fleet.remove_node(row)
         self._meter.freshness.drop_row(row)
@@ -89,21 +89,29 @@ class Ledger:
 
     # ---- pods
 
-    def place(self, claim: PodClaim, expires: float) -> bool:
-        """Enter a placement we are about to answer (eq. 2), until `expires`. False: the pod is bound already."""
+    def reserve(self, claim: PodClaim, expires: float) -> bool:
+        """Count a pod that is on its way (eq. 2), until `expires`. False: it is bound already, and nothing changes.
+
+        With a node it is charged there. Without one (`node` is "") nobody knows yet where it goes: it is charged to no
+        node, and whoever gives out room counts it beside them (`unplaced`). Reserving again replaces what was reserved.
+        """
         finite("expires", expires)
         held = self.claim(claim.uid)
-        if held is not None and held.state is not ClaimState.PROVISIONAL:
+        if held is not None and held.state is not ClaimState.RESERVED:
             return False
-        fresh = claim.state is ClaimState.PROVISIONAL and claim.started is None
-        self._enter(claim if fresh else claim._replace(state=ClaimState.PROVISIONAL, started=None))
+        fresh = claim.state is ClaimState.RESERVED and claim.started is None
+        self._enter(claim if fresh else claim._replace(state=ClaimState.RESERVED, started=None))
         self._expiry[claim.uid] = expires
         return True
+
+    def unreserve(self, uid: str) -> PodClaim | None:
+        """Give a reservation back, and return it; None for a pod that has none, bound ones among them."""
+        return self.remove(uid) if uid in self._expiry else None
 
     def put(self, claim: PodClaim) -> None:
         """What a watch shows of a pod that has a node: binds, moves, starts, resizes. Repeating it changes nothing."""
         self._enter(claim)
-        if claim.state is not ClaimState.PROVISIONAL:
+        if claim.state is not ClaimState.RESERVED:
             self._expiry.pop(claim.uid, None)
 
     def bind(self, uid: str, node: str) -> None:
@@ -143,11 +151,11 @@ class Ledger:
         self._fleet.finish(slot)
         self._roster.forget(slot)
         self._expiry.pop(uid, None)
-        self._unstray(claim)
+        self._find_home(claim)
         return claim
 
     def expire(self, now: float) -> list[PodClaim]:
-        """Drop placements that did not come true in time, and return them."""
+        """Drop reservations that did not come true in time, and return them."""
         late = [uid for uid, expires in self._expiry.items() if expires <= now]
         return [claim for uid in late if (claim := self.remove(uid))]
 
@@ -209,10 +217,13 @@ class Ledger:
     def __contains__(self, uid: object) -> bool:
         return uid in self._roster.slots
 
-    @property
-    def provisional(self) -> int:
-        """How many placements wait to come true."""
-        return len(self._expiry)
+    def reservations(self) -> dict[str, float]:
+        """When each reservation expires, by uid."""
+        return dict(self._expiry)
+
+    def unplaced(self) -> list[PodClaim]:
+        """Reservations without a node."""
+        return [claim for uid in self._expiry if not (claim := self._roster[self._roster.slots[uid]]).node]
 
     @property
     def nodes(self) -> tuple[NodeSpec, ...]:
@@ -302,15 +313,15 @@ class Ledger:
             slot = self._roster.slots[claim.uid]
             self._update(slot, held, claim, row)
         self._roster.enter(slot, claim, app)
-        if row == NOWHERE:
-            self._astray.setdefault(claim.node, set()).add(claim.uid)
+        if row == NOWHERE and claim.node:
+            self._homeless.setdefault(claim.node, set()).add(claim.uid)
         self._board.touch(row)
 
     def _update(self, slot: int, held: PodClaim, claim: PodClaim, row: int) -> None:
         moved = claim.node != held.node
         if moved:
             self._board.touch(self._fleet.pods.row_of(slot))
-            self._unstray(held)
+            self._find_home(held)
             self._fleet.move(slot, row)
         # A container that is down, new or elsewhere has yet to show what it uses.
         if moved or held.started not in (None, claim.started):
@@ -330,12 +341,12 @@ class Ledger:
         peaks = self._meter.peaks
         return peaks.newcomer(app) if peaks and not claim.driver else (None, None)
 
-    def _unstray(self, claim: PodClaim) -> None:
-        strays = self._astray.get(claim.node)
-        if strays is not None:
-            strays.discard(claim.uid)
-            if not strays:
-                del self._astray[claim.node]
+    def _find_home(self, claim: PodClaim) -> None:
+        waiting = self._homeless.get(claim.node)
+        if waiting is not None:
+            waiting.discard(claim.uid)
+            if not waiting:
+                del self._homeless[claim.node]
 
 
 def _kindred(claim: PodClaim) -> str:

@@ -25,9 +25,9 @@ Amounts = tuple[float, ...]
 
 
 class ClaimState(StrEnum):
-    """Where a pod is in its life on a node. It is charged in every one of them."""
+    """Where a pod is in its life. It is charged in every one of them."""
 
-    PROVISIONAL = "provisional"  # placed by us, not yet seen bound; expires
+    RESERVED = "reserved"  # on its way, not yet seen bound; expires
     BOUND = "bound"
     RUNNING = "running"
     TERMINATING = "terminating"  # still there until the API says it is gone
@@ -37,7 +37,7 @@ class PodClaim(NamedTuple):
     """One pod's claim on one node. One is made with every event of a pod, and a dataclass takes four times as long."""
 
     uid: str
-    node: str
+    node: str  # "": reserved, and nobody knows yet where it goes
     declared: Amounts  # D as annotated; charged after clamping to [N, N × c]
     native: Amounts  # N
     role: Role = Role.UNKNOWN

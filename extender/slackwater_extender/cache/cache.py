@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 
 from slackwater.ledger.ledger import Ledger
-from slackwater.ledger.types import ClaimState, LedgerConfig, PodClaim
+from slackwater.ledger.types import LedgerConfig, PodClaim
 from slackwater.nodes import NodeTable
-from slackwater.resources import CPU, MEMORY, Kinds
+from slackwater.resources import CPU, MEMORY, Kinds, Resources
 from slackwater.roles import Role
 from slackwater_cluster import names
 from slackwater_cluster.apps.frameworks import ExtendedTable
@@ -64,8 +64,6 @@ class ClusterCache:
         self.finder = RowFinder()
         self.outputs = Outputs()
         self.load: dict[str, float] = {}  # bytes per second into each node, as last measured
-        # Released without a node of ours: uid → when the charge lapses.
-        self.charges: dict[str, float] = {}
         self._names: dict[str, dict[str, str]] = {}  # namespace → pod name → uid
         self._strangers: dict[str, set[str]] = {}  # node → running pods on it that are not ours
         self._masks: dict[Constraints, NDArray[np.bool_] | None] = {}
@@ -82,14 +80,14 @@ class ClusterCache:
     def set_pods(self, records: Sequence[PodRecord]) -> None:
         """Take over what a watch shows of pods."""
         for some in _slices(records):
-            with self.lock.patiently():
+            with self.lock.background():
                 for record in some:
                     self._set_pod(record)
 
     def drop_pods(self, records: Sequence[PodRecord]) -> None:
         """Forget pods that are gone: eq. 4 gives back their residue at once."""
         for some in _slices(records):
-            with self.lock.patiently():
+            with self.lock.background():
                 for record in some:
                     self._drop_pod(record)
 
@@ -118,13 +116,15 @@ class ClusterCache:
         return role_of(pod, member), sys.intern(f"{pod.namespace}/{member.app}")
 
     def _set_pod(self, pod: PodRecord) -> None:
+        before = self.index.pods.get(pod.uid)
         others = self.index.set_pod(pod)
         self._names.setdefault(pod.namespace, {})[pod.name] = pod.uid
-        self._enter(pod)
+        self._enter(pod, released=before is None or bool(before.gates) or before.parked)
         for other in others:
             self._enter(other)
 
-    def _enter(self, pod: PodRecord) -> None:
+    def _enter(self, pod: PodRecord, *, released: bool = False) -> None:
+        """Charge a pod where it is. `released`: it is seen without a gate for the first time."""
         if self._changed is not None:
             self._changed.add(pod.uid)
         if names.OUTPUT in pod.annotations:
@@ -134,13 +134,12 @@ class ClusterCache:
         elif pod.node:
             claim = self.claim(pod)
             self.ledger.put(claim)
-            self.charges.pop(pod.uid, None)
             self._note_stranger(pod, managed=claim.managed)
         elif pod.parked:
             self._release(pod.uid)
-        elif pod.nominated and not pod.gates and pod.uid not in self.ledger and self.managed(pod):
-            # After a restart: the nomination on the pod tells of the placement that was in memory.
-            self.ledger.place(self.claim(pod, pod.nominated), self.clock() + self.settings.expiry)
+        elif released and not pod.gates and pod.uid not in self.ledger and self.managed(pod):
+            # It is on its way, whoever released it: reservations that a restart forgot are known again by their pods.
+            self.ledger.reserve(self.claim(pod, pod.nominated), self.clock() + self.settings.expiry)
 
     def _note_stranger(self, pod: PodRecord, *, managed: bool) -> None:
         if not managed and pod.started:
@@ -156,7 +155,6 @@ class ClusterCache:
         claim = self.ledger.remove(uid)
         if claim is not None and claim.node in self._strangers:
             self._strangers[claim.node].discard(uid)
-        self.charges.pop(uid, None)
 
     def _drop_pod(self, pod: PodRecord) -> None:
         if self._changed is not None:
@@ -178,13 +176,13 @@ class ClusterCache:
         if kinds != self.kinds:
             self.remake(claims.ledger_config(self.governance, kinds))
         for some in _slices(records):
-            with self.lock.patiently():
+            with self.lock.background():
                 for record in some:
                     self._set_node(record)
 
     def drop_nodes(self, records: Iterable[NodeRecord]) -> None:
         """Forget nodes."""
-        with self.lock.patiently():
+        with self.lock.background():
             for record in records:
                 self.nodes.pop(record.name, None)
                 self.ledger.remove_node(record.name)
@@ -228,7 +226,7 @@ class ClusterCache:
 
         Estimates start again from reservations until the next sample, which is at most a heartbeat away.
         """
-        with self.lock.patiently():
+        with self.lock.background():
             self._changed = set()
             pods, nodes = list(self.index.pods.values()), list(self.nodes.values())
         fresh = Ledger(terms)
@@ -237,7 +235,7 @@ class ClusterCache:
         for pod in pods:
             if pod.node and not pod.done:
                 fresh.put(self.claim(pod, kinds=terms.kinds))
-        with self.lock.patiently():
+        with self.lock.background():
             self._take_over(fresh)
 
     def _take_over(self, fresh: Ledger) -> None:
@@ -252,11 +250,10 @@ class ClusterCache:
             fresh.remove(uid)
             if (pod := self.index.pods.get(uid)) is not None:
                 self._enter(pod)
-        expires = self.clock() + self.settings.expiry
-        for claim in old.claims():
-            pod = self.index.pods.get(claim.uid)
-            if claim.state is ClaimState.PROVISIONAL and pod is not None and claim.uid not in fresh:
-                fresh.place(self.claim(pod, claim.node), expires)
+        for uid, expires in old.reservations().items():
+            held, pod = old.claim(uid), self.index.pods.get(uid)
+            if held is not None and pod is not None and uid not in fresh:
+                fresh.reserve(self.claim(pod, held.node), expires)
 
     def set_terms(self) -> None:
         """Follow the policy `default` where it changed."""
@@ -266,7 +263,7 @@ class ClusterCache:
 
     def set_frameworks(self) -> bool:
         """Follow the framework table and the policies' role labels; whether pods lack labels that are read now."""
-        with self.lock.patiently():
+        with self.lock.background():
             before = self.index.keys
             changed = self.index.follow(self.frameworks.table)
             namespaces = self.governance.managed_namespaces() if changed else []
@@ -278,59 +275,65 @@ class ClusterCache:
         for namespace in namespaces:
             uids = list(self._names.get(namespace, {}).values())
             for some in _slices(uids):
-                with self.lock.patiently():
+                with self.lock.background():
                     for uid in some:
                         if (pod := self.index.pods.get(uid)) is not None:
                             self._reconsider(pod)
 
     def _reconsider(self, pod: PodRecord) -> None:
         for each in (pod, *self.index.review(pod)):
-            self._enter(each)
+            self._enter(each, released=True)
 
     def learn_owner(self, owner: OwnerRef, parents: Sequence[OwnerRef]) -> None:
         """An owner was looked up: pods that waited for it may belong to another app."""
-        with self.lock.patiently():
+        with self.lock.background():
             for pod in self.index.learn(owner, parents):
                 self._enter(pod)
 
-    # -- placements -----------------------------------------------------------------------------------------------
+    # -- reservations ---------------------------------------------------------------------------------------------
 
-    def place(self, pod: PodRecord, node: str, role: Role, app: str) -> bool:
-        """Enter a placement of one of our pods at answer time (eq. 2); it lapses unless the watch confirms it."""
+    def reserve(self, pod: PodRecord, node: str, role: Role, app: str) -> bool:
+        """Reserve a node for one of our pods at answer time (eq. 2); it lapses unless the watch confirms it."""
         claim = claims.claim(pod, self.kinds, role=role, app=app, managed=True, node=node)
-        return self.ledger.place(claim, self.clock() + self.settings.expiry)
+        return self.ledger.reserve(claim, self.clock() + self.settings.expiry)
 
-    def charge(self, uid: str) -> None:
-        """Register a release that has no node of ours: the guard lets the pod pass until the charge lapses."""
-        self.charges[uid] = self.clock() + self.settings.expiry
+    def reserve_anywhere(self, uid: str, declared: Resources, *, growth: bool = False) -> bool:
+        """Reserve for a pod that is released without a node of ours: what it declares counts, nobody knows where.
 
-    def unplace(self, uid: str) -> None:
-        """A node serves its pod no longer: the placement goes, the charge stays, so the guard lets it try others."""
-        held = self.ledger.claim(uid)
-        if held is not None and held.state is ClaimState.PROVISIONAL:
-            self.ledger.remove(uid)
-            self.charge(uid)
+        `declared` is what its releaser knows, for a pod the watch has not shown yet. `growth`: it is released towards
+        nodes that do not exist yet, so it takes nothing of those that do.
+        """
+        pod = self.index.pods.get(uid)
+        amounts = claims.amounts(declared, self.kinds)
+        claim = self.claim(pod) if pod is not None else PodClaim(uid, "", amounts, amounts)
+        if growth:
+            nothing = (0.0,) * len(self.kinds)
+            claim = claim._replace(declared=nothing, native=nothing)
+        return not claim.node and self.ledger.reserve(claim, self.clock() + self.settings.expiry)
 
-    def withdraw(self, uid: str) -> bool:
-        """Take back a placement or charge that did not come true; a bound pod stays."""
-        held = self.ledger.claim(uid)
-        charged = self.charges.pop(uid, None) is not None
-        if held is not None and held.state is ClaimState.PROVISIONAL:
-            self.ledger.remove(uid)
-            return True
-        return charged
+    def give_up_node(self, uid: str) -> None:
+        """A node serves its pod no longer: the pod stays reserved without one, so that it may try others."""
+        held, expires = self.ledger.claim(uid), self.ledger.reservations().get(uid)
+        if held is not None and expires is not None:
+            self.ledger.reserve(held._replace(node=""), expires)
+
+    def unreserve(self, uid: str) -> PodClaim | None:
+        """Take back what did not come true; a bound pod stays."""
+        return self.ledger.unreserve(uid)
 
     def live(self, uid: str) -> bool:
-        """Whether the pod has a placement or charge that has not lapsed."""
-        return uid in self.ledger or uid in self.charges
+        """Whether the pod is bound, or reserved for a time that has not lapsed."""
+        return uid in self.ledger
+
+    def unplaced(self) -> list[tuple[PodClaim, str]]:
+        """Reservations without a node that count, and the namespaces of their pods."""
+        found = [(claim, self.index.pods.get(claim.uid)) for claim in self.ledger.unplaced() if any(claim.declared)]
+        return [(claim, pod.namespace if pod else "") for claim, pod in found]
 
     def expire(self) -> list[PodClaim]:
         """Drop what lapsed."""
-        with self.lock.patiently():
-            now = self.clock()
-            for uid in [uid for uid, lapses in self.charges.items() if lapses <= now]:
-                del self.charges[uid]
-            return self.ledger.expire(now)
+        with self.lock.background():
+            return self.ledger.expire(self.clock())
 
 
 def _slices(items: Sequence[T]) -> Iterator[Sequence[T]]:

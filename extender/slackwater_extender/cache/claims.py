@@ -68,7 +68,7 @@ def claim(pod: PodRecord, kinds: Kinds, *, role: Role, app: str, managed: bool, 
         native=amounts(pod.native, kinds),
         role=role,
         app=app,
-        state=ClaimState.PROVISIONAL if placed else state(pod),
+        state=ClaimState.RESERVED if placed else state(pod),
         # Age counts from the container's start: an image may be pulled for minutes after the bind.
         started=None if placed else pod.started or None,
         ceiling=ceilings(pod.annotations.get(names.SHRUNK, ""), kinds) if managed else (),

@@ -18,7 +18,7 @@ MOST = 10  # times it does so before it takes its turn anyway: nobody is starved
 
 
 class PriorityLock:
-    """Use `with turns:` in a request and `with turns.patiently():` in the background."""
+    """Use `with turns:` in a request and `with turns.background():` in the background."""
 
     def __init__(self, most: int = MOST) -> None:
         self._most = most
@@ -56,7 +56,7 @@ class PriorityLock:
             time.sleep(PAUSE)
 
     @contextmanager
-    def patiently(self) -> Iterator[None]:
+    def background(self) -> Iterator[None]:
         """Step aside while requests are answered, then take the lock."""
         self.rest()
         with self._lock:

@@ -91,7 +91,7 @@ class Unschedulable:
         return sum(self._review(books, pods, underway[shape]) for shape, pods in groups.items())
 
     def _review(self, books: ClusterCache, pods: list[PodRecord], underway: int) -> int:
-        with books.lock.patiently():
+        with books.lock.background():
             table = books.ledger.table(books.clock())
             ask = claims.ask(pods[0], table.kinds, driver=False, allowed=books.allowed(pods[0].constraints))
             fit = fit_one(table, ask)

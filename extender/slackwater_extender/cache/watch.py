@@ -41,7 +41,7 @@ class Sink:
 
     def synced(self) -> None:
         """Everything of this kind is known."""
-        with self.books.lock.patiently():
+        with self.books.lock.background():
             self.books.synced.add(self.kind)
 
 
@@ -83,13 +83,13 @@ class NamespaceSink(Sink):
 
     def changed(self, records: Sequence[NamespaceRecord]) -> None:
         """They exist."""
-        with self.books.lock.patiently():
+        with self.books.lock.background():
             turned = self.books.governance.set_namespaces(records)
         self.books.reconsider(turned)
 
     def vanished(self, records: Sequence[NamespaceRecord]) -> None:
         """They are gone."""
-        with self.books.lock.patiently():
+        with self.books.lock.background():
             turned = self.books.governance.drop_namespaces(records)
         self.books.reconsider(turned)
 
@@ -107,7 +107,7 @@ class PolicySink(Sink):
 
     def changed(self, records: Sequence[CustomRecord]) -> None:
         """They exist."""
-        with self.books.lock.patiently():
+        with self.books.lock.background():
             self.books.governance.set(self.kind, records)
         for record in records:
             if problem := self.books.governance.broken.get((self.kind, record.name)):
@@ -116,7 +116,7 @@ class PolicySink(Sink):
 
     def vanished(self, records: Sequence[CustomRecord]) -> None:
         """They are gone."""
-        with self.books.lock.patiently():
+        with self.books.lock.background():
             self.books.governance.drop(self.kind, records)
         self._follow()
 
@@ -149,12 +149,12 @@ class GuardSink(Sink):
 
     def changed(self, records: Sequence[CustomRecord]) -> None:
         """They exist."""
-        with self.books.lock.patiently():
+        with self.books.lock.background():
             self.books.guard.set(self.kind, records)
 
     def vanished(self, records: Sequence[CustomRecord]) -> None:
         """They are gone."""
-        with self.books.lock.patiently():
+        with self.books.lock.background():
             self.books.guard.drop(self.kind, records)
 
 

@@ -16,7 +16,7 @@ from slackwater_extender.components import Components
 from slackwater_extender.http.api import api
 from slackwater_extender.http.scheduler import SchedulerRoutes
 from slackwater_extender.metrics import CONTENT_TYPE
-from slackwater_extender.scheduling import batch
+from slackwater_extender.scheduling import placewire
 
 log = structlog.get_logger(__name__)
 
@@ -30,7 +30,8 @@ def create(parts: Components) -> Flask:
     SchedulerRoutes(parts).register(app)
     serving = _Serving(parts)
     app.add_url_rule("/v1/place", "place", serving.place, methods=["POST"])
-    app.add_url_rule("/v1/withdraw", "withdraw", serving.withdraw, methods=["POST"])
+    app.add_url_rule("/v1/reserve", "reserve", serving.reserve, methods=["POST"])
+    app.add_url_rule("/v1/unreserve", "unreserve", serving.unreserve, methods=["POST"])
     app.add_url_rule("/metrics", "metrics", serving.metrics)
     app.register_blueprint(api(parts))
     app.register_error_handler(InvalidInput, serving.bad_input)
@@ -49,21 +50,25 @@ class _Serving:
         """POST /v1/place: a node for each of many pods."""
         began = perf_counter()
         self._admit()
-        reply = self.parts.placer.place(batch.read(request.get_data(cache=False)))
+        reply = self.parts.placer.place(placewire.read(request.get_data(cache=False)))
         metrics = self.parts.metrics
         metrics.latency.labels("place").observe(perf_counter() - began)
         metrics.decisions.labels("place", "placed", "").inc(len(reply.placed))
         for refusal in reply.refused:
             metrics.decisions.labels("place", "refused", refusal.reason).inc()
-        return Response(batch.write(reply), mimetype=JSON)
+        return Response(placewire.write(reply), mimetype=JSON)
 
-    def withdraw(self) -> Response:
-        """POST /v1/withdraw: placements and charges that will not come true."""
+    def reserve(self) -> Response:
+        """POST /v1/reserve: pods released without a node of ours count from now on."""
         self._admit()
-        uids = batch.read_uids(request.get_data(cache=False))
-        with self.parts.books.lock:
-            done = [uid for uid in uids if self.parts.books.withdraw(uid)]
-        return Response(orjson.dumps({"withdrawn": done}), mimetype=JSON)
+        done = self.parts.placer.reserve(placewire.read_reserve(request.get_data(cache=False)))
+        return Response(orjson.dumps({"reserved": done}), mimetype=JSON)
+
+    def unreserve(self) -> Response:
+        """POST /v1/unreserve: placements and reservations that will not come true."""
+        self._admit()
+        done = self.parts.placer.unreserve(placewire.read_uids(request.get_data(cache=False)))
+        return Response(orjson.dumps({"unreserved": done}), mimetype=JSON)
 
     def metrics(self) -> Response:
         """GET /metrics."""

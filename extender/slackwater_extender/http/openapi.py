@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 import slackwater
-from slackwater_extender.scheduling.batch import PlaceReply, PlaceRequest
+from slackwater_extender.scheduling.placewire import PlaceReply, PlaceRequest, ReserveRequest, UnreserveRequest
 
 _TEXT = {"type": "string"}
 _NUMBER = {"type": "integer", "minimum": 0}
@@ -17,9 +17,9 @@ _FLAG = {"type": "boolean", "default": False}
 def document() -> dict[str, Any]:
     """The whole description."""
     schemas, components = msgspec.json.schema_components(
-        (PlaceRequest, PlaceReply), ref_template="#/components/schemas/{name}"
+        (PlaceRequest, PlaceReply, ReserveRequest, UnreserveRequest), ref_template="#/components/schemas/{name}"
     )
-    request, reply = schemas
+    request, reply, reserve, unreserve = schemas
     return {
         "openapi": "3.1.0",
         "info": {
@@ -32,17 +32,22 @@ def document() -> dict[str, Any]:
             "/prioritize": {"post": _scheduler("ExtenderArgs in, HostPriorityList out.")},
             "/v1/place": {
                 "post": {
-                    "summary": "A node for each of many pods, charged at once; or charges only.",
+                    "summary": "A node for each of many pods, reserved at once.",
                     "requestBody": _body(request),
                     "responses": {"200": _reply("Placements and refusals.", reply), **_REFUSALS},
                 }
             },
-            "/v1/withdraw": {
+            "/v1/reserve": {
                 "post": {
-                    "summary": "Take back placements and charges that will not come true.",
-                    "requestBody": _body(
-                        {"type": "object", "required": ["uids"], "properties": {"uids": _listed(_TEXT)}}
-                    ),
+                    "summary": "Count pods that are released without a node of ours.",
+                    "requestBody": _body(reserve),
+                    "responses": {"200": _reply("Those that are not bound already.", {"type": "object"}), **_REFUSALS},
+                }
+            },
+            "/v1/unreserve": {
+                "post": {
+                    "summary": "Take back placements and reservations that will not come true.",
+                    "requestBody": _body(unreserve),
                     "responses": {"200": _reply("Those taken back.", {"type": "object"}), **_REFUSALS},
                 }
             },

@@ -99,13 +99,13 @@ class SamplingLoop:
         nodes = [name for name in found.stamps if name in self.books.nodes]
         uids, uses = found.pods.joined(self.books.kinds)
         for turn in Slice.all(nodes, uids, uses, self._turns(nodes, uids)):
-            with self.books.lock.patiently():
+            with self.books.lock.background():
                 self._apply(found, turn)
         self.newest = max([self.newest, *found.stamps.values()])
 
     def _turns(self, nodes: Sequence[str], uids: list[str]) -> NDArray[np.intp]:
         """In which turn each pod's node is sampled, −1 where in none."""
-        with self.books.lock.patiently():
+        with self.books.lock.background():
             ledger = self.books.ledger
             index = ledger.table(self.books.clock()).index
         turns = np.full(len(index) + 1, -1, np.intp)  # the last entry is for pods without a row, which is −1
@@ -114,7 +114,7 @@ class SamplingLoop:
                 turns[row] = at // SLICE
         found = np.full(len(uids), -1, np.intp)
         for first in range(0, len(uids), PIECE):
-            with self.books.lock.patiently():
+            with self.books.lock.background():
                 rows = ledger.homes(uids[first : first + PIECE])
             found[first : first + PIECE] = turns[np.where(rows < len(index), rows, -1)]
         return found
@@ -140,7 +140,7 @@ class SamplingLoop:
 
     def node_usage(self, found: SampleRound) -> dict[str, dict[str, Any]]:
         """What each node was measured to use, everything on it together, when, and whether that is too long ago."""
-        with self.books.lock.patiently():
+        with self.books.lock.background():
             table = self.books.ledger.table(self.books.clock())
         stale = dict(zip(table.names, table.stale.tolist(), strict=True))
         return {

@@ -10,13 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-import msgspec
 import numpy as np
 
-from slackwater.errors import InvalidInput
 from slackwater.nodes import NodeTable, PodAsk
 from slackwater.placement.batch import Batch, Placement, Refusal
 from slackwater.placement.reasons import FilterReason
+from slackwater.resources import Resources
 from slackwater.roles import Role
 from slackwater.validation import TOLERANCE
 from slackwater_cluster.watch.records import Constraints, PodRecord
@@ -25,85 +24,20 @@ from slackwater_extender.cache.cache import ClusterCache
 from slackwater_extender.cache.locality import incoming
 from slackwater_extender.cache.wakeups import Unschedulable
 from slackwater_extender.scheduling.decisionlog import Decision, DecisionLog, Result
+from slackwater_extender.scheduling.placewire import (
+    Placed,
+    PlaceItem,
+    PlaceReply,
+    PlaceRequest,
+    Refusing,
+    ReserveRequest,
+)
 
 STEP = 8  # pods decided between two looks at the clock
 ROUNDS = 4  # new snapshots for pods that lost their node to others
 
 UNKNOWN_POD = "slackwater: pod not known yet"
 PARKED = FilterReason.PARKED.value
-
-
-class PlaceItem(msgspec.Struct, forbid_unknown_fields=True):
-    """One pod of a batch. What orders it (paper 001) comes from the operator, its amounts from the watch."""
-
-    uid: str
-    group: str = ""
-    urgency: float = 0.0
-    alignment: float = 0.0
-    submitted: float = 0.0
-    rank: int = 0  # pods of a lower rank are placed first; HaSTE orders those of one rank
-    nodes: list[str] | None = None  # only these, where given
-    avoid: list[str] | None = None  # not these
-
-
-class PlaceRequest(msgspec.Struct, forbid_unknown_fields=True):
-    """Body of POST /v1/place."""
-
-    pods: list[PlaceItem]
-    cold: bool = False  # pack by knapsack where the batch is small enough (ITA)
-    alpha: float = 0.0  # HaSTE-A's factor
-    charge_only: bool = False  # release without a node of ours: register the charge, choose nothing
-
-
-class Placed(msgspec.Struct):
-    """A pod and its node."""
-
-    uid: str
-    node: str
-
-
-class Refusing(msgspec.Struct):
-    """A pod without a node, the commonest reason, and how many nodes gave each."""
-
-    uid: str
-    reason: str
-    counts: dict[str, int] = {}
-
-
-class PlaceReply(msgspec.Struct):
-    """Answer of POST /v1/place. `placed` stands in the order in which the pods should be released."""
-
-    placed: list[Placed] = []
-    refused: list[Refusing] = []
-    charged: list[str] = []
-
-
-_REQUESTS = msgspec.json.Decoder(PlaceRequest)
-
-
-def read(body: bytes) -> PlaceRequest:
-    """Decode a request, or say what is wrong with it."""
-    try:
-        return _REQUESTS.decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as problem:
-        raise InvalidInput("body", str(problem), 'send {"pods": [{"uid": "…"}, …]}') from problem
-
-
-def read_uids(body: bytes) -> list[str]:
-    """Decode the body of /v1/withdraw."""
-    try:
-        return msgspec.json.decode(body, type=_Uids).uids
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as problem:
-        raise InvalidInput("body", str(problem), 'send {"uids": ["…"]}') from problem
-
-
-def write(reply: PlaceReply) -> bytes:
-    """Encode a reply."""
-    return msgspec.json.encode(reply)
-
-
-class _Uids(msgspec.Struct, forbid_unknown_fields=True):
-    uids: list[str]
 
 
 @dataclass
@@ -117,8 +51,6 @@ class Placer:
     def place(self, request: PlaceRequest) -> PlaceReply:
         """Decide a whole batch."""
         reply = PlaceReply()
-        if request.charge_only:
-            return self._charged(request, reply)
         asks = self._asks(request, reply)
         for _ in range(ROUNDS):
             if not asks:
@@ -128,12 +60,19 @@ class Placer:
             self._refuse(each, Refusing(each.uid, FilterReason.ROOM.value), reply)
         return reply
 
-    def _charged(self, request: PlaceRequest, reply: PlaceReply) -> PlaceReply:
+    def reserve(self, request: ReserveRequest) -> list[str]:
+        """Count pods that are released without a node of ours; returns those that are not bound already."""
         with self.books.lock:
-            for each in request.pods:
-                self.books.charge(each.uid)
-                reply.charged.append(each.uid)
-        return reply
+            return [
+                each.uid
+                for each in request.pods
+                if self.books.reserve_anywhere(each.uid, Resources(each.declared), growth=each.growth)
+            ]
+
+    def unreserve(self, uids: Sequence[str]) -> list[str]:
+        """Take back what will not come true; returns those that had a reservation."""
+        with self.books.lock:
+            return [uid for uid in uids if self.books.unreserve(uid) is not None]
 
     # -- 1. who asks ----------------------------------------------------------------------------------------------
 
@@ -152,9 +91,9 @@ class Placer:
         if pod is None or pod.done or pod.node:
             reply.refused.append(Refusing(each.uid, UNKNOWN_POD))
             return None
-        self.books.withdraw(each.uid)
+        before = self.books.unreserve(each.uid)
         role, app = self.books.recognise(pod)
-        return _Wanted(each, pod, app, role)
+        return _Wanted(each, pod, app, role, before is not None)
 
     # -- 2. one snapshot ------------------------------------------------------------------------------------------
 
@@ -228,7 +167,7 @@ class Placer:
                 if isinstance(outcome, Refusal):
                     self._refuse(each, _refusing(outcome), reply)
                     self.waiting.add(each.pod, outcome.reason.value)
-                elif live.take(outcome, each) and self.books.place(each.pod, outcome.node, each.role, each.app):
+                elif live.take(outcome, each) and self.books.reserve(each.pod, outcome.node, each.role, each.app):
                     reply.placed.append(Placed(outcome.uid, outcome.node))
                     self.waiting.drop(outcome.uid)
                     self._note(each, Result.PLACED, node=outcome.node)
@@ -238,6 +177,8 @@ class Placer:
                 return
 
     def _refuse(self, each: _Wanted, refusing: Refusing, reply: PlaceReply) -> None:
+        if each.reserved and not each.pod.gates:  # it was on its way before, and goes on to look for a node by itself
+            self.books.reserve_anywhere(each.uid, each.pod.declared)
         reply.refused.append(refusing)
         self._note(each, Result.REFUSED, reason=refusing.reason, counts=refusing.counts)
 
@@ -279,6 +220,7 @@ class _Wanted:
     pod: PodRecord
     app: str
     role: Role
+    reserved: bool = False  # it had a reservation when it was asked for
 
     @property
     def driver(self) -> bool:

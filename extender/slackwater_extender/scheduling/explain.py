@@ -37,10 +37,10 @@ def lines_of(
 ) -> Iterator[tuple[str, Mapping[str, RoomLine]]]:
     """The arithmetic of every selected node; the lock is free between slices, so that no /filter waits for all."""
     chosen = selector or {}
-    with books.lock.patiently():
+    with books.lock.background():
         names = [name for name, record in books.nodes.items() if _selected(record, chosen)]
     for some in _slices(names):
-        with books.lock.patiently():
+        with books.lock.background():
             now = books.clock()
             lines = [(name, books.ledger.explain(name, now)) for name in some if name in books.nodes]
         yield from lines
@@ -103,7 +103,7 @@ def capacity(books: ClusterCache, selector: Mapping[str, str]) -> dict[str, Any]
     chosen = table.open.copy()
     if selector:
         chosen &= np.fromiter((_selected(books.nodes[name], selector) for name in table.names), np.bool_, len(table))
-    kinds = books.kinds
+    kinds, unplaced = books.kinds, [claim.charged for claim, _ in books.unplaced()]
     sums = {
         "allocatable": table.total,
         "room": np.maximum(table.room, 0.0),
@@ -118,7 +118,9 @@ def capacity(books: ClusterCache, selector: Mapping[str, str]) -> dict[str, Any]
         **{name: named(kinds, array[chosen].sum(axis=0).tolist()) for name, array in sums.items()},
         # Tot of the pools: Σ declared of placed pods + room, over all open nodes.
         "pool_total": named(kinds, books.ledger.pool_total(books.clock()).tolist()),
-        "provisional": books.ledger.provisional,
+        # On their way: with a node they count in its room, without one beside all rooms.
+        "reservations": len(books.ledger.reservations()),
+        "reserved": named(kinds, [sum(each) for each in zip(*unplaced, strict=True)] or [0.0] * len(kinds)),
     }
 
 
@@ -135,6 +137,11 @@ def rooms(books: ClusterCache) -> dict[str, Any]:
         "room": table.room,
         "native": table.native,
         "requested": table.requested,
+        # On their way without a node: they count in no node's room.
+        "reserved": [
+            {"uid": claim.uid, "namespace": namespace, "declared": named(books.kinds, claim.charged)}
+            for claim, namespace in books.unplaced()
+        ],
     }
 
 
@@ -174,7 +181,7 @@ def _about(books: ClusterCache, record: PodRecord, found: PodContext) -> dict[st
         "declared": dict(record.declared),
         "native": dict(record.native),
         "charged_on": claim.node if claim else "",
-        "charge_state": claim.state.value if claim else ("charge" if record.uid in books.charges else ""),
+        "charge_state": claim.state.value if claim else "",
     }
 
 

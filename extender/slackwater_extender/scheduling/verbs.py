@@ -94,7 +94,7 @@ class Verbs:
         if best:
             self._place(found, decision.node)
         else:
-            self.books.unplace(found.pod.uid)
+            self.books.give_up_node(found.pod.uid)
             self.waiting.add(found.pod, decision.reason)
         return wire.filtered(question, [each.name for each in best], failed, unresolvable), decision
 
@@ -110,7 +110,7 @@ class Verbs:
 
     def _place(self, found: PodContext, node: str) -> None:
         if node and not found.pod.node:
-            self.books.place(found.pod, node, found.role, found.app)
+            self.books.reserve(found.pod, node, found.role, found.app)
             self.waiting.drop(found.pod.uid)
 
     def _refused(self, found: PodContext, nodes: Mapping[str, str]) -> Decision:

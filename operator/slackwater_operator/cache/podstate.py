@@ -19,9 +19,6 @@ from enum import StrEnum
 from slackwater_cluster import names
 from slackwater_cluster.watch.records import PodRecord
 
-# Seconds the extender's watch may be behind ours on a busy control plane.
-LANDING = 3.0
-
 
 class PodState(StrEnum):
     """What may be done with a pod."""
@@ -44,7 +41,6 @@ class InFlight:
     seen: bool = False  # the watch has shown the pod without gate and mark
     tried: float = 0.0  # when its nomination was last looked at
     growth: bool = False  # released although no node has room, for an autoscaler to see
-    bare: bool = False  # released by its gate alone: no node has it in the extender's books before it is bound
 
 
 @dataclass(slots=True)
@@ -52,7 +48,6 @@ class InFlightPods:
     """All releases under way, by uid."""
 
     _by_uid: dict[str, InFlight] = field(default_factory=dict)
-    _landed: dict[str, float] = field(default_factory=dict)  # bare ones that were bound, and when that was seen
 
     def __len__(self) -> int:
         return len(self._by_uid)
@@ -66,12 +61,12 @@ class InFlightPods:
 
     def begin(self, uid: str, now: float, node: str, *, growth: bool = False) -> None:
         """Charge a pod from now on, before anything is written: a crash in between costs a timeout, not a deadlock."""
-        self._by_uid[uid] = InFlight(now, node, growth=growth, tried=now, bare=not node and not growth)
+        self._by_uid[uid] = InFlight(now, node, growth=growth, tried=now)
 
     def moved(self, uid: str, now: float, node: str) -> None:
         """Another node was named, or none."""
         if uid in self._by_uid:
-            self._by_uid[uid] = replace(self._by_uid[uid], node=node, tried=now, bare=False)
+            self._by_uid[uid] = replace(self._by_uid[uid], node=node, tried=now)
 
     def end(self, uid: str) -> InFlight | None:
         """Bound, parked, gone, or never written."""
@@ -82,8 +77,6 @@ class InFlightPods:
         flight = self._by_uid.get(pod.uid)
         if pod.node or pod.done or pod.deleted:
             self._by_uid.pop(pod.uid, None)
-            if flight is not None and flight.bare and pod.node:
-                self._landed[pod.uid] = now
         elif not ours(pod):
             return
         elif flight is None and not pod.gates and not pod.parked:
@@ -97,11 +90,6 @@ class InFlightPods:
     def all(self) -> Iterable[tuple[str, InFlight]]:
         """Every flight, oldest first."""
         return sorted(self._by_uid.items(), key=lambda each: each[1].since)
-
-    def unbooked(self, now: float) -> list[str]:
-        """Pods that the extender's books may not know of: released by their gate alone, or bound a moment ago."""
-        self._landed = {uid: at for uid, at in self._landed.items() if now - at < LANDING}
-        return [*(uid for uid, flight in self._by_uid.items() if flight.bare), *self._landed]
 
 
 def ours(pod: PodRecord) -> bool:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from slackwater.nodes import NodeTable
-from slackwater.resources import Kinds, Resources
+from slackwater.resources import NOTHING, Kinds, Resources
 from slackwater_cluster.pods.nodefit import allows
 from slackwater_cluster.watch.records import ANYWHERE, Constraints
 from slackwater_operator.cache.nodes import NodeRequests, carries, counted
@@ -23,10 +23,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Rooms:
-    """The node table, and how far each of its kinds may be overcommitted at most."""
+    """The node table, how far each of its kinds may be overcommitted at most, and what no node's room counts."""
 
     table: NodeTable
     ceiling: tuple[float, ...]
+    # On their way without a node, by the namespace of the pods: nobody knows yet whose room they take.
+    reserved: Mapping[str, Resources] = field(default_factory=dict)
 
     @classmethod
     def read(cls, answer: Mapping[str, Any]) -> Self:
@@ -51,10 +53,13 @@ class Rooms:
             stale=flags("stale"),
             requested=amounts("requested"),
         )
-        return cls(table, tuple(answer["ceiling"]))
+        reserved: dict[str, Resources] = {}
+        for each in answer["reserved"]:
+            reserved[each["namespace"]] = reserved.get(each["namespace"], NOTHING) + Resources(each["declared"])
+        return cls(table, tuple(answer["ceiling"]), reserved)
 
     @classmethod
-    def declared(cls, nodes: NodeRequests, flying: Mapping[str, Resources]) -> Self:
+    def declared(cls, nodes: NodeRequests, flying: Mapping[str, Resources], reserved: Mapping[str, Resources]) -> Self:
         """Without the extender: allocatable less declared sums, and less what flies to each node. No overcommit."""
         names = tuple(nodes.nodes)
         have = [counted(nodes.nodes[name].allocatable) for name in names]
@@ -63,7 +68,7 @@ class Rooms:
         left, shape = _matrix(free, kinds), np.array([nodes.nodes[name].open for name in names], np.bool_)
         index = {name: row for row, name in enumerate(names)}
         table = NodeTable(kinds, names, index, _matrix(have, kinds), left, left, shape, ~shape, left)
-        return cls(table, (1.0,) * len(kinds))
+        return cls(table, (1.0,) * len(kinds), reserved)
 
     def free(self, rows: Mask | None) -> Resources:
         """Σ over open nodes of what tasks could still take: the ceilings may keep room from being used."""

@@ -36,7 +36,7 @@ class SnapshotBuilder:
 
     def snapshot(self) -> Snapshot:
         """Everything one round may know."""
-        nodes = self.rooms or Rooms.declared(self.memory.occupancy, self._flying_to())
+        nodes = self.rooms or Rooms.declared(self.memory.occupancy, *self._on_their_way())
         self.memory.reach.use(nodes.table.names)
         queues: list[Queue] = []
         pools: list[Pool] = []
@@ -101,27 +101,27 @@ class SnapshotBuilder:
 
     def _free(self, queue: str, nodes: Rooms, reached: NDArray[np.bool_]) -> Resources:
         """Σ room over the nodes that are reached, less what is on its way there and not in the nodes' rooms."""
-        flights = self.memory.flights
-        unbooked = flights.unbooked(self.now) if self.rooms else [uid for uid, each in flights.all() if not each.node]
-        return (nodes.free(reached) - self._flying(queue, unbooked)).at_least(NOTHING)
+        mine = [
+            amounts
+            for namespace, amounts in nodes.reserved.items()
+            if self.memory.governing.queue_of(namespace) == queue
+        ]
+        return (nodes.free(reached) - total(mine)).at_least(NOTHING)
 
     def _rows(self, queue: str) -> NDArray[np.bool_] | None:
         return self.memory.reach.selected(self.memory.governing.queue(queue).node_selector)
 
-    def _flying_to(self) -> dict[str, Resources]:
-        """What pods on their way declare, by the node they were nominated to."""
-        sums: dict[str, Resources] = {}
+    def _on_their_way(self) -> tuple[dict[str, Resources], dict[str, Resources]]:
+        """Without the extender: what released pods declare, by their node, and by namespace where they have none."""
+        nodes: dict[str, Resources] = {}
+        namespaces: dict[str, Resources] = {}
         for uid, flight in self.memory.flights.all():
             pod = self.memory.census.pod(uid)
             if pod is not None and flight.node:
-                sums[flight.node] = sums.get(flight.node, NOTHING) + pod.declared
-        return sums
-
-    def _flying(self, queue: str, uids: Iterable[str]) -> Resources:
-        """What pods on their way to a queue's nodes declare."""
-        memory = self.memory
-        pods = [pod for uid in uids if (pod := memory.census.pod(uid)) is not None]
-        return total(pod.declared for pod in pods if memory.governing.queue_of(pod.namespace) == queue)
+                nodes[flight.node] = nodes.get(flight.node, NOTHING) + pod.declared
+            elif pod is not None and not flight.growth:
+                namespaces[pod.namespace] = namespaces.get(pod.namespace, NOTHING) + pod.declared
+        return nodes, namespaces
 
     def _queue(self, name: str, capacity: Resources, free: Resources, shares: NodeShares | None, guarded: str) -> Queue:
         spec = self.memory.governing.queue(name)

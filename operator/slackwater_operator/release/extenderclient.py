@@ -51,6 +51,19 @@ class PlaceRequest:
         return body
 
 
+@dataclass(frozen=True, slots=True)
+class Reservation:
+    """A pod that is released by its gate alone. `growth`: towards nodes that do not exist yet."""
+
+    uid: str
+    declared: Resources
+    growth: bool = False
+
+    def body(self) -> dict[str, Any]:
+        """As /v1/reserve wants it."""
+        return {"uid": self.uid, "declared": dict(self.declared), "growth": self.growth}
+
+
 def wish(release: Release, nodes: tuple[str, ...] | None = None, rank: int = 0) -> PlaceRequest:
     """What a round decided, as a question for a node."""
     return PlaceRequest(
@@ -96,12 +109,12 @@ class PlacementSource(Protocol):
         """A node for each of many pods, entered in the ledger at once. `alpha` is HaSTE-A's factor."""
         ...
 
-    async def charge(self, uids: Sequence[str]) -> None:
-        """Pods released without a node of ours."""
+    async def reserve(self, pods: Sequence[Reservation]) -> None:
+        """Count pods that are released without a node of ours."""
         ...
 
-    async def withdraw(self, uids: Sequence[str]) -> None:
-        """Placements that did not come true."""
+    async def unreserve(self, uids: Sequence[str]) -> None:
+        """Take back placements and reservations that did not come true."""
         ...
 
     async def rooms(self) -> Rooms:
@@ -152,15 +165,15 @@ class Extender:
             {each["uid"]: each["reason"] for each in answer["refused"]},
         )
 
-    async def charge(self, uids: Sequence[str]) -> None:
-        """POST /v1/place with nothing to choose: the filter's guard lets these pods pass."""
-        if uids:
-            await self._call("POST", "/v1/place", {"pods": [{"uid": uid} for uid in uids], "charge_only": True})
+    async def reserve(self, pods: Sequence[Reservation]) -> None:
+        """POST /v1/reserve: room has one owner, also for pods whose node nobody knows yet."""
+        if pods:
+            await self._call("POST", "/v1/reserve", {"pods": [each.body() for each in pods]})
 
-    async def withdraw(self, uids: Sequence[str]) -> None:
-        """POST /v1/withdraw."""
+    async def unreserve(self, uids: Sequence[str]) -> None:
+        """POST /v1/unreserve."""
         if uids:
-            await self._call("POST", "/v1/withdraw", {"uids": list(uids)})
+            await self._call("POST", "/v1/unreserve", {"uids": list(uids)})
 
     async def rooms(self) -> Rooms:
         """GET /v1/rooms."""

@@ -93,7 +93,7 @@ class Nominations:
     async def _park(self, pods: Sequence[PodRecord]) -> None:
         when = datetime.fromtimestamp(self.clock(), UTC).isoformat(timespec="seconds")
         await asyncio.gather(*(self._park_one(pod, when) for pod in pods))
-        await self._withdraw([pod.uid for pod in pods])
+        await self._unreserve([pod.uid for pod in pods])
 
     async def _park_one(self, pod: PodRecord, when: str) -> None:
         try:
@@ -134,8 +134,8 @@ class Nominations:
             self.metrics.errors.labels("nominate").inc()
             return False
 
-    async def _withdraw(self, uids: Sequence[str]) -> None:
+    async def _unreserve(self, uids: Sequence[str]) -> None:
         try:
-            await self.places.withdraw(uids)
+            await self.places.unreserve(uids)
         except Unavailable:
-            return  # placements lapse by themselves
+            return  # reservations lapse by themselves

@@ -34,6 +34,7 @@ from slackwater_operator.release.extenderclient import (
     Placement,
     PlacementSource,
     PlaceRequest,
+    Reservation,
     declared_sums,
     wish,
 )
@@ -83,6 +84,10 @@ class Releaser:
             released += done
             if not refused:
                 break
+            if rooms is not None:  # what was just placed and reserved counts there
+                self.rooms = rooms = await self._rooms()
+                if rooms is None:
+                    break
         return released
 
     def _batch_size(self) -> int:
@@ -104,7 +109,7 @@ class Releaser:
         if not pods:
             return 0
         try:
-            await self.places.charge([pod.uid for pod in pods])
+            await self.places.reserve([Reservation(pod.uid, pod.declared) for pod in pods])
         except Unavailable as problem:
             self.grace.failed(problem)  # they are let go all the same: holding is what must not happen
         return await self._write([(pod, "", False) for pod in pods], "freed")
@@ -171,7 +176,7 @@ class Releaser:
             for each in chosen
             if each.uid not in free
         ]
-        placement = await self._place(wishes, [*bare, *grown])
+        placement = await self._place(wishes, self._reservations(bare, grown))
         if placement is None:
             return 0, 0
         apps = {each.uid: each.app for each in chosen}
@@ -189,9 +194,19 @@ class Releaser:
         """Whether pods of a queue get their node from us; else the gate is all that is written."""
         return self.assembly.governing.queue(queue).release.nominate
 
-    async def _place(self, wishes: Sequence[PlaceRequest], grown: Sequence[str]) -> Placement | None:
+    def _reservations(self, bare: Sequence[str], grown: Sequence[str]) -> list[Reservation]:
+        """Pods that go without a node of ours, by their gate alone or towards nodes to come."""
+        pod = self.assembly.census.pod
+        return [
+            Reservation(uid, found.declared, growth)
+            for uids, growth in ((bare, False), (grown, True))
+            for uid in uids
+            if (found := pod(uid)) is not None
+        ]
+
+    async def _place(self, wishes: Sequence[PlaceRequest], unplaced: Sequence[Reservation]) -> Placement | None:
         try:
-            await self.places.charge(grown)
+            await self.places.reserve(unplaced)
             return await self.places.place(wishes, cold=not self.assembly.busy(), alpha=self._alpha())
         except Unavailable as problem:
             self._failed(problem)
@@ -223,7 +238,7 @@ class Releaser:
         back = [uid for uid in placement.placed if apps[uid] in broken]
         if not back:
             return placement
-        await self._withdraw(back)
+        await self._unreserve(back)
         kept = {uid: node for uid, node in placement.placed.items() if uid not in set(back)}
         return Placement(kept, {**placement.refused, **dict.fromkeys(back, "a pod of its gang found no node")})
 
@@ -276,7 +291,7 @@ class Releaser:
             self.metrics.released.labels(how).inc()
             return
         self.assembly.end(pod.uid)
-        await self._withdraw([pod.uid])
+        await self._unreserve([pod.uid])
 
     async def _write_one(self, pod: PodRecord, node: str) -> bool:
         began = perf_counter()
@@ -313,11 +328,11 @@ class Releaser:
             self.metrics.errors.labels("release").inc()
             self.assembly.refuse(pod.uid, self.clock() + 10 * self.settings.retry)
 
-    async def _withdraw(self, uids: Sequence[str]) -> None:
+    async def _unreserve(self, uids: Sequence[str]) -> None:
         try:
-            await self.places.withdraw(uids)
+            await self.places.unreserve(uids)
         except Unavailable as problem:
-            self.grace.failed(problem)  # its placements lapse by themselves
+            self.grace.failed(problem)  # its reservations lapse by themselves
 
 
 def _fails(snapshot: Snapshot) -> bool:

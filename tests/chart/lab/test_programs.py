@@ -195,7 +195,7 @@ def test_tokens_are_looked_at(
     body = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": spec}
     granted = kube.post(f"/api/v1/namespaces/{NAMESPACE}/serviceaccounts/{account}/token", body).body
     token = granted["status"]["token"]
-    assert ask(f"{running}/v1/withdraw", trusted(folder), {"uids": []}, token)[0] == status
+    assert ask(f"{running}/v1/unreserve", trusted(folder), {"uids": []}, token)[0] == status
 
 
 def test_the_script_of_helm_test_is_content(running: str, folder: Path) -> None:

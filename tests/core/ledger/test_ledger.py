@@ -50,7 +50,7 @@ def test_worked_example_of_the_design() -> None:
     ledger = six_tasks()
     assert numbers(ledger) == pytest.approx((3.0, 11.0, 23.0))
     for n in range(5):
-        ledger.place(task(f"new-{n}"), expires=60.0)
+        ledger.reserve(task(f"new-{n}"), expires=60.0)
     assert numbers(ledger) == pytest.approx((13.0, 1.0, 23.0))
     estimate, free, _ = numbers(ledger, now=10_000.0)
     assert (estimate, free) == pytest.approx((22.0, 0.0))
@@ -135,12 +135,12 @@ def test_a_pod_asked_about_again_does_not_count_itself() -> None:
     """Else a full node would refuse the pod that filled it. The table given out before stays as it was."""
     ledger = Ledger(CPU)
     ledger.upsert_node(NODE)
-    ledger.place(task("p", declared=(14.0,), native=(14.0,)), expires=60.0)
+    ledger.reserve(task("p", declared=(14.0,), native=(14.0,)), expires=60.0)
     table = ledger.table(0.0)
     again = ledger.room_without("p", 0.0)
     assert (table.room[0, 0], table.native[0, 0]) == (0.0, 2.0)
     assert (again.room[0, 0], again.native[0, 0]) == (14.0, 16.0)
-    ledger.place(task("q", "unknown"), expires=60.0)
+    ledger.reserve(task("q", "unknown"), expires=60.0)
     for uid in ("stranger", "q"):
         assert ledger.room_without(uid, 0.0) is ledger.table(0.0)
 
@@ -150,7 +150,7 @@ def test_tables_given_out_never_change() -> None:
     ledger = Ledger(CPU)
     ledger.upsert_node(NODE)
     before = ledger.table(0.0)
-    ledger.place(task("p"), expires=60.0)
+    ledger.reserve(task("p"), expires=60.0)
     assert (before.room[0, 0], ledger.table(0.0).room[0, 0]) == (14.0, 12.0)
     with pytest.raises(ValueError, match="read-only"):
         before.room[0, 0] = 1.0
@@ -161,12 +161,12 @@ def test_placements_expire_unless_they_come_true() -> None:
     ledger = Ledger(CPU)
     ledger.upsert_node(NODE)
     for uid in ("lost", "bound"):
-        assert ledger.place(task(uid), expires=60.0)
+        assert ledger.reserve(task(uid), expires=60.0)
     ledger.bind("bound", "n")
     assert ledger.expire(59.0) == []
     assert [claim.uid for claim in ledger.expire(60.0)] == ["lost"]
     assert ledger.table(60.0).room[0, 0] == 12.0
-    assert ledger.provisional == 0
+    assert not ledger.reservations()
 
 
 def test_a_bound_pod_is_not_placed_again() -> None:
@@ -174,7 +174,7 @@ def test_a_bound_pod_is_not_placed_again() -> None:
     ledger = Ledger(CPU)
     ledger.upsert_node(NODE)
     ledger.put(task("p"))
-    assert not ledger.place(task("p", "elsewhere"), expires=60.0)
+    assert not ledger.reserve(task("p", "elsewhere"), expires=60.0)
     assert ledger.claim("p") == task("p")
 
 
@@ -195,7 +195,7 @@ def test_a_pod_bound_elsewhere_takes_its_charge_along() -> None:
     ledger = Ledger(CPU)
     for name in ("n", "m"):
         ledger.upsert_node(replace(NODE, name=name))
-    ledger.place(task("p"), expires=60.0)
+    ledger.reserve(task("p"), expires=60.0)
     ledger.bind("p", "m")
     assert ledger.table(0.0).room[:, 0].tolist() == [14.0, 12.0]
 
@@ -229,7 +229,7 @@ def test_a_pod_that_left_an_unknown_node_is_not_drawn_back_to_it() -> None:
     """It was placed on a node we never saw, bound elsewhere, and then that node appeared."""
     ledger = Ledger(CPU)
     ledger.upsert_node(NODE)
-    ledger.place(task("p", "late"), expires=60.0)
+    ledger.reserve(task("p", "late"), expires=60.0)
     ledger.bind("p", "n")
     ledger.upsert_node(replace(NODE, name="late"))
     assert ledger.table(0.0).room[:, 0].tolist() == [12.0, 14.0]

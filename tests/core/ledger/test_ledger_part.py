@@ -22,7 +22,7 @@ def built(pods: list[tuple[str, float, bool]]) -> Ledger:
         ledger.upsert_node(NodeSpec(name, (16.0, 64.0), (16.0, 64.0), cordoned=name == "n4"))
     for index, (node, cpu, placed) in enumerate(pods):
         claim = PodClaim(f"u{index}", node, (cpu, 1.0), (cpu, 1.0), state=ClaimState.RUNNING, started=0.0)
-        ledger.place(claim, 60.0) if placed else ledger.put(claim)
+        ledger.reserve(claim, 60.0) if placed else ledger.put(claim)
     ledger.sample(0.0, {name: Sample(10.0, (1.0, 2.0)) for name in NODES[:3]})
     return ledger
 

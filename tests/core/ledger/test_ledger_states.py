@@ -164,11 +164,11 @@ class LedgerStates(RuleBasedStateMachine):
         role = Role.DRIVER if driver else Role.TASK
         claim = PodClaim(uid, node, (2 * native, gpus), (native, gpus), role, ceiling=(2.0, 1.0))
         held = self.plain.pods.get(uid)
-        free = held is None or held.state is ClaimState.PROVISIONAL
-        assert self.ledger.place(claim, self.now + wait) == free
+        free = held is None or held.state is ClaimState.RESERVED
+        assert self.ledger.reserve(claim, self.now + wait) == free
         if free:
             self.plain.enter(
-                PodClaim(uid, node, claim.declared, claim.native, role, "", ClaimState.PROVISIONAL, None, (2.0, 1.0))
+                PodClaim(uid, node, claim.declared, claim.native, role, "", ClaimState.RESERVED, None, (2.0, 1.0))
             )
             self.expiry[uid] = self.now + wait
 
@@ -177,7 +177,7 @@ class LedgerStates(RuleBasedStateMachine):
         """The API shows the pod, somewhere, in some state and size."""
         managed = native != 1.0
         claim = PodClaim(uid, node, (2 * native, 0.0), (native, 0.0), Role.TASK, "", state, start, (1.5, 1.0), managed)
-        if state is ClaimState.PROVISIONAL:
+        if state is ClaimState.RESERVED:
             return
         for _ in range(2):  # a watch that resumes shows the same again
             self.ledger.put(claim)
@@ -254,7 +254,7 @@ class LedgerStates(RuleBasedStateMachine):
     def a_pod_left_out_is_as_if_never_placed(self) -> None:
         """Its native request is back, and there is no less room."""
         for uid, claim in self.plain.pods.items():
-            if claim.state is ClaimState.PROVISIONAL and claim.node in self.plain.nodes:
+            if claim.state is ClaimState.RESERVED and claim.node in self.plain.nodes:
                 table, without = self.ledger.table(self.now), self.ledger.room_without(uid, self.now)
                 row = table.index[claim.node]
                 assert (without.room[row] >= table.room[row] - 1e-6).all()

@@ -67,7 +67,7 @@ def test_use_that_no_request_covers_is_charged_beside_the_cap(system: float) -> 
         ledger.sample(now, {"n": Sample(now, (system,))}, {})
     placed = 0
     while ledger.table(now).room[0, 0] >= 4.0 and ledger.table(now).native[0, 0] >= 2.0:
-        ledger.place(task(f"new-{placed}", ClaimState.PROVISIONAL), now + 600.0)
+        ledger.reserve(task(f"new-{placed}", ClaimState.RESERVED), now + 600.0)
         placed += 1
     assert placed >= 10
     assert ledger.explain("n", now)["memory"].estimate >= system + placed * 1.0

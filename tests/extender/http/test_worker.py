@@ -168,7 +168,7 @@ def test_background_work_lets_requests_go_first() -> None:
     order = list[str]()
 
     def work() -> None:
-        with turns.patiently():
+        with turns.background():
             order.append("work")
 
     turns = PriorityLock(most=60_000)

@@ -10,8 +10,8 @@ import pytest
 
 from slackwater.ledger.types import ClaimState
 from slackwater_extender.cache.lock import PriorityLock
-from slackwater_extender.scheduling import batch
-from slackwater_extender.scheduling.batch import PlaceItem, PlaceRequest
+from slackwater_extender.scheduling import placewire
+from slackwater_extender.scheduling.placewire import PlaceItem, PlaceRequest
 from support.builders import objects
 from support.fakes.extender import World, world
 
@@ -67,7 +67,7 @@ def test_the_nominated_node_is_accepted_by_the_filter() -> None:
     assert made.filter(waiting("p", cpu="14"), node)["NodeNames"] == [node]
     claim = made.parts.books.ledger.claim("uid-batch-p")
     assert claim is not None
-    assert claim.state is ClaimState.PROVISIONAL
+    assert claim.state is ClaimState.RESERVED
 
 
 def test_asked_again_a_pod_is_placed_anew() -> None:
@@ -149,22 +149,23 @@ def test_drivers_are_served_first() -> None:
     assert answer["placed"] == [{"uid": "uid-batch-driver", "node": "n"}]
 
 
-def test_charges_alone_and_withdrawal() -> None:
-    """Gate-only releases are registered; what will not come true is taken back."""
+def test_reservations_without_a_node_and_back() -> None:
+    """Gate-only releases are reserved; what will not come true is taken back."""
     made = three(waiting("p"), waiting("q"))
-    assert ask(made, "p", charge_only=True)["charged"] == ["uid-batch-p"]
+    reserved = made.post("/v1/reserve", {"pods": [{"uid": "uid-batch-p"}]})
+    assert reserved == {"reserved": ["uid-batch-p"]}
     ask(made, "q")
     assert made.parts.books.live("uid-batch-p")
-    gone = made.post("/v1/withdraw", {"uids": ["uid-batch-p", "uid-batch-q", "uid-nobody"]})
-    assert gone == {"withdrawn": ["uid-batch-p", "uid-batch-q"]}
+    gone = made.post("/v1/unreserve", {"uids": ["uid-batch-p", "uid-batch-q", "uid-nobody"]})
+    assert gone == {"unreserved": ["uid-batch-p", "uid-batch-q"]}
     assert not made.parts.books.live("uid-batch-p")
     assert len(made.parts.books.ledger) == 0
 
 
-def test_a_bound_pod_is_not_withdrawn() -> None:
+def test_a_bound_pod_is_not_unreserved() -> None:
     """Its charge belongs to the node now."""
     made = three(waiting("p", node="n0"))
-    assert made.post("/v1/withdraw", {"uids": ["uid-batch-p"]}) == {"withdrawn": []}
+    assert made.post("/v1/unreserve", {"uids": ["uid-batch-p"]}) == {"unreserved": []}
     assert made.charged("n0") == {"uid-batch-p"}
 
 
@@ -246,7 +247,7 @@ def test_requests_go_before_slices() -> None:
     def background() -> None:
         asked.wait(5)
         for _ in range(3):
-            with lock.patiently():
+            with lock.background():
                 order.append("slice")
 
     thread = threading.Thread(target=background)
@@ -268,5 +269,5 @@ def test_requests_go_before_slices() -> None:
 
 
 def test_reading_uids() -> None:
-    """The body of a withdrawal."""
-    assert batch.read_uids(b'{"uids": ["a"]}') == ["a"]
+    """The body of /v1/unreserve."""
+    assert placewire.read_uids(b'{"uids": ["a"]}') == ["a"]

@@ -236,7 +236,7 @@ def test_nominations_are_taken_over_after_a_restart() -> None:
     made.show(task("big", cpu="14", native="7", status={"nominatedNodeName": "idle"}))
     claim = made.parts.books.ledger.claim("uid-batch-big")
     assert claim is not None
-    assert claim.state is ClaimState.PROVISIONAL
+    assert claim.state is ClaimState.RESERVED
     assert made.filter(task("other"), "idle")["NodeNames"] == []
     assert made.filter(task("big", cpu="14", native="7"), "idle")["NodeNames"] == ["idle"]
 
@@ -275,21 +275,20 @@ class TestGuard:
         self.queue(made, budget, running)
         assert made.filter(self.driver(), "idle")["NodeNames"] == ["idle"]
 
-    def test_a_live_charge_passes(self) -> None:
+    def test_a_live_reservation_passes(self) -> None:
         """Status lags behind what the operator has just released."""
         made = two()
         self.queue(made, "1")
         made.show(self.driver())
-        made.post("/v1/place", {"pods": [{"uid": "uid-batch-driver"}], "charge_only": True})
+        made.post("/v1/reserve", {"pods": [{"uid": "uid-batch-driver"}]})
         assert made.filter(self.driver(), "idle")["NodeNames"] == ["idle"]
 
-    def test_a_refused_node_does_not_cost_the_charge(self) -> None:
+    def test_a_refused_node_does_not_cost_the_reservation(self) -> None:
         """The nominated node fails, the scheduler goes on with all nodes: the guard must not stop it there."""
         made = two()
         self.queue(made, "1")
         made.show(self.driver())
-        made.parts.books.charge("uid-batch-driver")
-        made.parts.books.place(made.parts.books.index.pods["uid-batch-driver"], "busy", Role.DRIVER, "batch/a")
+        made.parts.books.reserve(made.parts.books.index.pods["uid-batch-driver"], "busy", Role.DRIVER, "batch/a")
         assert made.filter(self.driver(), "busy")["NodeNames"] == []
         assert made.filter(self.driver(), "busy", "idle")["NodeNames"] == ["idle"]
 

@@ -73,18 +73,6 @@ def test_a_new_leader_times_old_releases_from_now() -> None:
     assert (flight.since, flight.node, flight.seen) == (50.0, "b", True)
 
 
-def test_what_was_released_by_its_gate_alone_is_unbooked_until_its_bind_has_settled() -> None:
-    """The extender hears of it by its own watch, which may be behind; one with a node was booked at its release."""
-    flights = InFlightPods()
-    flights.begin("bare", 10.0, "")
-    flights.begin("nominated", 10.0, "a")
-    assert flights.unbooked(10.0) == ["bare"]
-    flights.observe(pod(uid="bare", node="a"), 12.0)
-    flights.observe(pod(uid="nominated", node="a"), 12.0)
-    assert flights.unbooked(14.9) == ["bare"]
-    assert flights.unbooked(15.1) == []
-
-
 def test_unparking_is_a_new_flight() -> None:
     """The mark is still shown for a moment; the flight stays."""
     flights = InFlightPods()

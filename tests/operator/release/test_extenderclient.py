@@ -15,6 +15,7 @@ from slackwater_operator.release.extenderclient import (
     Extender,
     NodeUse,
     PlaceRequest,
+    Reservation,
     Usage,
     declared_sums,
 )
@@ -29,10 +30,12 @@ async def server() -> AsyncIterator[Any]:
     async def place(request: web.Request) -> web.Response:
         body = await request.json()
         asked.append(body)
-        if body.get("charge_only"):
-            return web.json_response({"placed": [], "refused": [], "charged": [pod["uid"] for pod in body["pods"]]})
         placed = [{"uid": pod["uid"], "node": "a"} for pod in body["pods"] if pod["uid"] != "bad"]
         return web.json_response({"placed": placed, "refused": [{"uid": "bad", "reason": "no room", "counts": {}}]})
+
+    async def reserve(request: web.Request) -> web.Response:
+        asked.append(await request.json())
+        return web.json_response({"reserved": []})
 
     async def rooms(_: web.Request) -> web.Response:
         return web.json_response(
@@ -46,6 +49,10 @@ async def server() -> AsyncIterator[Any]:
                 "room": [[3.5, -1], [6, 20], [8, 32]],
                 "native": [[4, 16], [2, 16], [8, 32]],
                 "requested": [[1, 2], [2, 16], [8, 32]],
+                "reserved": [
+                    {"uid": "p", "namespace": "team", "declared": {"cpu": 1.0, "memory": 2.0}},
+                    {"uid": "q", "namespace": "team", "declared": {"cpu": 0.5, "memory": 1.0}},
+                ],
             }
         )
 
@@ -64,7 +71,8 @@ async def server() -> AsyncIterator[Any]:
     app.router.add_get("/measured/v1/usage", usage)
     app.router.add_get("/v1/rooms", rooms)
     app.router.add_get("/odd/v1/rooms", other)
-    app.router.add_post("/v1/withdraw", broken)
+    app.router.add_post("/v1/reserve", reserve)
+    app.router.add_post("/v1/unreserve", broken)
     async with TestServer(app) as running:
         running.asked = asked  # type: ignore[attr-defined]  # for the tests
         yield running
@@ -88,6 +96,23 @@ async def test_room_is_asked_for_node_by_node(server: Any) -> None:
     assert rooms.table.room[0].tolist() == [3.5, -1]
     assert rooms.free(None) == Resources(cpu=3.5 + 4.0, memory=20.0)
     assert rooms.free(np.array([True, False, True])) == Resources(cpu=3.5, memory=0.0)
+    assert rooms.reserved == {"team": Resources(cpu=1.5, memory=3.0)}
+
+
+async def test_reservations_carry_their_amounts(server: Any) -> None:
+    """The extender may not have seen the pod yet; what is released for an autoscaler says so."""
+    async with Extender(str(server.make_url(""))) as extender:
+        await extender.reserve(
+            [Reservation("p", Resources(cpu=1.0)), Reservation("q", Resources(cpu=2.0), growth=True)]
+        )
+    assert server.asked == [
+        {
+            "pods": [
+                {"uid": "p", "declared": {"cpu": 1.0}, "growth": False},
+                {"uid": "q", "declared": {"cpu": 2.0}, "growth": True},
+            ]
+        }
+    ]
 
 
 async def test_an_answer_without_rooms_is_unavailable(server: Any) -> None:
@@ -101,7 +126,7 @@ async def test_every_trouble_is_unavailable(server: Any) -> None:
     """A status that is not 200, and nobody listening."""
     async with Extender(str(server.make_url(""))) as extender:
         with pytest.raises(Unavailable, match="500"):
-            await extender.withdraw(["p"])
+            await extender.unreserve(["p"])
     async with Extender("http://127.0.0.1:9", timeout=1) as extender:
         with pytest.raises(Unavailable):
             await extender.rooms()
@@ -111,8 +136,8 @@ async def test_nothing_to_ask_is_not_asked(server: Any) -> None:
     """Empty lists cost no request."""
     async with Extender(str(server.make_url(""))) as extender:
         await extender.place([])
-        await extender.charge([])
-        await extender.withdraw([])
+        await extender.reserve([])
+        await extender.unreserve([])
     assert server.asked == []
 
 

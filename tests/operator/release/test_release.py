@@ -1,5 +1,6 @@
 """Rounds of the release loop on a cluster in memory."""
 
+import asyncio
 from collections.abc import Sequence
 from typing import Any
 
@@ -8,6 +9,8 @@ import pytest
 from slackwater.resources import Resources
 from slackwater_cluster import names
 from slackwater_extender.scheduling.batch import UNKNOWN_POD
+from slackwater_operator.cache.podstate import InFlightPods
+from slackwater_operator.cache.rooms import Rooms
 from slackwater_operator.release.extenderclient import Placement, PlaceRequest
 from support.fakes.cluster import World, enforcing, node, owned
 
@@ -39,8 +42,8 @@ def test_where_node_and_order_do_not_matter_one_write_does() -> None:
     assert operator.step() == 2
     assert len(world.writes) == 2
     assert not any(pod.nominated for pod in world.pods.values())
-    assert sorted(world.charged) == sorted(world.released)
-    assert operator.step() == 0  # the extender's room knows nothing of them before they are bound
+    assert sorted(world.reserved) == sorted(world.released)
+    assert operator.step() == 0  # they are reserved until they are bound
     world.schedule()
     assert operator.step() == 0
     assert running(world) == ["task-0", "task-1"]
@@ -93,6 +96,47 @@ def test_iterative_apps_weigh_their_alignment_at_placement() -> None:
         world.create(f"iteration-{number}", app="ml", stage="2", annotations={names.ITERATIVE: "5"})
     operator.step()
     assert world.place_calls[-1].alpha == 0.5
+
+
+def test_room_is_not_given_twice_by_an_extender_that_is_behind() -> None:
+    """Its watch has not shown the bind for a minute: the reservation counts until it has."""
+    world = enforcing(node("a", cpu=8))
+    world.configure("AdmissionQueue", "default", release={"nominate": False})
+    for number in range(4):
+        world.create(f"task-{number}", cpu=4, app="etl")
+    operator = world.operator()
+    assert operator.step() == 2
+    operator.releaser.places = _LateWatch(world, asyncio.run(world.rooms()))
+    world.schedule()
+    for _ in range(6):
+        assert operator.step(10) == 0
+    operator.releaser.places = world
+    assert operator.step() == 0
+    assert running(world) == ["task-0", "task-1"]
+
+
+class _LateWatch(World):
+    """An extender that goes on to answer what it knew."""
+
+    def __init__(self, world: World, rooms: Rooms) -> None:
+        self.place, self.reserve, self.unreserve = world.place, world.reserve, world.unreserve  # type: ignore[method-assign] # a stand-in
+        self.wakeups, self.usage = world.wakeups, world.usage  # type: ignore[method-assign] # a stand-in
+        self._known = rooms
+
+    async def rooms(self) -> Rooms:
+        """As they were."""
+        return self._known
+
+
+def test_a_new_leader_gives_no_room_away_that_is_reserved() -> None:
+    """The first one released by the gate alone and died before the binds; its reservations are the extender's."""
+    world = enforcing(node("a", cpu=8))
+    world.configure("AdmissionQueue", "default", release={"nominate": False})
+    for number in range(3):
+        world.create(f"task-{number}", cpu=4, app="etl")
+    assert world.operator().step() == 2
+    world.assembly.flights = InFlightPods()  # all that the first leader remembered
+    assert world.operator().step() == 0
 
 
 def test_no_more_than_fits_is_released() -> None:
@@ -276,7 +320,7 @@ class _Away:
 
         raise Unavailable("connection refused")
 
-    place = charge = withdraw = rooms = wakeups = usage = _fail
+    place = reserve = unreserve = rooms = wakeups = usage = _fail
 
 
 def test_a_pod_the_extender_has_not_seen_yet_is_asked_about_again_at_once() -> None:
@@ -295,7 +339,7 @@ class _Behind:
     """An extender whose watch shows no pods yet."""
 
     def __init__(self, world: World) -> None:
-        self.rooms, self.charge, self.withdraw = world.rooms, world.charge, world.withdraw
+        self.rooms, self.reserve, self.unreserve = world.rooms, world.reserve, world.unreserve
         self.wakeups, self.usage = world.wakeups, world.usage
 
     async def place(self, wishes: Sequence[PlaceRequest], *, cold: bool = False, alpha: float = 0.0) -> Placement:

@@ -16,7 +16,7 @@ import numpy as np
 
 from slackwater.errors import Unavailable
 from slackwater.nodes import NodeTable
-from slackwater.resources import Resources, total
+from slackwater.resources import NOTHING, Resources, total
 from slackwater_cluster import names
 from slackwater_cluster.api.session import Answer, Session
 from slackwater_cluster.pods.nodefit import allows
@@ -24,7 +24,14 @@ from slackwater_cluster.watch.records import CustomRecord, NamespaceRecord, Node
 from slackwater_operator.cache.cache import OperatorCache
 from slackwater_operator.cache.rooms import Rooms
 from slackwater_operator.metrics import Metrics
-from slackwater_operator.release.extenderclient import DegradedMode, NodeUse, Placement, PlaceRequest, Usage
+from slackwater_operator.release.extenderclient import (
+    DegradedMode,
+    NodeUse,
+    Placement,
+    PlaceRequest,
+    Reservation,
+    Usage,
+)
 from slackwater_operator.release.nominations import Nominations
 from slackwater_operator.release.podwriter import PodWriter
 from slackwater_operator.release.release import Releaser
@@ -65,7 +72,7 @@ class World:
     assembly: OperatorCache = field(default_factory=OperatorCache)
     released: list[str] = field(default_factory=list)  # every gate that was lifted, in order
     woken: list[str] = field(default_factory=list)  # refused pods that have room now
-    charged: list[str] = field(default_factory=list)  # pods the extender was told of without a node
+    reserved: dict[str, Reservation] = field(default_factory=dict)  # pods the extender was told of without a node
     writes: list[str] = field(default_factory=list)
     place_calls: list[PlaceCall] = field(default_factory=list)  # what the operator asked the extender to place
     entered: dict[str, str] = field(default_factory=dict)  # the extender's ledger: pods placed and not bound yet
@@ -258,14 +265,15 @@ class World:
             placed[wish.uid] = self.entered[wish.uid] = best
         return Placement(placed, refused)
 
-    async def charge(self, uids: Sequence[str]) -> None:
-        """Pods released without a node."""
-        self.charged += uids
+    async def reserve(self, pods: Sequence[Reservation]) -> None:
+        """Count pods released without a node."""
+        self.reserved |= {pod.uid: pod for pod in pods}
 
-    async def withdraw(self, uids: Sequence[str]) -> None:
-        """Forget placements."""
+    async def unreserve(self, uids: Sequence[str]) -> None:
+        """Forget placements and reservations."""
         for uid in uids:
             self.entered.pop(uid, None)
+            self.reserved.pop(uid, None)
 
     async def rooms(self) -> Rooms:
         """The room of every node, by declared sums; kube-scheduler sees nominated pods only."""
@@ -275,7 +283,17 @@ class World:
         total_ = np.array([self.nodes[name].allocatable.vector(kinds) for name in names_]).reshape(len(names_), 2)
         takes = np.array([self.nodes[name].open for name in names_], np.bool_)
         index = {name: row for row, name in enumerate(names_)}
-        return Rooms(NodeTable(kinds, names_, index, total_, left, left, takes, ~takes, left), (1.0, 1.0))
+        table = NodeTable(kinds, names_, index, total_, left, left, takes, ~takes, left)
+        return Rooms(table, (1.0, 1.0), self._unplaced())
+
+    def _unplaced(self) -> dict[str, Resources]:
+        """What is reserved without a node, by namespace, until it is bound."""
+        sums: dict[str, Resources] = {}
+        for uid, each in self.reserved.items():
+            pod = self.pods.get(uid)
+            if pod is not None and not pod.node and not pod.done and not pod.parked and not each.growth:
+                sums[pod.namespace] = sums.get(pod.namespace, NOTHING) + each.declared
+        return sums
 
     async def wakeups(self, after: int) -> tuple[int, Sequence[str]]:
         """What a test says, once."""
