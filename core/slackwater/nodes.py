@@ -42,6 +42,21 @@ class NodeTable:
         return reach
 
 
+@dataclass(frozen=True, slots=True)
+class NodeColumns:
+    """The numbers of some nodes without their names, in an order that its maker knows. Means as in the table."""
+
+    kinds: Kinds
+    total: NDArray[np.float64]
+    room: NDArray[np.float64]
+    native: NDArray[np.float64]
+    open: NDArray[np.bool_]
+    stale: NDArray[np.bool_]
+
+    def __len__(self) -> int:
+        return len(self.open)
+
+
 class NodeRow(NamedTuple):
     """One row of such a table, as plain numbers: the common case is one pod and the node it was nominated to."""
 

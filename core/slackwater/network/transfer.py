@@ -6,7 +6,7 @@ takes for ever. Units are the caller's: bytes with bytes per second, or MB with 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -44,6 +44,14 @@ class Transfers:
         else:
             row.pop(receiver, None)
 
+    def between(self, sender: int, receiver: int) -> float:
+        """What is on its way from one node to another."""
+        return self._sent.get(sender, {}).get(receiver, 0.0)
+
+    def links(self) -> Iterator[tuple[int, int, float]]:
+        """Every pair of nodes with something on its way: sender, receiver, bytes."""
+        return ((sender, receiver, size) for sender, row in self._sent.items() for receiver, size in row.items())
+
     def copy(self) -> Transfers:
         """A twin that can be changed without changing this one."""
         twin = Transfers()
@@ -80,6 +88,16 @@ def priority(traffic: Floats, bandwidth: Floats) -> Floats:
     times = _seconds(_amounts("Trans", traffic), _amounts("BPre", bandwidth))
     np.fill_diagonal(times, 0.0)
     return _worst(times, 0.0)
+
+
+def worst_inbound(assigned: Transfers, flowing: Floats, bandwidth: Floats) -> Floats:
+    """`priority` where one figure per node is known of bandwidth and of what flows into it: cheap for many nodes."""
+    busiest = _seconds(_amounts("Trans", flowing), _amounts("BPre", bandwidth))
+    for sender, receiver, size in assigned.links():
+        link = min(bandwidth[sender], bandwidth[receiver])
+        volume = size + flowing[receiver]
+        busiest[receiver] = max(busiest[receiver], volume / link if link > 0 else np.inf)
+    return busiest
 
 
 def order(priorities: Floats, held: Floats | None = None) -> list[int]:

@@ -11,13 +11,14 @@ The table given is never changed; what is charged is charged to a working copy.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby, islice
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from slackwater.network.arrivals import Arrivals
 from slackwater.placement.bestnodes import BestNodes, PodShape
 from slackwater.placement.candidates import Candidates, EqualAsks, ShapeIndex, grouped
 from slackwater.placement.filter import Fit, Own, checked, fit_one, judge
@@ -28,8 +29,6 @@ from slackwater.resources import CPU, MEMORY
 from slackwater.validation import amount
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from slackwater.nodes import NodeTable, PodAsk
     from slackwater.resources import Kinds
 
@@ -69,20 +68,20 @@ class Batch:
         *,
         cold: bool = False,
         alpha: float = 0.0,
-        incoming: Mapping[str, NDArray[np.float64]] | None = None,
+        arrivals: Arrivals | None = None,
         balance: Weights = HALVES,
     ) -> None:
         """Set up a batch.
 
-        `cold` packs by knapsack while the batch is within its
-        bounds. `alpha` is HaSTE-A's factor. `incoming` is T_in of paper 003 by uid; with it a task's node is chosen
-        by `balance` of fitness and T_in instead of fitness alone.
+        `cold` packs by knapsack while the batch is within its bounds. `alpha` is HaSTE-A's factor. With `arrivals`
+        (paper 003) a task that reads from others gets its node by `balance` of fitness and T_in instead of fitness
+        alone, and sees the links that were made busy before it.
         """
         self._table = checked(table)
         self._alpha = amount("alpha", alpha)
-        self._shapes = ShapeIndex(table, incoming or {}, balance)
+        self._shapes = ShapeIndex(table, arrivals, balance)
         groups = grouped(self._shapes, asks)
-        self._standings = BestNodes(table, min(WINDOW, len({group.shape for group in groups})))
+        self._standings = BestNodes(table, min(WINDOW, len({group.shape for group in groups})), arrivals)
         self._stream = self._by_rank(groups, cold=cold)
         self._hopeless: dict[PodShape, Refusal] = {}  # what was refused once is refused again: room only falls
         self.remaining = len(asks)
@@ -195,11 +194,11 @@ def place(
     *,
     cold: bool = False,
     alpha: float = 0.0,
-    incoming: Mapping[str, NDArray[np.float64]] | None = None,
+    arrivals: Arrivals | None = None,
     balance: Weights = HALVES,
 ) -> list[PlacementOutcome]:
     """Place all pods at once; the outcomes stand in the order of the asks. The options are those of `Batch`."""
-    batch = Batch(table, asks, cold=cold, alpha=alpha, incoming=incoming, balance=balance)
+    batch = Batch(table, asks, cold=cold, alpha=alpha, arrivals=arrivals, balance=balance)
     found: dict[str, PlacementOutcome] = {}
     while not batch.done:
         found |= {outcome.uid: outcome for outcome in batch.step(len(asks))}

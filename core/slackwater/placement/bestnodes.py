@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from slackwater.network.arrivals import Arrivals, Inputs
 from slackwater.ordering.fitness import needed, weights
 from slackwater.ordering.preference import nm
 from slackwater.placement.filter import Residual
@@ -24,6 +25,10 @@ if TYPE_CHECKING:
     from slackwater.nodes import NodeTable
 
 
+LATEST = 1e3  # times the spread: what no bandwidth reaches
+TIE = 1e-6  # what only breaks ties counts so much
+
+
 @dataclass(frozen=True, slots=True, eq=False)  # compared by identity: arrays have no single truth value
 class PodShape:
     """What decides where a pod may go: pods that agree in all of this are one row of the standings."""
@@ -31,14 +36,29 @@ class PodShape:
     declared: NDArray[np.float64]
     charge: NDArray[np.float64]  # declared and native, side by side
     usable: NDArray[np.bool_]  # open and allowed nodes
-    seconds: NDArray[np.float64] | None = None  # T_in per node, paper 003; None: fitness alone decides
+    inputs: Inputs = ()  # what it reads from where (paper 003); nothing: fitness alone decides
     balance: Weights = HALVES
+
+
+@dataclass(frozen=True, slots=True)
+class _ArrivalScale:
+    """How T_in of one shape becomes a number between 0 (soonest) and 1 (latest), as it was when the shape came in."""
+
+    soonest: float
+    spread: float
+
+    def near(self, seconds: NDArray[np.float64]) -> NDArray[np.float64]:
+        """1 − nm(T_in); a node made busier than any was falls below 0, one that no bandwidth reaches is last."""
+        late: NDArray[np.float64] = np.minimum((seconds - self.soonest) / self.spread, LATEST)
+        return 1.0 - late
 
 
 class BestNodes:
     """A working copy of what is left on the nodes, and for up to `width` shapes their best node on it."""
 
-    def __init__(self, table: NodeTable, width: int) -> None:
+    def __init__(self, table: NodeTable, width: int, arrivals: Arrivals | None = None) -> None:
+        self._arrivals = arrivals
+        self._scales: dict[int, tuple[PodShape, _ArrivalScale]] = {}  # by slot, of shapes that read something
         nodes, kinds = len(table), len(table.kinds)
         self._free = list(range(width))
         self._held: dict[PodShape, int] = {}  # the oldest first
@@ -84,6 +104,7 @@ class BestNodes:
     def drop(self, shape: PodShape) -> None:
         """Forget the shape and free its slot."""
         slot = self._held.pop(shape)
+        self._scales.pop(slot, None)
         self._free.append(slot)
         self._needs[slot] = np.inf
         self._peaks[slot] = -np.inf
@@ -113,6 +134,7 @@ class BestNodes:
         left = self._left[:, row]
         left -= shape.charge
         block, inner = divmod(row, self._block)
+        self._send(shape, row, block, inner)
         fitted = self._declared @ (self._weight[:, row] * left[: self._kinds])
         column = self._fitness[block, :, inner]
         # A node that did not serve a shape before has only less now.
@@ -123,6 +145,15 @@ class BestNodes:
             keys[:, inner] = np.where(gone, -np.inf, self._slope * fitted + self._bias[block, :, inner])
         self._inner[:, block] = keys.argmax(axis=1)
         self._peaks[:, block] = keys.max(axis=1)
+
+    def _send(self, shape: PodShape, row: int, block: int, inner: int) -> None:
+        """What the pod reads is on its way to its node: whoever reads over the same links gets there later."""
+        if not shape.inputs or self._arrivals is None or self._bias is None:
+            return
+        self._arrivals.begin(shape.inputs, row)
+        for slot, (other, scale) in self._scales.items():
+            near = scale.near(np.array([self._arrivals.at(other.inputs, row)]))[0]
+            self._bias[block, slot, inner] = other.balance.network * near
 
     def _load(self, slot: int, shape: PodShape) -> None:
         """Compute the row of a shape over all nodes."""
@@ -146,14 +177,21 @@ class BestNodes:
 
         Freezing the spread keeps the key of an unchanged node unchanged; without T_in the key is F itself.
         """
-        if shape.seconds is None and self._bias is None:
+        reads = bool(shape.inputs) and self._arrivals is not None
+        if not reads and self._bias is None:
             return
         if self._bias is None:
             self._bias, self._keys = np.zeros_like(self._fitness), self._fitness.copy()
         slope, bias = 1.0, np.zeros(len(fitted))
-        if shape.seconds is not None and usable.any():
+        if reads and self._arrivals is not None and usable.any():
             slope = shape.balance.fitness / _spread(fitted[usable])
-            bias[usable] = shape.balance.network * (1.0 - lateness(shape.seconds[usable]))
+            seconds = self._arrivals.seconds(shape.inputs)[usable]
+            scale = _scale(seconds)
+            self._scales[slot] = shape, scale
+            # Equal in all of that: quiet links, then more inputs held (the paper's priority and Cnt0).
+            quiet, held = self._arrivals.quiet()[usable], self._arrivals.held(shape.inputs)[usable]
+            ties = TIE * (1.0 - lateness(quiet)) + TIE**2 * nm(held)
+            bias[usable] = shape.balance.network * scale.near(seconds) + ties
         self._slope[slot] = slope
         self._write(self._bias, slot, bias)
         keys = np.full(len(fitted), -np.inf)
@@ -164,6 +202,15 @@ class BestNodes:
         padded = np.full(matrix.shape[0] * self._block, -np.inf)
         padded[: len(values)] = values
         matrix[:, slot] = padded.reshape(-1, self._block)
+
+
+def _scale(seconds: NDArray[np.float64]) -> _ArrivalScale:
+    """Min and spread of T_in over nodes that any bandwidth reaches; where they are equal, that time itself."""
+    reached = seconds[np.isfinite(seconds)]
+    if not reached.size:
+        return _ArrivalScale(0.0, 1.0)
+    soonest, spread = float(reached.min()), float(reached.max() - reached.min())
+    return _ArrivalScale(soonest, spread if nm(reached).any() else soonest or 1.0)
 
 
 def _spread(fitted: NDArray[np.float64]) -> float:

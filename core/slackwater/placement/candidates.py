@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from slackwater.errors import BadNumber, InvalidInput
+from slackwater.errors import InvalidInput
+from slackwater.network.arrivals import Arrivals, Inputs
 from slackwater.ordering.fitness import demand
 from slackwater.ordering.preference import nm, preference
 from slackwater.placement.bestnodes import BestNodes, PodShape
 from slackwater.placement.filter import allowed
-from slackwater.validation import TOLERANCE, finite
+from slackwater.validation import TOLERANCE, amount, finite
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -38,29 +39,29 @@ class EqualAsks:
 class ShapeIndex:
     """Shapes by what makes them differ, each made once."""
 
-    def __init__(self, table: NodeTable, incoming: Mapping[str, NDArray[np.float64]], balance: Weights) -> None:
-        self._table, self._incoming, self._balance = table, incoming, balance
+    def __init__(self, table: NodeTable, arrivals: Arrivals | None, balance: Weights) -> None:
+        self._table, self._arrivals, self._balance = table, arrivals, balance
         self._known: dict[tuple[object, ...], PodShape] = {}
 
     def of(self, ask: PodAsk) -> PodShape:
-        """The shape of this ask. Drivers are placed by fitness alone (conflict 6), so their T_in is not looked at."""
-        seconds = None if ask.driver else self._incoming.get(ask.uid)
+        """The shape of this ask. Drivers are placed by fitness alone (conflict 6), whatever they read."""
+        reads = not ask.driver and self._arrivals is not None and self._arrivals.reads(ask.inputs)
         mask = None if ask.allowed is None else ask.allowed.tobytes()
-        key = (ask.declared, ask.native, mask, None if seconds is None else seconds.tobytes())
+        key = (ask.declared, ask.native, mask, ask.inputs if reads else ())
         if key not in self._known:
-            self._known[key] = self._made(ask, seconds)
+            self._known[key] = self._made(ask, ask.inputs if reads else ())
         return self._known[key]
 
-    def _made(self, ask: PodAsk, seconds: NDArray[np.float64] | None) -> PodShape:
-        kinds, nodes = self._table.kinds, len(self._table)
-        if seconds is not None and (seconds.shape != (nodes,) or np.isnan(seconds).any()):
-            raise BadNumber(f"incoming[{ask.uid}]", seconds, f"give {nodes} times in seconds")
+    def _made(self, ask: PodAsk, inputs: Inputs) -> PodShape:
+        kinds = self._table.kinds
         declared = demand(f"asks[{ask.uid}].declared", ask.declared, kinds)
+        for _, size in inputs:
+            amount(f"asks[{ask.uid}].inputs", size)
         return PodShape(
             declared=declared,
             charge=np.concatenate([declared, demand(f"asks[{ask.uid}].native", ask.native, kinds)]),
             usable=self._table.open & allowed(ask, self._table),
-            seconds=seconds,
+            inputs=inputs,
             balance=self._balance,
         )
 

@@ -21,7 +21,7 @@ from slackwater.validation import TOLERANCE, amount, finite_array
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from slackwater.nodes import NodeRow, NodeTable, PodAsk
+    from slackwater.nodes import NodeColumns, NodeRow, NodeTable, PodAsk
     from slackwater.resources import Kinds
 
 
@@ -64,7 +64,7 @@ def fit_one(table: NodeTable, ask: PodAsk, *, own: Own | None = None) -> Fit:
     return judge(table, ask, residual(table, own))
 
 
-def residual(table: NodeTable, own: Own | None = None) -> Residual:
+def residual(table: NodeTable | NodeColumns, own: Own | None = None) -> Residual:
     """What is left on each node; with `own`, as if the asking pod's present charge were not there."""
     if own is None:
         return Residual(table.room, table.native)
@@ -75,7 +75,7 @@ def residual(table: NodeTable, own: Own | None = None) -> Residual:
     return Residual(room, native)
 
 
-def judge(table: NodeTable, ask: PodAsk, left: Residual) -> Fit:
+def judge(table: NodeTable | NodeColumns, ask: PodAsk, left: Residual) -> Fit:
     """The test itself, against the residual given. Later writes win, so the reasons stand from weak to strong."""
     codes = np.zeros(len(table), dtype=np.int8)
     for _, short in _short("native", ask.native, left.native, table):
@@ -119,7 +119,7 @@ def checked(table: NodeTable) -> NodeTable:
     return table
 
 
-def allowed(ask: PodAsk, table: NodeTable) -> NDArray[np.bool_]:
+def allowed(ask: PodAsk, table: NodeTable | NodeColumns) -> NDArray[np.bool_]:
     """The rows this pod may use, as a mask of the table's length."""
     if ask.allowed is None:
         return np.ones(len(table), dtype=np.bool_)
@@ -129,7 +129,7 @@ def allowed(ask: PodAsk, table: NodeTable) -> NDArray[np.bool_]:
 
 
 def _short(
-    name: str, amounts: Sequence[float], left: NDArray[np.float64], table: NodeTable
+    name: str, amounts: Sequence[float], left: NDArray[np.float64], table: NodeTable | NodeColumns
 ) -> Iterator[tuple[str, NDArray[np.bool_]]]:
     """For each kind asked for that some node lacks, which ones. A kind a node has none of serves no positive demand."""
     if len(amounts) != len(table.kinds) or not len(table):

@@ -20,7 +20,7 @@ from slackwater.validation import TOLERANCE, fraction
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from slackwater.nodes import NodeTable, PodAsk
+    from slackwater.nodes import NodeColumns, NodeTable, PodAsk
 
 TOP = 10  # the highest score an extender may give
 
@@ -43,7 +43,7 @@ FITNESS_ONLY = Weights(1.0, 0.0)
 
 
 def score(
-    table: NodeTable,
+    table: NodeTable | NodeColumns,
     ask: PodAsk,
     fit: Fit,
     *,
@@ -97,11 +97,11 @@ def shortlist(points: NDArray[np.int16], fit: Fit, size: int) -> NDArray[np.intp
     return order[:size] if size > 0 else order
 
 
-def led(points: NDArray[np.int16]) -> NDArray[np.int16]:
+def with_one_leader(points: NDArray[np.int16]) -> NDArray[np.int16]:
     """The same scores with one leader: nodes level with the first of the best get a point less.
 
-    The pod is charged to that first one before the scheduler decides. Among equals it would choose by other lights, and
-    until the watch tells, the next pod would find room on its node that is taken.
+    The pod is reserved on that first one before the scheduler decides. Among equals the scheduler chooses at random,
+    and until the watch tells, the next pod would find room on its node that is taken.
     """
     if not points.size or points[lead := int(points.argmax())] == 0:
         return points

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar
 
@@ -16,6 +16,7 @@ import numpy as np
 
 from slackwater.ledger.ledger import Ledger
 from slackwater.ledger.types import LedgerConfig, PodClaim
+from slackwater.network.arrivals import Arrivals
 from slackwater.nodes import NodeTable
 from slackwater.resources import CPU, MEMORY, Kinds, Resources
 from slackwater.roles import Role
@@ -28,9 +29,8 @@ from slackwater_cluster.pods.nodefit import allows
 from slackwater_cluster.watch.records import Constraints, NodeRecord, OwnerRef, PodRecord
 from slackwater_extender.cache import claims
 from slackwater_extender.cache.guard import Guard
-from slackwater_extender.cache.locality import Outputs
+from slackwater_extender.cache.locality import AssignedTransfers, Outputs, arrivals
 from slackwater_extender.cache.lock import PriorityLock
-from slackwater_extender.scheduling.nodenames import RowFinder
 from slackwater_extender.settings import Decisions
 
 if TYPE_CHECKING:
@@ -61,8 +61,8 @@ class ClusterCache:
         self.nodes: dict[str, NodeRecord] = {}
         self.ledger = Ledger(claims.ledger_config(self.governance, (CPU, MEMORY)))
         self.synced: set[str] = set()
-        self.finder = RowFinder()
         self.outputs = Outputs()
+        self.transfers = AssignedTransfers()
         self.load: dict[str, float] = {}  # bytes per second into each node, as last measured
         self._names: dict[str, dict[str, str]] = {}  # namespace → pod name → uid
         self._strangers: dict[str, set[str]] = {}  # node → running pods on it that are not ours
@@ -134,6 +134,8 @@ class ClusterCache:
         elif pod.node:
             claim = self.claim(pod)
             self.ledger.put(claim)
+            if pod.started:
+                self.transfers.end(pod.uid)
             self._note_stranger(pod, managed=claim.managed)
         elif pod.parked:
             self._release(pod.uid)
@@ -152,6 +154,7 @@ class ClusterCache:
         return self._strangers.get(node, ())
 
     def _release(self, uid: str) -> None:
+        self.transfers.end(uid)
         claim = self.ledger.remove(uid)
         if claim is not None and claim.node in self._strangers:
             self._strangers[claim.node].discard(uid)
@@ -211,6 +214,10 @@ class ClusterCache:
             mask = np.fromiter((allows(constraints, self.nodes[name]) for name in table.names), np.bool_, len(table))
             self._masks[constraints] = None if mask.all() else mask
         return self._masks[constraints]
+
+    def arrivals(self, table: NodeTable, without: Collection[str] = ()) -> Arrivals:
+        """When inputs would arrive on each node, with what pods on their way will read but for some of them."""
+        return arrivals(self.nodes, table, self.load, self.transfers.between(table.index, without))
 
     def vacancies(self, table: NodeTable) -> NDArray[np.float64]:
         """How many more pods each node may hold; a node that says nothing holds any number."""
@@ -295,6 +302,7 @@ class ClusterCache:
     def reserve(self, pod: PodRecord, node: str, role: Role, app: str) -> bool:
         """Reserve a node for one of our pods at answer time (eq. 2); it lapses unless the watch confirms it."""
         claim = claims.claim(pod, self.kinds, role=role, app=app, managed=True, node=node)
+        self.transfers.begin(pod.uid, node, () if role is Role.DRIVER else self.outputs.inputs(pod, app))
         return self.ledger.reserve(claim, self.clock() + self.settings.expiry)
 
     def reserve_anywhere(self, uid: str, declared: Resources, *, growth: bool = False) -> bool:
@@ -315,11 +323,14 @@ class ClusterCache:
         """A node serves its pod no longer: the pod stays reserved without one, so that it may try others."""
         held, expires = self.ledger.claim(uid), self.ledger.reservations().get(uid)
         if held is not None and expires is not None:
+            self.transfers.end(uid)
             self.ledger.reserve(held._replace(node=""), expires)
 
     def unreserve(self, uid: str) -> PodClaim | None:
         """Take back what did not come true; a bound pod stays."""
-        return self.ledger.unreserve(uid)
+        if (held := self.ledger.unreserve(uid)) is not None:
+            self.transfers.end(uid)
+        return held
 
     def live(self, uid: str) -> bool:
         """Whether the pod is bound, or reserved for a time that has not lapsed."""
@@ -333,7 +344,10 @@ class ClusterCache:
     def expire(self) -> list[PodClaim]:
         """Drop what lapsed."""
         with self.lock.background():
-            return self.ledger.expire(self.clock())
+            lapsed = self.ledger.expire(self.clock())
+            for claim in lapsed:
+                self.transfers.end(claim.uid)
+            return lapsed
 
 
 def _slices(items: Sequence[T]) -> Iterator[Sequence[T]]:

@@ -6,23 +6,18 @@ leave on their node (`slackwater.io/output`). A pair of nodes is as fast as the 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Collection, Mapping
 
 import numpy as np
 
 from slackwater.errors import InvalidInput
-from slackwater.network.transfer import incoming as seconds_to_arrive
-from slackwater.network.transfer import measured, pairwise
+from slackwater.network.arrivals import Arrivals, Inputs
+from slackwater.network.transfer import Transfers, measured
+from slackwater.nodes import NodeTable
 from slackwater_cluster import names
 from slackwater_cluster.pods import stated
 from slackwater_cluster.pods.quantities import quantity
 from slackwater_cluster.watch.records import NodeRecord, PodRecord
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from slackwater_extender.cache.cache import ClusterCache
 
 # Bytes per second where a node does not say: 1 Gbit/s. Only differences between nodes matter in a score.
 ASSUMED = 1.25e8
@@ -57,31 +52,48 @@ class Outputs:
         if not left:
             del self._left[place]
 
-    def inputs(self, pod: PodRecord, app: str) -> Mapping[str, float]:
+    def inputs(self, pod: PodRecord, app: str) -> Inputs:
         """Bytes the pod will read, by the node that holds them."""
         found: dict[str, float] = {}
         for stage in _stages(pod):
             for node, size in self._left.get((pod.namespace, app, stage), {}).values():
                 found[node] = found.get(node, 0.0) + size
-        return found
+        return tuple(sorted(found.items()))
 
 
-def incoming(
-    books: ClusterCache, inputs: Mapping[str, float], nodes: Sequence[str], load: Mapping[str, float]
-) -> NDArray[np.float64] | None:
-    """T_in of each node in seconds; None where the pod reads nothing from other nodes that is known."""
-    if not inputs:
-        return None
-    senders = [name for name in inputs if name in books.nodes]
-    rows = list(nodes) + [name for name in senders if name not in set(nodes)]
-    at = {name: row for row, name in enumerate(rows)}
-    places = [at[name] for name in senders]
-    speeds = np.array([bandwidth(books.nodes.get(name)) for name in rows])
-    flowing = measured(np.array([load.get(name, 0.0) for name in rows]), HORIZON)
-    times = seconds_to_arrive(
-        places, [inputs[name] for name in senders], np.tile(flowing, (len(senders), 1)), pairwise(speeds, places)
-    )
-    return times[: len(nodes)]
+class AssignedTransfers:
+    """What pods on their way are going to read, until they have started: then measured traffic tells of it."""
+
+    def __init__(self) -> None:
+        self._by_pod: dict[str, tuple[str, Inputs]] = {}  # uid → its node, and its inputs
+
+    def begin(self, uid: str, node: str, inputs: Inputs) -> None:
+        """A pod is to run on a node; one that reads nothing is not noted."""
+        if inputs:
+            self._by_pod[uid] = node, inputs
+
+    def end(self, uid: str) -> None:
+        """It has started, or will not."""
+        self._by_pod.pop(uid, None)
+
+    def between(self, index: Mapping[str, int], without: Collection[str] = ()) -> Transfers:
+        """Bytes between nodes by row, but for those of some pods."""
+        made = Transfers()
+        for uid, (node, inputs) in self._by_pod.items():
+            if uid not in without and node in index:
+                for sender, size in inputs:
+                    if sender in index:
+                        made.begin(index[sender], index[node], size)
+        return made
+
+
+def arrivals(
+    nodes: Mapping[str, NodeRecord], table: NodeTable, load: Mapping[str, float], assigned: Transfers
+) -> Arrivals:
+    """T_in over the table's nodes; `load` is bytes per second into each node, as last measured."""
+    speeds = np.array([bandwidth(nodes.get(name)) for name in table.names])
+    flowing = measured(np.array([load.get(name, 0.0) for name in table.names]), HORIZON)
+    return Arrivals(table.index, speeds, flowing, assigned)
 
 
 def bandwidth(node: NodeRecord | None) -> float:

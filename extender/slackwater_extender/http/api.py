@@ -87,7 +87,7 @@ def decisions(parts: Components) -> Response:
 
 def explain(parts: Components, namespace: str, name: str) -> Response:
     """GET /v1/explain/NAMESPACE/POD: why it waits, or why it is where it is."""
-    found = explaining.pod(parts, namespace, name)
+    found = explaining.pod(parts.books, parts.waiting, parts.ring, namespace, name)
     return said(found) if found else said({"error": f"there is no pod {namespace}/{name}"}, 404)
 
 

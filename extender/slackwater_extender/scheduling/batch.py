@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from slackwater.network.arrivals import Inputs
 from slackwater.nodes import NodeTable, PodAsk
 from slackwater.placement.batch import Batch, Placement, Refusal
 from slackwater.placement.reasons import FilterReason
@@ -21,7 +22,6 @@ from slackwater.validation import TOLERANCE
 from slackwater_cluster.watch.records import Constraints, PodRecord
 from slackwater_extender.cache import claims
 from slackwater_extender.cache.cache import ClusterCache
-from slackwater_extender.cache.locality import incoming
 from slackwater_extender.cache.wakeups import Unschedulable
 from slackwater_extender.scheduling.decisionlog import Decision, DecisionLog, Result
 from slackwater_extender.scheduling.placewire import (
@@ -103,13 +103,15 @@ class Placer:
             table = self.books.ledger.table(self.books.clock())
             vacancies = self.books.vacancies(table)
         asks = self._prepared(wanted, table, vacancies <= 0)
-        arriving = self._incoming(wanted, table)
+        with self.books.lock:
+            reading = any(each.inputs for each in asks)
+            arrivals = self.books.arrivals(table, {each.uid for each in asks}) if reading else None
         batch = Batch(
             table,
             asks,
-            cold=request.cold and not arriving,  # a knapsack packs; it knows nothing of where data is
+            cold=request.cold and not arrivals,  # a knapsack packs; it knows nothing of where data is
             alpha=request.alpha,
-            incoming=arriving,
+            arrivals=arrivals,
             balance=claims.weights(self.books.governance.policy(wanted[0].pod.namespace)),
         )
         by_uid = {each.uid: each for each in wanted}
@@ -128,7 +130,8 @@ class Placer:
             key = id(each.pod.constraints)
             if key not in masks:
                 masks[key] = self._mask(each.pod.constraints, table, crowded)
-            made.append(each.prepared(table, masks[key]))
+            inputs = () if each.driver else self.books.outputs.inputs(each.pod, each.app)
+            made.append(each.prepared(table, masks[key], inputs))
         return made
 
     def _mask(self, constraints: Constraints, table: NodeTable, crowded: np.ndarray) -> np.ndarray | None:
@@ -139,20 +142,6 @@ class Placer:
         if crowded.any():
             allowed = ~crowded if allowed is None else allowed & ~crowded
         return allowed
-
-    def _incoming(self, wanted: Sequence[_Wanted], table: NodeTable) -> dict[str, np.ndarray]:
-        """T_in of those pods that read from others."""
-        found: dict[str, np.ndarray] = {}
-        shared: dict[tuple[tuple[str, float], ...], np.ndarray | None] = {}
-        for each in wanted:
-            inputs = {} if each.driver else self.books.outputs.inputs(each.pod, each.app)
-            if inputs:
-                key = tuple(sorted(inputs.items()))
-                if key not in shared:
-                    shared[key] = incoming(self.books, inputs, table.names, self.books.load)
-                if (seconds := shared[key]) is not None:
-                    found[each.uid] = seconds
-        return found
 
     # -- 3. one slice ---------------------------------------------------------------------------------------------
 
@@ -230,7 +219,7 @@ class _Wanted:
     def uid(self) -> str:
         return self.pod.uid
 
-    def prepared(self, table: NodeTable, allowed: np.ndarray | None) -> PodAsk:
+    def prepared(self, table: NodeTable, allowed: np.ndarray | None, inputs: Inputs) -> PodAsk:
         """The pod as the core wants it."""
         return PodAsk(
             uid=self.pod.uid,
@@ -242,6 +231,7 @@ class _Wanted:
             alignment=self.ask.alignment,
             submitted=self.ask.submitted or self.pod.created,
             rank=self.ask.rank,
+            inputs=inputs,
             allowed=self._narrowed(table, allowed),
         )
 

@@ -5,25 +5,23 @@ Held under the lock of the books: what is read and what is placed belong to one 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import repeat
-from typing import TYPE_CHECKING, Protocol, cast, overload
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from slackwater.nodes import NodeTable, PodAsk
+from slackwater.nodes import NodeColumns, NodeTable, PodAsk
 from slackwater.placement.filter import Fit, judge, judge_one, residual
 from slackwater.placement.reasons import BY_CODE, FilterReason
-from slackwater.placement.score import TOP, led, score, shortlist
+from slackwater.placement.score import TOP, score, shortlist, with_one_leader
 from slackwater.roles import Role
 from slackwater_cluster.customresources import Mode, SlackPolicySpec
 from slackwater_cluster.watch.records import PodRecord
 from slackwater_extender.cache import claims
 from slackwater_extender.cache.cache import ClusterCache
-from slackwater_extender.cache.locality import incoming
-from slackwater_extender.scheduling.nodenames import NodeNameList
-from slackwater_extender.scheduling.wire import Priorities, prioritised
+from slackwater_extender.scheduling.nodenames import NodeNameList, RowFinder
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -56,36 +54,6 @@ class PodContext:
         return self.policy.mode
 
 
-class NodeFits(Protocol):
-    """How the nodes asked about look for the pod."""
-
-    @property
-    def asked(self) -> int:
-        """How many were asked about."""
-        ...
-
-    @property
-    def fitting(self) -> int:
-        """How many serve the pod."""
-        ...
-
-    def best(self, size: int = 1) -> list[Candidate]:
-        """The best nodes, at most so many (0: all)."""
-        ...
-
-    def refused(self) -> tuple[dict[str, str], dict[str, str]]:
-        """Failed nodes, and those where evicting pods would not help, each with its constant reason."""
-        ...
-
-    def counts(self) -> dict[str, int]:
-        """Refused nodes by reason, the commonest first."""
-        ...
-
-    def priorities(self, pieces: Priorities) -> bytes:
-        """The scores as the scheduler wants them."""
-        ...
-
-
 @dataclass(frozen=True, slots=True)
 class Candidate:
     """A node that serves the pod."""
@@ -93,6 +61,16 @@ class Candidate:
     name: str
     score: int
     room: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Scores:
+    """A score for each of some nodes; where all of them are known, also their rows among all nodes."""
+
+    names: Sequence[str]
+    points: NDArray[np.int16]
+    rows: NDArray[np.intp] | None = None
+    everyone: tuple[str, ...] = ()  # the names of all rows, the same object while no node comes or goes
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,8 +89,8 @@ class OneNode:
 
     def best(self, size: int = 1) -> list[Candidate]:
         """The node, if it serves."""
-        del size
-        return [] if self.reason else [Candidate(self.name, TOP, self.room)]
+        found = [] if self.reason else [Candidate(self.name, TOP, self.room)]
+        return found[: size or None]
 
     def refused(self) -> tuple[dict[str, str], dict[str, str]]:
         """The node with its reason, if it does not."""
@@ -125,10 +103,9 @@ class OneNode:
         """Its reason."""
         return {self.reason.value: 1} if self.reason else {}
 
-    def priorities(self, pieces: Priorities) -> bytes:
+    def scores(self) -> Scores:
         """Its score: one node is best by itself."""
-        del pieces
-        return prioritised([self.name], [0 if self.reason else TOP])
+        return Scores([self.name], np.array([0 if self.reason else TOP], np.int16))
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +113,7 @@ class ManyNodes:
     """Findings on many nodes, as arrays. Positions are those of the names asked."""
 
     names: Sequence[str]
-    table: NodeTable  # the known nodes among them
+    table: NodeColumns  # the known nodes among them
     known: NDArray[np.intp]  # their positions
     rows: NDArray[np.intp]  # and their rows in the table of all nodes
     everyone: tuple[str, ...]  # the names of which
@@ -183,13 +160,16 @@ class ManyNodes:
         missing = len(self.names) - len(self.known)
         return {**counts, FilterReason.UNKNOWN_NODE.value: missing} if missing else counts
 
-    def priorities(self, pieces: Priorities) -> bytes:
-        """The scores as the scheduler wants them; nodes that are not known get 0."""
+    def scores(self) -> Scores:
+        """The score of each node asked about; nodes that are not known get 0."""
         if len(self.known) == len(self.names):
-            return pieces.list(self.everyone, self.rows, led(self.points))
+            return Scores(self.names, with_one_leader(self.points), self.rows, self.everyone)
         points = np.zeros(len(self.names), np.int16)
-        points[self.known] = led(self.points)
-        return prioritised(self.names, points.tolist())
+        points[self.known] = with_one_leader(self.points)
+        return Scores(self.names, points)
+
+
+NodeFits = OneNode | ManyNodes
 
 
 def case(books: ClusterCache, pod: PodRecord) -> PodContext:
@@ -208,21 +188,22 @@ def _refusal(books: ClusterCache, pod: PodRecord, app: str, *, driver: bool) -> 
     return None if books.live(pod.uid) else books.guard.verdict(pod, app, driver=driver)
 
 
-def examine(books: ClusterCache, case: PodContext, names: Sequence[str]) -> NodeFits:
-    """Hold the pod against the named nodes; it does not count itself."""
+def examine(books: ClusterCache, case: PodContext, names: Sequence[str], finder: RowFinder | None = None) -> NodeFits:
+    """Hold the pod against the named nodes; it does not count itself. `finder` finds the rows of many names at once."""
     if len(names) == 1:
         return _single(books, case, names[0])
     now = books.clock()
     whole = books.ledger.table(now)
-    known, rows = located(books, whole, names)
-    table = subset(whole, rows)
+    known, rows = _located(whole, names, finder)
+    table = _subset(whole, rows)
     _leave_out(books, case.pod.uid, now, table, rows)
     ask = claims.ask(case.pod, table.kinds, driver=case.driver)
     fit = judge(table, ask, residual(table))  # the ledger's numbers are finite by construction
-    return ManyNodes(names, table, known, rows, whole.names, fit, _points(books, case, table, ask, fit))
+    points = _points(books, case, whole, rows, table, ask, fit)
+    return ManyNodes(names, table, known, rows, whole.names, fit, points)
 
 
-def _leave_out(books: ClusterCache, uid: str, now: float, table: NodeTable, rows: NDArray[np.intp]) -> None:
+def _leave_out(books: ClusterCache, uid: str, now: float, table: NodeColumns, rows: NDArray[np.intp]) -> None:
     """Give back what the pod itself holds of one of these rows, in the copy made for it."""
     held = books.ledger.claim(uid)
     row = books.ledger.table(now).index.get(held.node, -1) if held else -1
@@ -239,85 +220,45 @@ def _single(books: ClusterCache, case: PodContext, name: str) -> OneNode:
     return OneNode(name, tuple(spot.room), judge_one(spot, ask, books.kinds))
 
 
-def _points(books: ClusterCache, case: PodContext, table: NodeTable, ask: PodAsk, fit: Fit) -> NDArray[np.int16]:
+def _points(
+    books: ClusterCache,
+    case: PodContext,
+    whole: NodeTable,
+    rows: NDArray[np.intp],
+    table: NodeColumns,
+    ask: PodAsk,
+    fit: Fit,
+) -> NDArray[np.int16]:
     if len(table) <= 1:  # one node is best by itself
         return np.where(fit.fits, TOP, 0).astype(np.int16)
-    inputs = {} if case.driver else books.outputs.inputs(case.pod, case.app)
-    seconds = incoming(books, inputs, table.names, books.load)
+    inputs = () if case.driver else books.outputs.inputs(case.pod, case.app)
+    seconds = books.arrivals(whole, [case.pod.uid]).seconds(inputs, rows) if inputs else None
     return score(table, ask, fit, incoming=seconds, balance=claims.weights(case.policy))
 
 
-def located(books: ClusterCache, table: NodeTable, names: Sequence[str]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+def _located(
+    table: NodeTable, names: Sequence[str], finder: RowFinder | None
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Positions of the known names, and their rows."""
-    if isinstance(names, NodeNameList):
-        found = books.finder.rows(names, table.names, table.index)
+    if isinstance(names, NodeNameList) and finder is not None:
+        found = finder.rows(names, table.names, table.index)
     else:
         found = np.fromiter(map(table.index.get, names, repeat(-1)), np.intp, len(names))
     known = np.flatnonzero(found >= 0)
     return known, found if len(known) == len(found) else found[known]
 
 
-def subset(table: NodeTable, rows: NDArray[np.intp]) -> NodeTable:
-    """Some rows of the table, in the order given. Names are looked up when somebody asks: most decisions do not."""
-    chosen = _Names(table.names, rows)
-    return NodeTable(
+def _subset(table: NodeTable, rows: NDArray[np.intp]) -> NodeColumns:
+    """Some rows of the table, in the order given; who they are is known by their rows."""
+    # `take` is several times as fast as an index.
+    return NodeColumns(
         kinds=table.kinds,
-        names=cast("tuple[str, ...]", chosen),  # a tuple to whoever reads it
-        index=_Positions(chosen),
-        total=table.total.take(rows, axis=0),  # several times as fast as an index
+        total=table.total.take(rows, axis=0),
         room=table.room.take(rows, axis=0),
         native=table.native.take(rows, axis=0),
         open=table.open.take(rows),
         stale=table.stale.take(rows),
     )
-
-
-class _Names(Sequence[str]):
-    """Names of some rows, looked up when somebody asks."""
-
-    __slots__ = ("_all", "_rows")
-
-    def __init__(self, everyone: tuple[str, ...], rows: NDArray[np.intp]) -> None:
-        self._all, self._rows = everyone, rows
-
-    @overload
-    def __getitem__(self, at: int) -> str: ...
-    @overload
-    def __getitem__(self, at: slice) -> list[str]: ...
-    def __getitem__(self, at: int | slice) -> str | list[str]:
-        return (
-            [self._all[row] for row in self._rows[at].tolist()] if isinstance(at, slice) else self._all[self._rows[at]]
-        )
-
-    def __iter__(self) -> Iterator[str]:
-        return map(self._all.__getitem__, self._rows.tolist())
-
-    def __len__(self) -> int:
-        return len(self._rows)
-
-
-class _Positions(Mapping[str, int]):
-    """Name → row, made only when somebody asks: most decisions never do."""
-
-    __slots__ = ("_made", "_names")
-
-    def __init__(self, names: Sequence[str]) -> None:
-        self._names = names
-        self._made: dict[str, int] | None = None
-
-    def _index(self) -> dict[str, int]:
-        if self._made is None:
-            self._made = {name: row for row, name in enumerate(self._names)}
-        return self._made
-
-    def __getitem__(self, name: str) -> int:
-        return self._index()[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._names)
-
-    def __len__(self) -> int:
-        return len(self._names)
 
 
 def named(kinds: Sequence[str], values: Sequence[float]) -> dict[str, float]:

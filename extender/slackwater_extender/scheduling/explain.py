@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -17,33 +17,18 @@ from slackwater_cluster.pods.nodefit import obstacle
 from slackwater_cluster.watch.records import NodeRecord, PodRecord
 from slackwater_extender.cache import claims
 from slackwater_extender.cache.cache import ClusterCache
+from slackwater_extender.cache.nodelines import node_lines, selected
+from slackwater_extender.cache.wakeups import Unschedulable
+from slackwater_extender.scheduling.decisionlog import DecisionLog
 from slackwater_extender.scheduling.examine import PodContext, case, examine, named
 
-if TYPE_CHECKING:
-    from slackwater_extender.components import Components
-
-SLICE = 100  # nodes per hold of the lock
 SHOWN = 10  # nodes listed in an explanation
 OUTSIDE = "outside the nodes of its queue"
 
 
 def nodes(books: ClusterCache, selector: Mapping[str, str]) -> list[dict[str, Any]]:
     """Every node in short, in slices of the lock."""
-    return [_short(name, books.nodes[name], lines) for name, lines in lines_of(books, selector)]
-
-
-def lines_of(
-    books: ClusterCache, selector: Mapping[str, str] | None = None
-) -> Iterator[tuple[str, Mapping[str, RoomLine]]]:
-    """The arithmetic of every selected node; the lock is free between slices, so that no /filter waits for all."""
-    chosen = selector or {}
-    with books.lock.background():
-        names = [name for name, record in books.nodes.items() if _selected(record, chosen)]
-    for some in _slices(names):
-        with books.lock.background():
-            now = books.clock()
-            lines = [(name, books.ledger.explain(name, now)) for name in some if name in books.nodes]
-        yield from lines
+    return [_short(name, books.nodes[name], lines) for name, lines in node_lines(books, selector)]
 
 
 def _short(name: str, record: NodeRecord, lines: Mapping[str, RoomLine]) -> dict[str, Any]:
@@ -102,7 +87,7 @@ def capacity(books: ClusterCache, selector: Mapping[str, str]) -> dict[str, Any]
     table = books.ledger.table(books.clock())
     chosen = table.open.copy()
     if selector:
-        chosen &= np.fromiter((_selected(books.nodes[name], selector) for name in table.names), np.bool_, len(table))
+        chosen &= np.fromiter((selected(books.nodes[name], selector) for name in table.names), np.bool_, len(table))
     kinds, unplaced = books.kinds, [claim.charged for claim, _ in books.unplaced()]
     sums = {
         "allocatable": table.total,
@@ -145,9 +130,10 @@ def rooms(books: ClusterCache) -> dict[str, Any]:
     }
 
 
-def pod(parts: Components, namespace: str, name: str) -> dict[str, Any] | None:
+def pod(
+    books: ClusterCache, waiting: Unschedulable, ring: DecisionLog, namespace: str, name: str
+) -> dict[str, Any] | None:
     """Why a pod waits, or why it is where it is; None if there is no such pod."""
-    books = parts.books
     with books.lock:
         record = books.pod_named(namespace, name)
         if record is None:
@@ -156,9 +142,9 @@ def pod(parts: Components, namespace: str, name: str) -> dict[str, Any] | None:
         made = _about(books, record, found)
         if found.ours and not record.node and not record.done:
             made["now"] = _now(books, found)
-    refused = parts.waiting.get(record.uid)
+    refused = waiting.get(record.uid)
     made["refused_since"] = refused.since if refused else None
-    made["decisions"] = [asdict(each) for each in parts.ring.latest(namespace=namespace, pod=name, limit=SHOWN)]
+    made["decisions"] = [asdict(each) for each in ring.latest(namespace=namespace, pod=name, limit=SHOWN)]
     made["sentence"] = sentence(record, found, made.get("now"))
     return made
 
@@ -208,7 +194,7 @@ def _reached(books: ClusterCache, pod: PodRecord) -> tuple[list[str], dict[str, 
     selector = books.governance.queue(books.governance.queue_of(pod.namespace)).node_selector
     usable, others = [], Counter[str]()
     for name, record in books.nodes.items():
-        why = obstacle(pod.constraints, record) if _selected(record, selector) else OUTSIDE
+        why = obstacle(pod.constraints, record) if selected(record, selector) else OUTSIDE
         if why:
             others[why] += 1
         else:
@@ -252,11 +238,3 @@ def _in_vain(record: PodRecord, now: Mapping[str, Any] | None) -> str:
         f"it can never fit: it asks for {describe(record.declared)}, and none of the {now['nodes']} nodes it can "
         f"use is that large (at most {describe(Resources(now['too_small']))})"
     )
-
-
-def _selected(record: NodeRecord, selector: Mapping[str, str]) -> bool:
-    return all(record.labels.get(key) == value for key, value in selector.items())
-
-
-def _slices(items: Sequence[str]) -> Iterator[Sequence[str]]:
-    return (items[start : start + SLICE] for start in range(0, len(items), SLICE))

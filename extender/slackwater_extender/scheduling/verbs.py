@@ -21,6 +21,7 @@ from slackwater_extender.cache.wakeups import Unschedulable
 from slackwater_extender.scheduling import wire
 from slackwater_extender.scheduling.decisionlog import Decision, DecisionLog, Result
 from slackwater_extender.scheduling.examine import NOT_STARTED, Candidate, NodeFits, PodContext, case, examine, named
+from slackwater_extender.scheduling.nodenames import RowFinder
 
 # What must have been listed once before the extender may refuse or place anything.
 NEEDED = frozenset({"pods", "nodes", "namespaces", "SlackPolicy", "frameworks"})
@@ -37,6 +38,7 @@ class Verbs:
     # Pods asked about lately, by what was sent of them: prioritize follows filter.
     _seen: dict[bytes, PodRecord] = field(default_factory=dict)
     _pieces: wire.Priorities = field(default_factory=wire.Priorities)
+    _finder: RowFinder = field(default_factory=RowFinder)
 
     def filter(self, question: wire.Question) -> tuple[bytes, Decision]:
         """Say which of the nodes the pod may use."""
@@ -79,7 +81,7 @@ class Verbs:
         if found.refusal is not None and found.mode is Mode.ENFORCE:
             nowhere = dict.fromkeys(names, found.refusal.value)
             return wire.filtered(question, [], {}, nowhere), self._refused(found, nowhere)
-        findings = examine(self.books, found, names)
+        findings = examine(self.books, found, names, self._finder)
         if found.mode is not Mode.ENFORCE:
             decision = self._noted("filter", found, findings, Result.OBSERVED)
             if found.mode is Mode.SCORE:
@@ -99,14 +101,14 @@ class Verbs:
         return wire.filtered(question, [each.name for each in best], failed, unresolvable), decision
 
     def _prioritize(self, question: wire.Question, found: PodContext) -> tuple[bytes, Decision]:
-        findings = examine(self.books, found, question.names)
+        findings = examine(self.books, found, question.names, self._finder)
         observed = found.mode is Mode.OBSERVE
         result = Result.OBSERVED if observed else Result.PLACED if findings.fitting else Result.REFUSED
         decision = self._noted("prioritize", found, findings, result)
         if observed:
             return wire.flat(question), decision
         self._place(found, decision.node)
-        return findings.priorities(self._pieces), decision
+        return self._pieces.written(findings.scores()), decision
 
     def _place(self, found: PodContext, node: str) -> None:
         if node and not found.pod.node:

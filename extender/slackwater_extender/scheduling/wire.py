@@ -17,6 +17,7 @@ import orjson
 from slackwater.errors import InvalidInput
 from slackwater.placement.score import TOP
 from slackwater_cluster.watch.wire import Pod
+from slackwater_extender.scheduling.examine import Scores
 from slackwater_extender.scheduling.nodenames import NodeNameList, lot
 
 if TYPE_CHECKING:
@@ -153,7 +154,13 @@ class Priorities:
         self._pieces = np.empty((0, 0), np.uint8)
         self._digits = np.array([[0 if score < 10 else 49, 48 + score % 10] for score in range(TOP + 1)], np.uint8)
 
-    def list(self, names: tuple[str, ...], rows: NDArray[np.intp], points: NDArray[np.int16]) -> bytes:
+    def written(self, scores: Scores) -> bytes:
+        """The list for these scores."""
+        if scores.rows is None:
+            return prioritised(scores.names, scores.points.tolist())
+        return self._of_rows(scores.everyone, scores.rows, scores.points)
+
+    def _of_rows(self, names: tuple[str, ...], rows: NDArray[np.intp], points: NDArray[np.int16]) -> bytes:
         """Scores of some rows; `names` are those of all rows, the same object while no node comes or goes."""
         if names is not self._names:
             self._learn(names)

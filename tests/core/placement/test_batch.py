@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from slackwater.errors import BadNumber, InvalidInput
+from slackwater.network.arrivals import Arrivals
 from slackwater.nodes import NodeTable, PodAsk
 from slackwater.ordering.fitness import over_nodes
 from slackwater.ordering.preference import preference
@@ -59,26 +60,60 @@ def test_a_burst_of_equal_pods_spreads_over_equal_nodes(ordered: bool) -> None:
     assert Counter(found.values()) == {4: 50}
 
 
+def arrivals(*bandwidth: float) -> Arrivals:
+    """Links of so many bytes per second on which nothing flows."""
+    return Arrivals({f"node-{i}": i for i in range(len(bandwidth))}, np.array(bandwidth), np.zeros(len(bandwidth)))
+
+
 def test_a_burst_spreads_also_when_data_time_counts() -> None:
-    """Equally near nodes share the burst."""
-    asks = [ask(f"pod-{i}", 1, 1) for i in range(40)]
-    found = place(node_table([[16, 64]] * 10), asks, incoming={pod.uid: np.zeros(10) for pod in asks})
+    """Equally near nodes share the burst; the node that holds the data is closed."""
+    asks = [ask(f"pod-{i}", 1, 1, inputs=(("node-10", 50.0),)) for i in range(40)]
+    table = node_table([[16, 64]] * 11, closed=[10])
+    found = place(table, asks, arrivals=arrivals(*[10.0] * 11))
     assert Counter(nodes_of(found).values()) == {4: 10}
 
 
 def test_tasks_go_near_their_data_and_drivers_do_not_care() -> None:
     """T_in moves a task to the near node although the other is emptier."""
     table = node_table([[3.9, 4], [4, 4]], total=[[4, 4]] * 2)
-    pods = [ask("task", 1, 1), ask("driver", 1, 1, driver=True)]
-    near = {pod.uid: np.array([0.0, 9.0]) for pod in pods}
-    found = place(table, pods, incoming=near, balance=Weights(0.3, 0.7))
+    pods = [ask("task", 1, 1, inputs=(("node-0", 90.0),)), ask("driver", 1, 1, driver=True, inputs=(("node-0", 90.0),))]
+    found = place(table, pods, arrivals=arrivals(10.0, 10.0), balance=Weights(0.3, 0.7))
     assert [outcome.node for outcome in found if isinstance(outcome, Placement)] == ["node-0", "node-1"]
 
 
-def test_a_bad_data_time_is_refused_by_name() -> None:
+def test_a_batch_sees_the_links_it_has_made_busy() -> None:
+    """Data on a full node, two equal nodes beside it, nothing but T_in counts: the tasks take turns."""
+    table = node_table([[0, 0], [8, 8], [8, 8]], total=[[8, 8]] * 3)
+    asks = [ask(f"pod-{i}", 1, 1, inputs=(("node-0", 100.0),)) for i in range(4)]
+    found = place(table, asks, arrivals=arrivals(10.0, 10.0, 10.0), balance=Weights(0.0, 1.0))
+    assert nodes_of(found) == {"node-1": 2, "node-2": 2}
+
+
+def test_a_busy_link_is_seen_by_tasks_of_other_stages() -> None:
+    """The first stage makes the fast link busy; the second reads over it too, and takes the slower one."""
+    table = node_table([[0, 0], [8, 8], [8, 8]], total=[[8, 8]] * 3)
+    first = ask("first", 1, 1, group="a", urgency=1.0, inputs=(("node-0", 100.0),))
+    second = ask("second", 1, 1, group="b", inputs=(("node-0", 99.0),))
+    found = place(table, [first, second], arrivals=arrivals(99.0, 30.0, 20.0), balance=Weights(0.0, 1.0))
+    assert [outcome.node for outcome in found if isinstance(outcome, Placement)] == ["node-1", "node-2"]
+
+
+def test_equal_times_go_to_the_quiet_node_and_then_to_the_one_that_holds_more() -> None:
+    """The paper's priority and Cnt0, where T_in does not tell nodes apart."""
+    table = node_table([[8, 8]] * 3, total=[[8, 8]] * 3, closed=[2])
+    busy = Arrivals(table.index, np.full(3, 10.0), np.array([50.0, 0.0, 0.0]))
+    pod = ask("pod", 1, 1, inputs=(("node-2", 0.0),))
+    weights = Weights(0.0, 0.0)
+    assert nodes_of(place(table, [pod], arrivals=busy, balance=weights)) == {"node-1": 1}
+    held = ask("pod", 1, 1, inputs=(("node-1", 1.0), ("node-2", 0.0)))
+    assert nodes_of(place(table, [held], arrivals=arrivals(10.0, 10.0, 10.0), balance=weights)) == {"node-1": 1}
+
+
+def test_bad_inputs_are_refused_by_name() -> None:
     """The error says whose."""
-    with pytest.raises(BadNumber, match=r"incoming\[pod\]"):
-        place(node_table([[1, 1]]), [ask("pod", 1, 1)], incoming={"pod": np.array([NAN])})
+    pods = [ask("pod", 1, 1, inputs=(("node-0", NAN),))]
+    with pytest.raises(BadNumber, match=r"asks\[pod\].inputs"):
+        place(node_table([[1, 1]]), pods, arrivals=arrivals(1.0))
 
 
 def test_drivers_win_outright() -> None:

@@ -13,7 +13,7 @@ from slackwater.errors import BadNumber, InvalidInput
 from slackwater.nodes import NodeTable, PodAsk
 from slackwater.ordering.fitness import over_nodes
 from slackwater.placement.batch import Weights, fit_one, score, shortlist
-from slackwater.placement.score import blend, led
+from slackwater.placement.score import blend, with_one_leader
 from support.builders.nodes import ask, node_table
 from support.builders.oracles import Oracle, rows
 
@@ -104,4 +104,4 @@ def scored(table: NodeTable, pod: PodAsk, incoming: np.ndarray | None = None) ->
 )
 def test_one_node_leads(points: list[int], expected: list[int]) -> None:
     """The scheduler then takes the node that the pod is charged to already."""
-    assert led(np.array(points, np.int16)).tolist() == expected
+    assert with_one_leader(np.array(points, np.int16)).tolist() == expected

@@ -192,6 +192,35 @@ def test_children_go_where_their_data_is() -> None:
     assert made.prioritize(child, "n0", "n1") == {"n0": 10, "n1": 9}  # level again, so the first one leads
 
 
+def test_what_pods_on_their_way_will_read_makes_links_busy() -> None:
+    """Until they have started: from then on the measured traffic tells. A pod does not count itself."""
+    made = world(*[annotated(f"n{i}", "1Mi") for i in range(3)])
+    made.sample({f"n{i}": (0.0, 0.0) for i in range(3)})
+    labels = {"slackwater.io/app": "a", "slackwater.io/stage": "map"}
+    made.show(objects.pod("map", node="n0", labels=labels, annotations={"slackwater.io/output": "60Mi"}))
+    children = [reading(f"reduce-{i}", "map") for i in range(2)]
+    made.show(*children)
+    made.post("/v1/place", {"pods": [{"uid": "uid-batch-reduce-0", "nodes": ["n1"]}]})
+    assert arriving(made, "reduce-1") == [0.0, 120.0, 60.0]
+    assert arriving(made, "reduce-0") == [0.0, 60.0, 60.0]
+    running = {"containerStatuses": [{"name": "main", "state": {"running": {"startedAt": "2026-01-01T00:01:00Z"}}}]}
+    made.show(reading("reduce-0", "map", node="n1", status=running))
+    assert arriving(made, "reduce-1") == [0.0, 60.0, 60.0]
+
+
+def reading(name: str, parents: str, **more: Any) -> dict[str, Any]:
+    labels = {"slackwater.io/app": "a", "slackwater.io/stage": "reduce"}
+    return objects.pod(name, labels=labels, annotations={"slackwater.io/parents": parents}, **more)
+
+
+def arriving(made: World, name: str) -> list[float]:
+    """T_in of a pod on each node."""
+    books, uid = made.parts.books, f"uid-batch-{name}"
+    inputs = books.outputs.inputs(books.index.pods[uid], "batch/a")
+    seconds: list[float] = books.arrivals(books.ledger.table(made.clock.now), [uid]).seconds(inputs).tolist()
+    return seconds
+
+
 def annotated(name: str, bandwidth: str) -> dict[str, Any]:
     made = objects.node(name)
     made["metadata"]["annotations"] = {"slackwater.io/bandwidth": bandwidth}

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from slackwater_extender.scheduling.examine import Scores
 from slackwater_extender.scheduling.nodenames import NodeNameList, RowFinder, hashes, lot
 from slackwater_extender.scheduling.wire import Priorities, filtered, prioritised, read
 from support.builders import objects
@@ -85,6 +86,7 @@ def test_scores_from_pieces_are_those_written_one_by_one(data: st.DataObject, na
     """Names of any length, some rows in any order, one digit or two: the same list as the encoder writes."""
     rows = data.draw(st.lists(st.sampled_from(range(len(names)))))
     points = data.draw(st.lists(st.integers(0, 10), min_size=len(rows), max_size=len(rows)))
-    made = Priorities().list(names, np.array(rows, np.intp), np.array(points, np.int16))
+    asked = [names[row] for row in rows]
+    made = Priorities().written(Scores(asked, np.array(points, np.int16), np.array(rows, np.intp), names))
     assert msgspec.json.decode(made) == msgspec.json.decode(prioritised([names[row] for row in rows], points))
     assert b"\0" not in made
