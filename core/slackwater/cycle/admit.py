@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from slackwater.admission.budget import DriverOutcome, DriverVerdict, RunningMeans, WaitingDriver, admit
-from slackwater.cycle.grounds import Grounds
+from slackwater.cycle.grounds import Ground, Grounds
 from slackwater.cycle.sizes import measure
 from slackwater.cycle.snapshot import App, Order, Pool, Queue, Snapshot
 from slackwater.cycle.verdicts import Verdict, WaitReason
@@ -179,7 +179,8 @@ class AdmissionRound:
             numbers = {"ask": short.needed, "kind": short.kind, "queue": self.queue.name, "limit": short.left}
             return Verdict(app.id, WaitReason.INFEASIBLE, numbers, position), False
         self._blocked.setdefault(None, app)
-        if answer.outcome is DriverOutcome.BEYOND_CAPACITY and self._in_flight() < self.queue.growth:
+        beyond = answer.outcome is DriverOutcome.BEYOND_CAPACITY and self.queue.maximum is not None
+        if beyond and self._in_flight() < self.queue.growth:
             return None, True
         kept = answer.budget
         numbers = {
@@ -197,11 +198,25 @@ class AdmissionRound:
         """The budget on each of the app's grounds: the first that refuses, else the last."""
         size = self.sizes[app.id]
         for ground in self._grounds.of(app):
-            candidate = WaitingDriver(app.id, size.driver, size.task if ground.shared else NOTHING)
-            answer = admit(candidate, ground.means, ground.capacity, self.queue.maximum or ground.capacity)
+            candidate = WaitingDriver(app.id, size.driver, self._task(app, ground))
+            answer = admit(candidate, ground.means, ground.capacity, self.queue.maximum or ground.most)
             if not answer.admitted:
                 break
         return answer
+
+    # While nobody knows the size of a task:  TC = min(AMC, C − AMC)
+    def _task(self, app: App, ground: Ground) -> Resources:
+        """What one task asks of the ground; while nobody knows, as much as the driver, as far as there is room.
+
+        A plain `spark-submit` says nothing of its executors before they exist, and drivers that are let in without any
+        reserve fill the nodes.
+        """
+        size = self.sizes[app.id]
+        if not ground.shared:
+            return NOTHING
+        if size.task or not app.tasks_to_come:
+            return size.task
+        return size.driver.at_most((ground.capacity - size.driver).at_least(NOTHING))
 
     def _pass_pool(self, app: App, position: int) -> Verdict | None:
         """004: a gang needs all of its slots, any other app a driver and one task; the rest follows pod by pod."""

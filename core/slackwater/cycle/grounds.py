@@ -37,6 +37,7 @@ class Ground:
 
     nodes: Mask | None  # None: all nodes of the queue, which are known by their sum only
     capacity: Resources
+    most: Resources  # as much as there would be if every node were open and empty
     means: RunningMeans
     shared: bool = True  # whether tasks of the app run there too
     met: dict[str, bool] = field(default_factory=dict)  # by constraints: whether such pods can use one of its nodes
@@ -72,11 +73,19 @@ class Grounds:
     def _make(self, tasks: str, driver: str) -> Ground:
         shares, queue = self._queue.shares, self._queue
         if shares is None:
-            return self._counted(Ground(None, queue.capacity, RunningMeans()))
+            return self._counted(Ground(None, queue.capacity, queue.capacity, RunningMeans()))
         theirs, its = self._rows(tasks), self._rows(driver)
         shared = bool((theirs & its).any()) or not its.any()
         nodes = theirs if shared else its
-        return self._counted(Ground(nodes, shares.capacity(nodes), RunningMeans(), shared))
+        capacity = shares.capacity(nodes)
+        return self._counted(Ground(nodes, capacity, self._most(nodes).at_least(capacity), RunningMeans(), shared))
+
+    def _most(self, nodes: Mask) -> Resources:
+        """Σ allocatable: a node that is cordoned or not ready may come back, and what others hold may end."""
+        table = self._snapshot.nodes
+        if table is None:
+            return NOTHING
+        return Resources.from_vector(table.kinds, table.total[nodes].sum(axis=0).tolist())
 
     def _counted(self, ground: Ground) -> Ground:
         for app in self._running:

@@ -74,6 +74,7 @@ class App:
     demand: float | None = None  # slots it wants at once; None: unknown, so it counts as large
     task_request: Resources | None = None  # declared size of a task, before any task exists
     has_driver: bool = False  # the framework has a driver, even if its pod does not exist yet
+    tasks_to_come: bool = False  # its driver will ask for tasks, and nobody knows yet how large they are
     gang: bool = False  # all pods at once or none
     strict: bool = False  # strict DAG: 003's levels take precedence over 001's preference
     stage: int = 0  # iterative apps: the current stage …

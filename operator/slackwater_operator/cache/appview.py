@@ -55,6 +55,7 @@ class AppView:
     submitted: float = 0.0
     priority: int = 0
     has_driver: bool = False
+    leads: bool = False  # its framework's driver makes the tasks: they come after it
     gang: bool = False
     strict: bool = False
     stage: int = 0
@@ -168,6 +169,7 @@ def portrait(namespace: str, app: str, pods: Sequence[Pod], flights: InFlightPod
         job=next((name for pod in pods if role(pod) is not Role.DRIVER and (name := _job(pod))), ""),
         submitted=min((pod.record.created for pod in pods), default=0.0),
         priority=max((pod.record.priority for pod in pods), default=0),
+        leads=bool(row and row.has_driver),
         has_driver=any(group.role is Role.DRIVER for group in groups)
         or bool(row and row.has_driver and not any(pod.member.client for pod in pods)),
         gang=gang,

@@ -176,6 +176,7 @@ class SnapshotBuilder:
             demand=demand(each, guarded.slot) if guarded else None,
             task_request=each.size.request if each.size else None,
             has_driver=each.has_driver,
+            tasks_to_come=each.leads and each.size is None,
             gang=each.gang,
             strict=each.strict,
             stage=each.stage,

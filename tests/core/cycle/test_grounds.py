@@ -1,6 +1,9 @@
 """Drivers are let in by what their own tasks can reach, not by what the queue's nodes are worth together."""
 
+from dataclasses import replace
+
 import numpy as np
+import pytest
 
 from slackwater.admission.capacity import NodeShares
 from slackwater.cycle.cycle import decide
@@ -76,3 +79,30 @@ def test_drivers_of_one_round_count_against_each_other_on_every_ground_they_may_
     decided = decide(world(*apps))
     assert "app-20" not in decided.started
     assert len(decided.started) == 10
+
+
+def unknown(number: int, driver: float = 2.0) -> App:
+    """A driver whose tasks nobody has announced: a first `spark-submit`."""
+    lead = PodGroup("d", Role.DRIVER, cpu(driver), held=(f"app-{number}/driver",))
+    return App(f"app-{number}", "team", float(number), (lead,), has_driver=True, tasks_to_come=True)
+
+
+def test_drivers_whose_tasks_are_not_known_yet_leave_room_for_tasks_as_large_as_themselves() -> None:
+    """Else eight first runs fill 16 cores with drivers, and no task of theirs ever fits."""
+    assert len(decide(world(*(unknown(number) for number in range(8)))).started) == 4
+
+
+@pytest.mark.parametrize("size", [5.0, 7.0, 8.0])
+def test_a_lone_driver_is_let_in_however_large(size: float) -> None:
+    """What is not known refuses nobody: a driver that fits starts where no other runs."""
+    assert decide(world(unknown(1, size))).started == ("app-1",)
+
+
+def test_a_closed_node_makes_an_app_wait_and_refuses_it_for_nothing() -> None:
+    """A cordoned node may open again: the driver is not told that its queue never has room for it."""
+    open_ = world(unknown(1))
+    assert open_.nodes is not None
+    shut = replace(open_.nodes, open=np.zeros(4, np.bool_))
+    queue = replace(open_.queues[0], capacity=cpu(0), free=cpu(0), shares=NodeShares(("cpu",), np.zeros((4, 1))))
+    verdict = decide(replace(open_, nodes=shut, queues=(queue,))).verdicts["app-1"]
+    assert not verdict.refused

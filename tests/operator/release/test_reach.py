@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from slackwater_cluster.watch.records import Constraints, NodeRecord, PodRecord, Tolerated
+from slackwater_cluster.watch.records import Constraints, NodeRecord, OwnerRef, PodRecord, Tolerated
 from slackwater_operator.release.stall import Stall
 from support.builders.apps import Life
 from support.fakes.cluster import Operator, World, enforcing, node
@@ -43,6 +43,36 @@ def test_a_burst_of_apps_beside_tainted_nodes_ends(count: int, pools: bool) -> N
         world.configure("ReservationPool", "default")
     lives = [Life(world, f"app-{number}", tasks=2, cpu=2, driver_cpu=2, seconds=5).begin() for number in range(count)]
     assert live(world, world.operator(), lives, 60 * count) < 60 * count
+
+
+def test_a_burst_of_first_runs_ends() -> None:
+    """`spark-submit` announces no executors: as on the real nodes where six drivers of two cores left 1.8 each."""
+    world = enforcing(node("a", cpu=7.8), node("b", cpu=7.8), tainted("x"), tainted("y"))
+    spark = {"spark-app-selector": "", "spark-role": "driver"}
+    drivers = []
+    for number in range(8):
+        labels = {**spark, "spark-app-selector": f"spark-{number}"}
+        drivers.append(world.create(f"app-{number}-driver", cpu=2, role="driver", labels=labels))
+    operator = world.operator()
+    for _ in range(60):
+        operator.step()
+        world.schedule()
+        running = [pod for pod in world.pods.values() if pod.node and not pod.done]
+        for pod in [pod for pod in running if pod.labels["spark-role"] == "driver"]:
+            _executor(world, pod)
+    assert all(world.pods[pod.uid].done for pod in drivers)
+
+
+def _executor(world: World, driver: PodRecord) -> None:
+    """Spark's driver makes one executor once it runs, and ends when that has run for a second."""
+    name = driver.name.replace("driver", "exec-1")
+    mine = [pod for pod in world.pods.values() if pod.name == name]
+    if not mine:
+        boss = OwnerRef(kind="Pod", name=driver.name, uid=driver.uid, group="", controller=True)
+        labels = {**driver.labels, "spark-role": "executor"}
+        world.create(name, cpu=2, role="task", labels=labels, owners=[boss])
+    elif mine[0].node:
+        world.finish(mine[0].uid, driver.uid)
 
 
 def capacity(world: World) -> dict[str, Any]:
