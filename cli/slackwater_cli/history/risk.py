@@ -50,6 +50,9 @@ def command(
     whole_day: Annotated[
         float, typer.Option(help="Share of the tasks that last the day; the others take 10 minutes to 8 hours.")
     ] = 0.05,
+    in_step: Annotated[
+        bool, typer.Option("--in-step", help="Play every task at its own time of day; all end at midnight.")
+    ] = False,
     resource: Annotated[
         Resource, typer.Option(help="auto: memory if the file's name says so, else cpu.")
     ] = Resource.AUTO,
@@ -68,7 +71,7 @@ def command(
     from slackwater_simulator.risk.series import read
 
     chance = probability("--risk", risk)
-    play = Play(machines, residents, days, steps("--horizon", horizon), seed, whole_day)
+    play = Play(machines, residents, days, steps("--horizon", horizon), seed, whole_day, in_step)
     found = read(series)
     play.check(found)
     memory = found.memory if resource is Resource.AUTO else resource is Resource.MEMORY

@@ -8,13 +8,14 @@ then the promise has a score,
 The factor z of the next promises is the score that is exceeded with the asked probability, over all nodes of a class:
 split conformal prediction, which needs no assumption about the form of the distribution. Further out than scores were
 seen, the tail is taken as exponential (peaks over a threshold). Two corrections, both to the safe side: few scores, and
-neighbours that tell the same story, leave z uncertain, and half a standard error is taken off the probability; and
-where clearly more promises were exceeded of late than asked, z is taken for a smaller one until that is no longer so.
+neighbours that tell the same story, leave z uncertain, and a fifth of a standard error is taken off the probability;
+and where clearly more promises were exceeded of late than asked, z is taken for a smaller one until that has ended.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -38,6 +39,7 @@ TAIL = 0.05  # share of the scores that the exponential tail is fitted on
 FEW = 100  # scores above z without which the fitted tail decides
 NARROWEST = 0.125  # the least share of the asked risk that z is taken for
 FADE = 0.986  # of what was exceeded, per promise put aside: a half-life of a day
+SAFE = 0.2  # standard errors of the rate that are taken off it while few scores are known
 ERRORS = 2.0  # standard errors by which the realised rate is above the asked one before the margin widens
 
 
@@ -88,10 +90,10 @@ class Calibration:
     def asked(self) -> float:
         """The probability that z is taken for.
 
-        risk · (1 − ½ / √(1 + risk · n / overlap)), n scores; and times (risk / r)² where even r, the realised rate less
+        risk · (1 − SAFE / √(1 + risk · n / overlap)), n scores; times (risk / r)² where even r, the realised rate less
         ERRORS standard errors, is above the risk.
         """
-        certain = 1.0 - 0.5 / math.sqrt(1.0 + self.risk * self.count / self.overlap)
+        certain = 1.0 - SAFE / math.sqrt(1.0 + self.risk * self.count / self.overlap)
         surely = self.exceeded - ERRORS * math.sqrt(self.exceeded * self.overlap)
         above = surely / (self.risk * self.promises) if surely > 0 else 0.0
         return self.risk * max(NARROWEST, certain / max(1.0, above) ** 2)
@@ -125,6 +127,11 @@ class Promise:
     peak: Floats  # as promised
     requests: Floats
     used: Floats
+
+    def reshape(self, change: Callable[[Floats], Floats]) -> None:
+        """Nodes came or went. A node without a spread is not judged."""
+        self.expected = Outlook(*(change(part) for part in self.expected))
+        self.peak, self.requests, self.used = change(self.peak), change(self.requests), change(self.used)
 
     def judged(self) -> tuple[Floats, NDArray[np.bool_]]:
         """Scores, and which promises were exceeded. What exceeds the requests themselves is not the promise's fault."""
@@ -163,3 +170,13 @@ class Promises:
         over = [promise for promise in self._open if now - promise.at >= self._horizon]
         self._open = self._open[len(over) :]
         return over
+
+    def add_node(self) -> None:
+        """A node came: nothing was promised for it yet."""
+        for promise in self._open:
+            promise.reshape(lambda column: np.append(column, 0.0))
+
+    def drop_node(self, row: int) -> None:
+        """A node is gone, and with it what was promised for it; later rows move up by one."""
+        for promise in self._open:
+            promise.reshape(lambda column: np.delete(column, row))

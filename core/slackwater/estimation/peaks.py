@@ -54,6 +54,7 @@ class Peaks:
         # The same of peaks where enough pods were watched, else infinite.
         self._limits: Floats = np.full((kinds, 64), np.inf)
         self._learned = False
+        self._spreads: Floats | None = None  # mean and variance × app × kind, until something is learned
         self._news: set[int] = set()  # apps of which other things are known than when `newly` was asked
 
     def __bool__(self) -> bool:
@@ -84,6 +85,7 @@ class Peaks:
 
     def _sum_up(self, apps: NDArray[np.intp]) -> None:
         """Form anew what is asked for about apps whose rings have changed."""
+        self._spreads = None
         rings = self._rings[apps]
         tops = self._tops[:, :, apps] = rings.max(axis=1).transpose(1, 2, 0)
         # A pod that was first met when it was old has no ramp: it may still have been growing.
@@ -107,6 +109,19 @@ class Peaks:
     def expected(self, app: int) -> tuple[Floats, Floats]:
         """Learned peak and ramp of an app; zeros while nothing is known."""
         return self._tops[0, :, app].copy(), self._tops[1, :, app].copy()
+
+    def spread(self, apps: NDArray[np.intp], kind: int) -> tuple[Floats, Floats]:
+        """Mean and variance of what the pods of these apps came to use, of one kind; NaN where too few were watched."""
+        if self._spreads is None:
+            peaks, ramps = self._rings[:, :, 0], self._rings[:, :, 1]  # app × lesson × kind
+            watched = ramps > 0
+            count = watched.sum(axis=1)
+            enough = np.where(count >= ENOUGH, count, np.nan)
+            mean = np.where(watched, peaks, 0.0).sum(axis=1) / enough
+            variance = np.where(watched, (peaks - mean[:, None]) ** 2, 0.0).sum(axis=1) / enough
+            self._spreads = np.array([mean, variance])
+        mean, variance = self._spreads[:, apps, kind]
+        return mean, variance
 
     def caps(self, apps: NDArray[np.intp], uses: Floats) -> Floats:
         """Kind × pod: max(own use, the app's peak) × (1 + margin) where the app is known, else infinite."""
@@ -135,6 +150,7 @@ class Peaks:
     def _new_id(self) -> int:
         if len(self._ids) < self._limit:
             self._rings = grown(self._rings, 0, len(self._ids) + 2)
+            self._spreads = None
             self._lessons = grown(self._lessons, 0, len(self._ids) + 2)
             self._tops = grown(self._tops, 2, len(self._ids) + 2)
             self._limits = grown(self._limits, 1, len(self._ids) + 2, np.inf)

@@ -19,6 +19,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from slackwater.estimation.podmatrix import grown
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -42,17 +44,36 @@ class PodLevels:
         """Pods of which nothing was seen."""
         return cls(np.zeros(pods), np.zeros(pods), np.zeros(pods))
 
+    def reserve(self, size: int, *, exact: bool = False) -> None:
+        """Make room for so many pods; `exact`: and for no more."""
+        for name in ("seen", "level", "variance"):
+            values = grown(getattr(self, name), 0, size)
+            setattr(self, name, values[:size] if exact else values)
+
+    def drop(self, pod: int) -> None:
+        """Take one out; those behind it move up."""
+        self.seen, self.level, self.variance = (np.delete(each, pod) for each in (self.seen, self.level, self.variance))
+
+    def take(self, pods: Rows) -> PodLevels:
+        """Some of them, as they are now."""
+        return PodLevels(self.seen[pods], self.level[pods], self.variance[pods])
+
     def forget(self, pods: NDArray[np.bool_] | Rows) -> None:
         """Other pods have come into these places."""
         self.seen[pods] = self.level[pods] = self.variance[pods] = 0.0
 
-    def sample(self, use: Floats, dt: float, half_life: float = HALF_LIFE) -> None:
-        """Take in one sample of every pod: the mean of all samples at first, then the weighted one."""
-        self.seen += dt
-        weight = np.maximum(dt / self.seen, 1.0 - 0.5 ** (dt / half_life))
-        off = use - self.level
-        self.level += weight * off
-        self.variance = (1.0 - weight) * (self.variance + weight * off * off)
+    def sample(
+        self, use: Floats, dt: Floats | float, half_life: float = HALF_LIFE, at: Rows | slice = slice(None)
+    ) -> None:
+        """Take in one sample of some pods (all): the mean of all samples at first, then the weighted one.
+
+        `dt` are the seconds since the last sample, above 0.
+        """
+        seen, level = self.seen[at] + dt, self.level[at]
+        weight = np.maximum(dt / seen, 1.0 - 0.5 ** (dt / half_life))
+        off = use - level
+        self.seen[at], self.level[at] = seen, level + weight * off
+        self.variance[at] = (1.0 - weight) * (self.variance[at] + weight * off * off)
 
 
 class Usual(NamedTuple):

@@ -47,7 +47,7 @@ class Ledger:
         self._fleet = NodeEstimates(len(kinds), self.terms.alpha, tau0, self.terms.mode)
         self._roster = PodIndex()
         self._meter = SampleIntake(self.terms, self._hosts, self._fleet, self._roster)
-        self._board = RoomTable(kinds, self._hosts, self._fleet, self._meter.freshness)
+        self._board = RoomTable(kinds, self._hosts, self._fleet, self._meter.freshness, self._meter.margins)
         self._expiry: dict[str, float] = {}  # of reservations only
         self._homeless: dict[str, set[str]] = {}  # node that is not known → pods that name it
 
@@ -70,7 +70,7 @@ class Ledger:
         if not self._hosts.upsert(host):
             return
         row = self._fleet.add_node()
-        self._meter.freshness.add_row()
+        self._meter.add_row()
         for uid in self._homeless.pop(host.name, ()):
             self._fleet.move(self._roster.slots[uid], row)
 
@@ -84,7 +84,7 @@ class Ledger:
             self._homeless.setdefault(name, set()).add(claim.uid)
             self._start_over(slot, claim)
         self._fleet.remove_node(row)
-        self._meter.freshness.drop_row(row)
+        self._meter.drop_row(row)
         self._hosts.remove(row)
 
     # ---- pods

@@ -14,6 +14,7 @@ import numpy as np
 from slackwater.estimation.staleness import Staleness
 from slackwater.estimation.vectorized import Measure, NodeEstimates
 from slackwater.ledger.nodeindex import NodeIndex
+from slackwater.ledger.promises import NodePromise, RiskMargins
 from slackwater.nodes import NodeRow, NodeTable
 from slackwater.resources import Kinds
 
@@ -29,7 +30,7 @@ FEW = 4  # touched rows up to which plain numbers are faster than arrays
 
 @dataclass(frozen=True, slots=True)
 class RoomLine:
-    """The arithmetic of one kind on one node: room = min(AR, NC) − E − drivers."""
+    """The arithmetic of one kind on one node: room = min(AR, NC) − E − drivers − margin."""
 
     capacity: float  # as the API shows it; 0 is unknown
     allocatable: float
@@ -46,6 +47,8 @@ class RoomLine:
     native: float  # Σ N of all pods
     room: float  # may be negative
     stale: bool
+    margin: float = 0.0  # kept back beside E for a stated risk; negative where the promise is below E
+    promise: NodePromise | None = None  # how that came about; None without a stated risk
 
     @property
     def free(self) -> float:
@@ -56,9 +59,18 @@ class RoomLine:
 class RoomTable:
     """Makes tables of what hosts, fleet and freshness hold."""
 
-    def __init__(self, kinds: Kinds, hosts: NodeIndex, fleet: NodeEstimates, freshness: Staleness) -> None:
+    def __init__(
+        self,
+        kinds: Kinds,
+        hosts: NodeIndex,
+        fleet: NodeEstimates,
+        freshness: Staleness,
+        margins: RiskMargins | None = None,
+    ) -> None:
+        self._margins = margins
         self._kinds, self._hosts, self._fleet, self._freshness = kinds, hosts, fleet, freshness
         self._table: NodeTable | None = None
+        self._of: Floats = hosts.total  # the arrays of nodes that everything here is made of
         self._limit: Floats = hosts.limit
         self._limits: list[list[float]] = []  # the same, and allocatable, as plain numbers
         self._totals: list[list[float]] = []
@@ -135,6 +147,8 @@ class RoomTable:
         charge, native = sums[Measure.CHARGE], sums[Measure.NATIVE]
         limit, total = self._limits[row], self._totals[row]
         room = [most - taken - driving for most, taken, driving in zip(limit, estimate, charge, strict=True)]
+        if self._margins is not None and not stale:
+            room = [free - kept for free, kept in zip(room, self._margins.kept[row].tolist(), strict=True)]
         left = [most - asked for most, asked in zip(total, native, strict=True)]
         return NodeRow(room, left, total, bool(self._hosts.open[row]), stale)
 
@@ -183,7 +197,16 @@ class RoomTable:
             native=float(sums[Measure.NATIVE]),
             room=float(table.room[row, kind]),
             stale=bool(table.stale[row]),
+            margin=self._margin(row, kind, bool(table.stale[row])),
+            promise=self._promise(row, kind),
         )
+
+    def _margin(self, row: int, kind: int, stale: bool) -> float:
+        return 0.0 if self._margins is None or stale else float(self._margins.kept[row, kind])
+
+    def _promise(self, row: int, kind: int) -> NodePromise | None:
+        promises = self._margins.kinds.get(kind) if self._margins is not None else None
+        return None if promises is None else promises.explain(row)
 
     def _estimate(self, rows: Rows | slice, stale: NDArray[np.bool_], without: int | None = None) -> Floats:
         """E, and at least Σ RR where samples are stale."""
@@ -203,12 +226,15 @@ class RoomTable:
         """Room, and what is left of native and of declared requests, for some rows."""
         sums, total = self._sums(rows, without), self._hosts.total[rows]
         room = self._limit[rows] - self._estimate(rows, stale, without) - sums[:, Measure.CHARGE]
+        if self._margins is not None:
+            room -= np.where(stale[rows, None], 0.0, self._margins.kept[rows])
         return room, total - sums[:, Measure.NATIVE], total - sums[:, Measure.RESERVED]
 
     def _refresh(self) -> None:
         """Nodes came, went or changed: nothing that was made of them holds."""
-        if self._hosts.refresh():
-            self._table = None
+        self._hosts.refresh()
+        if self._hosts.total is not self._of:
+            self._of, self._table = self._hosts.total, None
             self._limit = self._hosts.limit
             self._limits, self._totals = self._limit.tolist(), self._hosts.total.tolist()
 

@@ -6,6 +6,7 @@
 4. Eqs 1 and 3 move the estimates.
 5. Pods teach what their app comes to use; young pods are charged at least that, pods of a well-known app not much more.
 6. What U holds beyond the use of pods is covered by no request (the system's): pods to come are charged on top of it.
+7. With a stated risk, earlier promises are judged and new ones made (`promises`).
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from slackwater.estimation.staleness import Staleness
 from slackwater.estimation.vectorized import Measure, NodeEstimates
 from slackwater.ledger.nodeindex import NodeIndex
 from slackwater.ledger.podindex import PodIndex
+from slackwater.ledger.promises import RiskMargins
 from slackwater.ledger.types import Amounts, LedgerConfig, Sample
 
 if TYPE_CHECKING:
@@ -42,6 +44,9 @@ class SampleIntake:
         self._growth = Growth(len(terms.kinds))
         self.peaks = Peaks(len(terms.kinds), margin=terms.margin if terms.alpha > 0 else None)
         self.freshness = Staleness(terms.heartbeat, terms.patience, learns=not terms.steady)
+        self.margins: RiskMargins | None = None
+        if terms.risk is not None and terms.alpha > 0:
+            self.margins = RiskMargins(hosts, fleet, roster, self._measured, terms.risk, terms.horizon)
 
     def sample(
         self,
@@ -65,6 +70,7 @@ class SampleIntake:
         if seen is None and pods is None:
             watched = np.flatnonzero(self._started())
         self._take(used, dt, slots, uses, watched[watched >= 0], int(rows[0]) if len(rows) == 1 else None)
+        self._promise(now, slots, uses)
 
     def sample_all(self, now: float, values: Floats, slots: Slots, uses: Floats) -> None:
         """The same for a shell that measures everything at one moment: node × kind and kind × pod."""
@@ -73,6 +79,7 @@ class SampleIntake:
         if self._declared:
             used[:, ~self._measured] = np.nan
         self._take(used, dt, slots, uses, slots)
+        self._promise(now, slots, uses)
 
     def sample_some(
         self, now: float, nodes: Mapping[str, Sample], uids: Collection[str], uses: Floats, beside: Collection[str]
@@ -101,6 +108,7 @@ class SampleIntake:
         self._learn(slots, uses)
         self._guard(here, anew=False)
         self._fleet.cover(rows, self._covered(here, at[here], len(rows), slots), np.isfinite(used[rows]))
+        self._promise(now, slots, uses)
 
     def _take(self, used: Floats, dt: Floats, slots: Slots, uses: Floats, seen: Slots, row: int | None = None) -> None:
         """Steps 2 to 5 for all nodes, or for one."""
@@ -120,6 +128,25 @@ class SampleIntake:
     def begin(self, slot: int) -> None:
         """A pod, or its container, starts from nothing."""
         self._growth.reset(slot)
+        if self.margins is not None:
+            self.margins.begin(slot)
+
+    def add_row(self) -> None:
+        """A node came."""
+        self.freshness.add_row()
+        if self.margins is not None:
+            self.margins.add_row()
+
+    def drop_row(self, row: int) -> None:
+        """A node is gone; later rows move up by one."""
+        self.freshness.drop_row(row)
+        if self.margins is not None:
+            self.margins.drop_row(row)
+
+    def _promise(self, now: float, slots: Slots, uses: Floats) -> None:
+        """What is kept back for the stated risk, where one is stated."""
+        if self.margins is not None:
+            self.margins.sample(now, self.freshness.heartbeat, slots, uses, self.peaks)
 
     def teach(self, slots: Slots) -> None:
         """Let apps learn from these pods, from each once."""

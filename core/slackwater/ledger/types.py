@@ -110,6 +110,10 @@ class LedgerConfig:
     heartbeat: float = HEARTBEAT
     steady: bool = False  # samples come by our own clock: how often is not learned from the gaps between them
     patience: float = PATIENCE
+    # The probability that what is promised beyond reservations is exceeded within the horizon (seconds); None: the
+    # constants above decide.
+    risk: float | None = None
+    horizon: float = 600.0
     # Only these are overcommitted. Any other kind (GPUs) counts at what is declared, of all that is allocatable.
     measured: frozenset[str] = frozenset({CPU, MEMORY})
 

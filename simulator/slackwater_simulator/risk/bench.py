@@ -106,7 +106,7 @@ def judge(
     saved = counted = 0.0
     for step in range(machines.steps):
         moment = machines.advance(step)
-        truth = machines.truth(step) if step >= machines.warm_up else None
+        truth = machines.truth() if step >= machines.warm_up else None
         refilled = (step - machines.warm_up) % play.horizon == 0
         for tally in tallies:
             promise = np.clip(tally.ask(moment), 0.0, requests)

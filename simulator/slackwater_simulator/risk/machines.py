@@ -1,8 +1,9 @@
 """Machines on which series are played: who is resident when, what estimators may see, and what then really came.
 
 Every machine has `residents` places. A place is taken by one task after another without a gap: a task is a cut of a
-series at its own time of day, of minutes to hours, or the whole day. A task that runs past the end of its series goes
-on at its beginning. Every request is 100, and samples are percent of it.
+series, of minutes to hours from anywhere in it, or the whole day. In step, every task is played at its own time of day
+instead: what all have in common by the hour stays, and at midnight all end together. Every request is 100, and samples
+are percent of it.
 
 The truth of a machine at a step is the peak of its present residents over the horizon,
 
@@ -43,6 +44,7 @@ class Play:
     horizon: int = 72  # steps
     seed: int = 0
     whole_day: float = WHOLE_DAY  # share of the tasks that last as long as their series
+    in_step: bool = False  # every task at its own time of day
 
     def check(self, series: UsageSeries) -> None:
         """Raise an error that names the option, if this cannot be played."""
@@ -94,17 +96,17 @@ class Machines:
         self._length = int(series.samples.shape[1])
         self._series = len(series.samples)
         shape = (play.machines, play.residents)
-        # The series over and over: history before the day that is played, the horizon behind it, each as one window.
-        self._middle = -(-HISTORY // self._length) * self._length
-        copies = np.tile(series.samples, self._middle // self._length + 2)
-        self._past = sliding_window_view(copies, HISTORY, axis=1)
-        self._future = sliding_window_view(copies, play.horizon + 1, axis=1)
+        # What a task showed before a sample and what comes after it, each as one window; masked by its age and end.
+        self._past = sliding_window_view(np.pad(series.samples, ((0, 0), (HISTORY - 1, 0))), HISTORY, axis=1)
+        self._future = sliding_window_view(
+            np.pad(series.samples, ((0, 0), (0, play.horizon))), play.horizon + 1, axis=1
+        )
         self._which = self._rng.integers(self._series, size=shape)
-        # Samples still to come of each task, the present one included. The first tasks are somewhere in their lives,
-        # or all that last a day would end together.
+        # The first tasks are somewhere in their lives, or all that last a day would end together.
         lengths = self._lengths(shape)
-        self._left = self._rng.integers(1, lengths, endpoint=True)
-        self._age = lengths - self._left
+        self._begin = self._offsets(lengths, 0)  # where in its series a task begins
+        self._age = np.zeros(shape, np.int64) if play.in_step else self._rng.integers(0, lengths)
+        self._left = lengths - self._age  # samples still to come of each task, the present one included
         self._arrived = np.ones(shape, np.bool_)
 
     @property
@@ -120,31 +122,37 @@ class Machines:
     def advance(self, step: int) -> Moment:
         """Take one sample of every task, and show what is known now."""
         if step:
-            self._replace()
+            self._replace(step)
         self._age += 1
-        at = step % self._length + self._middle
-        history = self._past[self._which, at - HISTORY + 1]
+        history = self._past[self._which, self._begin + self._age - 1]
         before = np.arange(HISTORY)[None, None, :] < (HISTORY - self._age)[:, :, None]
         history = np.where(before, np.float32(-1.0), history)
         return Moment(step, history[:, :, -1], self._age.copy(), self._arrived.copy(), history)
 
-    def truth(self, step: int) -> Truth:
+    def truth(self) -> Truth:
         """What the present residents will come to use together. For the judge, not for estimators."""
-        at = step % self._length + self._middle
-        future = self._future[self._which, at]
+        future = self._future[self._which, self._begin + self._age - 1]
         there = np.arange(self.play.horizon + 1)[None, None, :] < self._left[:, :, None]
         use = np.where(there, future, np.float32(0.0)).sum(axis=1, dtype=np.float64)
         peak, most = use.max(axis=1), REQUEST * self.play.residents
         return Truth(np.minimum(peak, most), peak > most, use[:, 0] / self.play.residents)
 
-    def _replace(self) -> None:
+    def _replace(self, step: int) -> None:
         """Whoever has shown the last sample makes way for the next task."""
         self._left -= 1
         gone = self._arrived = self._left <= 0
         count = int(gone.sum())
         self._which[gone] = self._rng.integers(self._series, size=count)
-        self._left[gone] = self._lengths((count,))
+        lengths = self._lengths((count,))
+        begin = self._begin[gone] = self._offsets(lengths, step)
+        self._left[gone] = np.minimum(lengths, self._length - begin)
         self._age[gone] = 0
+
+    def _offsets(self, lengths: Integers, step: int) -> Integers:
+        """Where in its series each task begins: anywhere it fits, or at the present time of day."""
+        if self.play.in_step:
+            return np.full(lengths.shape, step % self._length)
+        return self._rng.integers(0, self._length - lengths, endpoint=True)
 
     def _lengths(self, shape: tuple[int, ...]) -> Integers:
         """Samples of new tasks: log-uniform between the shortest and the longest, or the whole series."""

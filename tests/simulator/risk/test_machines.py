@@ -43,7 +43,7 @@ def test_truth_is_the_peak_of_those_who_are_there() -> None:
     moments, truths = [], []
     for step in range(40):
         moments.append(machines.advance(step))
-        truths.append(machines.truth(step))
+        truths.append(machines.truth())
     for start in range(40 - play.horizon):
         there = np.ones((4, 6), np.bool_)
         peak = np.zeros(4)
@@ -53,11 +53,31 @@ def test_truth_is_the_peak_of_those_who_are_there() -> None:
         assert truths[start].peak == pytest.approx(peak, rel=1e-5)
 
 
+def test_tasks_are_cuts_of_their_series() -> None:
+    """From anywhere in it: a ramp rises by a hundredth with every sample, and never starts over within a task."""
+    machines = Machines(ramp(), Play(machines=5, residents=8, days=2, horizon=6, seed=3))
+    before = machines.advance(0).use
+    for step in range(1, 60):
+        moment = machines.advance(step)
+        stayed = ~moment.arrived
+        assert (moment.use - before)[stayed] == pytest.approx(0.01, abs=1e-5)
+        before = moment.use
+
+
+def test_in_step_every_task_is_at_its_own_time_of_day() -> None:
+    """All samples of a step are those of that time, and at midnight everybody is new."""
+    machines = Machines(ramp(), Play(machines=5, residents=8, days=3, horizon=6, in_step=True))
+    for step in range(100):
+        moment = machines.advance(step)
+        assert moment.use % 1 == pytest.approx(step % 48 / 100, abs=1e-5)
+        assert moment.arrived.all() == (step % 48 == 0)
+
+
 def test_what_reservations_overload_is_counted_apart() -> None:
     """Tasks that use 150 of 100: the truth is Σ requests, and it says so."""
     machines = Machines(UsageSeries("high", np.full((10, 20), 150, np.float32)), Play(2, 3, 2, 4))
     machines.advance(0)
-    truth = machines.truth(0)
+    truth = machines.truth()
     assert truth.peak.tolist() == [300.0, 300.0]
     assert truth.overloaded.all()
 

@@ -1,0 +1,178 @@
+"""What the ledger keeps back on each node so that a stated risk is kept, kind by kind (`estimation.risk`).
+
+The room of a node is min(AR, NC) − E − drivers (`room`). With a risk, what pods are expected to use at most takes the
+place of E and of the allowance:
+
+    room = min(allocatable, NC) − promise − drivers        promise = min(m + z·s, Σ requests) + what no pod accounts for
+
+That is computed with every sample, as a margin beside E: margin = promise − E − (min(allocatable, NC) − min(AR, NC)).
+A pod that comes or goes between two samples changes E, and by that the room, as it always does. While too few promises
+were compared (`Calibration.young`) and where samples are stale the margin is 0: paper 000's equations decide.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from slackwater.estimation.calibration import Calibration, Promise, Promises
+from slackwater.estimation.podmatrix import grown
+from slackwater.estimation.risk import Outlook, PodLevels, outlook, promised, summed, usual
+from slackwater.estimation.vectorized import Measure, NodeEstimates
+from slackwater.ledger.nodeindex import NodeIndex
+from slackwater.ledger.podindex import PodIndex
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from slackwater.estimation.peaks import Peaks
+
+    Floats = NDArray[np.float64]
+    Slots = NDArray[np.intp]
+
+PARTS = 6  # a sample counts half after this part of the horizon, and a pod's own use is trusted as much as its app's
+PROMISES = 12  # promises put aside within a horizon
+
+
+class NodePromise(NamedTuple):
+    """The arithmetic of one kind on one node, for people."""
+
+    asked: float  # the risk that was asked for
+    realised: float  # the share of promises exceeded of late, over all nodes
+    compared: float  # promises compared of late
+    centre: float  # m
+    spread: float  # s
+    factor: float  # z; infinite while too little is known
+    peak: float  # promised
+
+
+class KindPromises:
+    """One kind of resource on all nodes."""
+
+    def __init__(self, kind: int, risk: float, horizon: float) -> None:
+        self._kind, self._trust = kind, horizon / PARTS
+        self.calibration = Calibration(risk, overlap=PROMISES)
+        self._promises = Promises(horizon, horizon / PROMISES)
+        self._levels, self._system = PodLevels.empty(64), PodLevels.empty(0)
+        self.expected = Outlook(np.zeros(0), np.zeros(0))
+        self.peak: Floats = np.zeros(0)
+
+    def begin(self, slot: int) -> None:
+        """Another pod, or another container, in this slot."""
+        self._levels.reserve(slot + 1)
+        self._levels.forget(np.array([slot]))
+
+    def add_row(self) -> None:
+        """A node came."""
+        self._system.reserve(len(self._system.seen) + 1, exact=True)
+        self.expected, self.peak = Outlook(*(np.append(part, 0.0) for part in self.expected)), np.append(self.peak, 0.0)
+        self._promises.add_node()
+
+    def drop_row(self, row: int) -> None:
+        """A node is gone; later rows move up by one."""
+        self._system.drop(row)
+        self.expected, self.peak = Outlook(*(np.delete(part, row) for part in self.expected)), np.delete(self.peak, row)
+        self._promises.drop_node(row)
+
+    def see(self, slots: Slots, use: Floats, dt: Floats) -> None:
+        """Take in the use of some pods."""
+        self._levels.sample(use, dt, self._trust, slots)
+
+    def settle(
+        self, now: float, dt: float, fleet: NodeEstimates, counted: Slots, since: Floats, peaks: Peaks, apps: Slots
+    ) -> None:
+        """Judge promises that are over, and make new ones. `counted` are the pods on nodes that are no drivers."""
+        rows, cells = fleet.pods.rows, fleet.pods.table[:, self._kind]
+        home, request, use = fleet.pods.homes[counted] - 1, cells[Measure.REQUEST, counted], cells[Measure.USE, counted]
+        levels = self._levels.take(counted)
+        known = usual(levels, request, self._trust)
+        prior = peaks.spread(apps[counted], self._kind)
+        expected = outlook(levels, request, home, rows, known, prior, self._trust)
+        # Use that no pod accounts for, the system's: pods without a reading are taken to use what is expected of them.
+        unread = np.where(levels.seen > 0, use, known.mean * request)
+        system = np.maximum(fleet.used[:, self._kind] - summed(home, unread, rows), 0.0)
+        self._system.sample(system, dt, self._trust)
+        expected = Outlook(
+            expected.centre + self._system.level, np.hypot(expected.spread, np.sqrt(self._system.variance))
+        )
+        nodes = np.arange(rows)
+        everyone = np.append(use, system), np.append(home, nodes), np.append(since[counted], np.full(rows, -np.inf))
+        for over in self._promises.watch(now, *everyone):
+            self.calibration.learn(*over.judged())
+        requests = summed(home, request, rows) + system
+        self.expected, self.peak = expected, promised(expected, self.calibration.factor, requests)
+        self._promises.put(Promise(now, expected, self.peak, requests, summed(home, use, rows) + system))
+
+    def explain(self, row: int) -> NodePromise:
+        """The numbers behind one node's promise."""
+        it = self.calibration
+        centre, spread = float(self.expected.centre[row]), float(self.expected.spread[row])
+        return NodePromise(it.risk, it.realised, it.promises, centre, spread, it.factor, float(self.peak[row]))
+
+
+class RiskMargins:
+    """All kinds: fed with every sample, asked for what is to be kept back on each node."""
+
+    def __init__(
+        self,
+        hosts: NodeIndex,
+        fleet: NodeEstimates,
+        roster: PodIndex,
+        measured: NDArray[np.bool_],
+        risk: float,
+        horizon: float,
+    ) -> None:
+        self._hosts, self._fleet, self._roster = hosts, fleet, roster
+        self.kinds = {kind: KindPromises(kind, risk, horizon) for kind in np.flatnonzero(measured).tolist()}
+        self._since: Floats = np.full(64, -np.inf)
+        self._seen: Floats = np.full(64, -np.inf)
+        self._now = -np.inf
+        self.kept: Floats = np.zeros((0, len(measured)))
+
+    def begin(self, slot: int) -> None:
+        """Another pod, or another container, in this slot: it came after the last sample."""
+        self._since, self._seen = grown(self._since, 0, slot + 1), grown(self._seen, 0, slot + 1)
+        self._since[slot] = np.nextafter(self._now, np.inf)
+        self._seen[slot] = -np.inf
+        for kind in self.kinds.values():
+            kind.begin(slot)
+
+    def add_row(self) -> None:
+        """A node came: nothing is kept back until it was measured."""
+        self.kept = np.vstack([self.kept, np.zeros(self.kept.shape[1])])
+        for kind in self.kinds.values():
+            kind.add_row()
+
+    def drop_row(self, row: int) -> None:
+        """A node is gone; later rows move up by one."""
+        self.kept = np.delete(self.kept, row, axis=0)
+        for kind in self.kinds.values():
+            kind.drop_row(row)
+
+    def sample(self, now: float, heartbeat: float, slots: Slots, uses: Floats, peaks: Peaks) -> None:
+        """Take in the use of some pods (kind × pod); when a heartbeat has passed, form all margins anew."""
+        if slots.size:
+            last = self._seen[slots]
+            dt = np.where(np.isfinite(last), np.maximum(now - last, 0.0), heartbeat)
+            told = np.flatnonzero(dt > 0)
+            self._seen[slots[told]] = now
+            for kind, each in self.kinds.items():
+                each.see(slots[told], uses[kind, told], dt[told])
+        passed = now - self._now if np.isfinite(self._now) else heartbeat
+        if passed >= heartbeat:
+            self._settle(now, passed, peaks)
+
+    def _settle(self, now: float, passed: float, peaks: Peaks) -> None:
+        self._now = now
+        self._hosts.refresh()
+        counted = np.flatnonzero((self._fleet.pods.homes > 0) & ~self._roster.drivers)
+        estimate, allowed = self._fleet.estimate(), np.minimum(self._hosts.allowed, self._hosts.real)
+        # Where the capacity is not known, NC is AR.
+        total, real = self._hosts.total, self._hosts.real
+        whole = np.where(real == self._hosts.allowed, total, np.minimum(total, real))
+        self.kept = np.zeros_like(estimate)
+        for kind, each in self.kinds.items():
+            each.settle(now, passed, self._fleet, counted, self._since, peaks, self._roster.apps)
+            if not each.calibration.young:
+                self.kept[:, kind] = each.peak - estimate[:, kind] - (whole - allowed)[:, kind]

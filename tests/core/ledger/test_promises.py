@@ -1,0 +1,183 @@
+"""A ledger with a stated risk: what it keeps back, and when it does not."""
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from slackwater.ledger.ledger import Ledger
+from slackwater.ledger.types import Amounts, ClaimState, LedgerConfig, NodeSpec, PodClaim, Sample
+from slackwater.roles import Role
+
+NODES = 12
+HEARTBEAT = 5.0
+
+
+class Cluster:
+    """Nodes of 16 cores and 64 GiB with twelve pods each that use a part of 1 core and 4 GiB, for some minutes."""
+
+    def __init__(self, risk: float | None, seed: int = 0, nodes: int = NODES) -> None:
+        self.ledger = Ledger(LedgerConfig(risk=risk, steady=True))
+        self._rng = np.random.default_rng(seed)
+        self._live: dict[str, tuple[float, str, float]] = {}  # end, node, level
+        self._made = 0
+        self.now = 0.0
+        for number in range(nodes):
+            self.ledger.upsert_node(NodeSpec(f"n{number}", (16.0, 64.0), (16.0, 64.0), (0.0, 1.0)))
+
+    def play(self, seconds: float, level: float = 0.35) -> None:
+        """Let time pass; pods that end are replaced on their node."""
+        until = self.now + seconds
+        while self.now < until:
+            self._replace(level)
+            uses: dict[str, Amounts] = {
+                uid: (share * float(self._rng.uniform(0.7, 1.3)), 4 * share)
+                for uid, (_, _, share) in self._live.items()
+            }
+            self.measure(uses)
+            self.now += HEARTBEAT
+
+    def measure(self, uses: dict[str, Amounts]) -> None:
+        """One round of samples: the system of every node uses 0.2 cores and 1 GiB beside its pods."""
+        used = {node.name: np.array([0.2, 1.0]) for node in self.ledger.nodes}
+        for uid, (_, node, _) in self._live.items():
+            used[node] += uses[uid]
+        samples = {name: Sample(self.now, tuple(amounts.tolist())) for name, amounts in used.items()}
+        self.ledger.sample(self.now, samples, uses)
+
+    def _replace(self, level: float) -> None:
+        for uid, (end, _, _) in list(self._live.items()):
+            if end <= self.now:
+                self.ledger.remove(uid)
+                del self._live[uid]
+        names = [node.name for node in self.ledger.nodes]
+        have = dict.fromkeys(names, 0)
+        for _, node, _ in self._live.values():
+            have[node] += 1
+        for name in names:
+            for _ in range(12 - have[name]):
+                self._start(name, level)
+
+    def _start(self, node: str, level: float) -> None:
+        uid, self._made = f"p{self._made}", self._made + 1
+        share = float(self._rng.uniform(0.5, 1.5)) * level
+        self._live[uid] = (self.now + 20 + float(self._rng.exponential(300)), node, share)
+        self.ledger.put(
+            PodClaim(uid, node, (1.0, 4.0), (1.0, 4.0), app="a", state=ClaimState.RUNNING, started=self.now)
+        )
+
+
+def rooms(cluster: Cluster) -> NDArray[np.float64]:
+    """The room of every node and kind."""
+    return cluster.ledger.table(cluster.now).room
+
+
+def test_a_young_ledger_decides_by_the_equations_of_paper_000() -> None:
+    """Until enough promises were compared, a stated risk changes nothing."""
+    plain, stated = Cluster(None), Cluster(0.01)
+    for cluster in (plain, stated):
+        cluster.play(300)
+    assert (rooms(plain) == rooms(stated)).all()
+    line = stated.ledger.explain("n0", stated.now)["cpu"]
+    assert line.promise is not None
+    assert (line.margin, line.promise.factor) == (0.0, np.inf)
+
+
+def test_room_is_what_the_promise_leaves() -> None:
+    """Once promises were compared: min(allocatable, NC) − promise, of each kind apart, and more for more risk."""
+    careful, bold, plain = Cluster(0.01), Cluster(0.2), Cluster(None)
+    for cluster in (careful, bold, plain):
+        cluster.play(1500)
+    lines = careful.ledger.explain("n3", careful.now)
+    for line in lines.values():
+        assert line.promise is not None
+        assert line.promise.compared > 100
+        assert line.room == pytest.approx(min(line.allocatable, line.real) - line.promise.peak)
+        expected = line.promise.centre + line.promise.factor * line.promise.spread
+        assert line.promise.peak == pytest.approx(expected)
+    assert lines["cpu"].promise != lines["memory"].promise
+    assert (rooms(bold) > rooms(careful)).all()
+    assert (rooms(careful) > rooms(plain)).all()
+
+
+def test_the_risk_is_kept() -> None:
+    """A fifth asked: the share of broken promises is not above it by more than half."""
+    cluster = Cluster(0.2)
+    cluster.play(4000)
+    for kind in ("cpu", "memory"):
+        promise = cluster.ledger.explain("n0", cluster.now)[kind].promise
+        assert promise is not None
+        assert 0.02 < promise.realised < 0.3
+
+
+def test_stale_nodes_are_worth_their_reservations() -> None:
+    """No margin gives room where nothing is measured any more."""
+    cluster = Cluster(0.01)
+    cluster.play(1500)
+    later = cluster.now + 1000.0
+    line = cluster.ledger.explain("n0", later)["memory"]
+    assert line.stale
+    assert line.margin == 0.0
+    assert line.room <= line.allowed - line.reserved + 1e-9
+
+
+def test_nodes_may_come_and_go() -> None:
+    """Rows stay aligned, and a node that came has no margin until it was measured."""
+    cluster = Cluster(0.05)
+    cluster.play(1500)
+    before = {name: cluster.ledger.explain(name, cluster.now)["cpu"].promise for name in ("n4", "n9")}
+    for uid, (_, node, _) in list(cluster._live.items()):
+        if node == "n0":
+            cluster.ledger.remove(uid)
+            del cluster._live[uid]
+    cluster.ledger.remove_node("n0")
+    cluster.ledger.upsert_node(NodeSpec("new", (16.0, 64.0)))
+    after = {name: cluster.ledger.explain(name, cluster.now)["cpu"].promise for name in ("n4", "n9")}
+    assert after == before
+    assert cluster.ledger.explain("new", cluster.now)["cpu"].margin == 0.0
+    cluster.play(100)
+    assert cluster.ledger.explain("new", cluster.now)["cpu"].margin != 0.0
+
+
+def test_table_part_and_single_row_agree() -> None:
+    """Three ways to the same numbers, also after a pod came between two samples."""
+    cluster = Cluster(0.05)
+    cluster.play(1500)
+    cluster.ledger.put(PodClaim("late", "n2", (1.0, 4.0), (1.0, 4.0)))
+    table = cluster.ledger.table(cluster.now)
+    part = cluster.ledger.part(["n2", "n7"], cluster.now)
+    spot = cluster.ledger.spot("n2", cluster.now)
+    assert spot is not None
+    assert part.room[0].tolist() == pytest.approx(table.room[2].tolist())
+    assert spot.room == pytest.approx(table.room[2].tolist())
+
+
+def test_a_pod_that_came_between_two_samples_takes_its_request_from_the_room() -> None:
+    """It is not yet part of any promise."""
+    cluster = Cluster(0.05)
+    cluster.play(1500)
+    before = rooms(cluster)[2].copy()
+    cluster.ledger.put(PodClaim("late", "n2", (1.0, 4.0), (1.0, 4.0), app="other"))
+    assert (before - rooms(cluster)[2]).tolist() == pytest.approx([1.0, 4.0])
+
+
+def test_drivers_are_charged_apart() -> None:
+    """A driver is no part of a promise: it costs its request, promised or not."""
+    cluster = Cluster(0.05)
+    cluster.play(1500)
+    before = rooms(cluster)[2].copy()
+    cluster.ledger.put(PodClaim("driver", "n2", (1.0, 4.0), (1.0, 4.0), role=Role.DRIVER))
+    assert (before - rooms(cluster)[2]).tolist() == pytest.approx([1.0, 4.0])
+
+
+def test_when_all_spike_together_the_margin_widens() -> None:
+    """Every pod that starts uses twice as much: promises are broken, z grows, and room shrinks beyond the use."""
+    cluster = Cluster(0.05)
+    cluster.play(2000)
+    calm = cluster.ledger.explain("n0", cluster.now)["memory"]
+    cluster.play(1000, level=0.7)
+    wild = cluster.ledger.explain("n0", cluster.now)["memory"]
+    assert calm.promise is not None
+    assert wild.promise is not None
+    assert wild.promise.realised > calm.promise.realised
+    assert wild.promise.factor > calm.promise.factor
+    assert wild.room < calm.room
