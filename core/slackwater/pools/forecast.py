@@ -13,6 +13,9 @@ from enum import StrEnum
 
 from slackwater.validation import TOLERANCE, amount, clip, finite
 
+# A wave is shown to the wait estimate as this many releases: fine enough for seconds, few enough for a sort.
+PIECES = 4
+
 
 class Variant(StrEnum):
     """How releases inside the window are expected."""
@@ -75,6 +78,19 @@ def _conditional(wave: Wave, gamma: float, t: float, horizon: float) -> float:
     left = gamma + amount("spread", wave.spread) - begin
     within = t + horizon - begin
     return wave.running * (min(1.0, within / left) if left > 0 else 1.0)
+
+
+# Remaining part of the window in equal pieces; what still runs after γ + Δps is nobody's promise
+def outlook(wave: Wave, now: float, pieces: int = PIECES) -> list[tuple[float, float]]:
+    """When a phase gives back what: (seconds from now, containers), a few steps of equal length."""
+    if wave.gamma is None:
+        return []
+    begin = max(0.0, wave.gamma - finite("now", now))
+    end = _until(wave.gamma + wave.spread, now)
+    whole = release(wave, now, end) if end > 0 else 0.0
+    if whole <= 0:
+        return []
+    return [(begin + (max(end, begin) - begin) * (piece + 1) / pieces, whole / pieces) for piece in range(pieces)]
 
 
 def wait(required: float, free: float, waves: Iterable[Wave], now: float) -> float | None:

@@ -96,6 +96,12 @@ class PhaseDetector:
         self._phase_of[task] = phase
         self.tick(t)
 
+    def expect(self, stage: str | None, size: int) -> None:
+        """How many tasks a stage has in all, or the open phase of an app without stages, became known."""
+        phase = self._labelled.get(stage) if stage is not None else self._latest()
+        if phase is not None and phase.closed is None:
+            phase.size = size
+
     def finish(self, t: float, task: str) -> None:
         """A task ended; one that was never seen to start says nothing about any phase."""
         finite("t", t)
@@ -113,7 +119,7 @@ class PhaseDetector:
             _trim(phase.starts, since)
             _trim(phase.ends, since)
             self._algorithm1(phase, t)
-            self._algorithm2(phase)
+            self._algorithm2(phase, t)
             if phase.closed is not None and not phase.running:
                 self._active.remove(phase)
 
@@ -151,12 +157,21 @@ class PhaseDetector:
         if complete or not (phase.starts or phase.running):
             phase.closed = t
 
-    def _algorithm2(self, phase: Phase) -> None:
-        """Find γ among the ends inside the window; hand tasks that trail far behind to the next phase."""
+    def _algorithm2(self, phase: Phase, t: float) -> None:
+        """Find γ among the ends inside the window; hand tasks that trail far behind to the next phase.
+
+        Stragglers of a labelled stage stay in it, but its promise is over: they are counted anew, and γ is looked for
+        among their own ends.
+        """
         if phase.gamma is None:
             if len(phase.ends) > phase.threshold(self._window.ends):
                 phase.gamma = min(phase.ends)
-        elif not phase.ends and phase.running and phase.closed is not None and phase.label is None:
+        elif phase.ends or not phase.running:
+            return
+        elif phase.label is not None:
+            if t > phase.gamma + (phase.spread or 0.0):
+                phase.gamma, phase.count = None, len(phase.running)
+        elif phase.closed is not None:
             self._trail(phase)
 
     def _trail(self, phase: Phase) -> None:
@@ -179,11 +194,14 @@ class PhaseDetector:
 
     def _current(self, size: int | None) -> Phase:
         """The open unlabelled phase, or a new one."""
-        phase = next((known for known in reversed(self.phases) if known.label is None), None)
+        phase = self._latest()
         if phase is None or phase.closed is not None:
             return self._open(Phase(size=size))
         phase.size = size if size is not None else phase.size
         return phase
+
+    def _latest(self) -> Phase | None:
+        return next((known for known in reversed(self.phases) if known.label is None), None)
 
     def _stage(self, label: str, size: int | None) -> Phase:
         phase = self._labelled.get(label)

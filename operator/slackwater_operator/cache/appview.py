@@ -282,4 +282,5 @@ def _iterations(pods: Sequence[Pod], flights: InFlightPods, problems: list[str])
         for pod in pods
         if state(pod.record, flights) in (PodState.RELEASED, PodState.BOUND, PodState.DONE)
     }
-    return {"stage": max(1, len(begun)), "stages": max(stages, len(begun) + 1)}
+    # Of an app that does not say how many there are, one more is expected; the last of m is m of m.
+    return {"stage": max(1, len(begun)), "stages": max(stages, len(begun)) if stages else len(begun) + 1}

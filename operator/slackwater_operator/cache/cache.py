@@ -9,6 +9,8 @@ import structlog
 
 from slackwater.cycle.cycle import Round
 from slackwater.cycle.snapshot import Snapshot
+from slackwater.pools.appphases import AppPhases
+from slackwater.pools.phases import Window
 from slackwater.pools.pools import Category
 from slackwater.resources import Resources, total
 from slackwater.roles import Role
@@ -19,11 +21,11 @@ from slackwater_cluster.apps.size import AppSize
 from slackwater_cluster.customresources import Mode
 from slackwater_cluster.governance import Governance
 from slackwater_cluster.watch.records import NamespaceRecord, NodeRecord, OwnerRef, PodRecord
+from slackwater_operator.cache import phases as watching
 from slackwater_operator.cache.apps import AppIndex, Key
 from slackwater_operator.cache.appview import AppView, portrait
 from slackwater_operator.cache.nodes import NodeRequests
-from slackwater_operator.cache.phases import Phases
-from slackwater_operator.cache.podstate import InFlightPods, PodState, state
+from slackwater_operator.cache.podstate import InFlightPods, PodState, ours, state
 from slackwater_operator.cache.pools import PoolState
 from slackwater_operator.cache.quarantine import Part, Quarantine, sentence
 from slackwater_operator.cache.rooms import NodeReach, Rooms
@@ -33,6 +35,8 @@ from slackwater_operator.learning.usage import Likeness, UsageHistory
 
 log = structlog.get_logger(__name__)
 
+# Seconds a namespace must have been unmanaged before its held pods go: its label may only not have reached us yet.
+OPTED_OUT = 5.0
 JOB = "job"  # the framework table's row for plain Jobs
 
 
@@ -59,7 +63,7 @@ class OperatorCache:
         self.census = AppIndex(self.governing, self.table)
         self.occupancy = NodeRequests(self._seat_queue)
         self.reach = NodeReach(self.occupancy)
-        self.phases = Phases()
+        self.phases = AppPhases()
         self.portraits: dict[str, AppView] = {}  # by cluster-wide app id
         self.categories: dict[str, Category] = {}
         self.sizes: dict[str, AppSize] = {}  # told by a framework's own object
@@ -72,6 +76,7 @@ class OperatorCache:
         self._names: dict[str, AppName] = {}  # what apps are called, for as long as a pod of theirs is there
         self.news = True  # something changed since the last snapshot
         self._everyone: dict[str, PodRecord] = {}  # every pod of namespaces that might become managed
+        self._stray: dict[str, float] = {}  # pods behind our gate in a namespace that is not managed, and since when
 
     # -- what the watches tell ------------------------------------------------------------------------------------
 
@@ -95,7 +100,8 @@ class OperatorCache:
             self.census.drop(record)
             self.flights.end(record.uid)
             self.refused.pop(record.uid, None)
-            self.phases.gone(record, now)
+            watching.gone(self.phases, record, now)
+            self._stray.pop(record.uid, None)
             self.quarantine.forget(record.uid)
         self.news = True
 
@@ -244,6 +250,8 @@ class OperatorCache:
         for key, each in found.items():
             if each is not None:
                 self.portraits[each.id] = self._sized(each)
+                for stage, size in watching.sizes(self.portraits[each.id]).items():
+                    self.phases.expect(each.id, stage, size)
             else:
                 self._forget(app_id(key))
 
@@ -279,9 +287,10 @@ class OperatorCache:
         self.refused = {uid: until for uid, until in self.refused.items() if until > now}
         return SnapshotBuilder(self, now, rooms, supposed).snapshot()
 
-    def freed(self) -> list[PodRecord]:
-        """Held and parked pods of namespaces whose mode holds nothing: they are let go."""
-        return [
+    def freed(self, now: float) -> list[PodRecord]:
+        """Held and parked pods of namespaces whose mode holds nothing, or that opted out: they are let go."""
+        strays = [uid for uid, since in self._stray.items() if now - since >= OPTED_OUT and uid not in self.flights]
+        return [self._everyone[uid] for uid in strays] + [
             pod
             for each in self.portraits.values()
             if (each.counts.held or each.counts.parked) and self.governing.mode(each.namespace) is not Mode.ENFORCE
@@ -305,12 +314,30 @@ class OperatorCache:
     def _take(self, pod: PodRecord, now: float) -> None:
         if self.governing.manages(pod):
             self.flights.observe(pod, now)
+            self._stray.pop(pod.uid, None)
             for problem in pod.problems:
                 self.quarantine.add(Part.STATEMENT, pod, problem)
+        else:
+            self._note_stray(pod, now)
         self.census.set(pod)
         member = self.census.member(pod.uid)
-        if member is not None and (pod.started or pod.done):
-            self.phases.observe(f"{pod.namespace}/{member.app}", pod, member.stage, now)
+        # A driver ends with its app, not with a phase.
+        if member is not None and (pod.started or pod.done) and role_of(pod, member) is not Role.DRIVER:
+            app = f"{pod.namespace}/{member.app}"
+            watching.observe(self.phases, app, pod, member.stage, self._window(pod.namespace), now)
+
+    def _window(self, namespace: str) -> Window:
+        pool = self.governing.pools.get(self.governing.pool_of(self.governing.queue_of(namespace)))
+        return watching.window(pool) if pool is not None else Window()
+
+    def _note_stray(self, pod: PodRecord, now: float) -> None:
+        """A namespace that opts out leaves pods behind our gate, or parked, that no app of ours has any more."""
+        held = (pod.gated or pod.parked) and ours(pod) and not (pod.node or pod.done or pod.deleted)
+        if held:
+            self._stray.setdefault(pod.uid, now)
+        else:
+            self._stray.pop(pod.uid, None)
+            self.flights.end(pod.uid)
 
     def _review(self, namespace: str, now: float) -> None:
         pods = [each for each in self._everyone.values() if each.namespace == namespace]

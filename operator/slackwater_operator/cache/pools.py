@@ -6,13 +6,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from slackwater.cycle.snapshot import App, PodGroup, Pool
+from slackwater.pools.appphases import AppPhases
 from slackwater.pools.pools import Category, Smoothed, balanced_slot, classify, median_slot, slot_count, slots, smooth
 from slackwater.resources import NOTHING, Resources
 from slackwater.roles import Role
 from slackwater.validation import clip
 from slackwater_cluster.customresources import ReservationPoolSpec
 from slackwater_operator.cache.appview import AppView
-from slackwater_operator.cache.phases import Accuracy, Phases
+from slackwater_operator.cache.phases import Accuracy
 
 # The median task changes slowly; it is looked for again after this many seconds.
 SLOT_SECONDS = 5.0
@@ -51,7 +52,7 @@ def pool(
     state: PoolState,
     apps: Sequence[AppView],
     categories: Mapping[str, Category],
-    phases: Phases,
+    phases: AppPhases,
     *,
     capacity: Resources,
     free: Resources,

@@ -103,9 +103,9 @@ class Releaser:
     # -- 1. ---------------------------------------------------------------------------------------------------------
 
     async def _free(self) -> int:
-        """Modes observe and score hold nothing."""
+        """Modes observe and score hold nothing, nor does a namespace that opted out."""
         self.assembly.refresh()
-        pods = self.assembly.freed()[: self.settings.batch]
+        pods = self.assembly.freed(self.clock())[: self.settings.batch]
         if not pods:
             return 0
         try:

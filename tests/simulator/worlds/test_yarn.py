@@ -249,6 +249,15 @@ def test_memory_that_runs_out_breaks_tasks_and_they_are_retried() -> None:
     assert outcome.used[1] > 0
 
 
+def test_a_driver_and_its_task_may_break_in_the_same_look() -> None:
+    """Where all of a full node break, a driver takes its tasks along: they are gone before their own turn (D13)."""
+    jobs = workload(job("driven", greedy(1, 1.5), driver=(1.0, GIBI)), job("hungry", greedy(1, 3.0), driver=None))
+    outcome = play(jobs, (1, 8, 8), world="ideal", victims="all")
+    assert outcome.jobs.status.tolist() == [DONE, FAILED]
+    rows = outcome.containers
+    assert (rows.status[(rows.stage == DRIVER)] == CRASHED).sum() == 4
+
+
 def test_a_task_that_breaks_too_often_fails_its_job() -> None:
     """Four attempts, as MapReduce has it, and everything the job holds is killed."""
     outcome = play(workload(job("j", greedy(1, 5.0), driver=None)), (1, 8, 8), world="ideal")

@@ -16,8 +16,7 @@ import numpy as np
 from slackwater.cycle.cycle import Round, decide
 from slackwater.cycle.snapshot import App, Pool, Queue, Snapshot
 from slackwater.ordering.alignment import factor
-from slackwater.pools.forecast import releases
-from slackwater.pools.phases import PhaseDetector
+from slackwater.pools.appphases import AppPhases
 from slackwater.pools.pools import Category, Smoothed, balanced_slot, slot_count, slots, smooth
 from slackwater.resources import Resources
 from slackwater_simulator.policies.slackwater.ledger import Books
@@ -43,7 +42,7 @@ class Gate:
         self.views = Views(self.kinds, self._slot, self.books.native)
         self.requests, self.waiting = self.views.requests, self.views.waiting
         self.wishes = self.views.promises.wishes
-        self._phases: dict[int, PhaseDetector] = {}
+        self._phases = AppPhases()
         # The median declared task of every app seen so far; renewed as their number doubles, so that it is calm.
         self._measured, self._median, self._balanced = 0, Resources(), Resources()
         self._delta, self._tot = parts.delta, Smoothed()
@@ -55,7 +54,6 @@ class Gate:
     def submitted(self, app: YarnApp) -> None:
         """An application is there."""
         self.views.apps[app.index] = app
-        self._phases[app.index] = PhaseDetector()
 
     def changed(self, app: YarnApp) -> None:
         """It asks for more or fewer containers; what it no longer wants is no longer promised."""
@@ -74,8 +72,9 @@ class Gate:
         """Its process runs."""
         uid, request = self.books.start(container), container.request
         if uid is not None and not request.driver:
-            phases = self._phases[request.app.index]
-            phases.start(self.world.engine.now, uid, str(request.index), request.total)
+            app, stage = str(request.app.index), str(request.index)
+            self._phases.expect(app, stage, request.total)
+            self._phases.start(app, uid, self.world.engine.now, stage)
 
     def released(self, container: Container) -> None:
         """It is gone."""
@@ -83,13 +82,13 @@ class Gate:
         if uid is None:
             return
         app = request.app.index
-        if not request.driver and app in self._phases:
-            self._phases[app].finish(self.world.engine.now, uid)
+        if not request.driver:
+            self._phases.finish(uid, self.world.engine.now)
         self.views.drop(app)
 
     def finished(self, app: YarnApp) -> None:
         """The application is over."""
-        self._phases.pop(app.index, None)
+        self._phases.forget(str(app.index))
         self.views.forget(app)
 
     def sampled(self, cores: NDArray[np.float64], stored: NDArray[np.float64]) -> bool:
@@ -159,12 +158,12 @@ class Gate:
         slot = self._slot()
         elastic = Resources.from_vector(self.kinds, (self.ledger.declared() + left).tolist())
         self._tot = smooth(self._tot, slot_count(elastic, self._median), now)
-        coming = dict.fromkeys(Category, 0.0)
-        for app in apps:
-            if app.started and (phases := self._phases[int(app.id)]).ending:
-                category = self.views.categories.get(int(app.id), Category.LARGE)
-                size = slots(app.task_request or slot, slot)
-                coming[category] += releases(phases.waves(now), now) * size
+        started = (
+            (app.id, self.views.categories.get(int(app.id), Category.LARGE), slots(app.task_request or slot, slot))
+            for app in apps
+            if app.started
+        )
+        coming = self._phases.forecast(started, now, far=False).releases
         return Pool(
             QUEUE,
             slot,

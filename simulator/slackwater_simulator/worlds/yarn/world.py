@@ -322,6 +322,8 @@ class YarnWorld:
 
     def lose(self, container: Container, status: int) -> None:
         """A container broke: its master hears of it, or, if it was the master, the application starts over."""
+        if container.status >= 0:
+            return  # it went with its driver, which broke in the same look
         app = container.request.app
         self.release(container, status)
         if container.request.driver:
