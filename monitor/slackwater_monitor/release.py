@@ -7,15 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from slackwater.errors import Unavailable
 from slackwater_cluster import names
-from slackwater_cluster.api.client import JSON_PATCH, ApiClient, NotFound
+from slackwater_cluster.api.client import ApiClient, NotFound
 from slackwater_cluster.api.paths import api_path
-from slackwater_cluster.apps.frameworks import builtin
-from slackwater_cluster.apps.resolver import Resolver
-from slackwater_monitor.sources.live import Family, record
+from slackwater_cluster.api.session import STRATEGIC
+from slackwater_cluster.apps.listing import ListedPod, listed_pods
+from slackwater_cluster.pods.gate import MARKS, lifted
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,43 +23,30 @@ class Held:
 
     namespace: str
     name: str
+    uid: str
     app: str
-    gate: int | None  # position of our gate among its gates
-    parked: bool
-    others: tuple[str, ...] = ()  # gates of other controllers, which stay
+    gates: tuple[str, ...] = ()
+    marks: tuple[str, ...] = ()  # annotations of ours that go with the gate
 
     @property
-    def patch(self) -> list[dict[str, Any]]:
-        """What must change. The test makes sure that the gate is still where it was seen."""
-        steps: list[dict[str, Any]] = []
-        if self.gate is not None:
-            path = f"/spec/schedulingGates/{self.gate}"
-            steps += [{"op": "test", "path": f"{path}/name", "value": names.GATE}, {"op": "remove", "path": path}]
-        if self.parked:
-            steps.append({"op": "remove", "path": f"/metadata/annotations/{names.PARKED.replace('/', '~1')}"})
-        return steps
+    def others(self) -> tuple[str, ...]:
+        """Gates of other controllers, which stay."""
+        return tuple(gate for gate in self.gates if gate != names.GATE)
 
 
-def held(api: ApiClient, namespace: str | None) -> list[Held]:
-    """Every pod that we hold, in one namespace or all."""
-    bodies = api.items(api_path("pods", namespace=namespace or ""), {"fieldSelector": "spec.nodeName="})
-    records = {body["metadata"]["uid"]: record(body) for body in bodies}
-    resolver, family = Resolver.of(builtin()), Family(records)
-    found = (_held(body, resolver.resolve(records[body["metadata"]["uid"]], family).app) for body in bodies)
-    return [each for each in found if each.gate is not None or each.parked]
+def held(api: ApiClient, namespace: str | None, *, system: str = names.SYSTEM_NAMESPACE) -> list[Held]:
+    """Every pod that we hold, in one namespace or all, with its app as the operator knows it."""
+    return [
+        _held(each)
+        for each in listed_pods(api, namespace, system=system)
+        if not each.record.node and (each.record.gated or each.record.parked)
+    ]
 
 
-def _held(body: dict[str, Any], app: str) -> Held:
-    meta = body["metadata"]
-    gates = [gate["name"] for gate in (body.get("spec") or {}).get("schedulingGates") or ()]
-    return Held(
-        namespace=meta["namespace"],
-        name=meta["name"],
-        app=app,
-        gate=gates.index(names.GATE) if names.GATE in gates else None,
-        parked=names.PARKED in (meta.get("annotations") or {}),
-        others=tuple(gate for gate in gates if gate != names.GATE),
-    )
+def _held(each: ListedPod) -> Held:
+    pod = each.record
+    marks = tuple(mark for mark in MARKS if mark in pod.annotations)
+    return Held(pod.namespace, pod.name, pod.uid, each.member.app, pod.gates, marks)
 
 
 def chosen(found: Sequence[Held], pods: Iterable[str], app: str | None) -> tuple[list[Held], list[str]]:
@@ -75,7 +61,9 @@ def chosen(found: Sequence[Held], pods: Iterable[str], app: str | None) -> tuple
 def release(api: ApiClient, each: Held) -> str:
     """Free one pod; gives why it could not be, or nothing."""
     try:
-        api.patch(api_path("pods", each.name, namespace=each.namespace), each.patch, JSON_PATCH)
+        api.patch(
+            api_path("pods", each.name, namespace=each.namespace), lifted(each.uid, each.gates, each.marks), STRATEGIC
+        )
     except NotFound:
         return "it is gone"
     except Unavailable as problem:

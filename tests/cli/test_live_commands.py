@@ -130,16 +130,15 @@ def test_top_on_a_cluster_without_slackwater_says_so(run: Run, cluster: Cluster)
 
 
 def test_release_lifts_only_our_gate(run: Run, cluster: Cluster) -> None:
-    """With a test that the gate is still where it was seen; parking is taken back."""
+    """By name and with the pod's uid, as the operator does; parking is taken back."""
     assert run("release", "--all", "--yes").exit_code == 0
     patches = {path.rpartition("/")[2]: body for path, body, _ in cluster.patched}
-    assert patches["etl-0"] == [
-        {"op": "test", "path": "/spec/schedulingGates/1/name", "value": "slackwater.io/admission"},
-        {"op": "remove", "path": "/spec/schedulingGates/1"},
-    ]
-    assert patches["etl-1"] == [{"op": "remove", "path": "/metadata/annotations/slackwater.io~1parked"}]
+    assert patches["etl-0"]["spec"] == {"schedulingGates": [{"$patch": "delete", "name": "slackwater.io/admission"}]}
+    assert patches["etl-0"]["metadata"]["uid"]
+    assert patches["etl-1"]["metadata"]["annotations"] == {"slackwater.io/parked": None}
+    assert "spec" not in patches["etl-1"]
     assert "ran" not in patches
-    assert {kind for _, _, kind in cluster.patched} == {"application/json-patch+json"}
+    assert {kind for _, _, kind in cluster.patched} == {"application/strategic-merge-patch+json"}
 
 
 def test_release_changes_nothing_on_a_dry_run(run: Run, cluster: Cluster) -> None:

@@ -17,6 +17,7 @@ import structlog
 from slackwater.errors import SlackwaterError, Unavailable
 from slackwater_cluster.api.endpoint import Endpoint
 from slackwater_cluster.api.session import Session
+from slackwater_cluster.apps.ownerlookup import OwnerReader
 from slackwater_cluster.watch import trim
 from slackwater_cluster.watch import wire as shapes
 from slackwater_cluster.watch.records import CustomRecord, NamespaceRecord, NodeRecord, PodRecord
@@ -30,6 +31,7 @@ log = structlog.get_logger(__name__)
 
 FIRST = ("namespaces", "SlackPolicy", "frameworks", "nodes")
 REVIEW_SECONDS = 3.0
+LOOK_UP_SECONDS = 0.5
 
 
 @dataclass
@@ -214,7 +216,7 @@ class Watcher:
         async with Session(self.endpoint) as session:
             self._session = session
             self.reflectors.update(self._make(session))
-            watching = asyncio.create_task(self._reflect())
+            watching = asyncio.create_task(self._reflect(session))
             stopping = asyncio.create_task(self._stop.wait())
             done, _ = await asyncio.wait({watching, stopping}, return_when=asyncio.FIRST_COMPLETED)
             for task in (watching, stopping):
@@ -238,7 +240,7 @@ class Watcher:
             made[kind] = Reflector(session, customs(kind), GuardSink(books, kind))
         return made
 
-    async def _reflect(self) -> None:
+    async def _reflect(self, session: Session) -> None:
         async with asyncio.TaskGroup() as group:
             for kind, each in self.reflectors.items():
                 if kind != "pods":
@@ -246,6 +248,15 @@ class Watcher:
             while not all(self.reflectors[kind].health.synced for kind in FIRST):  # noqa: ASYNC110 - once, at start
                 await asyncio.sleep(0.02)
             group.create_task(self._reflect_pods(), name="watch pods")
+            group.create_task(self._look_up(OwnerReader(session)), name="look up owners")
+
+    async def _look_up(self, owners: OwnerReader) -> None:
+        """Look up owners that recognition asks about, some at a time, as the operator does."""
+        while True:
+            found = await owners.parents(self.books.index.unknown())
+            for owner, parents in found:
+                self.books.learn_owner(owner, () if isinstance(parents, Exception) else parents)
+            await asyncio.sleep(0 if found else LOOK_UP_SECONDS)
 
     async def _reflect_pods(self) -> None:
         """Watch pods; begin again with a new list when recognition reads other labels than before."""

@@ -6,20 +6,18 @@ and `namespace/kind/name` stands for the uid.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from slackwater_cluster import names
 from slackwater_cluster.apps.frameworks import FrameworkTable
 from slackwater_cluster.apps.resolver import Resolver
+from slackwater_cluster.apps.runs import series
 from slackwater_cluster.watch.records import OwnerRef, PodRecord
 from slackwater_monitor.assessment.pods import Key, Pod, PodHistory
 
 # Labels that usually name who started a pod, tried in this order after the ones given.
 USERS = ("slackwater.io/user", "user", "username", "owner", "sparkoperator.k8s.io/submitted-by", "created-by")
-# What a run adds to the name of a recurring app: hashes, counters, dates.
-RUN = re.compile(r"([-_.](\d[\d-]*|[0-9a-f]{8,}|(?=[a-z]*\d)[a-z0-9]{5,10}))+$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +34,7 @@ class Member:
     @property
     def family(self) -> str:
         """The app without what tells its runs apart."""
-        head, slash, tail = self.app.rpartition("/")
-        return f"{head}{slash}{RUN.sub('', tail) or tail}"
+        return series(self.app)
 
 
 @dataclass

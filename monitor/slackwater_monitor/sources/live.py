@@ -11,11 +11,9 @@ from typing import Any
 from slackwater.errors import Unavailable
 from slackwater_cluster import names
 from slackwater_cluster.api.client import ApiClient, ExtenderClient, NotFound
-from slackwater_cluster.api.paths import api_path, custom_path
-from slackwater_cluster.apps.frameworks import builtin
-from slackwater_cluster.apps.owners import OwnerGraph
-from slackwater_cluster.apps.resolver import Resolver
-from slackwater_cluster.watch.records import OwnerRef, PodRecord
+from slackwater_cluster.api.paths import custom_path
+from slackwater_cluster.apps.listing import listed_pods
+from slackwater_cluster.apps.resolver import role_of
 from slackwater_monitor.sources import decoding
 from slackwater_monitor.sources.history import Memory
 from slackwater_monitor.sources.prometheus import Measured
@@ -118,13 +116,10 @@ class Live:
 
     def gantt(self, namespace: str, app: str) -> Sequence[Bar]:
         """The app's pods, recognised as the operator recognises them."""
-        bodies = self._api.items(api_path("pods", namespace=namespace))
-        resolver, pods = Resolver.of(builtin()), {body["metadata"]["uid"]: body for body in bodies}
-        records = {uid: record(body) for uid, body in pods.items()}
-        family = Family(records)
-        members = {uid: resolver.resolve(each, family) for uid, each in records.items()}
         return [
-            decoding.bar(pods[uid], member.role, member.stage) for uid, member in members.items() if member.app == app
+            decoding.bar(each.body, role_of(each.record, each.member).value, each.member.stage)
+            for each in listed_pods(self._api, namespace)
+            if each.member.app == app
         ]
 
 
@@ -138,48 +133,3 @@ def joined(before: TimeSeries, after: TimeSeries) -> TimeSeries:
         for kind, each in after.lines.items()
     }
     return TimeSeries([*before.time, *after.time], lines)
-
-
-class Family(OwnerGraph):
-    """Owners as far as the pods themselves tell: enough for one namespace's apps."""
-
-    def __init__(self, records: dict[str, PodRecord]) -> None:
-        self._records = records
-        self._owners = {owner.uid for each in records.values() for owner in each.owners}
-
-    def pod(self, uid: str) -> PodRecord | None:
-        """The pod of this uid."""
-        return self._records.get(uid)
-
-    def parents(self, owner: OwnerRef) -> Sequence[OwnerRef]:
-        """Owners above ReplicaSets and Jobs are not asked for."""
-        del owner
-        return ()
-
-    def owns_pods(self, uid: str) -> bool:
-        """Whether a pod names it as its owner."""
-        return uid in self._owners
-
-
-def record(body: dict[str, Any]) -> PodRecord:
-    """As much of a pod as recognition needs."""
-    meta = body["metadata"]
-    owners = tuple(
-        OwnerRef(
-            each["kind"],
-            each["name"],
-            each["uid"],
-            each.get("apiVersion", "").rpartition("/")[0],
-            bool(each.get("controller")),
-        )
-        for each in meta.get("ownerReferences") or ()
-    )
-    return PodRecord(
-        name=meta["name"],
-        namespace=meta["namespace"],
-        uid=meta["uid"],
-        labels=meta.get("labels") or {},
-        annotations=meta.get("annotations") or {},
-        owners=owners,
-        hostname=(body.get("spec") or {}).get("hostname", ""),
-    )

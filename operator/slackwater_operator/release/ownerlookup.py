@@ -1,25 +1,22 @@
 """Looks up owners that recognition asks about, and the sizes that frameworks' own objects state. Once each.
 
 Runs beside the rounds, never inside one: an app whose owners or size are not known yet waits, and nobody else does.
-Every question has a time-out and a size limit, few are asked at once, and namespaces take turns, so that the pods of
-one tenant cannot use up the look-ups of the others.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from time import monotonic
 
-import msgspec
 import structlog
 
 from slackwater.errors import Unavailable
-from slackwater_cluster.api.paths import api_path, group_path
-from slackwater_cluster.api.session import Answer, Session
+from slackwater_cluster.api.paths import api_path
+from slackwater_cluster.api.session import Session
+from slackwater_cluster.apps.ownerlookup import AT_ONCE, TOGETHER, OwnerReader
 from slackwater_cluster.apps.size import AppSize, from_object
-from slackwater_cluster.watch import trim, wire
 from slackwater_cluster.watch.records import OwnerRef
 from slackwater_operator.cache.appview import AppView
 from slackwater_operator.cache.cache import OperatorCache
@@ -27,86 +24,25 @@ from slackwater_operator.cache.quarantine import Part, sentence
 
 log = structlog.get_logger(__name__)
 
-# Kinds known beforehand; others are found through discovery.
-CORE = {"Pod": "pods", "ReplicationController": "replicationcontrollers"}
-# Look-ups begun in one go, and asked for at the same time: most of the session's connections are left to writes.
-AT_ONCE = 50
-TOGETHER = 8
-# Seconds for one answer, and its largest size: the API server keeps no object above 1.5 MiB.
-SECONDS = 5.0
-LARGEST = 4 * 2**20
-# Seconds between two lists of the API groups, while pods name groups that are not in the last one.
-GROUPS_SECONDS = 1.0
-# Pauses after an answer that did not come: doubling, up to the longest.
-FIRST_PAUSE, LONGEST_PAUSE = 1.0, 60.0
-# Kinds whose place is remembered.
-MOST_KINDS = 1000
-NOT_THERE = (401, 403, 404)
-
-
-class _Bare(msgspec.Struct):
-    metadata: wire.Meta = msgspec.field(default_factory=wire.Meta)
-
-
-class _Version(msgspec.Struct):
-    version: str = ""
-
-
-class _Group(msgspec.Struct, rename="camel"):
-    name: str = ""
-    preferred_version: _Version = msgspec.field(default_factory=_Version)
-
-
-class _Groups(msgspec.Struct):
-    groups: list[_Group] = []
-
-
-class _Kind(msgspec.Struct):
-    kind: str = ""
-    name: str = ""
-    namespaced: bool = False
-
-
-class _Kinds(msgspec.Struct):
-    resources: list[_Kind] = []
-
 
 @dataclass
 class OwnerLookup:
-    """Asks the API server about owners. What may not be read counts as having no owner, and is logged once."""
+    """Asks the API server about owners and sizes."""
 
     session: Session
     clock: Callable[[], float] = monotonic
-    _plurals: dict[tuple[str, str], tuple[str, str]] = field(default_factory=dict)  # (group, kind) → version, plural
-    _groups: dict[str, str] = field(default_factory=dict)  # group → preferred version
-    _listed: float = float("-inf")  # when the groups were listed
-    _silent: set[tuple[str, str]] = field(default_factory=set)
-    _paused: dict[str, tuple[float, float]] = field(default_factory=dict)  # owner's uid → asked again at, pause
+
+    def __post_init__(self) -> None:
+        self._owners = OwnerReader(self.session, self.clock)
 
     async def run(self, assembly: OperatorCache) -> bool:
         """Look up what is unknown; returns whether anything was learned."""
-        hands = asyncio.Semaphore(TOGETHER)
-        asked = self._due(assembly.census.unknown())
-        found = await asyncio.gather(*(self._above(owner, namespace, hands) for owner, namespace in asked))
-        for (owner, _), parents in zip(asked, found, strict=True):
+        found = await self._owners.parents(assembly.census.unknown())
+        for owner, parents in found:
             self._note(assembly, owner, parents)
-        sized = await self._sizes(assembly, hands)
-        return sized or any(parents is not None for parents in found)
+        return await self._sizes(assembly) or bool(found)
 
-    def _due(self, unknown: Sequence[tuple[OwnerRef, str]]) -> list[tuple[OwnerRef, str]]:
-        """Those to ask about now: a namespace's first, then each one's second, and so on."""
-        wanted = {owner.uid for owner, _ in unknown}
-        self._paused = {uid: pause for uid, pause in self._paused.items() if uid in wanted}
-        now = self.clock()
-        ready = [each for each in unknown if self._paused.get(each[0].uid, (0.0, 0.0))[0] <= now]
-        return fair(ready)[:AT_ONCE]
-
-    def _note(self, assembly: OperatorCache, owner: OwnerRef, parents: Sequence[OwnerRef] | Exception | None) -> None:
-        if parents is None:  # nobody answered: later
-            pause = min(2 * self._paused.get(owner.uid, (0.0, FIRST_PAUSE / 2))[1], LONGEST_PAUSE)
-            self._paused[owner.uid] = (self.clock() + pause, pause)
-            return
-        self._paused.pop(owner.uid, None)
+    def _note(self, assembly: OperatorCache, owner: OwnerRef, parents: Sequence[OwnerRef] | Exception) -> None:
         if isinstance(parents, Exception):
             for pod in assembly.census.asking(owner.uid):
                 words = f"its owner {owner.kind} {owner.name!r} cannot be looked up and counts as topmost"
@@ -114,42 +50,9 @@ class OwnerLookup:
             parents = ()
         assembly.learn(owner, parents)
 
-    async def _above(
-        self, owner: OwnerRef, namespace: str, hands: asyncio.Semaphore
-    ) -> Sequence[OwnerRef] | Exception | None:
-        """The owner's owners, () where it has none; None where nobody answered; the error where none can be had."""
-        try:
-            async with hands:
-                return await self._parents(owner, namespace)
-        except Unavailable as problem:
-            log.warning("owner not looked up", owner=f"{owner.kind}/{owner.name}", trouble=str(problem))
-            return None
-        except Exception as problem:
-            log.exception("owner set aside", owner=f"{owner.kind}/{owner.name}", namespace=namespace)
-            return problem
-
-    async def _parents(self, owner: OwnerRef, namespace: str) -> Sequence[OwnerRef]:
-        version, plural = await self._place(owner.group, owner.kind)
-        if not plural:
-            return ()
-        path = api_path(plural, owner.name, group=owner.group, version=version, namespace=namespace)
-        answer = await self._ask(path)
-        if answer.status in NOT_THERE:
-            self._tell_silent(answer, owner)
-            return ()
-        meta = msgspec.json.decode(answer.body, type=_Bare).metadata
-        return trim.owners(meta.owner_references) if meta.uid == owner.uid else ()
-
-    def _tell_silent(self, answer: Answer, owner: OwnerRef) -> None:
-        kind = (owner.group, owner.kind)
-        if answer.status in (401, 403) and kind not in self._silent and len(self._silent) < MOST_KINDS:
-            self._silent.add(kind)
-            log.warning("owners of this kind may not be read; they count as topmost", kind=kind[1], group=kind[0])
-
-    # -- sizes ------------------------------------------------------------------------------------------------------
-
-    async def _sizes(self, assembly: OperatorCache, hands: asyncio.Semaphore) -> bool:
+    async def _sizes(self, assembly: OperatorCache) -> bool:
         """Ask for the sizes of apps that wait for it; one that cannot be read is asked for once only."""
+        hands = asyncio.Semaphore(TOGETHER)
         assembly.refresh()
         wanting = [each for each in assembly.portraits.values() if assembly.unsized(each)][:AT_ONCE]
         sizes = await asyncio.gather(*(self._size(each, assembly, hands) for each in wanting))
@@ -166,7 +69,7 @@ class OwnerLookup:
             name = assembly.size_object(each, row)
             path = api_path(rule.plural, name, group=rule.group, version=rule.version, namespace=each.namespace)
             async with hands:
-                answer = await self._ask(path)
+                answer = await self._owners.ask(path)
             return from_object(rule, answer.json()) if answer.ok else None
         except Unavailable as problem:
             log.warning("size not read", app=each.id, trouble=str(problem))
@@ -176,53 +79,3 @@ class OwnerLookup:
                 words = f"the size that {rule.kind} {each.app!r} states is not read"
                 assembly.quarantine.add(Part.SIZE, lead, f"{words}: {sentence(problem)}")
         return None
-
-    # -- where kinds live -------------------------------------------------------------------------------------------
-
-    async def _place(self, group: str, kind: str) -> tuple[str, str]:
-        """Version and plural of a kind; two empty texts where it is not served in namespaces."""
-        if not group:
-            return "v1", CORE.get(kind, "")
-        known = self._plurals.get((group, kind))
-        if known is None:
-            version = await self._version(group)
-            known = (version, await self._plural(group, version, kind)) if version else ("", "")
-            if known[1] and len(self._plurals) < MOST_KINDS:
-                self._plurals[group, kind] = known
-        return known
-
-    async def _version(self, group: str) -> str:
-        """The group's preferred version. One list serves all groups: a name that a tenant made up costs no request."""
-        if group not in self._groups and self.clock() - self._listed >= GROUPS_SECONDS:
-            found = msgspec.json.decode((await self._ask("/apis")).body, type=_Groups).groups
-            self._groups = {each.name: each.preferred_version.version for each in found}
-            self._listed = self.clock()
-        return self._groups.get(group, "")
-
-    async def _plural(self, group: str, version: str, kind: str) -> str:
-        answer = await self._ask(group_path(group, version))
-        if answer.status in NOT_THERE:
-            return ""
-        listed = msgspec.json.decode(answer.body, type=_Kinds).resources
-        return next((each.name for each in listed if _serves(each, kind)), "")
-
-    async def _ask(self, path: str) -> Answer:
-        """One answer, within bounds; anything but an answer about the thing asked for is no answer."""
-        answer = await self.session.get(path, seconds=SECONDS, most=LARGEST)
-        if not answer.ok and answer.status not in NOT_THERE:
-            raise Unavailable(answer.message())
-        return answer
-
-
-def fair(unknown: Iterable[tuple[OwnerRef, str]]) -> list[tuple[OwnerRef, str]]:
-    """The same, namespaces taking turns."""
-    turns: dict[str, int] = {}
-    numbered = []
-    for each in unknown:
-        turns[each[1]] = turns.get(each[1], 0) + 1
-        numbered.append((turns[each[1]], each))
-    return [each for _, each in sorted(numbered, key=lambda one: one[0])]
-
-
-def _serves(each: _Kind, kind: str) -> bool:
-    return each.kind == kind and each.namespaced and "/" not in each.name

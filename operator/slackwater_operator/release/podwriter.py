@@ -16,6 +16,7 @@ from slackwater.resources import Resources
 from slackwater_cluster import names
 from slackwater_cluster.api.paths import api_path
 from slackwater_cluster.api.session import MERGE, STRATEGIC, Answer, Session
+from slackwater_cluster.pods.gate import lifted
 from slackwater_cluster.pods.requests import native
 from slackwater_cluster.watch import wire
 from slackwater_cluster.watch.records import PodRecord
@@ -70,11 +71,7 @@ class PodWriter:
 
     async def ungate(self, pod: PodRecord) -> Written:
         """Remove our gate and the reason it was held for; gates of others stay."""
-        gates = [{"$patch": "delete", "name": names.GATE}]
-        body: dict[str, Any] = {"spec": {"schedulingGates": gates}}
-        if names.REASON in pod.annotations:
-            body["metadata"] = {"annotations": {names.REASON: None}}
-        return await self._patch(path(pod), body, pod)
+        return await self._patch(path(pod), lifted(pod.uid, (names.GATE,), pod.annotations), pod)
 
     async def park(self, pod: PodRecord, when: str) -> Written:
         """Take a release back: the filter refuses the pod from now on. The nomination goes with it."""

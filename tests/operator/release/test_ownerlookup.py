@@ -12,11 +12,12 @@ from aiohttp import web
 from slackwater_cluster import names
 from slackwater_cluster.api.endpoint import Endpoint
 from slackwater_cluster.api.session import Session
+from slackwater_cluster.apps import ownerlookup
+from slackwater_cluster.apps.ownerlookup import AT_ONCE, fair
 from slackwater_cluster.watch import trim, wire
 from slackwater_cluster.watch.records import OwnerRef, PodRecord
 from slackwater_operator.cache.cache import OperatorCache
-from slackwater_operator.release import ownerlookup
-from slackwater_operator.release.ownerlookup import AT_ONCE, OwnerLookup, fair
+from slackwater_operator.release.ownerlookup import OwnerLookup
 from support.fakes.cluster import enforcing, node, owned
 
 GROUPS = {"groups": [{"name": "batch", "preferredVersion": {"version": "v1"}}]}

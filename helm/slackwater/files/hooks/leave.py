@@ -17,6 +17,7 @@ from slackwater.errors import SlackwaterError, Unavailable
 from slackwater_cluster import names
 from slackwater_cluster.api.endpoint import endpoint
 from slackwater_cluster.api.session import STRATEGIC, Session
+from slackwater_cluster.pods.gate import lifted
 
 POLICIES = "/apis/admissionregistration.k8s.io/v1"
 # Bindings first: a policy without a binding does nothing, a binding without a policy is an error to the API server.
@@ -84,9 +85,8 @@ def _held(pod: Pod) -> bool:
 
 async def _lift(session: Session, pod: Pod) -> None:
     meta = pod["metadata"]
-    body: dict[str, Any] = {"metadata": {"uid": meta["uid"], "annotations": {names.PARKED: None, names.REASON: None}}}
-    if pod["spec"].get("schedulingGates"):
-        body["spec"] = {"schedulingGates": [{"$patch": "delete", "name": names.GATE}]}
+    gates = [gate["name"] for gate in pod["spec"].get("schedulingGates") or ()]
+    body = lifted(meta["uid"], gates, meta.get("annotations") or {})
     path = f"/api/v1/namespaces/{meta['namespace']}/pods/{meta['name']}"
     answer = await session.write("PATCH", path, body, content_type=STRATEGIC)
     if not answer.ok and answer.status not in (404, 409):
