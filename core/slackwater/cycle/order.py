@@ -1,7 +1,9 @@
 """Which held pods of started apps go next (papers 001 and 003): the line in front of the gate.
 
-DRESS chooses jobs, HaSTE orders the pods of started jobs (conflict 001 × 004). Priority comes first, then drivers, then
-(in a fair queue) the namespace that has least, then HaSTE's preference; equal in all of that, the earlier app.
+DRESS chooses jobs, HaSTE orders the pods of started jobs (conflict 001 × 004). Priority comes first, then the first
+task of an app whose driver runs and has none, then drivers, then (in a fair queue) the namespace that has least, then
+HaSTE's preference; equal in all of that, the earlier app. A driver without a task holds its room for nothing: were new
+drivers before it, they would take the room that it waits for, one after the other.
 
 Fitness is taken against the queue's nodes as one large node, because which node it will be is decided at placement.
 """
@@ -96,6 +98,7 @@ class ReleaseQueue:
         self._measure(queue)
         self._mixed = len({c.app.priority for c in self.rows}) > 1
         self._drivers = any(c.group.role is Role.DRIVER for c in self.rows)
+        self._bare = {c.app.id for c in self.rows if _bare(c)} if self._drivers else set[str]()
         self._align = [_alignment(c.app) for c in self.rows]
         self._members = self._by_app()
         self._hurried = [any(group.waiting for group in c.app.groups) for c in self.rows]
@@ -186,6 +189,7 @@ class ReleaseQueue:
 
     def _picked(self, row: int) -> Pick:
         candidate = self.rows[row]
+        self._bare.discard(candidate.app.id)
         uid = candidate.group.held[self._taken[row]]
         pick = Pick(candidate, uid, self._urgency[row], self._align[row])
         self._take(row)
@@ -218,13 +222,14 @@ class ReleaseQueue:
         if self._mixed:
             top = max(self.rows[row].app.priority for row in rows)
             rows = [row for row in rows if self.rows[row].app.priority == top]
+        first = [row for row in rows if self.rows[row].app.id in self._bare] if self._bare else []
         drivers = [row for row in rows if self.rows[row].group.role is Role.DRIVER] if self._drivers else []
-        rows = drivers or rows
+        rows = first or drivers or rows
         if self._fair:
             shares = [self._shares[self.rows[row].app.namespace] for row in rows]
             least = min(shares) + TOLERANCE
             rows = [row for row, share in zip(rows, shares, strict=True) if share <= least]
-        return rows[0] if drivers else self._preferred(rows)
+        return rows[0] if first or drivers else self._preferred(rows)
 
     def _sift(self) -> None:
         """Close the shapes that no longer fit or have no headroom, and their rows with them."""
@@ -314,6 +319,13 @@ class ReleaseQueue:
     def _size(self, group: PodGroup) -> float:
         """R of the paper: one pod's share of the nodes, summed over kinds."""
         return float(sum(value * self._unit.get(kind, 0.0) for kind, value in group.request.items()))
+
+
+def _bare(candidate: ReleaseCandidate) -> bool:
+    """Whether it would be the first task of an app whose driver runs."""
+    tasks = [group for group in candidate.app.groups if group.role is not Role.DRIVER]
+    alone = candidate.app.has_driver and not any(group.charged for group in tasks)
+    return alone and candidate.group.role is not Role.DRIVER
 
 
 def _stage(group: PodGroup, picked: int, size: float) -> Stage:

@@ -103,8 +103,8 @@ class TestHeads:
         assert len(released(decide(snapshot(app)))) == 2
 
     def test_drivers_go_before_tasks(self) -> None:
-        """HST-13: an application master's request wins outright."""
-        busy = running_app("busy", 0, held=3)
+        """HST-13: an application master's request wins outright, but for first tasks (decision 0011)."""
+        busy = running_app("busy", 0, running=1, held=3)
         outcome = decide(snapshot(busy, driver_app("late", 9), on=queue(16)))
         assert released(outcome)[0] == "late/driver/0"
 
@@ -374,3 +374,19 @@ class TestLimits:
         on = replace(queue(0), total=NOTHING)
         assert decide(snapshot(on=on)).releases == ()
         assert decide(snapshot(driver_app("app"), on=on)).verdicts["app"].refused
+
+
+def test_the_first_task_of_a_running_driver_goes_before_new_drivers() -> None:
+    """Room for one pod: a driver that runs without a task would else wait while others take what it waits for."""
+    waiting = running_app("old", 0.0, held=2, size=2.0, driver=2.0)
+    new = driver_app("new", 1.0, driver=2.0, task=2.0)
+    decided = decide(snapshot(waiting, new, on=queue(16, free=2)))
+    assert [release.app for release in decided.releases] == ["old"]
+
+
+def test_drivers_go_before_further_tasks() -> None:
+    """Whoever has a task running makes progress: a new app may start beside it."""
+    going = running_app("old", 0.0, running=1, held=2, size=2.0, driver=2.0)
+    new = driver_app("new", 1.0, driver=2.0, task=2.0)
+    decided = decide(snapshot(going, new, on=queue(16, free=2)))
+    assert [release.app for release in decided.releases] == ["new"]
