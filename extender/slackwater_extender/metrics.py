@@ -107,12 +107,25 @@ class Gauges(Collector):
         yield _one("slackwater_extender_refused_pods", "Pods waiting for room.", len(self.waiting))
         table = books.ledger.table(books.clock())
         yield _one("slackwater_extender_stale_nodes", "Nodes without fresh samples.", int(table.stale.sum()))
+        yield from self._risks()
         modes = GaugeMetricFamily(
             "slackwater_extender_namespaces", "Managed namespaces by mode of their policy.", labels=["mode"]
         )
         for mode, number in books.governance.modes().items():
             modes.add_metric([mode.value], number)
         yield modes
+
+    def _risks(self) -> Iterator[GaugeMetricFamily]:
+        """What was asked and what came of it, by kind; without samples where no risk is stated."""
+        families = [
+            GaugeMetricFamily(f"slackwater_extender_risk_{name}", text, labels=["resource"])
+            for name, text in RISK_GAUGES.items()
+        ]
+        for kind, found in self.books.ledger.risks().items():
+            values = (found.risk, found.realised, found.promises, 0.0 if found.young else found.factor)
+            for family, value in zip(families, values, strict=True):
+                family.add_metric([kind], value)
+        yield from families
 
     def _rows(self) -> list[GaugeMetricFamily]:
         """Requested, used, estimated, allowed and room of each node and kind."""
@@ -126,6 +139,13 @@ class Gauges(Collector):
                     family.add_metric([node, kind], getattr(line, name))
         return list(families.values())
 
+
+RISK_GAUGES = {
+    "asked": "The stated probability that a promise beyond reservations is exceeded.",
+    "realised": "The share of promises that were exceeded of late.",
+    "compared": "How many promises that share is of.",
+    "factor": "How many spreads are kept back above what is expected; 0 while too little is known.",
+}
 
 NODE_GAUGES = {
     "declared": "Declared requests of managed pods.",

@@ -147,7 +147,23 @@ def arithmetic(kind: str, line: dict[str, Any]) -> str:
     unit = {"cpu": " cores", "memory": " GiB"}.get(kind, "")
     return (
         f"room {said['room']}{unit} = min(allowed {said['allowed']}, real {said['real']}) − estimate E "
-        f"{said['estimate']} − drivers {said['drivers']}; {basis}; its pods asked for {said['declared']}"
+        f"{said['estimate']} − drivers {said['drivers']}{_kept(kind, line)}; {basis}; its pods asked for "
+        f"{said['declared']}"
+    )
+
+
+def _kept(kind: str, line: dict[str, Any]) -> str:
+    """What a stated risk keeps back, and how that came about; nothing where none is stated."""
+    promise = line.get("promise")
+    if not promise:
+        return ""
+    if promise.get("factor") is None:
+        return f" (a risk of {promise['asked']:.2%} is asked for; too few promises were compared yet, so no margin)"
+    said = {name: amount(kind, promise[name]) for name in ("peak", "centre", "spread")}
+    return (
+        f" − margin {amount(kind, line['margin'])} (at a risk of {promise['asked']:.2%} they use at most {said['peak']}"
+        f" = expected {said['centre']} + {promise['factor']:.2f} × spread {said['spread']}, of all that is allocatable;"
+        f" {promise['realised']:.2%} of {promise['compared']:.0f} promises were exceeded of late)"
     )
 
 

@@ -89,6 +89,29 @@ def test_explain_node_shows_its_arithmetic_and_its_pods(run: Run, cluster: Clust
     assert run("explain", "node", "nonesuch").exit_code == 1
 
 
+def test_explain_node_shows_what_a_stated_risk_keeps_back(run: Run, cluster: Cluster) -> None:
+    """The margin, the peak it comes from, and how often such promises were exceeded; or that it is too early."""
+    answer = cluster.answers[f"{PROXY}/v1/nodes/n0"]
+    assert isinstance(answer, dict)
+    promise = {
+        "asked": 0.01,
+        "realised": 0.008,
+        "compared": 500.0,
+        "centre": 3.0,
+        "spread": 0.5,
+        "factor": 2.0,
+        "peak": 4.0,
+    }
+    line = answer["resources"]["cpu"] | {"margin": -1.0, "promise": promise}
+    cluster.answers[f"{PROXY}/v1/nodes/n0"] = answer | {"resources": {"cpu": line}}
+    text = " ".join(run("explain", "node", "n0").stdout.split())
+    assert "at a risk of 1.00% they use at most 4 = expected 3 + 2.00 × spread 0.5" in text
+    assert "0.80% of 500 promises were exceeded of late" in text
+    young = line | {"promise": promise | {"factor": None}}
+    cluster.answers[f"{PROXY}/v1/nodes/n0"] = answer | {"resources": {"cpu": young}}
+    assert "too few promises were compared yet" in " ".join(run("explain", "node", "n0").stdout.split())
+
+
 def test_explain_without_a_name_says_what_to_write(run: Run) -> None:
     """A kind alone is no name."""
     with pytest.raises(InvalidInput, match="node NAME"):

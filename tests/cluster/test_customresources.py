@@ -123,18 +123,39 @@ def test_status_carries_no_defaults_of_lists() -> None:
     [
         (SlackPolicySpec, {"mode": "destroy"}),
         (SlackPolicySpec, {"ceiling": {"cpuPercent": 50}}),
+        (SlackPolicySpec, {"estimation": {"risk": "often"}}),
+        (SlackPolicySpec, {"estimation": {"risk": "0%"}}),
+        (SlackPolicySpec, {"estimation": {"risk": "100%"}}),
         (AdmissionQueueSpec, {"release": {"timeoutSeconds": 0}}),
         (AdmissionQueueSpec, {"weights": {"team": 0}}),
         (AdmissionQueueSpec, {"relief": {"memoryPercent": 101}}),
         (AdmissionQueueSpec, {"relief": {"memoryPercent": 10}}),
         (ReservationPoolSpec, {"theta": 0}),
     ],
-    ids=["mode", "ceiling below 100", "timeout", "weight", "more memory than all", "hardly any memory", "theta"],
+    ids=[
+        "mode",
+        "ceiling below 100",
+        "risk in words",
+        "no risk at all",
+        "certain",
+        "timeout",
+        "weight",
+        "more memory than all",
+        "hardly any memory",
+        "theta",
+    ],
 )
 def test_models_refuse_what_the_schema_refuses(model: type[Any], body: dict[str, Any]) -> None:
     """A body that reached the operator past the schema is still refused."""
     with pytest.raises(ValidationError):
         model.model_validate(body)
+
+
+@pytest.mark.parametrize(("text", "value"), [("", None), ("1%", 0.01), ("0.1%", 0.001), ("12.5%", 0.125)])
+def test_a_risk_is_a_percentage(text: str, value: float | None) -> None:
+    """Or nothing: then constants decide."""
+    found = SlackPolicySpec.model_validate({"estimation": {"risk": text}}).estimation.probability
+    assert found == (None if value is None else pytest.approx(value))
 
 
 def test_bodies_are_camel_case_without_nulls() -> None:

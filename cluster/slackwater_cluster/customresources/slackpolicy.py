@@ -62,6 +62,10 @@ class Ceiling(Part):
     )
 
 
+# Above 0 % and below 100 %, or nothing.
+RISK = r"^$|^(0\.0*[1-9]\d*|[1-9]\d?(\.\d+)?)%$"
+
+
 class Estimation(Part):
     """How measured use becomes an estimate (paper 000, equations 1 to 4)."""
 
@@ -84,6 +88,21 @@ class Estimation(Part):
     allowance: float = Field(
         default=0.875, gt=0, le=1, description="The part of a node's allocatable that may be filled (28 of 32 GB)."
     )
+    risk: str = Field(
+        default="",
+        max_length=8,
+        pattern=RISK,
+        description="How often a node may come to use more than was promised beyond reservations, such as 1%; learned "
+        "from what earlier promises missed, in place of allowance and knownMarginPercent. Empty: these decide.",
+    )
+    risk_horizon_seconds: float = Field(
+        default=600, ge=60, le=86400, description="How long such a promise is to hold; about as long as tasks run."
+    )
+
+    @property
+    def probability(self) -> float | None:
+        """The risk as a number; None where none is stated."""
+        return float(self.risk.removesuffix("%")) / 100 if self.risk else None
 
 
 class Score(Part):

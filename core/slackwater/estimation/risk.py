@@ -133,5 +133,7 @@ def summed(home: Rows, amounts: Floats, nodes: int) -> Floats:
 
 def promised(expected: Outlook, factor: float, requests: Floats) -> Floats:
     """The peak that is promised for each node: min(m + z·s, Σ requests), and never below 0."""
+    if not np.isfinite(factor):
+        return requests.copy()
     peak: Floats = np.clip(expected.centre + factor * expected.spread, 0.0, requests)
     return peak

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from slackwater.errors import UnknownName
+from slackwater.estimation.calibration import Calibration
 from slackwater.estimation.podmatrix import NOWHERE
 from slackwater.estimation.vectorized import NodeEstimates
 from slackwater.ledger.nodeindex import NodeIndex
@@ -286,6 +287,11 @@ class Ledger:
     def explain(self, name: str, now: float) -> dict[str, RoomLine]:
         """The arithmetic of one node, by kind."""
         return self._board.explain(self._hosts.row(name), now)
+
+    def risks(self) -> dict[str, Calibration]:
+        """By kind: the risk that is asked for and what was realised; empty where none is stated."""
+        margins = self._meter.margins
+        return {} if margins is None else {self.terms.kinds[k]: it.calibration for k, it in margins.kinds.items()}
 
     def age(self, name: str, now: float) -> float:
         """Seconds since the node's newest sample came; infinite before the first."""

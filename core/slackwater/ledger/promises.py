@@ -12,7 +12,8 @@ were compared (`Calibration.young`) and where samples are stale the margin is 0:
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -35,7 +36,8 @@ PARTS = 6  # a sample counts half after this part of the horizon, and a pod's ow
 PROMISES = 12  # promises put aside within a horizon
 
 
-class NodePromise(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class NodePromise:
     """The arithmetic of one kind on one node, for people."""
 
     asked: float  # the risk that was asked for

@@ -108,6 +108,8 @@ def ledger_config(governance: Governance, kinds: Kinds) -> LedgerConfig:
         margin=chosen.known_margin_percent / 100,
         heartbeat=chosen.heartbeat_seconds,
         patience=float(chosen.stale_after_periods),
+        risk=chosen.probability,
+        horizon=chosen.risk_horizon_seconds,
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -78,7 +79,21 @@ def arithmetic(line: RoomLine) -> str:
         f"room {line.room:.6g} = min(allowed {line.allowed:.6g}, real {line.real:.6g})"
         f" − estimate {line.estimate:.6g} − drivers {line.drivers:.6g}; the estimate rests on {basis}"
         f" (used {line.used:.6g}, learned {line.learned:.6g}, residual {line.residual:.6g},"
-        f" known {line.known:.6g}, reserved {line.reserved:.6g})"
+        f" known {line.known:.6g}, reserved {line.reserved:.6g})" + risk(line)
+    )
+
+
+def risk(line: RoomLine) -> str:
+    """What a stated risk adds, in words; nothing where none is stated."""
+    promise = line.promise
+    if promise is None:
+        return ""
+    if not isfinite(promise.factor):
+        return f"; a risk of {promise.asked:.3%} is asked for, and too few promises were compared yet: no margin"
+    return (
+        f" − margin {line.margin:.6g}: at a risk of {promise.asked:.3%} its pods use at most {promise.peak:.6g} ="
+        f" expected {promise.centre:.6g} + {promise.factor:.4g} × spread {promise.spread:.6g},"
+        f" of all that is allocatable; {promise.realised:.3%} of {promise.compared:.0f} promises were exceeded"
     )
 
 

@@ -88,4 +88,5 @@ def test_a_promise_never_leaves_the_requests() -> None:
     expected = Outlook(np.array([4.0]), np.array([2.0]))
     assert promised(expected, 1.5, np.array([20.0])).tolist() == [7.0]
     assert promised(expected, np.inf, np.array([20.0])).tolist() == [20.0]
+    assert promised(Outlook(np.zeros(1), np.zeros(1)), np.inf, np.array([20.0])).tolist() == [20.0]
     assert promised(expected, -5.0, np.array([20.0])).tolist() == [0.0]

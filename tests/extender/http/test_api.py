@@ -265,3 +265,54 @@ def test_guard_forgets_deleted_objects(made: World) -> None:
         guard.set(kind, [record])
         guard.drop(kind, [record])
     assert guard.verdict(made.parts.books.index.pods["uid-batch-driver"], "batch/a", driver=True) is None
+
+
+class TestStatedRisk:
+    """`estimation.risk` of the policy: every number of it can be read."""
+
+    @pytest.fixture
+    def risky(self) -> World:
+        """Ten nodes with a task each, measured until promises were compared."""
+        names = [f"n{number}" for number in range(10)]
+        found = world(*(objects.node(name) for name in names))
+        found.policy(mode="enforce", estimation={"risk": "5%", "riskHorizonSeconds": 60})
+        tasks = [
+            objects.pod(f"t{at}", cpu="1", memory="1Gi", node=name, phase="Running") for at, name in enumerate(names)
+        ]
+        found.show(*tasks)
+        for beat in range(60):
+            use = {name: (0.5 + (beat + at) % 3 / 10, 2.0**29) for at, name in enumerate(names)}
+            uids = {task["metadata"]["uid"]: use[name] for task, name in zip(tasks, names, strict=True)}
+            found.sample(use, uids)
+            found.clock.now += 5
+        return found
+
+    def test_explained_with_every_number(self, risky: World) -> None:
+        """Expected + factor × spread is the peak, and room is what it leaves of all that is allocatable."""
+        cpu = risky.get("/v1/nodes/n3")["resources"]["cpu"]
+        promise = cpu["promise"]
+        assert promise["asked"] == 0.05
+        assert promise["peak"] == pytest.approx(promise["centre"] + promise["factor"] * promise["spread"])
+        assert cpu["room"] == pytest.approx(min(cpu["allocatable"], cpu["real"]) - promise["peak"])
+        assert "at a risk of 5.000% its pods use at most" in cpu["arithmetic"]
+
+    def test_realised_beside_asked(self, risky: World) -> None:
+        """As gauges by resource."""
+        page = risky.client.get("/metrics").text
+        assert 'slackwater_extender_risk_asked{resource="cpu"} 0.05' in page
+        assert 'slackwater_extender_risk_realised{resource="memory"}' in page
+
+    def test_nothing_of_it_without_a_risk(self, made: World) -> None:
+        """No promise, no margin, no series."""
+        cpu = made.get("/v1/nodes/n1")["resources"]["cpu"]
+        assert (cpu["promise"], cpu["margin"]) == (None, 0.0)
+        assert "slackwater_extender_risk_asked{" not in made.client.get("/metrics").text
+
+    def test_a_young_ledger_says_so(self) -> None:
+        """In words, and in JSON that every client can read."""
+        found = world(objects.node("n1"))
+        found.policy(mode="enforce", estimation={"risk": "1%"})
+        found.sample({"n1": (1.0, 2.0**30)})
+        cpu = found.get("/v1/nodes/n1")["resources"]["cpu"]
+        assert cpu["promise"]["factor"] is None
+        assert "too few promises were compared yet" in cpu["arithmetic"]

@@ -25,6 +25,8 @@ class Parts:
     memory_tau0: float = 30.0  # seconds; on a live cluster tasks come to their memory slowly
     heartbeat: float = 5.0  # seconds between samples
     allowance: float = 0.875
+    risk: float = 0.0  # the probability that a promise beyond reservations is exceeded; 0: the constants decide
+    risk_horizon: float = 600.0  # seconds for which a promise is to hold
     theta: float = THETA
     delta: float = DELTA
     window: int = 200
@@ -45,5 +47,7 @@ class Parts:
             allowance=self.allowance,
             margin=MARGIN if self.known else None,
             heartbeat=self.heartbeat,
+            risk=self.risk or None,
+            horizon=self.risk_horizon,
             steady=True,
         )
