@@ -4,7 +4,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.installed
 
-.PHONY: help install demo test check unit search bench bench-simulator bench-extender bench-lab lab lab-down lab-test lab-build e2e e2e-kind kind-image crds chart image docs clean
+.PHONY: help install demo test check unit search bench bench-simulator bench-extender bench-lab frameworks lab lab-down lab-test lab-build e2e e2e-kind kind-image crds chart image docs clean
 help: ## list the commands
 	@grep -hE '^[a-z0-9-]+:.*?## ' $(MAKEFILE_LIST) | awk -F':.*?## ' '{printf "  make %-16s %s\n", $$1, $$2}'
 
@@ -29,7 +29,7 @@ check: $(STAMP) ## format, lint, spelling, types and import contracts
 	@$(BIN)/lint-imports --no-logo
 
 unit: $(STAMP) ## tests and branch coverage
-	@$(BIN)/python -m pytest -q -m "not lab and not bench" --cov --cov-report=term
+	@$(BIN)/python -m pytest -q -m "not lab and not bench and not frameworks" --cov --cov-report=term
 
 WORLDS ?= 1000
 search: $(STAMP) ## play WORLDS random worlds beside the stock scheduler; stopped and started again it goes on
@@ -59,6 +59,12 @@ lab-test: lab-build ## every test that needs the lab's control plane
 lab-build: $(STAMP) ## build the lab's programs (cached; about 17 minutes without a cache)
 	@$(BIN)/python -m slackwater_lab packages
 	@$(BIN)/python -m slackwater_lab build
+
+frameworks: $(STAMP) ## run real Spark, Ray, Dask, Argo and Jobs through it on real nodes (root; images are built once, 30 minutes)
+	@$(BIN)/python -m slackwater_lab packages
+	@$(BIN)/python -m slackwater_lab build
+	@$(BIN)/python -m slackwater_lab frameworks
+	@$(BIN)/python -m pytest -q -p no:randomly -m frameworks tests/frameworks
 
 e2e: lab-build ## play every scenario through the whole system on a private lab
 	@$(BIN)/python -m pytest -q -p no:randomly -m lab tests/e2e

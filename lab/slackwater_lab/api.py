@@ -38,6 +38,11 @@ class Api:
         reply = self._session.get(path, params=query)
         return None if reply.status_code == 404 else _read(reply)
 
+    def text(self, path: str, **query: str) -> str:
+        """What is not JSON: the log of a pod."""
+        reply = self._session.get(path, params=query)
+        return "" if reply.is_error else reply.text
+
     def create(self, path: str, body: Mapping[str, Any]) -> Object | None:
         """Create an object; None when one of that name exists already."""
         reply = self._session.post(path, json=dict(body))

@@ -9,13 +9,14 @@ from rich.console import Console
 from slackwater.errors import SlackwaterError, Unavailable
 from slackwater_lab import status
 from slackwater_lab.controlplane.schedulers import Extender
+from slackwater_lab.frameworks import imagefiles
 from slackwater_lab.lab import Lab
 from slackwater_lab.nodes.kubelets import Capacity
 from slackwater_lab.nodes.simulated import Shape
 from slackwater_lab.plan import Plan, without
 from slackwater_lab.programs import build as builds
 from slackwater_lab.programs import packages
-from slackwater_lab.programs.programs import PROGRAMS
+from slackwater_lab.programs.programs import FRAMEWORKS, PROGRAMS
 from slackwater_lab.site import Site, home, open_site
 
 app = typer.Typer(
@@ -101,6 +102,15 @@ def env(name: Name = None) -> None:
 def build(names: Annotated[list[str] | None, typer.Argument(help="Programs; default all.")] = None) -> None:
     """Build programs into the cache that all clones share."""
     builds.build(names or [item.name for item in PROGRAMS], _say)
+
+
+@app.command()
+def frameworks(names: Annotated[list[str] | None, typer.Argument(help="Images; default all.")] = None) -> None:
+    """Build images and operators of the frameworks into the cache, without a registry."""
+    if not names:
+        builds.build([item.name for item in FRAMEWORKS], _say)
+    for path in imagefiles.make_all(names or imagefiles.NAMES, _say):
+        _say(str(path))
 
 
 @app.command("packages")

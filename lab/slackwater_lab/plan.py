@@ -63,7 +63,7 @@ class Plan:
         if self.real_nodes:
             wanted += ["kubelet", "pause", "burn", "driver"]
         if self.services:
-            wanted.append("coredns")
+            wanted.append("dns")
         return list(dict.fromkeys(wanted))
 
 

@@ -33,7 +33,6 @@ from slackwater_operator.release.nominations import Nominations
 from slackwater_operator.release.ownerlookup import OwnerLookup
 from slackwater_operator.release.podwriter import PodWriter
 from slackwater_operator.release.pressure import PressureRelief
-from slackwater_operator.release.recorder import Recorder
 from slackwater_operator.release.release import Releaser
 from slackwater_operator.release.stall import StallKeeper
 from slackwater_operator.settings import Settings
@@ -81,8 +80,6 @@ class Program:
                 )
             )
             self.cycle = self._cycle(session, extender)
-            if self.settings.record is not None:
-                self.cycle.releaser.recorder = stack.enter_context(Recorder(self.settings.record))
             for (kind, _), body in self._bodies.items():
                 self.cycle.reporter.seen(kind, body, gone=False)
             async with asyncio.TaskGroup() as group:

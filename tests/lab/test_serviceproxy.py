@@ -39,6 +39,12 @@ def test_the_service_of_the_api_server_leads_to_it() -> None:
     assert routes([service], [], API) == {("10.208.0.1", 443): [API]}
 
 
+def test_a_service_without_a_ready_pod_refuses_connections() -> None:
+    """As kube-proxy does: a client that is let in and cut off would give up instead of trying again."""
+    service = _service("head", "10.208.0.7", {"name": "client", "port": 10_001})
+    assert routes([service], [], API) == {}
+
+
 def test_services_without_an_address_and_other_protocols_are_left_alone() -> None:
     """Names of headless Services lead to their pods by themselves."""
     headless = _service("workers", "None", {"port": 80})

@@ -51,7 +51,9 @@ def command(
     found = list(
         check(api, extender(api, extender_url, system, extender_ca, extender_token), server, system, time.time)
     )
-    if not data(plain(found), output):
+    if output in (Format.JSON, Format.YAML):
+        data(plain(found), output)
+    else:
         _print(found)
     marks = {finding.mark.value for finding in found}
     if "failed" in marks or (strict and "warning" in marks):

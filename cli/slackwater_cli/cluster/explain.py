@@ -62,7 +62,9 @@ def command(
     except NotFound as problem:
         typer.echo(f"there is no pod {chosen}/{name}", err=True)
         raise typer.Exit(NOT_FOUND) from problem
-    if not data(plain(found), output):
+    if output in (Format.JSON, Format.YAML):
+        data(plain(found), output)
+    else:
         _print(lines(found, None if output is Format.WIDE else SHOWN))
     if found.waits:
         raise typer.Exit(WAITS)
@@ -91,7 +93,9 @@ def _node(asked: ExtenderClient, name: str, output: Format) -> None:
     except NotFound as problem:
         typer.echo(f"the extender knows no node {name}", err=True)
         raise typer.Exit(NOT_FOUND) from problem
-    if not data(found, output):
+    if output in (Format.JSON, Format.YAML):
+        data(found, output)
+    else:
         _print(node_lines(found))
 
 

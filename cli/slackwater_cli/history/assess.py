@@ -77,7 +77,9 @@ def _show(found: Assessment, output: Format, level: str, rows: int, report: Path
     from slackwater_monitor.assessment.report.values import plain
     from slackwater_monitor.assessment.run import write
 
-    if not data(plain(found), output):
+    if output in (Format.JSON, Format.YAML):
+        data(plain(found), output)
+    else:
         wide = output is Format.WIDE
         Console(soft_wrap=wide).print(render(found, level, rows, wide=wide))
     if report is not None:
@@ -88,7 +90,9 @@ def _trace(path: Path, output: Format) -> None:
     from slackwater_monitor.traces import study
 
     found = study(path)
-    if not data(found.plain(), output):
+    if output in (Format.JSON, Format.YAML):
+        data(found.plain(), output)
+    else:
         _trace_table(found)
 
 

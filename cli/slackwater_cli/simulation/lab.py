@@ -17,6 +17,7 @@ _COMMANDS = {
     "status": "Show the processes of this lab, where they listen, and the nodes.",
     "env": "Print shell lines that point kubectl and the tests at this lab.",
     "build": "Build programs into the cache that all clones share.",
+    "frameworks": "Build images and operators of the frameworks into the cache, without a registry.",
     "packages": "Install the Debian packages that the lab needs; as root.",
 }
 

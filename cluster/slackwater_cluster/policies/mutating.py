@@ -32,7 +32,7 @@ def mutating(rules: Sequence[RoleRule]) -> list[Manifest]:
             "reinvocationPolicy": "Never",
             "paramKind": {"apiVersion": names.API_VERSION, "kind": "SlackPolicy"},
             "matchConstraints": _match(),
-            "matchConditions": [{"name": name, "expression": text} for name, text in conditions().items()],
+            "matchConditions": _conditions(),
             "variables": [{"name": name, "expression": text} for name, text in _variables(rules)],
             "mutations": [{"patchType": "ApplyConfiguration", "applyConfiguration": {"expression": _mutation()}}],
         },
@@ -59,9 +59,8 @@ def _match() -> Manifest:
     }
 
 
-def conditions() -> dict[str, str]:
-    """Which pods the policy writes to; the guard refuses its annotations on all others."""
-    return {
+def _conditions() -> list[Manifest]:
+    conditions = {
         "only-stock-or-our-scheduler": (
             f"object.spec.?schedulerName.orValue('default-scheduler') in ['default-scheduler', '{names.SCHEDULER}']"
         ),
@@ -75,6 +74,7 @@ def conditions() -> dict[str, str]:
             ".exists(o, o.kind == 'DaemonSet' && o.?controller.orValue(false)))"
         ),
     }
+    return [{"name": name, "expression": text} for name, text in conditions.items()]
 
 
 def _variables(rules: Sequence[RoleRule]) -> list[tuple[str, str]]:

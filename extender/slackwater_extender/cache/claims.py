@@ -64,8 +64,7 @@ def claim(pod: PodRecord, kinds: Kinds, *, role: Role, app: str, managed: bool, 
     return PodClaim(
         uid=pod.uid,
         node=node or pod.node,
-        # Only pods of managed namespaces passed our admission policy: elsewhere anybody may write its annotations.
-        declared=amounts(pod.declared if managed else pod.native, kinds),
+        declared=amounts(pod.declared, kinds),
         native=amounts(pod.native, kinds),
         role=role,
         app=app,

@@ -32,7 +32,7 @@ def corefile(site: Site, network: Network) -> str:
 
 def dns(site: Site, network: Network) -> list[str]:
     """The command line of CoreDNS."""
-    return [built("coredns"), "-conf", site.write("Corefile", corefile(site, network)), "-quiet"]
+    return [built("dns"), "-conf", site.write("Corefile", corefile(site, network)), "-quiet"]
 
 
 def proxy(site: Site) -> list[str]:

@@ -67,10 +67,22 @@ class RealNodes:
         tell_real_nodes(self._site, {node.name: f"{self._network.gateway}:{node.port}" for node in nodes})
         report(f"real nodes  {', '.join(node.name for node in nodes)}; image {images.LOAD}")
 
+    def load(self, archive: Path) -> None:
+        """Import an image into every node."""
+        for node in map(self.node, self._numbers()):
+            run([*self._control(node), "images", "import", str(archive)])
+
+    def _numbers(self) -> list[int]:
+        running = [started.name for started in self._processes.all()]
+        return [int(name.rpartition("-")[2]) for name in running if name.startswith("containerd-")]
+
+    def _control(self, node: RealNode) -> list[str]:
+        return [*self._inside(), installed("ctr", "containerd"), f"--address={node.socket}", "--namespace=k8s.io"]
+
     def down(self) -> None:
         """Stop kubelets first, so that they restart nothing; then containers, runtimes, namespace and bridge."""
         running = [started.name for started in self._processes.all()]
-        numbers = [int(name.rpartition("-")[2]) for name in running if name.startswith("containerd-")]
+        numbers = self._numbers()
         for number in numbers:
             self._processes.stop(f"kubelet-{number}")
         for node in map(self.node, numbers):
@@ -105,7 +117,7 @@ class RealNodes:
         )
         name = f"containerd-{node.number}"
         self._processes.start(name, [*self._inside(), *runtime(node)])
-        control = [*self._inside(), installed("ctr", "containerd"), f"--address={node.socket}", "--namespace=k8s.io"]
+        control = self._control(node)
         until_serving(self._processes, name, lambda: _works([*control, "version"]))
         for archive in archives:
             run([*control, "images", "import", str(archive)])

@@ -26,7 +26,7 @@ SERVICE = "kubernetes.io/service-name"
 
 
 def routes(services: Iterable[Object], slices: Iterable[Object], api: Address) -> Routes:
-    """Each Service address and port, with the pods behind it that are ready."""
+    """Each Service address and port, with the pods behind it that are ready; without any it refuses connections."""
     behind: dict[tuple[str, str], list[Object]] = {}
     for each in slices:
         metadata = each["metadata"]
@@ -42,7 +42,7 @@ def routes(services: Iterable[Object], slices: Iterable[Object], api: Address) -
             if port.get("protocol", "TCP") == "TCP":
                 targets = [api] if key == ("default", "kubernetes") else _targets(port, behind.get(key, ()))
                 found[address, port["port"]] = targets
-    return found
+    return {place: targets for place, targets in found.items() if targets}
 
 
 def _targets(port: Object, slices: Iterable[Object]) -> list[Address]:

@@ -59,7 +59,7 @@ def build(names: Iterable[str], report: Report) -> None:
 def _build(item: Program) -> None:
     target = binary(item)
     part = target.with_name(f".{target.name}.part")
-    command = ["nice", "-n", "5", _go(), "build", "-p", str(os.cpu_count() or 2), "-trimpath", "-buildvcs=false"]
+    command = ["nice", "-n", "5", go(), "build", "-p", str(os.cpu_count() or 2), "-trimpath", "-buildvcs=false"]
     command += ["-ldflags", item.linker_flags(), "-o", str(part), item.package]
     try:
         run(command, MODULES / item.folder, {"CGO_ENABLED": "0"})
@@ -68,7 +68,8 @@ def _build(item: Program) -> None:
     part.rename(target)  # a build that is cut off never leaves a half-written program behind
 
 
-def _go() -> str:
+def go() -> str:
+    """The path of Go, or an error that says which one is needed."""
     path = shutil.which("go", path=f"{os.environ.get('PATH', os.defpath)}:/usr/local/go/bin")
     if path is None:
         raise Unavailable("Go is not installed; the lab builds its programs with Go 1.26 or newer")

@@ -18,6 +18,7 @@ PACKAGES = {
     "containernetworking-plugins": "/usr/lib/cni/bridge",
     "busybox-static": "/bin/busybox",
     "iproute2": "/sbin/ip",
+    "debootstrap": "/usr/sbin/debootstrap",
 }
 POLICY = Path("/usr/sbin/policy-rc.d")
 

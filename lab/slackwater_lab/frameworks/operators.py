@@ -1,0 +1,177 @@
+"""The operators of the frameworks as processes of the lab, with the custom resources that they serve."""
+
+import base64
+import shutil
+import sys
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from slackwater.errors import UnknownName
+from slackwater_lab.api import Api
+from slackwater_lab.controlplane import certificates
+from slackwater_lab.frameworks import layers
+from slackwater_lab.frameworks.imagefiles import ARGOEXEC
+from slackwater_lab.lab import Lab
+from slackwater_lab.processes.command import run
+from slackwater_lab.processes.ports import free
+from slackwater_lab.processes.waiting import until, until_serving
+from slackwater_lab.programs.build import Report, built, cache, go
+from slackwater_lab.programs.programs import MODULES, program
+
+DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+FOLDERS = {  # where a module keeps its custom resources
+    "kuberay": "config/crd/bases",
+    "workflow-controller": "manifests/base/crds/minimal",
+    "jobset": "config/components/crd/bases",
+}
+OF_JOBSET = {"matchExpressions": [{"key": "jobset.sigs.k8s.io/jobset-name", "operator": "Exists"}]}
+
+
+def start(lab: Lab, name: str, report: Report) -> None:
+    """Start an operator, with its custom resources in place."""
+    if name not in _COMMANDS:
+        raise UnknownName("operator", name, list(_COMMANDS))
+    with lab.api() as api:
+        for body in definitions(name):
+            api.create(DEFINITIONS, body)
+            until(f"{body['metadata']['name']} is served", partial(_served, api, body["spec"]), 60.0)
+    lab.processes.start(name, _COMMANDS[name](lab), {"KUBECONFIG": str(lab.site.kubeconfig)})
+    if name == "jobset":
+        _register_webhooks(lab)
+    report(f"operator {name} {version(name)}")
+
+
+def _served(api: Api, spec: Mapping[str, Any]) -> bool:
+    versions = [version["name"] for version in spec["versions"] if version["served"]]
+    plural = spec["names"]["plural"]
+    return all(api.get(f"/apis/{spec['group']}/{name}/{plural}") is not None for name in versions)
+
+
+def version(name: str) -> str:
+    """The version that runs."""
+    return layers.DASK_OPERATOR if name == "dask-operator" else program(name).version
+
+
+def definitions(name: str) -> list[dict[str, Any]]:
+    """The custom resources of an operator, from its own source."""
+    folder = _dask_folder() if name == "dask-operator" else module(name) / FOLDERS[name]
+    found = []
+    for path in sorted(folder.glob("*.yaml")):
+        found += [body for body in yaml.safe_load_all(path.read_text()) if body and "spec" in body]
+    return [_accepting(body) for body in found] if name == "dask-operator" else found
+
+
+def _accepting(body: dict[str, Any]) -> dict[str, Any]:
+    """Dask's source refers to schemas elsewhere, which only its releases fill in; here every field is accepted."""
+    for version in body["spec"]["versions"]:
+        version["schema"] = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
+    return body
+
+
+def module(name: str) -> Path:
+    """Where Go keeps the source of a program's module."""
+    item = program(name)
+    return Path(run([go(), "list", "-m", "-f", "{{.Dir}}", item.module], MODULES / item.folder).strip())
+
+
+def _kuberay(lab: Lab) -> list[str]:
+    port = lab.site.ports.base + 17  # two ports of the block that no other program has
+    return [
+        built("kuberay"),
+        f"-metrics-addr=127.0.0.1:{port}",
+        f"-health-probe-bind-address=127.0.0.1:{port + 1}",
+        "-enable-leader-election=false",
+    ]
+
+
+def _workflows(lab: Lab) -> list[str]:
+    images = [f"--executor-image={ARGOEXEC}", "--executor-image-pull-policy=Never"]
+    return [built("workflow-controller"), f"--kubeconfig={lab.site.kubeconfig}", *images]
+
+
+def _jobset(lab: Lab) -> list[str]:
+    """Its webhooks listen on this machine, with a certificate of the lab's authority."""
+    folder = lab.site.folder / "jobset"
+    folder.mkdir(exist_ok=True)
+    certificates.serving(lab.site.certificates, "jobset", "IP:127.0.0.1")
+    for ending in ("key", "crt"):
+        shutil.copy(lab.site.certificates / f"jobset.{ending}", folder / f"tls.{ending}")
+    config = {
+        "apiVersion": "config.jobset.x-k8s.io/v1alpha1",
+        "kind": "Configuration",
+        "leaderElection": {"leaderElect": False},
+        "internalCertManagement": {"enable": False},
+        "webhook": {"host": "127.0.0.1", "port": _webhooks(lab), "certDir": str(folder)},
+        "metrics": {"bindAddress": "0"},
+        "health": {"healthProbeBindAddress": "0"},
+    }
+    return [built("jobset"), f"--config={lab.site.write('jobset.yaml', yaml.safe_dump(config))}"]
+
+
+def _webhooks(lab: Lab) -> int:
+    return lab.site.ports.base + 19
+
+
+def _register_webhooks(lab: Lab) -> None:
+    """Let the API server call the process; pods of others are none of its business."""
+    port = _webhooks(lab)
+    until_serving(lab.processes, "jobset", lambda: not free(port))
+    authority = base64.b64encode((lab.site.certificates / "ca.crt").read_bytes()).decode()
+    written = (module("jobset") / "config/components/webhook/manifests.yaml").read_text()
+    with lab.api() as api:
+        for body in yaml.safe_load_all(written):
+            body["metadata"]["name"] = f"jobset-{body['metadata']['name']}"
+            for hook in body["webhooks"]:
+                path = hook["clientConfig"]["service"]["path"]
+                hook["clientConfig"] = {"url": f"https://127.0.0.1:{port}{path}", "caBundle": authority}
+                if "pod" in path:
+                    hook["objectSelector"] = OF_JOBSET
+            create(api, body)
+
+
+def _dask(lab: Lab) -> list[str]:
+    del lab
+    python = _dask_environment() / "bin" / "python"
+    return [str(python), "-m", "kopf", "run", "-A", "--standalone", "-m", "dask_kubernetes.operator.controller"]
+
+
+def _dask_environment() -> Path:
+    """A virtual environment of its own: the operator's packages are none of ours."""
+    folder = cache() / "frameworks" / f"dask-operator-{layers.DASK_OPERATOR}"
+    if not (folder / "complete").exists():
+        run([sys.executable, "-m", "venv", "--clear", str(folder)])
+        run([str(folder / "bin" / "python"), "-m", "pip", "-q", "install", f"dask-kubernetes=={layers.DASK_OPERATOR}"])
+        (folder / "complete").touch()
+    return folder
+
+
+def _dask_folder() -> Path:
+    [found] = _dask_environment().glob("lib/python*/site-packages/dask_kubernetes/operator/customresources")
+    return found
+
+
+_COMMANDS: dict[str, Callable[[Lab], list[str]]] = {
+    "kuberay": _kuberay,
+    "workflow-controller": _workflows,
+    "dask-operator": _dask,
+    "jobset": _jobset,
+}
+
+
+def create(api: Api, *bodies: Mapping[str, object]) -> None:
+    """Create objects of the kinds that the suite uses."""
+    for body in bodies:
+        api.create(_path(body), body)
+
+
+def _path(body: Mapping[str, object]) -> str:
+    metadata = body["metadata"]
+    assert isinstance(metadata, dict)  # noqa: S101 - every object has it
+    version, kind = str(body["apiVersion"]), str(body["kind"])
+    base = f"/api/{version}" if "/" not in version else f"/apis/{version}"
+    space = f"/namespaces/{metadata['namespace']}" if "namespace" in metadata else ""
+    return f"{base}{space}/{kind.lower()}s"

@@ -1,0 +1,46 @@
+"""One lab for the whole suite: real nodes, cluster DNS, Slackwater with the chart's defaults in mode enforce."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from slackwater_lab.nodes.kubelets import Capacity
+from slackwater_lab.nodes.real import obstacles
+from slackwater_lab.nodes.simulated import Shape
+from slackwater_lab.plan import Plan
+from support.frameworks.playground import Playground
+from support.frameworks.results import Recorder
+from support.lab.running import running
+
+CAPACITY = Capacity(8, 16_384)
+TABLE = Path(__file__).resolve().parents[2] / "docs" / "reference" / "frameworks.md"
+RESULTS = Path(__file__).parent / "results.json"
+
+
+@pytest.fixture(scope="session")
+def ground(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Playground]:
+    """Two real nodes of 8 cores, and two tainted ones of 32 that no framework here can use."""
+    if problems := obstacles():
+        pytest.skip("; ".join(problems))
+    plan = Plan(
+        nodes=2,
+        shape=Shape(cpu="32", memory="128Gi", tainted=True),
+        real_nodes=2,
+        capacity=CAPACITY,
+        services=True,
+        values=("policy.spec.mode=enforce",),
+    )
+    with running(plan, tmp_path_factory.mktemp("labs")) as lab, lab.api() as api:
+        yield Playground(lab, api)
+
+
+@pytest.fixture(scope="session")
+def recorder() -> Iterator[Recorder]:
+    """Keeps what each case showed; what was not played this time stays as it was last seen."""
+    known = json.loads(RESULTS.read_text()) if RESULTS.exists() else []
+    made = Recorder.of(known)
+    yield made
+    RESULTS.write_text(json.dumps(made.rows(), indent=1) + "\n")
+    TABLE.write_text(made.page(TABLE.read_text()))
