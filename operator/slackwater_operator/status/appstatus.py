@@ -20,6 +20,7 @@ from slackwater_operator.cache.outlook import Outlook
 
 UNSETTLED = "its owners are being looked up"
 GONE = "its pods are gone"
+UNPLACED = "placement found no node for it a moment ago ({why}); it is tried again"
 HOLDING = "nothing is released while {why}"
 FREE = "the policy's mode is {mode}: nothing is held here"
 WOULD = "the policy's mode is {mode}: nothing is held here; in enforce: {sentence}"
@@ -84,6 +85,9 @@ def _reason(each: AppView, verdict: Verdict | None, outlook: Outlook, no_node: s
         return WaitReason.DRIVER.value, UNSETTLED
     if verdict is None:
         return WaitReason.COMPLETE.value, "no pod of this app is held"
+    if verdict.reason is WaitReason.RELEASED and no_node and waiting and not each.counts.released:
+        # The round let it go and placement then found no node: what is said is what came of it.
+        return WaitReason.FRAGMENTED.value, UNPLACED.format(why=no_node)
     if verdict.reason is WaitReason.FRAGMENTED and no_node:
         return verdict.reason.value, f"{verdict.sentence} ({no_node})"
     return verdict.reason.value, verdict.sentence

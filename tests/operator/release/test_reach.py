@@ -166,3 +166,18 @@ def test_tasks_that_end_between_two_looks_are_movement() -> None:
         done = world.create(f"short-{number}", app="quick", cpu=1)
         world.change(done.uid, node="a", gates=(), phase="Succeeded", finished=world.now)
         assert stalls(world, operator, 1) == []
+
+
+def test_what_placement_refused_is_not_told_as_released() -> None:
+    """Many apps, no node with room for any of their pods: whoever was tried last is still behind the gate."""
+    world = enforcing(node("a", cpu=3), node("b", cpu=3))
+    for name in ("a", "b"):
+        taken = world.create(f"other-{name}", cpu=2, scheduler="default-scheduler", gates=())
+        world.change(taken.uid, node=name, phase="Running")
+    operator = world.operator(batch=1)
+    for number in range(8):
+        world.create(f"pod-{number}", app=f"app-{number}", cpu=1.5)
+    operator.step()
+    said = [operator.said(f"app-{number}") for number in range(8)]
+    assert not world.released
+    assert [each.app for each in said if each.reason == "released"] == []
