@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-import ctypes
-import gc
 import os
-import sys
 import threading
-from contextlib import suppress
 from dataclasses import dataclass, field
-from itertools import count
 
 import structlog
 from flask import Flask
@@ -19,16 +14,12 @@ from slackwater_cluster.prometheus.vector import VectorClient
 from slackwater_extender.cache.watch import Watcher, refusal
 from slackwater_extender.components import Components, assemble
 from slackwater_extender.http.app import create
+from slackwater_extender.memory import ProcessMemory
 from slackwater_extender.settings import Settings
 
 log = structlog.get_logger(__name__)
 
 TICK = 1.0  # seconds between two looks at lapsed placements and refused pods
-# A thread that computes gives way after this many seconds: a /filter that waits for it must not wait long.
-SWITCH = 0.0002
-PATIENCE = 120  # ticks after which garbage is collected though the cluster is not listed yet
-GIVE_BACK = 30  # ticks between two returns of unused memory to the system
-M_ARENA_MAX = -8  # glibc's number for that option
 FATAL = 3  # gunicorn's master ends too when its worker ends with this code
 
 
@@ -38,6 +29,7 @@ class Program:
 
     settings: Settings
     _stop: threading.Event = field(default_factory=threading.Event)
+    _memory: ProcessMemory = field(default_factory=ProcessMemory)
 
     def __post_init__(self) -> None:
         prometheus = self.settings.prometheus
@@ -54,9 +46,7 @@ class Program:
 
     def start(self) -> Flask:
         """Start the threads and return the application."""
-        sys.setswitchinterval(SWITCH)
-        gc.disable()  # what is listed at start stays; looking through it again and again would cost seconds
-        few_arenas()
+        self._memory.begin()
         self.watcher.start()
         self.parts.heartbeat.after = self.parts.review
         self.parts.heartbeat.start()
@@ -79,30 +69,9 @@ class Program:
         os._exit(FATAL)
 
     def _tick(self) -> None:
-        frozen = False
-        for beat in count():
-            if self._stop.wait(TICK):
-                return
+        while not self._stop.wait(TICK):
             try:
                 self.parts.tick()
             except Exception:
                 log.exception("tick failed")
-            if not frozen and (self.parts.readiness().ready or beat >= PATIENCE):
-                # What was listed lives long: keep it out of every further garbage collection.
-                gc.freeze()
-                gc.enable()
-                frozen = True
-            if beat % GIVE_BACK == 0:
-                give_back()
-
-
-def few_arenas() -> None:
-    """Let all threads share two heaps: one for each thread would keep pieces of every long answer."""
-    with suppress(OSError, AttributeError):
-        ctypes.CDLL("libc.so.6").mallopt(M_ARENA_MAX, 2)
-
-
-def give_back() -> None:
-    """Return to the system what long lists and answers needed for a moment; only glibc knows how."""
-    with suppress(OSError, AttributeError):
-        ctypes.CDLL("libc.so.6").malloc_trim(0)
+            self._memory.tick(listed=self.parts.readiness().ready)

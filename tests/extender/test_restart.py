@@ -18,6 +18,7 @@ import numpy as np
 import pytest
 
 from support.builders import objects
+from support.builders.ledgers import table_without
 from support.fakes.extender import START, World, pod_record, world
 
 KEEP, HEARTBEAT = 0.875, 5.0
@@ -136,7 +137,7 @@ def test_traffic_goes_on_with_the_same_decisions(seed: int) -> None:
         question = objects.pod(f"new-{size}", cpu=str(size))
         answers = [set(each.filter(question, *names)["NodeNames"]) for each in (made, again)]
         for node in answers[0] ^ answers[1]:
-            table = made.parts.books.ledger.room_without(f"uid-batch-new-{size}", made.clock.now)
+            table = table_without(made.parts.books.ledger, f"uid-batch-new-{size}", made.clock.now)
             assert abs(table.room[table.index[node], 0] - size) <= traffic.tolerance(node, made.clock.now)[0]
 
 

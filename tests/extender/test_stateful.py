@@ -13,9 +13,9 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from slackwater.ledger.ledger import Ledger
 from slackwater.ledger.types import ClaimState
 from support.builders import objects
+from support.builders.ledgers import rebuilt, table_without
 from support.fakes.extender import World, pod_record, world
 
 NODES = ("n0", "n1", "n2")
@@ -70,7 +70,7 @@ class Cluster(RuleBasedStateMachine):
     def schedule(self, data: st.DataObject) -> None:
         """The scheduler asks, and binds where it was allowed to (not always our favourite)."""
         name = data.draw(st.sampled_from(self.waiting()))
-        table = self.made.parts.books.ledger.room_without(f"uid-batch-{name}", self.made.clock.now)
+        table = table_without(self.made.parts.books.ledger, f"uid-batch-{name}", self.made.clock.now)
         answer = self.made.filter(self.truth[name], *NODES)
         for node in answer["NodeNames"]:
             assert table.room[table.index[node], 0] >= 2 - 1e-6, "accepted beyond the measured room"
@@ -158,7 +158,7 @@ class Cluster(RuleBasedStateMachine):
         books = self.made.parts.books
         placed = [claim for claim in books.ledger.claims() if claim.state is ClaimState.RESERVED]
         bound = [books.claim(pod_record(pod)) for name, pod in self.truth.items() if name in self.bound()]
-        fresh = Ledger.rebuild(books.ledger.nodes, bound, books.ledger.terms)
+        fresh = rebuilt(books.ledger.nodes, bound, books.ledger.terms)
         for claim in placed:
             fresh.reserve(claim, 1e9)
         assert {claim.uid: claim for claim in books.ledger.claims()} == {claim.uid: claim for claim in fresh.claims()}

@@ -92,7 +92,7 @@ def test_table_after_one_pod_changed() -> None:
 def test_table_without_one_pod() -> None:
     """What a filter asks for on every call about a pod that is placed."""
     ledger = full_ledger()
-    took = median_ms(lambda: ledger.room_without("pod-7", 0.0), repeats=100)
+    took = median_ms(lambda: ledger.spot("node-7", 0.0, "pod-7"), repeats=100)
     assert took < BOUNDS["table_ms"], f"{took:.3f} ms"
 
 

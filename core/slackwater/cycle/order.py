@@ -65,7 +65,7 @@ def eligible(app: App, group: PodGroup) -> bool:
     return not group.waiting or all(g.waiting or g.role is Role.DRIVER or not g.held for g in app.groups)
 
 
-class _PodShape(NamedTuple):
+class _RequestShape(NamedTuple):
     """What one pod of a row takes: of the queue's room, and of which pool how many slots. Rows are many, shapes few."""
 
     request: Resources
@@ -115,9 +115,9 @@ class ReleaseQueue:
 
     def _measure(self, queue: Queue) -> None:
         """Room, and the shapes of the rows, by kind."""
-        numbers: dict[_PodShape, int] = {}
+        numbers: dict[_RequestShape, int] = {}
         self._shape = [
-            numbers.setdefault(_PodShape(c.group.request, c.slots, c.category), len(numbers)) for c in self.rows
+            numbers.setdefault(_RequestShape(c.group.request, c.slots, c.category), len(numbers)) for c in self.rows
         ]
         self._shapes = list(numbers)
         self._kinds = queue.free.kinds(queue.total, queue.capacity, *(shape.request for shape in self._shapes))

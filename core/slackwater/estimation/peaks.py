@@ -46,10 +46,10 @@ class Peaks:
         self._limit = limit  # apps remembered; names that never come back must not fill the memory
         self._trusting, self._beyond = margin is not None, 1.0 + (margin or 0.0)
         self._ids: OrderedDict[str, int] = OrderedDict()
-        # App × lesson × (peak, ramp) × kind of the last pods, as rings; and how many lessons there ever were.
+        # App × pod × (peak, ramp) × kind of the last pods, as rings; and how many there ever were.
         self._rings: Floats = np.zeros((64, PODS, 2, kinds))
-        self._lessons: NDArray[np.int64] = np.zeros(64, np.int64)
-        # The largest of each ring, (peak, ramp) × kind × app: asked for with every sample, while lessons are few.
+        self._seen: NDArray[np.int64] = np.zeros(64, np.int64)
+        # The largest of each ring, (peak, ramp) × kind × app: asked for with every sample, while pods seldom tell.
         self._tops: Floats = np.zeros((2, kinds, 64))
         # The same of peaks where enough pods were watched, else infinite.
         self._limits: Floats = np.full((kinds, 64), np.inf)
@@ -72,14 +72,14 @@ class Peaks:
 
     def learn(self, apps: NDArray[np.intp], peaks: Floats, ramps: Floats) -> None:
         """Take in pods, one per row: their app, peak and the age at which it was reached."""
-        lessons = np.array([finite_array("peak", peaks), finite_array("ramp", ramps)])
+        told = np.array([finite_array("peak", peaks), finite_array("ramp", ramps)])
         order = np.argsort(apps, kind="stable")[np.count_nonzero(apps == NO_APP) :]
         apps, numbers = apps[order], np.arange(len(order))
         first = apps.searchsorted(apps)  # of each lesson's app
         # Where several pods of an app come at once, the last ones written stay.
-        count = self._lessons[apps] + numbers - first
-        self._rings[apps, count % PODS] = lessons[:, order].swapaxes(0, 1)
-        self._lessons[apps] = count + 1
+        count = self._seen[apps] + numbers - first
+        self._rings[apps, count % PODS] = told[:, order].swapaxes(0, 1)
+        self._seen[apps] = count + 1
         self._sum_up(apps[first == numbers])
         self._learned |= bool(apps.size)
 
@@ -101,7 +101,7 @@ class Peaks:
 
     def newly(self, apps: NDArray[np.intp]) -> NDArray[np.bool_]:
         """Which of these apps have learned since this was last asked."""
-        fresh = np.zeros(len(self._lessons), np.bool_)
+        fresh = np.zeros(len(self._seen), np.bool_)
         fresh[list(self._news)] = True
         self._news.clear()
         return fresh[apps]
@@ -127,7 +127,7 @@ class Peaks:
         """Kind × pod: max(own use, the app's peak) × (1 + margin) where the app is known, else infinite."""
         return np.maximum(self._limits.take(apps, axis=1), uses) * self._beyond
 
-    def newcomer(self, app: int) -> tuple[Floats, Floats]:
+    def of_new_pod(self, app: int) -> tuple[Floats, Floats]:
         """Floor and cap of a pod that has not begun."""
         return self._tops[0, :, app], self._limits[:, app] * self._beyond
 
@@ -151,13 +151,13 @@ class Peaks:
         if len(self._ids) < self._limit:
             self._rings = grown(self._rings, 0, len(self._ids) + 2)
             self._spreads = None
-            self._lessons = grown(self._lessons, 0, len(self._ids) + 2)
+            self._seen = grown(self._seen, 0, len(self._ids) + 2)
             self._tops = grown(self._tops, 2, len(self._ids) + 2)
             self._limits = grown(self._limits, 1, len(self._ids) + 2, np.inf)
             return len(self._ids) + 1
         _, recycled = self._ids.popitem(last=False)
         self._rings[recycled] = 0.0
-        self._lessons[recycled] = 0
+        self._seen[recycled] = 0
         self._sum_up(np.array([recycled]))  # for pods that may still be there of the app that had it before
         return recycled
 
@@ -194,11 +194,11 @@ class Growth:
         told: NDArray[np.intp] = slots[(ages >= 2.0 * reach).all(axis=0) & (peak > 0).any(axis=0)]
         return told
 
-    def eloquent(self, slot: int) -> bool:
+    def has_peak(self, slot: int) -> bool:
         """Whether a pod has something to tell that it has not told yet."""
         return not self._taught[slot] and any(self._table[0, :, slot].tolist())
 
-    def lessons(self, slots: NDArray[np.intp]) -> tuple[NDArray[np.intp], Floats, Floats]:
+    def take_peaks(self, slots: NDArray[np.intp]) -> tuple[NDArray[np.intp], Floats, Floats]:
         """Slots, peaks and ramps, a row per pod, of those that have used anything and have not told yet."""
         ready = ~self._taught[slots] & self._table[0].take(slots, axis=1).any(axis=0)
         told: NDArray[np.intp] = slots[ready]

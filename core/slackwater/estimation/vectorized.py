@@ -110,12 +110,9 @@ class NodeEstimates:
         uses: Floats = self.pods.table[Measure.USE]
         return uses
 
-    def estimate(self, rows: NDArray[np.intp] | slice = slice(None), without: int | None = None) -> Floats:
-        """E of some rows (all by default), as if the pod in slot `without` were not there."""
-        sums = self.pods.sums[rows]
-        if without is not None:
-            sums = sums - self.pods.cells[:, :, without]
-        return reported(self.learned[rows], self.used[rows], self.uncovered[rows], sums, self.mode)
+    def estimate(self, rows: NDArray[np.intp] | slice = slice(None)) -> Floats:
+        """E of some rows, all by default."""
+        return reported(self.learned[rows], self.used[rows], self.uncovered[rows], self.pods.sums[rows], self.mode)
 
     def estimate_one(self, row: int, sums: Sequence[Sequence[float]]) -> list[float]:
         """`reported` of one row as plain numbers, given its sums by measure and kind."""

@@ -7,13 +7,13 @@ comes in with every call that needs it: `now` is monotonic, sample timestamps ar
 
 E is the capped estimate over everything but drivers; where samples are stale it is at least the sum of requests.
 
-Restart: claims and hosts are put in again in any order, and the first sample of each node rebuilds its estimate from
+Restart: claims and nodes are put in again in any order, and the first sample of each node rebuilds its estimate from
 the pods' own use and the age of their containers (`NodeEstimates.recall`), exact for pods whose use is steady.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -51,18 +51,6 @@ class Ledger:
         self._board = RoomTable(kinds, self._hosts, self._fleet, self._meter.freshness, self._meter.margins)
         self._expiry: dict[str, float] = {}  # of reservations only
         self._homeless: dict[str, set[str]] = {}  # node that is not known → pods that name it
-
-    @classmethod
-    def rebuild(
-        cls, hosts: Iterable[NodeSpec], claims: Iterable[PodClaim], terms: LedgerConfig | None = None
-    ) -> Ledger:
-        """A ledger from what the API lists. Stale, so without overcommit, until each node's first sample."""
-        ledger = cls(terms)
-        for host in hosts:
-            ledger.upsert_node(host)
-        for claim in claims:
-            ledger.put(claim)
-        return ledger
 
     # ---- nodes
 
@@ -115,10 +103,6 @@ class Ledger:
         if claim.state is not ClaimState.RESERVED:
             self._expiry.pop(claim.uid, None)
 
-    def bind(self, uid: str, node: str) -> None:
-        """A placement came true, there or elsewhere."""
-        self.put(self._known(uid)._replace(node=node, state=ClaimState.BOUND))
-
     def start(self, uid: str, at: float) -> None:
         """The pod's container runs since `at` (the clock of sample timestamps)."""
         held = self._known(uid)
@@ -130,21 +114,13 @@ class Ledger:
         slot = self._roster.slots[uid]
         self._roster.enter(slot, claim, self._meter.peaks.identify(_kindred(claim)))
 
-    def terminate(self, uid: str) -> None:
-        """The pod is asked to end; it is charged until it is gone."""
-        self.put(self._known(uid)._replace(state=ClaimState.TERMINATING))
-
-    def resize(self, uid: str, declared: Amounts, native: Amounts) -> None:
-        """The pod's requests changed in place."""
-        self.put(self._known(uid)._replace(declared=declared, native=native))
-
     def remove(self, uid: str) -> PodClaim | None:
         """The pod finished or was deleted: eq. 4 gives back the residue at once. An unknown pod is no error."""
         slot = self._roster.slots.get(uid)
         if slot is None:
             return None
         claim = self._roster[slot]
-        self._meter.teach_one(slot)
+        self._meter.learn_peak_of(slot)
         row = self._fleet.pods.row_of(slot)
         self._board.touch(row)
         if row != NOWHERE and not claim.driver:  # the use of drivers is not in U
@@ -248,19 +224,10 @@ class Ledger:
         """All nodes at this moment, for filter, score and batch placement."""
         return self._board.table(now)
 
-    def room_without(self, uid: str, now: float) -> NodeTable:
-        """The same table as if this pod were not there: a pod asked about again does not count itself."""
-        slot = self._roster.slots.get(uid)
-        return self._board.table(now) if slot is None else self._board.without(slot, now)
-
-    def part(self, names: Sequence[str], now: float, without: str = "") -> NodeTable:
-        """A table of the named nodes alone (those known), as if one pod were not there. Cheap for a few nodes."""
-        rows = [row for name in names if (row := self._hosts.index.get(name)) is not None]
-        return self._board.part(np.array(rows, np.intp), now, self._roster.slots.get(without))
-
     def left(self, name: str, now: float) -> tuple[list[float], list[float]] | None:
         """Room and what is left of native requests on one node, as in the table; None where it takes no pods."""
-        return self._board.one(self._hosts.row(name), now)
+        row = self._board.spot(self._hosts.row(name), now)
+        return (row.room, row.native) if row.open else None
 
     def spot(self, name: str, now: float, without: str = "") -> NodeRow | None:
         """One node as plain numbers, as if one pod were not there; None where it is not known."""
@@ -292,10 +259,6 @@ class Ledger:
         """By kind: the risk that is asked for and what was realised; empty where none is stated."""
         margins = self._meter.margins
         return {} if margins is None else {self.terms.kinds[k]: it.calibration for k, it in margins.kinds.items()}
-
-    def age(self, name: str, now: float) -> float:
-        """Seconds since the node's newest sample came; infinite before the first."""
-        return now - float(self._meter.freshness.arrivals[self._hosts.row(name)])
 
     # ---- inside
 
@@ -337,7 +300,7 @@ class Ledger:
 
     def _start_over(self, slot: int, claim: PodClaim) -> None:
         self._fleet.uses[:, slot] = 0.0
-        self._roster.stirred[slot] = True
+        self._roster.changed[slot] = True
         self._fleet.resize(slot, *_weights(claim))
         self._fleet.renew(slot)
         self._meter.begin(slot)
@@ -345,7 +308,7 @@ class Ledger:
     def _expected(self, claim: PodClaim, app: int) -> tuple[Floats | None, Floats | None]:
         """Floor and cap of a new pod, which is as young as can be."""
         peaks = self._meter.peaks
-        return peaks.newcomer(app) if peaks and not claim.driver else (None, None)
+        return peaks.of_new_pod(app) if peaks and not claim.driver else (None, None)
 
     def _find_home(self, claim: PodClaim) -> None:
         waiting = self._homeless.get(claim.node)

@@ -26,7 +26,7 @@ class PodIndex:
         self._started: Floats = np.full(64, np.nan)
         self._apps: NDArray[np.intp] = np.zeros(64, np.intp)
         self._drivers: NDArray[np.bool_] = np.zeros(64, np.bool_)
-        self._stirred: NDArray[np.bool_] = np.zeros(64, np.bool_)
+        self._changed: NDArray[np.bool_] = np.zeros(64, np.bool_)
 
     @property
     def started(self) -> Floats:
@@ -44,9 +44,9 @@ class PodIndex:
         return self._drivers[: len(self._claims)]
 
     @property
-    def stirred(self) -> NDArray[np.bool_]:
+    def changed(self) -> NDArray[np.bool_]:
         """Which slots hold pods of which something has changed since somebody looked and cleared it."""
-        return self._stirred[: len(self._claims)]
+        return self._changed[: len(self._claims)]
 
     def __getitem__(self, slot: int) -> PodClaim:
         claim = self._claims[slot]
@@ -65,7 +65,7 @@ class PodIndex:
         self._started[slot] = np.nan if claim.started is None else claim.started
         self._apps[slot] = app
         self._drivers[slot] = claim.driver
-        self._stirred[slot] = True
+        self._changed[slot] = True
 
     def forget(self, slot: int) -> None:
         """Free a slot."""
@@ -73,7 +73,7 @@ class PodIndex:
         self._claims[slot] = None
         self._started[slot] = np.nan
         self._apps[slot] = 0
-        self._drivers[slot] = self._stirred[slot] = False
+        self._drivers[slot] = self._changed[slot] = False
 
     def find(self, uids: Collection[str]) -> NDArray[np.intp]:
         """The slot of each pod, −1 where it is not known."""
@@ -86,4 +86,4 @@ class PodIndex:
         self._started = grown(self._started, 0, size)
         self._apps = grown(self._apps, 0, size)
         self._drivers = grown(self._drivers, 0, size)
-        self._stirred = grown(self._stirred, 0, size)
+        self._changed = grown(self._changed, 0, size)

@@ -99,36 +99,6 @@ class RoomTable:
         self._touched.clear()
         return self._table
 
-    def without(self, slot: int, now: float) -> NodeTable:
-        """The table as if the pod in this slot were not there."""
-        table, row = self.table(now), self._fleet.pods.row_of(slot)
-        if row < 0:
-            return table
-        return self._renewed(table, np.array([row], np.intp), table.stale, without=slot)
-
-    def part(self, rows: Rows, now: float, without: int | None = None) -> NodeTable:
-        """Some rows alone, at a cost that follows their number and not the cluster's: one node is the common case."""
-        self._refresh()
-        stale = self._freshness.stale(now)
-        home = -1 if without is None else self._fleet.pods.row_of(without)
-        if rows.size == 1 and rows[0] == home:  # a nominated pod asked about on its own node
-            room, native, left = self._rows(rows, stale, without)
-        else:
-            room, native, left = self._rows(rows, stale)
-            own = np.flatnonzero(rows == home) if home >= 0 else rows[:0]
-            if own.size:
-                room[own], native[own], left[own] = self._rows(rows[own], stale, without)
-        hosts = self._hosts
-        names = tuple([hosts.names[row] for row in rows.tolist()])
-        index = {name: at for at, name in enumerate(names)}
-        total, takes = hosts.total[rows], hosts.open[rows]
-        return NodeTable(self._kinds, names, index, total, room, native, takes, stale[rows], left)
-
-    def one(self, row: int, now: float) -> tuple[list[float], list[float]] | None:
-        """Room and what is left of native requests on one row, as plain numbers; None where it takes no pods."""
-        spot = self.spot(row, now)
-        return (spot.room, spot.native) if spot.open else None
-
     def spot(self, row: int, now: float, without: int | None = None) -> NodeRow:
         """One row as plain numbers, as if the pod in slot `without` were not there.
 
@@ -208,24 +178,18 @@ class RoomTable:
         promises = self._margins.kinds.get(kind) if self._margins is not None else None
         return None if promises is None else promises.explain(row)
 
-    def _estimate(self, rows: Rows | slice, stale: NDArray[np.bool_], without: int | None = None) -> Floats:
+    def _estimate(self, rows: Rows | slice, stale: NDArray[np.bool_]) -> Floats:
         """E, and at least Σ RR where samples are stale."""
-        estimate = self._fleet.estimate(rows, without)
+        estimate = self._fleet.estimate(rows)
         if not stale[rows].any():
             return estimate
-        fallback = self._fleet.unsampled(rows, estimate, self._sums(rows, without))
+        fallback = self._fleet.unsampled(rows, estimate, self._fleet.pods.sums[rows])
         return np.where(stale[rows, None], fallback, estimate)
 
-    def _sums(self, rows: Rows | slice, without: int | None) -> Floats:
-        sums = self._fleet.pods.sums[rows]
-        return sums if without is None else sums - self._fleet.pods.cells[:, :, without]
-
-    def _rows(
-        self, rows: Rows | slice, stale: NDArray[np.bool_], without: int | None = None
-    ) -> tuple[Floats, Floats, Floats]:
+    def _rows(self, rows: Rows | slice, stale: NDArray[np.bool_]) -> tuple[Floats, Floats, Floats]:
         """Room, and what is left of native and of declared requests, for some rows."""
-        sums, total = self._sums(rows, without), self._hosts.total[rows]
-        room = self._limit[rows] - self._estimate(rows, stale, without) - sums[:, Measure.CHARGE]
+        sums, total = self._fleet.pods.sums[rows], self._hosts.total[rows]
+        room = self._limit[rows] - self._estimate(rows, stale) - sums[:, Measure.CHARGE]
         if self._margins is not None:
             room -= np.where(stale[rows, None], 0.0, self._margins.kept[rows])
         return room, total - sums[:, Measure.NATIVE], total - sums[:, Measure.RESERVED]
@@ -256,9 +220,9 @@ class RoomTable:
             left[row] = self._hosts.total[row] - self._fleet.pods.sums[row, Measure.RESERVED]
         return _with(table, room, native, stale, left)
 
-    def _renewed(self, table: NodeTable, rows: Rows, stale: NDArray[np.bool_], without: int | None = None) -> NodeTable:
+    def _renewed(self, table: NodeTable, rows: Rows, stale: NDArray[np.bool_]) -> NodeTable:
         room, native, left = table.room.copy(), table.native.copy(), _requested(table).copy()
-        room[rows], native[rows], left[rows] = self._rows(rows, stale, without)
+        room[rows], native[rows], left[rows] = self._rows(rows, stale)
         return _with(table, room, native, stale, left)
 
 

@@ -148,16 +148,16 @@ class SampleIntake:
         if self.margins is not None:
             self.margins.sample(now, self.freshness.heartbeat, slots, uses, self.peaks)
 
-    def teach(self, slots: Slots) -> None:
+    def learn_peaks(self, slots: Slots) -> None:
         """Let apps learn from these pods, from each once."""
-        told, peaks, ramps = self._growth.lessons(slots)
+        told, peaks, ramps = self._growth.take_peaks(slots)
         if told.size:
             self.peaks.learn(self._roster.apps[told], peaks, ramps)
 
-    def teach_one(self, slot: int) -> None:
+    def learn_peak_of(self, slot: int) -> None:
         """The same for one pod, most of which have told already."""
-        if self._growth.eloquent(slot):
-            self.teach(np.array([slot], np.intp))
+        if self._growth.has_peak(slot):
+            self.learn_peaks(np.array([slot], np.intp))
 
     def _read(self, now: float, rows: Slots, stamps: Floats, values: Floats) -> tuple[Floats, Floats]:
         """U (NaN: none) and seconds since the last sample for all rows, from the readings of some."""
@@ -192,7 +192,7 @@ class SampleIntake:
     def _use(self, slots: Slots, uses: Floats) -> None:
         """Note pods that use more or less than they did. A driver is charged max(use, D)."""
         self._fleet.uses[:, slots] = uses
-        self._roster.stirred[slots] = True
+        self._roster.changed[slots] = True
         driving = self._roster.drivers[slots]
         if driving.any():
             at, cells = slots[driving], self._fleet.pods.table
@@ -253,7 +253,7 @@ class SampleIntake:
         growing = self._running(slots, self._growth.learning(slots))
         if growing.size:
             some = slots[growing]
-            self.teach(self._growth.watch(some, uses.take(growing, axis=1), self._ages(some)))
+            self.learn_peaks(self._growth.watch(some, uses.take(growing, axis=1), self._ages(some)))
         apps = self._roster.apps[slots]
         outgrown = self._running(slots, self.peaks.outgrown(apps, uses))
         if outgrown.size:
@@ -278,16 +278,16 @@ class SampleIntake:
             floors = np.where(self._roster.drivers[slots], 0.0, self.peaks.floors(apps, self._ages(slots)))
             caps = self.peaks.caps(apps, self._fleet.uses.take(slots, axis=1))
             self._fleet.guard(slots, floors, caps, held if anew else None)
-            self._roster.stirred[slots] = floors.any(axis=0)
+            self._roster.changed[slots] = floors.any(axis=0)
 
     def _concerned(self, held: Held) -> Slots:
         """Those of the pods held of which something has changed, and all pods of apps that have learned."""
-        stirred = self._roster.stirred
+        changed = self._roster.changed
         if self.peaks.news:
             looked = self.peaks.newly(self._roster.apps)
-            looked[held] |= stirred[held]
+            looked[held] |= changed[held]
             return np.flatnonzero(looked)
-        at = np.flatnonzero(stirred[held])
+        at = np.flatnonzero(changed[held])
         return at if isinstance(held, slice) else held[at]
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from slackwater.cycle.cycle import Round
 from slackwater.cycle.verdicts import Verdict, WaitReason
 from slackwater.pools.pools import Category
-from slackwater.resources import Resources, total
+from slackwater.resources import NOTHING, Resources, total
 from slackwater.roles import Role
 from slackwater_cluster.apps.size import AppSize
 from slackwater_cluster.customresources import Mode, TrackedAppStatus
@@ -132,8 +132,8 @@ def status(
         declared=written(declared),
         used=written(used),
         efficiency=round(used.share(declared), 3) if used and declared else None,
-        reservation=written(budget.reserved) if budget else {},
-        budget=written(budget.left) if budget else {},
+        reservation=written(budget.reserved, budget.capacity) if budget else {},
+        budget=written(budget.left, budget.capacity) if budget else {},
         learned=_learned(each, assembly.runs.learned(each)),
     )
 
@@ -147,9 +147,12 @@ def ended() -> TrackedAppStatus:
     return TrackedAppStatus(phase=Phase.FINISHED, reason=WaitReason.COMPLETE.value, message=GONE)
 
 
-def written(amounts: Resources) -> Mapping[str, int | str]:
-    """Amounts as quantities: cpu in milli, the rest in whole units; nothing below 0."""
-    return {kind: quantity(kind, max(0.0, value)) for kind, value in sorted(amounts.items())}
+def written(amounts: Resources, of: Resources = NOTHING) -> Mapping[str, int | str]:
+    """Amounts as quantities: cpu in milli, the rest in whole units; nothing below 0.
+
+    Every kind in `of` is written, at 0 where there is none left: what is not written is not known to its readers.
+    """
+    return {kind: quantity(kind, max(0.0, amounts[kind])) for kind in sorted({*amounts, *of})}
 
 
 def quantity(kind: str, value: float) -> str:

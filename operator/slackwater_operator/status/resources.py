@@ -98,8 +98,8 @@ class ResourceStatusWriter:
         drivers = [group for app in apps for group in app.groups if group.role is Role.DRIVER]
         return {
             "capacity": dict(written(found.capacity)) if found else {},
-            "reservation": dict(written(budget.reserved)) if budget else {},
-            "budget": dict(written(budget.left)) if budget else {},
+            "reservation": dict(written(budget.reserved, budget.capacity)) if budget else {},
+            "budget": dict(written(budget.left, budget.capacity)) if budget else {},
             "driversRunning": sum(group.charged for group in drivers),
             "driversWaiting": sum(len(group.held) for group in drivers),
             "podsHeld": sum(len(group.held) for app in apps for group in app.groups),

@@ -40,7 +40,7 @@ def test_peak_and_the_age_at_which_it_was_reached(curve: list[tuple[float, float
     """The ramp ends at 90 % of the peak."""
     growth = Growth(1)
     watch(growth, curve)
-    _, peaks, ramps = growth.lessons(np.array([0]))
+    _, peaks, ramps = growth.take_peaks(np.array([0]))
     assert (peaks.tolist(), ramps.tolist()) == ([[peak]], [[ramp]])
 
 
@@ -53,14 +53,14 @@ def test_a_pod_teaches_once() -> None:
     """When it has settled or, before that, when it ends."""
     growth = Growth(1)
     watch(growth, [(5.0, 1.0), (10.0, 1.0)])
-    assert [growth.lessons(np.array([0]))[0].size for _ in range(2)] == [1, 0]
+    assert [growth.take_peaks(np.array([0]))[0].size for _ in range(2)] == [1, 0]
 
 
 def test_a_pod_never_measured_teaches_nothing() -> None:
     """Zero would be a dangerous lesson."""
     growth = Growth(1)
     growth.reset(0)
-    assert growth.lessons(np.array([0]))[0].size == 0
+    assert growth.take_peaks(np.array([0]))[0].size == 0
 
 
 def test_floor_holds_until_the_ramp_ends() -> None:
@@ -132,7 +132,7 @@ def test_a_well_known_app_is_believed_to_use_what_it_used(lessons: int, ramp: fl
     """And a margin; pods that may still have been growing when we came prove nothing."""
     peaks, app = known(2.0, ramp, lessons)
     cap = 2.0 * (1 + MARGIN) if capped else math.inf
-    assert peaks.newcomer(app)[1].tolist() == [cap]
+    assert peaks.of_new_pod(app)[1].tolist() == [cap]
     assert peaks.caps(np.array([app, NO_APP]), np.zeros((1, 2))).tolist() == [[cap, math.inf]]
 
 

@@ -68,7 +68,7 @@ def test_never_more_room_than_reservations_and_the_rest_of_use_leave(
     left = uses[ended:]
     assert room(ledger) <= 14 - 2 * len(left) + 1e-9
     assert room(ledger) <= 14 - min(system, 14) + 1e-9
-    assert room(ledger) == pytest.approx(float(ledger.part(["n"], LATE).room[0, 0]))
+    assert room(ledger) == pytest.approx(float(ledger.table(LATE).room[0, 0]))
     spot = ledger.spot("n", LATE)
     assert spot is not None
     assert spot.room[0] == pytest.approx(room(ledger))

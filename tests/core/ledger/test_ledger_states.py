@@ -14,6 +14,7 @@ from slackwater.estimation.estimator import Estimator
 from slackwater.ledger.ledger import Ledger
 from slackwater.ledger.types import ClaimState, LedgerConfig, NodeSpec, PodClaim, Sample
 from slackwater.roles import Role
+from support.builders.ledgers import rebuilt, table_without
 
 # No app names: what apps teach has its own tests, and would make the plain ledger a second implementation of it.
 TERMS = LedgerConfig(kinds=("cpu", "gpu"), tau0={"cpu": 3.0})
@@ -243,9 +244,9 @@ class LedgerStates(RuleBasedStateMachine):
     @invariant()
     def equals_one_rebuilt_from_lists(self) -> None:
         """Claims are equal; so is the room of nodes where nothing was measured, which is all a list can tell."""
-        rebuilt = Ledger.rebuild(self.ledger.nodes, reversed(list(self.ledger.claims())), TERMS)
-        mine, theirs = self.ledger.table(self.now), rebuilt.table(self.now)
-        assert {claim.uid: claim for claim in rebuilt.claims()} == self.plain.pods
+        fresh = rebuilt(self.ledger.nodes, reversed(list(self.ledger.claims())), TERMS)
+        mine, theirs = self.ledger.table(self.now), fresh.table(self.now)
+        assert {claim.uid: claim for claim in fresh.claims()} == self.plain.pods
         assert theirs.native == pytest.approx(mine.native, abs=1e-6)
         blank = np.array([name not in self.plain.stamps for name in mine.names], np.bool_)
         assert theirs.room[blank] == pytest.approx(mine.room[blank], abs=1e-6)
@@ -255,7 +256,7 @@ class LedgerStates(RuleBasedStateMachine):
         """Its native request is back, and there is no less room."""
         for uid, claim in self.plain.pods.items():
             if claim.state is ClaimState.RESERVED and claim.node in self.plain.nodes:
-                table, without = self.ledger.table(self.now), self.ledger.room_without(uid, self.now)
+                table, without = self.ledger.table(self.now), table_without(self.ledger, uid, self.now)
                 row = table.index[claim.node]
                 assert (without.room[row] >= table.room[row] - 1e-6).all()
                 assert without.native[row] == pytest.approx(table.native[row] + claim.native, abs=1e-6)

@@ -13,6 +13,7 @@ from slackwater.estimation.peaks import ENOUGH
 from slackwater.ledger.ledger import Ledger
 from slackwater.ledger.types import ClaimState, LedgerConfig, NodeSpec, PodClaim, Sample
 from slackwater.roles import Role
+from support.builders.ledgers import changed
 
 NODES = ("a", "b", "c")
 PODS = ("p", "q", "r")
@@ -100,7 +101,7 @@ def apply(ledger: Ledger, now: float, what: str, *rest: object) -> None:
     elif what == "start" and pod in ledger:
         ledger.start(pod, now)
     elif what == "resize" and pod in ledger:
-        ledger.resize(pod, rest[1], rest[1])  # type: ignore[arg-type]  # of `steps`
+        changed(ledger, str(pod), declared=rest[1], native=rest[1])
 
 
 @settings(max_examples=150)
@@ -112,7 +113,7 @@ def test_looking_at_what_changed_is_looking_at_everything(events: list[tuple[str
         now += float(rest[1]) if what in SAMPLES else 0.25
         for each in (ledger, twin):
             if each is twin:
-                twin._roster.stirred[list(twin._roster.slots.values())] = True  # what the test is about
+                twin._roster.changed[list(twin._roster.slots.values())] = True  # what the test is about
             apply(each, now, what, *rest)
         if what in SAMPLES:
             held = list(ledger._roster.slots.values())

@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 
 from slackwater.ledger.types import ClaimState
+from slackwater.resources import Resources
 from slackwater.roles import Role
+from slackwater_operator.status.appstatus import written
 from support.builders import objects
 from support.fakes.extender import World, custom, world
 
@@ -265,6 +267,14 @@ class TestGuard:
         """Even where the node has room."""
         made = two()
         self.queue(made, "1")
+        answer = made.filter(self.driver(), "idle")
+        assert answer["FailedAndUnresolvableNodes"] == {"idle": "slackwater: driver budget used up"}
+
+    def test_a_used_up_budget_as_the_operator_writes_it_refuses(self) -> None:
+        """Nothing left of any kind is written as 0, which is known, and not left out, which would not be."""
+        made, capacity = two(), Resources(cpu=16.0, memory=64.0)
+        status = {"budget": dict(written(capacity - capacity, capacity)), "driversRunning": 3}
+        made.parts.books.guard.set("AdmissionQueue", [custom("main", {}, status)])
         answer = made.filter(self.driver(), "idle")
         assert answer["FailedAndUnresolvableNodes"] == {"idle": "slackwater: driver budget used up"}
 

@@ -175,6 +175,8 @@ def test_amounts_as_quantities() -> None:
     """Milli-cpu, whole bytes, nothing below zero."""
     assert written(Resources(cpu=1.5, memory=1024.4)) == {"cpu": "1500m", "memory": "1024"}
     assert written(Resources({"cpu": 2, "gpu": -1})) == {"cpu": "2", "gpu": "0"}
+    used_up = Resources(cpu=4, memory=8) - Resources(cpu=4, memory=8)
+    assert written(used_up, Resources(cpu=4, memory=8)) == {"cpu": "0", "memory": "0"}
 
 
 def announcer(world: World, writes: Writes, burst: float = 50) -> EventWriter:

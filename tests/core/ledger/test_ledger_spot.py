@@ -1,4 +1,4 @@
-"""A part of the table is the same as the whole table, row by row."""
+"""One node as plain numbers is the same as its row of the table."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from slackwater.placement.filter import fit_one, judge_one
 
 NODES = [f"n{index}" for index in range(5)]
 claims = st.lists(st.tuples(st.sampled_from(NODES), st.floats(0.1, 4), st.booleans()), max_size=12)
-ASKED = st.lists(st.sampled_from([*NODES, "unknown"]), unique=True)
 
 
 def built(pods: list[tuple[str, float, bool]]) -> Ledger:
@@ -27,21 +26,6 @@ def built(pods: list[tuple[str, float, bool]]) -> Ledger:
     return ledger
 
 
-@given(claims, ASKED, st.integers(0, 12), st.sampled_from([0.0, 99.0]))
-def test_a_part_equals_the_whole(pods: list[tuple[str, float, bool]], asked: list[str], index: int, now: float) -> None:
-    """Whichever nodes are asked for, with or without one pod, fresh or stale."""
-    ledger = built(pods)
-    part = ledger.part(asked, now, f"u{index}")
-    whole = ledger.room_without(f"u{index}", now)
-    rows = [whole.index[name] for name in asked if name in whole.index]
-    assert part.names == tuple(whole.names[row] for row in rows)
-    assert [part.index[name] for name in part.names] == list(range(len(rows)))
-    for mine, theirs in ((part.total, whole.total), (part.room, whole.room), (part.native, whole.native)):
-        np.testing.assert_allclose(mine, theirs[rows])
-    assert part.open.tolist() == whole.open[rows].tolist()
-    assert part.stale.tolist() == whole.stale[rows].tolist()
-
-
 @given(claims)
 def test_crowds_count_the_pods_of_each_node(pods: list[tuple[str, float, bool]]) -> None:
     """Bound or on their way; pods of nodes nobody knows are not among them."""
@@ -50,15 +34,6 @@ def test_crowds_count_the_pods_of_each_node(pods: list[tuple[str, float, bool]])
     assert dict(zip(table.names, ledger.crowds().tolist(), strict=True)) == {
         name: sum(node == name for node, _, _ in pods) for name in NODES
     }
-
-
-def test_a_part_sees_nodes_that_changed_since_the_last_table() -> None:
-    """And the next whole table sees them too."""
-    ledger = built([])
-    ledger.table(0.0)
-    ledger.upsert_node(NodeSpec("n0", (4.0, 64.0), (4.0, 64.0)))
-    assert ledger.part(["n0"], 0.0).total[0, 0] == 4.0
-    assert ledger.table(0.0).total[ledger.table(0.0).index["n0"], 0] == 4.0
 
 
 @given(claims, st.sampled_from([0.0, 99.0]))
@@ -73,16 +48,37 @@ def test_one_node_equals_its_row_of_the_table_to_the_last_bit(pods: list[tuple[s
     assert ledger.left("n0", now) == (ledger.table(now).room[0].tolist(), ledger.table(now).native[0].tolist())
 
 
-@given(claims, st.sampled_from(NODES), st.integers(0, 12), st.sampled_from([0.0, 99.0]), st.floats(0, 20))
+@given(claims, st.sampled_from(NODES), st.sampled_from([0.0, 99.0]), st.floats(0, 20))
 def test_a_spot_equals_its_row_and_is_judged_alike(
-    pods: list[tuple[str, float, bool]], name: str, index: int, now: float, cpu: float
+    pods: list[tuple[str, float, bool]], name: str, now: float, cpu: float
 ) -> None:
     """Plain numbers for one node say what arrays say, and refuse for the same reason."""
     ledger = built(pods)
-    spot, part = ledger.spot(name, now, f"u{index}"), ledger.part([name], now, f"u{index}")
+    spot, table = ledger.spot(name, now), ledger.table(now)
+    row = table.index[name]
     assert spot is not None
-    np.testing.assert_allclose([spot.room, spot.native, spot.total], [part.room[0], part.native[0], part.total[0]])
-    assert (spot.open, spot.stale) == (part.open[0], part.stale[0])
+    np.testing.assert_allclose(
+        [spot.room, spot.native, spot.total], [table.room[row], table.native[row], table.total[row]]
+    )
+    assert (spot.open, spot.stale) == (table.open[row], table.stale[row])
     ask = PodAsk("asking", (cpu, 1.0), (cpu / 2, 1.0))
-    assert judge_one(spot, ask, part.kinds) == fit_one(part, ask).reason(0)
+    assert judge_one(spot, ask, table.kinds) == fit_one(table, ask).reason(row)
     assert ledger.spot("unknown", now) is None
+
+
+@given(claims, st.sampled_from(NODES), st.sampled_from([0.0, 99.0]))
+def test_a_pod_asked_about_again_does_not_count_itself(
+    pods: list[tuple[str, float, bool]], name: str, now: float
+) -> None:
+    """With its reservation left out a node looks as it did before; without a node it changes nothing anywhere."""
+    ledger = built(pods)
+    before = ledger.spot(name, now)
+    ledger.reserve(PodClaim("new", name, (2.0, 1.0), (1.0, 1.0)), 60.0)
+    again, counted = ledger.spot(name, now, "new"), ledger.spot(name, now)
+    assert before is not None
+    assert again is not None
+    assert counted is not None
+    np.testing.assert_allclose([again.room, again.native], [before.room, before.native], atol=1e-9)
+    np.testing.assert_allclose(counted.native, np.array(before.native) - 1.0)
+    ledger.reserve(PodClaim("new", "", (2.0, 1.0), (1.0, 1.0)), 60.0)
+    np.testing.assert_allclose(ledger.table(now).native[ledger.table(now).index[name]], before.native)

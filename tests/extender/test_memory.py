@@ -1,0 +1,46 @@
+"""What the process tells the allocator and the collector."""
+
+from __future__ import annotations
+
+import gc
+import sys
+from collections.abc import Iterator
+
+import pytest
+
+from slackwater_extender.memory import PATIENCE, SWITCH, ProcessMemory, give_back
+
+
+@pytest.fixture
+def memory() -> Iterator[ProcessMemory]:
+    """The process as it was, afterwards."""
+    interval = sys.getswitchinterval()
+    yield ProcessMemory()
+    sys.setswitchinterval(interval)
+    gc.unfreeze()
+    gc.enable()
+
+
+def test_nothing_is_collected_until_the_cluster_is_listed(memory: ProcessMemory) -> None:
+    """Then what was listed is kept out of every further collection."""
+    memory.begin()
+    assert not gc.isenabled()
+    assert sys.getswitchinterval() == pytest.approx(SWITCH)
+    memory.tick(listed=False)
+    assert not gc.isenabled()
+    memory.tick(listed=True)
+    assert gc.isenabled()
+    assert gc.get_freeze_count() > 0
+
+
+def test_a_cluster_that_cannot_be_listed_does_not_fill_the_memory(memory: ProcessMemory) -> None:
+    """After two minutes garbage is collected all the same."""
+    memory.begin()
+    for _ in range(PATIENCE + 1):
+        memory.tick(listed=False)
+    assert gc.isenabled()
+
+
+def test_giving_back_is_no_error_where_nobody_knows_how() -> None:
+    """On other systems nothing happens."""
+    give_back()
