@@ -1,9 +1,9 @@
 """What the process tells the allocator and the garbage collector, and what that is worth.
 
 50,000 pods read page by page (`python tests/performance/bench_memory.py`): 1.34 s of CPU with the collector off, 1.54 s
-with it on; 147 MB at the end, 77 MB after memory was given back. So the collector is off while the cluster is listed, what
-was listed is frozen, and memory is given back every half minute. All threads share two heaps, since long answers would
-leave pieces in every heap they were made in; and a thread that computes gives way after 0.2 ms instead of 5, since a
+with it on; 147 MB at the end, 77 MB after memory was given back. So the collector is off while the cluster is listed,
+what was listed is frozen, and memory is given back every half minute. All threads share two heaps, since long answers
+would leave pieces in every heap they were made in; and a thread that computes gives way after 0.2 ms instead of 5: a
 /filter that waits for it must not wait long.
 """
 
