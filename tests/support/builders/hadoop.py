@@ -1,4 +1,4 @@
-"""What Hadoop's scheduler load simulator did with three small workloads, and the same runs by ours.
+"""What Hadoop's scheduler load simulator did with four small workloads, and the same runs by ours.
 
 `python -m support.builders.hadoop` (tests/ on PYTHONPATH) prints the table of docs/simulator/sls.md; `uncalibrated` as
 argument the same without what was taken from the reference runs (heartbeat phases, warm-up times, update drift).
@@ -26,7 +26,8 @@ from slackwater_simulator.worlds.yarn.profiles import SLS, SLS_POLICY
 
 FOLDER = Path(__file__).parents[2] / "simulator" / "sls"
 SEEDS = range(5)
-QUEUES = {"W1": {"a": 100.0}, "W2": {"a": 50.0, "b": 50.0}, "W3": {"a": 100.0}}
+HALVES = {"a": 50.0, "b": 50.0}
+QUEUES = {"W1": {"a": 100.0}, "W2": HALVES, "W3": {"a": 100.0}, "W4": HALVES}
 
 
 @dataclass(frozen=True)
@@ -53,8 +54,11 @@ class Cell:
         if self.policy == "capacity":
             chosen["queues"] = {name: {"capacity": share} for name, share in QUEUES[self.workload].items()}
             chosen |= {"maximum_am_percent": self.am_share, "user_limit_factor": self.user_limit_factor}
+            if self.name.endswith("-drf"):
+                chosen["calculator"] = "dominant"
         if self.policy == "fair":
             chosen["max_am_share"] = self.am_share
+            chosen["ordering"] = "drf" if self.name.endswith("-drf") else "fair"
         return chosen
 
     def tolerance(self) -> float:
@@ -65,7 +69,7 @@ class Cell:
 
     def peaks(self) -> set[int]:
         """Driver counts to be seen: one, except where the reference itself has two."""
-        either = {"W3-fair-fast-am1.0": {8, 9}, "W2-fair-default": {4, 5}}
+        either = {"W3-fair-fast-am1.0": {8, 9}, "W2-fair-default": {4, 5}, "W4-fifo-fast": {3, 4}}
         return either.get(self.name, {self.drivers})
 
 
@@ -97,11 +101,17 @@ def cells() -> list[Cell]:
         return [_cell(row) for row in csv.DictReader(file)]
 
 
+def repeated_ends(cell: Cell) -> list[tuple[float, ...]]:
+    """Each job's ends in all of Hadoop's repeats, for the cells whose single runs differ."""
+    with (FOLDER / "W4-fair-ends.csv").open(encoding="utf-8") as file:
+        return [_numbers(row["ends_s"]) for row in csv.DictReader(file) if row["cell"] == cell.name]
+
+
 def load(name: str) -> tuple[Workload, Cluster]:
-    """One of the three workloads and its cluster."""
+    """One of the workloads and its cluster."""
     data = json.loads((FOLDER / f"{name}.json").read_text(encoding="utf-8"))
-    master, task = _request(data["master"]), _request(data["task"])
-    jobs = tuple(_job(job, master, task) for job in data["jobs"])
+    master = _request(data["master"])
+    jobs = tuple(_job(job, master, _request(job.get("task") or data["task"])) for job in data["jobs"])
     node = data["node"]
     return Workload(name, jobs), uniform(node["count"], node["cores"], node["memory_mb"] * MEBI)
 

@@ -8,7 +8,7 @@ idle room       no pod waits before room that stock would give it while everythi
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from slackwater.resources import CPU, MEMORY, Resources, total
 from slackwater_cluster import names
@@ -16,7 +16,7 @@ from slackwater_cluster.pods.nodefit import allows
 from slackwater_cluster.watch.records import PodRecord
 from support.search.cluster import Cluster
 from support.search.lives import Life
-from support.search.plan import Failure, QueuePlan
+from support.search.plan import Failure
 from support.search.programs import OperatorProgram
 
 SLACK = 1e-6
@@ -31,7 +31,7 @@ class Checks:
     def __init__(self, cluster: Cluster, lives: list[Life]) -> None:
         self.cluster, self.plan = cluster, cluster.plan
         self.lives = {life.id: life for life in lives}
-        self.queues = {name: _queue(self.plan.queues, name) for name in self.plan.namespaces}
+        self.queues = {name: self.plan.queue(name) for name in self.plan.namespaces}
         self.failures: list[Failure] = []
         self._moves, self._still, self._since = -1, 0, 0.0
         self._seen = 0  # releases looked at
@@ -177,9 +177,3 @@ class Checks:
 
 def _role(pod: PodRecord) -> str:
     return pod.annotations.get(names.ADMITTED_ROLE, "")
-
-
-def _queue(plans: Iterable[QueuePlan], namespace: str) -> QueuePlan:
-    """The queue a namespace waits in: the one that names it, else the one for all others."""
-    found = [plan for plan in plans if namespace in plan.namespaces]
-    return found[0] if found else next(plan for plan in plans if not plan.namespaces)

@@ -185,7 +185,7 @@ class Cluster(World):
             priority=app.priority,
             native=native,
             declared=declared,
-            constraints=constraints(app),
+            constraints=constraints(app, "" if self.managed_pods else self.plan.queue(app.namespace).group),
             created=self.now,
         )
         self.put(pod)
@@ -278,12 +278,13 @@ class Cluster(World):
             self.on.get(pod.node, {}).pop(pod.uid, None)
 
 
-def constraints(app: AppPlan) -> Constraints:
-    """Where an app's pods may run."""
-    if not app.group and not app.tolerates:
+def constraints(app: AppPlan, queue: str = "") -> Constraints:
+    """Where an app's pods may run; `queue`: the group its queue may use, which the stock scheduler has to be told."""
+    groups = tuple(dict.fromkeys(group for group in (app.group, queue) if group))
+    if not groups and not app.tolerates:
         return ANYWHERE
     return Constraints(
-        selector=(("group", app.group),) if app.group else (),
+        selector=tuple(("group", group) for group in groups),
         tolerations=(Tolerated(TAINT, "Exists", "", ""),) if app.tolerates else (),
     )
 

@@ -99,6 +99,11 @@ class WorldPlan:
     start_lag: float = 0.0  # seconds between a bind and the container's start
     measured: bool = True  # whether samples arrive at all
 
+    def queue(self, namespace: str) -> QueuePlan:
+        """The queue a namespace waits in: the one that names it, else the one for all others."""
+        named = [queue for queue in self.queues if namespace in queue.namespaces]
+        return named[0] if named else next(queue for queue in self.queues if not queue.namespaces)
+
     @property
     def namespaces(self) -> tuple[str, ...]:
         """Every namespace somebody uses."""

@@ -39,6 +39,7 @@ class Fair(Scheduler):
         max_assign: int = -1,
         size_based_weight: bool = False,
         reservation_multiple: float = 2.0,  # requests of at least this many steps may reserve a node
+        reservable_nodes: float = 0.05,  # … and an application at most this share of all nodes, rounded up
         **defaults: Any,
     ) -> None:
         if ordering not in {"fair", "drf"}:
@@ -47,9 +48,10 @@ class Fair(Scheduler):
         self.update_interval = update_interval + update_cost if update_interval else 0.0
         self.assign_multiple, self.dynamic_max_assign, self.max_assign = assign_multiple, dynamic_max_assign, max_assign
         self.sized = size_based_weight
-        self.reservation_multiple = reservation_multiple
+        self.reservation_multiple, self.reservable_nodes = reservation_multiple, reservable_nodes
         self.reservations = Reservations()
         self.updating = False
+        self.reserving = False  # some application may reserve a node, as of the last update
 
     def start(self, world: YarnWorld) -> None:
         """Build the queues: as given, else one for each queue the workload names."""
@@ -81,7 +83,20 @@ class Fair(Scheduler):
         self.root.update_shares(self.shared)
         self._count_available()
         if self.world.pending:
+            self.reserving = self._may_reserve()
+            if self.reserving:  # nodes without any room, too, are asked: they may be reserved
+                self.world.visit_all()
             self.world.stir()
+
+    def _may_reserve(self) -> bool:
+        """Whether an application would reserve a node that has no room for it."""
+        return any(
+            request.pending and self._reservable(app, queue, request)
+            for queue in self.by_path.values()
+            for app in queue.apps
+            if app.pending and app.registered
+            for request in app.requests
+        )
 
     def _count_available(self) -> None:
         self.available = [total - used for total, used in zip(self.world.total, self.world.used, strict=True)]
@@ -113,8 +128,9 @@ class Fair(Scheduler):
             queue.drivers = [a + b for a, b in zip(queue.drivers, request.shape, strict=True)]
 
     def released(self, container: Container, /) -> None:
-        """Discharge the queues."""
+        """Discharge the queues. What is available is counted anew at once, after placements only as the beat ends."""
         self._queue(container.request.app).charge(container.request.shape, -1.0)
+        self._count_available()
         self._changed()
 
     def finished(self, app: App, /) -> None:
@@ -175,7 +191,7 @@ class Fair(Scheduler):
         if queue.over():
             self.limited = True
             return None
-        if not self.world.roomy(node):
+        if not self.reserving and not self.world.roomy(node):
             self.misfit = True
             return None
         if not queue.children:
@@ -227,7 +243,10 @@ class Fair(Scheduler):
         return all(d + s <= m + 1e-9 for d, s, m in zip(queue.drivers, app.master.shape, limit, strict=True))
 
     def _reservable(self, app: App, queue: FairQueue, request: Request) -> bool:
-        """Large enough, and its application is below its fair share."""
+        """Large enough, its application is below its fair share and holds no more reservations than it may."""
+        most = math.ceil(len(self.world.capacity) * self.reservable_nodes - 1e-9)
+        if sum(self.reservations.count.get(each, 0) for each in app.requests) >= most:
+            return False
         steps = self.world.rounded.steps
         if not any(
             s and request.shape[k] >= self.reservation_multiple * s for k, s in enumerate(steps) if k in self.shared

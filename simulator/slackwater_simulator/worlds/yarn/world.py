@@ -219,6 +219,10 @@ class YarnWorld:
             mask &= self.views[kind] >= shape[kind] - SLACK
         self.beats.view |= mask
 
+    def visit_all(self) -> None:
+        """Every node is worth a visit, whatever room it has: it could be reserved."""
+        self.beats.view |= np.array(self.up, np.bool_)
+
     def stir(self) -> None:
         """Something other than a node's room changed: every node with room for the smallest wish is worth a visit."""
         self.scheduler.limited = False
