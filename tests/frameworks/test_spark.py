@@ -179,9 +179,7 @@ def test_memory_above_the_lowered_request_and_below_the_limit_is_kept(spark: Pla
         seen.update(
             {pod["metadata"]["name"]: pod for pod in spark.pods(TEAM, spark_app_name="hold", spark_role="executor")}
         )
-        peak = max(
-            peak, measured(spark, 'max(container_memory_working_set_bytes{pod=~"hold-.*-exec-.*",container!=""})')
-        )
+        peak = max(peak, measured(spark, USE))
         return phase(driver(spark, "hold")) in ("Succeeded", "Failed")
 
     until("it ends", ended, PATIENCE)

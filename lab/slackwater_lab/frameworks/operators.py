@@ -79,11 +79,10 @@ def module(name: str) -> Path:
 
 
 def _kuberay(lab: Lab) -> list[str]:
-    port = lab.site.ports.base + 17  # two ports of the block that no other program has
     return [
         built("kuberay"),
-        f"-metrics-addr=127.0.0.1:{port}",
-        f"-health-probe-bind-address=127.0.0.1:{port + 1}",
+        f"-metrics-addr=127.0.0.1:{lab.site.ports['kuberay']}",
+        f"-health-probe-bind-address=127.0.0.1:{lab.site.ports['kuberay-health']}",
         "-enable-leader-election=false",
     ]
 
@@ -105,20 +104,16 @@ def _jobset(lab: Lab) -> list[str]:
         "kind": "Configuration",
         "leaderElection": {"leaderElect": False},
         "internalCertManagement": {"enable": False},
-        "webhook": {"host": "127.0.0.1", "port": _webhooks(lab), "certDir": str(folder)},
+        "webhook": {"host": "127.0.0.1", "port": lab.site.ports["jobset"], "certDir": str(folder)},
         "metrics": {"bindAddress": "0"},
         "health": {"healthProbeBindAddress": "0"},
     }
     return [built("jobset"), f"--config={lab.site.write('jobset.yaml', yaml.safe_dump(config))}"]
 
 
-def _webhooks(lab: Lab) -> int:
-    return lab.site.ports.base + 19
-
-
 def _register_webhooks(lab: Lab) -> None:
     """Let the API server call the process; pods of others are none of its business."""
-    port = _webhooks(lab)
+    port = lab.site.ports["jobset"]
     until_serving(lab.processes, "jobset", lambda: not free(port))
     authority = base64.b64encode((lab.site.certificates / "ca.crt").read_bytes()).decode()
     written = (module("jobset") / "config/components/webhook/manifests.yaml").read_text()

@@ -35,6 +35,9 @@ NAMES = (
     "operator-2-health",
     "monitor",
     "dns",
+    "kuberay",
+    "kuberay-health",
+    "jobset",
 )
 KUBELETS = 20  # from here on in the block: two ports for each real node
 REAL_NODES = (SIZE - KUBELETS) // 2
