@@ -50,6 +50,8 @@ class PodIndex(KnownOwners):
         self._resolvers: dict[str, Resolver] = {}  # by policy
         self._keys = keys_read(self.table)
         self._remembered: dict[Look, Member] = {}
+        self._latest: tuple[PodRecord | None, Member | None] = (None, None)  # a pod just taken in is asked about next
+        self._owner_looks: dict[str, object] = {}  # what recognition reads of pods that own pods, by uid
         self._asking: dict[str, dict[str, None]] = {}  # uid of an owner nobody looked at → pods that wait for it
         self._unknown: dict[str, tuple[OwnerRef, str]] = {}  # that owner, and the namespace it is in
         self._waiting: dict[str, str] = {}  # uid of a pod → of the owner it waits for
@@ -61,6 +63,8 @@ class PodIndex(KnownOwners):
 
     def set_pod(self, pod: PodRecord) -> list[PodRecord]:
         """Take in a pod that is new or changed; return the other pods whose answer may be different now."""
+        self._latest = (None, None)
+        self._owner_looks.pop(pod.uid, None)
         before = self.pods.get(pod.uid)
         parent = self.add(pod)
         again: list[PodRecord] = []
@@ -74,12 +78,15 @@ class PodIndex(KnownOwners):
 
     def drop_pod(self, pod: PodRecord) -> list[PodRecord]:
         """Forget a pod; return the other pods whose answer may be different now."""
+        self._latest = (None, None)
+        self._owner_looks.pop(pod.uid, None)
         self.remove(pod.uid)
         self._ask(pod.uid, pod.namespace, None)
         return self._lead(pod.uid, None)
 
     def learn(self, owner: OwnerRef, parents: Sequence[OwnerRef]) -> list[PodRecord]:
         """An owner was looked up: return the pods that waited for it."""
+        self._latest = (None, None)
         self.set_parents(owner, parents)
         return self._answered(owner.uid)
 
@@ -88,8 +95,9 @@ class PodIndex(KnownOwners):
         rules = self._governance.role_rules()
         if table == self.table and rules == self._rules:
             return False
-        self.table, self._rules = table, rules
+        self.table, self._rules, self._latest = table, rules, (None, None)
         self._keys = keys_read(table, [rule for some in rules.values() for rule in some])
+        self._owner_looks.clear()
         for memory in (self._resolvers, self._remembered, self._asking, self._unknown, self._waiting):
             memory.clear()
         self._drivers.clear()
@@ -99,6 +107,7 @@ class PodIndex(KnownOwners):
 
     def review(self, pod: PodRecord) -> list[PodRecord]:
         """Look again at a pod: the table, its namespace or its policy changed. Returns other pods this concerns."""
+        self._latest = (None, None)
         return self._recognise(pod)
 
     # -- what is asked ------------------------------------------------------------------------------------------------
@@ -158,6 +167,9 @@ class PodIndex(KnownOwners):
         return [*waited, *(other for pod in waited for other in self._recognise(pod))]
 
     def _resolved(self, pod: PodRecord) -> Member:
+        latest, known = self._latest
+        if latest is pod and known is not None:
+            return known
         look = self._look(pod)
         found = self._remembered.get(look)
         if found is None:
@@ -166,6 +178,7 @@ class PodIndex(KnownOwners):
                 if len(self._remembered) >= REMEMBERED:
                     self._remembered.clear()
                 self._remembered[look] = found
+        self._latest = (pod, found)
         return found
 
     def _resolver(self, namespace: str) -> Resolver:
@@ -178,7 +191,6 @@ class PodIndex(KnownOwners):
     def _look(self, pod: PodRecord) -> Look:
         """All that recognition reads. Labels that only number the pods of an app are none of it."""
         owners = pod.owners
-        above = [self.pod(owner.uid) for owner in owners if owner.kind == "Pod"] if owners else ()
         return (
             pod.namespace,
             self._governance.policy_name(pod.namespace),
@@ -188,8 +200,15 @@ class PodIndex(KnownOwners):
             pod.group,
             pod.hostname,
             self.owns_pods(pod.uid),
-            tuple([None if each is None else (self._read(each.labels), each.owners) for each in above]),
+            tuple([self._owner_look(owner.uid) for owner in owners if owner.kind == "Pod"]) if owners else (),
         )
+
+    def _owner_look(self, uid: str) -> object:
+        """What recognition reads of a pod that owns pods; None where it is not known."""
+        found = self._owner_looks.get(uid)
+        if found is None and (pod := self.pod(uid)) is not None:
+            found = self._owner_looks[uid] = (self._read(pod.labels), pod.owners)
+        return found
 
     def _read(self, strings: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
         keys = self._keys
