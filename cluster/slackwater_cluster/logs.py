@@ -39,7 +39,7 @@ def configure(level: str = "info", style: str = "json") -> None:
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(level.upper())
-    for noisy in ("httpx2", "httpcore2", "urllib3", "kubernetes"):
+    for noisy in ("httpx2", "httpcore2", "urllib3", "kubernetes", "kopf", "aiohttp", "asyncio"):
         logging.getLogger(noisy).setLevel("WARNING")
 
 

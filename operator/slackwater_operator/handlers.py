@@ -1,18 +1,15 @@
-"""kopf's part: the custom resources as they change, probes, and the life of the program."""
+"""kopf's part: log-in, probes, and the life of the program. It watches nothing (docs/decisions)."""
 
 from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Mapping
 from typing import Any
 
 import kopf
 import structlog
 
-from slackwater_cluster import names
-from slackwater_cluster.customresources import kind_named
-from slackwater_operator.program import CONFIGURING, Program
+from slackwater_operator.program import Program
 from slackwater_operator.settings import Settings
 
 log = structlog.get_logger(__name__)
@@ -46,19 +43,11 @@ def registry(program: Program, settings: Settings, stop: asyncio.Event) -> kopf.
             raise kopf.PermanentError("the loop does not turn")
         return "turning"
 
-    for kind in CONFIGURING:
-        _observe(made, kind, program)
     return made
 
 
-def _observe(made: kopf.OperatorRegistry, kind: str, program: Program) -> None:
-    @kopf.on.event(names.GROUP, names.VERSION, kind_named(kind).plural, registry=made, id=f"see-{kind}")
-    def see(event: Mapping[str, Any], body: kopf.Body, **_: Any) -> None:
-        program.see(kind, dict(body), gone=event.get("type") == "DELETED")
-
-
 def configure(settings: kopf.OperatorSettings) -> None:
-    """Make kopf a guest: it watches a handful of objects, writes nothing of its own and elects nobody."""
+    """Make kopf a guest: it watches nothing, writes nothing of its own and elects nobody."""
     settings.peering.standalone = True
     settings.posting.enabled = False
     settings.scanning.disabled = True

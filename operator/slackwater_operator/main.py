@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import sys
 
 import kopf
-import structlog
 from prometheus_client import start_http_server
 
 from slackwater.errors import SlackwaterError
+from slackwater_cluster.logs import configure
 from slackwater_operator.handlers import registry
 from slackwater_operator.leader import identity
 from slackwater_operator.program import Program
@@ -24,7 +23,7 @@ def run() -> None:
     except SlackwaterError as problem:
         print(problem, file=sys.stderr)  # noqa: T201 - there is no log yet
         sys.exit(2)
-    talk(settings)
+    configure(settings.log_level, settings.log_format)
     program = Program(settings)
     if settings.metrics_port:
         start_http_server(settings.metrics_port, settings.host, registry=program.metrics.registry)
@@ -43,23 +42,6 @@ async def serve(program: Program, settings: Settings) -> None:
         clusterwide=True,
         liveness_endpoint=health,
         stop_flag=stop,
-    )
-
-
-def talk(settings: Settings) -> None:
-    """Logs to standard error, one line each."""
-    level = logging.getLevelNamesMapping()[settings.log_level.upper()]
-    logging.basicConfig(level=max(level, logging.WARNING), stream=sys.stderr, format="%(name)s %(message)s")
-    shown = structlog.processors.JSONRenderer() if settings.log_format == "json" else structlog.dev.ConsoleRenderer()
-    structlog.configure(
-        processors=[
-            structlog.processors.add_log_level,
-            structlog.processors.TimeStamper(fmt="iso"),
-            structlog.processors.format_exc_info,
-            shown,
-        ],
-        wrapper_class=structlog.make_filtering_bound_logger(level),
-        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from typing import Any
@@ -59,7 +59,6 @@ class Program:
         self.trouble = "not started"
         self._feeds: list[Feed[Any]] = []
         self._frameworks = ExtendedTable()
-        self._bodies: dict[tuple[str, str], Mapping[str, Any]] = {}  # custom resources as kopf showed them
 
     async def run(self) -> None:
         """Wait for leadership, then watch, decide and write until the Lease is lost or a part fails."""
@@ -80,23 +79,10 @@ class Program:
                 )
             )
             self.cycle = self._cycle(session, extender)
-            for (kind, _), body in self._bodies.items():
-                self.cycle.reporter.seen(kind, body, gone=False)
             async with asyncio.TaskGroup() as group:
                 group.create_task(reflect(self._reflectors(session)), name="watches")
                 group.create_task(self._work(self.cycle), name="loop")
                 group.create_task(_until_lost(lost), name="lease")
-
-    def see(self, kind: str, body: Any, *, gone: bool) -> None:
-        """A custom resource as kopf shows it; a replica that does not lead only remembers it."""
-        key = (kind, str(body["metadata"]["name"]))
-        if gone:
-            self._bodies.pop(key, None)
-        else:
-            self._bodies[key] = body
-        if self.cycle is not None:
-            self.cycle.reporter.seen(kind, body, gone=gone)
-            self._wake()
 
     @property
     def healthy(self) -> bool:
@@ -188,10 +174,14 @@ class Program:
 
     def _configuring(self, kind: str) -> Feed[CustomRecord]:
         def changed(records: Sequence[CustomRecord]) -> None:
+            if self.cycle is not None:
+                self.cycle.reporter.set(kind, records)
             if self.assembly.governing.set(kind, records):
                 self._governed()
 
         def vanished(records: Sequence[CustomRecord]) -> None:
+            if self.cycle is not None:
+                self.cycle.reporter.drop(kind, records)
             self.assembly.governing.drop(kind, records)
             self._governed()
 

@@ -167,10 +167,9 @@ async def test_an_object_seen_twice_is_written_once(server: Emulator, tmp_path: 
 
 
 def _seen(program: Program, where: str, name: str) -> bool:
-    """Whether kopf has shown the program the object with its new label."""
+    """Whether the watch has shown the program the object with its new label."""
     assert program.cycle is not None
-    body = program.cycle.reporter._bodies[KINDS[where], name]
-    return "touched" in (body["metadata"].get("labels") or {})
+    return "touched" in program.cycle.reporter._objects[KINDS[where], name].labels
 
 
 @pytest.mark.parametrize(
@@ -211,7 +210,7 @@ async def test_a_deleted_object_is_forgotten(server: Emulator, tmp_path: Path) -
         await until(lambda: not program.assembly.governing.queues)
         assert program.cycle is not None
         reporter = program.cycle.reporter
-        await until(lambda: ("AdmissionQueue", "night") not in reporter._bodies)
+        await until(lambda: ("AdmissionQueue", "night") not in reporter._objects)
 
 
 async def test_a_pod_seen_twice_is_released_once(server: Emulator, tmp_path: Path) -> None:

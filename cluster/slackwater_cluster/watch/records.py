@@ -154,6 +154,8 @@ class CustomRecord(Record, frozen=True, kw_only=True):
     """A custom resource or ConfigMap: its parts as they were written; the body is validated by its own model."""
 
     namespace: str = ""
+    generation: int = 0
+    labels: Mapping[str, str] = {}
     annotations: Mapping[str, str] = {}
     spec: Mapping[str, object] = {}
     status: Mapping[str, object] = {}

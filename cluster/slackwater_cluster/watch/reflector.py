@@ -20,6 +20,7 @@ import structlog
 from slackwater.errors import Unavailable
 from slackwater_cluster.api.backoff import Backoff
 from slackwater_cluster.api.session import Answer, Session, seconds
+from slackwater_cluster.slices import slices
 from slackwater_cluster.watch.decoding import Decoding, failure
 from slackwater_cluster.watch.records import Record
 from slackwater_cluster.watch.wire import Meta
@@ -169,7 +170,7 @@ class Reflector(Generic[R]):
                 coming.cancel()
                 await asyncio.gather(coming, return_exceptions=True)
         missing = [key for key in self.held if key not in seen]
-        for some in _slices([self.held.pop(key) for key in missing]):
+        for some in slices([self.held.pop(key) for key in missing], SLICE):
             self.sink.vanished(some)
             await asyncio.sleep(0)
         self._version, self._anew = version, False
@@ -188,7 +189,7 @@ class Reflector(Generic[R]):
         return answer
 
     async def _take(self, items: Sequence[Any], seen: set[str]) -> None:
-        for some in _slices(items):
+        for some in slices(items, SLICE):
             seen.update(self.source.key(item.metadata) for item in some)
             self._hold(list(self._trimmed([item for item in some if self._news(item.metadata)])))
             await asyncio.sleep(0)
@@ -232,7 +233,7 @@ class Reflector(Generic[R]):
             await self.sleep(self._backoff.pause())
 
     async def _follow(self, lines: Sequence[bytes]) -> None:
-        for some in _slices(lines):
+        for some in slices(lines, SLICE):
             self._apply(some)
             self._backoff.success()
             await asyncio.sleep(0)
@@ -309,7 +310,3 @@ class _Refused(Unavailable):
         super().__init__(answer.message())
         self.status = answer.status
         self.retry_after = answer.retry_after
-
-
-def _slices(items: Sequence[Any], size: int = SLICE) -> Iterator[Sequence[Any]]:
-    return (items[start : start + size] for start in range(0, len(items), size))

@@ -116,6 +116,8 @@ def custom(wire: shapes.Custom) -> CustomRecord:
         uid=meta.uid,
         namespace=meta.namespace or "",
         version=meta.resource_version,
+        generation=meta.generation or 0,
+        labels=meta.labels or {},
         annotations=meta.annotations or {},
         spec=wire.spec or {},
         status=wire.status or {},

@@ -35,6 +35,7 @@ class Meta(WireStruct):
     namespace: str | None = ""
     uid: str = ""
     resource_version: str = ""
+    generation: int | None = None
     labels: dict[str, str] | None = None
     annotations: dict[str, str] | None = None
     owner_references: list[Owner] | None = None

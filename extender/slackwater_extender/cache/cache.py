@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar
 
@@ -25,7 +25,9 @@ from slackwater_cluster.apps.frameworks import ExtendedTable
 from slackwater_cluster.apps.index import PodIndex
 from slackwater_cluster.apps.resolver import role_of
 from slackwater_cluster.governance import Governance
+from slackwater_cluster.pods.kinds import counted
 from slackwater_cluster.pods.nodefit import allows
+from slackwater_cluster.slices import slices
 from slackwater_cluster.watch.records import Constraints, NodeRecord, OwnerRef, PodRecord
 from slackwater_extender.cache import claims
 from slackwater_extender.cache.guard import Guard
@@ -79,14 +81,14 @@ class ClusterCache:
 
     def set_pods(self, records: Sequence[PodRecord]) -> None:
         """Take over what a watch shows of pods."""
-        for some in _slices(records):
+        for some in slices(records, SLICE):
             with self.lock.background():
                 for record in some:
                     self._set_pod(record)
 
     def drop_pods(self, records: Sequence[PodRecord]) -> None:
         """Forget pods that are gone: eq. 4 gives back their residue at once."""
-        for some in _slices(records):
+        for some in slices(records, SLICE):
             with self.lock.background():
                 for record in some:
                     self._drop_pod(record)
@@ -178,7 +180,7 @@ class ClusterCache:
         kinds = self._widened(records)
         if kinds != self.kinds:
             self.remake(claims.ledger_config(self.governance, kinds))
-        for some in _slices(records):
+        for some in slices(records, SLICE):
             with self.lock.background():
                 for record in some:
                     self._set_node(record)
@@ -202,7 +204,7 @@ class ClusterCache:
             self._limits = None
 
     def _widened(self, records: Iterable[NodeRecord]) -> Kinds:
-        offered = {kind for record in records for kind in record.allocatable if claims.counted(kind)}
+        offered = {kind for record in records for kind in record.allocatable if counted(kind)}
         return (*self.kinds, *sorted(offered.difference(self.kinds)))
 
     def allowed(self, constraints: Constraints) -> NDArray[np.bool_] | None:
@@ -281,7 +283,7 @@ class ClusterCache:
         """Judge the pods of some namespaces anew: they became managed, are so no longer, or follow other rules."""
         for namespace in namespaces:
             uids = list(self._names.get(namespace, {}).values())
-            for some in _slices(uids):
+            for some in slices(uids, SLICE):
                 with self.lock.background():
                     for uid in some:
                         if (pod := self.index.pods.get(uid)) is not None:
@@ -348,7 +350,3 @@ class ClusterCache:
             for claim in lapsed:
                 self.transfers.end(claim.uid)
             return lapsed
-
-
-def _slices(items: Sequence[T]) -> Iterator[Sequence[T]]:
-    return (items[start : start + SLICE] for start in range(0, len(items), SLICE))

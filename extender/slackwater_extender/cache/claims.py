@@ -23,15 +23,6 @@ from slackwater_cluster.watch.records import NodeRecord, PodRecord
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-# Kinds of a node that no decision is about: the scheduler and kubelet look after them alone.
-IGNORED = ("ephemeral-storage", "pods")
-IGNORED_PREFIXES = ("hugepages-", "attachable-volumes-")
-
-
-def counted(kind: str) -> bool:
-    """Whether a kind of resource is kept in the ledger: cpu, memory and extended ones."""
-    return kind not in IGNORED and not kind.startswith(IGNORED_PREFIXES)
-
 
 @lru_cache(maxsize=16_384)
 def amounts(resources: Resources, kinds: Kinds) -> Amounts:

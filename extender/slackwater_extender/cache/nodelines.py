@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 
 from slackwater.ledger.room import RoomLine
+from slackwater_cluster.slices import slices
 from slackwater_cluster.watch.records import NodeRecord
 from slackwater_extender.cache.cache import ClusterCache
 
@@ -18,7 +19,7 @@ def node_lines(
     chosen = selector or {}
     with books.lock.background():
         names = [name for name, record in books.nodes.items() if selected(record, chosen)]
-    for some in _slices(names):
+    for some in slices(names, SLICE):
         with books.lock.background():
             now = books.clock()
             lines = [(name, books.ledger.explain(name, now)) for name in some if name in books.nodes]
@@ -28,7 +29,3 @@ def node_lines(
 def selected(record: NodeRecord, selector: Mapping[str, str]) -> bool:
     """Whether a node carries these labels."""
     return all(record.labels.get(key) == value for key, value in selector.items())
-
-
-def _slices(items: Sequence[str]) -> Iterator[Sequence[str]]:
-    return (items[start : start + SLICE] for start in range(0, len(items), SLICE))

@@ -7,7 +7,7 @@ their node that way are decided again on a new snapshot.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -19,6 +19,7 @@ from slackwater.placement.reasons import FilterReason
 from slackwater.resources import Resources
 from slackwater.roles import Role
 from slackwater.validation import TOLERANCE
+from slackwater_cluster.slices import slices
 from slackwater_cluster.watch.records import Constraints, PodRecord
 from slackwater_extender.cache import claims
 from slackwater_extender.cache.cache import ClusterCache
@@ -32,6 +33,8 @@ from slackwater_extender.scheduling.placewire import (
     Refusing,
     ReserveRequest,
 )
+
+SLICE = 200  # pods looked up per hold of the lock
 
 STEP = 8  # pods decided between two looks at the clock
 ROUNDS = 4  # new snapshots for pods that lost their node to others
@@ -79,7 +82,7 @@ class Placer:
     def _asks(self, request: PlaceRequest, reply: PlaceReply) -> list[_Wanted]:
         """The pods of the batch with their amounts; a pod that is placed already is placed anew."""
         wanted: dict[str, _Wanted] = {}
-        for some in _slices(request.pods):
+        for some in slices(request.pods, SLICE):
             with self.books.lock:
                 for each in some:
                     if each.uid not in wanted and (found := self._ask(each, reply)) is not None:
@@ -274,7 +277,3 @@ class _Live:
 def _refusing(refusal: Refusal) -> Refusing:
     counts = {reason.value: number for reason, number in refusal.counts}
     return Refusing(refusal.uid, refusal.reason.value, counts)
-
-
-def _slices(items: Sequence[PlaceItem], size: int = 200) -> Iterator[Sequence[PlaceItem]]:
-    return (items[start : start + size] for start in range(0, len(items), size))

@@ -9,16 +9,8 @@ import numpy as np
 
 from slackwater.admission.capacity import NodeShare, NodeShares
 from slackwater.resources import NOTHING, Kinds, Resources, total
+from slackwater_cluster.pods.kinds import counted_amounts
 from slackwater_cluster.watch.records import NodeRecord, PodRecord
-
-# Kinds that no decision is about: kube-scheduler and kubelet look after them alone.
-IGNORED = ("ephemeral-storage", "pods")
-IGNORED_PREFIXES = ("hugepages-", "attachable-volumes-")
-
-
-def counted(amounts: Resources) -> Resources:
-    """Only the kinds that are counted: cpu, memory and extended resources."""
-    return Resources({k: v for k, v in amounts.items() if k not in IGNORED and not k.startswith(IGNORED_PREFIXES)})
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +119,7 @@ class NodeRequests:
             if node is None or not node.open:
                 return NOTHING
             taken = total(seat.declared.at_least(seat.native) for seat in self._seats(name))
-            self._free[name] = (counted(node.allocatable) - counted(taken)).at_least(NOTHING)
+            self._free[name] = (counted_amounts(node.allocatable) - counted_amounts(taken)).at_least(NOTHING)
         return self._free[name]
 
     def _share(self, name: str, queue: str, selector: Mapping[str, str]) -> Resources:
@@ -135,7 +127,7 @@ class NodeRequests:
         if node is None or not carries(node, selector):
             return NOTHING
         others = total(seat.native for seat in self._seats(name) if seat.queue != queue)
-        return NodeShare(counted(node.allocatable), counted(others), node.open).amount()
+        return NodeShare(counted_amounts(node.allocatable), counted_amounts(others), node.open).amount()
 
     def _seats(self, node: str) -> Iterable[BoundPod]:
         return (self.seats[uid] for uid in self._on.get(node, ()))

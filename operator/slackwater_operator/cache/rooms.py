@@ -10,9 +10,10 @@ import numpy as np
 
 from slackwater.nodes import NodeTable
 from slackwater.resources import NOTHING, Kinds, Resources
+from slackwater_cluster.pods.kinds import counted_amounts
 from slackwater_cluster.pods.nodefit import allows
 from slackwater_cluster.watch.records import ANYWHERE, Constraints
-from slackwater_operator.cache.nodes import NodeRequests, carries, counted
+from slackwater_operator.cache.nodes import NodeRequests, carries
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -62,7 +63,7 @@ class Rooms:
     def declared(cls, nodes: NodeRequests, flying: Mapping[str, Resources], reserved: Mapping[str, Resources]) -> Self:
         """Without the extender: allocatable less declared sums, and less what flies to each node. No overcommit."""
         names = tuple(nodes.nodes)
-        have = [counted(nodes.nodes[name].allocatable) for name in names]
+        have = [counted_amounts(nodes.nodes[name].allocatable) for name in names]
         kinds: Kinds = tuple(sorted({kind for amounts in have for kind in amounts}))
         free = [nodes.free(name) - flying[name] if name in flying else nodes.free(name) for name in names]
         left, shape = _matrix(free, kinds), np.array([nodes.nodes[name].open for name in names], np.bool_)

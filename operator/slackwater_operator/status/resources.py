@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
+import msgspec
 import structlog
 
 from slackwater.cycle.snapshot import App
@@ -17,6 +18,8 @@ from slackwater_cluster.api.paths import api_path, custom_path
 from slackwater_cluster.api.session import MERGE, Session
 from slackwater_cluster.apps.frameworks import Framework
 from slackwater_cluster.customresources import kind_named
+from slackwater_cluster.watch import trim, wire
+from slackwater_cluster.watch.records import CustomRecord
 from slackwater_operator.cache.cache import OperatorCache
 from slackwater_operator.cache.outlook import Outlook
 from slackwater_operator.cache.pools import side
@@ -32,7 +35,7 @@ Key = tuple[str, str]
 
 @dataclass
 class ResourceStatusWriter:
-    """Writes status. kopf tells it of every object it sees (`seen`); the loop lets it write (`report`)."""
+    """Writes status. The watch tells it of every object (`set`, `drop`); the loop lets it write (`report`)."""
 
     session: Session
     assembly: OperatorCache
@@ -40,34 +43,37 @@ class ResourceStatusWriter:
     every: float = 10.0
     rows: tuple[Framework, ...] = ()  # of users' ConfigMaps
     measured: bool = False  # whether the extender tells what each pod uses
-    _bodies: dict[Key, Mapping[str, Any]] = field(default_factory=dict)
+    _objects: dict[Key, CustomRecord] = field(default_factory=dict)
     _at: dict[Key, float] = field(default_factory=dict)
     _limits: tuple[float, list[Any], list[Any]] = (float("-inf"), [], [])
 
-    def seen(self, kind: str, body: Mapping[str, Any], *, gone: bool) -> None:
-        """An object as kopf shows it."""
-        key = (kind, body["metadata"]["name"])
-        if gone:
-            self._bodies.pop(key, None)
-        else:
-            self._bodies[key] = body
-            if self._unjudged(key):
+    def set(self, kind: str, records: Iterable[CustomRecord]) -> None:
+        """Objects of one kind as the watch shows them."""
+        for record in records:
+            key = (kind, record.name)
+            self._objects[key] = record
+            if record.status.get("observedGeneration") != record.generation:
                 self._at.pop(key, None)
+
+    def drop(self, kind: str, records: Iterable[CustomRecord]) -> None:
+        """Objects that are gone."""
+        for record in records:
+            self._objects.pop((kind, record.name), None)
 
     async def report(self, outlook: Outlook) -> None:
         """Bring every status up to date that is due."""
-        for key in list(self._bodies):
+        for key in list(self._objects):
             if self.clock() - self._at.get(key, float("-inf")) >= self.every:
                 await self._write(key, await self.status(key, outlook))
 
     async def status(self, key: Key, outlook: Outlook) -> dict[str, Any]:
         """The status an object should have."""
         kind, name = key
-        meta = self._bodies[key]["metadata"]
-        before = self._bodies[key].get("status") or {}
+        known = self._objects[key]
+        before: Mapping[str, Any] = known.status
         judged = self._judge(key)
         now = datetime.fromtimestamp(self.clock(), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-        generation = int(meta.get("generation", 0))
+        generation = known.generation
         status: dict[str, Any] = {
             "observedGeneration": generation,
             "conditions": conditions(before.get("conditions") or [], judged, generation, now),
@@ -86,10 +92,6 @@ class ResourceStatusWriter:
             return ConditionSet(False, "NotSeen", "the operator has not read it yet")
         labels = [node.labels for node in self.assembly.occupancy.nodes.values()]
         return judge(kind, name, self.assembly.governing, labels)
-
-    def _unjudged(self, key: Key) -> bool:
-        meta, status = self._bodies[key]["metadata"], self._bodies[key].get("status") or {}
-        return bool(status.get("observedGeneration") != meta.get("generation"))
 
     def _queue(self, name: str, outlook: Outlook) -> dict[str, Any]:
         found = next((queue for queue in outlook.snapshot.queues if queue.name == name), None)
@@ -146,7 +148,7 @@ class ResourceStatusWriter:
 
     async def _write(self, key: Key, status: Mapping[str, Any]) -> None:
         kind, name = key
-        before = self._bodies[key].get("status") or {}
+        before: Mapping[str, Any] = self._objects[key].status
         self._at[key] = self.clock()
         changed = {
             field: _replacing(before.get(field), value) for field, value in status.items() if before.get(field) != value
@@ -160,7 +162,7 @@ class ResourceStatusWriter:
             log.warning("status not written", kind=kind, name=name, trouble=str(problem))
             return
         if answer.ok:
-            self._bodies[key] = answer.json()
+            self._objects[key] = trim.custom(msgspec.json.decode(answer.body, type=wire.Custom, strict=False))
         elif answer.status != 404:
             log.warning("status not written", kind=kind, name=name, trouble=answer.message())
 

@@ -71,8 +71,8 @@ def turn(made: ReleaseLoop, world: World, times: int = 1, seconds: float = 1.0) 
 
 
 def seen(made: ReleaseLoop, kind: str, name: str, **status: Any) -> None:
-    """An object as kopf shows it."""
-    made.reporter.seen(kind, {"metadata": {"name": name, "generation": 3}, "status": status}, gone=False)
+    """An object as the watch shows it."""
+    made.reporter.set(kind, [CustomRecord(name=name, generation=3, status=status)])
 
 
 def written(world: World, part: str) -> list[Any]:
@@ -363,8 +363,8 @@ def test_status_of_custom_resources(kind: str, name: str, fields: set[str]) -> N
     assert (body["conditions"][0]["status"], body["observedGeneration"]) == ("True", 3)
 
 
-def test_status_whose_kinds_are_gone_is_written_once() -> None:
-    """Tasks without drivers leave drivers no budget: that is said once, and the kinds told before are taken back."""
+def test_a_budget_that_is_used_up_is_written_once() -> None:
+    """Tasks without drivers leave drivers no budget: 0 is said, once."""
     world = enforcing(node("a", cpu=4))
     world.configure("AdmissionQueue", "default")
     made = cycle(world)
@@ -374,7 +374,7 @@ def test_status_whose_kinds_are_gone_is_written_once() -> None:
     assert world.statuses[path]["budget"] == {"cpu": "4", "memory": "34359738368"}
     world.create("t", app="etl")
     turn(made, world, 24)
-    assert world.statuses[path]["budget"] == {}
+    assert world.statuses[path]["budget"] == {"cpu": "0", "memory": "0"}
     before = len(world.posted)
     turn(made, world, 60)
     assert len(world.posted) == before
