@@ -20,20 +20,38 @@ demo: $(STAMP) ## see Slackwater decide: the product's main job on a small built
 
 test: check unit ## everything that needs nothing but Python: lint, types, import contracts, tests, coverage
 
+quick: $(STAMP) ## while you work: check, and the tests that take no time (under a minute on two cores)
+	@$(MAKE) --no-print-directory -j2 --output-sync=target lint types pyright contracts
+	@HYPOTHESIS_PROFILE=dev $(PYTEST) -m "not slow and not lab and not bench and not frameworks"
+
 check: $(STAMP) ## format, lint, spelling, types and import contracts
+	@$(MAKE) --no-print-directory -j2 --output-sync=target lint types pyright contracts
+
+lint: $(STAMP)
 	@$(BIN)/ruff format --check --quiet .
 	@$(BIN)/ruff check --quiet .
 	@$(BIN)/codespell
+
+types: $(STAMP)
 	@$(BIN)/mypy
+
+pyright: $(STAMP)
 	@$(BIN)/pyright --warnings
+
+contracts: $(STAMP)
 	@$(BIN)/lint-imports --no-logo
 
-unit: $(STAMP) ## tests and branch coverage
-	@$(BIN)/python -m pytest -q -m "not lab and not bench and not frameworks" --cov --cov-report=term
+# Processes steal work from each other, so that a long file at the end keeps none of them waiting.
+PYTEST := $(BIN)/python -m pytest -q -n auto --dist worksteal
+unit: $(STAMP) ## tests and branch coverage, in as many processes as there are cores; the slowest tests are named
+	@$(PYTEST) -m "not lab and not bench and not frameworks" --cov --cov-report=term --durations=25
 
 WORLDS ?= 1000
 search: $(STAMP) ## play WORLDS random worlds beside the stock scheduler; stopped and started again it goes on
 	@PYTHONPATH=tests $(BIN)/python -m support.search --worlds $(WORLDS)
+
+tools: $(STAMP) ## fetch what tests of chart and pages need beyond Python (helm, Chromium, Prometheus), where possible
+	@$(BIN)/python -m slackwater_lab tools
 
 bench: $(STAMP) ## speed of the core against tests/performance/bounds.toml
 	@$(BIN)/python -m pytest -q -s -p no:randomly -m bench tests/performance/test_estimate.py tests/performance/test_placement.py tests/performance/test_gatekeeping.py

@@ -1,9 +1,23 @@
-"""How properties are searched: without deadlines, which measure the machine; the same examples in every CI run."""
+"""How properties are searched, and what is told about tests that were not run."""
+
+from __future__ import annotations
 
 import os
 
+import pytest
 from hypothesis import HealthCheck, settings
 
+from support.reporting import not_run
+
+# Without deadlines, which measure the machine. `dev` looks at few examples (make quick), `ci` always at the same.
 settings.register_profile("default", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("dev", settings.get_profile("default"), max_examples=10)
 settings.register_profile("ci", settings.get_profile("default"), derandomize=True)
-settings.load_profile("ci" if os.environ.get("CI") else "default")
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE") or ("ci" if os.environ.get("CI") else "default"))
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say at the end what was left out, so that a green run cannot hide it."""
+    skipped = terminalreporter.stats.get("skipped", [])
+    reasons = (str(each.longrepr[2]).removeprefix("Skipped: ") for each in skipped if isinstance(each.longrepr, tuple))
+    terminalreporter.write_line(not_run(reasons))

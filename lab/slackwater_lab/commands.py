@@ -1,6 +1,8 @@
 """The lab on the command line: `python -m slackwater_lab`, and `slackwater lab`."""
 
+import shutil
 import time
+from collections.abc import Callable
 from typing import Annotated
 
 import typer
@@ -16,7 +18,7 @@ from slackwater_lab.nodes.simulated import Shape
 from slackwater_lab.plan import Plan, without
 from slackwater_lab.programs import build as builds
 from slackwater_lab.programs import packages
-from slackwater_lab.programs.programs import FRAMEWORKS, PROGRAMS
+from slackwater_lab.programs.programs import FRAMEWORKS, PROGRAMS, program
 from slackwater_lab.site import Site, home, open_site
 
 app = typer.Typer(
@@ -118,6 +120,26 @@ def install_packages() -> None:
     """Install the Debian packages that the lab needs; as root."""
     for name in packages.install():
         _say(f"installed {name}")
+
+
+@app.command()
+def tools() -> None:
+    """Fetch what tests need beyond Python: helm by Go, Chromium and Prometheus of Debian. What cannot be is named."""
+    if not helm_is_there():
+        _attempt("helm", lambda: builds.build(["helm"], _say))
+    _attempt("Debian packages", lambda: packages.install(packages.TESTING))
+
+
+def helm_is_there() -> bool:
+    """Whether a helm is on the path or built."""
+    return shutil.which("helm") is not None or builds.binary(program("helm")).exists()
+
+
+def _attempt(thing: str, fetch: Callable[[], object]) -> None:
+    try:
+        fetch()
+    except (SlackwaterError, OSError) as problem:
+        _say(f"{thing}: not fetched: {problem}")
 
 
 def run() -> None:

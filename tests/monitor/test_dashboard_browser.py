@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,11 +18,12 @@ from slackwater_monitor.web.app import dashboard
 from slackwater_simulator.results.outcome import Series
 from support.builders.assessed import Week
 from support.builders.outcomes import outcome
+from support.lab.browser import chromium
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
-CHROMIUM = shutil.which("chromium")
+CHROMIUM = chromium()
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed")
 PAGES = ("/", "/nodes", "/queue", "/pools", "/apps", "/apps/simulated/job-1", "/what-if")
 PLAYED = "/what-if?trace=the+workload+on+show&policy=fifo&policy=fair"

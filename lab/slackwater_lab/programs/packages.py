@@ -2,7 +2,7 @@
 
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -20,17 +20,19 @@ PACKAGES = {
     "iproute2": "/sbin/ip",
     "debootstrap": "/usr/sbin/debootstrap",
 }
+# What tests of pages and of measured use need of Debian, beside what the lab needs.
+TESTING = {"chromium": "/usr/bin/chromium", "prometheus": "/usr/bin/prometheus", "openssl": "/usr/bin/openssl"}
 POLICY = Path("/usr/sbin/policy-rc.d")
 
 
-def missing() -> list[str]:
+def missing(packages: Mapping[str, str] = PACKAGES) -> list[str]:
     """The packages that are not installed."""
-    return [package for package, file in PACKAGES.items() if not Path(file).exists()]
+    return [package for package, file in packages.items() if not Path(file).exists()]
 
 
-def install() -> list[str]:
+def install(packages: Mapping[str, str] = PACKAGES) -> list[str]:
     """Install what is missing; returns their names."""
-    wanted = missing()
+    wanted = missing(packages)
     if not wanted:
         return []
     if shutil.which("apt-get") is None or os.geteuid() != 0:

@@ -1,6 +1,5 @@
 """The page in a real browser: phone, dark mode, print."""
 
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -8,8 +7,9 @@ import pytest
 
 from slackwater_simulator.reports.page import write
 from support.builders.outcomes import outcome
+from support.lab.browser import chromium
 
-CHROMIUM = shutil.which("chromium")
+CHROMIUM = chromium()
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed")
 
 ROWS = [(job, job % 2, float(job), float(job) + 10) for job in range(12)]

@@ -8,9 +8,14 @@ from pathlib import Path
 FLAGS = ["--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu", "--disable-background-networking"]
 
 
+def chromium() -> str | None:
+    """Debian's Chromium, or the Chrome that machines of GitHub bring."""
+    return next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+
+
 def picture(address: str, path: Path) -> bool:
     """Write what a browser shows; False where there is no browser."""
-    program = shutil.which("chromium")
+    program = chromium()
     if program is None:
         return False
     from playwright.sync_api import sync_playwright  # noqa: PLC0415 - only where there is a browser

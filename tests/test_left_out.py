@@ -1,0 +1,36 @@
+"""The line at the end of a run that says what was not run."""
+
+from __future__ import annotations
+
+import pytest
+
+from support.reporting import not_run, want
+
+
+@pytest.mark.parametrize(
+    ("reason", "thing"),
+    [
+        ("no helm binary; build the lab (python -m slackwater_lab build) or put helm on the path", "helm"),
+        ("Chromium is not installed", "Chromium"),
+        ("could not import 'playwright.sync_api': No module named 'playwright'", "Chromium"),
+        ("prometheus and promtool are not installed", "Prometheus"),
+        ("the real traces (../shared/traces beside the project) are not here", "traces"),
+        ("not built: etcd; run: python -m slackwater_lab build", "the lab"),
+        ("k8s.io/kube-scheduler is not in Go's module cache; run: go mod download", "Go"),
+        ("dask is installed here", "dask is installed here"),
+    ],
+)
+def test_a_reason_is_told_in_a_word(reason: str, thing: str) -> None:
+    """Whoever reads the line knows what to install."""
+    assert want(reason) == thing
+
+
+def test_the_line_counts_what_is_missing() -> None:
+    """The most frequent first."""
+    reasons = ["Chromium is not installed", "no helm binary", "no helm binary"]
+    assert not_run(iter(reasons)) == "not run: 2 for want of helm, 1 for want of Chromium"
+
+
+def test_nothing_left_out_is_told_too() -> None:
+    """CI looks for this line."""
+    assert not_run(iter(())) == "not run: none"
