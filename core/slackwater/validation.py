@@ -54,8 +54,3 @@ def finite_array(field: str, values: NDArray[np.float64]) -> NDArray[np.float64]
 def clip(value: float, low: float, high: float) -> float:
     """The value, or the nearer end of [low, high]."""
     return min(max(value, low), high)
-
-
-def half_up(value: float) -> int:
-    """Round to the nearest integer, halves upward (Python's round would send 2.5 to 2)."""
-    return math.floor(value + 0.5)

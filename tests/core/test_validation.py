@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from slackwater.errors import BadNumber
-from slackwater.validation import amount, clip, finite, finite_array, fraction, half_up, positive
+from slackwater.validation import amount, clip, finite, finite_array, fraction, positive
 
 Guard = Callable[[str, float], float]
 
@@ -41,11 +41,6 @@ def test_arrays_are_finite_as_a_whole() -> None:
     assert finite_array("room", good) is good
     with pytest.raises(BadNumber, match=r"^room"):
         finite_array("room", np.array([1.0, np.nan]))
-
-
-def test_halves_go_up() -> None:
-    """Scores of 2.5 and 3.5 must not become 2 and 4."""
-    assert [half_up(value) for value in (2.5, 3.5, 2.49, 0.0)] == [3, 4, 2, 0]
 
 
 def test_clip() -> None:

@@ -38,15 +38,6 @@ def effective_alpha(alpha: float, dt: float, tau0: float) -> float:
     return 1.0 - float((1.0 - alpha) ** (dt / tau0))
 
 
-def beats_until(alpha: float, share: float) -> float:
-    """Heartbeats until the residual of a request has fallen to `share` of it: ln(share) / ln(1−a)."""
-    fraction("alpha", alpha)
-    positive("share", share)
-    if alpha in (0.0, 1.0):
-        return math.inf if alpha == 0.0 else 1.0
-    return math.log(share) / math.log(1.0 - alpha)
-
-
 def resized(residual: float, before: float, after: float) -> float:
     """What is still believed after a resize: growth counts in full at once, a smaller request shrinks in proportion."""
     return residual + after - before if after >= before else residual * after / before

@@ -19,15 +19,6 @@ def effective(nodes: Iterable[Resources], grain: Resources) -> Resources:
     return total(_whole(node, grain) for node in nodes)
 
 
-def common_size(sizes: Iterable[Resources]) -> Resources:
-    """The grain: per kind, the size all containers share. Kinds in which sizes differ get none."""
-    seen: dict[str, set[float]] = {}
-    for size in sizes:
-        for kind, value in size.items():
-            seen.setdefault(kind, set()).add(value)
-    return Resources({kind: values.pop() for kind, values in seen.items() if len(values) == 1})
-
-
 def _whole(node: Resources, grain: Resources) -> Resources:
     return Resources({kind: _rounded(value, grain[kind]) for kind, value in node.items()})
 

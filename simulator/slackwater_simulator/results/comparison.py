@@ -5,11 +5,6 @@ from __future__ import annotations
 from slackwater.validation import amount, positive
 
 
-def speedup(original: float, new: float) -> float:
-    """T_original / T_new, so above 1 is faster; the sentence in paper 000 has it upside down."""
-    return amount("original", original) / positive("new", new)
-
-
 def time_saved(original: float, new: float) -> float:
     """1 − T_new / T_original, as a fraction."""
     return 1.0 - amount("new", new) / positive("original", original)

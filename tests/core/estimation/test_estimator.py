@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from slackwater.errors import BadNumber, UnknownName
-from slackwater.estimation.estimator import Estimator, Mode, Running, beats_until, effective_alpha
+from slackwater.estimation.estimator import Estimator, Mode, Running, effective_alpha
 
 amounts = st.floats(0, 1e6)
 alphas = st.floats(0, 1)
@@ -166,12 +166,6 @@ def test_finishing_a_stranger_is_an_error() -> None:
     """It would otherwise hide a lost event."""
     with pytest.raises(UnknownName, match="'K' is not known"):
         Estimator().finish("K")
-
-
-@pytest.mark.parametrize(("alpha", "beats"), [(0.0, math.inf), (1.0, 1.0)], ids=["never", "at once"])
-def test_beats_at_the_ends(alpha: float, beats: float) -> None:
-    """The logarithm has no value there, the question has."""
-    assert beats_until(alpha, 0.5) == beats
 
 
 @given(alphas, st.floats(0, 1e3), st.floats(0, 1e3))

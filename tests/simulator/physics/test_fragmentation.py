@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from slackwater.admission.budget import RunningMeans, WaitingDriver, drain
-from slackwater.resources import NOTHING, Resources
-from slackwater_simulator.physics.fragmentation import common_size, effective
+from slackwater.resources import Resources
+from slackwater_simulator.physics.fragmentation import effective
 
 
 def test_eight_cores_hold_two_containers_of_three() -> None:
@@ -23,13 +23,6 @@ def test_kind_without_a_grain_counts_in_full() -> None:
 def test_rounding_of_floats_loses_no_container() -> None:
     """Three grains of 0.1 fit into 0.3."""
     assert effective([Resources(cpu=0.3)], Resources(cpu=0.1))["cpu"] > 0.29
-
-
-def test_grain_is_the_size_all_share() -> None:
-    """Only where every container that asks for the kind asks for the same."""
-    sizes = [Resources(cpu=3, memory=1), Resources(cpu=3, memory=2), Resources(gpu=1)]
-    assert common_size(sizes) == Resources(cpu=3, gpu=1)
-    assert common_size([]) == NOTHING
 
 
 def test_admission_on_whole_containers_lets_in_what_fits_with_tasks() -> None:

@@ -176,13 +176,3 @@ class App:
         self.requests = []
         self.waiting = []
         self.driver = self.master = self.extras = self.queue = None
-
-    def neediest(self) -> Request | None:
-        """The first request in order of service that still wants a container."""
-        master = self.master
-        if master is not None and master.pending:
-            return master
-        for request in self.requests:
-            if request.pending:
-                return request
-        return None
