@@ -97,6 +97,10 @@ class Resources(Mapping[str, float]):
         """Element-wise maximum."""
         return Resources({kind: max(self[kind], floor[kind]) for kind in self.kinds(floor)})
 
+    def at_most(self, ceiling: Resources) -> Resources:
+        """Element-wise minimum; a kind the ceiling does not name becomes 0."""
+        return Resources({kind: min(self[kind], ceiling[kind]) for kind in self.kinds(ceiling)})
+
     def share(self, total: Resources) -> float:
         """Dominant share: the largest fraction of any kind of the total; infinite where the total has none of it."""
         shares = [value / total[kind] if total[kind] > 0 else float("inf") for kind, value in self.items() if value > 0]

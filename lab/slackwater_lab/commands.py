@@ -124,7 +124,7 @@ def install_packages() -> None:
 
 @app.command()
 def tools() -> None:
-    """Fetch what tests need beyond Python: helm by Go, Chromium and Prometheus of Debian. What cannot be is named."""
+    """Fetch what tests need beyond Python: helm by Go, Chromium and Prometheus of Debian, where possible."""
     if not helm_is_there():
         _attempt("helm", lambda: builds.build(["helm"], _say))
     _attempt("Debian packages", lambda: packages.install(packages.TESTING))

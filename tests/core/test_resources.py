@@ -52,9 +52,10 @@ def test_fits(ask: Resources, room: Resources, lacking: tuple[str, ...]) -> None
 
 
 def test_limits_are_taken_kind_by_kind() -> None:
-    """The larger of each."""
+    """Maximum and minimum."""
     one, two = Resources(cpu=1.0, memory=4.0), Resources(cpu=2.0)
     assert one.at_least(two) == Resources(cpu=2.0, memory=4.0)
+    assert one.at_most(two) == Resources(cpu=1.0)
 
 
 @pytest.mark.parametrize(
