@@ -83,3 +83,12 @@ def test_no_module_is_a_drawer_for_everything() -> None:
     """Names that say nothing about what is inside."""
     drawers = {"utils", "util", "helpers", "helper", "common", "misc", "manager"}
     assert [path for top in HOUSE for path in top.rglob("*.py") if path.stem in drawers] == []
+
+
+def test_the_list_of_slow_tests_names_tests_that_exist() -> None:
+    """A renamed test would otherwise slip back into `make quick`."""
+    lines = (ROOT / "tests" / "slow.txt").read_text(encoding="utf-8").splitlines()
+    for line in (line for line in lines if not line.startswith("#")):
+        path, _, names = line.partition("::")
+        name = names.rpartition("::")[2]
+        assert name == "runTest" or f"def {name}(" in (ROOT / path).read_text(encoding="utf-8"), line
