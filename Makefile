@@ -4,7 +4,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.installed
 
-.PHONY: help install demo test check unit search bench bench-simulator bench-extender bench-lab frameworks lab lab-down lab-test lab-build e2e e2e-kind kind-image crds chart image docs clean
+.PHONY: help install demo test quick check lint types pyright contracts unit search tools bench bench-simulator bench-extender bench-lab frameworks lab lab-down lab-test lab-build e2e e2e-kind kind-image crds chart image docs clean
 help: ## list the commands
 	@grep -hE '^[a-z0-9-]+:.*?## ' $(MAKEFILE_LIST) | awk -F':.*?## ' '{printf "  make %-16s %s\n", $$1, $$2}'
 
