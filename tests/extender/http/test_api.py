@@ -8,7 +8,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 import slackwater
-from slackwater_extender.readiness import readiness
+from slackwater_extender.scheduling.readiness import readiness
 from slackwater_extender.scheduling.verbs import NEEDED
 from support.builders import objects
 from support.fakes.extender import World, custom, world
