@@ -5,10 +5,13 @@ from __future__ import annotations
 import os
 import shutil
 import signal
+import socket
 import ssl
 import subprocess
 import sys
 import threading
+import time
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -61,6 +64,23 @@ def test_callers_prove_themselves_over_tls(tmp_path: Path) -> None:
     log = (tmp_path / "log").read_text()
     assert "good-token" not in log
     assert "bad-token" not in log
+
+
+@pytest.mark.skipif(OPENSSL is None, reason="openssl is not installed")
+@pytest.mark.parametrize("start", [b"", b"\x16\x03\x01"], ids=["nothing sent", "half a hello"])
+def test_handshakes_that_never_end_silence_nobody(tmp_path: Path, start: bytes) -> None:
+    """More of them than there are threads: the next caller shakes hands and is answered."""
+    make_certificates(tmp_path)
+    flags = ["--tls.certificate", str(tmp_path / "server.crt"), "--tls.key", str(tmp_path / "server.key")]
+    with serving(cluster()) as url, extender(url, tmp_path, *flags) as (_, port), ExitStack() as stack:
+        nobody = stack.enter_context(client(tmp_path))
+        until(lambda: nobody.get(f"https://127.0.0.1:{port}/healthz").status_code == 200)
+        for _ in range(48):
+            sock = stack.enter_context(socket.create_connection(("127.0.0.1", port), timeout=20))
+            sock.sendall(start)
+        time.sleep(0.5)
+        fresh = stack.enter_context(client(tmp_path))
+        assert fresh.get(f"https://127.0.0.1:{port}/healthz", timeout=4).status_code == 200
 
 
 def client(folder: Path, name: str = "") -> httpx2.Client:

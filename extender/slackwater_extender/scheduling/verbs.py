@@ -4,7 +4,7 @@
                 4. the best is entered in the ledger at once (eq. 2), before the scheduler has decided anything
     prioritize  the same examination; the placement follows the node that leads now
 
-There is no reserve hook and prioritize never learns who won, so the placement is provisional: the watch confirms or
+There is no reserve hook and prioritize never learns who won, so it is a reservation: the watch confirms or
 moves it, else it lapses.
 """
 
