@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import io
 import json
+import math
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import numpy as np
@@ -37,6 +38,12 @@ def windows(each: Container, values: Floats, step: int) -> dict[int, list[float]
     return found
 
 
+def enough(values: Iterable[float], share: float) -> float:
+    """The value that suffices for a share of the time, the next window included: rank ⌈share·(n + 1)⌉, recounted."""
+    ordered = sorted(values)
+    return ordered[min(math.ceil(share * (len(ordered) + 1)), len(ordered)) - 1]
+
+
 def test_memory_of_every_container_is_that_of_its_raw_samples(served_week: Week) -> None:
     """Mean, maximum, 95th percentile of window peaks, and efficiency by equation 7."""
     figures = served_week.found.levels["container"]["memory"]
@@ -46,7 +53,7 @@ def test_memory_of_every_container_is_that_of_its_raw_samples(served_week: Week)
         peaks = [max(values) for values in windows(each, each.bytes, 300).values()]
         assert got.used == EXACT(each.bytes.mean(), rel=SAME)
         assert got.peak == EXACT(each.bytes.max(), rel=SAME)
-        assert got.p95 == EXACT(np.quantile(peaks, 0.95), rel=SAME)
+        assert got.p95 == EXACT(enough(peaks, 0.95), rel=SAME)
         assert got.seconds == EXACT(len(each.at) * SCRAPE, rel=SAME)
         assert got.efficiency == (
             EXACT(each.bytes.sum() / (len(each.at) * each.memory), rel=SAME) if each.memory else None
@@ -108,7 +115,7 @@ def test_node_series_are_sums_over_their_containers(served_week: Week) -> None:
                 total[window] += sum(values) * SCRAPE / 300
     got = served_week.found.levels["node"]["memory"]["n1",]
     assert got.peak == EXACT(max(total.values()), rel=1e-5)
-    assert got.p95 == EXACT(np.quantile(list(total.values()), 0.95), rel=1e-5)
+    assert got.p95 == EXACT(enough(total.values(), 0.95), rel=1e-5)
 
 
 def test_the_grid_of_windows_does_not_change_what_was_used(served_week: Week, tmp_path: Path) -> None:

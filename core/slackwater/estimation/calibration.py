@@ -8,14 +8,14 @@ then the promise has a score,
 The factor z of the next promises is the score that is exceeded with the asked probability, over all nodes of a class:
 split conformal prediction, which needs no assumption about the form of the distribution. Further out than scores were
 seen, the tail is taken as exponential (peaks over a threshold). Two corrections, both to the safe side: few scores, and
-neighbours that tell the same story, leave z uncertain, and a fifth of a standard error is taken off the probability;
+neighbours that tell the same story, leave z uncertain, and a third of a standard error is taken off the probability;
 and where clearly more promises were exceeded of late than asked, z is taken for a smaller one until that has ended.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -39,24 +39,32 @@ TAIL = 0.05  # share of the scores that the exponential tail is fitted on
 FEW = 100  # scores above z without which the fitted tail decides
 NARROWEST = 0.125  # the least share of the asked risk that z is taken for
 FADE = 0.986  # of what was exceeded, per promise put aside: a half-life of a day
-SAFE = 0.2  # standard errors of the rate that are taken off it while few scores are known
+SAFE = 0.35  # standard errors of the rate that are taken off it while few scores are known
 ERRORS = 2.0  # standard errors by which the realised rate is above the asked one before the margin widens
+
+
+def sufficient(values: Floats, shares: Sequence[float]) -> Floats:
+    """For each share of the time, what suffices for it: the value of rank ⌈share·(n + 1)⌉ of n, at most the largest.
+
+    That many of the values seen are enough for the next one too, with this probability (split conformal prediction).
+    """
+    ranks = np.ceil(np.asarray(shares) * (len(values) + 1) - 1e-9).astype(np.intp)
+    found: Floats = np.sort(values)[np.clip(ranks, 1, len(values)) - 1]
+    return found
 
 
 def tail_quantile(scores: Floats, risk: float) -> float:
     """The score that is exceeded with probability `risk`.
 
-    It is read off by its rank ⌈(1 − risk)·(n + 1)⌉ where at least FEW scores lie above. Further out it is that of an
+    It is read off (`sufficient`) where at least FEW scores lie above. Further out it is that of an
     exponential tail, u + mean excess · ln(TAIL / risk), u the score exceeded by TAIL of them; or what was read off,
     if that is larger.
     """
-    ordered = np.sort(scores)
-    count = len(ordered)
-    rank = int(np.ceil((1.0 - risk) * (count + 1)))
-    read = float(ordered[min(rank, count) - 1])
-    if risk >= TAIL or count - rank >= FEW:
+    count = len(scores)
+    read = float(sufficient(scores, [1.0 - risk])[0])
+    if risk >= TAIL or risk * count >= FEW:
         return read
-    tail = ordered[int(np.ceil((1.0 - TAIL) * count)) - 1 :]
+    tail = np.sort(scores)[int(np.ceil((1.0 - TAIL) * count)) - 1 :]
     return max(read, float(tail[0] + (tail - tail[0]).mean() * np.log(TAIL / risk)))
 
 

@@ -5,11 +5,14 @@ For every node, and each kind of resource apart, at every sample:
     a pod's level ℓ and variance v   exponentially weighted over what it used: newest samples count most
     what is expected of a pod        μ = (n·ℓ + k·p) / (n + k)   n seconds watched; p what pods of its app, or where
                                      that is not known pods in general, use of such a request
-    a node                           centre m = Σ μ,  spread s² = Σ [n·v + k·(w + τ²)] / (n + k)
+    its variance                     (n·v + K·w) / (n + K)  +  τ²·k / (n + k)
+    a node                           centre m = Σ μ,  spread s = √ Σ of the variances
     the promise                      peak = min(m + z·s, Σ requests),  room = Σ requests − peak
 
 where w is the usual variance within a pod and τ² the variance between pods: one that was never seen is uncertain by
-both. The factor z is not chosen but learned from what earlier promises missed (see `calibration`).
+both. K is an hour, and k = K · min(1, w / τ²): where pods differ much from each other and little from themselves, as
+with memory, a pod's own first samples say more than what is usual. The factor z is not chosen but learned from what
+earlier promises missed (see `calibration`).
 """
 
 from __future__ import annotations
@@ -28,7 +31,7 @@ if TYPE_CHECKING:
     Rows = NDArray[np.intp]
 
 HALF_LIFE = 3600.0  # seconds after which a sample counts half
-TRUST = 3600.0  # k: seconds watched after which a pod's own use counts as much as what is usual
+TRUST = 3600.0  # K: seconds watched after which a pod's own variance counts as much as what is usual
 
 
 @dataclass(slots=True)
@@ -83,6 +86,11 @@ class Usual(NamedTuple):
     variance: float = 0.0  # w
     between: float = 0.0  # τ²
 
+    @property
+    def noise(self) -> float:
+        """How much a pod differs from itself beside how much pods differ: min(1, w / τ²)."""
+        return min(1.0, self.variance / self.between) if self.between > 0 else 1.0
+
 
 def usual(levels: PodLevels, request: Floats, trust: float = TRUST) -> Usual:
     """Means over pods, each weighted by how long it was watched: n / (n + k)."""
@@ -115,15 +123,18 @@ def outlook(
 ) -> Outlook:
     """The centre and spread of all nodes. `home` is each pod's node.
 
-    `prior` holds p and w + τ² of each pod in the unit of its request where its app is known, and NaN elsewhere.
+    `prior` holds p and τ² of each pod in the unit of its request where its app is known, and NaN elsewhere.
     """
-    mean, variance = known.mean * request, (known.variance + known.between) * request**2
+    square = request**2
+    mean, variance, between = known.mean * request, known.variance * square, known.between * square
     if prior is not None:
         mean = np.where(np.isnan(prior[0]), mean, prior[0])
-        variance = np.where(np.isnan(prior[1]), variance, prior[1])
-    own = levels.seen / (levels.seen + trust)
+        between = np.where(np.isnan(prior[1]), between, prior[1])
+    own = levels.seen / (levels.seen + trust * known.noise)
+    told = levels.seen / (levels.seen + trust)
+    spread = told * levels.variance + (1.0 - told) * variance + (1.0 - own) * between
     centre = summed(home, own * levels.level + (1.0 - own) * mean, nodes)
-    return Outlook(centre, np.sqrt(summed(home, own * levels.variance + (1.0 - own) * variance, nodes)))
+    return Outlook(centre, np.sqrt(summed(home, spread, nodes)))
 
 
 def summed(home: Rows, amounts: Floats, nodes: int) -> Floats:

@@ -19,7 +19,7 @@ import numpy as np
 
 from slackwater.estimation.calibration import Calibration, Promise, Promises
 from slackwater.estimation.podmatrix import grown
-from slackwater.estimation.risk import Outlook, PodLevels, outlook, promised, summed, usual
+from slackwater.estimation.risk import Outlook, PodLevels, Usual, outlook, promised, summed
 from slackwater.estimation.vectorized import Measure, NodeEstimates
 from slackwater.ledger.nodeindex import NodeIndex
 from slackwater.ledger.podindex import PodIndex
@@ -88,11 +88,11 @@ class KindPromises:
         rows, cells = fleet.pods.rows, fleet.pods.table[:, self._kind]
         home, request, use = fleet.pods.homes[counted] - 1, cells[Measure.REQUEST, counted], cells[Measure.USE, counted]
         levels = self._levels.take(counted)
-        known = usual(levels, request, self._trust)
+        # A pod of an app that is not known may use all it asks for: its siblings on the node would do so with it.
         prior = peaks.spread(apps[counted], self._kind)
-        expected = outlook(levels, request, home, rows, known, prior, self._trust)
-        # Use that no pod accounts for, the system's: pods without a reading are taken to use what is expected of them.
-        unread = np.where(levels.seen > 0, use, known.mean * request)
+        expected = outlook(levels, request, home, rows, Usual(), prior, self._trust)
+        # Use that no pod accounts for, the system's: pods without a reading are taken to use what they ask for.
+        unread = np.where(levels.seen > 0, use, request)
         system = np.maximum(fleet.used[:, self._kind] - summed(home, unread, rows), 0.0)
         self._system.sample(system, dt, self._trust)
         expected = Outlook(

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from slackwater.estimation.calibration import sufficient
 from slackwater.estimation.efficiency import Usage
 from slackwater_monitor.assessment.windows import Floats, Ints, Rows
 
@@ -69,7 +70,7 @@ def _areas(group: Ints, rows: Rows, count: int) -> Floats:
 
 
 def _figures(series: Floats, seconds: float, areas: Floats) -> UsageStatistics:
-    quantiles = np.quantile(series, QUANTILES)
+    quantiles = sufficient(series, QUANTILES)
     used, held, asked = areas.tolist()
     return UsageStatistics(
         used=used / seconds,

@@ -11,13 +11,15 @@ import numpy as np
 from slackwater_simulator.risk.bench import Peak, Score
 from slackwater_simulator.risk.machines import Play
 from slackwater_simulator.risk.ours import Slackwater
-from slackwater_simulator.risk.published import SIGMAS, n_sigma, rc_like
+from slackwater_simulator.risk.published import PERCENTILE, SIGMAS, WARM_UP, n_sigma, rc_like
 
 RISKS = (0.0005, 0.001, 0.005, 0.01, 0.05, 0.2)
-SIGMA_GRID = (0.0, 1.0, 2.0, 3.0, SIGMAS)
-PERCENTILE_GRID = (50.0, 80.0, 90.0, 99.0)
-PAIRS = ((0.0, 50.0), (1.0, 50.0), (2.0, 80.0), (3.0, 80.0), (5.0, 99.0))  # N = 3, p80: what Google put into production
-WARM_UPS = {"2 h": 24, "none": 1}  # samples; a task counts by its request before
+# Settings by warm-up, in samples: N, percentiles, and pairs of them. N = 5 with p99 is what the paper simulates, N = 3
+# with p80 what Google put into production. Without a warm-up a task counts by its own use from its first sample.
+SWEEPS: dict[str, tuple[int, tuple[float, ...], tuple[float, ...], tuple[tuple[float, float], ...]]] = {
+    "2 h": (WARM_UP, (2.0, SIGMAS), (80.0, PERCENTILE), ((3.0, 80.0), (SIGMAS, PERCENTILE))),
+    "none": (1, (1.0, 2.0, 3.0, SIGMAS), (50.0, 80.0, PERCENTILE), ((1.0, 50.0), (3.0, 80.0), (SIGMAS, PERCENTILE))),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,15 +35,15 @@ def settings(play: Play) -> dict[str, dict[str, Peak]]:
     curves: dict[str, dict[str, Peak]] = {
         "slackwater": {f"slackwater {risk:.2%}": Slackwater(risk, play.horizon).peak for risk in RISKS}
     }
-    for label, samples in WARM_UPS.items():
+    for label, (samples, sigmas, cuts, pairs) in SWEEPS.items():
         behind = f", warm-up {label}"
         curves[f"n-sigma{behind}"] = {
-            f"n-sigma {n:g}{behind}": partial(n_sigma, sigmas=n, warm_up=samples) for n in SIGMA_GRID
+            f"n-sigma {n:g}{behind}": partial(n_sigma, sigmas=n, warm_up=samples) for n in sigmas
         }
         curves[f"rc-like{behind}"] = {
-            f"rc-like p{k:g}{behind}": partial(rc_like, percentile=k, warm_up=samples) for k in PERCENTILE_GRID
+            f"rc-like p{k:g}{behind}": partial(rc_like, percentile=k, warm_up=samples) for k in cuts
         }
-        curves[f"max{behind}"] = {f"max N={n:g} p{k:g}{behind}": _larger(n, k, samples) for n, k in PAIRS}
+        curves[f"max{behind}"] = {f"max N={n:g} p{k:g}{behind}": _larger(n, k, samples) for n, k in pairs}
     return curves
 
 

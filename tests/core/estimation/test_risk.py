@@ -67,6 +67,14 @@ def test_a_pod_watched_for_an_hour_is_half_its_own() -> None:
     assert found.centre[0] == pytest.approx(6.0)
 
 
+def test_where_pods_differ_more_than_they_change_their_own_use_counts_at_once() -> None:
+    """Variance within a pod 1, between pods 9: k is 400 s, so after 1,200 s it is (3 × its 8 + usual 4) / 4."""
+    levels = watched((8.0,), dt=1200.0)
+    found = outlook(levels, np.array([10.0]), np.array([0]), 1, Usual(0.4, 0.01, 0.09))
+    assert found.centre[0] == pytest.approx((3 * 8.0 + 4.0) / 4)
+    assert found.spread[0] == pytest.approx(np.sqrt(0.75 * 1.0 + 0.25 * 9.0))
+
+
 def test_a_known_app_replaces_what_is_usual() -> None:
     """Pod 0's app is known to use 2 with a variance of 9; pod 1 counts by its request."""
     prior = np.array([2.0, np.nan]), np.array([9.0, np.nan])
