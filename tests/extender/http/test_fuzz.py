@@ -143,10 +143,15 @@ def test_odd_names_are_answered(names: list[str]) -> None:
     assert set(answer["NodeNames"]) | set(answer["FailedAndUnresolvableNodes"]) == set(names)
 
 
-@pytest.mark.parametrize("cpu", ["9" * 300, "0.000000000000000000001", "1e300"])
+@pytest.mark.parametrize("cpu", ["9" * 60, "0.000000000000000000001", "1e300"])
 def test_absurd_amounts_are_judged_like_others(cpu: str) -> None:
     """They fit or they do not; no number overflows."""
     assert sent(question(["n"], cpu=cpu)) == 200
+
+
+def test_an_amount_that_nobody_can_mean_is_refused() -> None:
+    """The API server writes no quantity of more than 64 characters; whoever sends one is told."""
+    assert sent(question(["n"], cpu="9" * 300)) == 400
 
 
 def test_a_body_over_the_limit_is_refused() -> None:
