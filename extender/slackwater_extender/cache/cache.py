@@ -27,8 +27,8 @@ from slackwater_cluster.apps.resolver import role_of
 from slackwater_cluster.governance import Governance
 from slackwater_cluster.pods.kinds import counted
 from slackwater_cluster.pods.nodefit import allows
-from slackwater_cluster.slices import slices
 from slackwater_cluster.watch.records import Constraints, NodeRecord, OwnerRef, PodRecord
+from slackwater_cluster.watch.slices import slices
 from slackwater_extender.cache import claims
 from slackwater_extender.cache.guard import Guard
 from slackwater_extender.cache.locality import AssignedTransfers, Outputs, arrivals

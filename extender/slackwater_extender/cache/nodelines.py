@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from slackwater.ledger.room import RoomLine
-from slackwater_cluster.slices import slices
 from slackwater_cluster.watch.records import NodeRecord
+from slackwater_cluster.watch.slices import slices
 from slackwater_extender.cache.cache import ClusterCache
 
 SLICE = 100  # nodes per hold of the lock

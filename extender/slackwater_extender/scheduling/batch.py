@@ -19,8 +19,8 @@ from slackwater.placement.reasons import FilterReason
 from slackwater.resources import Resources
 from slackwater.roles import Role
 from slackwater.validation import TOLERANCE
-from slackwater_cluster.slices import slices
 from slackwater_cluster.watch.records import Constraints, PodRecord
+from slackwater_cluster.watch.slices import slices
 from slackwater_extender.cache import claims
 from slackwater_extender.cache.cache import ClusterCache
 from slackwater_extender.cache.wakeups import Unschedulable

@@ -44,7 +44,9 @@ class Live:
         measured: Measured | None = None,
         clock: Callable[[], float] = time.time,
         fresh: float = FRESH,
+        system: str = names.SYSTEM_NAMESPACE,
     ) -> None:
+        self._system = system  # the namespace that Slackwater runs in
         self._api, self._extender, self._measured, self._clock, self._fresh = api, extender, measured, clock, fresh
         self._lock = threading.Lock()
         self._last: Snapshot | None = None
@@ -118,7 +120,7 @@ class Live:
         """The app's pods, recognised as the operator recognises them."""
         return [
             decoding.bar(each.body, role_of(each.record, each.member).value, each.member.stage)
-            for each in listed_pods(self._api, namespace)
+            for each in listed_pods(self._api, namespace, system=self._system)
             if each.member.app == app
         ]
 

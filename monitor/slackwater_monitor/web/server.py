@@ -8,13 +8,13 @@ from contextlib import suppress
 from typing import Any
 
 from flask import Flask
-from gunicorn.app.base import BaseApplication  # type: ignore[import-untyped]  # gunicorn has no types
 
 from slackwater.errors import SlackwaterError
 from slackwater_cluster.api.client import ApiClient, ExtenderClient
 from slackwater_cluster.api.credentials import Credentials
 from slackwater_cluster.api.endpoint import endpoint
 from slackwater_cluster.prometheus.client import Prometheus, QueryConnection
+from slackwater_cluster.wsgi import OneProcess
 from slackwater_monitor.settings import Settings
 from slackwater_monitor.sources.live import Live
 from slackwater_monitor.sources.prometheus import Measured
@@ -22,27 +22,12 @@ from slackwater_monitor.sources.source import Source
 from slackwater_monitor.web.app import dashboard
 
 
-class Server(BaseApplication):  # type: ignore[misc]  # its base has no types
-    """One worker with threads; `make` is called in the worker, after the fork."""
+class Server(OneProcess):
+    """The dashboard's server; `make` is called in the worker, after the fork."""
 
     def __init__(self, host: str, port: int, threads: int, make: Callable[[], Flask]) -> None:
-        self._options = {
-            "bind": f"{host}:{port}",
-            "workers": 1,
-            "worker_class": "gthread",
-            "threads": threads,
-            "keepalive": 30,
-            "timeout": 120,
-            "accesslog": None,
-            "control_socket_disable": True,
-        }
         self._make = make
-        super().__init__()
-
-    def load_config(self) -> None:
-        """Turn our options into gunicorn's."""
-        for name, value in self._options.items():
-            self.cfg.set(name, value)
+        super().__init__(host, port, threads, {"worker_class": "gthread", "keepalive": 30, "timeout": 120})
 
     def load(self) -> Any:
         """Called in the worker."""
@@ -62,7 +47,7 @@ def serve_cluster(settings: Settings) -> None:
         api = ApiClient(where)
         known = Credentials(settings.extender_token_file, ca=settings.extender_ca)
         extender = ExtenderClient(api, settings.extender_url, namespace=settings.namespace, credentials=known)
-        source = Live(api, extender, measured=_measured(settings))
+        source = Live(api, extender, measured=_measured(settings), system=settings.namespace)
         watch(source, settings.interval)
         return dashboard(source, settings)
 
