@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping
 
     from slackwater_simulator.workload.workload import Workload
+    from slackwater_simulator.worlds.yarn.interface import World
     from slackwater_simulator.worlds.yarn.model import Container
-    from slackwater_simulator.worlds.yarn.world import YarnWorld
 
 CPU, MEMORY = 0, 1
 # A driver has no life span of its own; its curve is over after this many seconds.
@@ -55,7 +55,7 @@ def shaky(workload: Workload) -> bool:
 class UsageModel:
     """Live containers with a usage curve, as rows of arrays that are kept without gaps."""
 
-    def __init__(self, world: YarnWorld) -> None:
+    def __init__(self, world: World) -> None:
         self.world = world
         self.period = world.settings.usage_period
         self.count = 0

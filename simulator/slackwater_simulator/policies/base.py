@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from slackwater_simulator.results.outcome import Series
+    from slackwater_simulator.worlds.yarn.interface import World
     from slackwater_simulator.worlds.yarn.model import App, Container, Request
-    from slackwater_simulator.worlds.yarn.world import YarnWorld
 
 # Sums of fractional cores are compared with this much slack.
 SLACK = 1e-9
@@ -40,7 +40,7 @@ class Scheduler:
     waiting = False  # a request declined this node hoping for a better one
     level = ANY  # how near the last accepted node is to its request's data
 
-    def start(self, world: YarnWorld) -> None:
+    def start(self, world: World) -> None:
         """The world is ready; nothing is submitted yet."""
         self.world = world
         self.kinds: Sequence[int] = range(len(world.kinds)) if self.checked is None else self.checked

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
     from slackwater_simulator.worlds.kubernetes.settings import Pace
     from slackwater_simulator.worlds.kubernetes.world import Kube
+    from slackwater_simulator.worlds.yarn.interface import World
     from slackwater_simulator.worlds.yarn.model import App, Container, Request
-    from slackwater_simulator.worlds.yarn.world import YarnWorld
 
 # A backoff has long reached its limit by then; a pod may be refused thousands of times.
 MOST_DOUBLINGS = 30
@@ -38,7 +38,7 @@ class Stock(Scheduler):
     def __init__(self, *, most: bool = False) -> None:
         self._sign = 1.0 if most else -1.0
 
-    def start(self, world: YarnWorld) -> None:
+    def start(self, world: World) -> None:
         """Nothing is queued yet."""
         super().start(world)
         self.world: Kube = world  # type: ignore[assignment]  # policies of this world meet no other

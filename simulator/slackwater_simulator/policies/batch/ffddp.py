@@ -13,8 +13,8 @@ from slackwater.ordering.fitness import fitness, weights
 from slackwater_simulator.policies.base import Queue, Scheduler
 
 if TYPE_CHECKING:
+    from slackwater_simulator.worlds.yarn.interface import World
     from slackwater_simulator.worlds.yarn.model import App, Request
-    from slackwater_simulator.worlds.yarn.world import YarnWorld
 
 TIE = 1e-12  # fitness closer than this is equal
 
@@ -25,7 +25,7 @@ class FfdDp(Scheduler):
     def __init__(self) -> None:
         self.queue = Queue()
 
-    def start(self, world: YarnWorld) -> None:
+    def start(self, world: World) -> None:
         """Nodes are known."""
         super().start(world)
         self.weight = [weights(np.array(capacity)) for capacity in world.capacity]

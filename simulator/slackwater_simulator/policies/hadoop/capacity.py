@@ -16,8 +16,8 @@ from slackwater_simulator.policies.hadoop.reservations import Reservations
 from slackwater_simulator.worlds.yarn.locality import ANY
 
 if TYPE_CHECKING:
+    from slackwater_simulator.worlds.yarn.interface import World
     from slackwater_simulator.worlds.yarn.model import App, Container, Request
-    from slackwater_simulator.worlds.yarn.world import YarnWorld
 
 
 class Capacity(Scheduler):
@@ -41,7 +41,7 @@ class Capacity(Scheduler):
         self.defaults = defaults
         self.reservations = Reservations()
 
-    def start(self, world: YarnWorld) -> None:
+    def start(self, world: World) -> None:
         """Build the tree: as given, else one queue of equal size for each queue the workload names."""
         self.calculator = Calculator(self.calculator_name, world.total, world.rounded.least)
         self.checked = self.calculator.kinds

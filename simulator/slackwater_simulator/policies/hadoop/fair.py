@@ -17,8 +17,8 @@ from slackwater_simulator.policies.hadoop.fairqueues import FairApp, FairQueue, 
 from slackwater_simulator.policies.hadoop.reservations import Reservations
 
 if TYPE_CHECKING:
+    from slackwater_simulator.worlds.yarn.interface import World
     from slackwater_simulator.worlds.yarn.model import App, Container, Request
-    from slackwater_simulator.worlds.yarn.world import YarnWorld
 
 MEMORY = 1
 Key = tuple[float, ...]
@@ -53,7 +53,7 @@ class Fair(Scheduler):
         self.updating = False
         self.reserving = False  # some application may reserve a node, as of the last update
 
-    def start(self, world: YarnWorld) -> None:
+    def start(self, world: World) -> None:
         """Build the queues: as given, else one for each queue the workload names."""
         super().start(world)
         named = dict.fromkeys(job.queue for job in world.workload.jobs)

@@ -37,8 +37,8 @@ from slackwater_simulator.results.outcome import Series
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from slackwater_simulator.worlds.yarn.interface import World
     from slackwater_simulator.worlds.yarn.model import Container, Request
-    from slackwater_simulator.worlds.yarn.world import YarnWorld
 
 PHASES = ("detected", "true", "none")
 
@@ -86,7 +86,7 @@ class Dress(Gang):
         self.ticking = False
         self.path: list[tuple[float, float]] = []
 
-    def start(self, world: YarnWorld) -> None:
+    def start(self, world: World) -> None:
         """One slot is the median declared task."""
         super().start(world)
         self.slot = median_slot(

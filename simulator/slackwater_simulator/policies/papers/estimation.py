@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from slackwater_simulator.results.outcome import Series
+    from slackwater_simulator.worlds.yarn.interface import World
     from slackwater_simulator.worlds.yarn.model import Container, Request
-    from slackwater_simulator.worlds.yarn.world import YarnWorld
 
 # 28 of 32 GB, as the paper's nodes offer; the rest is left to the system and to what the estimate gets wrong.
 ALLOWANCE = 0.875
@@ -42,7 +42,7 @@ class Estimation(Fifo):
         self.alpha, self.mode, self.allowance = alpha, Mode(mode), allowance
         self.estimates = Samples(("estimated_cpu", "estimated_memory"))
 
-    def start(self, world: YarnWorld) -> None:
+    def start(self, world: World) -> None:
         """The allowance of each node, and what its system uses."""
         super().start(world)
         settings, kinds = world.settings, len(world.kinds)

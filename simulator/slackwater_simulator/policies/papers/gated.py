@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from slackwater_simulator.results.outcome import Series
+    from slackwater_simulator.worlds.yarn.interface import World
     from slackwater_simulator.worlds.yarn.model import App, Container
-    from slackwater_simulator.worlds.yarn.world import YarnWorld
 
 
 class Gated(Scheduler):
@@ -31,7 +31,7 @@ class Gated(Scheduler):
         self.inside: set[App] = set()
         self.reviewing = False
 
-    def start(self, world: YarnWorld) -> None:
+    def start(self, world: World) -> None:
         """The gate sees the same world, and checks the kinds that the scheduler behind it checks."""
         super().start(world)
         self.inner.start(world)

@@ -19,8 +19,8 @@ from slackwater.placement.knapsack import MAX_TASKS, knapsack
 from slackwater_simulator.policies.base import SLACK, Queue, Scheduler
 
 if TYPE_CHECKING:
+    from slackwater_simulator.worlds.yarn.interface import World
     from slackwater_simulator.worlds.yarn.model import App, Container, Request
-    from slackwater_simulator.worlds.yarn.world import YarnWorld
 
 
 class Haste(Scheduler):
@@ -31,7 +31,7 @@ class Haste(Scheduler):
         self.queue = Queue()
         self.tasks: list[WaitingTask] = []  # equal stand-ins: which task a container runs is the request's own affair
 
-    def start(self, world: YarnWorld) -> None:
+    def start(self, world: World) -> None:
         """One task's share of an average node is its size (R in the paper)."""
         super().start(world)
         nodes = max(1, len(world.order))
@@ -39,7 +39,7 @@ class Haste(Scheduler):
         self.weight = [weights(np.array(capacity)) for capacity in world.capacity]
         self.alpha = self.factor(world)
 
-    def factor(self, _world: YarnWorld) -> float:
+    def factor(self, _world: World) -> float:
         """HaSTE does not look at iterations."""
         return 0.0
 
@@ -161,7 +161,7 @@ class HasteA(Haste):
         super().__init__(initial=initial)
         self.given = alpha
 
-    def factor(self, world: YarnWorld) -> float:
+    def factor(self, world: World) -> float:
         """alpha_A."""
         if self.given is not None:
             return self.given

@@ -26,15 +26,15 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from slackwater_simulator.policies.slackwater.options import Parts
+    from slackwater_simulator.worlds.yarn.interface import World
     from slackwater_simulator.worlds.yarn.model import App as YarnApp
     from slackwater_simulator.worlds.yarn.model import Container, Request
-    from slackwater_simulator.worlds.yarn.world import YarnWorld
 
 
 class Gate:
     """One world's gatekeeper."""
 
-    def __init__(self, world: YarnWorld, parts: Parts) -> None:
+    def __init__(self, world: World, parts: Parts) -> None:
         self.world, self.parts = world, parts
         self.kinds = world.kinds
         self.books = Books(world, parts)

@@ -11,7 +11,7 @@ from slackwater_simulator.policies.slackwater.policy import Gatekept
 if TYPE_CHECKING:
     from slackwater.cycle.cycle import Release
     from slackwater_simulator.worlds.kubernetes.world import Kube
-    from slackwater_simulator.worlds.yarn.world import YarnWorld
+    from slackwater_simulator.worlds.yarn.interface import World
 
 
 class SlackwaterOnKubernetes(Gatekept):
@@ -21,7 +21,7 @@ class SlackwaterOnKubernetes(Gatekept):
     interval = 0.2
     rate = 150.0
 
-    def start(self, world: YarnWorld) -> None:
+    def start(self, world: World) -> None:
         """Nodes are known, no pod exists."""
         super().start(world)
         self.world: Kube = world  # type: ignore[assignment]  # policies of this world meet no other

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
     from slackwater.nodes import NodeTable
     from slackwater_simulator.policies.slackwater.options import Parts
+    from slackwater_simulator.worlds.yarn.interface import World
     from slackwater_simulator.worlds.yarn.model import Container
-    from slackwater_simulator.worlds.yarn.world import YarnWorld
 
     Floats = NDArray[np.float64]
     Shape = tuple[float, ...]
@@ -30,7 +30,7 @@ SLACK = 1e-9  # sums of fractional cores are compared with this much slack
 class Books:
     """One world's ledger."""
 
-    def __init__(self, world: YarnWorld, parts: Parts) -> None:
+    def __init__(self, world: World, parts: Parts) -> None:
         self.world = world
         self.kinds = world.kinds
         self.ceiling = tuple(parts.ceiling(kind) for kind in self.kinds)

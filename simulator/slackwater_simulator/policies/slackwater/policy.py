@@ -23,8 +23,8 @@ from slackwater_simulator.results.samples import Samples
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from slackwater_simulator.worlds.yarn.interface import World
     from slackwater_simulator.worlds.yarn.model import App, Container
-    from slackwater_simulator.worlds.yarn.world import YarnWorld
 
 
 class Gatekept(Scheduler):
@@ -40,7 +40,7 @@ class Gatekept(Scheduler):
                 raise UnknownName("option", name, known)
         self._parts = Parts(**parts)
 
-    def start(self, world: YarnWorld) -> None:
+    def start(self, world: World) -> None:
         """Nodes are known, no container exists."""
         super().start(world)
         self.gate = Gate(world, self._parts)

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from slackwater.cycle.cycle import Release
+    from slackwater_simulator.worlds.yarn.interface import World
     from slackwater_simulator.worlds.yarn.model import Request
-    from slackwater_simulator.worlds.yarn.world import YarnWorld
 
     Floats = NDArray[np.float64]
 
@@ -39,7 +39,7 @@ class SlackwaterOnYarn(Gatekept):
         # The window spares an API server; a resource manager hands out whatever its nodes can take.
         super().__init__(**{"window": 1_000_000} | parts)
 
-    def start(self, world: YarnWorld) -> None:
+    def start(self, world: World) -> None:
         """Nodes are known, no container exists."""
         super().start(world)
         self.weight = [weights(np.array(capacity)) for capacity in world.capacity]

@@ -17,13 +17,13 @@ from slackwater_simulator.worlds.yarn.stages import askable, build, fetchable, r
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from slackwater_simulator.worlds.yarn.world import YarnWorld
+    from slackwater_simulator.worlds.yarn.interface import World
 
 
 class Masters:
     """All application masters of a run."""
 
-    def __init__(self, world: YarnWorld, progress: Callable[[float], None] | None) -> None:
+    def __init__(self, world: World, progress: Callable[[float], None] | None) -> None:
         self.world = world
         self.engine = world.engine
         self.jobs = world.workload.jobs

@@ -176,3 +176,24 @@ class App:
         self.requests = []
         self.waiting = []
         self.driver = self.master = self.extras = self.queue = None
+
+
+class JobTimes:
+    """The moments of every job, written when it is over so that the application can be forgotten."""
+
+    __slots__ = ("driver", "end", "first", "status")
+
+    def __init__(self, jobs: int) -> None:
+        nan = float("nan")
+        self.driver = [nan] * jobs
+        self.first = [nan] * jobs
+        self.end = [nan] * jobs
+        self.status = [UNFINISHED] * jobs
+
+    def note(self, app: App) -> None:
+        """Write one job's row."""
+        index = app.index
+        self.driver[index] = app.started if app.master is not None else app.first
+        self.first[index] = app.first
+        self.end[index] = app.end
+        self.status[index] = app.status

@@ -10,13 +10,13 @@ from slackwater_simulator.engine import END
 from slackwater_simulator.results.status import LOST
 
 if TYPE_CHECKING:
-    from slackwater_simulator.worlds.yarn.world import YarnWorld
+    from slackwater_simulator.worlds.yarn.interface import World
 
 
 class Outages:
     """Takes nodes away with everything on them, and gives them back empty."""
 
-    def __init__(self, world: YarnWorld) -> None:
+    def __init__(self, world: World) -> None:
         self.world = world
 
     def begin(self) -> None:

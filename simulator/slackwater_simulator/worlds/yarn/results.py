@@ -7,36 +7,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from slackwater_simulator.results.outcome import Jobs, Outcome
-from slackwater_simulator.results.status import UNFINISHED
 
 if TYPE_CHECKING:
     from slackwater_simulator.workload.workload import Workload
-    from slackwater_simulator.worlds.yarn.model import App
-    from slackwater_simulator.worlds.yarn.world import YarnWorld
+    from slackwater_simulator.worlds.yarn.interface import World
+    from slackwater_simulator.worlds.yarn.model import JobTimes
 
 
-class Times:
-    """The moments of every job, written when it is over so that the application can be forgotten."""
-
-    __slots__ = ("driver", "end", "first", "status")
-
-    def __init__(self, jobs: int) -> None:
-        nan = float("nan")
-        self.driver = [nan] * jobs
-        self.first = [nan] * jobs
-        self.end = [nan] * jobs
-        self.status = [UNFINISHED] * jobs
-
-    def note(self, app: App) -> None:
-        """Write one job's row."""
-        index = app.index
-        self.driver[index] = app.started if app.master is not None else app.first
-        self.first[index] = app.first
-        self.end[index] = app.end
-        self.status[index] = app.status
-
-
-def _jobs(workload: Workload, times: Times) -> Jobs:
+def _jobs(workload: Workload, times: JobTimes) -> Jobs:
     return Jobs(
         submit=np.array([job.submit for job in workload.jobs], dtype=np.float64),
         driver=np.array(times.driver, dtype=np.float64),
@@ -47,7 +25,7 @@ def _jobs(workload: Workload, times: Times) -> Jobs:
     )
 
 
-def gather(world: YarnWorld, policy: str) -> Outcome:
+def gather(world: World, policy: str) -> Outcome:
     """Everything worth keeping of a finished run. Applications still there wait for something that never comes."""
     stuck = list(world.masters.apps.values())
     for app in stuck:

@@ -21,9 +21,9 @@ from slackwater_simulator.results.outcome import Outcome, Recorder, Series
 from slackwater_simulator.results.status import DONE
 from slackwater_simulator.worlds.yarn.applications import Masters
 from slackwater_simulator.worlds.yarn.heartbeats import Beats, ascending, phases
-from slackwater_simulator.worlds.yarn.model import App, Container, Request
+from slackwater_simulator.worlds.yarn.model import App, Container, JobTimes, Request
 from slackwater_simulator.worlds.yarn.outages import Outages
-from slackwater_simulator.worlds.yarn.results import Times, gather
+from slackwater_simulator.worlds.yarn.results import gather
 from slackwater_simulator.worlds.yarn.rounding import Rounding
 from slackwater_simulator.worlds.yarn.settings import Settings, split
 
@@ -101,7 +101,7 @@ class YarnWorld:
         self.decision_seconds = 0.0
         self.drivers = self.tasks = self.peak_drivers = self.peak_tasks = 0
         self.records = Recorder()
-        self.times = Times(len(self.workload.jobs))
+        self.times = JobTimes(len(self.workload.jobs))
 
     # ---- books ----------------------------------------------------------------------------------------------------
 
