@@ -52,7 +52,7 @@ class ReservationPoolSpec(Part):
     )
     delta: Delta = Field(default_factory=Delta, description="Bounds of the small jobs' share.")
     horizon_seconds: float = Field(default=1, gt=0, le=3600, description="How far releases are forecast.")
-    smoothing_seconds: float = Field(default=60, ge=0, le=3600, description="Time over which the total is smoothed.")
+    smoothing_seconds: float = Field(default=60, ge=0, le=3600, description="Has no effect: the total follows at once.")
     phases: Phases = Field(default_factory=Phases, description="How phases are found.")
 
 

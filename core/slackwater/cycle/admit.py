@@ -1,20 +1,23 @@
 """Which waiting apps start now: driver admission (002), then the pool (004). An app passes both or holds nothing.
 
-Order: PriorityClass, small before large, then FIFO or weighted fair share between namespaces. Nobody overtakes within a
-category: an app that must wait for the budget holds back every later driver, one that must wait for its pool
-holds back its category. An app that could never run is refused and holds back nobody.
+Order: PriorityClass, small before large, then FIFO or weighted fair share between namespaces. An app that must wait for
+the budget is before every later driver, one that must wait for its pool is before its category. But a claim counts only
+on room in which the claimant could start now: what the apps before it cannot use is given to whoever fits (`backfill`).
+An app that could never run is refused, holds nothing and is before nobody.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import math
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from slackwater.admission.budget import DriverOutcome, DriverVerdict, RunningMeans, WaitingDriver, admit
+from slackwater.admission.budget import DriverOutcome, DriverVerdict, RunningMeans, WaitingDriver, admit, quantity
 from slackwater.cycle.grounds import Ground, Grounds
+from slackwater.cycle.noderooms import NodeRooms
 from slackwater.cycle.sizes import measure
-from slackwater.cycle.snapshot import App, Order, Pool, Queue, Snapshot
-from slackwater.cycle.verdicts import Verdict, WaitReason
+from slackwater.cycle.snapshot import App, Order, PodGroup, Pool, Queue, Snapshot
+from slackwater.cycle.verdicts import Verdict, WaitReason, describe
 from slackwater.pools.forecast import first_fit
 from slackwater.pools.pools import (
     Adjustment,
@@ -25,10 +28,9 @@ from slackwater.pools.pools import (
     adjust,
     even,
     required,
-    slot_count,
     slots,
 )
-from slackwater.resources import NOTHING, Resources
+from slackwater.resources import NOTHING, Resources, total
 from slackwater.roles import Role
 from slackwater.validation import TOLERANCE, clip
 
@@ -46,11 +48,20 @@ class Admitted:
 class AdmissionRound:
     """One queue in one round: what is charged already, and the tests a waiting app has to pass."""
 
-    def __init__(self, snapshot: Snapshot, queue: Queue, pool: Pool | None, apps: Sequence[App]) -> None:
+    def __init__(
+        self, snapshot: Snapshot, queue: Queue, pool: Pool | None, apps: Sequence[App], rooms: NodeRooms
+    ) -> None:
         self.queue = queue
         self.pool = pool
-        self.apps = apps
+        self.rooms = rooms
+        self.shapes: dict[tuple[str, str], int] = {}  # of groups with held pods, by app and key
+        self.impossible: dict[str, PodGroup] = {}  # by app: a group that no node could ever take
+        self.apps = apps = self._shaped(apps)
         self.sizes = {app.id: measure(app, pool) for app in apps}
+        self.spent = dict.fromkeys(Category, 0.0)  # slots of what was released in this round
+        self.assembling: App | None = None  # keeps room until its deadline although it cannot start yet
+        self.line: list[App] = []  # waiting apps in order
+        self.waits: dict[str, float | None] = {}  # … and the seconds until their turn comes, as far as they are known
         self.running = [app for app in apps if app.started]
         self.waiting = [app for app in apps if not app.started and any(group.held for group in app.groups)]
         self._means: RunningMeans | None = None
@@ -79,18 +90,18 @@ class AdmissionRound:
     def open(self) -> Admitted:
         """Move the pools' border, then let in whoever passes, in order."""
         result = Admitted(adjustment=self._adjust())
-        line = self._line(result.adjustment)
+        line = self.line = self._line(result.adjustment)
         for position, app in enumerate(line, start=1):
             verdict, grows = self._judge(app, position)
             if verdict is not None:
                 result.verdicts[app.id] = verdict
                 continue
             (result.grown if grows else result.started).append(app)
-            self._enter(app)
+            self.enter(app)
         self._estimate(result, line)
         return result
 
-    def headroom(self, started: Sequence[App]) -> dict[Category, float] | None:
+    def headroom(self) -> dict[Category, float] | None:
         """Slots each pool has left for pods of started apps; None where no pool guards the queue.
 
         By pods, not by commitments: what a started app has not taken yet is its own to take.
@@ -98,14 +109,26 @@ class AdmissionRound:
         if self.pool is None:
             return None
         pools = self._pools()
-        return {kind: self._headroom(kind, pools.size(kind), started) for kind in Category}
+        return {kind: max(0.0, pools.size(kind) - self._charged[kind]) for kind in Category}
 
-    def _headroom(self, kind: Category, size: float, started: Sequence[App]) -> float:
-        """An empty pool lets one pod or gang through, however small it is: else what is larger waits for ever."""
-        if self._charged[kind] > 0 or self.pool is None:
-            return max(0.0, size - self._charged[kind])
-        mine = [app for app in started if self.sizes[app.id].category is kind]
-        return max(size, min((each for app in mine for each in self._portions(app)), default=0.0))
+    def owners_headroom(self) -> dict[Category, float]:
+        """Slots each side may take beyond the border: all of them, but for bounds that an owner wrote (delta).
+
+        A side of which no task runs may always run one: a bound shares the work out, it does not end it.
+        """
+        if self.pool is None:
+            return dict.fromkeys(Category, math.inf)
+        most = {Category.SMALL: self.pool.high, Category.LARGE: 1 - self.pool.low}
+        return {kind: self._owners_headroom(kind, most[kind], self.pool.tot) for kind in Category}
+
+    def _owners_headroom(self, kind: Category, share: float, tot: float) -> float:
+        if share >= 1:
+            return math.inf
+        left = max(0.0, share * tot - self._charged[kind] - self.spent[kind])
+        mine = [app for app in self.apps if self.sizes[app.id].category is kind]
+        if self.spent[kind] or any(g.charged for app in mine for g in app.groups if g.role is not Role.DRIVER):
+            return left
+        return max(left, min((each for app in mine for each in self._portions(app)), default=0.0))
 
     def _portions(self, app: App) -> list[float]:
         """Slots of what of the app is released at once: each held pod, or the gang as a whole."""
@@ -113,6 +136,55 @@ class AdmissionRound:
         if app.gang:
             return [size.held] if size.held > 0 else []
         return [each for each, group in zip(size.slots, app.groups, strict=True) if group.held]
+
+    # ---- what no node could ever take ------------------------------------------------------------------------------
+
+    def _shaped(self, apps: Sequence[App]) -> list[App]:
+        """The apps without groups that no node could ever take; such groups hold nothing and count nowhere."""
+        held = [(app, group) for app in apps for group in app.groups if group.held]
+        numbers = self.rooms.shapes(self.queue, [group for _, group in held])
+        for (app, group), number in zip(held, numbers, strict=True):
+            self.shapes[app.id, group.key] = number
+        if self._grows():
+            return list(apps)  # nodes that do not exist yet may be larger
+        never = {number for number in set(numbers) if not self.rooms.possible(number)}
+        if not never:
+            return list(apps)
+        return [self._without(app, never) for app in apps]
+
+    def _without(self, app: App, never: Collection[int]) -> App:
+        lost = [g for g in app.groups if g.held and self.shapes[app.id, g.key] in never]
+        if not lost:
+            return app
+        self.impossible[app.id] = lost[0]
+        whole = app.gang or any(group.role is Role.DRIVER for group in lost)
+        groups = tuple(replace(g, held=()) if g in lost or (whole and g.held) else g for g in app.groups)
+        return replace(app, groups=groups, memo=[])
+
+    def _grows(self) -> bool:
+        maximum = self.queue.maximum
+        return maximum is not None and not maximum.fits(self.queue.capacity)
+
+    def infeasible(self, app: App, position: int = 0) -> Verdict | None:
+        """The verdict on an app that no node, or not all nodes together, could ever serve."""
+        group = self.impossible.get(app.id)
+        if group is not None and self.sizes[app.id].held_pods == 0:
+            kind, ask, most = self.rooms.largest(self.shapes[app.id, group.key])
+            return Verdict(app.id, WaitReason.TOO_LARGE, self._too_large(group, kind, ask, most), position)
+        if not app.gang or self._grows():
+            return None
+        for group in app.groups:
+            places = self.rooms.places(self.shapes[app.id, group.key]) if group.held else group.total
+            if group.held and self.rooms.known and group.total > places:
+                numbers = {"queue": self.queue.name, "expected": group.total, "places": places}
+                return Verdict(app.id, WaitReason.GANG_TOO_LARGE, numbers, position)
+        return None
+
+    def _too_large(self, group: PodGroup, kind: str, ask: float, most: float) -> dict[str, object]:
+        missing = next((k for k, value in group.request.items() if value > 0 and k not in self.rooms.kinds), None)
+        if missing is not None:
+            kind, ask, most = missing, group.request[missing], 0.0
+        return {"queue": self.queue.name, "kind": kind, "ask": quantity(kind, ask), "most": quantity(kind, most)}
 
     def _line(self, adjustment: Adjustment | None) -> list[App]:
         """Waiting apps in the order in which they are tried."""
@@ -153,7 +225,9 @@ class AdmissionRound:
         """None: it may start (and whether only towards nodes that do not exist yet). Else why not."""
         if app.paused or self.queue.draining:
             return self._set_aside(app, position), False
-        if (verdict := _gang(app, position)) is not None:
+        if (verdict := self.infeasible(app, position) or incomplete(app, position)) is not None:
+            return verdict, False
+        if (verdict := self._no_node(app, position)) is not None:
             return verdict, False
         grows = False
         if any(group.role is Role.DRIVER and group.held for group in app.groups):
@@ -161,6 +235,21 @@ class AdmissionRound:
             if verdict is not None:
                 return verdict, False
         return (None, True) if grows else (self._pass_pool(app, position), False)
+
+    def _no_node(self, app: App, position: int) -> Verdict | None:
+        """What fits nowhere now claims nothing: others may go before it. Where nodes are added, it shows the need."""
+        if self._grows() or app.gang:
+            return None
+        first = self.first(app)
+        if not first or any(self.rooms.fits(self.shapes[app.id, group.key]) for group in first):
+            return None
+        ask = describe(first[0].request)
+        return Verdict(app.id, WaitReason.FRAGMENTED, {"queue": self.queue.name, "ask": ask}, position)
+
+    def first(self, app: App) -> list[PodGroup]:
+        """What of the app goes first: its driver, or where it has none any of its pods."""
+        held = [group for group in app.groups if group.held]
+        return [group for group in held if group.role is Role.DRIVER] or held
 
     def _set_aside(self, app: App, position: int) -> Verdict:
         if app.paused:
@@ -218,6 +307,10 @@ class AdmissionRound:
             return size.task
         return size.driver.at_most((ground.capacity - size.driver).at_least(NOTHING))
 
+    def admits(self, app: App) -> bool:
+        """Whether the budget lets the app's driver in."""
+        return self._test(app).admitted
+
     def _pass_pool(self, app: App, position: int) -> Verdict | None:
         """004: a gang needs all of its slots, any other app a driver and one task; the rest follows pod by pod."""
         if self.pool is None:
@@ -227,16 +320,14 @@ class AdmissionRound:
             return _behind(app, self._blocked[kind], f"the {kind.name.lower()} pool", position)
         pools = self._pools()
         need = self._need(app, pools)
-        most = max(pools.total, slot_count(self.queue.maximum or self.queue.capacity, self.pool.slot))
-        if app.gang and need > most + TOLERANCE:
-            numbers: dict[str, object] = {"ask": need, "kind": "slots", "queue": self.queue.name, "limit": most}
-            return Verdict(app.id, WaitReason.INFEASIBLE, numbers, position)
+        if app.gang and (verdict := self._beyond_all(app, position)) is not None:
+            return verdict
         free = self._free(pools)
         alone = sum(self._occupied.values()) <= TOLERANCE
         if alone or (need <= pools.available(kind) + TOLERANCE and need <= free + TOLERANCE):
             return None
         self._blocked.setdefault(kind, app)
-        numbers = {
+        numbers: dict[str, object] = {
             "category": kind.name.lower(),
             "size": pools.size(kind),
             "tot": pools.total,
@@ -244,6 +335,17 @@ class AdmissionRound:
             "need": need,
         }
         return Verdict(app.id, WaitReason.POOL, numbers, position)
+
+    def _beyond_all(self, app: App, position: int) -> Verdict | None:
+        """A gang that asks for more than the queue may ever have."""
+        asked = total(group.request * group.total for group in app.groups)
+        most = self.queue.capacity.at_least(self.queue.maximum or NOTHING)
+        lacking = asked.lacking(most)
+        if not lacking:
+            return None
+        kind = lacking[0]
+        numbers = {"ask": asked[kind], "kind": kind, "queue": self.queue.name, "limit": most[kind]}
+        return Verdict(app.id, WaitReason.INFEASIBLE, numbers, position)
 
     def _free(self, pools: Pools) -> float:
         """Slots nobody holds or was promised. A promise beyond its own pool takes nothing from the other one."""
@@ -258,7 +360,8 @@ class AdmissionRound:
         first = slots(size.driver, self.pool.slot) + slots(size.task, self.pool.slot)
         return r if app.gang else min(r, first)
 
-    def _enter(self, app: App) -> None:
+    def enter(self, app: App) -> None:
+        """Charge an app that starts."""
         size = self.sizes[app.id]
         if size.driver:
             self.means.start_driver(size.driver, size.task)
@@ -267,6 +370,79 @@ class AdmissionRound:
             self._occupied[size.category] += max(size.committed(app), self._need(app, self._pools()))
         share = self._share(app.namespace, self._first(app))
         self.shares[app.namespace] = self.shares.get(app.namespace, 0.0) + share
+
+    # ---- room that nobody before them can use ----------------------------------------------------------------------
+
+    def passed_over(self, starts: Admitted) -> list[App]:
+        """Waiting apps that were told to wait for their pool, the budget or somebody before them, in order."""
+        held_back = {WaitReason.POOL, WaitReason.BEHIND, WaitReason.BUDGET}
+        return [app for app in self.line if (v := starts.verdicts.get(app.id)) is not None and v.reason in held_back]
+
+    def may_backfill(self, app: App, started: Iterable[App], gone: Mapping[tuple[str, str], int]) -> bool:
+        """Whether an app may start into room that is left over: nobody's claim on it counts.
+
+        `gone` are the pods that this round has released, by app and group.
+
+        002's reserve is a claim only while started apps have tasks that wait or are still to come. Then a driver must
+        leave it untouched; else it must leave room for a task of every driver.
+        """
+        first = self.first(app)
+        if not app.gang and not any(self.rooms.fits(self.shapes[app.id, group.key]) for group in first):
+            return False
+        if not any(group.role is Role.DRIVER for group in first):
+            return True
+        if self.assembling is not None and self.assembling.priority >= app.priority:
+            return False
+        if self.admits(app):
+            return True
+        return not any(self.wants_tasks(each, gone) for each in started) and self.leaves_a_task(app, started)
+
+    def wants_tasks(self, app: App, gone: Mapping[tuple[str, str], int]) -> bool:
+        """Whether tasks of an app wait, or are still to come."""
+        tasks = [group for group in app.groups if group.role is not Role.DRIVER]
+        if not tasks:
+            return app.has_driver and any(group.held or group.charged for group in app.groups)
+        return any(len(group.held) > gone.get((app.id, group.key), 0) for group in tasks)
+
+    def leaves_a_task(self, app: App, started: Iterable[App]) -> bool:
+        """Beside all drivers and this one, the largest task of any of their apps still fits."""
+        largest = NOTHING
+        for each in (*started, app):
+            if each.has_driver or self.sizes[each.id].driver:
+                largest = largest.at_least(self.sizes[each.id].task)
+        asked = self.sizes[app.id].driver + largest
+        return all((ground.means.charged + asked).fits(ground.capacity) for ground in self._grounds.of(app))
+
+    def assemble(self, started: Iterable[App]) -> None:
+        """Keep room for the first app that has waited longer than patience and fits nowhere, until its deadline.
+
+        Its claim lasts one patience and rests for one, so that what never comes together does not idle the nodes.
+        """
+        for app in (*(each for each in started if self._idle(each)), *self.line):
+            if self.infeasible(app) is None and not app.paused and self.deadline(app) is not None:
+                self._keep(app)
+                return
+
+    def deadline(self, app: App) -> float | None:
+        """Until when an app may keep room that it cannot use yet; None while it may not."""
+        periods = int((self._now - app.submitted) / self._patience) if self._patience > 0 else 0
+        return app.submitted + (periods + 1) * self._patience if periods % 2 == 1 else None
+
+    def _idle(self, app: App) -> bool:
+        """A started app of which no task runs and some wait."""
+        tasks = [group for group in app.groups if group.role is not Role.DRIVER]
+        return any(group.held for group in tasks) and not any(group.charged for group in tasks)
+
+    def _keep(self, app: App) -> None:
+        held = [(self.shapes[app.id, group.key], len(group.held)) for group in app.groups if group.held]
+        if not held:
+            return
+        self.assembling = app
+        if app.gang:
+            if not self.rooms.holds_all(held):
+                self.rooms.take_most(held)
+        elif not any(self.rooms.fits(shape) for shape, _ in held) and (row := self.rooms.roomiest(held[0][0])) >= 0:
+            self.rooms.close(row)
 
     def _first(self, app: App) -> Resources:
         """What the app takes to begin with: its driver and one task."""
@@ -321,11 +497,12 @@ class AdmissionRound:
         needed = 0.0
         for app in line:
             verdict = result.verdicts.get(app.id)
-            if verdict is None or verdict.refused or verdict.reason is WaitReason.PAUSED:
+            if verdict is not None and (verdict.refused or verdict.reason is WaitReason.PAUSED):
                 continue
             needed += self._need(app, pools)
-            seconds = first_fit(needed, free, self.pool.outlook)
-            result.verdicts[app.id] = Verdict(app.id, verdict.reason, verdict.numbers, verdict.position, seconds)
+            seconds = self.waits[app.id] = first_fit(needed, free, self.pool.outlook)
+            if verdict is not None:
+                result.verdicts[app.id] = Verdict(app.id, verdict.reason, verdict.numbers, verdict.position, seconds)
 
     def _count(self, app: App, means: RunningMeans) -> None:
         """Charge a started app: its drivers by number and size, its tasks for the means."""
@@ -353,7 +530,7 @@ class AdmissionRound:
         return sum(group.released for app in self.apps for group in app.groups)
 
 
-def _gang(app: App, position: int) -> Verdict | None:
+def incomplete(app: App, position: int) -> Verdict | None:
     """A gang starts with all of its pods or none, so all must exist first."""
     if not app.gang:
         return None

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from slackwater.cycle.noderooms import NodeRooms
 from slackwater.cycle.snapshot import App, Order, PodGroup, Queue
 from slackwater.ordering.alignment import alignment
 from slackwater.ordering.fitness import needed_by, weights
@@ -43,6 +44,7 @@ class ReleaseCandidate:
     group: PodGroup
     category: Category = Category.LARGE
     slots: float = 0.0  # what one of its pods takes from the pool; 0 where no pool guards the queue
+    shape: int = -1  # the number of its shape among the nodes' rooms; −1: only sums count
 
 
 class Pick(NamedTuple):
@@ -71,12 +73,14 @@ class _RequestShape(NamedTuple):
     request: Resources
     slots: float
     category: Category
+    node: int
 
 
 class ReleaseQueue:
     """The candidates, a row each, in order of submission; `pick` takes one pod after the other.
 
-    A round only takes: what no longer fits never fits again, so shapes and rows that have closed stay closed.
+    A round only takes: what no longer fits never fits again, so shapes and rows that have closed stay closed until
+    the pools lend what is left.
     """
 
     def __init__(
@@ -84,18 +88,23 @@ class ReleaseQueue:
         queue: Queue,
         candidates: Sequence[ReleaseCandidate],
         *,
+        rooms: NodeRooms | None = None,
+        free: Resources | None = None,
+        spent: dict[Category, float] | None = None,
         headroom: Mapping[Category, float] | None = None,
         shares: Mapping[str, float] | None = None,
         alpha: float = 0.0,
         preference: bool = True,
     ) -> None:
+        self._rooms = rooms
+        self._spent = dict.fromkeys(Category, 0.0) if spent is None else spent  # slots picked, of each pool
         self.rows = sorted(candidates, key=lambda c: (c.app.submitted, c.app.id, c.group.key))
         self._alpha, self._preference = alpha, preference
         self._headroom = dict(headroom or dict.fromkeys(Category, math.inf))
         self._left = [len(c.group.held) for c in self.rows]
         self._taken = [0] * len(self.rows)
-        self._open = [row for row, left in enumerate(self._left) if left]
-        self._measure(queue)
+        self._open = self._pickable()
+        self._measure(queue, queue.free if free is None else free)
         self._mixed = len({c.app.priority for c in self.rows}) > 1
         self._drivers = any(c.group.role is Role.DRIVER for c in self.rows)
         self._bare = {c.app.id for c in self.rows if _bare(c)} if self._drivers else set[str]()
@@ -113,16 +122,21 @@ class ReleaseQueue:
                 self._hurry(members)
         self._open_shares(queue, shares or {})
 
-    def _measure(self, queue: Queue) -> None:
+    def left(self) -> Resources:
+        """What is left of the sum."""
+        return Resources({kind: max(0.0, value) for kind, value in zip(self._kinds, self.free, strict=True)})
+
+    def _measure(self, queue: Queue, free: Resources) -> None:
         """Room, and the shapes of the rows, by kind."""
         numbers: dict[_RequestShape, int] = {}
         self._shape = [
-            numbers.setdefault(_RequestShape(c.group.request, c.slots, c.category), len(numbers)) for c in self.rows
+            numbers.setdefault(_RequestShape(c.group.request, c.slots, c.category, c.shape), len(numbers))
+            for c in self.rows
         ]
         self._shapes = list(numbers)
         self._kinds = queue.free.kinds(queue.total, queue.capacity, *(shape.request for shape in self._shapes))
         self._total = queue.total or queue.capacity
-        self.free = [queue.free[kind] for kind in self._kinds]
+        self.free = [free[kind] for kind in self._kinds]
         self._asked = [tuple([shape.request[kind] for kind in self._kinds]) for shape in self._shapes]
         self._needed = [needed_by(asked) for asked in self._asked]
         self._going = [True] * len(self._shapes)  # which shapes fit and have headroom
@@ -150,17 +164,33 @@ class ReleaseQueue:
         slots = sum(self._left[row] * self.rows[row].slots for row in members)
         if not members or self.lacking_together(app) is not None or slots > self.headroom(members[0]) + TOLERANCE:
             return []
-        return [self._picked(row) for row in members for _ in range(self._left[row])]
+        if self._rooms is not None and not self._rooms.take_all(
+            [(self.rows[row].shape, self._left[row]) for row in members]
+        ):
+            return []
+        return [self._picked(row, placed=True) for row in members for _ in range(self._left[row])]
 
-    def close(self, app: str) -> None:
-        """Nothing of this app goes in this round."""
-        for row in self._members.get(app, []):
-            self._left[row] = 0
-            self._shut(row)
+    def lend(self, headroom: Mapping[Category, float]) -> None:
+        """What is left of the room is for whoever is there: pools close no more than this."""
+        self._headroom = dict(headroom)
+        self._going = [True] * len(self._shapes)
+        self._open = self._pickable()
+        self._index = None
+
+    def _pickable(self) -> list[int]:
+        """Rows with pods left that go one by one; gangs go whole."""
+        return [row for row, left in enumerate(self._left) if left and not self.rows[row].app.gang]
 
     def fits(self, row: int) -> bool:
-        """Whether one more pod of this row would fit into what is free."""
+        """Whether one more pod of this row would fit into what is free in all."""
         return all(map(le, self._needed[self._shape[row]], self.free))
+
+    def seated(self, row: int) -> bool:
+        """Whether one more pod of this row would fit on some node."""
+        return self._on_some_node(self.rows[row].shape)
+
+    def _on_some_node(self, shape: int) -> bool:
+        return self._rooms is None or shape < 0 or self._rooms.fits(shape)
 
     def lacking(self, row: int) -> tuple[str, float, float]:
         """The kind of which there is too little for this row, what is free of it and what is asked."""
@@ -187,9 +217,11 @@ class ReleaseQueue:
         """Slots left in the pool of this row; infinite without a pool."""
         return self._headroom[self.rows[row].category]
 
-    def _picked(self, row: int) -> Pick:
+    def _picked(self, row: int, *, placed: bool = False) -> Pick:
         candidate = self.rows[row]
         self._bare.discard(candidate.app.id)
+        if self._rooms is not None and not placed and candidate.shape >= 0:
+            self._rooms.take(candidate.shape)
         uid = candidate.group.held[self._taken[row]]
         pick = Pick(candidate, uid, self._urgency[row], self._align[row])
         self._take(row)
@@ -236,7 +268,9 @@ class ReleaseQueue:
         free, closed = self.free, False
         for number, shape in enumerate(self._shapes):
             if self._going[number] and not (
-                shape.slots <= self._headroom[shape.category] + TOLERANCE and all(map(le, self._needed[number], free))
+                shape.slots <= self._headroom[shape.category] + TOLERANCE
+                and all(map(le, self._needed[number], free))
+                and self._on_some_node(shape.node)
             ):
                 self._going[number], closed = False, True
         if closed:
@@ -284,6 +318,7 @@ class ReleaseQueue:
         candidate = self.rows[row]
         self.free = list(map(sub, self.free, self._asked[self._shape[row]]))
         self._headroom[candidate.category] -= candidate.slots
+        self._spent[candidate.category] += candidate.slots
         if not self._left[row]:
             self._shut(row)
         if self._fair:

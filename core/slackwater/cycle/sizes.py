@@ -23,6 +23,7 @@ class AppSize:
     slots: tuple[float, ...]  # of one pod, group by group
     charged: float  # slots its released and running pods take
     held: float  # slots its held pods would take
+    held_pods: int
     coming: float  # slots of all pods that are not finished
 
     def demand(self, app: App) -> float:
@@ -59,7 +60,9 @@ def _measure(app: App, pool: Pool | None) -> AppSize:
     # The tasks of a driver that has just started do not exist yet: its whole demand is still to come.
     if app.has_driver and all(group.role is Role.DRIVER for group in app.groups):
         coming = app.demand or 0.0
-    return AppSize(category(app, pool), driver_size(app), task_size(app), each, charged, held, coming if pool else 0.0)
+    pods = sum(len(group.held) for group in app.groups)
+    own = category(app, pool), driver_size(app), task_size(app)
+    return AppSize(*own, each, charged, held, pods, coming if pool else 0.0)
 
 
 def category(app: App, pool: Pool | None) -> Category:

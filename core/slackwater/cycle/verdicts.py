@@ -22,11 +22,14 @@ class WaitReason(StrEnum):
     DRAINING = "queue-draining"
     FOREIGN = "foreign-gate"
     INFEASIBLE = "infeasible"
+    TOO_LARGE = "larger-than-any-node"
+    GANG_TOO_LARGE = "gang-larger-than-cluster"
     BUDGET = "driver-budget"
     BEHIND = "behind-another-app"
     POOL = "pool-closed"
     GANG = "gang-incomplete"
     WHOLE = "gang-does-not-fit"
+    SCATTERED = "gang-does-not-fit-nodes"
     DRIVER = "waiting-for-driver"
     PARENTS = "waiting-for-parents"
     ROOM = "no-room"
@@ -34,7 +37,10 @@ class WaitReason(StrEnum):
     WINDOW = "window-full"
     GROWTH = "waiting-for-nodes"
     NO_QUEUE = "no-queue"
+    ASSEMBLING = "room-kept-for-another"
 
+
+REFUSALS = frozenset({WaitReason.INFEASIBLE, WaitReason.TOO_LARGE, WaitReason.GANG_TOO_LARGE, WaitReason.NO_QUEUE})
 
 SENTENCES: Mapping[WaitReason, str] = {
     WaitReason.RELEASED: "{count} of {held} held pods are released now",
@@ -45,6 +51,14 @@ SENTENCES: Mapping[WaitReason, str] = {
     WaitReason.INFEASIBLE: (
         "asks for {ask:g} {kind} at the least, but queue {queue} has at most {limit:g}; "
         "lower the requests or raise the queue's maximum"
+    ),
+    WaitReason.TOO_LARGE: (
+        "a pod asks for {ask} {kind}, and no node of queue {queue} that it may use has more than {most}; "
+        "lower the request, or let it use larger nodes"
+    ),
+    WaitReason.GANG_TOO_LARGE: (
+        "a gang starts with all of its {expected} pods or none, and the nodes of queue {queue} hold {places} of them "
+        "even when they are empty; ask for fewer, or raise the queue's maximum"
     ),
     WaitReason.BUDGET: (
         "drivers of queue {queue} may hold {budget:g} {kind} of {capacity:g}, so that each can still run a task "
@@ -59,12 +73,18 @@ SENTENCES: Mapping[WaitReason, str] = {
         "a gang starts with all of its pods or none: together they ask for {ask:g} {kind}, "
         "the nodes of queue {queue} have {free:g} free"
     ),
+    WaitReason.SCATTERED: (
+        "a gang starts with all of its pods or none: no set of nodes of queue {queue} has room for its {count} pods now"
+    ),
     WaitReason.DRIVER: "its driver is not running yet; {count} pods wait for it",
     WaitReason.PARENTS: "stage {stage} (level {level}) starts once the stages before it are placed",
     WaitReason.ROOM: "the nodes of queue {queue} have {free:g} {kind} free in all, a pod of this app asks for {ask:g}",
     WaitReason.FRAGMENTED: "no single node of queue {queue} has room for {ask}; it goes as soon as one has",
     WaitReason.WINDOW: "{flight} pods are released and not bound yet; the window allows {window}",
     WaitReason.GROWTH: "released {count} pods beyond the present nodes so that the autoscaler sees the need",
+    WaitReason.ASSEMBLING: (
+        "room is kept for {claimant} for another {seconds:.0f} s: it has waited for {waited:.0f} s and fits nowhere yet"
+    ),
     WaitReason.NO_QUEUE: "namespace {namespace} belongs to no admission queue; add it to one",
 }
 
@@ -87,7 +107,7 @@ class Verdict:
     @property
     def refused(self) -> bool:
         """Whether waiting will not help."""
-        return self.reason in {WaitReason.INFEASIBLE, WaitReason.NO_QUEUE}
+        return self.reason in REFUSALS
 
     @property
     def sentence(self) -> str:

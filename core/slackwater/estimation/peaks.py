@@ -13,12 +13,15 @@ believed to use all they ask for: in capped mode they are charged at most
 
     cap = max(own use, app's learned peak) × (1 + margin)
 
-Without it a short task never gives its slack back: at a tau0 of 30 s half of a request is believed for 156 s.
+Without it a short task never gives its slack back: at a tau0 of 30 s half of a request is believed for 156 s. A pod
+that is older than its app's ramp and has not grown for as long as it grew has settled: its own peak takes the place of
+its app's, so that one large pod does not make fifteen smaller ones look large.
 """
 
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -42,9 +45,12 @@ NO_APP = 0  # the id of pods without an app: nothing is learned of it
 class Peaks:
     """Learned peak and ramp per app and kind. Apps have small integer ids, so that whole arrays of pods can ask."""
 
-    def __init__(self, kinds: int, limit: int = 20_000, margin: float | None = MARGIN) -> None:
+    def __init__(self, kinds: int, limit: int = 20_000, margin: float | Sequence[float | None] | None = MARGIN) -> None:
         self._limit = limit  # apps remembered; names that never come back must not fill the memory
-        self._trusting, self._beyond = margin is not None, 1.0 + (margin or 0.0)
+        given = margin if isinstance(margin, Sequence) else [margin] * kinds
+        # Kind × 1: what is known counts for so much; infinite where requests are believed.
+        self.beyond: Floats = np.array([[np.inf if each is None else 1.0 + each] for each in given])
+        self._trusting = any(each is not None for each in given)
         self._ids: OrderedDict[str, int] = OrderedDict()
         # App × pod × (peak, ramp) × kind of the last pods, as rings; and how many there ever were.
         self._rings: Floats = np.zeros((64, PODS, 2, kinds))
@@ -91,7 +97,7 @@ class Peaks:
         # A pod that was first met when it was old has no ramp: it may still have been growing.
         if self._trusting:
             known = (rings[:, :, 1] > 0).sum(axis=1) >= ENOUGH
-            self._limits[:, apps] = np.where(known.T, tops[0], np.inf)
+            self._limits[:, apps] = np.where(known.T & np.isfinite(self.beyond), tops[0], np.inf)
         self._news.update(apps.tolist())
 
     @property
@@ -125,11 +131,11 @@ class Peaks:
 
     def caps(self, apps: NDArray[np.intp], uses: Floats) -> Floats:
         """Kind × pod: max(own use, the app's peak) × (1 + margin) where the app is known, else infinite."""
-        return np.maximum(self._limits.take(apps, axis=1), uses) * self._beyond
+        return scaled(np.maximum(self._limits.take(apps, axis=1), uses), self.beyond)
 
     def of_new_pod(self, app: int) -> tuple[Floats, Floats]:
         """Floor and cap of a pod that has not begun."""
-        return self._tops[0, :, app], self._limits[:, app] * self._beyond
+        return self._tops[0, :, app], scaled(self._limits[:, app], self.beyond[:, 0])
 
     def correct(self, apps: NDArray[np.intp], uses: Floats) -> None:
         """Pods (kind × pod) that use more than their app is known for say so at once, however old they are."""
@@ -160,6 +166,11 @@ class Peaks:
         self._seen[recycled] = 0
         self._sum_up(np.array([recycled]))  # for pods that may still be there of the app that had it before
         return recycled
+
+
+def scaled(peaks: Floats, beyond: Floats) -> Floats:
+    """Peaks and their margin; infinite where either is."""
+    return np.where(np.isfinite(beyond), peaks * np.where(np.isfinite(beyond), beyond, 1.0), np.inf)
 
 
 class Growth:
@@ -193,6 +204,12 @@ class Growth:
         self._table[:, :, slots] = table
         told: NDArray[np.intp] = slots[(ages >= 2.0 * reach).all(axis=0) & (peak > 0).any(axis=0)]
         return told
+
+    def settled_peaks(self, slots: NDArray[np.intp], uses: Floats) -> Floats:
+        """Kind × pod: the most a pod has used, once it has settled; infinite while it may still grow."""
+        own = np.maximum(self._table[0].take(slots, axis=1), uses)
+        peaks: Floats = np.where(self._taught[slots], own, np.inf)
+        return peaks
 
     def has_peak(self, slot: int) -> bool:
         """Whether a pod has something to tell that it has not told yet."""

@@ -48,7 +48,8 @@ class Ledger:
         self._fleet = NodeEstimates(len(kinds), self.terms.alpha, tau0, self.terms.mode)
         self._roster = PodIndex()
         self._meter = SampleIntake(self.terms, self._hosts, self._fleet, self._roster)
-        self._board = RoomTable(kinds, self._hosts, self._fleet, self._meter.freshness, self._meter.margins)
+        freshness, margins = self._meter.freshness, self._meter.margins
+        self._board = RoomTable(kinds, self._hosts, self._fleet, freshness, margins, floor=self.terms.floor)
         self._expiry: dict[str, float] = {}  # of reservations only
         self._homeless: dict[str, set[str]] = {}  # node that is not known → pods that name it
 

@@ -2,7 +2,8 @@
 
     AR = allocatable × allowance      NC = capacity − hard eviction      limit = min(AR, NC)
 
-Kinds that are not measured are never overcommitted, so nothing is held back of them: there AR = allocatable.
+The allowance is a matter of each kind (`estimation.margins`). Kinds that are not measured are never overcommitted, and
+of CPU, which is compressible, nothing is kept back: there AR = allocatable.
 """
 
 from __future__ import annotations
@@ -14,7 +15,6 @@ import numpy as np
 
 from slackwater.errors import UnknownName
 from slackwater.ledger.types import LedgerConfig, NodeSpec
-from slackwater.validation import fraction
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -27,8 +27,7 @@ class NodeIndex:
 
     def __init__(self, terms: LedgerConfig) -> None:
         self._kinds = terms.kinds
-        kept = fraction("allowance", terms.allowance)
-        self._allowance = np.array([kept if kind in terms.measured else 1.0 for kind in terms.kinds])
+        self._allowance = np.array([margin.allowance for margin in terms.kept()])
         self.names: tuple[str, ...] = ()
         self.index: dict[str, int] = {}
         self._hosts: list[NodeSpec] = []

@@ -1,5 +1,10 @@
 """The ledger's answers: the table of all nodes, kept current row by row, and the arithmetic of one node.
 
+    room = max(min(AR, NC) − E − drivers, allocatable − Σ D)
+
+Reservations are a floor: what fits by declared requests alone, as the stock scheduler counts, has room; measurement may
+only add. For memory, which kills, the floor holds unless measured use is already above what the node allows.
+
 A table once given out never changes. A pod event touches one row; the next table copies the arrays (a few
 microseconds at 5,000 nodes) and computes that row anew. A sample touches all rows.
 """
@@ -11,6 +16,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from slackwater.estimation.margins import COMPRESSIBLE
 from slackwater.estimation.staleness import Staleness
 from slackwater.estimation.vectorized import Measure, NodeEstimates
 from slackwater.ledger.nodeindex import NodeIndex
@@ -30,7 +36,7 @@ FEW = 4  # touched rows up to which plain numbers are faster than arrays
 
 @dataclass(frozen=True, slots=True)
 class RoomLine:
-    """The arithmetic of one kind on one node: room = min(AR, NC) − E − drivers − margin."""
+    """The arithmetic of one kind on one node: room = max(min(AR, NC) − E − drivers − margin, floor)."""
 
     capacity: float  # as the API shows it; 0 is unknown
     allocatable: float
@@ -49,6 +55,7 @@ class RoomLine:
     stale: bool
     margin: float = 0.0  # kept back beside E for a stated risk; negative where the promise is below E
     promise: NodePromise | None = None  # how that came about; None without a stated risk
+    requested: float = 0.0  # allocatable − Σ D of every pod: the floor, unless memory is used above the limit
 
     @property
     def free(self) -> float:
@@ -66,8 +73,11 @@ class RoomTable:
         fleet: NodeEstimates,
         freshness: Staleness,
         margins: RiskMargins | None = None,
+        *,
+        floor: bool = True,
     ) -> None:
-        self._margins = margins
+        self._margins, self._floor = margins, floor
+        self._strict: NDArray[np.bool_] = np.array([kind not in COMPRESSIBLE for kind in kinds], np.bool_)
         self._kinds, self._hosts, self._fleet, self._freshness = kinds, hosts, fleet, freshness
         self._table: NodeTable | None = None
         self._of: Floats = hosts.total  # the arrays of nodes that everything here is made of
@@ -120,6 +130,12 @@ class RoomTable:
         if self._margins is not None and not stale:
             room = [free - kept for free, kept in zip(room, self._margins.kept[row].tolist(), strict=True)]
         left = [most - asked for most, asked in zip(total, native, strict=True)]
+        if not self._floor:
+            return NodeRow(room, left, total, bool(self._hosts.open[row]), stale)
+        used, reserved = self._fleet.used[row].tolist(), sums[Measure.RESERVED]
+        for kind, strict in enumerate(self._strict.tolist()):
+            if not (strict and used[kind] + charge[kind] > limit[kind]):
+                room[kind] = max(room[kind], total[kind] - reserved[kind])
         return NodeRow(room, left, total, bool(self._hosts.open[row]), stale)
 
     def pool_total(self, now: float) -> Floats:
@@ -169,6 +185,7 @@ class RoomTable:
             stale=bool(table.stale[row]),
             margin=self._margin(row, kind, bool(table.stale[row])),
             promise=self._promise(row, kind),
+            requested=float(_requested(table)[row, kind]),
         )
 
     def _margin(self, row: int, kind: int, stale: bool) -> float:
@@ -192,7 +209,11 @@ class RoomTable:
         room = self._limit[rows] - self._estimate(rows, stale) - sums[:, Measure.CHARGE]
         if self._margins is not None:
             room -= np.where(stale[rows, None], 0.0, self._margins.kept[rows])
-        return room, total - sums[:, Measure.NATIVE], total - sums[:, Measure.RESERVED]
+        left = total - sums[:, Measure.RESERVED]
+        if not self._floor:
+            return room, total - sums[:, Measure.NATIVE], left
+        crowded = self._strict & (self._fleet.used[rows] + sums[:, Measure.CHARGE] > self._limit[rows])
+        return np.where(crowded, room, np.maximum(room, left)), total - sums[:, Measure.NATIVE], left
 
     def _refresh(self) -> None:
         """Nodes came, went or changed: nothing that was made of them holds."""

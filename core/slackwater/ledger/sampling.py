@@ -1,7 +1,7 @@
 """What one round of measurement does to the ledger, step by step.
 
 1. Readings that are not newer than the last are passed over.
-2. A driver is charged max(use, D) instead of its use: its use leaves U.
+2. A driver is charged by itself (max(use, D); CPU by use) instead of its use: its use leaves U.
 3. A node's first sample rebuilds its estimate from its pods' use and age.
 4. Eqs 1 and 3 move the estimates.
 5. Pods teach what their app comes to use; young pods are charged at least that, pods of a well-known app not much more.
@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from slackwater.estimation.peaks import Growth, Peaks
+from slackwater.estimation.peaks import Growth, Peaks, scaled
 from slackwater.estimation.staleness import Staleness
 from slackwater.estimation.vectorized import Measure, NodeEstimates
 from slackwater.ledger.nodeindex import NodeIndex
@@ -42,7 +42,10 @@ class SampleIntake:
         self._measured = np.array([kind in terms.measured for kind in terms.kinds], np.bool_)
         self._declared = not self._measured.all()  # kinds that are never overcommitted count at what is declared
         self._growth = Growth(len(terms.kinds))
-        self.peaks = Peaks(len(terms.kinds), margin=terms.margin if terms.alpha > 0 else None)
+        margins = terms.kept()
+        self.peaks = Peaks(len(terms.kinds), margin=[margin.peak for margin in margins])
+        # Kinds of which drivers are charged what they use and this much of it; 0: at least what they declared.
+        self._by_use = np.array([1.0 + (margin.peak or 0.0) if margin.by_use else 0.0 for margin in margins])
         self.freshness = Staleness(terms.heartbeat, terms.patience, learns=not terms.steady)
         self.margins: RiskMargins | None = None
         if terms.risk is not None and terms.alpha > 0:
@@ -152,6 +155,7 @@ class SampleIntake:
         """Let apps learn from these pods, from each once."""
         told, peaks, ramps = self._growth.take_peaks(slots)
         if told.size:
+            self._roster.stirred[told] = True  # from now on its own peak is known
             self.peaks.learn(self._roster.apps[told], peaks, ramps)
 
     def learn_peak_of(self, slot: int) -> None:
@@ -196,10 +200,17 @@ class SampleIntake:
         driving = self._roster.drivers[slots]
         if driving.any():
             at, cells = slots[driving], self._fleet.pods.table
-            charge = np.maximum(uses[:, driving], cells[Measure.DECLARED].take(at, axis=1))
+            charge = self._charges(uses[:, driving], cells[Measure.DECLARED].take(at, axis=1))
             if (charge != cells[Measure.CHARGE].take(at, axis=1)).any():
                 cells[Measure.CHARGE][:, at] = charge
                 self._fleet.pods.refresh(Measure.CHARGE, self._fleet.pods.held)
+
+    # max(use, D); of compressible kinds min(that, use × (1 + margin))
+    def _charges(self, uses: Floats, declared: Floats) -> Floats:
+        """What drivers are charged, kind × driver."""
+        full, beyond = np.maximum(uses, declared), self._by_use[:, None]
+        charges: Floats = np.where(beyond > 0, np.minimum(full, np.maximum(uses * beyond, 0.0)), full)
+        return charges
 
     def _without_drivers(self, used: Floats, slots: Slots, uses: Floats) -> None:
         """Take the use of drivers, which are charged, out of U (in place). One without a reading is counted twice."""
@@ -276,7 +287,11 @@ class SampleIntake:
         if slots.size:
             apps = self._roster.apps[slots]
             floors = np.where(self._roster.drivers[slots], 0.0, self.peaks.floors(apps, self._ages(slots)))
-            caps = self.peaks.caps(apps, self._fleet.uses.take(slots, axis=1))
+            uses = self._fleet.uses.take(slots, axis=1)
+            caps = self.peaks.caps(apps, uses)
+            # Older than its app's ramp and no longer growing: its own peak says more than those of its brothers.
+            own = scaled(self._growth.settled_peaks(slots, uses), self.peaks.beyond)
+            caps = np.where(floors > 0, caps, np.minimum(caps, own))
             self._fleet.guard(slots, floors, caps, held if anew else None)
             self._roster.changed[slots] = floors.any(axis=0)
 

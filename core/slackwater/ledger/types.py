@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from slackwater.errors import BadNumber, InvalidInput
 from slackwater.estimation.estimator import ALPHA, Mode
+from slackwater.estimation.margins import Margin, fixed
 from slackwater.estimation.peaks import MARGIN
 from slackwater.estimation.staleness import HEARTBEAT, PATIENCE
 from slackwater.resources import CPU, MEMORY, Kinds
@@ -103,10 +104,12 @@ class LedgerConfig:
     alpha: float = ALPHA
     # Seconds. Memory learns slowly: a task takes longer to fill its memory than to burn its CPU.
     tau0: Mapping[str, float] = field(default_factory=lambda: {CPU: 1.0, MEMORY: 30.0})
-    allowance: float = 0.875  # AR = allocatable × this (28 of 32 GB in the paper)
+    # AR = allocatable × this (28 of 32 GB in the paper); of CPU, which is compressible, nothing is kept back.
+    allowance: float = 0.875
     mode: Mode = Mode.CAPPED
     # A pod of a well-known app is charged at most its app's peak and this share of it; None: requests are believed.
     margin: float | None = MARGIN
+    margins: Mapping[str, Margin] = field(default_factory=dict)  # by kind, in place of both of them
     heartbeat: float = HEARTBEAT
     steady: bool = False  # samples come by our own clock: how often is not learned from the gaps between them
     patience: float = PATIENCE
@@ -116,6 +119,13 @@ class LedgerConfig:
     horizon: float = 600.0
     # Only these are overcommitted. Any other kind (GPUs) counts at what is declared, of all that is allocatable.
     measured: frozenset[str] = frozenset({CPU, MEMORY})
+    # Reservations are a floor: what fits by declared requests alone has room. False: the paper's room, often less.
+    floor: bool = True
+
+    def kept(self) -> tuple[Margin, ...]:
+        """The margin of each kind."""
+        believed = self.margin if self.alpha > 0 else None
+        return fixed(self.kinds, self.measured if self.alpha > 0 else (), self.allowance, believed, self.margins)
 
 
 # A cluster has a few hundred distinct requests: what is computed from them is computed once.

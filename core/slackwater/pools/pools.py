@@ -145,6 +145,15 @@ def median_slot(tasks: Iterable[Resources]) -> Resources:
     return Resources({kind: median(size[kind] for size in sizes) for kind in kinds})
 
 
+# Tot = slots that pods hold + slots that fit into what is left
+def elastic(charged: float, free: Resources, slot: Resources) -> float:
+    """Tot, in one unit: what pods hold counts by dominant share, so what is left must be added as slots too.
+
+    The smallest ratio of summed amounts would leave room without slots wherever shapes differ.
+    """
+    return amount("slots held", charged) + slot_count(free, slot)
+
+
 # slot'_k = C_k / N with N = min_k C_k / slot_k, so that max_k request_k / slot'_k = N · dominant share
 def balanced_slot(capacity: Resources, slot: Resources) -> Resources:
     """A slot as an equal share of every pooled kind, as many of them as there are of the given slot.

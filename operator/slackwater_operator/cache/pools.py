@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from slackwater.cycle.snapshot import App, PodGroup, Pool
 from slackwater.pools.appphases import AppPhases
-from slackwater.pools.pools import Category, Smoothed, balanced_slot, classify, median_slot, slot_count, slots, smooth
+from slackwater.pools.pools import Category, balanced_slot, classify, elastic, median_slot, slot_count, slots
 from slackwater.resources import NOTHING, Resources
 from slackwater.roles import Role
 from slackwater.validation import clip
@@ -28,7 +28,6 @@ class PoolState:
     delta: float
     median: Resources = NOTHING  # the median declared task: how many of it there are is how many slots there are
     slot_at: float = float("-inf")
-    tot: Smoothed = field(default_factory=Smoothed)
     accuracy: Accuracy = field(default_factory=Accuracy)
 
 
@@ -63,15 +62,9 @@ def pool(
         state.median, state.slot_at = median_slot(_tasks(apps)), now
     if not state.median:
         return None
-    running = _running(apps)
-    elastic = slot_count(running + free, state.median)
     slot = balanced_slot(capacity, state.median)
-    # Where nothing runs there is no estimate that could tremble: what is free is what there is. Otherwise the first,
-    # empty answer of an extender that is just starting would keep the pools closed for a minute on an empty cluster.
-    span = spec.smoothing_seconds if running else 0.0
-    # A second look within the same moment moves nothing.
-    state.tot = smooth(state.tot, elastic, now, span) if span > 0 else Smoothed(elastic, now)
     nominal = slot_count(capacity, state.median)
+    held = sum(slots(group.request, slot) * group.charged for app in apps for group in app.groups)
     started = [app for app in apps if app.counts.bound]
     sides = [
         (app.id, categories.get(app.id) or _category(app, slot, nominal, spec.theta), task_slots(app, slot))
@@ -82,7 +75,7 @@ def pool(
     return Pool(
         name=name,
         slot=slot,
-        tot=state.tot.value,
+        tot=elastic(held, free, slot),
         nominal=nominal,
         delta=clip(state.delta, low, high),
         theta=spec.theta,
@@ -148,12 +141,3 @@ def _tasks(apps: Iterable[AppView]) -> list[Resources]:
         if app.size is not None and app.size.request and all(group.role is Role.DRIVER for group in app.groups):
             votes += [app.size.request] * min(VOTES, app.size.tasks)
     return votes
-
-
-def _running(apps: Iterable[AppView]) -> Resources:
-    sums: dict[str, float] = {}
-    for app in apps:
-        for group in app.groups:
-            for kind, value in group.request.items():
-                sums[kind] = sums.get(kind, 0.0) + value * group.charged
-    return Resources(sums)

@@ -78,6 +78,11 @@ POLICIES |= {
     "kube-most": Policy(
         "the stock kube-scheduler, most allocated node first", f"{_POLICIES}.kubescheduler:Most", ("kubernetes",)
     ),
+    "oracle": Policy(
+        "clairvoyant: knows what every task will use and packs by that, in order of submission",
+        f"{_POLICIES}.oracle:Oracle",
+        ("kubernetes", "ideal"),
+    ),
     "slackwater": Policy(
         "the whole composition: measured room, admission, pools, order",
         f"{_POLICIES}.slackwater.kubernetes:SlackwaterOnKubernetes",

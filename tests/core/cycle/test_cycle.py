@@ -117,7 +117,9 @@ class TestPools:
         large = task_app("large", 0, held=300, demand=300.0)
         small = task_app("small", 1, held=10, demand=10.0)
         running = running_app("old", -1, running=89, demand=90.0)
-        outcome = decide(snapshot(running, large, small, on=queue(100, pool="default"), pools=(pool(100),), window=500))
+        outcome = decide(
+            snapshot(running, large, small, on=queue(100, free=10, pool="default"), pools=(pool(100),), window=500)
+        )
         assert outcome.started == ("small",)
         assert outcome.categories["small"] is Category.SMALL
         assert "large pool" in outcome.verdicts["large"].sentence
@@ -135,21 +137,40 @@ class TestPools:
         outcome = decide(snapshot(*apps, on=queue(2, pool="default"), pools=(pool(100),)))
         assert outcome.started == ("small",)
 
-    def test_a_driver_whose_pool_is_closed_does_not_start(self) -> None:
-        """Conflict 7: both gates or nothing."""
-        full = running_app("full", 0, running=98, demand=99.0)
-        outcome = decide(
-            snapshot(full, driver_app("late", 1, demand=50.0), on=queue(1000, pool="default"), pools=(pool(100, 0.05),))
-        )
+    def test_a_driver_whose_pool_is_closed_waits_while_the_other_side_uses_the_room(self) -> None:
+        """Conflict 7: both gates; the room goes to the small app, whose pool is open."""
+        full = running_app("full", 0, running=90, demand=91.0)
+        small = task_app("small", 2, held=9, demand=9.0)
+        on = queue(100, free=9, pool="default")
+        outcome = decide(snapshot(full, driver_app("late", 1, demand=50.0), small, on=on, pools=(pool(100, 0.05),)))
         assert outcome.verdicts["late"].reason is WaitReason.POOL
-        assert released(outcome) == []
+        assert {release.app for release in outcome.releases} == {"small"}
+
+    def test_a_closed_pool_holds_nothing_back_that_nobody_else_can_use(self) -> None:
+        """The same room with nobody of the other side there."""
+        full = running_app("full", 0, running=98, demand=99.0)
+        on = queue(1000, free=5, pool="default")
+        outcome = decide(snapshot(full, driver_app("late", 1, demand=50.0), on=on, pools=(pool(100, 0.05),)))
+        assert outcome.started == ("late",)
+
+    def test_an_owners_bound_is_a_claim_even_while_nobody_waits(self) -> None:
+        """A tenth of the slots stays free for small apps to come, because the pool's owner said so."""
+        large = running_app("large", 0, running=80, held=50, demand=131.0)
+        on, pools = queue(1000, free=19, pool="default"), (pool(100, 0.1, low=0.1),)
+        assert len(released(decide(snapshot(large, on=on, pools=pools)))) == 9
 
     def test_pods_of_started_apps_stay_inside_their_pool(self) -> None:
         """A started large app may not take the small pool's slots while small apps want them."""
         small = task_app("small", 1, held=10, demand=10.0)
         large = running_app("large", 0, running=80, held=50, demand=131.0)
         outcome = decide(
-            snapshot(large, small, on=queue(1000, pool="default"), pools=(pool(100, 0.1, nominal=100.0),), window=500)
+            snapshot(
+                large,
+                small,
+                on=queue(1000, free=19, pool="default"),
+                pools=(pool(100, 0.1, nominal=100.0),),
+                window=500,
+            )
         )
         per_app = [uid.split("/")[0] for uid in released(outcome)]
         assert per_app.count("small") == 10
@@ -159,7 +180,7 @@ class TestPools:
         """The border had moved to one slot; a small app that was let in for four gets them back, as far as is fair."""
         small = running_app("small", 1, held=3, demand=4.0, category=Category.SMALL)
         large = running_app("large", 0, running=8, held=20, demand=29.0, category=Category.LARGE)
-        outcome = decide(snapshot(large, small, on=queue(1000, pool="default"), pools=(pool(10.0, 0.1),)))
+        outcome = decide(snapshot(large, small, on=queue(1000, free=3, pool="default"), pools=(pool(10.0, 0.1),)))
         assert outcome.adjustments["default"].delta == pytest.approx(0.4)
         assert [uid.split("/")[0] for uid in released(outcome)] == ["small"] * 3
 
@@ -181,7 +202,9 @@ class TestPools:
         waiting = [task_app(f"gang{n}", 1 + n, held=20, demand=20.0, gang=True) for n in range(2)]
         outlook = ((30.0, 20.0), (60.0, 20.0))
         outcome = decide(
-            snapshot(full, *waiting, on=queue(100, pool="default"), pools=(pool(100, outlook=outlook),), window=500)
+            snapshot(
+                full, *waiting, on=queue(100, free=0, pool="default"), pools=(pool(100, outlook=outlook),), window=500
+            )
         )
         assert [outcome.verdicts[f"gang{n}"].wait for n in range(2)] == [30.0, 60.0]
         assert [outcome.verdicts[f"gang{n}"].position for n in range(2)] == [1, 2]
@@ -191,9 +214,20 @@ class TestPools:
         full = running_app("full", 0, running=79, demand=80.0)
         gang = task_app("gang", -1000, held=30, demand=30.0, gang=True)
         stream = [task_app(f"quick{n}", -5, held=12, demand=12.0) for n in range(3)]
-        outcome = decide(snapshot(full, gang, *stream, on=queue(100, pool="default"), pools=(pool(100),), window=500))
+        on = queue(100, free=20, pool="default")
+        outcome = decide(snapshot(full, gang, *stream, on=on, pools=(pool(100),), window=500))
         assert outcome.started == ()
-        assert outcome.verdicts["quick0"].numbers["ahead"] == "gang"
+        assert outcome.verdicts["quick0"].numbers["claimant"] == "gang"
+        assert "room is kept for gang for another 200 s" in outcome.verdicts["quick0"].sentence
+
+    def test_what_is_assembled_gives_its_room_back_at_its_deadline(self) -> None:
+        """A gang that does not come together in one patience lets the others go for the next."""
+        full = running_app("full", 0, running=79, demand=80.0)
+        gang = task_app("gang", -700, held=30, demand=30.0, gang=True)
+        stream = [task_app(f"quick{n}", -5, held=12, demand=12.0) for n in range(3)]
+        on = queue(100, free=20, pool="default")
+        outcome = decide(snapshot(full, gang, *stream, on=on, pools=(pool(100),), window=500))
+        assert len(released(outcome)) == 20
 
 
 class TestGangs:

@@ -9,12 +9,15 @@ import numpy as np
 import pytest
 
 from slackwater.errors import BadNumber, InvalidInput, UnknownName
+from slackwater.estimation.margins import Margin
 from slackwater.ledger.ledger import Ledger
 from slackwater.ledger.types import ClaimState, LedgerConfig, NodeSpec, PodClaim, Sample
 from slackwater.roles import Role
 from support.builders.ledgers import changed, rebuilt, table_without
 
-CPU = LedgerConfig(kinds=("cpu",))
+# The arithmetic of the paper's room for a kind that is kept back; what margins and the floor add has tests of its own.
+KEPT = Margin(allowance=0.875, peak=0.15)
+CPU = LedgerConfig(kinds=("cpu",), margins={"cpu": KEPT}, floor=False)
 NODE = NodeSpec("n", allocatable=(16.0,), capacity=(16.0,))
 
 
@@ -124,7 +127,7 @@ def test_declared_is_clamped(declared: float, ceiling: tuple[float, ...], charge
 
 def test_gpus_are_never_overcommitted() -> None:
     """They count at what is declared, of all that is allocatable, whatever is measured."""
-    ledger = Ledger(LedgerConfig(kinds=("cpu", "nvidia.com/gpu")))
+    ledger = Ledger(LedgerConfig(kinds=("cpu", "nvidia.com/gpu"), margins={"cpu": KEPT}, floor=False))
     ledger.upsert_node(NodeSpec("n", (16.0, 8.0), (16.0, 8.0)))
     ledger.put(PodClaim("p", "n", (2.0, 6.0), (2.0, 6.0), Role.TASK, state=ClaimState.RUNNING, started=0.0))
     for stamp in (1000.0, 2000.0):

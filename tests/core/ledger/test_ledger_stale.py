@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from slackwater.estimation.margins import Margin
 from slackwater.ledger.ledger import Ledger
-from slackwater.ledger.types import ClaimState, NodeSpec, PodClaim, Sample
+from slackwater.ledger.types import ClaimState, LedgerConfig, NodeSpec, PodClaim, Sample
 from slackwater.roles import Role
 
 LATE = 100.0  # long after the last sample
@@ -15,7 +16,7 @@ LATE = 100.0  # long after the last sample
 
 def sampled(uses: list[float], system: float, role: Role = Role.TASK) -> Ledger:
     """One node of 16 cores, 14 of them allowed; tasks of 2 cores measured long enough to be believed."""
-    ledger = Ledger()
+    ledger = Ledger(LedgerConfig(margins={"cpu": Margin(0.875, 0.15)}, floor=False))
     ledger.upsert_node(NodeSpec("n", (16.0, 64.0), (16.0, 64.0)))
     for index, _ in enumerate(uses):
         ledger.put(PodClaim(f"u{index}", "n", (2.0, 4.0), (2.0, 4.0), role, state=ClaimState.RUNNING, started=0.0))

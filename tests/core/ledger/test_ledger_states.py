@@ -11,13 +11,14 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from slackwater.estimation.estimator import Estimator
+from slackwater.estimation.margins import Margin
 from slackwater.ledger.ledger import Ledger
 from slackwater.ledger.types import ClaimState, LedgerConfig, NodeSpec, PodClaim, Sample
 from slackwater.roles import Role
 from support.builders.ledgers import rebuilt, table_without
 
 # No app names: what apps teach has its own tests, and would make the plain ledger a second implementation of it.
-TERMS = LedgerConfig(kinds=("cpu", "gpu"), tau0={"cpu": 3.0})
+TERMS = LedgerConfig(kinds=("cpu", "gpu"), tau0={"cpu": 3.0}, margins={"cpu": Margin(0.875, 0.15)}, floor=False)
 ALLOWED = (14.0, 4.0)
 NODES = ("a", "b", "c")
 PODS = tuple(f"p{n}" for n in range(6))

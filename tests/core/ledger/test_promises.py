@@ -96,7 +96,8 @@ def test_room_is_what_the_promise_leaves() -> None:
         assert line.promise.peak == pytest.approx(expected)
     assert lines["cpu"].promise != lines["memory"].promise
     assert (rooms(bold) > rooms(careful)).all()
-    assert (rooms(careful).sum(axis=0) > rooms(plain).sum(axis=0)).all()
+    # Of CPU nothing is kept back without a stated risk; of memory a fixed share is.
+    assert rooms(careful)[:, 1].sum() > rooms(plain)[:, 1].sum()
 
 
 def test_the_risk_is_kept() -> None:
@@ -117,7 +118,7 @@ def test_stale_nodes_are_worth_their_reservations() -> None:
     line = cluster.ledger.explain("n0", later)["memory"]
     assert line.stale
     assert line.margin == 0.0
-    assert line.room <= line.allowed - line.reserved + 1e-9
+    assert line.room <= line.allocatable - line.reserved + 1e-9
 
 
 def test_nodes_may_come_and_go() -> None:

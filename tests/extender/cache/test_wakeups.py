@@ -11,7 +11,7 @@ from support.fakes.extender import World, pod_record, world
 
 def full() -> World:
     """One node with a pod on it that uses all of it."""
-    made = world(objects.node("n"))
+    made = world(objects.node("n", cpu="14"))
     made.show(pod("old", cpu="14", node="n", phase="Running", status=objects.running()))
     made.sample({"n": (14.0, 2**30)}, {"uid-batch-old": (14.0, 2**30)})
     return made

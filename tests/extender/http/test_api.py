@@ -32,9 +32,27 @@ def test_nodes_in_short(made: World) -> None:
     assert answer["kinds"] == ["cpu", "memory"]
     first = answer["nodes"][0]
     assert (first["name"], first["open"], first["stale"]) == ("n1", True, False)
-    assert first["allowed"]["cpu"] == 14
+    assert first["allowed"] == {"cpu": 16, "memory": 56 * 2**30}
     assert first["declared"]["cpu"] == 3
-    assert first["room"]["cpu"] == pytest.approx(14 - first["estimate"]["cpu"] - 1)
+    assert first["room"]["cpu"] == pytest.approx(16 - first["estimate"]["cpu"] - 1)
+
+
+def test_a_floor_is_said_in_words(made: World) -> None:
+    """Where requests leave more than measurement, the sentence tells that, and the numbers add up."""
+    memory = made.get("/v1/nodes/n2")["resources"]["memory"]
+    assert memory["room"] == memory["requested"] == 64 * 2**30
+    assert "requests are a floor" in memory["arithmetic"]
+
+
+def test_rooms_come_as_arrays(made: World) -> None:
+    """One row per node, one column per kind; what is left by measurement, of native and of declared requests."""
+    answer = made.get("/v1/rooms")
+    assert answer["names"] == ["n1", "n2"]
+    assert answer["kinds"] == ["cpu", "memory"]
+    assert answer["native"][0][0] == 16 - 1 - 1
+    assert answer["requested"][0][0] == 16 - 2 - 1
+    assert answer["room"][1] == [16, 64 * 2**30]
+    assert answer["open"] == [True, True]
 
 
 def test_nodes_by_selector(made: World) -> None:
@@ -48,7 +66,7 @@ def test_one_node_with_its_arithmetic(made: World) -> None:
     answer = made.get("/v1/nodes/n1")
     cpu = answer["resources"]["cpu"]
     assert cpu["room"] == pytest.approx(min(cpu["allowed"], cpu["real"]) - cpu["estimate"] - cpu["drivers"])
-    assert f"room {cpu['room']:.6g} = min(allowed 14, real 16)" in cpu["arithmetic"]
+    assert f"room {cpu['room']:.6g} = min(allowed 16, real 16)" in cpu["arithmetic"]
     pods = {each["pod"]: each for each in answer["pods"]}
     assert pods["batch/driver"]["role"] == "driver"
     assert pods["batch/task"]["declared"]["cpu"] == 2

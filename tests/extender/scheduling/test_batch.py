@@ -21,8 +21,8 @@ def waiting(name: str, cpu: str = "2", **more: Any) -> dict[str, Any]:
 
 
 def three(*pods: dict[str, Any]) -> World:
-    """Three idle nodes of 14 cores allowance, and pods that wait."""
-    made = world(*[objects.node(f"n{i}") for i in range(3)])
+    """Three idle nodes of 14 cores, and pods that wait."""
+    made = world(*[objects.node(f"n{i}", cpu="14") for i in range(3)])
     made.sample({f"n{i}": (0.0, 0.0) for i in range(3)})
     made.show(*pods)
     return made
@@ -142,7 +142,7 @@ def test_a_pod_named_twice_is_placed_once() -> None:
 def test_drivers_are_served_first() -> None:
     """Tasks of an app whose driver found no node would wait for nothing."""
     driver = objects.pod("driver", cpu="14", labels={"slackwater.io/role": "driver"})
-    made = world(objects.node("n"))
+    made = world(objects.node("n", cpu="14"))
     made.sample({"n": (0.0, 0.0)})
     made.show(driver, *[waiting(f"t{i}") for i in range(5)])
     answer = ask(made, *[f"t{i}" for i in range(5)], "driver")
@@ -240,7 +240,7 @@ def test_bad_bodies_are_refused_with_what_to_send(body: bytes) -> None:
 
 def test_a_node_taken_meanwhile_is_not_given_out_twice() -> None:
     """The batch decides on a snapshot; a filter between two slices may take the room first."""
-    made = world(objects.node("n0"), objects.node("n1"), settings={"decisions": {"slice": 1e-9}})
+    made = world(objects.node("n0", cpu="14"), objects.node("n1", cpu="14"), settings={"decisions": {"slice": 1e-9}})
     made.sample({"n0": (0.0, 0.0), "n1": (0.0, 0.0)})
     names = [f"p{i}" for i in range(14)]
     made.show(*[waiting(name) for name in names])

@@ -19,9 +19,9 @@ PARKED = "slackwater: pod is parked"
 
 
 def two() -> World:
-    """Two sampled nodes of 16 cores: AR is 14, one is idle, one uses 13."""
-    made = world(objects.node("idle"), objects.node("busy"))
-    made.sample({"idle": (0.0, 0.0), "busy": (13.0, 2**30)})
+    """Two sampled nodes: an idle one of 14 cores, and one that has one core to give."""
+    made = world(objects.node("idle", cpu="14"), objects.node("busy", cpu="1"))
+    made.sample({"idle": (0.0, 0.0), "busy": (0.5, 2**30)})
     return made
 
 
@@ -30,8 +30,11 @@ def task(name: str = "t", cpu: str = "2", native: str = "1", **more: Any) -> dic
 
 
 def test_nodes_are_judged_by_measured_room() -> None:
-    """The declared request must fit into what is really left."""
-    answer = two().filter(task(), "idle", "busy")
+    """The declared request must fit into what is really left, whatever native requests leave."""
+    made = world(objects.node("idle", cpu="14"), objects.node("busy", cpu="14"))
+    made.show(task("hog", cpu="14", native="7", node="busy", phase="Running", status=objects.running()))
+    made.sample({"idle": (0.0, 0.0), "busy": (13.0, 2**30)}, {"uid-batch-hog": (13.0, 2**30)})
+    answer = made.filter(task(), "idle", "busy")
     assert answer == {
         "Nodes": None,
         "NodeNames": ["idle"],
@@ -186,7 +189,7 @@ def test_a_closed_node_takes_nobody(change: dict[str, Any]) -> None:
 def test_a_node_that_shrank_or_went_is_followed() -> None:
     """Resized and removed nodes act at once."""
     made = two()
-    made.nodes(objects.node("idle", cpu="2"))
+    made.nodes(objects.node("idle", cpu="1"))
     assert made.filter(task(), "idle")["NodeNames"] == []
     made.parts.books.drop_nodes([made.parts.books.nodes["idle"]])
     assert made.filter(task(), "idle")["FailedAndUnresolvableNodes"] == {"idle": "slackwater: node not known yet"}
@@ -384,5 +387,5 @@ class TestModes:
         made.show(task("r", node="idle"))
         made.policy(mode="enforce", estimation={"allowance": 0.5})
         made.sample({"idle": (0.0, 0.0)})
-        assert made.get("/v1/nodes/idle")["resources"]["cpu"]["allowed"] == 8
+        assert made.get("/v1/nodes/idle")["resources"]["memory"]["allowed"] == 32 * 2**30
         assert made.charged("idle") == {"uid-batch-r"}

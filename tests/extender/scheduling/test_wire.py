@@ -27,12 +27,13 @@ def recorded(name: str) -> bytes:
 
 
 def six() -> World:
-    """The nodes that were there when the requests were recorded; the last one is full."""
+    """The nodes that were there when the requests were recorded; the last one is small."""
     # The scheduler that sends whole nodes was a second one, with a name of its own.
     made = world(
         *[objects.node(name) for name in NODES], settings={"decisions": {"schedulers": ["slackwater", "whole"]}}
     )
-    made.sample(dict.fromkeys(NODES[:5], (0.0, 0.0)) | {NODES[5]: (14.0, 0.0)})
+    made.nodes(objects.node(NODES[5], cpu="1500m"))
+    made.sample(dict.fromkeys(NODES, (0.0, 0.0)))
     return made
 
 

@@ -128,7 +128,7 @@ def test_held_pods_get_a_reason_only_in_quiet_times() -> None:
     turn(made, world, 3)
     assert names.REASON not in world.pods[pod.uid].annotations
     turn(made, world, 10)
-    assert world.pods[pod.uid].annotations[names.REASON] == "no-room"
+    assert world.pods[pod.uid].annotations[names.REASON] == "larger-than-any-node"
     assert sum("/pods/t" in write for write in world.writes) == 1
 
 
@@ -420,8 +420,8 @@ def test_wait_estimates_are_told_with_their_past_error() -> None:
         turn(made, world, 3)
     wave = [pod.uid for pod in world.pods.values() if pod.node]
     for name in ("next", "then"):
-        for number in range(7):
-            world.create(f"{name}-{number}", app=name, annotations={names.GANG: "true", names.TASKS: "7"})
+        for number in range(8):
+            world.create(f"{name}-{number}", app=name, annotations={names.GANG: "true", names.TASKS: "8"})
     for uid in wave[:6]:
         world.finish(uid)
         turn(made, world)

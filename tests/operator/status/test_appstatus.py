@@ -93,7 +93,7 @@ def test_tracked_app_carries_a_condition_to_wait_for() -> None:
         return dict(body["conditions"][0])
 
     first = condition()
-    assert (first["type"], first["status"], first["reason"]) == ("Admitted", "False", "NoRoom")
+    assert (first["type"], first["status"], first["reason"]) == ("Admitted", "False", "LargerThanAnyNode")
     world.add_nodes(node("b"))
     world.now += 11
     second = condition()
@@ -254,14 +254,14 @@ def test_reason_classes_are_due_only_where_they_differ() -> None:
     """Written once per class, never on parked pods."""
     world = enforcing(node("a", cpu=1))
     first = world.create("t0", cpu=4, app="etl")
-    second = world.create("t1", cpu=4, app="etl", annotations={names.REASON: "no-room"})
+    second = world.create("t1", cpu=4, app="etl", annotations={names.REASON: "larger-than-any-node"})
     operator = world.operator()
     operator.step()
     said = operator.said("etl")
-    assert said.reason == "no-room"
-    assert [(pod.uid, reason) for pod, reason in due(world.assembly, [said])] == [(first.uid, "no-room")]
+    assert said.reason == "larger-than-any-node"
+    assert [(pod.uid, reason) for pod, reason in due(world.assembly, [said])] == [(first.uid, "larger-than-any-node")]
     world.change(second.uid, gates=(), annotations={names.PARKED: "x"})
-    world.change(first.uid, annotations={names.REASON: "no-room"})
+    world.change(first.uid, annotations={names.REASON: "larger-than-any-node"})
     world.assembly.refresh()
     assert list(due(world.assembly, [said])) == []
 
@@ -345,8 +345,8 @@ def test_modes_that_hold_nothing_say_what_enforce_would_do(mode: str) -> None:
     outlook = operator.releaser.outlook
     assert outlook is not None
     said = account(each, None, world.assembly, outlook, supposed=operator.releaser.supposed())
-    assert said.reason == "no-room"
-    assert f"mode is {mode}: nothing is held here; in enforce: the nodes" in said.sentence
+    assert said.reason == "larger-than-any-node"
+    assert f"mode is {mode}: nothing is held here; in enforce: a pod asks for 4 cpu" in said.sentence
 
 
 def test_size_of_earlier_runs_is_used_for_the_next() -> None:

@@ -65,11 +65,11 @@ def test_measured_slack_is_used_up_to_the_ceiling() -> None:
     assert (outcome.containers.status == DONE).all()
 
 
-@pytest.mark.parametrize(("pools", "most"), [(False, 16), (True, 15)], ids=["alone", "with pools"])
-def test_without_overcommit_requests_stay_inside_the_nodes(pools: bool, most: int) -> None:
-    """Sixteen cores, sixteen containers, the driver among them; with pools one slot is kept for small jobs."""
+@pytest.mark.parametrize("pools", [False, True], ids=["alone", "with pools"])
+def test_without_overcommit_requests_stay_inside_the_nodes(pools: bool) -> None:
+    """Sixteen cores, sixteen containers, the driver among them; a pool keeps nothing back while nobody waits for it."""
     outcome = play([job("app", 64, usage=IDLE)], overcommit=False, allowance=1.0, pools=pools)
-    assert outcome.peak_tasks + outcome.peak_drivers == most
+    assert outcome.peak_tasks + outcome.peak_drivers == 16
 
 
 def test_a_small_job_does_not_wait_for_all_of_a_large_one() -> None:
@@ -81,10 +81,10 @@ def test_a_small_job_does_not_wait_for_all_of_a_large_one() -> None:
 
 
 def test_small_jobs_keep_their_pool_where_ceilings_bind() -> None:
-    """Tasks that use next to nothing: room is plenty, but twice the cores is all; a large job must not take it all."""
+    """Tasks that use next to nothing: room is plenty, but twice the cores is all; the owner keeps a share."""
     lazy = Usage(cpu=np.full(900, 0.02), memory=np.full(900, 0.02))
     small = [job(f"small{number}", 1, 10.0, at=200.0 + 30.0 * number, usage=lazy) for number in range(8)]
-    outcome = play([job("large", 800, 120.0, usage=lazy), *small], "10x4c8Gi")
+    outcome = play([job("large", 800, 120.0, usage=lazy), *small], "10x4c8Gi", delta_minimum=0.05)
     assert (outcome.jobs.start - outcome.jobs.submit)[1:].mean() < 40.0
     assert outcome.jobs.end[0] > 1000.0
 

@@ -8,16 +8,18 @@ only when to ask and where a container physically goes.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from statistics import median
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from slackwater.cycle.cycle import Round, decide
+from slackwater.cycle.sizes import measure
 from slackwater.cycle.snapshot import App, Pool, Queue, Snapshot
 from slackwater.ordering.alignment import factor
 from slackwater.pools.appphases import AppPhases
-from slackwater.pools.pools import Category, Smoothed, balanced_slot, slot_count, slots, smooth
+from slackwater.pools.pools import Category, balanced_slot, elastic, slot_count, slots
 from slackwater.resources import Resources
 from slackwater_simulator.policies.slackwater.ledger import Books
 from slackwater_simulator.policies.slackwater.snapshot import QUEUE, Views
@@ -25,6 +27,7 @@ from slackwater_simulator.policies.slackwater.snapshot import QUEUE, Views
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from slackwater.nodes import NodeTable
     from slackwater_simulator.policies.slackwater.options import Parts
     from slackwater_simulator.worlds.yarn.interface import World
     from slackwater_simulator.worlds.yarn.model import App as YarnApp
@@ -45,7 +48,7 @@ class Gate:
         self._phases = AppPhases()
         # The median declared task of every app seen so far; renewed as their number doubles, so that it is calm.
         self._measured, self._median, self._balanced = 0, Resources(), Resources()
-        self._delta, self._tot = parts.delta, Smoothed()
+        self._delta = parts.delta
         self.alpha = 0.0  # HaSTE-A's factor for the apps that have started
         self.deltas: list[tuple[float, float]] = []
 
@@ -143,8 +146,27 @@ class Gate:
             total=capacity,
             pool=QUEUE if pools else "",
         )
-        nodes = self.ledger.table(now)
+        nodes = self._nodes(now)
         return Snapshot(now, (queue,), apps, pools, window=self.parts.window, preference=self.parts.order, nodes=nodes)
+
+    def _nodes(self, now: float) -> NodeTable:
+        """Every node's room, less what released containers will take that wait for a heartbeat."""
+        table = self.ledger.table(now)
+        if not self.waiting:
+            return table
+        room, native = table.room.copy(), table.native.copy()
+        for key, count in self.waiting.items():
+            request = self.requests[key]
+            shape = np.array(request.shape)
+            shrunk = np.array(self.books.native(request.shape, request.driver))
+            for row in np.argsort(-room[:, 0]).tolist():
+                fitting = min(_times(room[row], shape), _times(native[row], shrunk), count)
+                room[row] -= fitting * shape
+                native[row] -= fitting * shrunk
+                count -= fitting  # noqa: PLW2901 - what is still to be given out
+                if count <= 0:
+                    break
+        return replace(table, room=room, native=native)
 
     def _free(self, left: NDArray[np.float64]) -> Resources:
         """Σ over open nodes of what is left by measurement and by ceiling, in declared units, less what is promised."""
@@ -153,11 +175,12 @@ class Gate:
             free = [have - count * ask for have, ask in zip(free, self.requests[key].shape, strict=True)]
         return Resources.from_vector(self.kinds, [max(have, 0.0) for have in free])
 
-    # Tot = Σ D + Σ over open nodes of min(room, c × native requests left), in slots (decision 0006)
+    # Tot: slots held, and those that fit into Σ over open nodes of min(room, c × native requests left) (decision 0006)
     def _pool(self, now: float, apps: Sequence[App], capacity: Resources, left: NDArray[np.float64]) -> Pool:
         slot = self._slot()
-        elastic = Resources.from_vector(self.kinds, (self.ledger.declared() + left).tolist())
-        self._tot = smooth(self._tot, slot_count(elastic, self._median), now)
+        nominal = slot_count(capacity, self._median)
+        scale = Pool(QUEUE, slot, tot=1.0, nominal=nominal, theta=self.parts.theta)
+        held = sum(measure(app, scale).charged for app in apps if app.started)
         started = (
             (app.id, self.views.categories.get(int(app.id), Category.LARGE), slots(app.task_request or slot, slot))
             for app in apps
@@ -167,10 +190,11 @@ class Gate:
         return Pool(
             QUEUE,
             slot,
-            tot=self._tot.value,
-            nominal=slot_count(capacity, self._median),
+            tot=elastic(held, Resources.from_vector(self.kinds, left.tolist()), slot),
+            nominal=nominal,
             delta=self._delta,
             theta=self.parts.theta,
+            low=self.parts.delta_minimum,
             releases=coming,
         )
 
@@ -224,3 +248,9 @@ class Gate:
 def _alpha(apps: Sequence[App]) -> float:
     started = [app for app in apps if app.started]
     return factor(sum(app.stages > 0 for app in started) / len(started)) if started else 0.0
+
+
+def _times(left: NDArray[np.float64], shape: NDArray[np.float64]) -> int:
+    """How many of a shape fit into what is left."""
+    wanted = shape > 0
+    return max(0, int(np.floor((left[wanted] + 1e-9) / shape[wanted]).min(initial=1_000_000)))

@@ -29,6 +29,7 @@ class Parts:
     risk_horizon: float = 600.0  # seconds for which a promise is to hold
     theta: float = THETA
     delta: float = DELTA
+    delta_minimum: float = 0.0  # share of the slots that stays with small jobs even while none of them waits
     window: int = 200
 
     def ceiling(self, kind: str) -> float:

@@ -1,0 +1,218 @@
+"""One queue on its way through a round: who is in line, and what is released of it.
+
+First pass: pods in order, each pool within its border. What is left then is room that nobody within the border can
+use, and no claim on it counts but an owner's own (`delta.minimum`, `delta.maximum`). Second pass: pods of started apps
+beyond their pool's border. Third pass: apps that wait for their pool or behind another one start into room that is
+still left. "The pool is full" and "somebody is before you" hold nothing back that nobody else can use.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from slackwater.cycle.admit import AdmissionRound, Admitted
+from slackwater.cycle.noderooms import NodeRooms
+from slackwater.cycle.order import Pick, ReleaseCandidate, ReleaseQueue, eligible
+from slackwater.cycle.snapshot import App, PodGroup, Pool, Queue, Snapshot
+from slackwater.ordering.alignment import factor
+from slackwater.resources import Resources
+from slackwater.roles import Role
+
+
+class Release(NamedTuple):
+    """One pod whose gate is to be lifted, with what placement needs to know about its turn."""
+
+    uid: str
+    app: str
+    group: PodGroup
+    urgency: float = 0.0
+    alignment: float = 0.0
+    submitted: float = 0.0
+    growth: bool = False  # towards nodes that do not exist yet: no node can be named
+
+    @property
+    def driver(self) -> bool:
+        """Whether the pod is a driver."""
+        return self.group.role is Role.DRIVER
+
+
+@dataclass(slots=True)
+class Lane:
+    """One queue in one round."""
+
+    snapshot: Snapshot
+    queue: Queue
+    pool: Pool | None
+    rooms: NodeRooms
+    entrance: AdmissionRound
+    starts: Admitted
+    line: ReleaseQueue
+    started: list[App]
+    alpha: float
+    releases: list[Release] = field(default_factory=list)
+    backfilled: list[App] = field(default_factory=list)  # started into room that nobody before them could use
+    free: Resources | None = None  # what is left of the sum, once the line has taken its share
+
+
+def lane(snapshot: Snapshot, rooms: NodeRooms, queue: Queue, apps: Sequence[App]) -> Lane:
+    """Steps 1 to 3 for one queue."""
+    pool = next((pool for pool in snapshot.pools if pool.name == queue.pool), None)
+    entrance = AdmissionRound(snapshot, queue, pool, apps, rooms)
+    starts = Admitted() if queue.paused else entrance.open()
+    started = [] if queue.paused else [*entrance.running, *starts.started]
+    line = _line(snapshot, queue, rooms, entrance, started, bounded=True)
+    return Lane(snapshot, queue, pool, rooms, entrance, starts, line, started, _alpha(snapshot, started))
+
+
+def _line(
+    snapshot: Snapshot,
+    queue: Queue,
+    rooms: NodeRooms,
+    entrance: AdmissionRound,
+    apps: Sequence[App],
+    *,
+    bounded: bool,
+    free: Resources | None = None,
+) -> ReleaseQueue:
+    return ReleaseQueue(
+        queue,
+        [candidate for app in apps for candidate in candidates(app, entrance)],
+        rooms=rooms,
+        free=free,
+        spent=entrance.spent,
+        headroom=entrance.headroom() if bounded else entrance.owners_headroom(),
+        shares=entrance.shares,
+        alpha=_alpha(snapshot, apps),
+        preference=snapshot.preference,
+    )
+
+
+def candidates(app: App, entrance: AdmissionRound) -> Iterable[ReleaseCandidate]:
+    """The groups of an app that may go now, if there is room."""
+    if app.paused or not any(group.held for group in app.groups):
+        return
+    led = led_by_driver(app)
+    size, shapes = entrance.sizes[app.id], entrance.shapes
+    for group, slots in zip(app.groups, size.slots, strict=True):
+        if group.held and not group.unplaceable and (group.role is Role.DRIVER or (led and eligible(app, group))):
+            yield ReleaseCandidate(app, group, size.category, slots, shapes[app.id, group.key])
+
+
+def led_by_driver(app: App) -> bool:
+    """Head before workers: tasks wait until a driver of their app is bound (Ray's workers, Spark's executors).
+
+    Once every driver has finished nobody is left to wait for, and what it left behind goes.
+    """
+    drivers = [group for group in app.groups if group.role is Role.DRIVER]
+    if not drivers:
+        return not app.has_driver
+    over = all(group.finished and not (group.held or group.charged or group.blocked) for group in drivers)
+    return over or any(group.running for group in drivers)
+
+
+def _alpha(snapshot: Snapshot, apps: Sequence[App]) -> float:
+    """HaSTE-A's factor: given, or chosen from the share of iterative apps."""
+    if snapshot.alpha is not None:
+        return snapshot.alpha
+    return factor(sum(app.stages > 0 for app in apps) / len(apps) if apps else 0.0)
+
+
+# ---- step 4 -------------------------------------------------------------------------------------------------------
+
+
+def release_all(lanes: Sequence[Lane], left: int, *, idle: bool) -> int:
+    """All three passes over all queues; returns what is left of the window."""
+    for each in lanes:
+        each.entrance.assemble(each.started)
+    left = _pass(lanes, left, idle=idle)
+    for each in lanes:
+        if each.pool is not None:
+            each.line.lend(each.entrance.owners_headroom())
+    if any(each.pool is not None for each in lanes):
+        left = _pass(lanes, left, idle=idle)
+    for each in lanes:
+        each.free = each.line.left()
+        left = _backfill(each, left, idle=idle and not any(other.releases for other in lanes))
+    return left
+
+
+def _pass(lanes: Sequence[Lane], left: int, *, idle: bool) -> int:
+    """A pod from each line in turn until the window is full. Gangs go first, whole or not at all."""
+    for each in lanes:
+        for app in [app for app in each.started if app.gang]:
+            left = _release_gang(each, each.line, app, left, idle=idle and not any(other.releases for other in lanes))
+    waiting = list(lanes)
+    while waiting and left > 0:
+        for each in list(waiting):
+            pick = each.line.pick() if left > 0 else None
+            if pick is None:
+                waiting.remove(each)
+            else:
+                each.releases.append(_release_of(pick))
+                left -= 1
+    return left
+
+
+def _release_gang(each: Lane, line: ReleaseQueue, app: App, left: int, *, idle: bool) -> int:
+    held = sum(len(group.held) for group in app.groups)
+    # A gang larger than the window would never fit into it: it may go when nothing else is on its way.
+    if held <= left or idle:
+        picks = line.gang(app.id)
+        each.releases += [_release_of(pick) for pick in picks]
+        left -= len(picks)
+    return left
+
+
+def _backfill(each: Lane, left: int, *, idle: bool) -> int:
+    """Start apps into room that nobody before them can use, in order."""
+    gone = Counter((release.app, release.group.key) for release in each.releases)
+    for app in each.entrance.passed_over(each.starts):
+        if left <= 0:
+            break
+        if not each.entrance.may_backfill(app, each.started, gone):
+            continue
+        line = _line(each.snapshot, each.queue, each.rooms, each.entrance, [app], bounded=False, free=each.free)
+        before = len(each.releases)
+        if app.gang:
+            left = _release_gang(each, line, app, left, idle=idle and not each.releases)
+        while left > 0 and (pick := line.pick()) is not None:
+            each.releases.append(_release_of(pick))
+            left -= 1
+        if len(each.releases) > before:
+            gone.update((release.app, release.group.key) for release in each.releases[before:])
+            each.free = line.left()
+            each.entrance.enter(app)
+            each.started.append(app)
+            each.backfilled.append(app)
+    return left
+
+
+def grow(each: Lane) -> None:
+    """Where nodes can still be added, a few pods without room are released, so that an autoscaler sees the need."""
+    queue = each.queue
+    if queue.paused or queue.maximum is None or queue.maximum.fits(queue.capacity):
+        return
+    left = queue.growth - sum(group.released for app in each.entrance.apps for group in app.groups)
+    grown = [
+        Release(uid, app.id, group, submitted=app.submitted, growth=True)
+        for app in each.starts.grown
+        for group in app.groups
+        if group.role is Role.DRIVER
+        for uid in group.held
+    ]
+    for row, candidate in enumerate(each.line.rows):
+        if not (each.line.fits(row) and each.line.seated(row)) and not candidate.app.gang:
+            first = each.line.taken(row)
+            grown += [
+                Release(uid, candidate.app.id, candidate.group, submitted=candidate.app.submitted, growth=True)
+                for uid in candidate.group.held[first:]
+            ]
+    each.releases += grown[: max(0, left)]
+
+
+def _release_of(pick: Pick) -> Release:
+    app = pick.candidate.app
+    return Release(pick.uid, app.id, pick.candidate.group, pick.urgency, pick.alignment, app.submitted)

@@ -1,0 +1,229 @@
+"""The nodes' rooms during one round: each pod that is released takes its share of one node.
+
+Rows are nodes, shapes are what one pod takes of a node (declared and native request) and which nodes it reaches. Pods
+are many, shapes few: what fits where is kept as one table, shape × node, and a release changes one column of it.
+
+Which node a pod really gets is decided at placement. Here it is the one that is left with least, so that rooms for
+larger pods stay whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from slackwater.cycle.nodefit import reachable
+from slackwater.cycle.snapshot import PodGroup, Queue, Snapshot
+from slackwater.nodes import NodeTable
+from slackwater.resources import NOTHING, Kinds, Resources
+from slackwater.validation import TOLERANCE
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+    Mask = NDArray[np.bool_]
+
+
+class _Key(NamedTuple):
+    """What makes pods alike to a node."""
+
+    request: Resources
+    native: Resources | None
+    constraints: str
+    queue: str
+
+
+class NodeRooms:
+    """What is left on each node, and which shapes still fit where."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._snapshot = snapshot
+        table = snapshot.nodes if snapshot.nodes is not None else _together(snapshot)
+        self._table, self.kinds, self.names = table, table.kinds, table.names
+        self.known = snapshot.nodes is not None  # node by node; else the nodes of a queue count as one
+        self.room: Floats = np.where(table.open[:, None], table.room, -np.inf)
+        self.native: Floats = table.native.copy()
+        self._ids: dict[_Key, int] = {}
+        self._reach: list[Mask | None] = []
+        self._asked: list[Floats] = []
+        self._natives: list[Floats] = []
+        self._fits: Mask = np.zeros((0, len(table)), np.bool_)
+        self._needed = self._needed_native = np.zeros((0, len(table.kinds)))
+        self._counts: NDArray[np.intp] = np.zeros(0, np.intp)
+
+    def shapes(self, queue: Queue, groups: Iterable[PodGroup]) -> list[int]:
+        """The numbers of these groups' shapes; new ones are looked for on all nodes at once."""
+        found = [self._number(queue, group) for group in groups]
+        if len(self._asked) > len(self._fits):
+            self._search()
+        return found
+
+    def _number(self, queue: Queue, group: PodGroup) -> int:
+        # Without nodes, and where a queue selects some of them, equal pods of other queues reach others.
+        where = queue.name if queue.nodes is not None or not self.known else ""
+        key = _Key(group.request, group.native, group.constraints, where)
+        number = self._ids.get(key)
+        if number is None:
+            number = self._ids[key] = len(self._ids)
+            native = group.request if group.native is None else group.native
+            self._asked.append(_vector(group.request, self.kinds))
+            self._natives.append(_vector(native, self.kinds))
+            self._reach.append(self._reached(queue, group))
+        return number
+
+    def _reached(self, queue: Queue, group: PodGroup) -> Mask | None:
+        if self.known:
+            plain = queue.nodes is None and group.constraints not in self._snapshot.reach
+            return None if plain else reachable(self._snapshot, queue, group)
+        return np.array([name == queue.name for name in self.names], np.bool_)
+
+    def _search(self) -> None:
+        first = len(self._fits)
+        needed, native = _least(np.array(self._asked)), _least(np.array(self._natives))
+        fits = np.ones((len(needed) - first, len(self.names)), np.bool_)
+        for kind in range(len(self.kinds)):  # a kind at a time: several times as fast as along the short axis
+            fits &= self.room[:, kind][None, :] >= needed[first:, kind][:, None]
+            fits &= self.native[:, kind][None, :] >= native[first:, kind][:, None]
+        for at, reach in enumerate(self._reach[first:]):
+            if reach is not None:
+                fits[at] &= reach
+        self._needed, self._needed_native = needed, native
+        self._fits = np.concatenate([self._fits, fits])
+        self._counts = self._fits.sum(axis=1)
+
+    # ---- now ------------------------------------------------------------------------------------------------------
+
+    def fits(self, shape: int) -> bool:
+        """Whether some node has room for one pod of the shape."""
+        return bool(self._counts[shape])
+
+    def nodes(self, shape: int) -> list[str]:
+        """The names of the nodes that have."""
+        return [self.names[row] for row in np.flatnonzero(self._fits[shape]).tolist()]
+
+    def take(self, shape: int) -> int:
+        """Give one pod of the shape its room; the row, or −1 where no node has any."""
+        rows = np.flatnonzero(self._fits[shape])
+        if not rows.size:
+            return -1
+        row = int(rows[0]) if rows.size == 1 else int(rows[np.argmin(self._slack(rows, shape))])
+        self.room[row] -= self._asked[shape]
+        self.native[row] -= self._natives[shape]
+        self._renew(row)
+        return row
+
+    def take_all(self, wanted: Sequence[tuple[int, int]]) -> bool:
+        """Give so many pods of each shape their room, or none of them any."""
+        before = self._state()
+        if self.take_most(wanted) == sum(count for _, count in wanted):
+            return True
+        self.room, self.native, self._fits, self._counts = before
+        return False
+
+    def holds_all(self, wanted: Sequence[tuple[int, int]]) -> bool:
+        """Whether so many pods of each shape would all find room."""
+        before = self._state()
+        found = self.take_all(wanted)
+        self.room, self.native, self._fits, self._counts = before
+        return found
+
+    def take_most(self, wanted: Sequence[tuple[int, int]]) -> int:
+        """Give as many of these pods their room as find any; returns how many."""
+        taken = 0
+        # The rarest first: they have the fewest nodes to choose from.
+        for shape, count in sorted(wanted, key=lambda each: int(self._counts[each[0]])):
+            for _ in range(count):
+                if self.take(shape) < 0:
+                    break
+                taken += 1
+        return taken
+
+    def _state(self) -> tuple[Floats, Floats, Mask, NDArray[np.intp]]:
+        return self.room.copy(), self.native.copy(), self._fits.copy(), self._counts.copy()
+
+    def close(self, row: int) -> None:
+        """Keep a node from everybody."""
+        self.room[row] = -np.inf
+        self._renew(row)
+
+    def _slack(self, rows: NDArray[np.intp], shape: int) -> Floats:
+        """What would be left of the rows, as a share of them."""
+        total = self._table.total[rows]
+        left = self.room[rows] - self._asked[shape]
+        shares: Floats = np.divide(left, total, out=np.zeros_like(left), where=total > 0).sum(axis=1)
+        return shares
+
+    def _renew(self, row: int) -> None:
+        held = self._fits[:, row]
+        if held.any():
+            still = (self.room[row] >= self._needed).all(axis=1) & (self.native[row] >= self._needed_native).all(axis=1)
+            lost = np.flatnonzero(held & ~still)
+            self._fits[lost, row] = False
+            self._counts[lost] -= 1
+
+    # ---- ever -----------------------------------------------------------------------------------------------------
+
+    def possible(self, shape: int) -> bool:
+        """Whether some node that the shape reaches could take a pod of it if it were empty."""
+        return bool(self._possible(shape).any())
+
+    def places(self, shape: int) -> int:
+        """How many pods of the shape the nodes could hold at once if they were empty."""
+        asked, rows = self._asked[shape], self._possible(shape)
+        counts = [
+            np.floor(self._table.total[rows, kind] / amount + TOLERANCE)
+            for kind, amount in enumerate(asked.tolist())
+            if amount > 0
+        ]
+        return int(np.minimum.reduce(counts).sum()) if counts else len(rows) * 10**6
+
+    def largest(self, shape: int) -> tuple[str, float, float]:
+        """The kind that the shape asks too much of, how much it asks, and the most that a node it reaches has."""
+        reach, asked, total = self._reach[shape], self._asked[shape], self._table.total
+        most = (total if reach is None else total[reach]).max(axis=0, initial=0.0)
+        kind = int(np.argmax(np.where(asked > 0, asked - most, -np.inf) / np.maximum(asked, TOLERANCE)))
+        return self.kinds[kind], float(asked[kind]), float(most[kind])
+
+    def roomiest(self, shape: int) -> int:
+        """The row that could ever take the shape and is nearest to having room for it; −1 where none could."""
+        rows = np.flatnonzero(self._possible(shape) & self._table.open)
+        if not rows.size:
+            return -1
+        asked = self._asked[shape]
+        share = np.divide(self.room[rows], asked, out=np.full((len(rows), len(asked)), np.inf), where=asked > 0)
+        return int(rows[np.argmax(share.min(axis=1))])
+
+    def _possible(self, shape: int) -> Mask:
+        reach = self._reach[shape]
+        fits: Mask = np.asarray((self._table.total >= _least(self._asked[shape])).all(axis=1))
+        return fits if reach is None else fits & reach
+
+
+def _vector(amounts: Resources, kinds: Kinds) -> Floats:
+    """By kind; a kind that no node has is more than any node has."""
+    vector = amounts.vector(kinds)
+    if any(value > 0 and kind not in kinds for kind, value in amounts.items()):
+        vector = np.where(vector >= 0, np.inf, vector)
+    return vector
+
+
+def _least(asked: Floats) -> Floats:
+    """The least room that serves a request: a hair below it, and none at all of a kind not asked for."""
+    return np.where(asked > 0, asked - TOLERANCE * np.maximum(1.0, asked), -np.inf)
+
+
+def _together(snapshot: Snapshot) -> NodeTable:
+    """Where only sums are known: a row for each queue, as if its nodes were one."""
+    queues, requests = snapshot.queues, [group.request for app in snapshot.apps for group in app.groups]
+    kinds = NOTHING.kinds(*[each for queue in queues for each in (queue.free, queue.capacity)], *requests)
+    names = tuple(queue.name for queue in queues)
+    shape = (len(queues), len(kinds))
+    most = [queue.capacity if queue.maximum is None else queue.capacity.at_least(queue.maximum) for queue in queues]
+    total = np.array([each.vector(kinds) for each in most]).reshape(shape)
+    room = np.array([queue.free.vector(kinds) for queue in queues]).reshape(shape)
+    flags = np.ones(len(queues), np.bool_)
+    index = {name: row for row, name in enumerate(names)}
+    return NodeTable(kinds, names, index, total, room, np.full(shape, np.inf), flags, ~flags)

@@ -1,0 +1,143 @@
+"""Why pods are still held after a round, app by app: step 5 of the cycle."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from slackwater.cycle.lane import Lane, led_by_driver
+from slackwater.cycle.order import ReleaseQueue
+from slackwater.cycle.snapshot import App, PodGroup, Queue, Snapshot
+from slackwater.cycle.verdicts import Verdict, WaitReason, describe
+from slackwater.pools.pools import Category
+
+
+def verdicts(snapshot: Snapshot, lanes: Sequence[Lane], flight: int) -> dict[str, Verdict]:
+    """One verdict for each app."""
+    found: dict[str, Verdict] = {}
+    known = {queue.name for queue in snapshot.queues}
+    for app in snapshot.apps:
+        if app.queue not in known:
+            found[app.id] = Verdict(app.id, WaitReason.NO_QUEUE, {"namespace": app.namespace})
+    released = flight + sum(len(each.releases) for each in lanes)
+    for each in lanes:
+        found |= _of_lane(each, released, snapshot.window)
+    return found
+
+
+def _of_lane(lane: Lane, flight: int, window: int) -> dict[str, Verdict]:
+    counts: dict[str, int] = {}
+    grown: dict[str, int] = {}
+    for release in lane.releases:
+        tally = grown if release.growth else counts
+        tally[release.app] = tally.get(release.app, 0) + 1
+    rows = _first_rows(lane.line)
+    places = {app.id: place for place, app in enumerate(lane.entrance.line, start=1)}
+    found = dict(lane.starts.verdicts)
+    for app in lane.entrance.apps:
+        if app.id in counts or app.id in grown:
+            found[app.id] = _going(app, counts.get(app.id, 0), grown.get(app.id, 0))
+        elif app.id not in found:
+            found[app.id] = _in_line(_held(app, lane, rows, flight, window), places, lane)
+        elif (kept := _kept(found[app.id], lane)) is not None:
+            found[app.id] = kept
+    return found
+
+
+def _in_line(verdict: Verdict, places: Mapping[str, int], lane: Lane) -> Verdict:
+    """A waiting app that might have started but found no room keeps its place, and its estimate."""
+    place = places.get(verdict.app)
+    if place is None:
+        return verdict
+    return Verdict(verdict.app, verdict.reason, verdict.numbers, place, lane.entrance.waits.get(verdict.app))
+
+
+def _first_rows(line: ReleaseQueue) -> dict[str, int]:
+    first: dict[str, int] = {}
+    for row, candidate in enumerate(line.rows):
+        first.setdefault(candidate.app.id, row)
+    return first
+
+
+def _going(app: App, count: int, grown: int) -> Verdict:
+    if grown:
+        return Verdict(app.id, WaitReason.GROWTH, {"count": grown})
+    return Verdict(app.id, WaitReason.RELEASED, {"count": count, "held": sum(len(group.held) for group in app.groups)})
+
+
+def _kept(verdict: Verdict, lane: Lane) -> Verdict | None:
+    """An app that only waits behind others, while one of them has room kept for it: say so, with the deadline."""
+    claimant = lane.entrance.assembling
+    if claimant is None or claimant.id == verdict.app or verdict.reason is not WaitReason.BEHIND:
+        return None
+    until = lane.entrance.deadline(claimant)
+    if until is None:
+        return None
+    now = lane.snapshot.now
+    numbers = {"claimant": claimant.id, "seconds": until - now, "waited": now - claimant.submitted}
+    return Verdict(verdict.app, WaitReason.ASSEMBLING, numbers, verdict.position, verdict.wait)
+
+
+def _held(app: App, lane: Lane, rows: Mapping[str, int], flight: int, window: int) -> Verdict:
+    """Why nothing of a started app goes: the first test that its first held group fails."""
+    refused = lane.entrance.infeasible(app)
+    held = [group for group in app.groups if group.held]
+    if not held:
+        if refused is not None:
+            return refused
+        blocked = sum(group.blocked for group in app.groups)
+        reason, numbers = (WaitReason.FOREIGN, {"count": blocked}) if blocked else (WaitReason.COMPLETE, {})
+        return Verdict(app.id, reason, numbers)
+    if app.paused or lane.queue.paused:
+        what = f"app {app.id}" if app.paused else f"queue {lane.queue.name}"
+        return Verdict(app.id, WaitReason.PAUSED, {"what": what})
+    row = rows.get(app.id)
+    if row is None:
+        return _not_yet(app, held, lane.queue)
+    return _crowded(app, lane, row, flight, window)
+
+
+def _crowded(app: App, lane: Lane, row: int, flight: int, window: int) -> Verdict:
+    """It might go, but for room, an owner's bound or the window."""
+    line, queue = lane.line, lane.queue.name
+    if not line.fits(row):
+        kind, free, ask = line.lacking(row)
+        return Verdict(app.id, WaitReason.ROOM, {"queue": queue, "kind": kind, "free": free, "ask": ask})
+    if not line.seated(row):
+        ask_for = describe(line.rows[row].group.request)
+        return Verdict(app.id, WaitReason.FRAGMENTED, {"queue": queue, "ask": ask_for})
+    if app.gang and (together := line.lacking_together(app.id)) is not None:
+        kind, free, ask = together
+        return Verdict(app.id, WaitReason.WHOLE, {"queue": queue, "kind": kind, "free": free, "ask": ask})
+    need = lane.entrance.sizes[app.id].held if app.gang else line.rows[row].slots
+    if need > line.headroom(row):
+        return _closed(app, lane, row, need)
+    if app.gang and flight < window:
+        return Verdict(app.id, WaitReason.SCATTERED, {"queue": queue, "count": sum(len(g.held) for g in app.groups)})
+    return Verdict(app.id, WaitReason.WINDOW, {"flight": flight, "window": window})
+
+
+def _not_yet(app: App, held: Sequence[PodGroup], queue: Queue) -> Verdict:
+    """No group of it is a candidate: its driver or its parents are not there yet, or no single node has room."""
+    stuck = next((group for group in held if group.unplaceable), None)
+    if stuck is not None:
+        return Verdict(app.id, WaitReason.FRAGMENTED, {"queue": queue.name, "ask": describe(stuck.request)})
+    if not led_by_driver(app):
+        return Verdict(app.id, WaitReason.DRIVER, {"count": sum(len(group.held) for group in held)})
+    first = min(held, key=lambda group: group.level)
+    return Verdict(app.id, WaitReason.PARENTS, {"stage": first.stage, "level": first.level})
+
+
+def _closed(app: App, lane: Lane, row: int, need: float) -> Verdict:
+    """An owner's bound of delta keeps the room for the other side."""
+    pool, kind = lane.pool, lane.entrance.sizes[app.id].category
+    tot = pool.tot if pool else 0.0
+    share = 1.0 if pool is None else (pool.high if kind is Category.SMALL else 1 - pool.low)
+    size = tot * share
+    numbers = {
+        "category": kind.name.lower(),
+        "size": size,
+        "tot": tot,
+        "occupied": size - lane.line.headroom(row),
+        "need": need,
+    }
+    return Verdict(app.id, WaitReason.POOL, numbers)

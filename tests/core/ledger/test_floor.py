@@ -1,0 +1,111 @@
+"""Reservations are a floor under measured room; CPU is compressible, memory is not (kind by kind)."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from slackwater.errors import BadNumber
+from slackwater.estimation.margins import Margin
+from slackwater.ledger.ledger import Ledger
+from slackwater.ledger.types import ClaimState, LedgerConfig, NodeSpec, PodClaim, Sample
+from slackwater.roles import Role
+
+NODE = NodeSpec("n", (16.0, 64.0), (16.0, 64.0))
+
+
+def ledger_with(*pods: tuple[float, float], role: Role = Role.TASK, **terms: object) -> Ledger:
+    """A node of 16 cores and 64 of memory with running pods that declare so much."""
+    made = Ledger(LedgerConfig(**terms))  # type: ignore[arg-type]
+    made.upsert_node(NODE)
+    for number, size in enumerate(pods):
+        native = size if role is Role.DRIVER else (size[0] / 2, size[1] / 1.5)
+        ceiling = () if role is Role.DRIVER else (2.0, 1.5)
+        made.put(PodClaim(f"p{number}", "n", size, native, role, "app", ClaimState.RUNNING, 0.0, ceiling))
+    return made
+
+
+def measured(ledger: Ledger, *uses: tuple[float, float], system: tuple[float, float] = (0.0, 0.0)) -> Ledger:
+    """The pods used so much for a long time."""
+    pods = {f"p{number}": use for number, use in enumerate(uses)}
+    node = tuple(float(part) for part in np.sum([system, *uses], axis=0))
+    for stamp in (10.0, 400.0, 800.0, 1200.0):
+        ledger.sample(stamp, {"n": Sample(stamp, node)}, pods)
+    return ledger
+
+
+def room(ledger: Ledger, now: float = 1200.0) -> tuple[float, float]:
+    """Room by kind, which one row and the table must agree on."""
+    table, spot = ledger.table(now), ledger.spot("n", now)
+    assert spot is not None
+    assert spot.room == pytest.approx(table.room[0].tolist())
+    return float(table.room[0, 0]), float(table.room[0, 1])
+
+
+def test_an_empty_node_takes_what_the_stock_scheduler_would_give_it() -> None:
+    """15 of 16 cores and 60 of 64 fit by declared requests alone (L2)."""
+    assert room(ledger_with(), now=0.0) == (16.0, 64.0)
+
+
+def test_measured_use_above_requests_takes_no_room_that_requests_leave() -> None:
+    """A pod that burns twice its cores slows the next one down; stock would place it all the same."""
+    crowded = measured(ledger_with((4.0, 8.0)), (14.0, 8.0))
+    assert room(crowded)[0] == pytest.approx(12.0)
+
+
+def test_memory_used_above_the_allowance_ends_the_floor() -> None:
+    """Of 64 only 56 may be promised: at 57 in use there is no room, whatever requests leave."""
+    assert room(measured(ledger_with((1.0, 8.0)), (1.0, 55.0)))[1] == pytest.approx(56.0)
+    assert room(measured(ledger_with((1.0, 8.0)), (1.0, 57.0)))[1] == pytest.approx(-1.0)
+
+
+def test_nothing_of_cpu_is_kept_back_and_a_share_of_memory_is() -> None:
+    """Tasks that use a quarter leave all the rest of the cores, and of memory the allowance less their own peak."""
+    thrifty = measured(ledger_with(*[(2.0, 8.0)] * 8), *[(0.5, 2.0)] * 8)
+    cpu, memory = room(thrifty)
+    assert cpu == pytest.approx(16 - 8 * 0.5, rel=0.06)
+    assert memory == pytest.approx(56 - 8 * 2.0, rel=0.06)
+
+
+def test_the_room_never_falls_below_what_requests_leave() -> None:
+    """Sixteen tasks that declare everything and use little: full by requests, not by measurement."""
+    full = measured(ledger_with(*[(1.0, 4.0)] * 16), *[(0.25, 1.0)] * 16)
+    assert full.table(1200.0).requested is not None
+    assert float(np.asarray(full.table(1200.0).requested)[0, 0]) == 0.0
+    assert room(full)[0] > 10.0
+
+
+def test_a_driver_is_charged_the_cpu_it_uses_and_the_memory_it_declared() -> None:
+    """CPU that a driver does not burn is lent; its memory is kept for it."""
+    driving = measured(ledger_with((4.0, 8.0), role=Role.DRIVER), (0.2, 2.0))
+    line = driving.explain("n", 1200.0)
+    assert line["cpu"].drivers == pytest.approx(0.2 * 1.15)
+    assert line["memory"].drivers == pytest.approx(8.0)
+
+
+def test_a_settled_pod_is_charged_by_its_own_peak() -> None:
+    """One large brother does not make fifteen small ones look large."""
+    uses = [(0.5, 2.0)] * 15 + [(0.5, 7.0)]
+    mixed = measured(ledger_with(*[(1.0, 8.0)] * 16), *uses)
+    assert mixed.explain("n", 1200.0)["memory"].known == pytest.approx(15 * 2.0 * 1.15 + 8.0)
+
+
+def test_a_margin_given_for_a_kind_takes_the_place_of_the_fixed_one() -> None:
+    """The door for an estimator of risk; a share that is none is refused."""
+    strict = ledger_with(margins={"memory": Margin(allowance=0.5)}, floor=False)
+    assert room(strict, now=0.0) == (16.0, 32.0)
+    with pytest.raises(BadNumber, match="allowance of memory"):
+        Ledger(LedgerConfig(margins={"memory": Margin(allowance=1.5)}))
+
+
+@given(st.lists(st.tuples(st.floats(0, 4), st.floats(0, 12)), max_size=5), st.floats(0, 30), st.floats(0, 40))
+def test_measurement_only_adds(pods: list[tuple[float, float]], cpu: float, memory: float) -> None:
+    """Whatever is measured, room is at least what declared requests leave, but where memory is over its allowance."""
+    ledger = ledger_with(*pods)
+    use = [(cpu / max(1, len(pods)), memory / max(1, len(pods)))] * len(pods)
+    measured(ledger, *use, system=(0.0, 0.0) if pods else (cpu, memory))
+    found, left = room(ledger), (16 - sum(p[0] for p in pods), 64 - sum(p[1] for p in pods))
+    assert found[0] >= left[0] - 1e-6
+    assert found[1] >= left[1] - 1e-6
