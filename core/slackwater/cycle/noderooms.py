@@ -184,7 +184,8 @@ class NodeRooms:
         """The kind that the shape asks too much of, how much it asks, and the most that a node it reaches has."""
         reach, asked, total = self._reach[shape], self._asked[shape], self._table.total
         most = (total if reach is None else total[reach]).max(axis=0, initial=0.0)
-        kind = int(np.argmax(np.where(asked > 0, asked - most, -np.inf) / np.maximum(asked, TOLERANCE)))
+        short = 1.0 - most / np.maximum(asked, TOLERANCE)
+        kind = int(np.argmax(np.where(np.isfinite(asked) & (asked > 0), short, -np.inf)))
         return self.kinds[kind], float(asked[kind]), float(most[kind])
 
     def roomiest(self, shape: int) -> int:
@@ -212,7 +213,8 @@ def _vector(amounts: Resources, kinds: Kinds) -> Floats:
 
 def _least(asked: Floats) -> Floats:
     """The least room that serves a request: a hair below it, and none at all of a kind not asked for."""
-    return np.where(asked > 0, asked - TOLERANCE * np.maximum(1.0, asked), -np.inf)
+    slack = TOLERANCE * np.where(np.isfinite(asked), np.maximum(1.0, asked), 0.0)
+    return np.where(asked > 0, asked - slack, -np.inf)
 
 
 def _together(snapshot: Snapshot) -> NodeTable:
