@@ -155,7 +155,7 @@ class SampleIntake:
         """Let apps learn from these pods, from each once."""
         told, peaks, ramps = self._growth.take_peaks(slots)
         if told.size:
-            self._roster.stirred[told] = True  # from now on its own peak is known
+            self._roster.changed[told] = True  # from now on its own peak is known
             self.peaks.learn(self._roster.apps[told], peaks, ramps)
 
     def learn_peak_of(self, slot: int) -> None:

@@ -74,12 +74,13 @@ def _claimed(books: ClusterCache, claim: PodClaim) -> dict[str, Any]:
 
 def arithmetic(line: RoomLine) -> str:
     """Room = max(min(AR, NC) − E − drivers, allocatable − declared), with the numbers in place."""
-    if line.room > min(line.allowed, line.real) - line.estimate - line.drivers:
+    measured = min(line.allowed, line.real) - line.estimate - line.drivers - line.margin
+    if line.room > measured + TOLERANCE * max(1.0, line.allocatable):
         return (
             f"room {line.room:.6g} = allocatable {line.allocatable:.6g} − declared by all pods "
             f"{line.allocatable - line.requested:.6g}, which is more than measurement leaves (estimate "
             f"{line.estimate:.6g}, drivers {line.drivers:.6g}, allowed {line.allowed:.6g}): requests are a floor"
-        )
+        ) + risk(line)
     basis = "reservations, samples are stale" if line.stale else "learned from samples and what is believed of requests"
     return (
         f"room {line.room:.6g} = min(allowed {line.allowed:.6g}, real {line.real:.6g})"
