@@ -14,6 +14,7 @@ from slackwater.cycle.verdicts import describe
 from slackwater.ledger.room import RoomLine
 from slackwater.ledger.types import PodClaim
 from slackwater.resources import Resources
+from slackwater.validation import TOLERANCE
 from slackwater_cluster.pods.nodefit import obstacle
 from slackwater_cluster.watch.records import NodeRecord, PodRecord
 from slackwater_extender.cache import claims

@@ -119,7 +119,7 @@ def test_decisions_newest_first_and_by_pod(made: World) -> None:
         (objects.pod("x", spec={"schedulingGates": [{"name": "slackwater.io/admission"}]}), "behind the gate"),
         (objects.pod("x", annotations={"slackwater.io/parked": "1"}), "refused everywhere: slackwater: pod is parked"),
         (objects.pod("x", cpu="1"), "2 nodes have room"),
-        (objects.pod("x", cpu="17"), "none of 2 nodes serves it: 2 × slackwater: measured cpu room too small"),
+        (objects.pod("x", cpu="17"), "it can never fit: it asks for 17 cpu"),
     ],
     ids=["bound", "ended", "foreign", "gated", "parked", "fits", "refused"],
 )
