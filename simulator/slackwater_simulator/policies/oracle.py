@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from slackwater_simulator.workload.workload import Job, Usage
+    from slackwater_simulator.worlds.yarn.interface import World
     from slackwater_simulator.worlds.yarn.model import App, Container, Request
-    from slackwater_simulator.worlds.yarn.world import YarnWorld
 
 SLACK = 1e-9
 MEASURED = 2  # cpu and memory have a true use; any other kind counts as requested
@@ -27,7 +27,7 @@ MEASURED = 2  # cpu and memory have a true use; any other kind counts as request
 class Oracle(Scheduler):
     """Clairvoyant and greedy."""
 
-    def start(self, world: YarnWorld) -> None:
+    def start(self, world: World) -> None:
         """Nodes are known, no pod exists."""
         super().start(world)
         self.capacity: NDArray[np.float64] = np.array(world.capacity)
