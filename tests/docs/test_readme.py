@@ -16,7 +16,7 @@ TARGETS = sorted(set(re.findall(r"\]\(([^)#:]+)\)", TEXT)))
 
 def test_the_order_is_what_it_is_try_results_how_and_limits() -> None:
     """A picture comes before the first heading, and the first commands right after it."""
-    assert list(sections()) == ["Try it", "What it changes", "How it works", "On a cluster", "Limits"]
+    assert list(sections()) == ["Try it", "What it changes", "How it works", "On a cluster", "Limits", "The map"]
     assert "![" in TEXT[: TEXT.index("## ")]
     assert commands("Try it")[0].startswith("make demo")
 
