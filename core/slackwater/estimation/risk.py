@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     Rows = NDArray[np.intp]
 
 HALF_LIFE = 3600.0  # seconds after which a sample counts half
+LEAST = 1e-3  # of w / τ²: nothing is so steady that a pod which was never seen counts by its own use
 TRUST = 3600.0  # K: seconds watched after which a pod's own variance counts as much as what is usual
 
 
@@ -88,8 +89,8 @@ class Usual(NamedTuple):
 
     @property
     def noise(self) -> float:
-        """How much a pod differs from itself beside how much pods differ: min(1, w / τ²)."""
-        return min(1.0, self.variance / self.between) if self.between > 0 else 1.0
+        """How much a pod differs from itself beside how much pods differ: min(1, w / τ²), and something above 0."""
+        return min(1.0, max(self.variance / self.between, LEAST)) if self.between > 0 else 1.0
 
 
 def usual(levels: PodLevels, request: Floats, trust: float = TRUST) -> Usual:

@@ -19,10 +19,12 @@ import numpy as np
 
 from slackwater.estimation.calibration import Calibration, Promise, Promises
 from slackwater.estimation.podmatrix import grown
-from slackwater.estimation.risk import Outlook, PodLevels, Usual, outlook, promised, summed
+from slackwater.estimation.risk import Outlook, PodLevels, Usual, outlook, promised, summed, usual
 from slackwater.estimation.vectorized import Measure, NodeEstimates
 from slackwater.ledger.nodeindex import NodeIndex
 from slackwater.ledger.podindex import PodIndex
+from slackwater.ledger.types import LedgerConfig
+from slackwater.resources import CPU
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -52,8 +54,8 @@ class NodePromise:
 class KindPromises:
     """One kind of resource on all nodes."""
 
-    def __init__(self, kind: int, risk: float, horizon: float) -> None:
-        self._kind, self._trust = kind, horizon / PARTS
+    def __init__(self, kind: int, risk: float, horizon: float, *, compressible: bool) -> None:
+        self._kind, self._trust, self._compressible = kind, horizon / PARTS, compressible
         self.calibration = Calibration(risk, overlap=PROMISES)
         self._promises = Promises(horizon, horizon / PROMISES)
         self._levels, self._system = PodLevels.empty(64), PodLevels.empty(0)
@@ -88,9 +90,11 @@ class KindPromises:
         rows, cells = fleet.pods.rows, fleet.pods.table[:, self._kind]
         home, request, use = fleet.pods.homes[counted] - 1, cells[Measure.REQUEST, counted], cells[Measure.USE, counted]
         levels = self._levels.take(counted)
-        # A pod of an app that is not known may use all it asks for: its siblings on the node would do so with it.
+        # A pod of an app that is not known may use all it asks for, and its siblings on the node with it. Who runs out
+        # of CPU runs slower, and what pods usually use is good enough; who runs out of memory is killed.
+        known = usual(levels, request, self._trust) if self._compressible else Usual()
         prior = peaks.spread(apps[counted], self._kind)
-        expected = outlook(levels, request, home, rows, Usual(), prior, self._trust)
+        expected = outlook(levels, request, home, rows, known, prior, self._trust)
         # Use that no pod accounts for, the system's: pods without a reading are taken to use what they ask for.
         unread = np.where(levels.seen > 0, use, request)
         system = np.maximum(fleet.used[:, self._kind] - summed(home, unread, rows), 0.0)
@@ -121,16 +125,19 @@ class RiskMargins:
         hosts: NodeIndex,
         fleet: NodeEstimates,
         roster: PodIndex,
-        measured: NDArray[np.bool_],
+        terms: LedgerConfig,
         risk: float,
-        horizon: float,
     ) -> None:
         self._hosts, self._fleet, self._roster = hosts, fleet, roster
-        self.kinds = {kind: KindPromises(kind, risk, horizon) for kind in np.flatnonzero(measured).tolist()}
+        self.kinds = {
+            at: KindPromises(at, risk, terms.horizon, compressible=kind == CPU)
+            for at, kind in enumerate(terms.kinds)
+            if kind in terms.measured
+        }
         self._since: Floats = np.full(64, -np.inf)
         self._seen: Floats = np.full(64, -np.inf)
         self._now = -np.inf
-        self.kept: Floats = np.zeros((0, len(measured)))
+        self.kept: Floats = np.zeros((0, len(terms.kinds)))
 
     def begin(self, slot: int) -> None:
         """Another pod, or another container, in this slot: it came after the last sample."""

@@ -49,7 +49,7 @@ class SampleIntake:
         self.freshness = Staleness(terms.heartbeat, terms.patience, learns=not terms.steady)
         self.margins: RiskMargins | None = None
         if terms.risk is not None and terms.alpha > 0:
-            self.margins = RiskMargins(hosts, fleet, roster, self._measured, terms.risk, terms.horizon)
+            self.margins = RiskMargins(hosts, fleet, roster, terms, terms.risk)
 
     def sample(
         self,

@@ -75,6 +75,13 @@ def test_where_pods_differ_more_than_they_change_their_own_use_counts_at_once() 
     assert found.spread[0] == pytest.approx(np.sqrt(0.75 * 1.0 + 0.25 * 9.0))
 
 
+def test_an_unseen_pod_counts_by_what_is_usual_however_steady_pods_are() -> None:
+    """No variance within pods at all: the one that was never seen is still expected to use its usual share."""
+    found = outlook(PodLevels.empty(1), np.array([10.0]), np.array([0]), 1, Usual(0.4, 0.0, 0.09))
+    assert found.centre[0] == pytest.approx(4.0)
+    assert found.spread[0] == pytest.approx(3.0)
+
+
 def test_a_known_app_replaces_what_is_usual() -> None:
     """Pod 0's app is known to use 2 with a variance of 9; pod 1 counts by its request."""
     prior = np.array([2.0, np.nan]), np.array([9.0, np.nan])
