@@ -18,6 +18,7 @@ from slackwater_cluster.watch.records import CustomRecord, NamespaceRecord, PodR
 
 # Without any AdmissionQueue every managed namespace waits in this one, over all nodes.
 IMPLICIT = "default"
+UNQUEUED = AdmissionQueueSpec()  # every default, over all nodes
 UNWRITTEN = SlackPolicySpec()  # every default; its mode is observe, so nothing is held
 # Namespaces of the cluster itself: never managed, whatever their labels say. The admission policy leaves them out, too.
 EXEMPT = ("kube-system", "kube-public", "kube-node-lease")
@@ -135,7 +136,7 @@ class Governance:
 
     def queue(self, name: str) -> AdmissionQueueSpec:
         """The queue's specification, with the annotation slackwater.io/pause applied."""
-        spec = self.queues.get(name, AdmissionQueueSpec())
+        spec = self.queues.get(name, UNQUEUED)
         pause = self.paused.get(name, "")
         if not pause:
             return spec

@@ -34,6 +34,7 @@ def found() -> list[FoundWorld]:
     return [msgspec.json.decode(line, type=FoundWorld) for line in lines]
 
 
+@pytest.mark.timeout(900)
 def test_random_worlds_hold_their_promises() -> None:
     """As many seeds as fit into the time, always from the first on."""
     loop = asyncio.new_event_loop()

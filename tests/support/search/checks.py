@@ -35,6 +35,7 @@ class Checks:
         self.failures: list[Failure] = []
         self._moves, self._still, self._since = -1, 0, 0.0
         self._seen = 0  # releases looked at
+        self.excused = False  # writes fail: what is held may be held for that
 
     def after_round(self, operator: OperatorProgram) -> None:
         """After a round of the operator."""
@@ -107,10 +108,11 @@ class Checks:
         self._still += 1
 
     def _idle_room(self, operator: OperatorProgram) -> None:
-        if operator.client.silent or self._reserved_for_gangs():
+        if self.excused or operator.client.silent or self._reserved_for_gangs():
             return
+        refused = self._refused(operator)
         for held in self._held():
-            if not self._ready(held) or self._kept_for_tasks(held):
+            if not self._ready(held) or self._kept_for_tasks(held) or self._life(held).id in refused:
                 continue
             for name in self._nodes(held):
                 left = self._declared_room(name)
@@ -121,6 +123,11 @@ class Checks:
                     )
                     self._fail("idle room", text)
                     return
+
+    def _refused(self, operator: OperatorProgram) -> set[str]:
+        """Apps that were told that they can never run; whether that is true is asked when the world is over."""
+        outlook = operator.releaser.outlook
+        return {app for app, said in outlook.round.verdicts.items() if said.refused} if outlook is not None else set()
 
     def _declared_room(self, name: str) -> Resources:
         """What a node has left when every pod bound or nominated there counts in full; no memory where it runs out."""

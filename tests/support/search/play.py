@@ -8,6 +8,7 @@ import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from zlib import crc32
 
 import structlog
 
@@ -147,7 +148,8 @@ class Ours(_Side):
         elif trouble.what == "silence":
             self.extender.silent = True
         elif trouble.what == "writes":
-            self.cluster.broken = lambda path: hash(path) % 2 == 0
+            self.checks.excused = True
+            self.cluster.broken = lambda path: crc32(path.encode()) % 2 == 0
         if trouble.what in ("silence", "writes"):
             self._ends.append((self.cluster.now + trouble.seconds, trouble.what))
 
@@ -157,6 +159,7 @@ class Ours(_Side):
             self.extender.silent = False
         else:
             self.cluster.broken = lambda _: False
+            self.checks.excused = False
 
     def play(self) -> None:
         """Until all is over, nothing moves any more, or something is found."""
