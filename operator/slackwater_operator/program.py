@@ -33,6 +33,7 @@ from slackwater_operator.release.nominations import Nominations
 from slackwater_operator.release.ownerlookup import OwnerLookup
 from slackwater_operator.release.podwriter import PodWriter
 from slackwater_operator.release.pressure import PressureRelief
+from slackwater_operator.release.recorder import Recorder
 from slackwater_operator.release.release import Releaser
 from slackwater_operator.release.stall import StallKeeper
 from slackwater_operator.settings import Settings
@@ -79,6 +80,8 @@ class Program:
                 )
             )
             self.cycle = self._cycle(session, extender)
+            if self.settings.record is not None:
+                self.cycle.releaser.recorder = stack.enter_context(Recorder(self.settings.record))
             async with asyncio.TaskGroup() as group:
                 group.create_task(reflect(self._reflectors(session)), name="watches")
                 group.create_task(self._work(self.cycle), name="loop")

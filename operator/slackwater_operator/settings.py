@@ -69,6 +69,12 @@ class Settings(BaseSettings):
     reason_rate: float = Field(default=20.0, gt=0, description="Reason annotations per second.")
     event_rate: float = Field(default=2.0, gt=0, description="Events per second in the long run; 50 at once.")
 
+    record: Path | None = Field(
+        default=None,
+        description="Append what each round saw and decided to this file, as JSON lines (gzip where it ends in .gz): "
+        "`slackwater replay` decides the same again. Some 100 kB per round and thousand held pods.",
+    )
+
     lease_seconds: int = Field(default=15, ge=5, le=300, description="A dead leader is replaced after this time.")
     lead_alone: bool = Field(default=False, description="Lead without a Lease. For one replica in tests only.")
     health_port: int = Field(default=8090, ge=0, le=65535, description="/healthz; 0 switches it off.")

@@ -39,6 +39,7 @@ from slackwater_operator.release.extenderclient import (
     wish,
 )
 from slackwater_operator.release.podwriter import PodWriter, WriteOutcome, Written
+from slackwater_operator.release.recorder import Recorder
 from slackwater_operator.settings import Settings
 
 log = structlog.get_logger(__name__)
@@ -62,6 +63,7 @@ class Releaser:
     last_release: float = 0.0
     no_node: dict[str, str] = field(default_factory=dict)  # app → why its pods found no node
     rooms: Rooms | None = None  # as last asked for
+    recorder: Recorder | None = None  # writes down what each round saw and decided
     _under_way: set[asyncio.Task[None]] = field(default_factory=set)
 
     def __post_init__(self) -> None:
@@ -143,6 +145,8 @@ class Releaser:
         snapshot, decided = self._decide(snapshot)
         self.metrics.round.labels("snapshot").observe(seen - began)
         self.metrics.round.labels("decide").observe(perf_counter() - seen)
+        if self.recorder is not None:
+            self.recorder.note(snapshot, decided)
         if not holding:
             self.assembly.remember(decided)
         self.outlook = Outlook(snapshot, decided, holding)

@@ -187,7 +187,7 @@ def play(plan: WorldPlan, loop: asyncio.AbstractEventLoop | None = None) -> Outc
     """Both sides of one world, and what is wrong."""
     own = loop or asyncio.new_event_loop()
     try:
-        with _quietly():
+        with quietly():
             stock = Stock(plan)
             stock.play()
             ours = Ours(plan, own)
@@ -242,7 +242,7 @@ def _use(owners: dict[str, Life], pod: PodRecord) -> tuple[float, float]:
 
 
 @contextmanager
-def _quietly() -> Iterator[None]:
+def quietly() -> Iterator[None]:
     """Programs that are troubled on purpose say so in their logs; nobody wants to read that."""
     before = structlog.get_config()
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))

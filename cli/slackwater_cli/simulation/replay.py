@@ -1,0 +1,27 @@
+"""`slackwater replay`: decide again what a live operator recorded."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import typer
+
+
+def command(
+    recording: Path = typer.Argument(help="A file that the operator wrote with --record; .gz is read too."),
+    show: int = typer.Option(10, min=0, help="How many differing rounds are shown."),
+) -> None:
+    """Decide every recorded round again and name what differs: live is what is simulated, or it is told where not."""
+    from slackwater_simulator.recordings import replay
+
+    rounds = releases = differing = 0
+    for each in replay(recording):
+        rounds += 1
+        releases += each.releases
+        if each.differences:
+            differing += 1
+            if differing <= show:
+                typer.echo(f"round {rounds} at {each.now:g}: " + "; ".join(each.differences))
+    typer.echo(f"{rounds} rounds with {releases} releases decided again, {differing} of them otherwise")
+    if differing:
+        raise typer.Exit(1)

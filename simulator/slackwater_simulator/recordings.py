@@ -1,0 +1,44 @@
+"""Rounds that a live operator recorded, decided again by the gate that the simulator runs."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from slackwater.cycle.cycle import decide
+from slackwater.cycle.recording import decision, recorded
+from slackwater.errors import InvalidInput
+
+
+@dataclass(frozen=True, slots=True)
+class Replayed:
+    """One round: when it was, how much it decided, and where the two decisions differ."""
+
+    now: float
+    releases: int
+    held: int
+    differences: tuple[str, ...]
+
+
+def replay(path: Path) -> Iterator[Replayed]:
+    """Decide every recorded round again; what differs is named."""
+    for number, text in enumerate(_lines(path), start=1):
+        try:
+            line = json.loads(text)
+        except ValueError as problem:
+            raise InvalidInput(f"{path}:{number}", str(problem), "give a file written by --record") from problem
+        snapshot, then = recorded(line)
+        now = decision(decide(snapshot))
+        held = sum(len(group.held) for app in snapshot.apps for group in app.groups)
+        differences = tuple(f"{key}: {then.get(key)!r} became {now[key]!r}" for key in now if then.get(key) != now[key])
+        yield Replayed(snapshot.now, len(now["releases"]), held, differences)
+
+
+def _lines(path: Path) -> Iterable[bytes]:
+    if not path.is_file():
+        raise InvalidInput("recording", f"there is no file {path}", "give a file written by --record")
+    with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as book:
+        yield from book
