@@ -1,7 +1,9 @@
-"""How commands print: a table, a wide table, JSON or YAML; the last two hold every field."""
+"""How every command prints: a table, a wide table, or in a form for programs, which holds every field."""
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, is_dataclass
@@ -24,9 +26,12 @@ class Format(StrEnum):
     WIDE = "wide"
     JSON = "json"
     YAML = "yaml"
+    CSV = "csv"
+    MARKDOWN = "markdown"
 
 
-Output = Annotated[Format, typer.Option("--output", "-o", help="Print a table, a wide table, JSON or YAML.")]
+FOR_PEOPLE = (Format.TABLE, Format.WIDE)
+Output = Annotated[Format, typer.Option("--output", "-o", help="A table for people, or a form for programs.")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,9 +51,9 @@ class Column(Generic[Row]):
 
 def show(rows: Sequence[Row], columns: Sequence[Column[Row]], output: Format, empty: str) -> None:
     """Print rows as asked for; `empty` is the sentence where there are none."""
-    if output in (Format.JSON, Format.YAML):
-        data([plain(row) for row in rows], output)
-    elif not rows:
+    if data([plain(row) for row in rows], output):
+        return
+    if not rows:
         typer.echo(empty, err=True)
     else:
         Console(soft_wrap=output is Format.WIDE).print(table(rows, columns, wide=output is Format.WIDE))
@@ -65,16 +70,70 @@ def table(rows: Sequence[Row], columns: Sequence[Column[Row]], *, wide: bool = F
     return made
 
 
-def data(found: object, output: Format) -> None:
-    """Print plain values as JSON or YAML."""
+def data(found: object, output: Format) -> bool:
+    """Print plain values in a form for programs; False, and nothing printed, where a table for people is wanted."""
+    if output in FOR_PEOPLE:
+        return False
+    found = plain(found)
     if output is Format.YAML:
         typer.echo(yaml.safe_dump(found, sort_keys=False, allow_unicode=True).rstrip())
-    else:
+    elif output is Format.JSON:
         typer.echo(json.dumps(found, indent=2, ensure_ascii=False))
+    else:
+        rows = [flat(row) for row in _rows(found)]
+        typer.echo((_csv if output is Format.CSV else _markdown)(rows).rstrip("\n"))
+    return True
+
+
+def _rows(found: object) -> list[Mapping[str, object]]:
+    """A list as its members; one object as a row for each of its fields."""
+    if isinstance(found, Mapping):
+        return [{"field": name, "value": value} for name, value in flat(found).items()]
+    members = found if isinstance(found, list) else [found]
+    return [each if isinstance(each, Mapping) else {"value": each} for each in members]
+
+
+def flat(row: Mapping[str, object], prefix: str = "") -> dict[str, object]:
+    """Nested fields by their path, `declared.cpu`; lists of plain values joined, others as JSON."""
+    made: dict[str, object] = {}
+    for name, value in row.items():
+        if isinstance(value, Mapping):
+            made |= flat(value, f"{prefix}{name}.")
+        elif isinstance(value, list):
+            nested = any(isinstance(each, list | dict) for each in value)
+            made[prefix + name] = json.dumps(value, ensure_ascii=False) if nested else " ".join(map(str, value))
+        else:
+            made[prefix + name] = value
+    return made
+
+
+def _columns(rows: Sequence[Mapping[str, object]]) -> list[str]:
+    """Every column of any row, in the order in which they first appear."""
+    return list(dict.fromkeys(name for row in rows for name in row))
+
+
+def _csv(rows: Sequence[Mapping[str, object]]) -> str:
+    text = io.StringIO()
+    writer = csv.DictWriter(text, fieldnames=_columns(rows), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue()
+
+
+def _cell(value: object) -> str:
+    return "" if value is None else str(value).replace("|", "\\|")
+
+
+def _markdown(rows: Sequence[Mapping[str, object]]) -> str:
+    names = _columns(rows)
+    cells = [
+        ["" if (value := row.get(name)) is None else str(value).replace("|", "\\|") for name in names] for row in rows
+    ]
+    return "\n".join(f"| {' | '.join(line)} |" for line in [names, ["---"] * len(names), *cells])
 
 
 def plain(value: Any) -> Any:
-    """Dataclasses, mappings, tuples and enumerations as what JSON and YAML know."""
+    """Dataclasses, mappings, tuples and enumerations as what forms for programs know."""
     if is_dataclass(value) and not isinstance(value, type):
         return {key: plain(each) for key, each in asdict(value).items()}
     if isinstance(value, Mapping):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 from collections.abc import Callable
 
@@ -28,6 +30,22 @@ def test_programs_read_what_is_printed(
 ) -> None:
     """Nothing but the data on standard output."""
     assert word in json.dumps(read(run(*arguments, "-o", output).stdout))
+
+
+@pytest.mark.parametrize(("arguments", "word"), COMMANDS.values(), ids=COMMANDS)
+def test_csv_has_a_head_and_equal_rows(run: Run, arguments: list[str], word: str) -> None:
+    """What a spreadsheet reads; nested fields are named by their path."""
+    head, *rows = csv.reader(io.StringIO(run(*arguments, "-o", "csv").stdout))
+    assert word in str(rows)
+    assert {len(row) for row in rows} == {len(head)}
+
+
+@pytest.mark.parametrize(("arguments", "word"), COMMANDS.values(), ids=COMMANDS)
+def test_markdown_is_a_table(run: Run, arguments: list[str], word: str) -> None:
+    """What an issue or a page shows."""
+    lines = run(*arguments, "-o", "markdown").stdout.splitlines()
+    assert set(lines[1]) == set("| -")
+    assert word in "".join(lines[2:])
 
 
 @pytest.mark.parametrize(("arguments", "word"), COMMANDS.values(), ids=COMMANDS)

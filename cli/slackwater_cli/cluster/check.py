@@ -51,9 +51,7 @@ def command(
     found = list(
         check(api, extender(api, extender_url, system, extender_ca, extender_token), server, system, time.time)
     )
-    if output in (Format.JSON, Format.YAML):
-        data(plain(found), output)
-    else:
+    if not data(plain(found), output):
         _print(found)
     marks = {finding.mark.value for finding in found}
     if "failed" in marks or (strict and "warning" in marks):

@@ -62,9 +62,7 @@ def command(
     except NotFound as problem:
         typer.echo(f"there is no pod {chosen}/{name}", err=True)
         raise typer.Exit(NOT_FOUND) from problem
-    if output in (Format.JSON, Format.YAML):
-        data(plain(found), output)
-    else:
+    if not data(plain(found), output):
         _print(lines(found, None if output is Format.WIDE else SHOWN))
     if found.waits:
         raise typer.Exit(WAITS)
@@ -93,9 +91,7 @@ def _node(asked: ExtenderClient, name: str, output: Format) -> None:
     except NotFound as problem:
         typer.echo(f"the extender knows no node {name}", err=True)
         raise typer.Exit(NOT_FOUND) from problem
-    if output in (Format.JSON, Format.YAML):
-        data(found, output)
-    else:
+    if not data(found, output):
         _print(node_lines(found))
 
 

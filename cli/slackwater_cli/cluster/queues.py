@@ -35,9 +35,9 @@ def command(
         raise Unavailable("this cluster knows no AdmissionQueues; is Slackwater installed?") from problem
     queues = [each for each in queues if queue in (None, each.name)]
     pools = [each for each in pools if queue in (None, each.queue)]
-    if output in (Format.JSON, Format.YAML):
-        data({"queues": plain(queues), "pools": plain(pools)}, output)
-    else:
+    rows = [{"kind": "queue", **plain(each)} for each in queues] + [{"kind": "pool", **plain(each)} for each in pools]
+    nested = {"queues": plain(queues), "pools": plain(pools)}
+    if not data(rows if output in (Format.CSV, Format.MARKDOWN) else nested, output):
         show(queues, columns(), output, f"there is no queue {queue}" if queue else "there is no queue")
         if pools:
             typer.echo()

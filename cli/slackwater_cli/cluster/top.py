@@ -47,8 +47,8 @@ def command(
     source = Live(api, extender(api, extender_url, system, extender_ca, extender_token))
     picture = partial(render, nodes=nodes, apps=apps, wide=output is Format.WIDE)
     seen = source.snapshot()
-    if output in (Format.JSON, Format.YAML):
-        data(plain(seen), output)
+    if data(plain(seen), output):
+        pass
     elif once or not Console().is_terminal:
         Console(soft_wrap=output is Format.WIDE).print(picture(seen))
     else:

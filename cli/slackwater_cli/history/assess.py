@@ -77,9 +77,7 @@ def _show(found: Assessment, output: Format, level: str, rows: int, report: Path
     from slackwater_monitor.assessment.report.values import plain
     from slackwater_monitor.assessment.run import write
 
-    if output in (Format.JSON, Format.YAML):
-        data(plain(found), output)
-    else:
+    if not data(plain(found), output):
         wide = output is Format.WIDE
         Console(soft_wrap=wide).print(render(found, level, rows, wide=wide))
     if report is not None:
@@ -90,9 +88,7 @@ def _trace(path: Path, output: Format) -> None:
     from slackwater_monitor.traces import study
 
     found = study(path)
-    if output in (Format.JSON, Format.YAML):
-        data(found.plain(), output)
-    else:
+    if not data(found.plain(), output):
         _trace_table(found)
 
 

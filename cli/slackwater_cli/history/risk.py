@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import json
-import sys
 from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path
@@ -14,19 +11,11 @@ import typer
 from rich.console import Console
 
 from slackwater.errors import InvalidInput
-from slackwater_cli.printing import Column, table
+from slackwater_cli.printing import Column, Format, Output, data, table
 from slackwater_cli.progress import bars
 
 if TYPE_CHECKING:
     from slackwater_simulator.risk.bench import Score
-
-
-class RiskFormat(StrEnum):
-    """How results are printed."""
-
-    TABLE = "table"
-    JSON = "json"
-    CSV = "csv"
 
 
 class Resource(StrEnum):
@@ -57,9 +46,7 @@ def command(
         Resource, typer.Option(help="auto: memory if the file's name says so, else cpu.")
     ] = Resource.AUTO,
     seed: Annotated[int, typer.Option(help="Of every draw: which series, how long, where.")] = 0,
-    output: Annotated[
-        RiskFormat, typer.Option("--output", "-o", help="Print a table, JSON or CSV.")
-    ] = RiskFormat.TABLE,
+    output: Output = Format.TABLE,
     report: Annotated[
         Path | None, typer.Option(help="Write a page with the frontier of savings over violations to this file.")
     ] = None,
@@ -108,15 +95,9 @@ def steps(option: str, text: str) -> int:
     return max(1, round(duration(option, text) / STEP))
 
 
-def _print(scores: list[Score], output: RiskFormat) -> None:
+def _print(scores: list[Score], output: Format) -> None:
     rows = [asdict(score) for score in scores]
-    if output is RiskFormat.JSON:
-        typer.echo(json.dumps(rows, indent=2))
-    elif output is RiskFormat.CSV:
-        writer = csv.DictWriter(sys.stdout, fieldnames=list(rows[0]), lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
-    else:
+    if not data(rows, output):
         Console(soft_wrap=True).print(table(scores, _columns(scores)))
 
 

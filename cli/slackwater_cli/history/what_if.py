@@ -40,9 +40,7 @@ def command(
         from slackwater_simulator.reports.page import write
 
         Console(stderr=True, soft_wrap=True).print(f"report: {write(list(found.outcomes.values()), report)}")
-    if output in (Format.JSON, Format.YAML):
-        data(found.plain(), output)
-    else:
+    if not data(found.plain(), output):
         _print(found, wide=output is Format.WIDE)
 
 

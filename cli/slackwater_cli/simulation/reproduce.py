@@ -2,35 +2,24 @@
 
 from __future__ import annotations
 
-import json
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
 
+from slackwater_cli.printing import FOR_PEOPLE, Format, Output, data
 from slackwater_cli.progress import bars
 
 if TYPE_CHECKING:
     from slackwater_simulator.reproduction.study import Study
 
 
-class ReproduceFormat(StrEnum):
-    """How results are printed."""
-
-    TABLE = "table"
-    JSON = "json"
-    MARKDOWN = "markdown"
-
-
 def command(
     papers: Annotated[list[str] | None, typer.Argument(help="000, 001, 002, 003, 004, or all (the default).")] = None,
     full: Annotated[bool, typer.Option("--full", help="All seeds and every sensitivity row; takes longer.")] = False,
     report: Annotated[Path | None, typer.Option(help="Write a page and its figures (SVG) into this folder.")] = None,
-    output: Annotated[
-        ReproduceFormat, typer.Option("--output", "-o", help="Print tables, JSON or Markdown.")
-    ] = ReproduceFormat.TABLE,
+    output: Output = Format.TABLE,
     jobs: Annotated[int, typer.Option("--jobs", "-j", help="Processes; -1 uses all cores.")] = -1,
 ) -> None:
     """Reproduce the papers: published, ours, band, verdict, and what was modelled."""
@@ -46,16 +35,16 @@ def command(
     _print(studies, output)
 
 
-def _print(studies: list[Study], output: ReproduceFormat) -> None:
-    if output is ReproduceFormat.JSON:
-        from slackwater_simulator.reproduction.study import described
-
-        typer.echo(json.dumps([described(study) for study in studies], indent=2, ensure_ascii=False))
-        return
-    if output is ReproduceFormat.MARKDOWN:
+def _print(studies: list[Study], output: Format) -> None:
+    if output is Format.MARKDOWN:
         from slackwater_simulator.reproduction.markdown import written
 
         typer.echo("\n".join(written(study) for study in studies))
+        return
+    if output not in FOR_PEOPLE:
+        from slackwater_simulator.reproduction.study import described
+
+        data([described(study) for study in studies], output)
         return
     from slackwater_simulator.charts.table import terminal
     from slackwater_simulator.reproduction import tables

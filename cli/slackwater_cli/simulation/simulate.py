@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,6 +11,7 @@ from rich.table import Table
 
 from slackwater.errors import InvalidInput
 from slackwater_cli.options import parse_settings
+from slackwater_cli.printing import FOR_PEOPLE, Format, Output, data
 from slackwater_cli.progress import bars
 
 if TYPE_CHECKING:
@@ -23,13 +22,6 @@ if TYPE_CHECKING:
 
 # Which policies are compared where none is named, by the world that suits the workload.
 DEFAULTS = {"yarn": "capacity,fair,slackwater", "ideal": "fcfs,easy", "kubernetes": "kube,slackwater"}
-
-
-class SimulateFormat(StrEnum):
-    """How results are printed."""
-
-    TABLE = "table"
-    JSON = "json"
 
 
 def _list(asked: bool) -> None:
@@ -79,7 +71,6 @@ Settings = Annotated[
     ),
 ]
 Report = Annotated[Path | None, typer.Option(help="Write a page of figures into this folder.")]
-Output = Annotated[SimulateFormat, typer.Option("--output", "-o", help="Print a table or JSON.")]
 Listing = Annotated[
     bool, typer.Option("--list", callback=_list, is_eager=True, help="Show all policies and generators.")
 ]
@@ -106,7 +97,7 @@ def command(
     world: World = "auto",
     setting: Settings = None,
     report: Report = None,
-    output: Output = SimulateFormat.TABLE,
+    output: Output = Format.TABLE,
     listing: Listing = False,  # noqa: ARG001 - its callback acts
     skip_bad: SkipBad = False,
     live: Live = False,
@@ -132,7 +123,7 @@ def command(
 
         labels = dict(pair.split("=", 1) for pair in selector.split(",") if "=" in pair)
         wish = Wish(names[0], scale, namespace, kubeconfig, labels, limit, seed, options[names[0]], image, burn)
-        perform(jobs, wish, as_json=output is SimulateFormat.JSON)
+        perform(jobs, wish, as_json=output is Format.JSON)
         return
     machines = parse(cluster or default_cluster(workload))
     outcomes = _play(jobs, machines, names, seed, choose(jobs, names) if world == "auto" else world, options)
@@ -171,13 +162,13 @@ def _write(outcomes: list[Outcome], folder: Path) -> None:
     Console(stderr=True, soft_wrap=True).print(f"report: {path}")
 
 
-def _print(outcomes: list[Outcome], output: SimulateFormat) -> None:
+def _print(outcomes: list[Outcome], output: Format) -> None:
     from slackwater_simulator.charts.table import terminal
     from slackwater_simulator.reports.rows import described
     from slackwater_simulator.reports.table import notes, table
 
-    if output is SimulateFormat.JSON:
-        typer.echo(json.dumps([described(outcome) for outcome in outcomes], indent=2, ensure_ascii=False))
+    if output not in FOR_PEOPLE:
+        data([described(outcome) for outcome in outcomes], output)
         return
     console = Console()
     console.print(terminal(table(outcomes), boxed=True))

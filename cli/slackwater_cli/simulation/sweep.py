@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import csv
-import json
 import math
-import sys
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,6 +10,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from slackwater_cli.printing import Format, Output, data
 from slackwater_cli.progress import bars
 
 if TYPE_CHECKING:
@@ -31,23 +28,13 @@ METRICS = {
 WIDEST = 1000  # characters of a line
 
 
-class SweepFormat(StrEnum):
-    """How results are printed."""
-
-    TABLE = "table"
-    JSON = "json"
-    CSV = "csv"
-
-
 def command(
     file: Annotated[
         Path, typer.Argument(help="YAML: workload, cluster, policy, seeds, set and grid (see docs/simulator).")
     ],
     jobs: Annotated[int, typer.Option("--jobs", "-j", help="Processes; -1 uses all cores.")] = -1,
     backend: Annotated[str, typer.Option(help="loky, threading, dask or ray.")] = "loky",
-    output: Annotated[
-        SweepFormat, typer.Option("--output", "-o", help="Print a table, JSON or CSV.")
-    ] = SweepFormat.TABLE,
+    output: Output = Format.TABLE,
 ) -> None:
     """Play every combination of FILE's grid and print means over seeds."""
     from slackwater_simulator.sweeps import cells, read
@@ -55,11 +42,7 @@ def command(
     asked = read(file)
     todo = cells(asked)
     rows = _play(todo, jobs, backend)
-    if output is SweepFormat.JSON:
-        typer.echo(json.dumps(rows, indent=2, ensure_ascii=False))
-    elif output is SweepFormat.CSV:
-        _csv(rows)
-    else:
+    if not data(rows, output):
         _table(todo, rows, {name: _heading(name) for name in asked.metrics} or METRICS)
 
 
@@ -73,12 +56,6 @@ def _play(todo: list[SweepRun], jobs: int, backend: str) -> list[Row]:
             rows.append(row)
             done(len(rows) / len(todo))
     return rows
-
-
-def _csv(rows: list[Row]) -> None:
-    writer = csv.DictWriter(sys.stdout, fieldnames=list(rows[0]) if rows else [], lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
 
 
 def _heading(name: str) -> str:

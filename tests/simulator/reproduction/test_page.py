@@ -10,7 +10,8 @@ from typer.testing import CliRunner
 
 from slackwater.errors import UnknownName
 from slackwater_cli.main import app
-from slackwater_cli.simulation.reproduce import ReproduceFormat, _print
+from slackwater_cli.printing import Format
+from slackwater_cli.simulation.reproduce import _print
 from slackwater_simulator.charts.matplot import draw
 from slackwater_simulator.charts.plots import Plot, PlotCurve
 from slackwater_simulator.reproduction.markdown import written
@@ -56,13 +57,13 @@ def test_the_page_holds_everything_and_every_figure_is_a_file_too(tmp_path: Path
     assert {path.name for path in (tmp_path / "report").iterdir()} == {"bars.svg", "lines.svg", "reproduction.html"}
 
 
-@pytest.mark.parametrize("output", list(ReproduceFormat))
-def test_the_command_prints_tables_or_json(output: ReproduceFormat, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("output", list(Format))
+def test_the_command_prints_tables_or_json(output: Format, capsys: pytest.CaptureFixture[str]) -> None:
     """Both name the check that does not hold."""
     _print([STUDY], output)
     told = capsys.readouterr().out
     assert "does not" in told
-    if output is ReproduceFormat.JSON:
+    if output is Format.JSON:
         assert json.loads(told)[0]["paper"] == "009"
 
 
