@@ -139,7 +139,7 @@ def test_a_pod_is_explained_through_the_api_server(place: Place, run: Callable[.
         until("the extender knows them", lambda: _known(run, "team/waits") and _known(run, "team/runs"), 20.0)
     waits = run("explain", "team/waits")
     assert waits.exit_code == 3
-    assert "3 of 3 would serve it" in waits.stdout
+    assert "3 of the 3 it can use would serve it" in waits.stdout
     runs = run("explain", "team/runs")
     assert runs.exit_code == 0
     assert "= min(allowed 3.5, real 4)" in runs.stdout
