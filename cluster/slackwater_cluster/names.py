@@ -47,6 +47,8 @@ PAUSE: Final = "slackwater.io/pause"
 REASON: Final = "slackwater.io/reason"
 
 SEALED: Final = (DECLARED_CPU, DECLARED_MEMORY, ADMITTED_ROLE, SHRUNK)
+# The PriorityClass of our own programs: above every workload, so nobody else may name it.
+CONTROL_PRIORITY: Final = "slackwater-control"
 DEFAULT_POLICY: Final = "default"
 SYSTEM_NAMESPACE: Final = "slackwater-system"
 API_VERSION: Final = f"{GROUP}/{VERSION}"

@@ -5,6 +5,7 @@ from enum import StrEnum
 from pydantic import Field
 
 from slackwater_cluster.customresources.base import Conditions, ObservedGeneration, Part, refined, rule
+from slackwater_cluster.pods.declared import MOST_CPU_PERCENT, MOST_MEMORY_PERCENT
 
 
 class Mode(StrEnum):
@@ -50,9 +51,14 @@ class Ceiling(Part):
     """How far the requests of task pods are lowered: native = declared ÷ ceiling. Limits stay."""
 
     # Percent as integers: CEL then computes without floating point (0.1 × 1000 would round up).
-    cpu_percent: int = Field(default=200, ge=100, le=1000, description="200 lets twice the declared cpu onto a node.")
+    cpu_percent: int = Field(
+        default=200, ge=100, le=MOST_CPU_PERCENT, description="200 lets twice the declared cpu onto a node."
+    )
     memory_percent: int = Field(
-        default=150, ge=100, le=400, description="150 lets one and a half times the declared memory onto a node."
+        default=150,
+        ge=100,
+        le=MOST_MEMORY_PERCENT,
+        description="150 lets one and a half times the declared memory onto a node.",
     )
 
 

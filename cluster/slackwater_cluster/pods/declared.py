@@ -16,6 +16,11 @@ from slackwater.resources import CPU, MEMORY, Resources
 from slackwater.validation import clip
 from slackwater_cluster import names
 from slackwater_cluster.pods.quantities import quantity
+from slackwater_cluster.pods.stated import count
+
+# The largest ceilings that a SlackPolicy may state; no pod was shrunk by more, whatever its annotation says.
+MOST_CPU_PERCENT = 1000
+MOST_MEMORY_PERCENT = 400
 
 
 def declared(native: Resources, annotations: Mapping[str, str]) -> Resources:
@@ -40,13 +45,14 @@ def _declared(native: Resources, cpu: str, memory: str, shrunk: str) -> Resource
 
 
 def ceiling(shrunk: str) -> Mapping[str, float]:
-    """The ceiling c per kind from "200/150" (percent, cpu/memory). Unreadable, or below 100 %, means 1."""
+    """The ceiling c per kind from "200/150" (percent, cpu/memory). Unreadable, or not a SlackPolicy's, means 1."""
     cpu, _, memory = shrunk.partition("/")
-    return {CPU: _factor(cpu), MEMORY: _factor(memory)}
+    return {CPU: _factor(cpu, MOST_CPU_PERCENT), MEMORY: _factor(memory, MOST_MEMORY_PERCENT)}
 
 
-def _factor(percent: str) -> float:
-    return max(1.0, int(percent) / 100) if percent.isascii() and percent.isdigit() and len(percent) <= 6 else 1.0
+def _factor(percent: str, most: int) -> float:
+    stated = count(percent)
+    return stated / 100 if stated is not None and 100 <= stated <= most else 1.0
 
 
 def _value(text: str, otherwise: float) -> float:

@@ -6,6 +6,7 @@ from typing import Any
 
 from slackwater_cluster import names
 from slackwater_cluster.policies import cel
+from slackwater_cluster.policies.mutating import conditions as written_conditions
 
 OPERATOR = f"system:serviceaccount:{names.SYSTEM_NAMESPACE}:slackwater-operator"
 
@@ -15,27 +16,35 @@ MAY_RELEASE = (
     f"authorizer.group('{names.GROUP}').resource('{names.RELEASE_RESOURCE}').namespace(request.namespace)"
     f".check('{names.RELEASE_VERB}').allowed()"
 )
+GATED = f"{{}}.spec.?schedulingGates.orValue([]).exists(g, g.name == '{names.GATE}')"
 VERB = f"the verb '{names.RELEASE_VERB}' on {names.RELEASE_RESOURCE}.{names.GROUP}"
 
 
 def guard(operator: str = OPERATOR) -> list[Manifest]:
     """The policies and their bindings. `operator` is the user name the operator appears under."""
-    return [_pods(), _binding("slackwater-guard"), _operator(operator), _binding("slackwater-guard-operator")]
+    policies = [
+        _pods(),
+        _creations(),
+        _priority(),
+        _operator(operator),
+        _evictions(operator),
+        _releasers(operator),
+    ]
+    return [each for policy in policies for each in (policy, _binding(policy["metadata"]["name"]))]
 
 
 def _pods() -> Manifest:
-    gated = f"spec.?schedulingGates.orValue([]).exists(g, g.name == '{names.GATE}')"
     before, after = (f"{which}.metadata.?annotations.orValue({{}})" for which in ("oldObject", "object"))
     return _policy(
         "slackwater-guard",
         constraints={
             "namespaceSelector": {"matchLabels": {names.MANAGED: "true"}},
             # Annotations can be changed through the subresources too.
-            "resourceRules": [_updates("pods", "pods/status", "pods/resize", "pods/ephemeralcontainers")],
+            "resourceRules": [_rules("UPDATE", "pods", "pods/status", "pods/resize", "pods/ephemeralcontainers")],
         },
         # Who may lift gates is plain RBAC, by a verb of our own: the operator, and whom an administrator trusts.
         rules={
-            f"!oldObject.{gated} || object.{gated} || {MAY_RELEASE}": (
+            f"!{GATED.format('oldObject')} || {GATED.format('object')} || {MAY_RELEASE}": (
                 f"the gate {names.GATE} is lifted by Slackwater; to lift it by hand you need {VERB} "
                 "(slackwater release POD)"
             ),
@@ -50,44 +59,160 @@ def _pods() -> Manifest:
     )
 
 
-def _same(part: str, field: str) -> str:
-    """Whether an update leaves a list as it was; one that is absent is an empty one."""
-    return f"object.{part}.?{field}.orValue([]) == oldObject.{part}.?{field}.orValue([])"
+def _creations() -> Manifest:
+    """The mutating policy overwrites what a creator forged, on the pods it writes to; here the others are refused."""
+    annotations = "object.metadata.?annotations.orValue({})"
+    written = " && ".join(f"({text})" for text in written_conditions().values())
+    return _policy(
+        "slackwater-guard-creations",
+        constraints={
+            "namespaceSelector": {"matchLabels": {names.MANAGED: "true"}},
+            "resourceRules": [_rules("CREATE", "pods")],
+        },
+        rules={
+            f"!{cel.listed(names.SEALED)}.exists(k, k in {annotations}) || ({written})": (
+                "annotations slackwater.io/declared-*, admitted-role and shrunk are written by Slackwater alone, and "
+                "never on a pod that names its node, another scheduler or a DaemonSet; remove them"
+            ),
+            f"!('{names.PARKED}' in {annotations})": (
+                f"the annotation {names.PARKED} is written by Slackwater alone; remove it"
+            ),
+        },
+    )
+
+
+def _priority() -> Manifest:
+    """Above every workload and preempting: for our own programs, in the namespaces of the cluster's own."""
+    own = cel.listed((names.SYSTEM_NAMESPACE, "kube-system"))
+    return _policy(
+        "slackwater-guard-priority",
+        constraints={"resourceRules": [_rules("CREATE", "pods")]},
+        rules={
+            f"object.spec.?priorityClassName.orValue('') != '{names.CONTROL_PRIORITY}' || request.namespace in {own}": (
+                f"the PriorityClass {names.CONTROL_PRIORITY} is for Slackwater's own programs; name another one"
+            ),
+        },
+    )
+
+
+def _same(*fields: str) -> str:
+    """Whether an update leaves fields as they were; one that is absent equals one that is empty."""
+    return " && ".join(f"{_field('object', each)} == {_field('oldObject', each)}" for each in fields)
+
+
+def _field(holder: str, path: str) -> str:
+    """A field as an optional, so that absent ones can be compared too."""
+    first, *rest = path.split(".")
+    return f"{holder}.?{'.?'.join([first, *rest])}.orValue(null)"
+
+
+def _same_annotations() -> str:
+    """Whether an update leaves all annotations that are not ours as they were."""
+    both = ("object", "oldObject")
+    before, after = (f"{which}.metadata.?annotations.orValue({{}})" for which in reversed(both))
+    return (
+        f"{after}.all(k, k.startsWith('{names.PREFIX}') || {before}[?k] == {after}[?k]) && "
+        f"{before}.all(k, k.startsWith('{names.PREFIX}') || k in {after})"
+    )
+
+
+METADATA = ("metadata.labels", "metadata.ownerReferences", "metadata.finalizers")
+# What the API server would let an update of a pod change, but for gates. Node affinity may change while a pod is gated.
+SPEC = (
+    "spec.containers",
+    "spec.initContainers",
+    "spec.ephemeralContainers",
+    "spec.tolerations",
+    "spec.activeDeadlineSeconds",
+    "spec.terminationGracePeriodSeconds",
+)
+STATUS = (
+    "status.phase",
+    "status.podIP",
+    "status.podIPs",
+    "status.hostIP",
+    "status.conditions",
+    "status.containerStatuses",
+    "status.initContainerStatuses",
+    "status.ephemeralContainerStatuses",
+    "status.startTime",
+    "status.qosClass",
+    "status.message",
+    "status.reason",
+    "status.resourceClaimStatuses",
+)
+# A pod is ours to change in a managed namespace, or while it names our scheduler: gates are lifted there, too, after
+# the namespace's label was taken away.
+MANAGED = f"namespaceObject.metadata.?labels[?'{names.MANAGED}'].orValue('') == 'true'"
+OURS = f"{MANAGED} || oldObject.spec.?schedulerName.orValue('') == '{names.SCHEDULER}'"
+BOUND = "in pods of managed namespaces, gates, node affinity and slackwater.io/ annotations only"
 
 
 def _operator(user: str) -> Manifest:
     """What the operator itself may change, so that its right to patch pods is not a right to everything in them."""
-    same_spec = " && ".join(_same("spec", field) for field in ("containers", "initContainers", "tolerations"))
-    same_status = " && ".join(
-        [
-            *(f"object.status.?{field} == oldObject.status.?{field}" for field in ("phase", "podIP", "hostIP")),
-            *(_same("status", field) for field in ("conditions", "containerStatuses")),
-        ]
-    )
     part = "request.?subResource.orValue('')"
     return _policy(
         "slackwater-guard-operator",
-        constraints={"resourceRules": [_updates("pods", "pods/status")]},
+        constraints={"resourceRules": [_rules("UPDATE", "pods", "pods/status", "pods/resize")]},
         # Nobody else's updates (kubelets, schedulers) ever meet this policy.
         conditions={"operator": f"request.userInfo.username == '{user}'"},
+        # A condition knows nothing of the namespace.
+        late={OURS: f"the Slackwater operator may change, {BOUND}"},
         rules={
-            f"{part} != '' || ({same_spec})": "the Slackwater operator may change gates and annotations of pods only",
-            f"{part} != 'status' || ({same_status})": (
+            f"{_same(*METADATA)} && {_same_annotations()}": f"the Slackwater operator may change, {BOUND}",
+            f"{part} != '' || ({_same(*SPEC)})": f"the Slackwater operator may change, {BOUND}",
+            f"{part} != 'status' || ({_same(*STATUS)})": (
                 "the Slackwater operator may change nominatedNodeName in the status of pods only"
             ),
         },
     )
 
 
+def _evictions(user: str) -> Manifest:
+    """Where the operator was given the right to evict, it evicts from managed namespaces only."""
+    return _policy(
+        "slackwater-guard-evictions",
+        constraints={"resourceRules": [_rules("CREATE", "pods/eviction")]},
+        conditions={"operator": f"request.userInfo.username == '{user}'"},
+        late={MANAGED: "the Slackwater operator may evict pods of managed namespaces only"},
+        rules={},
+    )
+
+
+def _releasers(operator: str) -> Manifest:
+    """People with the role `slackwater-releaser`, and programs that lift gates: their right to patch pods is bounded.
+
+    They are known by what they may: lift gates, and patch pods, but not update them, as those may who edit pods anyway.
+    """
+    edits = "authorizer.group('').resource('pods').namespace(request.namespace).check('update').allowed()"
+    return _policy(
+        "slackwater-guard-releasers",
+        constraints={"resourceRules": [_rules("UPDATE", "pods")]},
+        conditions={
+            "not-the-operator": f"request.userInfo.username != '{operator}'",
+            # The last look, because an authorizer may be asked far away.
+            "releases-only": f"!({_same(*METADATA, *SPEC)} && {_same_annotations()}) && {MAY_RELEASE} && !{edits}",
+        },
+        rules={f"{_same(*METADATA, *SPEC)} && {_same_annotations()}": f"who may lift gates may change, {BOUND}"},
+    )
+
+
 def _policy(
-    name: str, *, constraints: Manifest, rules: dict[str, str], conditions: dict[str, str] | None = None
+    name: str,
+    *,
+    constraints: Manifest,
+    rules: dict[str, str],
+    conditions: dict[str, str] | None = None,
+    late: dict[str, str] | None = None,
 ) -> Manifest:
-    """A policy of rules, each with what is said to those who break it.
+    """A policy of rules, each with what is said to those who break it; `late` ones are looked at always.
 
     The API server converts the pod anew for conditions, for rules, for messages and for audit annotations. So a
     condition looks first whether any rule is broken: an update that breaks none, as nearly all do, costs a quarter.
     """
-    conditions = (conditions or {}) | {"breaks-a-rule": "!(" + " && ".join(f"({rule})" for rule in rules) + ")"}
+    chosen = dict(conditions or {})
+    if not late:
+        chosen["breaks-a-rule"] = "!(" + " && ".join(f"({rule})" for rule in rules) + ")"
     return {
         "apiVersion": "admissionregistration.k8s.io/v1",
         "kind": "ValidatingAdmissionPolicy",
@@ -95,9 +220,10 @@ def _policy(
         "spec": {
             "failurePolicy": "Fail",
             "matchConstraints": constraints,
-            "matchConditions": [{"name": key, "expression": text} for key, text in conditions.items()],
+            "matchConditions": [{"name": key, "expression": text} for key, text in chosen.items()],
             "validations": [
-                {"expression": text, "message": message, "reason": "Forbidden"} for text, message in rules.items()
+                {"expression": text, "message": message, "reason": "Forbidden"}
+                for text, message in {**(late or {}), **rules}.items()
             ],
         },
     }
@@ -112,5 +238,5 @@ def _binding(name: str) -> Manifest:
     }
 
 
-def _updates(*resources: str) -> Manifest:
-    return {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["UPDATE"], "resources": list(resources)}
+def _rules(operation: str, *resources: str) -> Manifest:
+    return {"apiGroups": [""], "apiVersions": ["v1"], "operations": [operation], "resources": list(resources)}

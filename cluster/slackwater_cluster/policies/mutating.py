@@ -32,7 +32,7 @@ def mutating(rules: Sequence[RoleRule]) -> list[Manifest]:
             "reinvocationPolicy": "Never",
             "paramKind": {"apiVersion": names.API_VERSION, "kind": "SlackPolicy"},
             "matchConstraints": _match(),
-            "matchConditions": _conditions(),
+            "matchConditions": [{"name": name, "expression": text} for name, text in conditions().items()],
             "variables": [{"name": name, "expression": text} for name, text in _variables(rules)],
             "mutations": [{"patchType": "ApplyConfiguration", "applyConfiguration": {"expression": _mutation()}}],
         },
@@ -59,8 +59,9 @@ def _match() -> Manifest:
     }
 
 
-def _conditions() -> list[Manifest]:
-    conditions = {
+def conditions() -> dict[str, str]:
+    """Which pods the policy writes to; the guard refuses its annotations on all others."""
+    return {
         "only-stock-or-our-scheduler": (
             f"object.spec.?schedulerName.orValue('default-scheduler') in ['default-scheduler', '{names.SCHEDULER}']"
         ),
@@ -74,7 +75,6 @@ def _conditions() -> list[Manifest]:
             ".exists(o, o.kind == 'DaemonSet' && o.?controller.orValue(false)))"
         ),
     }
-    return [{"name": name, "expression": text} for name, text in conditions.items()]
 
 
 def _variables(rules: Sequence[RoleRule]) -> list[tuple[str, str]]:

@@ -55,7 +55,8 @@ def claim(pod: PodRecord, kinds: Kinds, *, role: Role, app: str, managed: bool, 
     return PodClaim(
         uid=pod.uid,
         node=node or pod.node,
-        declared=amounts(pod.declared, kinds),
+        # Only pods of managed namespaces passed our admission policy: elsewhere anybody may write its annotations.
+        declared=amounts(pod.declared if managed else pod.native, kinds),
         native=amounts(pod.native, kinds),
         role=role,
         app=app,

@@ -70,7 +70,9 @@ class NodeRequests:
             self.drop(pod)
             return
         known = self.seats.get(pod.uid)
-        seat = BoundPod(pod.node, self.queue_of(pod), pod.native, pod.declared)
+        queue = self.queue_of(pod)
+        # Only pods of managed namespaces passed our admission policy: elsewhere anybody may write its annotations.
+        seat = BoundPod(pod.node, queue, pod.native, pod.declared if queue else pod.native)
         if known == seat:
             return
         if known is not None:

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from slackwater.resources import Resources
+from slackwater_cluster import names
 from slackwater_cluster.pods.declared import ceiling, declared
 from support.builders.objects import declared as sealed
 
@@ -46,3 +47,10 @@ def test_any_annotation_stays_within_native_and_ceiling(anything: dict[str, str]
     """Whatever a tenant writes, the charge is at least native and never more than ten thousand times it."""
     result = declared(NATIVE, anything)
     assert all(NATIVE[kind] <= result[kind] <= NATIVE[kind] * 10_000 for kind in NATIVE)
+
+
+@pytest.mark.parametrize("shrunk", ["99900/99900", "1001/401", "999999999999/1", "50/50"])
+def test_a_ceiling_that_no_policy_can_state_is_not_believed(shrunk: str) -> None:
+    """A forged one let a pod of 10m claim 500 cores."""
+    native = Resources(cpu=0.01, memory=2.0**20)
+    assert declared(native, {names.DECLARED_CPU: "500", names.DECLARED_MEMORY: "500Gi", names.SHRUNK: shrunk}) == native

@@ -19,11 +19,13 @@ EDITS = [
         "verbs": ["get", "create", "patch", "update"],
     }
 ]
+PATCHES = [{"apiGroups": [""], "resources": ["pods"], "verbs": ["get", "list", "patch"]}]
+EVICTS = [{"apiGroups": [""], "resources": ["pods/eviction"], "verbs": ["create"]}]
 RELEASES = [{"apiGroups": ["slackwater.io"], "resources": ["gates"], "verbs": ["release"]}]
 
 
-def allow(kube: Any, name: str, users: list[str], rules: list[dict[str, Any]]) -> None:
-    """Give users rights in the namespace."""
+def allow(kube: Any, name: str, users: list[str], rules: list[dict[str, Any]], namespace: str = NAMESPACE) -> None:
+    """Give users rights in a namespace."""
     rbac = "/apis/rbac.authorization.k8s.io/v1"
     role = {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role", "metadata": {"name": name}, "rules": rules}
     binding = {
@@ -33,8 +35,8 @@ def allow(kube: Any, name: str, users: list[str], rules: list[dict[str, Any]]) -
         "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": name},
         "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": user} for user in users],
     }
-    assert kube.apply(role, f"{rbac}/namespaces/{NAMESPACE}/roles").ok
-    assert kube.apply(binding, f"{rbac}/namespaces/{NAMESPACE}/rolebindings").ok
+    assert kube.apply(role, f"{rbac}/namespaces/{namespace}/roles").ok
+    assert kube.apply(binding, f"{rbac}/namespaces/{namespace}/rolebindings").ok
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +51,9 @@ def tenant(kube: Any) -> Iterator[Any]:
     assert kube.apply(policy, "/apis/slackwater.io/v1alpha1/slackpolicies").ok
     kube.namespace(NAMESPACE, slackwater_io__managed="true", slackwater_io__policy="guarding")
     allow(kube, "edits", ["tenant", OPERATOR, "trusted"], EDITS)
-    allow(kube, "releases", [OPERATOR, "trusted"], RELEASES)
+    allow(kube, "patches", ["releaser"], PATCHES)
+    allow(kube, "releases", [OPERATOR, "trusted", "releaser"], RELEASES)
+    allow(kube, "edits", [OPERATOR], [*EDITS, *EVICTS], "kube-system")
     with kube.acting_as("tenant") as session:
         for attempt in range(100):
             made = kube.post(PODS, pod(f"probe-{attempt}")).body
@@ -152,15 +156,20 @@ def test_operator_lifts_gates_nominates_and_annotates(kube: Any, operator: Any) 
     [
         {"spec": {"containers": [{"name": "m", "image": "other"}]}},
         {"spec": {"tolerations": [{"key": "x", "operator": "Exists"}]}},
+        {"spec": {"activeDeadlineSeconds": 1}},
+        {"metadata": {"labels": {"stolen": "yes"}}},
+        {"metadata": {"annotations": {"sidecar.istio.io/inject": "false"}}},
+        {"metadata": {"finalizers": ["example.com/never"]}},
+        {"metadata": {"ownerReferences": [{"apiVersion": "v1", "kind": "Pod", "name": "x", "uid": "1"}]}},
     ],
-    ids=["image", "toleration"],
+    ids=["image", "toleration", "deadline", "label", "annotation", "finalizer", "owner"],
 )
 def test_operator_may_change_nothing_else(kube: Any, operator: Any, change: dict[str, Any]) -> None:
     """Its right to patch pods is no right to their images or tolerations."""
-    path = made(kube, f"limited-{len(str(change))}")
+    path = made(kube, f"limited-{abs(hash(str(change)))}")
     answer = operator.patch(path, change)
     assert answer.status == 403
-    assert "gates and annotations of pods only" in answer.message
+    assert "gates, node affinity and slackwater.io/ annotations only" in answer.message
 
 
 def test_operator_may_not_invent_a_status(kube: Any, operator: Any) -> None:
@@ -168,3 +177,106 @@ def test_operator_may_not_invent_a_status(kube: Any, operator: Any) -> None:
     answer = operator.patch(f"{made(kube, 'status')}/status", {"status": {"phase": "Succeeded"}})
     assert answer.status == 403
     assert "nominatedNodeName in the status of pods only" in answer.message
+
+
+def named(name: str, **spec: Any) -> dict[str, Any]:
+    """A pod that names its node, as anybody may write it."""
+    body = pod(name)
+    body["spec"].update(spec)
+    return body
+
+
+def forged(name: str, **spec: Any) -> dict[str, Any]:
+    """A pod whose creator claims what only the admission policy may write."""
+    body = named(name, **spec)
+    body["metadata"]["annotations"] = {"slackwater.io/declared-cpu": "500", "slackwater.io/shrunk": "99900/99900"}
+    return body
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        {"nodeName": "node-000"},
+        {"nodeName": "node-000", "schedulerName": "slackwater"},
+        {"schedulerName": "another"},
+    ],
+    ids=["node", "node and our scheduler", "another scheduler"],
+)
+def test_annotations_forged_where_the_policy_does_not_write_are_refused(tenant: Any, spec: dict[str, Any]) -> None:
+    """One such pod of 10m moved the CPU room of its node from 14 to -86."""
+    answer = tenant.post(PODS, forged("forged", **spec))
+    assert answer.status == 403
+    assert "are written by Slackwater alone" in answer.message
+    assert tenant.post(f"{PODS}?dryRun=All", named("honest", **spec)).ok
+
+
+def test_annotations_forged_on_an_ordinary_pod_are_overwritten(tenant: Any) -> None:
+    """They get the true values, as before."""
+    stored = tenant.post(PODS, forged("overwritten")).body
+    assert stored["metadata"]["annotations"]["slackwater.io/declared-cpu"] == "2000m"
+
+
+def test_a_pod_cannot_be_created_parked(tenant: Any) -> None:
+    """The mark is ours."""
+    body = pod("parked-at-birth")
+    body["metadata"]["annotations"] = {"slackwater.io/parked": "now"}
+    answer = tenant.post(PODS, body)
+    assert answer.status == 403
+    assert "is written by Slackwater alone" in answer.message
+
+
+def test_our_priority_class_is_reserved(kube: Any, tenant: Any) -> None:
+    """It preempts every workload; nobody else may name it, managed namespace or not."""
+    kube.namespace("elsewhere")
+    scheduling = "/apis/scheduling.k8s.io/v1/priorityclasses"
+    body = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "slackwater-control"}}
+    assert kube.apply({**body, "value": 999999000}, scheduling).ok
+    for where in (PODS, "/api/v1/namespaces/elsewhere/pods"):
+        answer = kube.post(f"{where}?dryRun=All", named("vip", priorityClassName="slackwater-control"))
+        assert answer.status == 403
+        assert "is for Slackwater's own programs" in answer.message
+    kube.namespace("slackwater-system")
+    own = "/api/v1/namespaces/slackwater-system/pods?dryRun=All"
+    assert kube.post(own, named("vip", priorityClassName="slackwater-control")).ok
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"metadata": {"labels": {"stolen": "yes"}}},
+        {"metadata": {"annotations": {"slackwater.io/reason": "mine"}}},
+        {"metadata": {"finalizers": ["example.com/never"]}},
+        {"spec": {"activeDeadlineSeconds": 1}},
+    ],
+    ids=["label", "annotation", "finalizer", "deadline"],
+)
+def test_a_stolen_operator_token_changes_nothing_in_kube_system(kube: Any, operator: Any, change: Any) -> None:
+    """Pods outside managed namespaces that do not name our scheduler are not its business, whatever its role says."""
+    where = "/api/v1/namespaces/kube-system/pods"
+    kube.post(where, named("system"))
+    answer = operator.patch(f"{where}/system", change)
+    assert answer.status == 403
+    assert "of managed namespaces" in answer.message
+
+
+def test_a_stolen_operator_token_evicts_nobody_in_kube_system(kube: Any, operator: Any) -> None:
+    """Even where it was given the right to evict."""
+    where = "/api/v1/namespaces/kube-system/pods"
+    kube.post(where, named("system"))
+    eviction = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": "system"}}
+    answer = operator.post(f"{where}/system/eviction", eviction)
+    assert answer.status == 403
+    assert "managed namespaces only" in answer.message
+
+
+def test_a_stolen_releaser_token_lifts_gates_and_no_more(kube: Any, tenant: Any) -> None:
+    """Its right to patch pods is no right to their images; who may update pods anyway is not bounded."""
+    path = made(kube, "by-releaser")
+    with kube.acting_as("releaser") as releaser:
+        for change in ({"metadata": {"labels": {"x": "y"}}}, {"spec": {"containers": [{"name": "m", "image": "o"}]}}):
+            answer = releaser.patch(path, change)
+            assert answer.status == 403
+            assert "who may lift gates may change" in answer.message
+        assert releaser.patch(path, UNGATE).ok
+    with kube.acting_as("trusted") as trusted:
+        assert trusted.patch(path, {"metadata": {"labels": {"x": "y"}}}).ok
