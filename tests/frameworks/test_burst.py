@@ -6,7 +6,7 @@ import pytest
 
 from slackwater_lab.frameworks import layers
 from slackwater_lab.frameworks.spark import Submission, submit
-from support.frameworks.playground import Playground, phase, until
+from support.frameworks.playground import Playground, phase
 from support.frameworks.results import Recorder, Row
 
 pytestmark = [pytest.mark.frameworks, pytest.mark.timeout(3600)]
@@ -30,7 +30,7 @@ def test_a_burst_of_drivers_beside_tainted_nodes(world: str, ground: Playground,
     """Stock deadlocks: drivers hold both nodes and no executor finds room. Slackwater lets in what can run."""
     ground.load("spark")
     team = ground.team(f"burst-{world}", managed=world == "slackwater")
-    _cordon(ground, closed=True)  # all drivers become schedulable at one moment, however slowly they are submitted
+    ground.cordon(closed=True)  # all drivers become schedulable at one moment, however slowly they are submitted
     for pair in range(0, APPS, 2):
         started = [
             submit(ground.lab.site, Submission(f"{world}-{n}", team, "shuffle.py", ("20000", "2", "1", "0"), SETTINGS))
@@ -38,7 +38,7 @@ def test_a_burst_of_drivers_beside_tainted_nodes(world: str, ground: Playground,
         ]
         assert [each.wait(600) for each in started] == [0, 0]
     start = time.monotonic()
-    _cordon(ground, closed=False)
+    ground.cordon(closed=False)
 
     def ended() -> int:
         return sum(phase(pod) in ("Succeeded", "Failed") for pod in ground.pods(team, spark_role="driver"))
@@ -52,9 +52,3 @@ def test_a_burst_of_drivers_beside_tainted_nodes(world: str, ground: Playground,
     ground.clear(team)
     if world == "slackwater":
         assert (count, right) == (APPS, APPS)
-
-
-def _cordon(ground: Playground, *, closed: bool) -> None:
-    for name in ("real-1", "real-2"):
-        ground.api.patch(f"/api/v1/nodes/{name}", {"spec": {"unschedulable": closed}})
-    until("the nodes are as wanted", lambda: True, 1)

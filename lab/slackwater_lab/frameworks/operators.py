@@ -10,7 +10,7 @@ from typing import Any
 
 import yaml
 
-from slackwater.errors import UnknownName
+from slackwater.errors import Unavailable, UnknownName
 from slackwater_lab.api import Api
 from slackwater_lab.controlplane import certificates
 from slackwater_lab.frameworks import layers
@@ -48,7 +48,10 @@ def start(lab: Lab, name: str, report: Report) -> None:
 def _served(api: Api, spec: Mapping[str, Any]) -> bool:
     versions = [version["name"] for version in spec["versions"] if version["served"]]
     plural = spec["names"]["plural"]
-    return all(api.get(f"/apis/{spec['group']}/{name}/{plural}") is not None for name in versions)
+    try:
+        return all(api.get(f"/apis/{spec['group']}/{name}/{plural}") is not None for name in versions)
+    except Unavailable:  # its storage is being set up
+        return False
 
 
 def version(name: str) -> str:

@@ -181,3 +181,16 @@ def test_what_placement_refused_is_not_told_as_released() -> None:
     said = [operator.said(f"app-{number}") for number in range(8)]
     assert not world.released
     assert [each.app for each in said if each.reason == "released"] == []
+
+
+def test_a_task_larger_than_every_node_it_can_use_is_told_that_it_never_fits() -> None:
+    """An executor of 40 cores: the tainted node of 64 is none of its nodes, and no node ever has room for it."""
+    world = enforcing(node("a", cpu=32), tainted("x", cpu=64))
+    standing(world, "huge", "a", 1)
+    world.create("executor", app="huge", cpu=40)
+    operator = world.operator()
+    operator.step()
+    said = operator.said("huge")
+    assert said.reason != "no-node-has-room"
+    assert "40" in said.sentence
+    assert "32" in said.sentence

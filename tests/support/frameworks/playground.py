@@ -10,7 +10,6 @@ from typing import Any
 from slackwater_lab.api import Api
 from slackwater_lab.frameworks import imagefiles, operators, spark
 from slackwater_lab.lab import Lab
-from slackwater_lab.programs.images import LOAD
 
 Object = dict[str, Any]
 GATE = "slackwater.io/admission"
@@ -59,28 +58,15 @@ class Playground:
         listed = self.api.get(TRACKED.format(namespace)) or {"items": []}
         return {item["spec"]["app"]: item for item in listed["items"]}
 
+    def cordon(self, *, closed: bool) -> None:
+        """Close the real nodes for new pods, or open them again."""
+        for name in ("real-1", "real-2"):
+            self.api.patch(f"/api/v1/nodes/{name}", {"spec": {"unschedulable": closed}})
+
     def clear(self, namespace: str) -> None:
         """Delete every pod, so that the next test finds the nodes empty."""
         self.api.delete(f"/api/v1/namespaces/{namespace}/pods", gracePeriodSeconds="1")
         until("the pods are gone", lambda: not self.pods(namespace), 120)
-
-
-def filler(namespace: str, count: int, cpu: str, seconds: int) -> Object:
-    """A Job of pods that only take room."""
-    container = {
-        "name": "main",
-        "image": LOAD,
-        "imagePullPolicy": "Never",
-        "command": ["sleep", str(seconds)],
-        "resources": {"requests": {"cpu": cpu, "memory": "64Mi"}},
-    }
-    pods = {"spec": {"restartPolicy": "Never", "terminationGracePeriodSeconds": 1, "containers": [container]}}
-    return {
-        "apiVersion": "batch/v1",
-        "kind": "Job",
-        "metadata": {"name": "filler", "namespace": namespace},
-        "spec": {"completions": count, "parallelism": count, "template": pods},
-    }
 
 
 def until(what: str, probe: Callable[[], object], patience: float, pause: float = 1.0) -> float:
