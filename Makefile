@@ -4,7 +4,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.installed
 
-.PHONY: help install demo test quick check lint types pyright contracts unit search tools bench bench-simulator bench-extender bench-lab frameworks lab lab-down lab-test lab-build e2e e2e-kind kind-image crds chart image docs clean
+.PHONY: help install demo test quick check lint types pyright contracts unit search tools bench bench-simulator bench-extender bench-lab frameworks lab lab-down lab-test lab-build e2e e2e-kind kind-image crds chart image docs clean fuzz
 help: ## list the commands
 	@grep -hE '^[a-z0-9-]+:.*?## ' $(MAKEFILE_LIST) | awk -F':.*?## ' '{printf "  make %-16s %s\n", $$1, $$2}'
 
@@ -93,6 +93,9 @@ e2e-kind: lab-build ## the same scenarios on a kind cluster (needs Docker)
 
 kind-image: $(STAMP) ## a kind node image for where no image registry answers (needs root, Docker, debootstrap)
 	@lab/kind/image.sh
+
+fuzz: $(STAMP) ## mutated objects through operator and extender: OBJECTS=1000000 takes about 20 minutes, and resumes
+	@cd tests && ../$(BIN)/python -m fuzz $(if $(SEED),--seed $(SEED),--objects $(or $(OBJECTS),100000) $(if $(SECONDS),--seconds $(SECONDS)))
 
 crds: $(STAMP) ## write the chart's custom resources and admission policies anew from their models
 	@$(BIN)/python -m slackwater_cluster.customresources helm/slackwater/crds

@@ -41,6 +41,7 @@ from slackwater_operator.status.events import EventWriter
 from slackwater_operator.status.podreasons import ReasonWriter
 from slackwater_operator.status.resources import ResourceStatusWriter
 from slackwater_operator.status.trackedapps import TrackedAppWriter
+from slackwater_operator.steadyclock import SteadyClock
 
 log = structlog.get_logger(__name__)
 
@@ -57,6 +58,7 @@ class Program:
     def __post_init__(self) -> None:
         self.assembly = OperatorCache(Governance(self.settings.namespace), window=self.settings.window, ask_sizes=True)
         self.cycle: ReleaseLoop | None = None
+        self.clock = SteadyClock()
         self.trouble = "not started"
         self._feeds: list[Feed[Any]] = []
         self._frameworks = ExtendedTable()
@@ -92,7 +94,7 @@ class Program:
         """Whether the loop turns; a replica that waits for leadership is healthy."""
         if self.cycle is None or not self.cycle.beat:
             return True
-        return time.time() - self.cycle.beat < 60 + self.settings.idle_period
+        return self.clock() - self.cycle.beat < 60 + self.settings.idle_period
 
     async def _work(self, cycle: ReleaseLoop) -> None:
         await asyncio.gather(*(feed.complete.wait() for feed in self._feeds))
@@ -102,7 +104,7 @@ class Program:
         await cycle.run()
 
     def _cycle(self, session: Session, extender: Extender) -> ReleaseLoop:
-        wall, settings = time.time, self.settings
+        wall, settings = self.clock, self.settings
         writer = PodWriter(session)
         announcer = EventWriter(session, self.metrics, wall, TokenBucket(settings.event_rate, 50, wall))
         return ReleaseLoop(
@@ -195,19 +197,19 @@ class Program:
         self._wake()
 
     def _set_pods(self, records: Sequence[PodRecord]) -> None:
-        self.assembly.set_pods(records, time.time())
+        self.assembly.set_pods(records, self.clock())
         self._wake()
 
     def _drop_pods(self, records: Sequence[PodRecord]) -> None:
-        self.assembly.drop_pods(records, time.time())
+        self.assembly.drop_pods(records, self.clock())
         self._wake()
 
     def _set_namespaces(self, records: Sequence[NamespaceRecord]) -> None:
-        self.assembly.set_namespaces(records, time.time())
+        self.assembly.set_namespaces(records, self.clock())
         self._wake()
 
     def _drop_namespaces(self, records: Sequence[NamespaceRecord]) -> None:
-        self.assembly.drop_namespaces(records, time.time())
+        self.assembly.drop_namespaces(records, self.clock())
 
     def _extend(self, records: Sequence[CustomRecord]) -> None:
         self._frameworks.set({each.name: each.data for each in records})

@@ -8,6 +8,8 @@ from datetime import datetime
 from functools import lru_cache
 from typing import TypeVar, cast
 
+from slackwater_cluster import names
+from slackwater_cluster.api.paths import segment
 from slackwater_cluster.pods import stated
 from slackwater_cluster.pods.declared import declared
 from slackwater_cluster.pods.quantities import resources
@@ -36,6 +38,9 @@ _NONE: Mapping[str, str] = {}
 def pod(wire: shapes.Pod, labels: Keep | None = None) -> PodRecord:
     """Keep of a pod what decisions need. `labels` says which labels to keep; all by default."""
     meta, spec, status = wire.metadata, wire.spec or shapes.PodSpec(), wire.status or shapes.PodStatus()
+    segment(meta.name)  # its address is built from both
+    segment(meta.namespace or names.SYSTEM_NAMESPACE)
+    segment(meta.uid)  # and everything about it is kept under this
     items, unread = stated.notes(meta.annotations)
     annotations = _mapping(items) if items else _NONE
     above, unowned = stated.owners(meta.owner_references)

@@ -49,14 +49,18 @@ class AppIndex:
         if not self._manages(pod):
             self.drop(pod)
             return
+        before = self.index.pods.get(pod.uid)
+        if before is not None and before.namespace != pod.namespace:  # no API server gives a uid twice
+            self.drop(before)
         others = self.index.set_pod(pod)
         for each in (pod, *others):
             self._place(each)
 
     def drop(self, pod: PodRecord) -> None:
         """Forget a pod."""
-        others = self.index.drop_pod(pod)
-        self._leave(pod.namespace, pod.uid)
+        known = self.index.pods.get(pod.uid, pod)
+        others = self.index.drop_pod(known)
+        self._leave(known.namespace, pod.uid)
         self._members.pop(pod.uid, None)
         for each in others:
             self._place(each)

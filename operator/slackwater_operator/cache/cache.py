@@ -72,6 +72,7 @@ class OperatorCache:
         self.refused: dict[str, float] = {}  # pods that found no node → not asked about again before
         self.learning = UsageHistory()
         self.quarantine = Quarantine()
+        self.nominated_in_vain: set[str] = set()  # pods whose gate could not be lifted after their nomination
         self._size_asked: set[str] = set()  # apps whose framework was asked for their size
         self._names: dict[str, AppName] = {}  # what apps are called, for as long as a pod of theirs is there
         self.news = True  # something changed since the last snapshot
@@ -103,6 +104,7 @@ class OperatorCache:
             watching.gone(self.phases, record, now)
             self._stray.pop(record.uid, None)
             self.quarantine.forget(record.uid)
+            self.nominated_in_vain.discard(record.uid)
         self.news = True
 
     def set_nodes(self, records: Sequence[NodeRecord]) -> None:

@@ -28,6 +28,9 @@ ENOUGH = 5
 # Less than this much more is not worth a write.
 WORTH = 0.05
 
+# Kinds of tasks remembered: about 1 kB each. Stages and series are named by tenants, so there may be any number.
+MOST_LIKENESSES = 10_000
+
 # Tasks that are alike: namespace, series of the app, role, stage.
 Likeness = tuple[str, str, str, str]
 
@@ -44,7 +47,12 @@ class UsageHistory:
         """Take in the present use of running tasks; one that is gone has become a lesson."""
         for uid in [uid for uid in self._peaks if uid not in uses]:
             likeness, peak = self._peaks.pop(uid)
-            self._lessons.setdefault(likeness, deque(maxlen=REMEMBERED)).append(peak)
+            # Those seen last stand last; the ones seen longest ago go first.
+            lessons = self._lessons.pop(likeness, None) or deque(maxlen=REMEMBERED)
+            lessons.append(peak)
+            self._lessons[likeness] = lessons
+        while len(self._lessons) > MOST_LIKENESSES:
+            del self._lessons[next(iter(self._lessons))]
         for uid, (likeness, use) in uses.items():
             known = self._peaks.get(uid)
             self._peaks[uid] = (likeness, use if known is None else known[1].at_least(use))

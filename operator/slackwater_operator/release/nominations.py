@@ -56,6 +56,17 @@ class Nominations:
                 stuck.append((pod, flight))
         await self._park(late)
         await self._move(stuck)
+        await self._clear()
+
+    async def _clear(self) -> None:
+        """Take back nominations of pods whose gate could not be lifted: behind it they would keep room from others."""
+        memory = self.assembly
+        for uid in list(memory.nominated_in_vain):
+            pod = memory.census.pod(uid)
+            waits = pod is not None and pod.gated and not pod.node and uid not in dict(memory.flights.all())
+            # Its nomination may not have been written, or not been seen yet; to clear nothing changes nothing.
+            if pod is None or not waits or await self._nominate(pod, ""):
+                memory.nominated_in_vain.discard(uid)
 
     async def clean(self) -> int:
         """At take-over: a gated pod with a nomination holds room for nobody; a dead leader left it."""

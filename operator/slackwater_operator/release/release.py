@@ -295,6 +295,8 @@ class Releaser:
             self.metrics.released.labels(how).inc()
             return
         self.assembly.end(pod.uid)
+        if node:
+            self.assembly.nominated_in_vain.add(pod.uid)
         await self._unreserve([pod.uid])
 
     async def _write_one(self, pod: PodRecord, node: str) -> bool:

@@ -10,6 +10,7 @@ from slackwater.resources import Resources
 from slackwater_cluster import names
 from slackwater_cluster.customresources.slackpolicy import Reclaim
 from slackwater_cluster.watch.records import PodRecord
+from slackwater_operator.learning import usage
 from slackwater_operator.learning.usage import ENOUGH, Likeness, UsageHistory, percentile, resized
 
 LIKE: Likeness = ("team", "etl", "task", "")
@@ -97,3 +98,12 @@ def test_patch_spreads_over_containers_within_their_limits() -> None:
         {"name": "a", "resources": {"requests": {"cpu": "600m"}}},
         {"name": "b", "resources": {"requests": {"cpu": "900m", "memory": str(2**26)}}},
     ]
+
+
+def test_what_is_remembered_is_bounded() -> None:
+    """Series and stages are named by tenants: 100,000 of them used to keep 123 MiB."""
+    history = UsageHistory()
+    for number in range(usage.MOST_LIKENESSES + 50):
+        history.observe({f"u{number}": (("ns", f"series{number}", "task", ""), Resources(cpu=1.0))})
+    assert history.lessons(("ns", "series0", "task", "")) == 0
+    assert history.lessons(("ns", f"series{usage.MOST_LIKENESSES}", "task", "")) == 1

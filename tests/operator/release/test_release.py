@@ -444,3 +444,20 @@ def test_learned_requests_are_wanted_only_where_the_policy_says_so() -> None:
     assert wanted["cpu"] == pytest.approx(1.8)
     world.configure("SlackPolicy", "default", mode="enforce")
     assert world.assembly.wanted(world.pods[fresh.uid]) is None
+
+
+def test_a_nomination_whose_gate_could_not_be_lifted_is_taken_back() -> None:
+    """It stayed until a take-over, and kept its node's room from everybody else."""
+    world = enforcing(node("a"))
+    world.configure("AdmissionQueue", "default")
+    pod = world.create("p", app="x")
+    operator = world.operator()
+    world.broken = lambda path: not path.endswith("/status")
+    operator.step()
+    assert world.pods[pod.uid].gates
+    world.broken = lambda _: False
+    world.configure("AdmissionQueue", "default", annotations={"slackwater.io/pause": "true"})
+    for _ in range(3):
+        operator.step()
+    assert world.pods[pod.uid].gates
+    assert world.pods[pod.uid].nominated == ""

@@ -6,6 +6,7 @@ import gc
 import gzip
 import json
 import re
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -50,7 +51,7 @@ def load_bytes(path: Path) -> bytes:
         return raw
     try:
         return gzip.decompress(raw)
-    except (OSError, EOFError) as error:
+    except (OSError, EOFError, zlib.error) as error:
         raise InvalidInput(path.name, f"the gzip data is damaged ({error})", "fetch the file again") from error
 
 

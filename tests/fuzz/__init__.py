@@ -1,0 +1,1 @@
+"""Mutated objects through the real code of operator and extender."""

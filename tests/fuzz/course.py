@@ -1,0 +1,102 @@
+"""One batch of mutated objects on their way through operator and extender: decoded, trimmed, cached, decided on.
+
+Between the decoder and the decision nothing may raise for what an object holds. An object that cannot be used is left
+out, and only it: what a healthy pod gets must be the same as without the others.
+"""
+
+import asyncio
+import traceback
+from random import Random
+from typing import Any
+
+import orjson
+import structlog
+
+from slackwater.errors import SlackwaterError
+from slackwater_cluster.watch import trim, wire
+from slackwater_cluster.watch.decoding import Decoding
+from slackwater_cluster.watch.records import CustomRecord, NodeRecord, PodRecord
+from slackwater_extender.cache.cache import ClusterCache
+from slackwater_extender.settings import Decisions
+from support.builders import mutants
+from support.fakes.cluster import World, enforcing
+from support.fakes.cluster import node as healthy_node
+
+BATCH = 200
+
+
+class Failure(Exception):  # noqa: N818 - a finding, not a mistake
+    """Something raised for what an object holds, or a healthy pod did not get its due."""
+
+
+def run(seed: int) -> None:
+    """One batch; raises Failure."""
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(50))
+    rng = Random(seed)
+    world = enforcing(healthy_node("healthy", cpu=64, memory=256, kind="healthy"))
+    world.namespace("other")
+    extender = ClusterCache(Decisions(), lambda: 0.0, lambda: 0.0)
+    healthy = world.create("healthy", app="healthy", namespace="team")
+    try:
+        _course(rng, world, extender)
+    except Exception as problem:
+        last = traceback.extract_tb(problem.__traceback__)[-1]
+        raise Failure(f"{type(problem).__name__}: {problem!s:.200} at {last.filename}:{last.lineno}") from problem
+    if healthy.uid not in {each.uid for each in world.pods.values()}:
+        raise Failure("the healthy pod is not known any more")
+
+
+def _course(rng: Random, world: World, extender: ClusterCache) -> None:
+    pods, nodes, customs = [], [], []
+    for number in range(BATCH):
+        kind = rng.random()
+        if kind < 0.8:
+            pods.append(mutants.mutated(rng, mutants.pod(rng, number)))
+        elif kind < 0.9:
+            nodes.append(mutants.mutated(rng, mutants.node(rng, number)))
+        else:
+            name, body = mutants.custom(rng, number)
+            customs.append((name, mutants.mutated(rng, body)))
+    node_records: list[NodeRecord] = _trimmed(wire.Node, trim.node, nodes)
+    pod_records: list[PodRecord] = _trimmed(wire.Pod, trim.pod, pods)
+    world.assembly.set_nodes(node_records)
+    extender.set_nodes(node_records)
+    for name, body in customs:
+        custom_records: list[CustomRecord] = _trimmed(wire.Custom, trim.custom, [body])
+        world.assembly.governing.set(name, custom_records)
+    world.assembly.govern()
+    extender.set_pods(pod_records)
+    world.put(*pod_records)
+    operator = world.operator()
+    asyncio.run(operator._step())
+    asyncio.run(operator._step())
+    world.assembly.drop_pods(pod_records[: BATCH // 4], world.now)
+    extender.drop_pods(pod_records[: BATCH // 4])
+    asyncio.run(operator._step())
+    for each in world.assembly.quarantine.take():
+        if each.part.value in ("pod", "app"):  # the last net: a bound should have caught it before
+            raise Failure(f"{each.part.value} {each.pod.name} was set aside: {each.problem}")
+
+
+def _trimmed(shape: Any, trimming: Any, bodies: list[dict[str, Any]]) -> list[Any]:
+    """Records of the objects that can be read, as the reflector makes them."""
+    body = orjson.dumps({"metadata": {"resourceVersion": "1"}, "items": _encodable(bodies)})
+    _, items = Decoding(shape, lambda problem, meta: None).chunk(body)
+    records = []
+    for item in items:
+        try:
+            records.append(trimming(item))
+        except SlackwaterError:
+            continue  # it says what is wrong with it
+    return records
+
+
+def _encodable(bodies: list[dict[str, Any]]) -> list[Any]:
+    found = []
+    for body in bodies:
+        try:
+            orjson.dumps(body)
+        except TypeError:  # an integer beyond 64 bits: no JSON of an API server has it
+            continue
+        found.append(body)
+    return found
