@@ -152,12 +152,20 @@ class Promise:
 class Promises:
     """Promises put aside until their horizon is over."""
 
-    def __init__(self, horizon: float = HORIZON, every: float = EVERY) -> None:
-        self._horizon, self._every = horizon, every
+    def __init__(self, horizon: float = HORIZON, every: float = EVERY, after: float = EVERY) -> None:
+        self._horizon, self._every, self._after = horizon, every, after
+        self._began: float | None = None
         self._open: list[Promise] = []
 
     def put(self, promise: Promise) -> None:
-        """Put a promise aside, if the last one is old enough."""
+        """Put a promise aside, if the last one is old enough, but none of the first `after` seconds.
+
+        Then nobody was watched for long enough to know how much pods vary, and scores would be far too large.
+        """
+        if self._began is None:
+            self._began = promise.at
+        if promise.at - self._began < self._after:
+            return
         if not self._open or promise.at - self._open[-1].at >= self._every:
             self._open.append(promise)
 

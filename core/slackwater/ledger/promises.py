@@ -57,7 +57,7 @@ class KindPromises:
     def __init__(self, kind: int, risk: float, horizon: float, *, compressible: bool) -> None:
         self._kind, self._trust, self._compressible = kind, horizon / PARTS, compressible
         self.calibration = Calibration(risk, overlap=PROMISES)
-        self._promises = Promises(horizon, horizon / PROMISES)
+        self._promises = Promises(horizon, horizon / PROMISES, after=horizon / PROMISES)
         self._levels, self._system = PodLevels.empty(64), PodLevels.empty(0)
         self.expected = Outlook(np.zeros(0), np.zeros(0))
         self.peak: Floats = np.zeros(0)

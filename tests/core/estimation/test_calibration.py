@@ -89,7 +89,7 @@ def test_a_risk_is_a_probability(risk: float) -> None:
 
 def test_a_promise_is_about_the_pods_that_were_there() -> None:
     """Node 0 has pods since 0 and since 50; the promise of 10 knows the first alone. Use 6 then 3: peak 6, score 1."""
-    promises = Promises(horizon=100.0, every=30.0)
+    promises = Promises(horizon=100.0, every=30.0, after=0.0)
     promises.put(promise(10.0))
     home, since = np.array([0, 0]), np.array([0.0, 50.0])
     assert promises.watch(60.0, np.array([6.0, 90.0]), home, since) == []
@@ -101,7 +101,7 @@ def test_a_promise_is_about_the_pods_that_were_there() -> None:
 
 def test_promises_are_put_aside_now_and_then() -> None:
     """One every 30 s; each sees its own pods and ends by itself."""
-    promises = Promises(horizon=60.0, every=30.0)
+    promises = Promises(horizon=60.0, every=30.0, after=0.0)
     for at in (0.0, 10.0, 30.0):
         promises.put(promise(at))
     home, since = np.array([0, 0]), np.array([0.0, 20.0])
@@ -109,6 +109,17 @@ def test_promises_are_put_aside_now_and_then() -> None:
     (second,) = promises.watch(90.0, np.array([1.0, 1.0]), home, since)
     assert (first.at, first.used.tolist()) == (0.0, [4.0])
     assert (second.at, second.used.tolist()) == (30.0, [6.0])
+
+
+def test_the_first_promises_are_not_compared() -> None:
+    """Nothing is known yet of how much pods vary: the first that counts is made 40 s after the first of all."""
+    promises = Promises(horizon=100.0, every=30.0, after=40.0)
+    for at in (0.0, 30.0, 60.0):
+        promises.put(promise(at))
+    here = np.array([5.0]), np.array([0]), np.array([0.0])
+    assert promises.watch(130.0, *here) == []
+    (only,) = promises.watch(160.0, *here)
+    assert only.at == 60.0
 
 
 def test_what_exceeds_the_requests_is_not_the_promise_s_fault() -> None:
