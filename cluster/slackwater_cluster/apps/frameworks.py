@@ -103,8 +103,8 @@ class Framework(FrameworkRow):
 
     @property
     def has_driver(self) -> bool:
-        """Whether apps of this framework have a driver at all."""
-        return bool(self.drivers or self.coordinator) and not self.headless
+        """Whether every app of this framework has a driver; one that may name a coordinator has it only if it does."""
+        return bool(self.drivers) and not self.headless
 
 
 @dataclass(frozen=True, slots=True)

@@ -171,7 +171,8 @@ def portrait(namespace: str, app: str, pods: Sequence[Pod], flights: InFlightPod
         priority=max((pod.record.priority for pod in pods), default=0),
         leads=bool(row and row.has_driver),
         has_driver=any(group.role is Role.DRIVER for group in groups)
-        or bool(row and row.has_driver and not any(pod.member.client for pod in pods)),
+        or bool(row and row.has_driver and not any(pod.member.client for pod in pods))
+        or bool(row and row.coordinator and any(own(pod.record, row.coordinator) for pod in pods)),
         gang=gang,
         strict=strict,
         **_iterations(pods, flights, problems),

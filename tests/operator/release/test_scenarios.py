@@ -282,3 +282,33 @@ def test_a_round_over_ten_thousand_held_pods_takes_tens_of_milliseconds() -> Non
         decide(assembly.snapshot(world.now, rooms))
         spent.append(process_time() - began)
     assert min(spent) < 0.1, spent
+
+
+def jobset_pod(world: World, name: str, coordinator: str = "") -> PodRecord:
+    """A pod of a JobSet, whose annotation names the host of the coordinator if the JobSet has one."""
+    labels = {"jobset.sigs.k8s.io/jobset-name": "train", "jobset.sigs.k8s.io/replicatedjob-name": name}
+    annotations = {"jobset.sigs.k8s.io/coordinator": coordinator} if coordinator else {}
+    owners = [owned("JobSet", "train", group="jobset.x-k8s.io")]
+    return world.create(name, role="unknown", labels=labels, annotations=annotations, owners=owners, hostname=name)
+
+
+def test_a_jobset_without_a_coordinator_waits_for_nobody() -> None:
+    """JobSet 0.11 with a leader and workers as its documentation writes them: all of them were held for ever."""
+    world = enforcing(node("a", cpu=8))
+    pods = [jobset_pod(world, name) for name in ("leader", "worker-0", "worker-1")]
+    world.operator().step()
+    assert {pod.uid for pod in pods} == set(world.released)
+
+
+def test_a_jobset_with_a_coordinator_starts_with_it() -> None:
+    """Workers wait for the pod that the JobSet names."""
+    world = enforcing(node("a", cpu=8))
+    worker = jobset_pod(world, "worker-0", coordinator="leader.train")
+    operator = world.operator()
+    operator.step()
+    assert world.released == []
+    leader = jobset_pod(world, "leader", coordinator="leader.train")
+    for _ in range(4):
+        operator.step()
+        world.schedule()
+    assert world.released == [leader.uid, worker.uid]
