@@ -45,7 +45,7 @@ def dashboard(source: Source, settings: Settings) -> Flask:
     """The application over one source."""
     app = Flask("slackwater_monitor.web")
     app.jinja_env.filters |= {"amount": amount, "percent": percent, "seconds": seconds, "shade": shade}
-    app.jinja_loader = ChoiceLoader([PackageLoader("slackwater_monitor.web"), LOADER])
+    app.jinja_env.loader = ChoiceLoader([PackageLoader("slackwater_monitor.web"), LOADER])
     app.jinja_env.trim_blocks = app.jinja_env.lstrip_blocks = True
     trials = Trials(settings.traces, getattr(source, "outcome", None))
 
