@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from slackwater.cycle.cycle import decide
-from slackwater.cycle.recording import decision, recorded
+from slackwater.cycle.review.recording import decision, recorded
 from slackwater.errors import InvalidInput
 
 

@@ -11,7 +11,7 @@ import orjson
 import structlog
 
 from slackwater.cycle.cycle import Round
-from slackwater.cycle.recording import record
+from slackwater.cycle.review.recording import record
 from slackwater.cycle.snapshot import Snapshot
 
 log = structlog.get_logger(__name__)

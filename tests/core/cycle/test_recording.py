@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from slackwater.cycle.cycle import decide
-from slackwater.cycle.recording import KNOWN, decision, plain, record, recorded, value
+from slackwater.cycle.review.recording import KNOWN, decision, plain, record, recorded, value
 from slackwater.cycle.snapshot import App, Order, PodGroup, Pool, Queue, Snapshot
 from slackwater.errors import InvalidInput
 from slackwater.nodes import NodeTable

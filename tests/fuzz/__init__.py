@@ -1,1 +1,0 @@
-"""Mutated objects through the real code of operator and extender."""
