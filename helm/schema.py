@@ -111,6 +111,12 @@ def schema() -> Schema:
             extender=component(host=TEXT, port=PORT, logLevel=LEVEL, settings=SETTINGS, extraEnv=LIST),
             operator=operator(),
             scheduler=scheduler(),
+            watchdog=component(
+                enabled=FLAG,
+                namespace=TEXT,
+                patience={"type": "number", "minimum": 1},
+                rate={"type": "number", "exclusiveMinimum": 0, "maximum": 1000},
+            ),
             monitor=component(enabled=FLAG, port=PORT, settings=SETTINGS, extraEnv=LIST),
             tls=tls(),
             priorityClasses=fields(create=FLAG, batch={"type": "object", "additionalProperties": PRIORITY}),

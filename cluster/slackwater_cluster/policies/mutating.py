@@ -15,6 +15,10 @@ from slackwater_cluster.governance import exempt
 from slackwater_cluster.policies import cel
 
 NAME = "slackwater-pods"
+# The role and its binding that let the operator's account hold pods. Without the binding no pod is changed any more.
+HOLDING = "slackwater-holding"
+OPERATOR_ACCOUNT = "slackwater-operator"
+HOLD_VERB = "hold"
 DAEMONS = ("system:serviceaccount:kube-system:daemon-set-controller", "system:kube-controller-manager")
 
 Manifest = dict[str, Any]
@@ -32,7 +36,10 @@ def mutating(rules: Sequence[RoleRule]) -> list[Manifest]:
             "reinvocationPolicy": "Never",
             "paramKind": {"apiVersion": names.API_VERSION, "kind": "SlackPolicy"},
             "matchConstraints": _match(),
-            "matchConditions": [{"name": name, "expression": text} for name, text in conditions().items()],
+            "matchConditions": [
+                {"name": name, "expression": text}
+                for name, text in (conditions() | {"somebody-leads": _somebody_leads()}).items()
+            ],
             "variables": [{"name": name, "expression": text} for name, text in _variables(rules)],
             "mutations": [{"patchType": "ApplyConfiguration", "applyConfiguration": {"expression": _mutation()}}],
         },
@@ -44,7 +51,28 @@ def mutating(rules: Sequence[RoleRule]) -> list[Manifest]:
         # Every SlackPolicy is tried; the variable `mine` lets only the one act that the namespace names.
         "spec": {"policyName": NAME, "paramRef": {"selector": {}, "parameterNotFoundAction": "Allow"}},
     }
-    return [policy, binding]
+    return [*_holding(), policy, binding]
+
+
+def _holding() -> list[Manifest]:
+    """The dead-man switch, in plain RBAC: CEL has no clock, so a watchdog empties this binding when nobody leads."""
+    rbac = "rbac.authorization.k8s.io"
+    account = {"kind": "ServiceAccount", "name": OPERATOR_ACCOUNT, "namespace": names.SYSTEM_NAMESPACE}
+    return [
+        {
+            "apiVersion": f"{rbac}/v1",
+            "kind": "ClusterRole",
+            "metadata": {"name": HOLDING},
+            "rules": [{"apiGroups": [names.GROUP], "resources": [names.RELEASE_RESOURCE], "verbs": [HOLD_VERB]}],
+        },
+        {
+            "apiVersion": f"{rbac}/v1",
+            "kind": "ClusterRoleBinding",
+            "metadata": {"name": HOLDING},
+            "roleRef": {"apiGroup": rbac, "kind": "ClusterRole", "name": HOLDING},
+            "subjects": [account],
+        },
+    ]
 
 
 def _match() -> Manifest:
@@ -57,6 +85,12 @@ def _match() -> Manifest:
         },
         "resourceRules": [{"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["pods"]}],
     }
+
+
+def _somebody_leads() -> str:
+    """Whether the dead-man switch is on."""
+    account = f"authorizer.serviceAccount('{names.SYSTEM_NAMESPACE}', '{OPERATOR_ACCOUNT}')"
+    return f"{account}.group('{names.GROUP}').resource('{names.RELEASE_RESOURCE}').check('{HOLD_VERB}').allowed()"
 
 
 def conditions() -> dict[str, str]:

@@ -1,0 +1,208 @@
+"""`python -m slackwater_operator.watchdog`: the dead-man switch. Runs outside our namespace, and needs nothing of ours.
+
+    the Lease of the operator is renewed     pods are held, as policies say
+    not renewed for `patience` seconds       new pods are not held any more; held ones are let go, `rate` a second,
+                                             oldest first
+    renewed again                            pods are held again
+
+CEL has no clock, so the admission policy asks the authorizer whether the operator's account may `hold` gates. The
+ClusterRoleBinding that says so is the switch: it grants nothing else, and it is all that this account may change but
+for gates. Time in which the API server itself does not answer is no sign of a dead operator, and does not count.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from time import monotonic
+from typing import Any
+
+import structlog
+from pydantic import Field
+from pydantic_settings import BaseSettings, CliApp
+
+from slackwater.errors import SlackwaterError, Unavailable
+from slackwater_cluster import names
+from slackwater_cluster.api.endpoint import endpoint
+from slackwater_cluster.api.paths import api_path
+from slackwater_cluster.api.session import MERGE, STRATEGIC, Answer, Session
+from slackwater_cluster.policies.mutating import HOLDING
+from slackwater_cluster.settings import program, refusing
+
+log = structlog.get_logger(__name__)
+
+LEASE = "slackwater-operator"
+RBAC = "rbac.authorization.k8s.io"
+# Pods of one page of the list, and seconds for one answer.
+PAGE = 500
+SECONDS = 10.0
+
+
+class Settings(BaseSettings):
+    """Everything that can be set, with unit and the reason for the number."""
+
+    model_config = program("watchdog")
+
+    kubeconfig: Path | None = Field(default=None, description="None: the pod's service account, else ~/.kube/config.")
+    namespace: str = Field(default=names.SYSTEM_NAMESPACE, description="Where the operator's Lease lives.")
+    patience: float = Field(
+        default=120.0,
+        ge=1,
+        description="Seconds without a leader before pods are let go; an upgrade takes less.",
+    )
+    period: float = Field(default=5.0, gt=0, le=60, description="Seconds between two looks at the Lease.")
+    rate: float = Field(default=10.0, gt=0, le=1000, description="Held pods let go in a second, oldest first.")
+
+
+@dataclass
+class LeaseWatch:
+    """For how long the Lease has not been renewed, by our own clock: clocks of other machines may be wrong."""
+
+    clock: Callable[[], float] = monotonic
+    _renewed: str | None = None
+    _last: float | None = None  # the last answer
+    silent: float = 0.0
+
+    def observe(self, renewed: str) -> float:
+        """An answer: when the Lease says it was renewed ("" where there is none). Returns the seconds of silence."""
+        now = self.clock()
+        passed = 0.0 if self._last is None else now - self._last
+        self.silent = 0.0 if renewed and renewed != self._renewed else self.silent + passed
+        self._renewed, self._last = renewed, now
+        return self.silent
+
+    def unanswered(self) -> None:
+        """The API server did not answer: this time counts for nothing."""
+        self._last = self.clock()
+
+
+@dataclass
+class Watchdog:
+    """Looks at the Lease, turns the switch and lets pods go."""
+
+    session: Session
+    settings: Settings
+    lease: LeaseWatch
+
+    async def run(self) -> None:
+        """Look again and again."""
+        while True:
+            await self.look()
+            await asyncio.sleep(self.settings.period)
+
+    async def look(self) -> int:
+        """One look; returns how many pods were let go."""
+        try:
+            silent = self.lease.observe(await self._renewed())
+            if silent < self.settings.patience:
+                if silent == 0.0:
+                    await self._switch(on=True)
+                return 0
+            await self._switch(on=False)
+            return await self._free()
+        except Unavailable as problem:
+            log.warning("the API server does not answer", trouble=str(problem))
+            self.lease.unanswered()
+            return 0
+
+    async def _renewed(self) -> str:
+        """When the Lease was last renewed; "" where it is gone, or nobody holds it."""
+        path = api_path("leases", LEASE, group="coordination.k8s.io", namespace=self.settings.namespace)
+        answer = await self._get(path)
+        spec = answer.json().get("spec") or {} if answer.ok else {}
+        return str(spec.get("renewTime") or "") if spec.get("holderIdentity") else ""
+
+    async def _switch(self, *, on: bool) -> None:
+        """Let the admission policy hold pods, or not. Written only where it is not so already."""
+        path = api_path("clusterrolebindings", HOLDING, group=RBAC)
+        answer = await self._get(path)
+        if not answer.ok:
+            return  # without the binding nothing is held
+        wanted = [holder(self.settings.namespace)] if on else []
+        if (answer.json().get("subjects") or []) == wanted:
+            return
+        written = await self.session.write("PATCH", path, {"subjects": wanted}, content_type=MERGE)
+        log.warning("pods are held again" if on else "no operator leads: pods are not held any more", ok=written.ok)
+
+    async def _free(self) -> int:
+        """Lift our gate from the oldest held pods, as many as the rate allows until the next look."""
+        most = max(1, round(self.settings.rate * self.settings.period))
+        chosen = oldest(await self._held(), most)
+        done = 0
+        for body in chosen:
+            done += await self._ungate(body["metadata"])
+            await asyncio.sleep(1 / self.settings.rate)
+        if chosen:
+            log.warning("held pods let go", pods=done, tried=len(chosen))
+        return done
+
+    async def _held(self) -> list[Mapping[str, Any]]:
+        held: list[Mapping[str, Any]] = []
+        params = {"fieldSelector": "spec.nodeName=", "limit": str(PAGE)}
+        while True:
+            answer = await self._get(api_path("pods"), params)
+            if not answer.ok:
+                raise Unavailable(answer.message())
+            page = answer.json()
+            held += [body for body in page.get("items") or [] if gated(body)]
+            token = (page.get("metadata") or {}).get("continue")
+            if not token:
+                return held
+            params["continue"] = token
+
+    async def _ungate(self, meta: Mapping[str, Any]) -> bool:
+        path = api_path("pods", meta["name"], namespace=meta["namespace"])
+        body = {
+            "metadata": {"uid": meta["uid"]},
+            "spec": {"schedulingGates": [{"$patch": "delete", "name": names.GATE}]},
+        }
+        answer = await self.session.write("PATCH", path, body, content_type=STRATEGIC)
+        if not answer.ok and answer.status not in (404, 409):
+            log.warning("not let go", pod=f"{meta['namespace']}/{meta['name']}", trouble=answer.message())
+        return answer.ok
+
+    async def _get(self, path: str, params: Mapping[str, str] | None = None) -> Answer:
+        answer = await self.session.get(path, params, seconds=SECONDS)
+        if answer.status == 429 or answer.status >= 500:
+            raise Unavailable(answer.message())
+        return answer
+
+
+def holder(namespace: str) -> dict[str, str]:
+    """The subject that the admission policy asks about: the operator's account."""
+    return {"kind": "ServiceAccount", "name": "slackwater-operator", "namespace": namespace}
+
+
+def gated(body: Mapping[str, Any]) -> bool:
+    """Whether a pod stands behind our gate."""
+    return any(gate.get("name") == names.GATE for gate in (body.get("spec") or {}).get("schedulingGates") or [])
+
+
+def oldest(bodies: Sequence[Mapping[str, Any]], most: int) -> list[Mapping[str, Any]]:
+    """The pods that were created first."""
+    meta = [(body["metadata"].get("creationTimestamp") or "", body["metadata"]["name"], body) for body in bodies]
+    return [body for _, _, body in sorted(meta, key=lambda each: each[:2])[:most]]
+
+
+async def serve(settings: Settings) -> None:
+    """Run until stopped."""
+    async with Session(endpoint(settings.kubeconfig)) as session:
+        await Watchdog(session, settings, LeaseWatch()).run()
+
+
+def main() -> None:
+    """The program."""
+    try:
+        with refusing("watchdog"):
+            settings = CliApp.run(Settings, cli_args=sys.argv[1:])
+        asyncio.run(serve(settings))
+    except SlackwaterError as problem:
+        print(problem, file=sys.stderr)  # noqa: T201 - the last word of the program
+        sys.exit(2)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,145 @@
+"""The dead-man switch: when nobody leads, nobody is held."""
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any, cast
+
+import msgspec
+import pytest
+
+from slackwater.errors import Unavailable
+from slackwater_cluster import names
+from slackwater_cluster.api.session import Answer, Session
+from slackwater_operator.watchdog import LeaseWatch, Settings, Watchdog, holder
+
+LEASE = "/apis/coordination.k8s.io/v1/namespaces/slackwater-system/leases/slackwater-operator"
+SWITCH = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings/slackwater-holding"
+
+
+class Server:
+    """As much of an API server as the watchdog asks for."""
+
+    def __init__(self) -> None:
+        self.renewed: str | None = "1"
+        self.subjects: list[Any] = [holder("slackwater-system")]
+        self.pods: dict[str, dict[str, Any]] = {}
+        self.freed: list[str] = []
+        self.away = False
+
+    def hold(self, name: str, created: str, gate: str = names.GATE) -> None:
+        """A held pod."""
+        meta = {"name": name, "namespace": "team", "uid": name, "creationTimestamp": created}
+        self.pods[name] = {"metadata": meta, "spec": {"schedulingGates": [{"name": gate}]}}
+
+    async def get(self, path: str, params: Mapping[str, str] | None = None, *, seconds: float) -> Answer:
+        """Reads."""
+        del seconds
+        if self.away:
+            raise Unavailable("away")
+        if path == LEASE:
+            if self.renewed is None:
+                return Answer(404, b"{}")
+            return self._said({"spec": {"holderIdentity": "a", "renewTime": self.renewed}})
+        if path == SWITCH:
+            return self._said({"subjects": self.subjects})
+        assert path == "/api/v1/pods"
+        assert params is not None
+        assert params["fieldSelector"] == "spec.nodeName="
+        return self._said({"items": list(self.pods.values())})
+
+    async def write(self, method: str, path: str, body: Any, *, content_type: str) -> Answer:
+        """Writes."""
+        del content_type
+        assert method == "PATCH"
+        if path == SWITCH:
+            self.subjects = body["subjects"]
+        else:
+            name = path.rpartition("/")[2]
+            del self.pods[name]
+            self.freed.append(name)
+        return Answer(200, b"{}")
+
+    @staticmethod
+    def _said(body: Any) -> Answer:
+        return Answer(200, msgspec.json.encode(body))
+
+
+class Scene:
+    """A watchdog with a clock of its own."""
+
+    def __init__(self, **settings: Any) -> None:
+        self.now, self.server = 0.0, Server()
+        chosen = Settings(patience=120, period=5, **{"rate": 1000.0, **settings})
+        self.dog = Watchdog(cast("Session", self.server), chosen, LeaseWatch(lambda: self.now))
+
+    def look(self, seconds: float = 5.0, times: int = 1) -> int:
+        """Some looks, time passing before each."""
+        done = 0
+        for _ in range(times):
+            self.now += seconds
+            done += asyncio.run(self.dog.look())
+        return done
+
+
+def test_while_somebody_leads_nothing_is_touched() -> None:
+    """Every renewal starts the silence anew."""
+    scene = Scene()
+    scene.server.hold("p", "2026-01-01T00:00:00Z")
+    for number in range(100):
+        scene.server.renewed = str(number)
+        assert scene.look() == 0
+    assert scene.server.subjects == [holder("slackwater-system")]
+
+
+@pytest.mark.parametrize("lease", ["1", None], ids=["not renewed", "deleted with its namespace"])
+def test_without_a_leader_pods_are_let_go_after_the_patience(lease: str | None) -> None:
+    """Not before it, whatever the Lease looks like; then the switch goes first."""
+    scene = Scene()
+    scene.look()
+    scene.server.renewed = lease
+    scene.server.hold("p", "2026-01-01T00:00:00Z")
+    scene.look(times=23)
+    assert not scene.server.freed
+    assert scene.server.subjects
+    scene.look(times=2)
+    assert scene.server.freed == ["p"]
+    assert scene.server.subjects == []
+
+
+def test_the_oldest_go_first_at_a_bounded_rate() -> None:
+    """And nobody touches the gates of others."""
+    scene = Scene(rate=1000.0)
+    for number in range(20_000):
+        scene.server.hold(f"p{number:05}", f"2026-01-01T00:00:{59 - number % 60:02}Z")
+    scene.server.hold("other", "2025-01-01T00:00:00Z", gate="example.com/other")
+    object.__setattr__(scene.dog.settings, "rate", 2.0)  # ten in a period of five seconds
+    scene.dog.lease.silent = 1000.0
+    real, asyncio.sleep = asyncio.sleep, lambda _: real(0)  # type: ignore[assignment]
+    try:
+        assert scene.look() == 10
+    finally:
+        asyncio.sleep = real
+    assert scene.server.freed == sorted(scene.server.freed)
+    assert {int(name[1:]) % 60 for name in scene.server.freed} == {59}
+
+
+def test_when_a_leader_is_back_pods_are_held_again() -> None:
+    """The switch is all there is to set."""
+    scene = Scene()
+    scene.look(times=30)
+    assert scene.server.subjects == []
+    scene.server.renewed = "2"
+    scene.look()
+    assert scene.server.subjects == [holder("slackwater-system")]
+
+
+def test_an_api_server_that_is_away_is_no_dead_operator() -> None:
+    """Ten minutes without an answer count for nothing: the operator could not renew either."""
+    scene = Scene()
+    scene.look()
+    scene.server.away = True
+    scene.look(times=120)
+    scene.server.away = False
+    scene.server.hold("p", "2026-01-01T00:00:00Z")
+    scene.look(times=20)
+    assert not scene.server.freed
