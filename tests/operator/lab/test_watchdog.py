@@ -5,15 +5,21 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from support.lab.operatorprocess import bound, fresh, pod, wait
 
 pytestmark = pytest.mark.lab
 
 PATIENCE = 12
+CHART = Path(__file__).parents[3] / "helm" / "slackwater"
+RBAC = "/apis/rbac.authorization.k8s.io/v1"
+MERGE = "application/merge-patch+json"
+UNGATE = {"spec": {"schedulingGates": [{"$patch": "delete", "name": "slackwater.io/admission"}]}}
 
 
 @pytest.fixture
@@ -28,6 +34,29 @@ def watchdog(lab: Any) -> Iterator[Any]:
     yield process
     process.send_signal(signal.SIGTERM)
     process.wait(10)
+
+
+def test_the_watchdogs_own_rights_turn_the_switch_and_lift_gates(kube: Any) -> None:
+    """With the rules of the chart's role and no others; a stolen token of it can change nothing else in a pod."""
+    text = (CHART / "templates" / "watchdog" / "watchdog.yaml").read_text(encoding="utf-8")
+    rules = yaml.safe_load(text[text.index("rules:") : text.index("---", text.index("rules:"))])["rules"]
+    rbac = {"apiVersion": "rbac.authorization.k8s.io/v1", "metadata": {"name": "dog"}}
+    reference = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "dog"}
+    subject = {"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "dog"}
+    assert kube.apply({**rbac, "kind": "ClusterRole", "rules": rules}, f"{RBAC}/clusterroles").ok
+    binding = {**rbac, "kind": "ClusterRoleBinding", "roleRef": reference, "subjects": [subject]}
+    assert kube.apply(binding, f"{RBAC}/clusterrolebindings").ok
+    where = fresh(kube, "deadman-rights")
+    assert kube.post(where, pod("held", "held")).ok
+    switch = f"{RBAC}/clusterrolebindings/slackwater-holding"
+    on = kube.get(switch).body["subjects"]
+    with kube.acting_as("dog") as dog:
+        wait(lambda: dog.patch(switch, {"subjects": []}, MERGE).ok, 10)
+        assert dog.patch(switch, {"subjects": on}, MERGE).ok
+        assert dog.patch(f"{where}/held", {"metadata": {"labels": {"x": "y"}}}).status == 403
+        assert dog.patch(f"{where}/held", UNGATE).ok
+        assert dog.patch(f"{RBAC}/clusterrolebindings/dog", {"subjects": []}, MERGE).status == 403
+    kube.delete(where)
 
 
 def held(kube: Any, where: str) -> bool:
@@ -51,8 +80,9 @@ def test_without_operators_pods_go_on_as_if_we_had_never_been_there(kube: Any, r
     wait(lambda: bound(kube, where) == 11, PATIENCE + 20)
     wait(lambda: not held(kube, where), 10)
     assert watchdog.poll() is None
-    replicas("deadman-second")
+    second = replicas("deadman-second")
     wait(lambda: held(kube, where), 60)
+    second.end(signal.SIGKILL)
     kube.delete(where)
 
 
