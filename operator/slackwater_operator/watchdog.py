@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
@@ -86,12 +86,13 @@ class Watchdog:
     session: Session
     settings: Settings
     lease: LeaseWatch
+    pause: Callable[[float], Awaitable[None]] = asyncio.sleep
 
     async def run(self) -> None:
         """Look again and again."""
         while True:
             await self.look()
-            await asyncio.sleep(self.settings.period)
+            await self.pause(self.settings.period)
 
     async def look(self) -> int:
         """One look; returns how many pods were let go."""
@@ -134,7 +135,7 @@ class Watchdog:
         done = 0
         for body in chosen:
             done += await self._ungate(body["metadata"])
-            await asyncio.sleep(1 / self.settings.rate)
+            await self.pause(1 / self.settings.rate)
         if chosen:
             log.warning("held pods let go", pods=done, tried=len(chosen))
         return done
