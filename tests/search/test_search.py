@@ -16,8 +16,9 @@ from support.search.play import Outcome, play
 
 SECONDS = float(os.environ.get("SLACKWATER_SEARCH_SECONDS", "20"))  # of CPU; CI gives it three minutes
 FOUND = Path(__file__).parent / "worlds.jsonl"
-# Known to happen, and being mended: `make search` shows them, the test does not fail on them yet.
-BEING_MENDED = {"idle room", "held for ever", "refused", "priority", "lost to evictions"}
+# Kinds that still happen, with seeds in docs/develop/search.md: in no more than one world of so many.
+OPEN = {"held for ever", "lost to evictions", "idle room", "priority", "refused"}
+ONE_IN = 10
 
 
 class FoundWorld(msgspec.Struct):
@@ -38,16 +39,17 @@ def found() -> list[FoundWorld]:
 def test_random_worlds_hold_their_promises() -> None:
     """As many seeds as fit into the time, always from the first on."""
     loop = asyncio.new_event_loop()
-    until, failed, seed = time.process_time() + SECONDS, list[Outcome](), 0
+    until, wrong, seed = time.process_time() + SECONDS, list[Outcome](), 0
     try:
-        while time.process_time() < until and not failed:
+        while time.process_time() < until:
             outcome = play(plan(seed), loop)
-            failed += [outcome] if {each.kind for each in outcome.failures} - BEING_MENDED else []
+            wrong += [outcome] if outcome.failures else []
             seed += 1
     finally:
         loop.close()
-    assert not failed, f"python -m support.search --seed {failed[0].seed} --shrink: {failed[0].failures[0]}"
-    assert seed > 5
+    said = [f"--seed {each.seed}: {each.failures[0]}" for each in wrong]
+    assert not [each for each in wrong if {failure.kind for failure in each.failures} - OPEN], said
+    assert len(wrong) <= max(2, seed // ONE_IN), said
 
 
 @pytest.mark.parametrize("world", found(), ids=lambda each: f"{each.seed}")

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from slackwater.cycle.claims import Claim, holds
 from slackwater.resources import CPU, MEMORY, Resources, total
 from slackwater_cluster import names
 from slackwater_cluster.pods.nodefit import allows
@@ -110,7 +111,7 @@ class Checks:
     def _idle_room(self, operator: OperatorProgram) -> None:
         if self.excused or operator.client.silent or self._reserved_for_gangs():
             return
-        refused = self._refused(operator)
+        refused = self._refused(operator) | self._assembled(operator)
         for held in self._held():
             if not self._ready(held) or self._kept_for_tasks(held) or self._life(held).id in refused:
                 continue
@@ -128,6 +129,12 @@ class Checks:
         """Apps that were told that they can never run; whether that is true is asked when the world is over."""
         outlook = operator.releaser.outlook
         return {app for app, said in outlook.round.verdicts.items() if said.refused} if outlook is not None else set()
+
+    def _assembled(self, operator: OperatorProgram) -> set[str]:
+        """Apps held for one that lost its patience and is being put together, by the core's own rule."""
+        outlook = operator.releaser.outlook
+        found = holds(outlook.snapshot, outlook.round) if outlook is not None else []
+        return {each.app for each in found if each.claim is Claim.ASSEMBLY}
 
     def _declared_room(self, name: str) -> Resources:
         """What a node has left when every pod bound or nominated there counts in full; no memory where it runs out."""
@@ -167,13 +174,22 @@ class Checks:
         return (pod for pod in list(self.cluster.waiting.values()) if pod.gates or pod.parked)
 
     def _ready(self, pod: PodRecord) -> bool:
-        """Whether nothing of its own app keeps it back: its driver runs, and strict parents are placed."""
+        """Whether nothing of its own app keeps it back: its driver runs, and its parents are placed."""
         life = self._life(pod)
         if _role(pod) == names.DRIVER:
             return True
         boss = self.cluster.pods.get(life.driver)
         led = not life.plan.driver or (boss is not None and bool(boss.started))
-        return led and not (life.plan.strict and life.plan.upfront and pod.labels.get(names.STAGE) != "s0")
+        stage = int(pod.labels.get(names.STAGE, "s0")[1:])
+        return led and not (life.plan.upfront and self._unplaced(life, stage))
+
+    def _unplaced(self, life: Life, stage: int) -> bool:
+        """Whether a task of an earlier stage has no node yet: children that name their parents wait for that."""
+        earlier = [each for each in life.stages if each.number < stage]
+        return any(
+            each.done + len(each.living) < each.plan.tasks or any(uid in self.cluster.waiting for uid in each.living)
+            for each in earlier
+        )
 
     def _life(self, pod: PodRecord) -> Life:
         return self.lives[f"{pod.namespace}/{pod.labels[names.APP]}"]
