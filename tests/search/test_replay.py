@@ -79,5 +79,5 @@ def test_the_command_says_how_many_rounds_were_decided_alike(tmp_path: Path) -> 
     loop.close()
     alike = CliRunner().invoke(app, ["replay", str(path)])
     assert (alike.exit_code, alike.output.split(",")[1].strip()) == (0, "0 of them otherwise")
-    path.write_bytes(path.read_bytes().replace(b'"releases":["team-0/a-0-1"', b'"releases":["team-0/a-0-9"', 1))
+    path.write_bytes(path.read_bytes().replace(b'"releases":["team-0.a-0-1"', b'"releases":["team-0.a-0-9"', 1))
     assert CliRunner().invoke(app, ["replay", str(path)]).exit_code == 1

@@ -174,7 +174,7 @@ class Cluster(World):
         shrunk = f"{self.plan.ceiling_cpu}/{self.plan.ceiling_memory}" if task else "100/100"
         pod = PodRecord(
             name=name,
-            uid=f"{app.namespace}/{name}",
+            uid=f"{app.namespace}.{name}",
             namespace=app.namespace,
             labels={names.APP: app.name, names.ROLE: role, **({names.STAGE: stage} if stage else {})},
             annotations={names.ADMITTED_ROLE: role, names.SHRUNK: shrunk, **(annotations or {})},
