@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from slackwater.cycle.claims import Claim, holds
+from slackwater.cycle.review.claims import Claim, holds
 from slackwater.resources import CPU, MEMORY, Resources, total
 from slackwater_cluster import names
 from slackwater_cluster.pods.nodefit import allows
