@@ -35,7 +35,9 @@ def test_a_jobset_runs_as_one_app(ground: Playground, recorder: Recorder) -> Non
     ground.team(TEAM)
     operators.start(ground.lab, "jobset", print)
     start = time.monotonic()
-    finds = "for n in 0 1 2; do until nslookup train-workers-0-$n.train >/dev/null; do sleep 1; done; done; sleep 5"
+    # The shell's nslookup does not search the cluster's domains, so names are written out.
+    domain = f"train.{TEAM}.svc.cluster.local"
+    finds = f"for n in 0 1 2; do until nslookup train-workers-0-$n.{domain}; do sleep 1; done; done; sleep 5"
     spec = {"replicatedJobs": [replicated("leader", 1, "sleep 5"), replicated("workers", 3, finds)]}
     body = {
         "apiVersion": "jobset.x-k8s.io/v1alpha2",
