@@ -12,7 +12,7 @@ from typing import Annotated, Any, Generic, TypeVar
 
 import typer
 import yaml
-from rich.console import Console
+from rich.console import Console, JustifyMethod, OverflowMethod
 from rich.markup import escape
 from rich.table import Table
 
@@ -64,7 +64,10 @@ def table(rows: Sequence[Row], columns: Sequence[Column[Row]], *, wide: bool = F
     shown = [column for column in columns if wide or not column.wide]
     made = Table(box=None, pad_edge=False, header_style="bold", title=title or None, title_justify="left")
     for column in shown:
-        made.add_column(column.head, justify="right" if column.number else "left", overflow="fold")
+        # Where the terminal is narrow, texts that may be cut give way first; a number is never cut.
+        overflow: OverflowMethod = "ellipsis" if column.most else "fold"
+        justify: JustifyMethod = "right" if column.number else "left"
+        made.add_column(column.head, justify=justify, overflow=overflow, no_wrap=column.number)
     for row in rows:
         made.add_row(*(escape(column.cut(column.text(row), wide=wide)) for column in shown))
     return made

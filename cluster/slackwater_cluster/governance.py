@@ -29,6 +29,11 @@ def exempt(own_namespace: str = names.SYSTEM_NAMESPACE) -> tuple[str, ...]:
     return (*EXEMPT, own_namespace)
 
 
+def first_pool(pools: Iterable[tuple[str, str]], queue: str) -> str:
+    """Of pools, given as (name, its queue), the one that counts for a queue: the first by name; "" where none does."""
+    return min((name for name, of in pools if of == queue), default="")
+
+
 class Governance:
     """Namespaces, policies, queues and pools as they were last written. A broken one leaves the last good one."""
 
@@ -149,7 +154,7 @@ class Governance:
 
     def pool_of(self, queue: str) -> str:
         """The reservation pool that shares the queue's nodes; the first by name, where several claim it."""
-        return next((name for name, pool in sorted(self.pools.items()) if pool.queue == queue), "")
+        return first_pool(((name, pool.queue) for name, pool in self.pools.items()), queue)
 
     def known(self, kind: str) -> frozenset[str]:
         """The names of all objects of a kind, broken ones included."""

@@ -9,8 +9,9 @@ from slackwater.errors import Unavailable
 from slackwater_cluster import names
 from slackwater_cluster.api.client import ApiClient, ExtenderClient, NotFound
 from slackwater_cluster.api.paths import api_path, custom_path
+from slackwater_cluster.apps.listing import listed_pods
 from slackwater_monitor.sources import decoding
-from slackwater_monitor.sources.views import Amounts, App, Pool, Queue
+from slackwater_monitor.sources.views import Amounts, App, Pool, Queue, pool_of
 from slackwater_simulator.charts.amounts import amount, percent, seconds
 
 SHOWN = 3  # best nodes and last decisions, where not all are asked for
@@ -35,13 +36,15 @@ class Explanation:
     problems: list[str] = field(default_factory=list)
 
 
-def explain(api: ApiClient, extender: ExtenderClient, namespace: str, name: str) -> Explanation:
+def explain(
+    api: ApiClient, extender: ExtenderClient, namespace: str, name: str, *, system: str = names.SYSTEM_NAMESPACE
+) -> Explanation:
     """Read the pod, then the extender's word, then its app, queue and pool. What cannot be read is told."""
     body = api.get(api_path("pods", name, namespace=namespace))
     problems: list[str] = []
     ledger = _ledger(extender, namespace, name, problems)
     spec, status = body.get("spec") or {}, body.get("status") or {}
-    app = _app(api, namespace, ledger, body, problems)
+    app = _app(api, namespace, ledger, body, problems, system)
     queue, pool = _queue(api, app, problems)
     node = spec.get("nodeName", "")
     gates = [gate["name"] for gate in spec.get("schedulingGates") or ()]
@@ -76,12 +79,19 @@ def _ledger(extender: ExtenderClient, namespace: str, name: str, problems: list[
 
 
 def _app(
-    api: ApiClient, namespace: str, ledger: dict[str, Any] | None, body: dict[str, Any], problems: list[str]
+    api: ApiClient,
+    namespace: str,
+    ledger: dict[str, Any] | None,
+    body: dict[str, Any],
+    problems: list[str],
+    system: str,
 ) -> App | None:
-    """The pod's app: the extender names it; without it, the pod's own label does."""
+    """The pod's app: the extender names it; without it, the pods of the namespace are recognised here."""
     named = str((ledger or {}).get("app", "")).removeprefix(f"{namespace}/")
-    named = named or (body["metadata"].get("labels") or {}).get(names.APP, "")
     try:
+        if not named:
+            pods = listed_pods(api, namespace, system=system)
+            named = next((pod.member.app for pod in pods if pod.record.uid == body["metadata"].get("uid")), "")
         apps = [decoding.app(each) for each in api.items(custom_path("trackedapps", namespace=namespace))]
     except Unavailable as problem:
         problems.append(f"TrackedApps: {problem}")
@@ -98,7 +108,7 @@ def _queue(api: ApiClient, app: App | None, problems: list[str]) -> tuple[Queue 
     except Unavailable as problem:
         problems.append(f"queue {app.queue}: {problem}")
         return None, None
-    return queue, next((pool for pool in pools if pool.queue == queue.name), None)
+    return queue, pool_of(queue.name, pools)
 
 
 def _sentence(body: dict[str, Any], gates: list[str], app: App | None, ledger: dict[str, Any] | None) -> str:

@@ -11,7 +11,7 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from slackwater_monitor.sources.views import App, Node, Snapshot
+from slackwater_monitor.sources.views import App, Node, Snapshot, pool_of
 from slackwater_simulator.charts.amounts import amount, percent, seconds
 
 WIDTH = 24  # characters of a bar
@@ -92,7 +92,7 @@ def _queues(seen: Snapshot) -> Table:
     for head in ("QUEUE", "STATE", "DRIVERS", "WAITING", "HELD", "RELEASED", "SMALL POOL"):
         made.add_column(head, justify="left" if head in ("QUEUE", "STATE") else "right")
     for queue in seen.queues:
-        pool = next((pool for pool in seen.pools if pool.queue == queue.name), None)
+        pool = pool_of(queue.name, seen.pools)
         share = f"{percent(pool.delta)} of {pool.total:.1f} slots" if pool is not None else "–"
         numbers = (queue.drivers_running, queue.drivers_waiting, queue.held, queue.released)
         made.add_row(escape(queue.name), queue.state, *(str(number) for number in numbers), share)

@@ -9,7 +9,14 @@ from collections.abc import Callable
 
 import pytest
 import yaml
+from rich.console import Console
 from typer.testing import Result
+
+from slackwater.cycle.verdicts import WaitReason
+from slackwater_cli.cluster.apps import columns
+from slackwater_cli.printing import table
+from slackwater_cluster.customresources.trackedapp import Phase
+from slackwater_monitor.sources.views import App
 
 Run = Callable[..., Result]
 # Each command, and a word that every form of its answer holds.
@@ -79,3 +86,35 @@ def test_another_form_is_refused_with_those_that_exist(run: Run, command: str) -
     result = run(*COMMANDS[command][0], "-o", "xml")
     assert result.exit_code == 2
     assert "'json'" in result.output
+
+
+@pytest.mark.parametrize("everywhere", [True, False], ids=["all namespaces", "one namespace"])
+def test_apps_fit_a_terminal_of_80_columns_by_the_name_that_people_gave(everywhere: bool) -> None:
+    """The longest reason, phase and numbers: one line each, none cut by the terminal, the name readable, no id."""
+    longest = max((reason.value for reason in WaitReason), key=len)
+    phases = [phase.value for phase in Phase]
+    rows = [
+        App(
+            namespace="analytics-production",
+            name="spark/spark-697870a6f0e14c1b9f3f8c0a1b2c3d4e",
+            title=f"pi-{number}",
+            phase=phase,
+            queue="default",
+            position=4321,
+            reason=longest,
+            wait=86_000.0,
+            pods={"held": 10_000, "bound": 10_000},
+            efficiency=1.0,
+        )
+        for number, phase in enumerate(phases)
+    ]
+    console = Console(width=80, record=True, file=io.StringIO())
+    console.print(table(rows, columns(everywhere=everywhere)))
+    lines = console.export_text().splitlines()
+    assert len(lines) == 1 + len(rows)
+    assert max(len(line.rstrip()) for line in lines) <= 80
+    for number, (line, phase) in enumerate(zip(lines[1:], phases, strict=True)):
+        assert f"pi-{number} " in line
+        assert phase in line
+        assert "4321" in line
+        assert "697870a6" not in line

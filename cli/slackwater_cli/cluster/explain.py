@@ -58,7 +58,7 @@ def command(
     place, _, name = given.rpartition("/")
     chosen = place or namespace_of(namespace, kubeconfig, context)
     try:
-        found = explain(api, asked, chosen, name)
+        found = explain(api, asked, chosen, name, system=system)
     except NotFound as problem:
         typer.echo(f"there is no pod {chosen}/{name}", err=True)
         raise typer.Exit(NOT_FOUND) from problem

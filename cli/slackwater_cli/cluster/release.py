@@ -7,7 +7,15 @@ from typing import Annotated
 import typer
 
 from slackwater.errors import InvalidInput
-from slackwater_cli.cluster.connection import Context, Everywhere, Kubeconfig, Namespace, api_server, namespace_of
+from slackwater_cli.cluster.connection import (
+    Context,
+    Everywhere,
+    Kubeconfig,
+    Namespace,
+    System,
+    api_server,
+    namespace_of,
+)
 from slackwater_cli.printing import Column, Format, Output, show
 
 # 0 all were freed, 1 nothing was held, 3 some could not be freed.
@@ -23,6 +31,7 @@ def command(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say which pods would be freed.")] = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
     output: Output = Format.TABLE,
+    system: System = "slackwater-system",
     kubeconfig: Kubeconfig = None,
     context: Context = None,
 ) -> None:
@@ -36,7 +45,7 @@ def command(
         raise InvalidInput("release", "nothing is named", "name pods, or give --app APP or --all")
     api = api_server(kubeconfig, context)
     place = None if everywhere else namespace_of(namespace, kubeconfig, context)
-    found, missing = chosen(held(api, place), pods or (), app)
+    found, missing = chosen(held(api, place, system=system), pods or (), app)
     for name in missing:
         typer.echo(f"{name} is not held by Slackwater in {place or 'any namespace'}", err=True)
     if not found:

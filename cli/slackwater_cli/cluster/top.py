@@ -44,7 +44,7 @@ def command(
     from slackwater_monitor.sources.live import Live
 
     api = api_server(kubeconfig, context)
-    source = Live(api, extender(api, extender_url, system, extender_ca, extender_token))
+    source = Live(api, extender(api, extender_url, system, extender_ca, extender_token), system=system)
     picture = partial(render, nodes=nodes, apps=apps, wide=output is Format.WIDE)
     seen = source.snapshot()
     if data(plain(seen), output):

@@ -7,7 +7,7 @@ owners as topmost.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -47,7 +47,7 @@ def listed_pods(
     """The pods of a namespace, or of all, recognised. `system` is the namespace that Slackwater runs in."""
     bodies = api.items(api_path("pods", namespace=namespace or ""), parameters)
     records = [trim.pod(msgspec.convert(body, wire.Pod, strict=False)) for body in bodies]
-    index = PodIndex(_governance(api, {record.namespace for record in records}, system))
+    index = PodIndex(read_governance(api, {record.namespace for record in records}, system))
     index.follow(_frameworks(api, system).table)
     for record in records:
         index.set_pod(record)
@@ -55,7 +55,10 @@ def listed_pods(
     return [ListedPod(body, record, index.member(record)) for body, record in zip(bodies, records, strict=True)]
 
 
-def _governance(api: ApiClient, namespaces: set[str], system: str) -> Governance:
+def read_governance(
+    api: ApiClient, namespaces: Collection[str] = (), system: str = names.SYSTEM_NAMESPACE
+) -> Governance:
+    """Namespaces and policies as they are now; `namespaces` count as managed where the list may not be read."""
     governance = Governance(system)
     found = _read(api, api_path("namespaces"))
     if found is None:

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from slackwater_cluster.governance import first_pool
+
 Amounts = Mapping[str, float]
 NOTHING: Amounts = {}
 
@@ -104,6 +106,12 @@ class Pool:
     small: Side = Side()
     large: Side = Side()
     forecast_error: float = 0.0
+
+
+def pool_of(queue: str, pools: Sequence[Pool]) -> Pool | None:
+    """The pool that counts for a queue, as operator and extender choose it."""
+    name = first_pool(((pool.name, pool.queue) for pool in pools), queue)
+    return next((pool for pool in pools if pool.name == name), None)
 
 
 @dataclass(frozen=True, slots=True)
