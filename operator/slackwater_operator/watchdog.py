@@ -41,7 +41,7 @@ PAGE = 500
 SECONDS = 10.0
 
 
-class Settings(BaseSettings):
+class WatchdogSettings(BaseSettings):
     """Everything that can be set, with unit and the reason for the number."""
 
     model_config = program("watchdog")
@@ -84,7 +84,7 @@ class Watchdog:
     """Looks at the Lease, turns the switch and lets pods go."""
 
     session: Session
-    settings: Settings
+    settings: WatchdogSettings
     lease: LeaseWatch
     pause: Callable[[float], Awaitable[None]] = asyncio.sleep
 
@@ -188,7 +188,7 @@ def oldest(bodies: Sequence[Mapping[str, Any]], most: int) -> list[Mapping[str, 
     return [body for _, _, body in sorted(meta, key=lambda each: each[:2])[:most]]
 
 
-async def serve(settings: Settings) -> None:
+async def serve(settings: WatchdogSettings) -> None:
     """Run until stopped."""
     async with Session(endpoint(settings.kubeconfig)) as session:
         await Watchdog(session, settings, LeaseWatch()).run()
@@ -198,7 +198,7 @@ def main() -> None:
     """The program."""
     try:
         with refusing("watchdog"):
-            settings = CliApp.run(Settings, cli_args=sys.argv[1:])
+            settings = CliApp.run(WatchdogSettings, cli_args=sys.argv[1:])
         asyncio.run(serve(settings))
     except SlackwaterError as problem:
         print(problem, file=sys.stderr)  # noqa: T201 - the last word of the program

@@ -10,7 +10,7 @@ import pytest
 from slackwater.errors import Unavailable
 from slackwater_cluster import names
 from slackwater_cluster.api.session import Answer, Session
-from slackwater_operator.watchdog import LeaseWatch, Settings, Watchdog, holder
+from slackwater_operator.watchdog import LeaseWatch, Watchdog, WatchdogSettings, holder
 
 LEASE = "/apis/coordination.k8s.io/v1/namespaces/slackwater-system/leases/slackwater-operator"
 SWITCH = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings/slackwater-holding"
@@ -70,7 +70,7 @@ class Scene:
     def __init__(self, **settings: Any) -> None:
         self.now, self.server = 0.0, Server()
         self.pauses: list[float] = []
-        chosen = Settings(patience=120, period=5, **settings)
+        chosen = WatchdogSettings(patience=120, period=5, **settings)
         self.dog = Watchdog(cast("Session", self.server), chosen, LeaseWatch(lambda: self.now), self._pause)
 
     async def _pause(self, seconds: float) -> None:
