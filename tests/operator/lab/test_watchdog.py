@@ -36,7 +36,7 @@ def watchdog(lab: Any) -> Iterator[Any]:
     process.wait(10)
 
 
-def test_the_watchdogs_own_rights_turn_the_switch_and_lift_gates(kube: Any) -> None:
+def test_the_watchdogs_own_rights_turn_the_switch_and_lift_gates(kube: Any, replicas: Any) -> None:
     """With the rules of the chart's role and no others; a stolen token of it can change nothing else in a pod."""
     text = (CHART / "templates" / "watchdog" / "watchdog.yaml").read_text(encoding="utf-8")
     rules = yaml.safe_load(text[text.index("rules:") : text.index("---", text.index("rules:"))])["rules"]
@@ -46,6 +46,7 @@ def test_the_watchdogs_own_rights_turn_the_switch_and_lift_gates(kube: Any) -> N
     assert kube.apply({**rbac, "kind": "ClusterRole", "rules": rules}, f"{RBAC}/clusterroles").ok
     binding = {**rbac, "kind": "ClusterRoleBinding", "roleRef": reference, "subjects": [subject]}
     assert kube.apply(binding, f"{RBAC}/clusterrolebindings").ok
+    assert replicas is not None  # it made the policy that is in force
     where = fresh(kube, "deadman-rights")
     assert kube.post(where, pod("held", "held")).ok
     switch = f"{RBAC}/clusterrolebindings/slackwater-holding"
