@@ -14,6 +14,8 @@ from slackwater.resources import Resources
 _REMEMBERED = 16_384
 # No quantity that Kubernetes writes is longer than this; what users write into annotations may be.
 _LONGEST = 64
+# Kubernetes keeps 64 bits of a quantity; a larger one would make sums over many pods infinite.
+_MOST = 2.0**63
 
 
 def quantity(text: str) -> float:
@@ -31,8 +33,10 @@ def _quantity(text: str) -> float:
         raise InvalidInput("quantity", f"{text!r} is not a Kubernetes quantity", "write it like 500m, 2 or 3Gi") from (
             problem
         )
-    if not 0 <= value < float("inf"):
-        raise InvalidInput("quantity", f"{text!r} is negative or not finite", "write it like 500m, 2 or 3Gi")
+    if not 0 <= value <= _MOST:
+        raise InvalidInput(
+            "quantity", f"{text!r} is negative or beyond what Kubernetes can count", "write it like 500m, 2 or 3Gi"
+        )
     return value
 
 
