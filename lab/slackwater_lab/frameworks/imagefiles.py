@@ -6,15 +6,13 @@ from pathlib import Path
 from slackwater.errors import UnknownName
 from slackwater_lab.frameworks import layers
 from slackwater_lab.frameworks.packing import Start, pack
-from slackwater_lab.programs.build import Report, build
-from slackwater_lab.programs.programs import program
+from slackwater_lab.programs.build import Report
 
 PATH = "/usr/local/bin:/usr/bin:/bin"
 SPARK = f"localhost/spark:{layers.SPARK}"
 RAY = f"localhost/ray:{layers.RAY}"
 DASK = f"localhost/dask:{layers.DASK}"
-ARGOEXEC = f"localhost/argoexec:{program('argoexec').version}"
-NAMES = ("spark", "ray", "dask", "argoexec")
+NAMES = ("spark", "ray", "dask")
 
 
 def make(name: str, report: Report) -> Path:
@@ -31,10 +29,6 @@ def make(name: str, report: Report) -> Path:
             wanted = (f"dask=={layers.DASK}", f"distributed=={layers.DASK}")
             own = layers.layer("dask", layers.DASK, layers.python(*wanted), report)
             return _image(name, DASK, [_debian(report), own], _python(), report)
-        case "argoexec":
-            build(["argoexec"], report)
-            own = layers.layer("argoexec", program("argoexec").version, layers.executor, report)
-            return _image(name, ARGOEXEC, [own], Start(("/bin/argoexec",)), report)
         case _:
             raise UnknownName("image", name, NAMES)
 

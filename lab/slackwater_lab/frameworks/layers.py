@@ -13,7 +13,7 @@ from pathlib import Path
 
 from slackwater.errors import Unavailable
 from slackwater_lab.processes.command import run
-from slackwater_lab.programs.build import Report, built, cache, installed, locked
+from slackwater_lab.programs.build import Report, cache, installed, locked
 
 DEBIAN = "bookworm"
 PACKAGES = "ca-certificates,tini,procps,openjdk-17-jre-headless,python3"
@@ -121,13 +121,6 @@ def python(*requirements: str) -> Callable[[Path], None]:
             short.chmod(0o755)
 
     return fill
-
-
-def executor(root: Path) -> None:
-    """Argo's executor, which goes with every step of a workflow."""
-    (root / "bin").mkdir()
-    (root / "tmp").mkdir(mode=0o1777)
-    shutil.copy(built("argoexec"), root / "bin" / "argoexec")
 
 
 def _pip(*arguments: str) -> None:

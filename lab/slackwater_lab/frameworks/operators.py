@@ -14,7 +14,6 @@ from slackwater.errors import Unavailable, UnknownName
 from slackwater_lab.api import Api
 from slackwater_lab.controlplane import certificates
 from slackwater_lab.frameworks import layers
-from slackwater_lab.frameworks.imagefiles import ARGOEXEC
 from slackwater_lab.lab import Lab
 from slackwater_lab.processes.command import run
 from slackwater_lab.processes.ports import free
@@ -25,7 +24,6 @@ from slackwater_lab.programs.programs import MODULES, program
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 FOLDERS = {  # where a module keeps its custom resources
     "kuberay": "config/crd/bases",
-    "workflow-controller": "manifests/base/crds/minimal",
     "jobset": "config/components/crd/bases",
 }
 OF_JOBSET = {"matchExpressions": [{"key": "jobset.sigs.k8s.io/jobset-name", "operator": "Exists"}]}
@@ -90,11 +88,6 @@ def _kuberay(lab: Lab) -> list[str]:
     ]
 
 
-def _workflows(lab: Lab) -> list[str]:
-    images = [f"--executor-image={ARGOEXEC}", "--executor-image-pull-policy=Never"]
-    return [built("workflow-controller"), f"--kubeconfig={lab.site.kubeconfig}", *images]
-
-
 def _jobset(lab: Lab) -> list[str]:
     """Its webhooks listen on this machine, with a certificate of the lab's authority."""
     folder = lab.site.folder / "jobset"
@@ -154,7 +147,6 @@ def _dask_folder() -> Path:
 
 _COMMANDS: dict[str, Callable[[Lab], list[str]]] = {
     "kuberay": _kuberay,
-    "workflow-controller": _workflows,
     "dask-operator": _dask,
     "jobset": _jobset,
 }
