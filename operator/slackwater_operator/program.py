@@ -56,7 +56,7 @@ class Program:
     metrics: Metrics = field(default_factory=Metrics)
 
     def __post_init__(self) -> None:
-        self.assembly = OperatorCache(Governance(self.settings.namespace), window=self.settings.window, ask_sizes=True)
+        self.cache = OperatorCache(Governance(self.settings.namespace), window=self.settings.window, ask_sizes=True)
         self.cycle: ReleaseLoop | None = None
         self.clock = SteadyClock()
         self.trouble = "not started"
@@ -98,9 +98,9 @@ class Program:
 
     async def _work(self, cycle: ReleaseLoop) -> None:
         await asyncio.gather(*(feed.complete.wait() for feed in self._feeds))
-        self.assembly.govern()
-        self.assembly.refresh()
-        cycle.tracker.restore(self.assembly)
+        self.cache.govern()
+        self.cache.refresh()
+        cycle.tracker.restore(self.cache)
         await cycle.run()
 
     def _cycle(self, session: Session, extender: Extender) -> ReleaseLoop:
@@ -108,9 +108,9 @@ class Program:
         writer = PodWriter(session)
         announcer = EventWriter(session, self.metrics, wall, TokenBucket(settings.event_rate, 50, wall))
         return ReleaseLoop(
-            assembly=self.assembly,
+            cache=self.cache,
             releaser=Releaser(
-                self.assembly,
+                self.cache,
                 extender,
                 writer,
                 settings,
@@ -118,7 +118,7 @@ class Program:
                 DegradedMode(settings.grace, time.monotonic),
                 wall,
             ),
-            upkeep=Nominations(self.assembly, extender, writer, self.metrics, wall, told=announcer.parked),
+            upkeep=Nominations(self.cache, extender, writer, self.metrics, wall, told=announcer.parked),
             lookups=OwnerLookup(session),
             tracker=TrackedAppWriter(
                 session,
@@ -129,9 +129,9 @@ class Program:
             ),
             announcer=announcer,
             labeller=ReasonWriter(writer, TokenBucket(settings.reason_rate, 20, wall), wall, settings.reason_after),
-            reporter=ResourceStatusWriter(session, self.assembly, wall, settings.track_seconds),
-            stalls=StallKeeper(self.assembly, wall),
-            relief=PressureRelief(self.assembly, writer, announcer, self.metrics, wall),
+            reporter=ResourceStatusWriter(session, self.cache, wall, settings.track_seconds),
+            stalls=StallKeeper(self.cache, wall),
+            relief=PressureRelief(self.cache, writer, announcer, self.metrics, wall),
             settings=settings,
             metrics=self.metrics,
             clock=wall,
@@ -140,10 +140,10 @@ class Program:
     # -- watches ----------------------------------------------------------------------------------------------------
 
     def _reflectors(self, session: Session) -> list[Reflector[Any]]:
-        assembly = self.assembly
+        cache = self.cache
         made: list[Reflector[Any]] = [
             self._reflector(session, NAMESPACES, Feed[NamespaceRecord](self._set_namespaces, self._drop_namespaces)),
-            self._reflector(session, NODES, Feed[NodeRecord](assembly.set_nodes, assembly.drop_nodes)),
+            self._reflector(session, NODES, Feed[NodeRecord](cache.set_nodes, cache.drop_nodes)),
             self._reflector(session, PODS, Feed[PodRecord](self._set_pods, self._drop_pods), self._pod_set_aside),
             self._reflector(
                 session,
@@ -175,41 +175,41 @@ class Program:
 
     def _pod_set_aside(self, meta: Meta, problem: Exception) -> None:
         pod = PodRecord(name=meta.name, uid=meta.uid, namespace=meta.namespace or "")
-        self.assembly.set_aside(pod, f"it cannot be read: {sentence(problem)}")
+        self.cache.set_aside(pod, f"it cannot be read: {sentence(problem)}")
 
     def _configuring(self, kind: str) -> Feed[CustomRecord]:
         def changed(records: Sequence[CustomRecord]) -> None:
             if self.cycle is not None:
                 self.cycle.reporter.set(kind, records)
-            if self.assembly.governing.set(kind, records):
+            if self.cache.governing.set(kind, records):
                 self._governed()
 
         def vanished(records: Sequence[CustomRecord]) -> None:
             if self.cycle is not None:
                 self.cycle.reporter.drop(kind, records)
-            self.assembly.governing.drop(kind, records)
+            self.cache.governing.drop(kind, records)
             self._governed()
 
         return Feed(changed, vanished)
 
     def _governed(self) -> None:
-        self.assembly.govern()
+        self.cache.govern()
         self._wake()
 
     def _set_pods(self, records: Sequence[PodRecord]) -> None:
-        self.assembly.set_pods(records, self.clock())
+        self.cache.set_pods(records, self.clock())
         self._wake()
 
     def _drop_pods(self, records: Sequence[PodRecord]) -> None:
-        self.assembly.drop_pods(records, self.clock())
+        self.cache.drop_pods(records, self.clock())
         self._wake()
 
     def _set_namespaces(self, records: Sequence[NamespaceRecord]) -> None:
-        self.assembly.set_namespaces(records, self.clock())
+        self.cache.set_namespaces(records, self.clock())
         self._wake()
 
     def _drop_namespaces(self, records: Sequence[NamespaceRecord]) -> None:
-        self.assembly.drop_namespaces(records, self.clock())
+        self.cache.drop_namespaces(records, self.clock())
 
     def _extend(self, records: Sequence[CustomRecord]) -> None:
         self._frameworks.set({each.name: each.data for each in records})
@@ -223,7 +223,7 @@ class Program:
         """Recognise by the framework table with the rows of users' ConfigMaps; a bad entry is told and left out."""
         for problem in self._frameworks.problems:
             log.error("framework left out", problem=str(problem))
-        self.assembly.table = self._frameworks.table
+        self.cache.table = self._frameworks.table
         if self.cycle is not None:
             self.cycle.reporter.rows = self._frameworks.rows
         self._governed()

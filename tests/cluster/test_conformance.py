@@ -47,7 +47,7 @@ def operator(cluster: MixedCluster) -> Program:
         program._configuring(kind).changed(cluster.customs(specs))
     program._extend(cluster.frameworks())
     program._set_pods(cluster.records())
-    cluster.learn(program.assembly.census, program.assembly.learn)
+    cluster.learn(program.cache.index, program.cache.learn)
     return program
 
 
@@ -71,11 +71,11 @@ def client(cluster: MixedCluster) -> ApiClient:
 
 def operators_answers(program: Program) -> dict[str, Answer]:
     """By uid: app, role and stage."""
-    census = program.assembly.census
+    index = program.cache.index
     return {
         pod.uid: (member.app, role_of(pod, member).value, member.stage)
-        for pod in census.pods()
-        if (member := census.member(pod.uid)) is not None
+        for pod in index.pods()
+        if (member := index.member(pod.uid)) is not None
     }
 
 
@@ -108,19 +108,19 @@ def test_operator_and_extender_recognise_every_pod_alike(cluster: MixedCluster) 
 def test_the_extender_s_ledger_charges_under_these_names(cluster: MixedCluster) -> None:
     """What the guard and the learned peaks are asked under is the operator's id."""
     program, cache = operator(cluster), extender(cluster)
-    expected = {uid: f"{pod.namespace}/{program.assembly.census.member(uid).app}" for uid, pod in _pods(program)}  # type: ignore[union-attr] # it has one
+    expected = {uid: f"{pod.namespace}/{program.cache.index.member(uid).app}" for uid, pod in _pods(program)}  # type: ignore[union-attr] # it has one
     assert {pod.uid: cache.claim(pod).app for pod in cache.index.pods.values() if cache.managed(pod)} == expected
 
 
 def _pods(program: Program) -> Iterator[tuple[str, PodRecord]]:
-    return ((pod.uid, pod) for pod in program.assembly.census.pods())
+    return ((pod.uid, pod) for pod in program.cache.index.pods())
 
 
 @pytest.mark.parametrize("namespace", [*NAMESPACES, "unheard-of"])
 def test_every_program_governs_a_namespace_alike(namespace: str) -> None:
     """Managed, mode, queue and pool; of two pools on a queue the first by name, wherever it was listed."""
     cluster = MixedCluster(0)
-    one, two = operator(cluster).assembly.governing, extender(cluster).governance
+    one, two = operator(cluster).cache.governing, extender(cluster).governance
     for each in (one, two):
         assert each.managed(namespace) == (namespace in ("team", "other"))
         assert each.queue_of(namespace) == ("a" if namespace == "other" else "b")
@@ -164,7 +164,7 @@ def test_owners_above_the_first_decide(cluster: MixedCluster) -> None:
 
 def test_the_command_governs_as_the_operator_does(cluster: MixedCluster) -> None:
     """Managed, policy and mode of every namespace, as `slackwater release` and the pages read them."""
-    one, two = operator(cluster).assembly.governing, read_governance(client(cluster))
+    one, two = operator(cluster).cache.governing, read_governance(client(cluster))
     for namespace in (*NAMESPACES, "unheard-of"):
         assert one.managed(namespace) == two.managed(namespace)
         assert one.mode(namespace) == two.mode(namespace)
@@ -174,14 +174,14 @@ def test_the_command_governs_as_the_operator_does(cluster: MixedCluster) -> None
 def test_pages_and_explain_show_the_operator_s_queue_and_pool(cluster: MixedCluster) -> None:
     """Also without the extender's word; of two pools on a queue the first by name, however they are listed."""
     program = operator(cluster)
-    program.assembly.refresh()
+    program.cache.refresh()
     tracked = [
         {
             "metadata": {"name": f"app-{number}", "namespace": each.namespace},
             "spec": TrackedAppSpec(app=each.app, name=each.name, queue=governs.queue_of(each.namespace)).body(),
         }
-        for governs in [program.assembly.governing]
-        for number, each in enumerate(program.assembly.portraits.values())
+        for governs in [program.cache.governing]
+        for number, each in enumerate(program.cache.views.values())
     ]
     for namespace in ("", "team", "other"):
         mine = [body for body in tracked if namespace in ("", body["metadata"]["namespace"])]
@@ -191,15 +191,15 @@ def test_pages_and_explain_show_the_operator_s_queue_and_pool(cluster: MixedClus
     assert len(seen.apps) == len(tracked) > 40
     for app in seen.apps:
         shown = pool_of(app.queue, seen.pools)
-        assert (shown.name if shown else "") == program.assembly.governing.pool_of(app.queue)
+        assert (shown.name if shown else "") == program.cache.governing.pool_of(app.queue)
     for uid, (named, _, _) in list(operators_answers(program).items())[::25]:
-        pod = program.assembly.census.pod(uid)
+        pod = program.cache.index.pod(uid)
         assert pod is not None
         found = explain(api, ExtenderClient(api), pod.namespace, pod.name)
-        queue = program.assembly.governing.queue_of(pod.namespace)
+        queue = program.cache.governing.queue_of(pod.namespace)
         assert found.app is not None
         assert (found.app.name, found.app.queue) == (named, queue)
-        assert (found.pool.name if found.pool else "") == program.assembly.governing.pool_of(queue)
+        assert (found.pool.name if found.pool else "") == program.cache.governing.pool_of(queue)
 
 
 def test_what_differed_before(cluster: MixedCluster) -> None:

@@ -59,21 +59,21 @@ def _course(rng: Random, world: World, extender: ClusterCache) -> None:
             customs.append((name, mutants.mutated(rng, body)))
     node_records: list[NodeRecord] = _trimmed(wire.Node, trim.node, nodes)
     pod_records: list[PodRecord] = _trimmed(wire.Pod, trim.pod, pods)
-    world.assembly.set_nodes(node_records)
+    world.cache.set_nodes(node_records)
     extender.set_nodes(node_records)
     for name, body in customs:
         custom_records: list[CustomRecord] = _trimmed(wire.Custom, trim.custom, [body])
-        world.assembly.governing.set(name, custom_records)
-    world.assembly.govern()
+        world.cache.governing.set(name, custom_records)
+    world.cache.govern()
     extender.set_pods(pod_records)
     world.put(*pod_records)
     operator = world.operator()
     asyncio.run(operator._step())
     asyncio.run(operator._step())
-    world.assembly.drop_pods(pod_records[: BATCH // 4], world.now)
+    world.cache.drop_pods(pod_records[: BATCH // 4], world.now)
     extender.drop_pods(pod_records[: BATCH // 4])
     asyncio.run(operator._step())
-    for each in world.assembly.quarantine.take():
+    for each in world.cache.quarantine.take():
         if each.part.value in ("pod", "app"):  # the last net: a bound should have caught it before
             raise Failure(f"{each.part.value} {each.pod.name} was set aside: {each.problem}")
 

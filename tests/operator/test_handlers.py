@@ -207,7 +207,7 @@ async def test_a_deleted_object_is_forgotten(server: Emulator, tmp_path: Path) -
         await until(lambda: ready(server, QUEUES, "night").get("status") == "True")
         async with ClientSession(str(server.url)) as session:
             await session.delete(f"/apis/{QUEUES}/night")
-        await until(lambda: not program.assembly.governing.queues)
+        await until(lambda: not program.cache.governing.queues)
         assert program.cycle is not None
         reporter = program.cycle.reporter
         await until(lambda: ("AdmissionQueue", "night") not in reporter._objects)
@@ -237,7 +237,7 @@ async def test_a_pod_seen_twice_is_released_once(server: Emulator, tmp_path: Pat
     async with operator(server, tmp_path) as program:
         await until(lambda: server.objects["v1/pods", "team", "t"].raw["spec"]["schedulingGates"] == [])
         await touched(server, "v1/pods", "t", "team")
-        await until(lambda: "touched" in program.assembly.census.index.pods["uid-t"].labels)
+        await until(lambda: "touched" in program.cache.index.index.pods["uid-t"].labels)
         await asyncio.sleep(0.5)
     ours = [each for each in patches(server, "/pods/t") if "labels" not in each["metadata"]]
     assert [next(key for key in each if key != "metadata") for each in ours] == ["status", "spec"]

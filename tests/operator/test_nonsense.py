@@ -33,7 +33,7 @@ def test_nonsense_is_told_and_holds_up_nobody(annotations: dict[str, str], words
     operator.step()
     world.schedule()
     assert all(pod.node for pod in world.pods.values())
-    problems = world.assembly.portraits["team/odd"].problems
+    problems = world.cache.views["team/odd"].problems
     assert any(words in problem for problem in problems), problems
     assert words in operator.said("odd").sentence
 
@@ -48,7 +48,7 @@ def test_stages_in_a_circle_are_told() -> None:
         operator.step()
         world.schedule()
     assert all(pod.node for pod in world.pods.values())
-    assert any(names.PARENTS in problem for problem in world.assembly.portraits["team/odd"].problems)
+    assert any(names.PARENTS in problem for problem in world.cache.views["team/odd"].problems)
 
 
 def test_a_count_of_thousands_of_digits_holds_up_nobody() -> None:
@@ -67,20 +67,20 @@ def test_an_app_that_cannot_be_put_together_costs_no_other_app_its_place(monkeyp
     """Whatever it raises: the apps that changed in the same turn stay known, and its pod's owner is told."""
     world = enforcing(node("a"))
     victim = world.create("victim", app="victim")
-    world.assembly.refresh()
-    build = appview.portrait
+    world.cache.refresh()
+    build = appview.app_view
 
-    def portrait(namespace: str, app: str, *more: Any) -> Any:
+    def app_view(namespace: str, app: str, *more: Any) -> Any:
         if app == "odd":
             raise ZeroDivisionError("whatever")
         return build(namespace, app, *more)
 
-    monkeypatch.setattr(cache, "portrait", portrait)
+    monkeypatch.setattr(cache, "app_view", app_view)
     world.create("odd", app="odd")
     world.change(victim.uid, hostname="other")
-    world.assembly.refresh()
-    assert "team/victim" in world.assembly.portraits
-    told = world.assembly.quarantine.take()
+    world.cache.refresh()
+    assert "team/victim" in world.cache.views
+    told = world.cache.quarantine.take()
     assert [(each.pod.name, each.part.value) for each in told] == [("odd", "app")]
 
 
@@ -92,12 +92,12 @@ def test_what_changed_is_not_forgotten_when_putting_together_fails(monkeypatch: 
     def fail(each: Any) -> None:
         raise RuntimeError("once")
 
-    monkeypatch.setattr(world.assembly.runs, "observe", fail)
+    monkeypatch.setattr(world.cache.runs, "observe", fail)
     with pytest.raises(RuntimeError):
-        world.assembly.refresh()
+        world.cache.refresh()
     monkeypatch.undo()
-    world.assembly.refresh()
-    assert "team/one" in world.assembly.portraits
+    world.cache.refresh()
+    assert "team/one" in world.cache.views
 
 
 def test_an_app_that_cannot_be_decided_on_is_set_aside(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -116,7 +116,7 @@ def test_an_app_that_cannot_be_decided_on_is_set_aside(monkeypatch: pytest.Monke
     world.operator().step()
     world.schedule()
     assert {pod.name: bool(pod.node) for pod in world.pods.values()} == {"odd": False, "fine": True}
-    assert [each.part.value for each in world.assembly.quarantine.take()] == ["app"]
+    assert [each.part.value for each in world.cache.quarantine.take()] == ["app"]
 
 
 def test_forty_thousand_parents_take_no_time() -> None:
@@ -126,6 +126,6 @@ def test_forty_thousand_parents_take_no_time() -> None:
     for number in range(20):
         world.create(f"p{number}", app="a", stage=f"s{number}", annotations={names.PARENTS: text})
     began = time.process_time()
-    world.assembly.refresh()
+    world.cache.refresh()
     assert time.process_time() - began < 0.5
-    assert world.assembly.portraits["team/a"].problems
+    assert world.cache.views["team/a"].problems

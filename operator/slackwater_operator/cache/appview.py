@@ -131,12 +131,12 @@ class _Tally:
         )
 
 
-def portrait(namespace: str, app: str, pods: Sequence[Pod], flights: InFlightPods, table: FrameworkTable) -> AppView:
+def app_view(namespace: str, app: str, pods: Sequence[Pod], in_flight: InFlightPods, table: FrameworkTable) -> AppView:
     """Put an app together from its pods."""
     tallies: dict[tuple[Role, str, Resources, Constraints], _Tally] = {}
     totals: dict[PodState, int] = {}
     for pod in pods:
-        where = state(pod.record, flights)
+        where = state(pod.record, in_flight)
         totals[where] = totals.get(where, 0) + 1
         # Pods that may use different nodes are not equal: one may find no node where the other does.
         key = (role(pod), pod.member.stage, pod.record.declared, pod.record.constraints)
@@ -175,7 +175,7 @@ def portrait(namespace: str, app: str, pods: Sequence[Pod], flights: InFlightPod
         or bool(row and row.coordinator and any(own(pod.record, row.coordinator) for pod in pods)),
         gang=gang,
         strict=strict,
-        **_iterations(pods, flights, problems),
+        **_iterations(pods, in_flight, problems),
         pause=next((value for pod in pods if (value := own(pod.record, names.PAUSE)) in ("true", "drain")), ""),
         size=size,
         lead=_lead(pods),
@@ -268,7 +268,7 @@ def _expected(groups: tuple[PodGroup, ...], size: AppSize | None) -> tuple[PodGr
     return tuple(replace(group, expected=size.tasks) if group is tasks[0] else group for group in groups)
 
 
-def _iterations(pods: Sequence[Pod], flights: InFlightPods, problems: list[str]) -> dict[str, int]:
+def _iterations(pods: Sequence[Pod], in_flight: InFlightPods, problems: list[str]) -> dict[str, int]:
     """Where an iterative app stands: the number of its stages that began, of how many."""
     text = next((value for pod in pods if (value := own(pod.record, names.ITERATIVE))), "")
     if not text:
@@ -281,7 +281,7 @@ def _iterations(pods: Sequence[Pod], flights: InFlightPods, problems: list[str])
     begun = {
         pod.member.stage
         for pod in pods
-        if state(pod.record, flights) in (PodState.RELEASED, PodState.BOUND, PodState.DONE)
+        if state(pod.record, in_flight) in (PodState.RELEASED, PodState.BOUND, PodState.DONE)
     }
     # Of an app that does not say how many there are, one more is expected; the last of m is m of m.
     return {"stage": max(1, len(begun)), "stages": max(stages, len(begun)) if stages else len(begun) + 1}

@@ -23,7 +23,7 @@ from slackwater_cluster.governance import Governance
 from slackwater_cluster.watch.records import NamespaceRecord, NodeRecord, OwnerRef, PodRecord
 from slackwater_operator.cache import phases as watching
 from slackwater_operator.cache.apps import AppIndex, Key
-from slackwater_operator.cache.appview import AppView, portrait
+from slackwater_operator.cache.appview import AppView, app_view
 from slackwater_operator.cache.nodes import NodeRequests
 from slackwater_operator.cache.podstate import InFlightPods, PodState, ours, state
 from slackwater_operator.cache.pools import PoolState
@@ -59,12 +59,12 @@ class OperatorCache:
     ask_sizes: bool = False  # whether somebody looks up the sizes that frameworks' objects state
 
     def __post_init__(self) -> None:
-        self.flights = InFlightPods()
-        self.census = AppIndex(self.governing, self.table)
+        self.in_flight = InFlightPods()
+        self.index = AppIndex(self.governing, self.table)
         self.occupancy = NodeRequests(self._seat_queue)
         self.reach = NodeReach(self.occupancy)
         self.phases = AppPhases()
-        self.portraits: dict[str, AppView] = {}  # by cluster-wide app id
+        self.views: dict[str, AppView] = {}  # by cluster-wide app id
         self.categories: dict[str, Category] = {}
         self.sizes: dict[str, AppSize] = {}  # told by a framework's own object
         self.runs = RunHistory()
@@ -98,8 +98,8 @@ class OperatorCache:
         for record in records:
             self._everyone.pop(record.uid, None)
             self.occupancy.drop(record)
-            self.census.drop(record)
-            self.flights.end(record.uid)
+            self.index.drop(record)
+            self.in_flight.end(record.uid)
             self.refused.pop(record.uid, None)
             watching.gone(self.phases, record, now)
             self._stray.pop(record.uid, None)
@@ -131,14 +131,14 @@ class OperatorCache:
 
     def govern(self) -> None:
         """Policies, queues or pools changed: roles may differ, and pods may belong to other queues."""
-        self.census.follow(self.table)
+        self.index.follow(self.table)
         for pod in list(self._everyone.values()):
             self.occupancy.set(pod)
         self.news = True
 
     def learn(self, owner: OwnerRef, parents: Sequence[OwnerRef]) -> None:
         """An owner was looked up."""
-        self.census.learn(owner, parents)
+        self.index.learn(owner, parents)
         self.news = True
 
     def unsized(self, each: AppView) -> bool:
@@ -177,8 +177,8 @@ class OperatorCache:
     def resize(self, each: AppView, size: AppSize) -> None:
         """The app's size became known."""
         self.sizes[each.id] = size
-        if each.id in self.portraits:
-            self.portraits[each.id] = self._sized(self.portraits[each.id])
+        if each.id in self.views:
+            self.views[each.id] = self._sized(self.views[each.id])
         self.news = True
 
     def measured(self, uses: Mapping[str, Resources]) -> None:
@@ -195,22 +195,22 @@ class OperatorCache:
         return self.learning.wanted(like, pod, terms) if like is not None else None
 
     def _likeness(self, uid: str) -> Likeness | None:
-        pod, member = self.census.pod(uid), self.census.member(uid)
+        pod, member = self.index.pod(uid), self.index.member(uid)
         if pod is None or member is None:
             return None
-        each = self.portraits.get(f"{pod.namespace}/{member.app}")
+        each = self.views.get(f"{pod.namespace}/{member.app}")
         return (pod.namespace, each.series if each else member.app, member.role, member.stage)
 
     # -- what the writers did -------------------------------------------------------------------------------------
 
     def begin(self, uid: str, now: float, node: str, *, growth: bool = False) -> None:
         """A pod is about to be released."""
-        self.flights.begin(uid, now, node, growth=growth)
+        self.in_flight.begin(uid, now, node, growth=growth)
         self._touch(uid)
 
     def end(self, uid: str) -> None:
         """A release was taken back: it could not be written, or the pod was parked."""
-        self.flights.end(uid)
+        self.in_flight.end(uid)
         self._touch(uid)
 
     def refuse(self, uid: str, until: float) -> None:
@@ -220,7 +220,7 @@ class OperatorCache:
     def remember(self, decided: Round) -> None:
         """Keep what a round decided for later rounds: categories never change, the border moves on."""
         for app, category in decided.categories.items():
-            each = self.portraits.get(app)
+            each = self.views.get(app)
             # Without a pool there are no categories; one that is made later classifies by its own terms.
             if each is not None and self.governing.pool_of(self.governing.queue_of(each.namespace)):
                 self.categories.setdefault(app, category)
@@ -232,15 +232,15 @@ class OperatorCache:
 
     def refresh(self) -> None:
         """Put apps together anew whose pods changed."""
-        dirty, self.census.dirty = self.census.dirty, set()
+        dirty, self.index.dirty = self.index.dirty, set()
         try:
             self._rebuild(dirty)
         except BaseException:
-            self.census.dirty |= dirty  # or those not yet put together would drop out of the memory
+            self.index.dirty |= dirty  # or those not yet put together would drop out of the memory
             raise
 
     def _rebuild(self, dirty: set[Key]) -> None:
-        before = {key: self.portraits.pop(app_id(key), None) for key in dirty}
+        before = {key: self.views.pop(app_id(key), None) for key in dirty}
         found = {key: self._portrait(key) for key in dirty}
         # What ended first: the next run of its series may be among those that are new.
         for key, each in found.items():
@@ -251,8 +251,8 @@ class OperatorCache:
                 self.runs.gone(old)
         for key, each in found.items():
             if each is not None:
-                self.portraits[each.id] = self._sized(each)
-                for stage, size in watching.sizes(self.portraits[each.id]).items():
+                self.views[each.id] = self._sized(each)
+                for stage, size in watching.sizes(self.views[each.id]).items():
                     self.phases.expect(each.id, stage, size)
             else:
                 self._forget(app_id(key))
@@ -260,11 +260,11 @@ class OperatorCache:
     def _portrait(self, key: Key) -> AppView | None:
         """The app. One that cannot be put together is left out; the others go on."""
         try:
-            pods = self.census.app(key)
-            return self._called(portrait(*key, pods, self.flights, self.table)) if pods else None
+            pods = self.index.app(key)
+            return self._called(app_view(*key, pods, self.in_flight, self.table)) if pods else None
         except Exception as problem:
             log.exception("app set aside", namespace=key[0], app=key[1][:253])
-            for pod in [pod for uid in self.census.members(key) if (pod := self.census.pod(uid)) is not None][:1]:
+            for pod in [pod for uid in self.index.members(key) if (pod := self.index.pod(uid)) is not None][:1]:
                 self.quarantine.add(Part.APP, pod, f"its app cannot be put together: {sentence(problem)}")
             return None
 
@@ -277,10 +277,10 @@ class OperatorCache:
 
     def restore_name(self, app: str, name: str, series: str) -> None:
         """What a leader before us called an app of which only tasks are left."""
-        each = self.portraits.get(app)
+        each = self.views.get(app)
         if each is not None and name and series and not self._names[app].by_driver:
             self._names[app] = AppName(name, series, by_driver=True)
-            self.portraits[app] = replace(each, name=name, series=series)
+            self.views[app] = replace(each, name=name, series=series)
 
     def snapshot(self, now: float, rooms: Rooms | None, *, supposed: bool = False) -> Snapshot:
         """Everything one round may know; `supposed` as if every managed namespace were in mode enforce."""
@@ -291,14 +291,14 @@ class OperatorCache:
 
     def freed(self, now: float) -> list[PodRecord]:
         """Held and parked pods of namespaces whose mode holds nothing, or that opted out: they are let go."""
-        strays = [uid for uid, since in self._stray.items() if now - since >= OPTED_OUT and uid not in self.flights]
+        strays = [uid for uid, since in self._stray.items() if now - since >= OPTED_OUT and uid not in self.in_flight]
         return [self._everyone[uid] for uid in strays] + [
             pod
-            for each in self.portraits.values()
+            for each in self.views.values()
             if (each.counts.held or each.counts.parked) and self.governing.mode(each.namespace) is not Mode.ENFORCE
             for group in each.groups
             for uid in group.held
-            if (pod := self.census.pod(uid)) is not None
+            if (pod := self.index.pod(uid)) is not None
         ]
 
     # -- parts ----------------------------------------------------------------------------------------------------
@@ -310,19 +310,19 @@ class OperatorCache:
             self._take(pod, now)
         except Exception as problem:
             log.exception("pod set aside", pod=pod.key)
-            self.census.drop(pod)
+            self.index.drop(pod)
             self.quarantine.add(Part.POD, pod, f"it cannot be taken in: {sentence(problem)}")
 
     def _take(self, pod: PodRecord, now: float) -> None:
         if self.governing.manages(pod):
-            self.flights.observe(pod, now)
+            self.in_flight.observe(pod, now)
             self._stray.pop(pod.uid, None)
             for problem in pod.problems:
                 self.quarantine.add(Part.STATEMENT, pod, problem)
         else:
             self._note_stray(pod, now)
-        self.census.set(pod)
-        member = self.census.member(pod.uid)
+        self.index.set(pod)
+        member = self.index.member(pod.uid)
         # A driver ends with its app, not with a phase.
         if member is not None and (pod.started or pod.done) and role_of(pod, member) is not Role.DRIVER:
             app = f"{pod.namespace}/{member.app}"
@@ -339,18 +339,18 @@ class OperatorCache:
             self._stray.setdefault(pod.uid, now)
         else:
             self._stray.pop(pod.uid, None)
-            self.flights.end(pod.uid)
+            self.in_flight.end(pod.uid)
 
     def _review(self, namespace: str, now: float) -> None:
         pods = [each for each in self._everyone.values() if each.namespace == namespace]
         for pod in pods:
             self._guarded(pod, now)
-        self.census.review(pods)
+        self.index.review(pods)
 
     def _touch(self, uid: str) -> None:
-        pod, member = self.census.pod(uid), self.census.member(uid)
+        pod, member = self.index.pod(uid), self.index.member(uid)
         if pod is not None and member is not None:
-            self.census.dirty.add((pod.namespace, member.app))
+            self.index.dirty.add((pod.namespace, member.app))
             self.news = True
 
     def _forget(self, app: str) -> None:
@@ -373,8 +373,8 @@ class OperatorCache:
         wanted = {(each.namespace, each.app) for each in apps}
         return [
             pod
-            for pod in self.census.pods()
-            if (member := self.census.member(pod.uid)) is not None
+            for pod in self.index.pods()
+            if (member := self.index.member(pod.uid)) is not None
             and (pod.namespace, member.app) in wanted
             and role_of(pod, member) is Role.DRIVER
         ]
@@ -386,15 +386,15 @@ class OperatorCache:
     def used(self, each: AppView) -> Resources:
         """What the app's pods were last measured to use, together."""
         key = (each.namespace, each.app)
-        return total(self.learning.uses[uid] for uid in self.census.members(key) if uid in self.learning.uses)
+        return total(self.learning.uses[uid] for uid in self.index.members(key) if uid in self.learning.uses)
 
     def busy(self) -> bool:
         """Whether anything of ours is bound or on its way: else this is a cold start."""
-        return bool(self.flights) or any(each.counts.bound for each in self.portraits.values())
+        return bool(self.in_flight) or any(each.counts.bound for each in self.views.values())
 
     def state_of(self, pod: PodRecord) -> PodState:
         """Where a pod stands."""
-        return state(pod, self.flights)
+        return state(pod, self.in_flight)
 
 
 def app_id(key: Key) -> str:

@@ -56,7 +56,7 @@ class InFlightPods:
         return uid in self._by_uid
 
     def get(self, uid: str) -> InFlight | None:
-        """The flight of a pod, if it is under way."""
+        """The release of a pod, if it is under way."""
         return self._by_uid.get(uid)
 
     def begin(self, uid: str, now: float, node: str, *, growth: bool = False) -> None:
@@ -88,7 +88,7 @@ class InFlightPods:
             self._by_uid.pop(pod.uid)
 
     def all(self) -> Iterable[tuple[str, InFlight]]:
-        """Every flight, oldest first."""
+        """Every release under way, oldest first."""
         return sorted(self._by_uid.items(), key=lambda each: each[1].since)
 
 
@@ -97,19 +97,19 @@ def ours(pod: PodRecord) -> bool:
     return pod.scheduler == names.SCHEDULER
 
 
-def state(pod: PodRecord, flights: InFlightPods) -> PodState:
+def state(pod: PodRecord, in_flight: InFlightPods) -> PodState:
     """Where a pod stands, by what the watch shows and what was just written."""
     if pod.done or (pod.deleted and not pod.node):  # one that is deleted before it has a node never gets one
         return PodState.DONE
     if pod.node:
         return PodState.BOUND
-    return _waiting(pod, flights) if ours(pod) else PodState.FOREIGN
+    return _waiting(pod, in_flight) if ours(pod) else PodState.FOREIGN
 
 
-def _waiting(pod: PodRecord, flights: InFlightPods) -> PodState:
+def _waiting(pod: PodRecord, in_flight: InFlightPods) -> PodState:
     if any(gate != names.GATE for gate in pod.gates):
         return PodState.BLOCKED
-    if pod.uid in flights:
+    if pod.uid in in_flight:
         return PodState.RELEASED
     if pod.gated:
         return PodState.HELD

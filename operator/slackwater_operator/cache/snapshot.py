@@ -27,22 +27,22 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class SnapshotBuilder:
-    """Looks at the memory at one moment. `supposed`: as if every managed namespace were in mode enforce."""
+    """Puts together what one round may know. `supposed`: as if every managed namespace were in mode enforce."""
 
-    memory: OperatorCache
+    cache: OperatorCache
     now: float
     rooms: Rooms | None  # None: the extender does not answer
     supposed: bool = False
 
     def snapshot(self) -> Snapshot:
         """Everything one round may know."""
-        nodes = self.rooms or Rooms.declared(self.memory.occupancy, *self._on_their_way())
-        self.memory.reach.use(nodes.table.names)
+        nodes = self.rooms or Rooms.declared(self.cache.occupancy, *self._on_their_way())
+        self.cache.reach.use(nodes.table.names)
         queues: list[Queue] = []
         pools: list[Pool] = []
         apps: list[App] = []
         members = self._by_queue()
-        for name in self.memory.governing.queue_names():
+        for name in self.cache.governing.queue_names():
             mine = members.get(name, [])
             shares, reached = self._shares(name, nodes), self._reached(name, mine)
             capacity = shares.capacity(reached) if shares else self._stated(name)
@@ -57,7 +57,7 @@ class SnapshotBuilder:
             tuple(queues),
             tuple(apps),
             tuple(pools),
-            window=self.memory.window,
+            window=self.cache.window,
             nodes=nodes.table,
             reach=self._reach(),
         )
@@ -65,18 +65,18 @@ class SnapshotBuilder:
     def _reach(self) -> dict[str, NDArray[np.bool_]]:
         """The nodes that each kind of constraints accepts."""
         found: dict[str, NDArray[np.bool_]] = {}
-        for each in self.memory.portraits.values():
+        for each in self.cache.views.values():
             for name, constraints in each.constraints.items():
                 if name not in found:
-                    found[name] = self.memory.reach.accepted(constraints)
+                    found[name] = self.cache.reach.accepted(constraints)
         return found
 
     def _by_queue(self) -> dict[str, list[AppView]]:
         found: dict[str, list[AppView]] = {}
         queues: dict[str, str] = {}
-        for each in self.memory.portraits.values():
+        for each in self.cache.views.values():
             if each.namespace not in queues:
-                queues[each.namespace] = self.memory.governing.queue_of(each.namespace)
+                queues[each.namespace] = self.cache.governing.queue_of(each.namespace)
             found.setdefault(queues[each.namespace], []).append(each)
         return found
 
@@ -84,18 +84,18 @@ class SnapshotBuilder:
 
     def _shares(self, queue: str, nodes: Rooms) -> NodeShares | None:
         """What each node adds to the queue's capacity; None where its owner stated the capacity."""
-        spec = self.memory.governing.queue(queue)
+        spec = self.cache.governing.queue(queue)
         if spec.capacity.source is CapacitySource.STATED:
             return None
-        return self.memory.occupancy.shares(queue, spec.node_selector, nodes.table.names, nodes.table.kinds)
+        return self.cache.occupancy.shares(queue, spec.node_selector, nodes.table.names, nodes.table.kinds)
 
     def _stated(self, queue: str) -> Resources:
-        return _amounts(self.memory.governing.queue(queue).capacity.maximum)
+        return _amounts(self.cache.governing.queue(queue).capacity.maximum)
 
     def _reached(self, queue: str, apps: Iterable[AppView]) -> NDArray[np.bool_]:
         """The queue's nodes that any of its apps can use; while it has none, those that an ordinary pod can."""
         wanted = {each for app in apps if not app.over for each in app.constraints.values()} or {ANYWHERE}
-        reached: NDArray[np.bool_] = np.any([self.memory.reach.accepted(each) for each in wanted], axis=0)
+        reached: NDArray[np.bool_] = np.any([self.cache.reach.accepted(each) for each in wanted], axis=0)
         selected = self._rows(queue)
         return reached if selected is None else reached & selected
 
@@ -104,19 +104,19 @@ class SnapshotBuilder:
         mine = [
             amounts
             for namespace, amounts in nodes.reserved.items()
-            if self.memory.governing.queue_of(namespace) == queue
+            if self.cache.governing.queue_of(namespace) == queue
         ]
         return (nodes.free(reached) - total(mine)).at_least(NOTHING)
 
     def _rows(self, queue: str) -> NDArray[np.bool_] | None:
-        return self.memory.reach.selected(self.memory.governing.queue(queue).node_selector)
+        return self.cache.reach.selected(self.cache.governing.queue(queue).node_selector)
 
     def _on_their_way(self) -> tuple[dict[str, Resources], dict[str, Resources]]:
         """Without the extender: what released pods declare, by their node, and by namespace where they have none."""
         nodes: dict[str, Resources] = {}
         namespaces: dict[str, Resources] = {}
-        for uid, flight in self.memory.flights.all():
-            pod = self.memory.census.pod(uid)
+        for uid, flight in self.cache.in_flight.all():
+            pod = self.cache.index.pod(uid)
             if pod is not None and flight.node:
                 nodes[flight.node] = nodes.get(flight.node, NOTHING) + pod.declared
             elif pod is not None and not flight.growth:
@@ -124,7 +124,7 @@ class SnapshotBuilder:
         return nodes, namespaces
 
     def _queue(self, name: str, capacity: Resources, free: Resources, shares: NodeShares | None, guarded: str) -> Queue:
-        spec = self.memory.governing.queue(name)
+        spec = self.cache.governing.queue(name)
         return Queue(
             name=name,
             capacity=capacity,
@@ -141,21 +141,21 @@ class SnapshotBuilder:
         )
 
     def _pool(self, queue: str, apps: Sequence[AppView], capacity: Resources, free: Resources) -> Pool | None:
-        memory = self.memory
-        name = memory.governing.pool_of(queue)
+        cache = self.cache
+        name = cache.governing.pool_of(queue)
         if not name:
             return None
-        spec = memory.governing.pools[name]
-        if name not in memory.pool_states:
-            status = memory.governing.status.get(("ReservationPool", name), {})
-            memory.pool_states[name] = restored(spec, status)
+        spec = cache.governing.pools[name]
+        if name not in cache.pool_states:
+            status = cache.governing.status.get(("ReservationPool", name), {})
+            cache.pool_states[name] = restored(spec, status)
         return pool(
             name,
             spec,
-            memory.pool_states[name],
+            cache.pool_states[name],
             apps,
-            memory.categories,
-            memory.phases,
+            cache.categories,
+            cache.phases,
             capacity=capacity,
             free=free,
             now=self.now,
@@ -172,7 +172,7 @@ class SnapshotBuilder:
             queue=queue,
             priority=each.priority,
             started=each.started,
-            category=self.memory.categories.get(each.id),
+            category=self.cache.categories.get(each.id),
             demand=demand(each, guarded.slot) if guarded else None,
             task_request=each.size.request if each.size else None,
             has_driver=each.has_driver,
@@ -186,12 +186,12 @@ class SnapshotBuilder:
 
     def _groups(self, each: AppView) -> tuple[PodGroup, ...]:
         """Without pods that may not be released now, and with a mark on those that just found no node."""
-        if self.memory.governing.mode(each.namespace) is not Mode.ENFORCE:
+        if self.cache.governing.mode(each.namespace) is not Mode.ENFORCE:
             # Nothing is held there, and what waits for our scheduler takes nothing of the window.
             return tuple(replace(_without(group, group.held), released=0) for group in each.groups)
-        if not each.settled or self.memory.unsized(each):
+        if not each.settled or self.cache.unsized(each):
             return tuple(_without(group, group.held) for group in each.groups)
-        refused = self.memory.refused
+        refused = self.cache.refused
         if not refused:
             return each.groups
         return tuple(
@@ -201,7 +201,7 @@ class SnapshotBuilder:
 
     def _supposed(self, each: AppView) -> tuple[PodGroup, ...]:
         """In modes that hold nothing: what waits for a scheduler now would be held."""
-        if self.memory.governing.mode(each.namespace) is Mode.ENFORCE:
+        if self.cache.governing.mode(each.namespace) is Mode.ENFORCE:
             return self._groups(each)
         return tuple(
             replace(group, held=each.pending[group.key], released=0, blocked=0) if group.key in each.pending else group

@@ -1,4 +1,6 @@
-"""Three loops side by side: rounds of releases, chores (flights, use, words) and look-ups, which hold up no release.
+"""Three loops side by side: rounds of releases, chores (releases under way, use, status) and look-ups.
+
+Look-ups and chores hold up no release.
 
 Telling is cheap but writes, one write after the other: in the same loop as the rounds it cost a third of their time.
 """
@@ -37,7 +39,7 @@ log = structlog.get_logger(__name__)
 
 # Failures one after the other before the process gives up and is started anew with an empty memory.
 HOPELESS = 20
-# Seconds between two looks at flights, stalls and words.
+# Seconds between two looks at releases under way, stalls and words.
 CHORES = 1.0
 # Seconds between two looks at what pods use.
 USE = 10.0
@@ -49,7 +51,7 @@ WORDS = 5.0
 class ReleaseLoop:
     """All parts of the loop. `clock` gives Unix seconds, `pause` waits."""
 
-    assembly: OperatorCache
+    cache: OperatorCache
     releaser: Releaser
     upkeep: Nominations
     lookups: OwnerLookup
@@ -75,7 +77,7 @@ class ReleaseLoop:
     async def run(self) -> None:
         """Release, and look after everything else beside it, until cancelled."""
         left = await self.upkeep.clean()
-        log.info("leading", cleared_nominations=left, apps=len(self.assembly.portraits), pods=len(self.assembly.census))
+        log.info("leading", cleared_nominations=left, apps=len(self.cache.views), pods=len(self.cache.index))
         try:
             async with asyncio.TaskGroup() as group:
                 group.create_task(self._repeat("turn", self._turn_and_rest), name="rounds")
@@ -114,7 +116,7 @@ class ReleaseLoop:
 
     async def look_up(self) -> None:
         """Look up owners and sizes that apps wait for, and let a round follow."""
-        if await self.lookups.run(self.assembly):
+        if await self.lookups.run(self.cache):
             self.news.set()
 
     async def turn(self) -> int:
@@ -127,7 +129,7 @@ class ReleaseLoop:
         return released
 
     async def chores(self) -> None:
-        """Look after flights, use and words. Their writes queue behind those of releases, so nothing waits for them."""
+        """Look after releases under way, use and status. Their writes queue behind those of releases."""
         await self._tell_set_aside()
         await self.upkeep.run()
         await self._look_at_use()
@@ -140,10 +142,10 @@ class ReleaseLoop:
 
     async def _tell_set_aside(self) -> None:
         """Count what was set aside, and tell the owner of each pod in an Event on it."""
-        unnoted = self.assembly.quarantine.unnoted
+        unnoted = self.cache.quarantine.unnoted
         if unnoted:
             self.metrics.set_aside.labels("unnoted").inc(unnoted)
-        taken = self.assembly.quarantine.take()
+        taken = self.cache.quarantine.take()
         for each in taken:
             self.metrics.set_aside.labels(each.part.value).inc()
             self.announcer.add(each.pod.uid, Happened(Happening.UNREADABLE, each.pod, each.problem))
@@ -156,11 +158,11 @@ class ReleaseLoop:
             await asyncio.sleep(0)
             return
         await asyncio.sleep(self.settings.period)
-        if self.assembly.news:
+        if self.cache.news:
             return
         self.news.clear()
-        # Flights, stalls and refused pods have times of their own; nothing else moves without news.
-        timed = self.assembly.flights or self.assembly.refused
+        # Releases under way, stalls and refused pods have times of their own; nothing else moves without news.
+        timed = self.cache.in_flight or self.cache.refused
         limit = CHORES if timed else self.settings.idle_period
         await _for_news(self.news, limit)
 
@@ -175,53 +177,53 @@ class ReleaseLoop:
             self.reporter.measured = False
             return
         self.reporter.measured = True
-        self.assembly.measured(usage.pods)
+        self.cache.measured(usage.pods)
         await self.relief.run(usage)
 
     async def _tell(self, outlook: Outlook) -> None:
-        self.assembly.refresh()  # what was just released is told as released
+        self.cache.refresh()  # what was just released is told as released
         supposed = self.releaser.supposed()
         # Before its owners were looked up nobody can say which app a pod belongs to: nothing is told, nothing written.
-        settled = [each for each in self.assembly.portraits.values() if each.settled]
+        settled = [each for each in self.cache.views.values() if each.settled]
         accounts = [self._account(each, outlook, supposed) for each in settled]
         self._learn_waits(accounts)
         self._announce(accounts)
         await self._stall(outlook)
         await self.announcer.post()
         await self._track(accounts, outlook)
-        await self.labeller.write(self.assembly, accounts, self.releaser.last_release)
+        await self.labeller.write(self.cache, accounts, self.releaser.last_release)
         await self.reporter.report(outlook)
-        measure(self.metrics, self.assembly, accounts, outlook, self.clock())
+        measure(self.metrics, self.cache, accounts, outlook, self.clock())
         self.metrics.wait_error.set(self.waits.mean)
 
     def _account(self, each: AppView, outlook: Outlook, supposed: Round | None) -> AppStatus:
         verdict = outlook.round.verdicts.get(each.id)
-        return account(each, verdict, self.assembly, outlook, self.releaser.no_node.get(each.id, ""), supposed)
+        return account(each, verdict, self.cache, outlook, self.releaser.no_node.get(each.id, ""), supposed)
 
     def _announce(self, accounts: list[AppStatus]) -> None:
         for said in accounts:
-            each = self.assembly.portraits[said.app]
-            lead = self.assembly.census.pod(each.lead)
-            if lead is not None and self.assembly.governing.mode(each.namespace) is Mode.ENFORCE:
+            each = self.cache.views[said.app]
+            lead = self.cache.index.pod(each.lead)
+            if lead is not None and self.cache.governing.mode(each.namespace) is Mode.ENFORCE:
                 self.announcer.observe(said, lead, started=each.started, problems=each.problems[:1])
-        self.announcer.forget(set(self.assembly.portraits))
+        self.announcer.forget(set(self.cache.views))
 
     async def _track(self, accounts: list[AppStatus], outlook: Outlook) -> None:
         error = self.waits.mean if self.waits.count else None
         before, self._tracked = self._tracked, {}
         for said in accounts:
-            each = self.assembly.portraits.get(said.app)
+            each = self.cache.views.get(said.app)
             if each is None:  # gone while others were written
                 continue
             known = before.get(said.app)
             # Most apps are as they were a second ago: nothing to compare, nothing to write.
             settled = known is not None and known[0] is each and known[1] == said
             if not settled:
-                found = status(each, said, self.assembly, outlook, error)
+                found = status(each, said, self.cache, outlook, error)
                 settled = await self.tracker.write(each, found, said.queue)
             if settled:
                 self._tracked[said.app] = (each, said)
-        await self.tracker.sweep(self.assembly)
+        await self.tracker.sweep(self.cache)
 
     async def _stall(self, outlook: Outlook) -> None:
         for stall in self.stalls.look(outlook):
@@ -250,9 +252,9 @@ class ReleaseLoop:
         for said in accounts:
             if said.wait is not None:
                 self._estimates.setdefault(said.app, now + said.wait)
-            elif said.app in self._estimates and self.assembly.portraits[said.app].started:
+            elif said.app in self._estimates and self.cache.views[said.app].started:
                 self.waits.learn(abs(now - self._estimates.pop(said.app)))
-        alive = self.assembly.portraits
+        alive = self.cache.views
         self._estimates = {app: when for app, when in self._estimates.items() if app in alive}
 
 

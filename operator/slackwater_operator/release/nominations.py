@@ -31,9 +31,9 @@ GROWTH_PATIENCE = 10.0
 
 @dataclass
 class Nominations:
-    """Looks after flights. `clock` gives Unix seconds."""
+    """Looks after releases under way. `clock` gives Unix seconds."""
 
-    assembly: OperatorCache
+    cache: OperatorCache
     places: PlacementSource
     writer: PodWriter
     metrics: Metrics
@@ -42,12 +42,12 @@ class Nominations:
     _after: int = 0
 
     async def run(self) -> None:
-        """Look once at every flight."""
+        """Look once at every release under way."""
         woken = await self._woken()
         late: list[PodRecord] = []
         stuck: list[tuple[PodRecord, InFlight]] = []
-        for uid, flight in self.assembly.flights.all():
-            pod = self.assembly.census.pod(uid)
+        for uid, flight in self.cache.in_flight.all():
+            pod = self.cache.index.pod(uid)
             if pod is None or not self._ours(pod):
                 continue
             if self._late(pod, flight):
@@ -60,27 +60,27 @@ class Nominations:
 
     async def _clear(self) -> None:
         """Take back nominations of pods whose gate could not be lifted: behind it they would keep room from others."""
-        memory = self.assembly
+        memory = self.cache
         for uid in list(memory.nominated_in_vain):
-            pod = memory.census.pod(uid)
-            waits = pod is not None and pod.gated and not pod.node and uid not in dict(memory.flights.all())
+            pod = memory.index.pod(uid)
+            waits = pod is not None and pod.gated and not pod.node and uid not in dict(memory.in_flight.all())
             # Its nomination may not have been written, or not been seen yet; to clear nothing changes nothing.
             if pod is None or not waits or await self._nominate(pod, ""):
                 memory.nominated_in_vain.discard(uid)
 
     async def clean(self) -> int:
         """At take-over: a gated pod with a nomination holds room for nobody; a dead leader left it."""
-        left = [pod for pod in self.assembly.census.pods() if pod.gated and pod.nominated and not pod.node]
+        left = [pod for pod in self.cache.index.pods() if pod.gated and pod.nominated and not pod.node]
         await asyncio.gather(*(self._nominate(pod, "") for pod in left))
         return len(left)
 
     def _ours(self, pod: PodRecord) -> bool:
         """Only where pods are held may they be parked or moved."""
-        enforced = self.assembly.governing.mode(pod.namespace) is Mode.ENFORCE
-        return enforced and self.assembly.state_of(pod) is PodState.RELEASED
+        enforced = self.cache.governing.mode(pod.namespace) is Mode.ENFORCE
+        return enforced and self.cache.state_of(pod) is PodState.RELEASED
 
     def _terms(self, pod: PodRecord) -> Terms:
-        governing = self.assembly.governing
+        governing = self.cache.governing
         return governing.queue(governing.queue_of(pod.namespace)).release
 
     def _late(self, pod: PodRecord, flight: InFlight) -> bool:
@@ -116,7 +116,7 @@ class Nominations:
         if written.done:
             self.metrics.parkings.inc()
             self.told(pod)
-        self.assembly.end(pod.uid)
+        self.cache.end(pod.uid)
 
     async def _move(self, stuck: Sequence[tuple[PodRecord, InFlight]]) -> None:
         """Name another node for each, or none where none has room: then it may search by itself."""
@@ -133,7 +133,7 @@ class Nominations:
         await asyncio.gather(*(self._renominate(pod, placement.placed.get(pod.uid, "")) for pod, _ in stuck))
 
     async def _renominate(self, pod: PodRecord, node: str) -> None:
-        self.assembly.flights.moved(pod.uid, self.clock(), node)
+        self.cache.in_flight.moved(pod.uid, self.clock(), node)
         if node != pod.nominated and await self._nominate(pod, node):
             self.metrics.moves.labels("moved" if node else "cleared").inc()
 

@@ -35,38 +35,38 @@ class OwnerLookup:
     def __post_init__(self) -> None:
         self._owners = OwnerReader(self.session, self.clock)
 
-    async def run(self, assembly: OperatorCache) -> bool:
+    async def run(self, cache: OperatorCache) -> bool:
         """Look up what is unknown; returns whether anything was learned."""
-        found = await self._owners.parents(assembly.census.unknown())
+        found = await self._owners.parents(cache.index.unknown())
         for owner, parents in found:
-            self._note(assembly, owner, parents)
-        return await self._sizes(assembly) or bool(found)
+            self._note(cache, owner, parents)
+        return await self._sizes(cache) or bool(found)
 
-    def _note(self, assembly: OperatorCache, owner: OwnerRef, parents: Sequence[OwnerRef] | Exception) -> None:
+    def _note(self, cache: OperatorCache, owner: OwnerRef, parents: Sequence[OwnerRef] | Exception) -> None:
         if isinstance(parents, Exception):
-            for pod in assembly.census.asking(owner.uid):
+            for pod in cache.index.asking(owner.uid):
                 words = f"its owner {owner.kind} {owner.name!r} cannot be looked up and counts as topmost"
-                assembly.quarantine.add(Part.OWNER, pod, f"{words}: {sentence(parents)}")
+                cache.quarantine.add(Part.OWNER, pod, f"{words}: {sentence(parents)}")
             parents = ()
-        assembly.learn(owner, parents)
+        cache.learn(owner, parents)
 
-    async def _sizes(self, assembly: OperatorCache) -> bool:
+    async def _sizes(self, cache: OperatorCache) -> bool:
         """Ask for the sizes of apps that wait for it; one that cannot be read is asked for once only."""
         hands = asyncio.Semaphore(TOGETHER)
-        assembly.refresh()
-        wanting = [each for each in assembly.portraits.values() if assembly.unsized(each)][:AT_ONCE]
-        sizes = await asyncio.gather(*(self._size(each, assembly, hands) for each in wanting))
+        cache.refresh()
+        wanting = [each for each in cache.views.values() if cache.unsized(each)][:AT_ONCE]
+        sizes = await asyncio.gather(*(self._size(each, cache, hands) for each in wanting))
         for each, size in zip(wanting, sizes, strict=True):
-            assembly.sized(each, size)
+            cache.sized(each, size)
         return bool(wanting)
 
-    async def _size(self, each: AppView, assembly: OperatorCache, hands: asyncio.Semaphore) -> AppSize | None:
-        row = assembly.size_row(each)
+    async def _size(self, each: AppView, cache: OperatorCache, hands: asyncio.Semaphore) -> AppSize | None:
+        row = cache.size_row(each)
         if row is None or row.size is None:
             return None
         rule = row.size
         try:
-            name = assembly.size_object(each, row)
+            name = cache.size_object(each, row)
             path = api_path(rule.plural, name, group=rule.group, version=rule.version, namespace=each.namespace)
             async with hands:
                 answer = await self._owners.ask(path)
@@ -74,8 +74,8 @@ class OwnerLookup:
         except Unavailable as problem:
             log.warning("size not read", app=each.id, trouble=str(problem))
         except Exception as problem:  # noqa: BLE001 - whatever a tenant's object holds, its app alone goes without
-            lead = assembly.census.pod(each.lead)
+            lead = cache.index.pod(each.lead)
             if lead is not None:
                 words = f"the size that {rule.kind} {each.app!r} states is not read"
-                assembly.quarantine.add(Part.SIZE, lead, f"{words}: {sentence(problem)}")
+                cache.quarantine.add(Part.SIZE, lead, f"{words}: {sentence(problem)}")
         return None

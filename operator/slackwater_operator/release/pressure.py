@@ -37,7 +37,7 @@ EVICTED, UNANSWERED = "evicted", "unanswered"
 class PressureRelief:
     """Remembers who was asked to leave each node. `clock` gives Unix seconds, the samples' own time."""
 
-    assembly: OperatorCache
+    cache: OperatorCache
     writer: PodWriter
     announcer: EventWriter
     metrics: Metrics
@@ -52,7 +52,7 @@ class PressureRelief:
     @property
     def wanted(self) -> bool:
         """Whether any queue asks for it: only then is the use of nodes worth a question."""
-        return any(queue.relief.evict_youngest_task for queue in self.assembly.governing.queues.values())
+        return any(queue.relief.evict_youngest_task for queue in self.cache.governing.queues.values())
 
     async def run(self, usage: Usage) -> None:
         """Look once at every node, and ask at most one task of each to leave."""
@@ -67,11 +67,11 @@ class PressureRelief:
 
     def _watched(self, usage: Usage) -> list[tuple[str, NodeMemory]]:
         """Nodes that are near by the strictest of all queues, or that somebody was asked to leave."""
-        nodes = self.assembly.occupancy.nodes
+        nodes = self.cache.occupancy.nodes
         for name in [name for name in self._watches if name not in nodes]:
             del self._watches[name]
             self._asked.pop(name, None)
-        queues = self.assembly.governing.queues.values()
+        queues = self.cache.governing.queues.values()
         least = min((q.relief.memory_percent for q in queues if q.relief.evict_youngest_task), default=None)
         if least is None:
             return []
@@ -84,13 +84,13 @@ class PressureRelief:
 
     def _leaving(self, node: str) -> bool:
         """Whether one of our pods there is being ended, by whomever."""
-        here = self.assembly.occupancy.on(node)
-        pods = (self.assembly.census.pod(uid) for uid in here)
+        here = self.cache.occupancy.on(node)
+        pods = (self.cache.index.pod(uid) for uid in here)
         return self._asked.get(node) in here or any(pod is not None and pod.deleted for pod in pods)
 
     def _tasks(self, node: str, uses: Mapping[str, Resources]) -> Iterator[RunningTask]:
-        for uid in self.assembly.occupancy.on(node):
-            pod = self.assembly.census.pod(uid)
+        for uid in self.cache.occupancy.on(node):
+            pod = self.cache.index.pod(uid)
             if pod is None or uid not in uses or not self._may_leave(pod):
                 continue
             yield RunningTask(
@@ -104,27 +104,27 @@ class PressureRelief:
 
     def _may_leave(self, pod: PodRecord) -> bool:
         """A task, known as such, of a queue that says so, where pods may be touched at all."""
-        member = self.assembly.census.member(pod.uid)
+        member = self.cache.index.member(pod.uid)
         return (
             member is not None
             and role(Pod(pod, member)) is Role.TASK
-            and self.assembly.state_of(pod) is PodState.BOUND
-            and self.assembly.governing.mode(pod.namespace) is Mode.ENFORCE
+            and self.cache.state_of(pod) is PodState.BOUND
+            and self.cache.governing.mode(pod.namespace) is Mode.ENFORCE
             and self._terms(pod).evict_youngest_task
         )
 
     def _terms(self, pod: PodRecord) -> Relief:
-        governing = self.assembly.governing
+        governing = self.cache.governing
         return governing.queue(governing.queue_of(pod.namespace)).relief
 
     async def _give_up(self, node: str, memory: NodeMemory, task: RunningTask) -> bool:
         """Ask for an eviction, tell and count; whether the pod leaves, as far as is known."""
-        pod = self.assembly.census.pod(task.uid)
+        pod = self.cache.index.pod(task.uid)
         assert pod is not None  # noqa: S101 - it was chosen among pods that are there
         became, said = await self._evict(pod)
         words = f"{became}{said and f' ({said})'}: it {sentence(node, memory, task)}"
         log.warning("relief", pod=pod.key, node=node, result=became, why=words)
-        self.metrics.task_evictions.labels(self.assembly.governing.queue_of(pod.namespace), became).inc()
+        self.metrics.task_evictions.labels(self.cache.governing.queue_of(pod.namespace), became).inc()
         self.announcer.add(pod.uid, Happened(Happening.OUTGROWN, pod, words))
         if became == EVICTED:
             self._asked[node] = pod.uid

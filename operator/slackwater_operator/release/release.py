@@ -52,7 +52,7 @@ TRIES = 4
 class Releaser:
     """Runs rounds. `clock` gives Unix seconds."""
 
-    assembly: OperatorCache
+    cache: OperatorCache
     places: PlacementSource
     writer: PodWriter
     settings: Settings
@@ -94,20 +94,20 @@ class Releaser:
 
     def _batch_size(self) -> int:
         """Pods placed together; on an idle cluster as many as the knapsack packs: it must see them all (ITA)."""
-        return self.settings.batch if self.assembly.busy() else max(self.settings.batch, MAX_TASKS)
+        return self.settings.batch if self.cache.busy() else max(self.settings.batch, MAX_TASKS)
 
     def supposed(self) -> Round | None:
         """What would be decided if namespaces in the modes observe and score were in enforce."""
-        if not self.assembly.looks_on():
+        if not self.cache.looks_on():
             return None
-        return self._decide(self.assembly.snapshot(self.clock(), self.rooms, supposed=True))[1]
+        return self._decide(self.cache.snapshot(self.clock(), self.rooms, supposed=True))[1]
 
     # -- 1. ---------------------------------------------------------------------------------------------------------
 
     async def _free(self) -> int:
         """Modes observe and score hold nothing, nor does a namespace that opted out."""
-        self.assembly.refresh()
-        pods = self.assembly.freed(self.clock())[: self.settings.batch]
+        self.cache.refresh()
+        pods = self.cache.freed(self.clock())[: self.settings.batch]
         if not pods:
             return 0
         try:
@@ -140,7 +140,7 @@ class Releaser:
     def _look(self, rooms: Rooms | None, holding: str = "") -> Outlook:
         """Snapshot and decision; both are pure and take milliseconds."""
         began = perf_counter()
-        snapshot = self.assembly.snapshot(self.clock(), rooms)
+        snapshot = self.cache.snapshot(self.clock(), rooms)
         seen = perf_counter()
         snapshot, decided = self._decide(snapshot)
         self.metrics.round.labels("snapshot").observe(seen - began)
@@ -148,7 +148,7 @@ class Releaser:
         if self.recorder is not None:
             self.recorder.note(snapshot, decided)
         if not holding:
-            self.assembly.remember(decided)
+            self.cache.remember(decided)
         self.outlook = Outlook(snapshot, decided, holding)
         return self.outlook
 
@@ -161,10 +161,10 @@ class Releaser:
             if not guilty:
                 raise
             log.exception("apps set aside", apps=sorted(guilty)[:20])
-            for each in [self.assembly.portraits[app] for app in guilty]:
-                lead = self.assembly.census.pod(each.lead)
+            for each in [self.cache.views[app] for app in guilty]:
+                lead = self.cache.index.pod(each.lead)
                 if lead is not None:
-                    self.assembly.quarantine.add(Part.APP, lead, f"its app cannot be decided on: {sentence(problem)}")
+                    self.cache.quarantine.add(Part.APP, lead, f"its app cannot be decided on: {sentence(problem)}")
             rest = replace(snapshot, apps=tuple(app for app in snapshot.apps if app.id not in guilty))
             return rest, decide(rest)
 
@@ -186,21 +186,21 @@ class Releaser:
         apps = {each.uid: each.app for each in chosen}
         placement = await self._whole(placement, apps)
         self._step_aside(placement, apps)
-        pairs = [(pod, node, False) for uid, node in placement.placed.items() if (pod := self.assembly.census.pod(uid))]
-        pairs += [(pod, "", True) for uid in grown if (pod := self.assembly.census.pod(uid))]
+        pairs = [(pod, node, False) for uid, node in placement.placed.items() if (pod := self.cache.index.pod(uid))]
+        pairs += [(pod, "", True) for uid in grown if (pod := self.cache.index.pod(uid))]
         for uid in placement.placed:
             self.no_node.pop(apps[uid], None)
-        lifted = [(pod, "", False) for uid in bare if (pod := self.assembly.census.pod(uid))]
+        lifted = [(pod, "", False) for uid in bare if (pod := self.cache.index.pod(uid))]
         released = await self._write(lifted, "lifted") if lifted else 0
         return released + await self._write(pairs, "nominated"), len(placement.refused)
 
     def _nominates(self, queue: str) -> bool:
         """Whether pods of a queue get their node from us; else the gate is all that is written."""
-        return self.assembly.governing.queue(queue).release.nominate
+        return self.cache.governing.queue(queue).release.nominate
 
     def _reservations(self, bare: Sequence[str], grown: Sequence[str]) -> list[Reservation]:
         """Pods that go without a node of ours, by their gate alone or towards nodes to come."""
-        pod = self.assembly.census.pod
+        pod = self.cache.index.pod
         return [
             Reservation(uid, found.declared, growth)
             for uids, growth in ((bare, False), (grown, True))
@@ -211,7 +211,7 @@ class Releaser:
     async def _place(self, wishes: Sequence[PlaceRequest], unplaced: Sequence[Reservation]) -> Placement | None:
         try:
             await self.places.reserve(unplaced)
-            return await self.places.place(wishes, cold=not self.assembly.busy(), alpha=self._alpha())
+            return await self.places.place(wishes, cold=not self.cache.busy(), alpha=self._alpha())
         except Unavailable as problem:
             self._failed(problem)
             return self._alone(wishes) if self.grace.over else None
@@ -221,15 +221,15 @@ class Releaser:
         return max(self.outlook.round.alphas.values(), default=0.0) if self.outlook else 0.0
 
     def _alone(self, wishes: Sequence[PlaceRequest]) -> Placement:
-        occupancy, census = self.assembly.occupancy, self.assembly.census
-        pods = {each.uid: pod for each in wishes if (pod := census.pod(each.uid)) is not None}
+        occupancy, index = self.cache.occupancy, self.cache.index
+        pods = {each.uid: pod for each in wishes if (pod := index.pod(each.uid)) is not None}
 
         def allowed(uid: str, node: str) -> bool:
             return allows(pods[uid].constraints, occupancy.nodes[node])
 
         free = {name: occupancy.free(name) for name, node in occupancy.nodes.items() if node.open}
-        for uid, flight in self.assembly.flights.all():
-            pod = census.pod(uid)
+        for uid, flight in self.cache.in_flight.all():
+            pod = index.pod(uid)
             if pod is not None and flight.node in free:
                 free[flight.node] = free[flight.node] - pod.declared
         known = [each for each in wishes if each.uid in pods]
@@ -250,17 +250,17 @@ class Releaser:
         now = self.clock()
         for uid, reason in placement.refused.items():
             if reason == NOT_SEEN:
-                self.assembly.refuse(uid, now + self.settings.period)
+                self.cache.refuse(uid, now + self.settings.period)
                 continue
-            self.assembly.refuse(uid, now + self.settings.retry)
+            self.cache.refuse(uid, now + self.settings.retry)
             self.no_node[apps.get(uid, "")] = reason
 
     def _nodes(self, queue: str) -> tuple[str, ...] | None:
         """The nodes of a queue that has a selector; None where all of them serve."""
-        selector = self.assembly.governing.queue(queue).node_selector
+        selector = self.cache.governing.queue(queue).node_selector
         if not selector:
             return None
-        return tuple(node.name for node in self.assembly.occupancy.selected(selector))
+        return tuple(node.name for node in self.cache.occupancy.selected(selector))
 
     # -- writes -----------------------------------------------------------------------------------------------------
 
@@ -272,7 +272,7 @@ class Releaser:
         """
         now = self.clock()
         for pod, node, growth in pairs:
-            self.assembly.begin(pod.uid, now, node, growth=growth)
+            self.cache.begin(pod.uid, now, node, growth=growth)
         for pod, node, _ in pairs:
             task = asyncio.create_task(self._carry(pod, node, how))
             self._under_way.add(task)
@@ -294,9 +294,9 @@ class Releaser:
             self.last_release = self.clock()
             self.metrics.released.labels(how).inc()
             return
-        self.assembly.end(pod.uid)
+        self.cache.end(pod.uid)
         if node:
-            self.assembly.nominated_in_vain.add(pod.uid)
+            self.cache.nominated_in_vain.add(pod.uid)
         await self._unreserve([pod.uid])
 
     async def _write_one(self, pod: PodRecord, node: str) -> bool:
@@ -317,14 +317,14 @@ class Releaser:
 
     async def _resize(self, pod: PodRecord) -> None:
         """Give a task the requests its forerunners taught us; one that is refused goes with those it has."""
-        wanted = self.assembly.wanted(pod)
+        wanted = self.cache.wanted(pod)
         if wanted is None:
             return
         written = await self.writer.resize(pod, wanted)
         self.metrics.resizes.labels(written.outcome.value).inc()
 
     def _waited(self, pod: PodRecord) -> None:
-        member = self.assembly.census.member(pod.uid)
+        member = self.cache.index.member(pod.uid)
         name = member.role if member else "unknown"
         self.metrics.wait.labels(name).observe(max(0.0, self.clock() - pod.created))
 
@@ -332,7 +332,7 @@ class Releaser:
         if written.outcome is WriteOutcome.REFUSED:
             log.error("the API server refuses a release", pod=pod.key, message=written.message)
             self.metrics.errors.labels("release").inc()
-            self.assembly.refuse(pod.uid, self.clock() + 10 * self.settings.retry)
+            self.cache.refuse(pod.uid, self.clock() + 10 * self.settings.retry)
 
     async def _unreserve(self, uids: Sequence[str]) -> None:
         try:

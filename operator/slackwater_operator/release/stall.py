@@ -40,7 +40,7 @@ class Stall:
 class StallKeeper:
     """Remembers since when the tasks of each queue that ask the same of a node do not move."""
 
-    assembly: OperatorCache
+    cache: OperatorCache
     clock: Callable[[], float]
     _watches: dict[tuple[str, str], StallWatch] = field(default_factory=dict)
     _ended: dict[tuple[str, str], int] = field(default_factory=dict)
@@ -52,7 +52,7 @@ class StallKeeper:
         watches: dict[tuple[str, str], StallWatch] = {}
         for queue in snapshot.queues:
             apps = [app for app in snapshot.apps if app.queue == queue.name]
-            terms = self.assembly.governing.queue(queue.name).stall
+            terms = self.cache.governing.queue(queue.name).stall
             for asked, waiting in _by_constraints(apps).items():
                 key = (queue.name, asked)
                 near = [group for group in _tasks(apps) if _meet(snapshot, queue, group, asked)]
@@ -89,12 +89,12 @@ class StallKeeper:
         return Stall(queue.name, seconds, count, self._victim(apps), evict, words, tuple(leads))
 
     def _lead(self, app: str) -> PodRecord | None:
-        known = self.assembly.portraits.get(app)
-        return self.assembly.census.pod(known.lead) if known else None
+        known = self.cache.views.get(app)
+        return self.cache.index.pod(known.lead) if known else None
 
     def _victim(self, apps: Iterable[str]) -> PodRecord | None:
-        known = [self.assembly.portraits[app] for app in apps if app in self.assembly.portraits]
-        pods = {pod.uid: pod for pod in self.assembly.drivers(known) if self.assembly.state_of(pod) is PodState.BOUND}
+        known = [self.cache.views[app] for app in apps if app in self.cache.views]
+        pods = {pod.uid: pod for pod in self.cache.drivers(known) if self.cache.state_of(pod) is PodState.BOUND}
         chosen = victim(
             RunningDriver(uid, pod.started or pod.created, any(owner.controller for owner in pod.owners))
             for uid, pod in pods.items()

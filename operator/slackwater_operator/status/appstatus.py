@@ -44,14 +44,14 @@ class AppStatus:
 def account(
     each: AppView,
     verdict: Verdict | None,
-    assembly: OperatorCache,
+    cache: OperatorCache,
     outlook: Outlook,
     no_node: str = "",
     supposed: Round | None = None,
 ) -> AppStatus:
     """What is said about one app."""
-    queue = assembly.governing.queue_of(each.namespace)
-    mode = assembly.governing.mode(each.namespace)
+    queue = cache.governing.queue_of(each.namespace)
+    mode = cache.governing.mode(each.namespace)
     if mode is Mode.ENFORCE:
         reason, sentence = _reason(each, verdict, outlook, no_node)
     else:
@@ -106,14 +106,14 @@ def _phase(each: AppView, verdict: Verdict | None) -> Phase:
 
 
 def status(
-    each: AppView, said: AppStatus, assembly: OperatorCache, outlook: Outlook, wait_error: float | None
+    each: AppView, said: AppStatus, cache: OperatorCache, outlook: Outlook, wait_error: float | None
 ) -> TrackedAppStatus:
     """The status of the app's TrackedApp."""
-    kind = assembly.categories.get(each.id)
+    kind = cache.categories.get(each.id)
     budget = outlook.round.budgets.get(said.queue)
     counts = each.counts
     declared = total(group.request * group.running for group in each.groups)
-    used = assembly.used(each)
+    used = cache.used(each)
     return TrackedAppStatus(
         phase=said.phase,
         category=None if kind is None else Shown.SMALL if kind is Category.SMALL else Shown.LARGE,
@@ -134,7 +134,7 @@ def status(
         efficiency=round(used.share(declared), 3) if used and declared else None,
         reservation=written(budget.reserved, budget.capacity) if budget else {},
         budget=written(budget.left, budget.capacity) if budget else {},
-        learned=_learned(each, assembly.runs.learned(each)),
+        learned=_learned(each, cache.runs.learned(each)),
     )
 
 

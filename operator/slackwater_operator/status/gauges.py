@@ -14,14 +14,14 @@ Values = dict[tuple[str, ...], float]
 
 
 def measure(
-    metrics: Metrics, assembly: OperatorCache, accounts: Iterable[AppStatus], outlook: Outlook, now: float
+    metrics: Metrics, cache: OperatorCache, accounts: Iterable[AppStatus], outlook: Outlook, now: float
 ) -> None:
     """Bring every gauge up to date."""
     _apps(metrics, accounts)
-    metrics.flying.set(len(assembly.flights))
-    metrics.parked.set(sum(each.counts.parked for each in assembly.portraits.values()))
+    metrics.flying.set(len(cache.in_flight))
+    metrics.parked.set(sum(each.counts.parked for each in cache.views.values()))
     _queues(metrics, outlook)
-    _pools(metrics, assembly, outlook, now)
+    _pools(metrics, cache, outlook, now)
     _drivers(metrics, outlook)
 
 
@@ -47,10 +47,10 @@ def _queues(metrics: Metrics, outlook: Outlook) -> None:
         metrics.set_all(gauge, values)
 
 
-def _pools(metrics: Metrics, assembly: OperatorCache, outlook: Outlook, now: float) -> None:
-    ended = float(sum(assembly.phases.finished.values()))
+def _pools(metrics: Metrics, cache: OperatorCache, outlook: Outlook, now: float) -> None:
+    ended = float(sum(cache.phases.finished.values()))
     for pool in outlook.snapshot.pools:
-        state, spec = assembly.pool_states.get(pool.name), assembly.governing.pools.get(pool.name)
+        state, spec = cache.pool_states.get(pool.name), cache.governing.pools.get(pool.name)
         if state is None or spec is None:  # deleted since the round
             continue
         state.accuracy.settle(now, ended)

@@ -35,12 +35,12 @@ class ReasonWriter:
     clock: Callable[[], float]
     quiet: float  # seconds without a release before anything is written
 
-    async def write(self, assembly: OperatorCache, accounts: Iterable[AppStatus], last_release: float) -> int:
+    async def write(self, cache: OperatorCache, accounts: Iterable[AppStatus], last_release: float) -> int:
         """Write what is different, as far as the rate allows; returns how many."""
         if self.clock() - last_release < self.quiet:
             return 0
         written = 0
-        for pod, reason in due(assembly, accounts):
+        for pod, reason in due(cache, accounts):
             if not self.bucket.take():
                 break
             try:
@@ -52,15 +52,15 @@ class ReasonWriter:
         return written
 
 
-def due(assembly: OperatorCache, accounts: Iterable[AppStatus]) -> Iterable[tuple[PodRecord, str]]:
+def due(cache: OperatorCache, accounts: Iterable[AppStatus]) -> Iterable[tuple[PodRecord, str]]:
     """Held pods whose reason class is not the one written on them."""
     for said in accounts:
-        each = assembly.portraits.get(said.app)
+        each = cache.views.get(said.app)
         if each is None or said.reason in SILENT or not said.held:
             continue
         for group in each.groups:
             for uid in group.held:
-                pod = assembly.census.pod(uid)
+                pod = cache.index.pod(uid)
                 # A parked pod is not gated: an annotation on it would make the scheduler try it.
                 if pod is not None and pod.gated and pod.annotations.get(names.REASON) != said.reason:
                     yield pod, said.reason

@@ -38,7 +38,7 @@ class ResourceStatusWriter:
     """Writes status. The watch tells it of every object (`set`, `drop`); the loop lets it write (`report`)."""
 
     session: Session
-    assembly: OperatorCache
+    cache: OperatorCache
     clock: Callable[[], float]
     every: float = 10.0
     rows: tuple[Framework, ...] = ()  # of users' ConfigMaps
@@ -88,10 +88,10 @@ class ResourceStatusWriter:
 
     def _judge(self, key: Key) -> ConditionSet:
         kind, name = key
-        if name not in self.assembly.governing.known(kind):
+        if name not in self.cache.governing.known(kind):
             return ConditionSet(False, "NotSeen", "the operator has not read it yet")
-        labels = [node.labels for node in self.assembly.occupancy.nodes.values()]
-        return judge(kind, name, self.assembly.governing, labels)
+        labels = [node.labels for node in self.cache.occupancy.nodes.values()]
+        return judge(kind, name, self.cache.governing, labels)
 
     def _queue(self, name: str, outlook: Outlook) -> dict[str, Any]:
         found = next((queue for queue in outlook.snapshot.queues if queue.name == name), None)
@@ -110,7 +110,7 @@ class ResourceStatusWriter:
 
     def _pool(self, name: str, outlook: Outlook) -> dict[str, Any]:
         found = next((pool for pool in outlook.snapshot.pools if pool.name == name), None)
-        state = self.assembly.pool_states.get(name)
+        state = self.cache.pool_states.get(name)
         if state is None:
             return {}
         status: dict[str, Any] = {"delta": round(state.delta, 4), "forecastError": round(state.accuracy.mean, 3)}
@@ -122,10 +122,10 @@ class ResourceStatusWriter:
         return status
 
     def _guards(self, pool: str, kind: Category, app: App) -> bool:
-        return self.assembly.categories.get(app.id) is kind and self.assembly.governing.pool_of(app.queue) == pool
+        return self.cache.categories.get(app.id) is kind and self.cache.governing.pool_of(app.queue) == pool
 
     async def _policy(self, name: str) -> dict[str, Any]:
-        governing = self.assembly.governing
+        governing = self.cache.governing
         users = [each for each in governing.managed_namespaces() if governing.namespaces[each].policy == name]
         spec = governing.policies.get(name)
         if spec is None:

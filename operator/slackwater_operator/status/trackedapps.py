@@ -65,16 +65,16 @@ class TrackedAppWriter:
         for record in records:
             self._forget(f"{record.namespace}/{record.name}")
 
-    def restore(self, assembly: OperatorCache) -> None:
+    def restore(self, cache: OperatorCache) -> None:
         """What a leader before us wrote: categories, fixed for an app's life, and sizes, good for the next run."""
         for record in sorted(self._known.values(), key=lambda each: each.created):
             kind, app = record.status.get("category"), record.spec.get("app")
             if isinstance(app, str) and kind in ("small", "large"):
-                assembly.categories.setdefault(f"{record.namespace}/{app}", Category(kind))
+                cache.categories.setdefault(f"{record.namespace}/{app}", Category(kind))
             learned = record.status.get("learned")
             if isinstance(learned, Mapping):
-                assembly.runs.restore(record.namespace, learned)
-                assembly.restore_name(_app(record), str(record.spec.get("name", "")), str(learned.get("series", "")))
+                cache.runs.restore(record.namespace, learned)
+                cache.restore_name(_app(record), str(record.spec.get("name", "")), str(learned.get("series", "")))
 
     async def write(self, each: AppView, status: TrackedAppStatus, queue: str) -> bool:
         """Bring the app's object up to date, unless it was written a moment ago; whether it says this now."""
@@ -109,12 +109,12 @@ class TrackedAppWriter:
             self._written[key] = (self.clock(), before)
         return answer.ok
 
-    async def sweep(self, assembly: OperatorCache) -> None:
+    async def sweep(self, cache: OperatorCache) -> None:
         """Say of apps that are gone that they are, and delete their objects after a while.
 
         The last one of each series stays longer: it is how a new leader knows the size of the next run.
         """
-        alive = {key for app, key in self._objects.items() if app in assembly.portraits}
+        alive = {key for app, key in self._objects.items() if app in cache.views}
         now = self.clock()
         last = self._last_runs()
         for key in list(self._known):

@@ -8,8 +8,8 @@ from slackwater_operator.cache.apps import AppIndex
 from support.builders.owners import owner, pod
 
 
-def census() -> AppIndex:
-    """An empty census in which every pod of namespace `team` counts."""
+def index() -> AppIndex:
+    """An empty index in which every pod of namespace `team` counts."""
     governance = Governance()
     governance.set_namespaces([NamespaceRecord(name="team", labels={names.MANAGED: "true"})])
     return AppIndex(governance)
@@ -25,7 +25,7 @@ def apps(found: AppIndex) -> dict[str, list[str]]:
 
 def test_pods_join_and_leave_their_app() -> None:
     """By own label; the last one to leave takes the app with it."""
-    found = census()
+    found = index()
     first, second = (pod(name, {"slackwater.io/app": "etl"}) for name in ("a", "b"))
     found.set(first)
     found.set(second)
@@ -37,7 +37,7 @@ def test_pods_join_and_leave_their_app() -> None:
 
 def test_relabelled_pod_changes_its_app() -> None:
     """Both the old and the new app are put together anew."""
-    found = census()
+    found = index()
     found.set(pod("a", {"slackwater.io/app": "one"}))
     found.dirty.clear()
     found.set(pod("a", {"slackwater.io/app": "two"}))
@@ -47,14 +47,14 @@ def test_relabelled_pod_changes_its_app() -> None:
 
 def test_pods_that_do_not_count_are_left_out() -> None:
     """Unmanaged namespaces have no apps; one that stops to count leaves."""
-    found = census()
+    found = index()
     found.set(pod("a", namespace="other"))
     assert apps(found) == {}
 
 
 def test_owner_found_later_moves_the_pod_to_its_app() -> None:
     """A JobSet above the Job: unknown at first, asked for, learned."""
-    found = census()
+    found = index()
     labels = {"jobset.sigs.k8s.io/jobset-name": "train", "jobset.sigs.k8s.io/replicatedjob-name": "w"}
     job = owner("Job", "train-w-0", group="batch")
     found.set(pod("a", labels, owners=[job]))
@@ -66,7 +66,7 @@ def test_owner_found_later_moves_the_pod_to_its_app() -> None:
 
 def test_executor_before_its_driver() -> None:
     """It joins the app as soon as the driver is seen."""
-    found = census()
+    found = index()
     labels = {"spark-app-selector": "s"}
     found.set(pod("exec", {**labels, "spark-role": "executor"}, owners=[owner("Pod", "driver", uid="uid-driver")]))
     assert "spark/s" not in apps(found)
@@ -76,7 +76,7 @@ def test_executor_before_its_driver() -> None:
 
 def test_driver_that_is_gone_keeps_its_executors_together() -> None:
     """Executors outlive their driver for a moment."""
-    found = census()
+    found = index()
     labels = {"spark-app-selector": "s"}
     driver = pod("driver", {**labels, "spark-role": "driver"})
     found.set(driver)
@@ -88,7 +88,7 @@ def test_driver_that_is_gone_keeps_its_executors_together() -> None:
 
 def test_first_child_makes_a_driver() -> None:
     """The structural rule acts when the child appears."""
-    found = census()
+    found = index()
     found.set(pod("boss"))
     found.set(pod("child", owners=[owner("Pod", "boss", uid="uid-boss")]))
     member = found.member("uid-boss")
@@ -98,7 +98,7 @@ def test_first_child_makes_a_driver() -> None:
 
 def test_new_rules_recognise_everybody_anew() -> None:
     """A framework from a ConfigMap acts on pods that are already there."""
-    found = census()
+    found = index()
     found.set(pod("a", {"example.com/run": "r"}))
     row = Framework(name="house", app=("example.com/run",), tasks=(LabelTerm(key="example.com/run"),))
     found.follow(builtin().extended([row]))

@@ -48,46 +48,46 @@ def test_states_by_what_the_watch_shows(fields: dict[str, Any], expected: PodSta
 
 def test_a_release_counts_before_the_watch_shows_it() -> None:
     """The gate is still there in what the watch showed last; the pod is charged all the same."""
-    flights = InFlightPods()
-    flights.begin("u", 10.0, "a")
-    assert state(pod(), flights) is PodState.RELEASED
-    flights.observe(pod(), 10.1)
-    assert "u" in flights
+    in_flight = InFlightPods()
+    in_flight.begin("u", 10.0, "a")
+    assert state(pod(), in_flight) is PodState.RELEASED
+    in_flight.observe(pod(), 10.1)
+    assert "u" in in_flight
 
 
 def test_bind_end_and_deletion_end_a_flight() -> None:
     """What has a node, ended or goes is not on its way."""
     for fields in ({"node": "a"}, {"phase": "Failed"}, {"deleted": 3.0}):
-        flights = InFlightPods()
-        flights.begin("u", 10.0, "a")
-        flights.observe(pod(**fields), 11.0)
-        assert len(flights) == 0
+        in_flight = InFlightPods()
+        in_flight.begin("u", 10.0, "a")
+        in_flight.observe(pod(**fields), 11.0)
+        assert len(in_flight) == 0
 
 
 def test_a_new_leader_times_old_releases_from_now() -> None:
     """A pod found released belongs to a leader before us: its time begins when it is first seen."""
-    flights = InFlightPods()
-    flights.observe(pod(gates=(), nominated="b"), 50.0)
-    flight = flights.get("u")
+    in_flight = InFlightPods()
+    in_flight.observe(pod(gates=(), nominated="b"), 50.0)
+    flight = in_flight.get("u")
     assert flight is not None
     assert (flight.since, flight.node, flight.seen) == (50.0, "b", True)
 
 
 def test_unparking_is_a_new_flight() -> None:
     """The mark is still shown for a moment; the flight stays."""
-    flights = InFlightPods()
-    flights.begin("u", 10.0, "a")
+    in_flight = InFlightPods()
+    in_flight.begin("u", 10.0, "a")
     parked = pod(gates=(), annotations={names.PARKED: "x"})
-    flights.observe(parked, 10.1)
-    assert state(parked, flights) is PodState.RELEASED
-    flights.observe(pod(gates=()), 10.2)
-    found = flights.get("u")
+    in_flight.observe(parked, 10.1)
+    assert state(parked, in_flight) is PodState.RELEASED
+    in_flight.observe(pod(gates=()), 10.2)
+    found = in_flight.get("u")
     assert found is not None
     assert found.seen
 
 
 def test_pods_of_other_schedulers_never_fly() -> None:
     """What is not ours is not timed."""
-    flights = InFlightPods()
-    flights.observe(pod(gates=(), scheduler="default-scheduler"), 1.0)
-    assert len(flights) == 0
+    in_flight = InFlightPods()
+    in_flight.observe(pod(gates=(), scheduler="default-scheduler"), 1.0)
+    assert len(in_flight) == 0

@@ -34,11 +34,11 @@ def test_category_is_fixed_when_an_app_is_first_seen() -> None:
     world.create("t0", app="etl")
     operator = world.operator()
     operator.step()
-    assert world.assembly.categories["team/etl"] is Category.SMALL
+    assert world.cache.categories["team/etl"] is Category.SMALL
     for number in range(1, 30):
         world.create(f"t{number}", app="etl")
     operator.step()
-    assert world.assembly.categories["team/etl"] is Category.SMALL
+    assert world.cache.categories["team/etl"] is Category.SMALL
 
 
 def test_empty_cluster_is_open_as_soon_as_its_room_is_known() -> None:
@@ -70,7 +70,7 @@ def test_completed_driver_gives_its_slots_back(announced: bool) -> None:
         operator.step()
         world.schedule()
     world.finish(boss.uid)
-    world.assembly.refresh()
+    world.cache.refresh()
     world.delete(*(world.pods[pod.uid] for pod in tasks))
     for number in range(2):
         world.create(f"g{number}", cpu=2, app="gang", annotations={names.GANG: "true", names.TASKS: "2"})
@@ -85,8 +85,8 @@ def test_unknown_size_counts_as_unknown() -> None:
     """A driver alone, without a word about its tasks, has no demand that could be compared."""
     world = enforcing(node("a"))
     world.create("driver", role="driver", app="etl")
-    world.assembly.refresh()
-    each = world.assembly.portraits["team/etl"]
+    world.cache.refresh()
+    each = world.cache.views["team/etl"]
     assert demand(each, each.groups[0].request) is None
 
 

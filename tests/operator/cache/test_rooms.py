@@ -20,7 +20,7 @@ def tainted() -> World:
 
 def fits(world: World, *, asked: bool) -> dict[str, list[str]]:
     """The names of the nodes that could take a pod of each app now."""
-    snapshot = world.assembly.snapshot(world.now, asyncio.run(world.rooms()) if asked else None)
+    snapshot = world.cache.snapshot(world.now, asyncio.run(world.rooms()) if asked else None)
     assert snapshot.nodes is not None
     found = {}
     for app in snapshot.apps:
@@ -53,5 +53,5 @@ def test_what_flies_to_a_node_is_taken_from_it() -> None:
     world = enforcing(node("n", cpu=4.0))
     first = world.create("first", app="first", cpu=3.0)
     world.create("second", app="second", cpu=3.0)
-    world.assembly.begin(first.uid, world.now, "n")
+    world.cache.begin(first.uid, world.now, "n")
     assert fits(world, asked=False)["team/second"] == []

@@ -34,21 +34,21 @@ from support.fakes.cluster import GIB, World, enforcing, node, owned
 def cycle(world: World, **wishes: Any) -> ReleaseLoop:
     """Every part of the loop, on the world's clock."""
     session, metrics, settings = cast("Session", world), Metrics(), Settings(**wishes)
-    world.assembly.ask_sizes = True
+    world.cache.ask_sizes = True
     writer = PodWriter(session)
     clock = world.clock
     announcer = EventWriter(session, metrics, clock, TokenBucket(100, 100, clock))
     return ReleaseLoop(
-        assembly=world.assembly,
-        releaser=Releaser(world.assembly, world, writer, settings, metrics, DegradedMode(60, clock), clock),
-        upkeep=Nominations(world.assembly, world, writer, metrics, clock, told=announcer.parked),
+        cache=world.cache,
+        releaser=Releaser(world.cache, world, writer, settings, metrics, DegradedMode(60, clock), clock),
+        upkeep=Nominations(world.cache, world, writer, metrics, clock, told=announcer.parked),
         lookups=OwnerLookup(session),
         tracker=TrackedAppWriter(session, clock, 10, TokenBucket(100, 100, clock), 60),
         announcer=announcer,
         labeller=ReasonWriter(writer, TokenBucket(100, 100, clock), clock, 5),
-        reporter=ResourceStatusWriter(session, world.assembly, clock),
-        stalls=StallKeeper(world.assembly, clock),
-        relief=PressureRelief(world.assembly, writer, announcer, metrics, clock),
+        reporter=ResourceStatusWriter(session, world.cache, clock),
+        stalls=StallKeeper(world.cache, clock),
+        relief=PressureRelief(world.cache, writer, announcer, metrics, clock),
         settings=settings,
         metrics=metrics,
         clock=clock,
@@ -153,7 +153,7 @@ def test_owners_are_looked_up_through_discovery() -> None:
     made = cycle(world)
     turn(made, world)
     turn(made, world, 3)
-    assert list(made.assembly.portraits) == ["team/jobset/train"]
+    assert list(made.cache.views) == ["team/jobset/train"]
 
 
 def test_owner_that_is_gone_does_not_hold_a_pod_for_ever() -> None:
@@ -178,7 +178,7 @@ def test_size_is_read_from_the_frameworks_object() -> None:
     )
     made = cycle(world)
     turn(made, world, 2)
-    size = made.assembly.portraits["team/ray/r"].size
+    size = made.cache.views["team/ray/r"].size
     assert size is not None
     assert (size.tasks, size.request["cpu"]) == (5, 2.0)
 
@@ -195,7 +195,7 @@ def test_job_whose_pods_are_still_being_made_is_not_small() -> None:
     world.create("named-0", app="etl", labels=labels, owners=[owned("Job", "big", group="batch")])
     made = cycle(world)
     turn(made, world)
-    assert made.assembly.categories == {"team/job/big": Category.LARGE, "team/etl": Category.LARGE}
+    assert made.cache.categories == {"team/job/big": Category.LARGE, "team/etl": Category.LARGE}
 
 
 @pytest.mark.parametrize("app", ["etl", ""], ids=["our label", "the Job's name"])
@@ -214,7 +214,7 @@ def test_job_around_a_driver_says_nothing_of_tasks(app: str, tasks: int) -> None
         world.create(f"t{number}", app=app, labels=labels, owners=[owned("Pod", "one-0", uid=boss.uid)])
     made = cycle(world)
     turn(made, world, 2)
-    assert made.assembly.portraits[f"team/{app or 'job/one'}"].size is None
+    assert made.cache.views[f"team/{app or 'job/one'}"].size is None
     assert world.pods[boss.uid].node == "a"
 
 
@@ -234,12 +234,12 @@ def test_sizes_of_runs_outlive_the_leader() -> None:
     fresh = cycle(world)
     spec = {"app": "nightly-28900"}
     fresh.tracker.set([CustomRecord(name="nightly-28900", namespace="team", spec=spec, status=status)])
-    fresh.tracker.restore(fresh.assembly)
+    fresh.tracker.restore(fresh.cache)
     turn(fresh, world, 90)
     assert not [path for method, path, _ in world.posted if method == "DELETE"]  # the last of its series stays
     world.create("n-28901-driver", role="driver", app="nightly-28901")
     turn(fresh, world)
-    size = fresh.assembly.portraits["team/nightly-28901"].size
+    size = fresh.cache.views["team/nightly-28901"].size
     assert size is not None
     assert (size.tasks, size.request["cpu"], size.source) == (4, 0.5, "history")
 
@@ -493,8 +493,8 @@ def test_a_spark_app_keeps_its_driver_s_name() -> None:
     assert (body["spec"]["name"], body["metadata"]["name"][:12]) == ("nightly-etl", "nightly-etl-")
     assert any("app nightly-etl starts" in event["message"] for event in written(world, "/events"))
     world.delete(driver)
-    world.assembly.refresh()
-    (each,) = world.assembly.portraits.values()
+    world.cache.refresh()
+    (each,) = world.cache.views.values()
     assert (each.name, each.series) == ("nightly-etl", "nightly-etl")
 
 
@@ -502,15 +502,15 @@ def test_a_new_leader_calls_an_app_as_the_one_before_it() -> None:
     """Only executors are left; the TrackedApp knows what the driver called it."""
     world = enforcing(node("a"))
     spark(world, "exec", "executor", "MyApp", owners=(owned("Pod", "driver", "gone"),))
-    world.assembly.learn(owned("Pod", "driver", "gone"), [])
-    world.assembly.refresh()
-    (each,) = world.assembly.portraits.values()
+    world.cache.learn(owned("Pod", "driver", "gone"), [])
+    world.cache.refresh()
+    (each,) = world.cache.views.values()
     made = cycle(world)
     status = {"learned": {"series": "nightly-etl", "tasks": 1}}
     spec = {"app": each.app, "name": "nightly-etl"}
     made.tracker.set([CustomRecord(name="t", namespace="team", spec=spec, status=status)])
-    made.tracker.restore(world.assembly)
-    (each,) = world.assembly.portraits.values()
+    made.tracker.restore(world.cache)
+    (each,) = world.cache.views.values()
     assert (each.name, each.series) == ("nightly-etl", "nightly-etl")
 
 
@@ -529,8 +529,8 @@ def test_nothing_is_told_of_an_app_before_its_owners_were_looked_up() -> None:
     assert not written(world, "/trackedapps")
     assert not written(world, "/events")
     world.broken = lambda _: False
-    world.assembly.learn(replicas, [cluster])
-    world.assembly.learn(cluster, [])
+    world.cache.learn(replicas, [cluster])
+    world.cache.learn(cluster, [])
     turn(made, world, 3)
     assert [body["spec"]["app"] for body in written(world, "/trackedapps") if "spec" in body] == ["dask/simple"]
     assert not any(body["reason"] == "Doubted" for body in written(world, "/events"))

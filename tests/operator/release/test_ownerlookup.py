@@ -63,8 +63,8 @@ def served(
 def memory(*pods: PodRecord) -> OperatorCache:
     """A cache that holds pods of a managed namespace."""
     world = enforcing(node("a"))
-    world.assembly.set_pods(pods, 0.0)
-    return world.assembly
+    world.cache.set_pods(pods, 0.0)
+    return world.cache
 
 
 async def sound(request: web.Request) -> web.StreamResponse:
@@ -92,7 +92,7 @@ def test_an_owner_is_looked_up_once() -> None:
         "/apis/batch/v1/namespaces/team/jobs/j",
         "/apis/batch/v1/namespaces/team/jobs/j",
     ]
-    assert not cache.census.unknown()
+    assert not cache.index.unknown()
 
 
 @pytest.mark.parametrize(
@@ -116,7 +116,7 @@ def test_an_owner_that_is_no_name_is_never_asked_about(owner: dict[str, str]) ->
 
     assert served(sound, work) == []
     cache.refresh()
-    assert all(each.settled for each in cache.portraits.values())
+    assert all(each.settled for each in cache.views.values())
     assert [each.pod.uid for each in cache.quarantine.take()] == ["evil"]
 
 
@@ -129,11 +129,11 @@ def test_references_that_bypassed_the_reader_are_not_asked_about_either() -> Non
     world.create("good", owners=[owned("Job", "j", group="batch")])
 
     async def work(session: Session) -> None:
-        await OwnerLookup(session).run(world.assembly)
+        await OwnerLookup(session).run(world.cache)
 
     asked = set(served(sound, work))
     assert asked == {"/apis", "/apis/batch/v1", "/apis/batch/v1/namespaces/team/jobs/j"}
-    assert not world.assembly.census.unknown()
+    assert not world.cache.index.unknown()
 
 
 def test_made_up_groups_cost_no_request_each() -> None:
@@ -144,7 +144,7 @@ def test_made_up_groups_cost_no_request_each() -> None:
         await OwnerLookup(session).run(cache)
 
     assert len(served(sound, work)) <= ownerlookup.TOGETHER
-    assert not cache.census.unknown()
+    assert not cache.index.unknown()
 
 
 def test_too_many_requests_during_discovery_is_not_remembered() -> None:
@@ -236,6 +236,6 @@ def test_a_pod_that_goes_takes_its_question_along() -> None:
     """Owners of pods that are gone are not asked about."""
     pod = held("p")
     cache = memory(pod)
-    assert cache.census.unknown()
+    assert cache.index.unknown()
     cache.drop_pods([pod], 0.0)
-    assert not cache.census.unknown()
+    assert not cache.index.unknown()

@@ -74,7 +74,7 @@ def reliever(world: World) -> PressureRelief:
     """The part under test, on the world's clock."""
     session, metrics = cast("Session", world), Metrics()
     announcer = EventWriter(session, metrics, world.clock, TokenBucket(100, 100, world.clock))
-    return PressureRelief(world.assembly, PodWriter(session), announcer, metrics, world.clock)
+    return PressureRelief(world.cache, PodWriter(session), announcer, metrics, world.clock)
 
 
 def look(made: PressureRelief, world: World, used: float = 31, *, age: float = 1, stale: bool = False) -> None:

@@ -135,7 +135,7 @@ def test_a_new_leader_gives_no_room_away_that_is_reserved() -> None:
     for number in range(3):
         world.create(f"task-{number}", cpu=4, app="etl")
     assert world.operator().step() == 2
-    world.assembly.flights = InFlightPods()  # all that the first leader remembered
+    world.cache.in_flight = InFlightPods()  # all that the first leader remembered
     assert world.operator().step() == 0
 
 
@@ -197,14 +197,14 @@ def test_pod_deleted_while_gated_is_forgotten() -> None:
     world = enforcing()
     world.delete(world.create("task", app="etl"))
     assert world.operator().step() == 0
-    assert world.assembly.portraits == {}
+    assert world.cache.views == {}
 
 
 def test_pod_made_anew_under_the_same_name_is_another_pod() -> None:
     """A patch names the uid, so a successor is not released by mistake."""
     world = enforcing(node("a"))
     first = world.create("task", app="etl")
-    world.assembly.snapshot(world.now, None)
+    world.cache.snapshot(world.now, None)
     del world.pods[first.uid]
     world.now += 1
     second = world.create("task", app="etl")
@@ -400,11 +400,11 @@ def test_pods_from_before_the_namespace_was_labelled_are_adopted() -> None:
     world.add_nodes(node("a", cpu=4))
     old = world.create("old", cpu=2, app="etl", gates=())
     world.change(old.uid, node="a", phase="Running", scheduler="default-scheduler", started=world.now)
-    assert world.assembly.portraits == {}
+    assert world.cache.views == {}
     world.namespace("team")
-    world.assembly.refresh()
-    assert world.assembly.portraits["team/etl"].counts.bound == 1
-    assert world.assembly.snapshot(world.now, None).queues[0].capacity["cpu"] == 4
+    world.cache.refresh()
+    assert world.cache.views["team/etl"].counts.bound == 1
+    assert world.cache.snapshot(world.now, None).queues[0].capacity["cpu"] == 4
 
 
 def test_driver_that_dies_is_admitted_again() -> None:
@@ -414,12 +414,12 @@ def test_driver_that_dies_is_admitted_again() -> None:
     labels = {"sparkoperator.k8s.io/app-name": "pi", "spark-role": "driver"}
     first = world.create("driver-1", cpu=1, role="driver", labels=labels, owners=[boss])
     operator = world.operator()
-    world.assembly.learn(boss, ())
+    world.cache.learn(boss, ())
     operator.step()
     world.schedule()
     world.finish(first.uid, phase="Failed")
     second = world.create("driver-2", cpu=1, role="driver", labels=labels, owners=[boss])
-    assert not world.assembly.snapshot(world.now, None).apps[0].started
+    assert not world.cache.snapshot(world.now, None).apps[0].started
     operator.step()
     assert second.uid in world.released
 
@@ -433,17 +433,17 @@ def test_learned_requests_are_wanted_only_where_the_policy_says_so() -> None:
     old = [world.create(f"old-{number}", app="etl", annotations=marks) for number in range(6)]
     for pod in old:
         world.change(pod.uid, **half)
-    world.assembly.refresh()
-    world.assembly.measured({pod.uid: Resources(cpu=1.5) for pod in old})
-    world.assembly.measured({})
+    world.cache.refresh()
+    world.cache.measured({pod.uid: Resources(cpu=1.5) for pod in old})
+    world.cache.measured({})
     fresh = world.create("fresh", app="etl", annotations=marks)
     world.change(fresh.uid, **half)
-    world.assembly.refresh()
-    wanted = world.assembly.wanted(world.pods[fresh.uid])
+    world.cache.refresh()
+    wanted = world.cache.wanted(world.pods[fresh.uid])
     assert wanted is not None
     assert wanted["cpu"] == pytest.approx(1.8)
     world.configure("SlackPolicy", "default", mode="enforce")
-    assert world.assembly.wanted(world.pods[fresh.uid]) is None
+    assert world.cache.wanted(world.pods[fresh.uid]) is None
 
 
 def test_a_nomination_whose_gate_could_not_be_lifted_is_taken_back() -> None:

@@ -139,8 +139,8 @@ def test_dynamic_allocation_grows_and_shrinks() -> None:
     operator.step()
     world.schedule()
     world.delete(*first)
-    world.assembly.refresh()
-    assert world.assembly.portraits["team/dyn"].counts.held == 0
+    world.cache.refresh()
+    assert world.cache.views["team/dyn"].counts.held == 0
     again = [world.create(f"f{number}", app="dyn", cpu=2) for number in range(3)]
     operator.step()
     world.schedule()
@@ -158,27 +158,27 @@ def job_pod(world: World, number: int, attempt: int = 0) -> PodRecord:
 def test_indexed_job_is_one_app_and_its_retries_belong_to_it() -> None:
     """Indices make no apps of their own; a pod made anew for a failed one goes like the rest, without a new start."""
     world = enforcing(node("a", cpu=2))
-    world.assembly.learn(owned("Job", "sweep", group="batch"), ())
+    world.cache.learn(owned("Job", "sweep", group="batch"), ())
     pods = [job_pod(world, number) for number in range(4)]
     operator = world.operator()
     operator.step()
     world.schedule()
-    assert list(world.assembly.portraits) == ["team/job/sweep"]
+    assert list(world.cache.views) == ["team/job/sweep"]
     world.finish(pods[0].uid, phase="Failed")
     again = job_pod(world, 0, attempt=1)
     for _ in range(3):
         world.finish(*(pod.uid for pod in world.pods.values() if pod.node and not pod.done))
         operator.step()
         world.schedule()
-    counts = world.assembly.portraits["team/job/sweep"].counts
+    counts = world.cache.views["team/job/sweep"].counts
     assert (counts.done, counts.held) == (5, 0) or world.pods[again.uid].node
-    assert list(world.assembly.portraits) == ["team/job/sweep"]
+    assert list(world.cache.views) == ["team/job/sweep"]
 
 
 def test_suspended_job_gives_back_what_it_held_and_comes_back() -> None:
     """Suspending deletes the pods, held and running alike; resumed, the Job waits for its turn as any other."""
     world = enforcing(node("a", cpu=2))
-    world.assembly.learn(owned("Job", "sweep", group="batch"), ())
+    world.cache.learn(owned("Job", "sweep", group="batch"), ())
     pods = [job_pod(world, number) for number in range(4)]
     operator = world.operator()
     operator.step()
@@ -190,7 +190,7 @@ def test_suspended_job_gives_back_what_it_held_and_comes_back() -> None:
     operator.step()
     world.schedule()
     assert world.pods[other.uid].node
-    assert "team/job/sweep" not in world.assembly.portraits
+    assert "team/job/sweep" not in world.cache.views
     resumed = [job_pod(world, number, attempt=1) for number in range(2)]
     operator.step()
     assert not set(world.released) & {pod.uid for pod in resumed}
@@ -271,15 +271,15 @@ def test_a_round_over_ten_thousand_held_pods_takes_tens_of_milliseconds() -> Non
     for app in range(500):
         for number in range(20):
             world.create(f"p{app}-{number}", app=f"app{app}", cpu=0.05, memory=0.01)
-    assembly = world.assembly
-    assembly.refresh()
+    cache = world.cache
+    cache.refresh()
     rooms = asyncio.run(world.rooms())
     spent = []
     for first in range(0, 500, 100):
         for uid in list(world.pods)[first : first + 100]:  # as after a round that released as many
-            assembly.begin(uid, world.now, "n0")
+            cache.begin(uid, world.now, "n0")
         began = process_time()
-        decide(assembly.snapshot(world.now, rooms))
+        decide(cache.snapshot(world.now, rooms))
         spent.append(process_time() - began)
     assert min(spent) < 0.1, spent
 

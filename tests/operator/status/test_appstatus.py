@@ -46,8 +46,8 @@ def tracker(world: World, writes: Writes) -> TrackedAppWriter:
 def told(world: World, app: str, operator: Any) -> tuple[Any, AppStatus, Any]:
     """Portrait, account and status of an app."""
     said = operator.said(app)
-    each = world.assembly.portraits[f"team/{app}"]
-    return each, said, status(each, said, world.assembly, operator.releaser.outlook, None)
+    each = world.cache.views[f"team/{app}"]
+    return each, said, status(each, said, world.cache, operator.releaser.outlook, None)
 
 
 def test_tracked_app_is_written_once_in_ten_seconds() -> None:
@@ -259,19 +259,19 @@ def test_reason_classes_are_due_only_where_they_differ() -> None:
     operator.step()
     said = operator.said("etl")
     assert said.reason == "larger-than-any-node"
-    assert [(pod.uid, reason) for pod, reason in due(world.assembly, [said])] == [(first.uid, "larger-than-any-node")]
+    assert [(pod.uid, reason) for pod, reason in due(world.cache, [said])] == [(first.uid, "larger-than-any-node")]
     world.change(second.uid, gates=(), annotations={names.PARKED: "x"})
     world.change(first.uid, annotations={names.REASON: "larger-than-any-node"})
-    world.assembly.refresh()
-    assert list(due(world.assembly, [said])) == []
+    world.cache.refresh()
+    assert list(due(world.cache, [said])) == []
 
 
 def test_newline_in_a_label_does_not_reach_sentences() -> None:
     """A text with a line break is no name: the pod is an app by itself, and its owner is told."""
     world = enforcing()
     world.create("t", annotations={names.APP: "two\nlines"})
-    world.assembly.refresh()
-    (each,) = world.assembly.portraits.values()
+    world.cache.refresh()
+    (each,) = world.cache.views.values()
     assert each.app == "pod/t"
     assert "is not a name" in each.problems[0]
     assert "\n" not in each.problems[0]
@@ -286,7 +286,7 @@ def test_judgements_name_the_rival() -> None:
     world.configure("ReservationPool", "lost", queue="nowhere")
     world.configure("ReservationPool", "first", queue="one")
     world.configure("ReservationPool", "second", queue="one")
-    governing = world.assembly.governing
+    governing = world.cache.governing
     assert judge("AdmissionQueue", "one", governing).ready
     assert "served by queue one" in judge("AdmissionQueue", "two", governing).message
     assert judge("AdmissionQueue", "three", governing, [{}]).reason == "NoNodes"
@@ -299,8 +299,8 @@ def test_broken_resource_keeps_the_last_good_one() -> None:
     """What cannot be read is told and changes nothing."""
     world = enforcing()
     world.configure("SlackPolicy", "default", mode="nonsense")
-    assert world.assembly.governing.mode("team").value == "enforce"
-    found = judge("SlackPolicy", "default", world.assembly.governing)
+    assert world.cache.governing.mode("team").value == "enforce"
+    found = judge("SlackPolicy", "default", world.cache.governing)
     assert (found.ready, found.reason) == (False, "Invalid")
 
 
@@ -325,7 +325,7 @@ def test_frameworks_of_users_need_their_labels_in_the_policy() -> None:
 def test_condition_time_moves_with_the_status_only() -> None:
     """A second look that finds the same keeps the time."""
     world = enforcing()
-    judged = judge("SlackPolicy", "default", world.assembly.governing)
+    judged = judge("SlackPolicy", "default", world.cache.governing)
     first = conditions([], judged, 1, "t1")
     second = conditions(first, judged, 2, "t2")
     assert second[0]["lastTransitionTime"] == "t1"
@@ -341,10 +341,10 @@ def test_modes_that_hold_nothing_say_what_enforce_would_do(mode: str) -> None:
     operator = world.operator()
     operator.step()
     assert world.writes == []
-    each = world.assembly.portraits["team/etl"]
+    each = world.cache.views["team/etl"]
     outlook = operator.releaser.outlook
     assert outlook is not None
-    said = account(each, None, world.assembly, outlook, supposed=operator.releaser.supposed())
+    said = account(each, None, world.cache, outlook, supposed=operator.releaser.supposed())
     assert said.reason == "larger-than-any-node"
     assert f"mode is {mode}: nothing is held here; in enforce: a pod asks for 4 cpu" in said.sentence
 
@@ -354,11 +354,11 @@ def test_size_of_earlier_runs_is_used_for_the_next() -> None:
     world = enforcing(node("a"))
     driver = world.create("nightly-28900-driver", role="driver", app="nightly-28900")
     tasks = [world.create(f"nightly-28900-{number}", cpu=0.5, app="nightly-28900") for number in range(4)]
-    world.assembly.refresh()
+    world.cache.refresh()
     world.delete(driver, *tasks)
     world.create("nightly-28901-driver", role="driver", app="nightly-28901")
-    world.assembly.refresh()
-    size = world.assembly.portraits["team/nightly-28901"].size
+    world.cache.refresh()
+    size = world.cache.views["team/nightly-28901"].size
     assert size is not None
     assert (size.tasks, size.request["cpu"], size.source) == (4, 0.5, "history")
 

@@ -1,6 +1,6 @@
 """A cluster in memory with a clock of its own: API server, scheduler, kubelets and app controllers, as far as we need.
 
-The operator's real parts run on it: what they write changes records, and the watch tells the assembly of each change.
+The operator's real parts run on it: what they write changes records, and the watch tells the cache of each change.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class World:
     now: float = 1000.0
     nodes: dict[str, NodeRecord] = field(default_factory=dict)
     pods: dict[str, PodRecord] = field(default_factory=dict)
-    assembly: OperatorCache = field(default_factory=OperatorCache)
+    cache: OperatorCache = field(default_factory=OperatorCache)
     released: list[str] = field(default_factory=list)  # every gate that was lifted, in order
     woken: list[str] = field(default_factory=list)  # refused pods that have room now
     reserved: dict[str, Reservation] = field(default_factory=dict)  # pods the extender was told of without a node
@@ -92,24 +92,24 @@ class World:
     def namespace(self, name: str, policy: str = "default") -> None:
         """A managed namespace."""
         labels = {names.MANAGED: "true", names.POLICY: policy}
-        self.assembly.set_namespaces([NamespaceRecord(name=name, labels=labels)], self.now)
+        self.cache.set_namespaces([NamespaceRecord(name=name, labels=labels)], self.now)
 
     def configure(self, kind: str, name: str, **spec: Any) -> None:
         """Write a custom resource."""
         annotations = spec.pop("annotations", {})
-        self.assembly.governing.set(kind, [CustomRecord(name=name, spec=spec, annotations=annotations)])
-        self.assembly.govern()
+        self.cache.governing.set(kind, [CustomRecord(name=name, spec=spec, annotations=annotations)])
+        self.cache.govern()
 
     def add_nodes(self, *records: NodeRecord) -> None:
         """Nodes join."""
         self.nodes.update({record.name: record for record in records})
-        self.assembly.set_nodes(records)
+        self.cache.set_nodes(records)
 
     def lose_node(self, name: str) -> list[PodRecord]:
         """A node dies with its pods; returns them."""
         gone = [pod for pod in self.pods.values() if pod.node == name]
         self.delete(*gone)
-        self.assembly.drop_nodes([self.nodes.pop(name)])
+        self.cache.drop_nodes([self.nodes.pop(name)])
         return gone
 
     def create(
@@ -154,7 +154,7 @@ class World:
     def put(self, *records: PodRecord) -> None:
         """Pods as they are now."""
         self.pods.update({record.uid: record for record in records})
-        self.assembly.set_pods(records, self.now)
+        self.cache.set_pods(records, self.now)
 
     def change(self, uid: str, **fields: Any) -> None:
         """Change a pod that still exists."""
@@ -169,7 +169,7 @@ class World:
         """Pods vanish."""
         for record in records:
             self.pods.pop(record.uid, None)
-        self.assembly.drop_pods(records, self.now)
+        self.cache.drop_pods(records, self.now)
 
     async def write(self, method: str, path: str, body: Any, *, content_type: str = "") -> Answer:
         """The session's write: pods are changed, everything else is noted."""
@@ -348,9 +348,9 @@ class World:
     def restart(self, **settings: Any) -> Operator:
         """A new leader: it knows only what the API server shows."""
         fresh = OperatorCache()
-        fresh.governing = self.assembly.governing
+        fresh.governing = self.cache.governing
         fresh.__post_init__()
-        self.assembly = fresh
+        self.cache = fresh
         fresh.govern()
         fresh.set_nodes(list(self.nodes.values()))
         fresh.set_pods(list(self.pods.values()), self.now)
@@ -365,7 +365,7 @@ class Operator:
         self.metrics = Metrics()
         writer = PodWriter(cast("Session", world))
         self.releaser = Releaser(
-            world.assembly,
+            world.cache,
             world,
             writer,
             settings,
@@ -373,8 +373,8 @@ class Operator:
             DegradedMode(settings.grace, world.clock),
             world.clock,
         )
-        self.upkeep = Nominations(world.assembly, world, writer, self.metrics, world.clock)
-        self.stalls = StallKeeper(world.assembly, world.clock)
+        self.upkeep = Nominations(world.cache, world, writer, self.metrics, world.clock)
+        self.stalls = StallKeeper(world.cache, world.clock)
         self.run: Callable[[Coroutine[Any, Any, int]], int] = asyncio.run  # one loop for all steps is quicker
 
     def step(self, seconds: float = 1.0) -> int:
@@ -395,12 +395,12 @@ class Operator:
 
     def said(self, app: str) -> AppStatus:
         """What is said about an app of namespace `team`."""
-        self.world.assembly.refresh()
+        self.world.cache.refresh()
         outlook = self.releaser.outlook
         assert outlook is not None
-        each = self.world.assembly.portraits[f"team/{app}"]
+        each = self.world.cache.views[f"team/{app}"]
         verdict = outlook.round.verdicts.get(each.id)
-        return account(each, verdict, self.world.assembly, outlook, self.releaser.no_node.get(each.id, ""))
+        return account(each, verdict, self.world.cache, outlook, self.releaser.no_node.get(each.id, ""))
 
 
 def _merge(target: dict[str, Any], patch: Mapping[str, Any]) -> None:
