@@ -27,7 +27,7 @@ class Components:
     """Everything the routes need."""
 
     settings: Settings
-    books: ClusterCache
+    cache: ClusterCache
     ring: DecisionLog
     waiting: Unschedulable
     verbs: Verbs
@@ -41,22 +41,22 @@ class Components:
     def readiness(self) -> Readiness:
         """Whether the extender may be asked."""
         return readiness(
-            frozenset(self.books.synced),
+            frozenset(self.cache.synced),
             self.troubles(),
             self.heartbeat.trouble,
             sampled=self.heartbeat.sampled,
-            broken=self.books.governance.broken,
+            broken=self.cache.governance.broken,
         )
 
     def tick(self) -> None:
         """Once a second: lapse what did not come true, and look whether refused pods have room."""
-        self.metrics.expired.inc(len(self.books.expire()))
+        self.metrics.expired.inc(len(self.cache.expire()))
         self.review()
 
     def review(self) -> None:
         """Wake refused pods that have room now."""
         if len(self.waiting):
-            self.metrics.wakeups.inc(self.waiting.review(self.books))
+            self.metrics.wakeups.inc(self.waiting.review(self.cache))
 
 
 def assemble(
@@ -68,22 +68,22 @@ def assemble(
     clock: Callable[[], float] = time.monotonic,
     wall: Callable[[], float] = time.time,
 ) -> Components:
-    """All parts over empty books. `ask` runs a PromQL query, `review` looks up a token."""
-    books = ClusterCache(settings.decisions, clock, wall)
+    """All parts over an empty cache. `ask` runs a PromQL query, `review` looks up a token."""
+    cache = ClusterCache(settings.decisions, clock, wall)
     ring = DecisionLog(settings.decisions.remembered)
     waiting = Unschedulable(settings.decisions.waiting, wall)
     metrics = Metrics()
     prometheus = settings.prometheus
-    inquiry = UsageQuery(queries(prometheus), prometheus.window, prometheus.node_label, books.lock.rest)
-    heartbeat = SamplingLoop(books, inquiry, ask, metrics)
-    metrics.registry.register(Gauges(books, waiting, heartbeat.age, per_node=settings.node_metrics))
+    inquiry = UsageQuery(queries(prometheus), prometheus.window, prometheus.node_label, cache.lock.rest)
+    heartbeat = SamplingLoop(cache, inquiry, ask, metrics)
+    metrics.registry.register(Gauges(cache, waiting, heartbeat.age, per_node=settings.node_metrics))
     return Components(
         settings=settings,
-        books=books,
+        cache=cache,
         ring=ring,
         waiting=waiting,
-        verbs=Verbs(books, ring, waiting),
-        placer=Placer(books, waiting, ring),
+        verbs=Verbs(cache, ring, waiting),
+        placer=Placer(cache, waiting, ring),
         metrics=metrics,
         doorkeeper=Authenticator(settings.callers, settings.tls, review),
         heartbeat=heartbeat,

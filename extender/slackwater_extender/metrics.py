@@ -76,9 +76,9 @@ class Metrics:
 
 @dataclass(eq=False)  # the registry keeps collectors by identity
 class Gauges(Collector):
-    """What is read from the books at scrape time."""
+    """What is read from the cache at scrape time."""
 
-    books: ClusterCache
+    cache: ClusterCache
     waiting: Unschedulable
     sample_age: Callable[[], float]
     per_node: bool = True
@@ -86,7 +86,7 @@ class Gauges(Collector):
     def collect(self) -> Iterator[GaugeMetricFamily | InfoMetricFamily]:
         """All gauges of one moment."""
         yield InfoMetricFamily("slackwater_extender_build", "Version.", value={"version": slackwater.__version__})
-        with self.books.lock.background():
+        with self.cache.lock.background():
             sizes = list(self._sizes())
         yield from sizes
         yield from self._rows() if self.per_node else []
@@ -95,23 +95,23 @@ class Gauges(Collector):
         yield age
 
     def _sizes(self) -> Iterator[GaugeMetricFamily]:
-        books = self.books
-        yield _one("slackwater_extender_ledger_pods", "Pods in the ledger.", len(books.ledger))
-        yield _one("slackwater_extender_ledger_nodes", "Nodes in the ledger.", len(books.nodes))
+        cache = self.cache
+        yield _one("slackwater_extender_ledger_pods", "Pods in the ledger.", len(cache.ledger))
+        yield _one("slackwater_extender_ledger_nodes", "Nodes in the ledger.", len(cache.nodes))
         yield _one(
             "slackwater_extender_provisional_pods",
             "Placements that have not come true yet.",
-            len(books.ledger.reservations()),
+            len(cache.ledger.reservations()),
         )
-        yield _one("slackwater_extender_charges", "Releases without a node of ours.", len(books.ledger.unplaced()))
+        yield _one("slackwater_extender_charges", "Releases without a node of ours.", len(cache.ledger.unplaced()))
         yield _one("slackwater_extender_refused_pods", "Pods waiting for room.", len(self.waiting))
-        table = books.ledger.table(books.clock())
+        table = cache.ledger.table(cache.clock())
         yield _one("slackwater_extender_stale_nodes", "Nodes without fresh samples.", int(table.stale.sum()))
         yield from self._risks()
         modes = GaugeMetricFamily(
             "slackwater_extender_namespaces", "Managed namespaces by mode of their policy.", labels=["mode"]
         )
-        for mode, number in books.governance.modes().items():
+        for mode, number in cache.governance.modes().items():
             modes.add_metric([mode.value], number)
         yield modes
 
@@ -121,7 +121,7 @@ class Gauges(Collector):
             GaugeMetricFamily(f"slackwater_extender_risk_{name}", text, labels=["resource"])
             for name, text in RISK_GAUGES.items()
         ]
-        for kind, found in self.books.ledger.risks().items():
+        for kind, found in self.cache.ledger.risks().items():
             values = (found.risk, found.realised, found.promises, 0.0 if found.young else found.factor)
             for family, value in zip(families, values, strict=True):
                 family.add_metric([kind], value)
@@ -133,7 +133,7 @@ class Gauges(Collector):
             name: GaugeMetricFamily(f"slackwater_node_{name}", text, labels=["node", "resource"])
             for name, text in NODE_GAUGES.items()
         }
-        for node, lines in node_lines(self.books):
+        for node, lines in node_lines(self.cache):
             for kind, line in lines.items():
                 for name, family in families.items():
                     family.add_metric([node, kind], getattr(line, name))

@@ -41,7 +41,7 @@ class Program:
             troubles=lambda: self.watcher.troubles(),  # noqa: PLW0108 - the watcher is made a line later
         )
         self.watcher = Watcher(
-            endpoint(self.settings.kubeconfig, self.settings.context), self.parts.books, self.parts.waiting, self.die
+            endpoint(self.settings.kubeconfig, self.settings.context), self.parts.cache, self.parts.waiting, self.die
         )
 
     def start(self) -> Flask:

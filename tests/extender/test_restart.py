@@ -108,13 +108,13 @@ def test_a_restarted_extender_has_the_same_room(seed: int) -> None:
     for _ in range(40):
         traffic.step(made)
     again = traffic.fresh()
-    made.parts.books.ledger.expire(1e12)
+    made.parts.cache.ledger.expire(1e12)
     made.clock.now += 5
     again.clock.now = made.clock.now
     for each in (made, again):
         traffic.measure(each)
     now = made.clock.now
-    mine, theirs = made.parts.books.ledger.table(now), again.parts.books.ledger.table(now)
+    mine, theirs = made.parts.cache.ledger.table(now), again.parts.cache.ledger.table(now)
     assert mine.names == theirs.names
     np.testing.assert_allclose(mine.native, theirs.native, atol=1e-6)
     for row, name in enumerate(mine.names):
@@ -132,7 +132,7 @@ def test_traffic_goes_on_with_the_same_decisions(seed: int) -> None:
     again = traffic.fresh()
     made.clock.now += 5
     again.clock.now = made.clock.now
-    made.parts.books.ledger.expire(1e12)
+    made.parts.cache.ledger.expire(1e12)
     for each in (made, again):
         traffic.measure(each)
     names = [node_name(index) for index in range(NODES)]
@@ -140,7 +140,7 @@ def test_traffic_goes_on_with_the_same_decisions(seed: int) -> None:
         question = objects.pod(f"new-{size}", cpu=str(size))
         answers = [set(each.filter(question, *names)["NodeNames"]) for each in (made, again)]
         for node in answers[0] ^ answers[1]:
-            table = table_without(made.parts.books.ledger, f"uid-batch-new-{size}", made.clock.now)
+            table = table_without(made.parts.cache.ledger, f"uid-batch-new-{size}", made.clock.now)
             assert abs(table.room[table.index[node], 0] - size) <= traffic.tolerance(node, made.clock.now)[0]
 
 
@@ -153,7 +153,7 @@ def test_before_the_first_sample_a_restarted_extender_overcommits_nothing() -> N
         traffic.step(made)
     again = traffic.fresh()
     again.clock.now = made.clock.now
-    assert again.parts.books.ledger.table(made.clock.now).stale.all()
+    assert again.parts.cache.ledger.table(made.clock.now).stale.all()
     for node in again.get("/v1/nodes")["nodes"]:
         for kind in ("cpu", "memory"):
             left = max(0.0, node["allocatable"][kind] - node["declared"][kind])

@@ -124,16 +124,16 @@ def test_a_dead_watch_ends_the_program() -> None:
         reasons.append(problem)
         told.set()
 
-    class Broken(type(made.parts.books)):  # type: ignore[misc] # the class of an object known at run time
+    class Broken(type(made.parts.cache)):  # type: ignore[misc] # the class of an object known at run time
         """Books with a mistake in them."""
 
         def set_nodes(self, records: Any) -> None:
             """Fail."""
             raise RuntimeError("mistake")
 
-    books = Broken(made.parts.settings.decisions, made.clock.monotonic, made.clock.wall)
+    cache = Broken(made.parts.settings.decisions, made.clock.monotonic, made.clock.wall)
     with serving(server) as url:
-        watcher = Watcher(Endpoint(url, tls=False, headers=dict), books, made.parts.waiting, die)
+        watcher = Watcher(Endpoint(url, tls=False, headers=dict), cache, made.parts.waiting, die)
         watcher.start()
         assert told.wait(20)
         watcher._thread.join(10)
@@ -143,24 +143,24 @@ def test_a_dead_watch_ends_the_program() -> None:
 def test_the_watch_feeds_the_books() -> None:
     """Namespaces, policies, nodes, pods, queues: everything arrives, changes and goes."""
     made = world(ready=False)
-    books, server = made.parts.books, cluster()
+    cache, server = made.parts.cache, cluster()
     server.put("/api/v1/pods", objects.pod("p", cpu="1", node="n1"))
     path = "/apis/slackwater.io/v1alpha1/admissionqueues"
     status = {"budget": {"cpu": "0"}, "driversRunning": 1}
     server.put(path, {"metadata": {"name": "q", "uid": "q"}, "spec": {}, "status": status})
     with serving(server) as url:
         problems: list[BaseException] = []
-        watcher = Watcher(Endpoint(url, tls=False, headers=dict), books, made.parts.waiting, problems.append)
+        watcher = Watcher(Endpoint(url, tls=False, headers=dict), cache, made.parts.waiting, problems.append)
         watcher.start()
-        until(lambda: made.parts.verbs.books.synced >= {"pods", "nodes", "namespaces", "SlackPolicy", "AdmissionQueue"})
+        until(lambda: made.parts.verbs.cache.synced >= {"pods", "nodes", "namespaces", "SlackPolicy", "AdmissionQueue"})
         assert made.charged("n1") == {"uid-batch-p"}
-        assert books.governance.mode("batch") == "enforce"
+        assert cache.governance.mode("batch") == "enforce"
         driver = objects.pod("d", labels={"slackwater.io/role": "driver"})
         assert made.filter(driver, "n1")["FailedAndUnresolvableNodes"] == {"n1": "slackwater: driver budget used up"}
         until(lambda: server.watchers("/api/v1/pods") == 1)
         server.remove("/api/v1/pods", objects.pod("p"))
         server.put("/api/v1/namespaces", objects.namespace("batch", managed=False))
-        until(lambda: not made.charged("n1") and not books.governance.managed("batch"))
+        until(lambda: not made.charged("n1") and not cache.governance.managed("batch"))
         assert watcher.review("good-token") == OPERATOR
         assert watcher.review("bad-token") is None
         watcher.stop()

@@ -1,4 +1,4 @@
-"""Any interleaving of placements, binds, finishes, watch restarts and lost scrapes leaves the books as if rebuilt.
+"""Any interleaving of placements, binds, finishes, watch restarts and lost scrapes leaves the cache as if rebuilt.
 
 After every step: the ledger equals one made from scratch of what the API would list, declared requests never exceed the
 ceiling of a node's natives, and placements never exceeded the room that was measured when they were made.
@@ -24,7 +24,7 @@ CEILING = 2.0
 
 
 class Cluster(RuleBasedStateMachine):
-    """The API's truth on one side, the extender's books on the other."""
+    """The API's truth on one side, the extender's cache on the other."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -70,7 +70,7 @@ class Cluster(RuleBasedStateMachine):
     def schedule(self, data: st.DataObject) -> None:
         """The scheduler asks, and binds where it was allowed to (not always our favourite)."""
         name = data.draw(st.sampled_from(self.waiting()))
-        table = table_without(self.made.parts.books.ledger, f"uid-batch-{name}", self.made.clock.now)
+        table = table_without(self.made.parts.cache.ledger, f"uid-batch-{name}", self.made.clock.now)
         answer = self.made.filter(self.truth[name], *NODES)
         for node in answer["NodeNames"]:
             assert table.room[table.index[node], 0] >= 2 - 1e-6, "accepted beyond the measured room"
@@ -130,9 +130,9 @@ class Cluster(RuleBasedStateMachine):
     def watch_resumes(self) -> None:
         """A new list is compared with what is held."""
         self.lost = False
-        held = self.made.parts.books.index.pods
+        held = self.made.parts.cache.index.pods
         there = {f"uid-batch-{name}" for name in self.truth}
-        self.made.parts.books.drop_pods([record for uid, record in list(held.items()) if uid not in there])
+        self.made.parts.cache.drop_pods([record for uid, record in list(held.items()) if uid not in there])
         self.made.show(*self.truth.values())
 
     @rule(seconds=st.sampled_from([1.0, 5.0, 30.0]), use=st.floats(0, 14), seen=st.booleans())
@@ -155,26 +155,26 @@ class Cluster(RuleBasedStateMachine):
         """What is held is what a fresh start would hold, and the placements on their way."""
         if self.lost:
             return
-        books = self.made.parts.books
-        placed = [claim for claim in books.ledger.claims() if claim.state is ClaimState.RESERVED]
-        bound = [books.claim(pod_record(pod)) for name, pod in self.truth.items() if name in self.bound()]
-        fresh = rebuilt(books.ledger.nodes, bound, books.ledger.terms)
+        cache = self.made.parts.cache
+        placed = [claim for claim in cache.ledger.claims() if claim.state is ClaimState.RESERVED]
+        bound = [cache.claim(pod_record(pod)) for name, pod in self.truth.items() if name in self.bound()]
+        fresh = rebuilt(cache.ledger.nodes, bound, cache.ledger.terms)
         for claim in placed:
             fresh.reserve(claim, 1e9)
-        assert {claim.uid: claim for claim in books.ledger.claims()} == {claim.uid: claim for claim in fresh.claims()}
-        now = books.clock()
-        mine, theirs = books.ledger.table(now), fresh.table(now)
+        assert {claim.uid: claim for claim in cache.ledger.claims()} == {claim.uid: claim for claim in fresh.claims()}
+        now = cache.clock()
+        mine, theirs = cache.ledger.table(now), fresh.table(now)
         assert mine.names == theirs.names
         np.testing.assert_allclose(mine.native, theirs.native, atol=1e-6)
         for name in mine.names:
-            for kind, line in books.ledger.explain(name, now).items():
+            for kind, line in cache.ledger.explain(name, now).items():
                 other = fresh.explain(name, now)[kind]
                 np.testing.assert_allclose([line.declared, line.reserved], [other.declared, other.reserved], atol=1e-6)
 
     @invariant()
     def ceiling_holds(self) -> None:
         """Declared requests on a node stay within what its natives, times the ceiling, may be."""
-        ledger, now = self.made.parts.books.ledger, self.made.clock.now
+        ledger, now = self.made.parts.cache.ledger, self.made.clock.now
         for name in NODES:
             line = ledger.explain(name, now)["cpu"]
             assert line.declared <= line.native * CEILING + 1e-6
@@ -184,7 +184,7 @@ class Cluster(RuleBasedStateMachine):
         """Every claim is a pod the API knows, or a placement that will lapse."""
         if not self.lost:
             known = {f"uid-batch-{name}" for name in self.truth}
-            ledger = self.made.parts.books.ledger
+            ledger = self.made.parts.cache.ledger
             assert all(c.uid in known for c in ledger.claims() if c.state is not ClaimState.RESERVED)
 
 

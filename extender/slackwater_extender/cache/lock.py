@@ -1,4 +1,4 @@
-"""One lock for the books, with courtesy: background work steps aside while a request is being answered.
+"""One lock for the cache, with courtesy: background work steps aside while a request is being answered.
 
 A plain lock goes to whoever asks for it first, which is mostly the thread that has just released it: a request could
 wait through many slices. And the interpreter itself is such a lock: every call of numpy gives it up and has to get it

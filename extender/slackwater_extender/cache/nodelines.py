@@ -13,16 +13,16 @@ SLICE = 100  # nodes per hold of the lock
 
 
 def node_lines(
-    books: ClusterCache, selector: Mapping[str, str] | None = None
+    cache: ClusterCache, selector: Mapping[str, str] | None = None
 ) -> Iterator[tuple[str, Mapping[str, RoomLine]]]:
     """The arithmetic of every selected node; the lock is free between slices, so that no /filter waits for all."""
     chosen = selector or {}
-    with books.lock.background():
-        names = [name for name, record in books.nodes.items() if selected(record, chosen)]
+    with cache.lock.background():
+        names = [name for name, record in cache.nodes.items() if selected(record, chosen)]
     for some in slices(names, SLICE):
-        with books.lock.background():
-            now = books.clock()
-            lines = [(name, books.ledger.explain(name, now)) for name in some if name in books.nodes]
+        with cache.lock.background():
+            now = cache.clock()
+            lines = [(name, cache.ledger.explain(name, now)) for name in some if name in cache.nodes]
         yield from lines
 
 

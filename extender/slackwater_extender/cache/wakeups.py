@@ -76,7 +76,7 @@ class Unschedulable:
         """A refused pod."""
         return self._pods.get(uid)
 
-    def review(self, books: ClusterCache) -> int:
+    def review(self, cache: ClusterCache) -> int:
         """Look whether refused pods have room now; equal pods are judged together. Returns how many were woken."""
         groups: dict[tuple[object, ...], list[PodRecord]] = {}
         underway: Counter[tuple[object, ...]] = Counter()
@@ -88,12 +88,12 @@ class Unschedulable:
                     underway[shape] += 1
                 else:
                     groups.setdefault(shape, []).append(each.pod)
-        return sum(self._review(books, pods, underway[shape]) for shape, pods in groups.items())
+        return sum(self._review(cache, pods, underway[shape]) for shape, pods in groups.items())
 
-    def _review(self, books: ClusterCache, pods: list[PodRecord], underway: int) -> int:
-        with books.lock.background():
-            table = books.ledger.table(books.clock())
-            ask = claims.ask(pods[0], table.kinds, driver=False, allowed=books.allowed(pods[0].constraints))
+    def _review(self, cache: ClusterCache, pods: list[PodRecord], underway: int) -> int:
+        with cache.lock.background():
+            table = cache.ledger.table(cache.clock())
+            ask = claims.ask(pods[0], table.kinds, driver=False, allowed=cache.allowed(pods[0].constraints))
             fit = fit_one(table, ask)
             places = _places(table.room, ask.declared, fit.fits)
         nodes = int(fit.fits.sum())

@@ -36,15 +36,15 @@ LOOK_UP_SECONDS = 0.5
 
 @dataclass
 class Sink:
-    """Base of the sinks: notes in the books that a kind was listed completely."""
+    """Base of the sinks: notes in the cache that a kind was listed completely."""
 
-    books: ClusterCache
+    cache: ClusterCache
     kind: str
 
     def synced(self) -> None:
         """Everything of this kind is known."""
-        with self.books.lock.background():
-            self.books.synced.add(self.kind)
+        with self.cache.lock.background():
+            self.cache.synced.add(self.kind)
 
 
 @dataclass
@@ -54,16 +54,16 @@ class PodSink(Sink):
     waiting: Unschedulable
 
     def changed(self, records: Sequence[PodRecord]) -> None:
-        """They exist."""
-        self.books.set_pods(records)
+        """Take in pods that are new or changed."""
+        self.cache.set_pods(records)
         if len(self.waiting):
             for record in records:
                 if record.node or record.done:
                     self.waiting.drop(record.uid)
 
     def vanished(self, records: Sequence[PodRecord]) -> None:
-        """They are gone."""
-        self.books.drop_pods(records)
+        """Drop pods that are gone."""
+        self.cache.drop_pods(records)
         for record in records:
             self.waiting.drop(record.uid)
 
@@ -72,28 +72,28 @@ class NodeSink(Sink):
     """Nodes into the ledger."""
 
     def changed(self, records: Sequence[NodeRecord]) -> None:
-        """They exist."""
-        self.books.set_nodes(records)
+        """Take in nodes that are new or changed."""
+        self.cache.set_nodes(records)
 
     def vanished(self, records: Sequence[NodeRecord]) -> None:
-        """They are gone."""
-        self.books.drop_nodes(records)
+        """Drop nodes that are gone."""
+        self.cache.drop_nodes(records)
 
 
 class NamespaceSink(Sink):
     """Namespaces into the policies; pods of one that changed sides are judged anew."""
 
     def changed(self, records: Sequence[NamespaceRecord]) -> None:
-        """They exist."""
-        with self.books.lock.background():
-            turned = self.books.governance.set_namespaces(records)
-        self.books.reconsider(turned)
+        """Take in namespaces that are new or changed."""
+        with self.cache.lock.background():
+            turned = self.cache.governance.set_namespaces(records)
+        self.cache.reconsider(turned)
 
     def vanished(self, records: Sequence[NamespaceRecord]) -> None:
-        """They are gone."""
-        with self.books.lock.background():
-            turned = self.books.governance.drop_namespaces(records)
-        self.books.reconsider(turned)
+        """Drop namespaces that are gone."""
+        with self.cache.lock.background():
+            turned = self.cache.governance.drop_namespaces(records)
+        self.cache.reconsider(turned)
 
 
 @dataclass
@@ -103,23 +103,23 @@ class PolicySink(Sink):
     reread: Callable[[], None]  # list pods anew, with the labels that recognition reads now
 
     def _follow(self) -> None:
-        self.books.set_terms()
-        if self.books.set_frameworks():
+        self.cache.set_terms()
+        if self.cache.set_frameworks():
             self.reread()
 
     def changed(self, records: Sequence[CustomRecord]) -> None:
-        """They exist."""
-        with self.books.lock.background():
-            self.books.governance.set(self.kind, records)
+        """Take in policies that are new or changed."""
+        with self.cache.lock.background():
+            self.cache.governance.set(self.kind, records)
         for record in records:
-            if problem := self.books.governance.broken.get((self.kind, record.name)):
+            if problem := self.cache.governance.broken.get((self.kind, record.name)):
                 log.warning("policy not understood", policy=record.name, problem=problem)
         self._follow()
 
     def vanished(self, records: Sequence[CustomRecord]) -> None:
-        """They are gone."""
-        with self.books.lock.background():
-            self.books.governance.drop(self.kind, records)
+        """Drop policies that are gone."""
+        with self.cache.lock.background():
+            self.cache.governance.drop(self.kind, records)
         self._follow()
 
 
@@ -130,19 +130,19 @@ class FrameworkSink(Sink):
     reread: Callable[[], None]
 
     def changed(self, records: Sequence[CustomRecord]) -> None:
-        """They exist."""
-        self.books.frameworks.set({record.name: record.data for record in records})
+        """Take in ConfigMaps of frameworks that are new or changed."""
+        self.cache.frameworks.set({record.name: record.data for record in records})
         self._follow()
 
     def vanished(self, records: Sequence[CustomRecord]) -> None:
-        """They are gone."""
-        self.books.frameworks.drop(record.name for record in records)
+        """Drop ConfigMaps of frameworks that are gone."""
+        self.cache.frameworks.drop(record.name for record in records)
         self._follow()
 
     def _follow(self) -> None:
-        for problem in self.books.frameworks.problems:
+        for problem in self.cache.frameworks.problems:
             log.error("framework left out", problem=str(problem))
-        if self.books.set_frameworks():
+        if self.cache.set_frameworks():
             self.reread()
 
 
@@ -150,14 +150,14 @@ class GuardSink(Sink):
     """Queues, pools and apps into the guard."""
 
     def changed(self, records: Sequence[CustomRecord]) -> None:
-        """They exist."""
-        with self.books.lock.background():
-            self.books.guard.set(self.kind, records)
+        """Take in queues, pools or TrackedApps that are new or changed."""
+        with self.cache.lock.background():
+            self.cache.guard.set(self.kind, records)
 
     def vanished(self, records: Sequence[CustomRecord]) -> None:
-        """They are gone."""
-        with self.books.lock.background():
-            self.books.guard.drop(self.kind, records)
+        """Drop queues, pools or TrackedApps that are gone."""
+        with self.cache.lock.background():
+            self.cache.guard.drop(self.kind, records)
 
 
 @dataclass
@@ -165,7 +165,7 @@ class Watcher:
     """All reflectors in one thread with a loop of its own. `die` is called if any of them ends."""
 
     endpoint: Endpoint
-    books: ClusterCache
+    cache: ClusterCache
     waiting: Unschedulable
     die: Callable[[BaseException], None]
     reflectors: dict[str, Reflector[Any]] = field(default_factory=dict)
@@ -175,7 +175,7 @@ class Watcher:
         self._loop = asyncio.new_event_loop()
         self._session: Session | None = None
         self._stop, self._keys_changed = asyncio.Event(), asyncio.Event()
-        self._keep = trim.only(self.books.index.keys)
+        self._keep = trim.only(self.cache.index.keys)
         self._thread = threading.Thread(target=self._run, name="watch", daemon=True)
         self._thread.start()
 
@@ -226,18 +226,18 @@ class Watcher:
                 watching.result()
 
     def _make(self, session: Session) -> dict[str, Reflector[Any]]:
-        books = self.books
+        cache = self.cache
         made: dict[str, Reflector[Any]] = {
-            "namespaces": Reflector(session, NAMESPACES, NamespaceSink(books, "namespaces")),
-            "SlackPolicy": Reflector(session, customs("SlackPolicy"), PolicySink(books, "SlackPolicy", self._reread)),
+            "namespaces": Reflector(session, NAMESPACES, NamespaceSink(cache, "namespaces")),
+            "SlackPolicy": Reflector(session, customs("SlackPolicy"), PolicySink(cache, "SlackPolicy", self._reread)),
             "frameworks": Reflector(
-                session, frameworks(books.settings.own_namespace), FrameworkSink(books, "frameworks", self._reread)
+                session, frameworks(cache.settings.own_namespace), FrameworkSink(cache, "frameworks", self._reread)
             ),
-            "nodes": Reflector(session, NODES, NodeSink(books, "nodes")),
-            "pods": Reflector(session, replace(PODS, trim=self._slim), PodSink(books, "pods", self.waiting)),
+            "nodes": Reflector(session, NODES, NodeSink(cache, "nodes")),
+            "pods": Reflector(session, replace(PODS, trim=self._slim), PodSink(cache, "pods", self.waiting)),
         }
         for kind in GUARDED:
-            made[kind] = Reflector(session, customs(kind), GuardSink(books, kind))
+            made[kind] = Reflector(session, customs(kind), GuardSink(cache, kind))
         return made
 
     async def _reflect(self, session: Session) -> None:
@@ -253,9 +253,9 @@ class Watcher:
     async def _look_up(self, owners: OwnerReader) -> None:
         """Look up owners that recognition asks about, some at a time, as the operator does."""
         while True:
-            found = await owners.parents(self.books.index.unknown())
+            found = await owners.parents(self.cache.index.unknown())
             for owner, parents in found:
-                self.books.learn_owner(owner, () if isinstance(parents, Exception) else parents)
+                self.cache.learn_owner(owner, () if isinstance(parents, Exception) else parents)
             await asyncio.sleep(0 if found else LOOK_UP_SECONDS)
 
     async def _reflect_pods(self) -> None:
@@ -278,7 +278,7 @@ class Watcher:
 
     def _reread(self) -> None:
         """Let pods be listed anew. Called in the thread of the watch."""
-        self._keep = trim.only(self.books.index.keys)
+        self._keep = trim.only(self.cache.index.keys)
         self._keys_changed.set()
 
     def _slim(self, wire: shapes.Pod) -> PodRecord:

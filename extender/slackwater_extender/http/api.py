@@ -49,27 +49,27 @@ def said(body: object, status: int = 200) -> Response:
 
 def nodes(parts: Components) -> Response:
     """GET /v1/nodes?selector=key=value,…: every node in short."""
-    return said({"kinds": parts.books.kinds, "nodes": explaining.nodes(parts.books, _selector())})
+    return said({"kinds": parts.cache.kinds, "nodes": explaining.nodes(parts.cache, _selector())})
 
 
 def node(parts: Components, name: str) -> Response:
     """GET /v1/nodes/NAME: the ledger of one node, with the arithmetic spelled out."""
-    with parts.books.lock:
-        if name not in parts.books.nodes:
+    with parts.cache.lock:
+        if name not in parts.cache.nodes:
             return said({"error": f"there is no node {name}"}, 404)
-        return said(explaining.node(parts.books, name))
+        return said(explaining.node(parts.cache, name))
 
 
 def capacity(parts: Components) -> Response:
     """GET /v1/capacity?selector=…: sums over open nodes, and Tot of the pools."""
-    with parts.books.lock:
-        return said(explaining.capacity(parts.books, _selector()))
+    with parts.cache.lock:
+        return said(explaining.capacity(parts.cache, _selector()))
 
 
 def rooms(parts: Components) -> Response:
     """GET /v1/rooms: every node's room as arrays; encoded without the lock, as a table given out never changes."""
-    with parts.books.lock:
-        found = explaining.rooms(parts.books)
+    with parts.cache.lock:
+        found = explaining.rooms(parts.cache)
     return said(found)
 
 
@@ -87,7 +87,7 @@ def decisions(parts: Components) -> Response:
 
 def explain(parts: Components, namespace: str, name: str) -> Response:
     """GET /v1/explain/NAMESPACE/POD: why it waits, or why it is where it is."""
-    found = explaining.pod(parts.books, parts.waiting, parts.ring, namespace, name)
+    found = explaining.pod(parts.cache, parts.waiting, parts.ring, namespace, name)
     return said(found) if found else said({"error": f"there is no pod {namespace}/{name}"}, 404)
 
 

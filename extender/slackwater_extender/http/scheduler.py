@@ -63,7 +63,7 @@ class SchedulerRoutes:
     def answer(self, verb: str, environ: Mapping[str, Any], body: Body) -> tuple[int, bytes]:
         """The status and body that answer a verb."""
         began = perf_counter()
-        with self._parts.books.lock.answering():
+        with self._parts.cache.lock.answering():
             answered = self._answer(verb, environ, body)
         self._latency[verb].observe(perf_counter() - began)
         return answered

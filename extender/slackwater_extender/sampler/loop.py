@@ -33,7 +33,7 @@ PIECE = 2000  # pods looked up between two rests
 class SamplingLoop:
     """Samples into the ledger, again and again. `trouble` is what is wrong now, for readiness and people."""
 
-    books: ClusterCache
+    cache: ClusterCache
     inquiry: UsageQuery
     ask: QueryFunction | None  # None: no Prometheus is configured
     metrics: Metrics
@@ -62,23 +62,23 @@ class SamplingLoop:
 
     def age(self) -> float:
         """Seconds since the newest sample; infinite before the first."""
-        return self.books.wall() - self.newest if self.sampled else math.inf
+        return self.cache.wall() - self.newest if self.sampled else math.inf
 
     def _run(self) -> None:
         if self.ask is None:
             self.trouble = "no Prometheus is configured (prometheus.url)"
             return
         while not self._stop.is_set():
-            began = self.books.clock()
-            if "nodes" in self.books.synced and "pods" in self.books.synced:
+            began = self.cache.clock()
+            if "nodes" in self.cache.synced and "pods" in self.cache.synced:
                 self.beat(self.ask)
-            rest = self.books.ledger.terms.heartbeat - (self.books.clock() - began)
+            rest = self.cache.ledger.terms.heartbeat - (self.cache.clock() - began)
             self._stop.wait(max(0.2, rest) if self.rounds else 0.2)
 
     def beat(self, ask: QueryFunction) -> None:
         """One round. Whatever goes wrong in it must not end the thread: the next one may work."""
         try:
-            found = self.inquiry.run(ask, self._pool, dict(self.books.nodes), self.books.names_of, self._namespaces())
+            found = self.inquiry.run(ask, self._pool, dict(self.cache.nodes), self.cache.names_of, self._namespaces())
             self.apply(found)
         except Exception as problem:
             self._told(f"{type(problem).__name__}: {problem}")
@@ -95,53 +95,53 @@ class SamplingLoop:
     def apply(self, found: SampleRound) -> None:
         """Hand a round over to the ledger, some nodes at a time with their pods."""
         self.latest = found
-        self.books.load = found.network
-        nodes = [name for name in found.stamps if name in self.books.nodes]
-        uids, uses = found.pods.joined(self.books.kinds)
+        self.cache.load = found.network
+        nodes = [name for name in found.stamps if name in self.cache.nodes]
+        uids, uses = found.pods.joined(self.cache.kinds)
         for turn in Slice.all(nodes, uids, uses, self._turns(nodes, uids)):
-            with self.books.lock.background():
+            with self.cache.lock.background():
                 self._apply(found, turn)
         self.newest = max([self.newest, *found.stamps.values()])
 
     def _turns(self, nodes: Sequence[str], uids: list[str]) -> NDArray[np.intp]:
         """In which turn each pod's node is sampled, −1 where in none."""
-        with self.books.lock.background():
-            ledger = self.books.ledger
-            index = ledger.table(self.books.clock()).index
+        with self.cache.lock.background():
+            ledger = self.cache.ledger
+            index = ledger.table(self.cache.clock()).index
         turns = np.full(len(index) + 1, -1, np.intp)  # the last entry is for pods without a row, which is −1
         for at, name in enumerate(nodes):
             if (row := index.get(name)) is not None:
                 turns[row] = at // SLICE
         found = np.full(len(uids), -1, np.intp)
         for first in range(0, len(uids), PIECE):
-            with self.books.lock.background():
+            with self.cache.lock.background():
                 rows = ledger.homes(uids[first : first + PIECE])
             found[first : first + PIECE] = turns[np.where(rows < len(index), rows, -1)]
         return found
 
     def _apply(self, found: SampleRound, turn: Slice) -> None:
-        kinds = self.books.kinds
+        kinds = self.cache.kinds
         readings = {name: Sample(found.stamps[name], found.used(name, kinds)) for name in turn.nodes}
-        strangers = [uid for name in turn.nodes for uid in self.books.strangers(name)]
+        strangers = [uid for name in turn.nodes for uid in self.cache.strangers(name)]
         if len(turn.uses) == len(kinds):  # else a new kind appeared since the round began: the next one counts it
-            self.books.ledger.sample_some(self.books.clock(), readings, turn.uids, turn.uses, strangers)
+            self.cache.ledger.sample_some(self.cache.clock(), readings, turn.uids, turn.uses, strangers)
 
     def pod_usage(self, found: SampleRound) -> dict[str, dict[str, float]]:
         """What each of our pods was measured to use, by uid and kind; what was not measured is left out."""
-        pods, kinds = self.books.index.pods, tuple(KINDS)
+        pods, kinds = self.cache.index.pods, tuple(KINDS)
         uids, uses = found.pods.joined(kinds)
         made: dict[str, dict[str, float]] = {}
         for uid, values in zip(uids, uses.T.tolist(), strict=True):
             pod = pods.get(uid)
             # A kubelet goes on telling of a pod that has ended until it is deleted.
-            if pod is not None and not pod.done and self.books.managed(pod):
+            if pod is not None and not pod.done and self.cache.managed(pod):
                 made[uid] = {kind: value for kind, value in zip(kinds, values, strict=True) if not math.isnan(value)}
         return made
 
     def node_usage(self, found: SampleRound) -> dict[str, dict[str, Any]]:
         """What each node was measured to use, everything on it together, when, and whether that is too long ago."""
-        with self.books.lock.background():
-            table = self.books.ledger.table(self.books.clock())
+        with self.cache.lock.background():
+            table = self.cache.ledger.table(self.cache.clock())
         stale = dict(zip(table.names, table.stale.tolist(), strict=True))
         return {
             name: {
@@ -155,7 +155,7 @@ class SamplingLoop:
 
     def _namespaces(self) -> str:
         """Managed namespaces; all of them in the first round, which rebuilds the estimates after a restart."""
-        return ".+" if not self.sampled else regex(self.books.governance.managed_namespaces())
+        return ".+" if not self.sampled else regex(self.cache.governance.managed_namespaces())
 
     def _told(self, trouble: str) -> None:
         if trouble and trouble != self.trouble:

@@ -45,9 +45,9 @@ PARKED = FilterReason.PARKED.value
 
 @dataclass
 class Placer:
-    """Batch placement over one set of books."""
+    """Batch placement over one cache."""
 
-    books: ClusterCache
+    cache: ClusterCache
     waiting: Unschedulable
     ring: DecisionLog
 
@@ -65,17 +65,17 @@ class Placer:
 
     def reserve(self, request: ReserveRequest) -> list[str]:
         """Count pods that are released without a node of ours; returns those that are not bound already."""
-        with self.books.lock:
+        with self.cache.lock:
             return [
                 each.uid
                 for each in request.pods
-                if self.books.reserve_anywhere(each.uid, Resources(each.declared), growth=each.growth)
+                if self.cache.reserve_anywhere(each.uid, Resources(each.declared), growth=each.growth)
             ]
 
     def unreserve(self, uids: Sequence[str]) -> list[str]:
         """Take back what will not come true; returns those that had a reservation."""
-        with self.books.lock:
-            return [uid for uid in uids if self.books.unreserve(uid) is not None]
+        with self.cache.lock:
+            return [uid for uid in uids if self.cache.unreserve(uid) is not None]
 
     # -- 1. who asks ----------------------------------------------------------------------------------------------
 
@@ -83,45 +83,45 @@ class Placer:
         """The pods of the batch with their amounts; a pod that is placed already is placed anew."""
         wanted: dict[str, _Wanted] = {}
         for some in slices(request.pods, SLICE):
-            with self.books.lock:
+            with self.cache.lock:
                 for each in some:
                     if each.uid not in wanted and (found := self._ask(each, reply)) is not None:
                         wanted[each.uid] = found
         return list(wanted.values())
 
     def _ask(self, each: PlaceItem, reply: PlaceReply) -> _Wanted | None:
-        pod = self.books.index.pods.get(each.uid)
+        pod = self.cache.index.pods.get(each.uid)
         if pod is None or pod.done or pod.node:
             reply.refused.append(Refusing(each.uid, UNKNOWN_POD))
             return None
-        before = self.books.unreserve(each.uid)
-        role, app = self.books.recognise(pod)
+        before = self.cache.unreserve(each.uid)
+        role, app = self.cache.recognise(pod)
         return _Wanted(each, pod, app, role, before is not None)
 
     # -- 2. one snapshot ------------------------------------------------------------------------------------------
 
     def _round(self, request: PlaceRequest, wanted: Sequence[_Wanted], reply: PlaceReply) -> list[_Wanted]:
         """Place what can be placed on this snapshot; return the pods whose node was taken meanwhile."""
-        with self.books.lock:
-            table = self.books.ledger.table(self.books.clock())
-            vacancies = self.books.vacancies(table)
+        with self.cache.lock:
+            table = self.cache.ledger.table(self.cache.clock())
+            vacancies = self.cache.vacancies(table)
         asks = self._prepared(wanted, table, vacancies <= 0)
-        with self.books.lock:
+        with self.cache.lock:
             reading = any(each.inputs for each in asks)
-            arrivals = self.books.arrivals(table, {each.uid for each in asks}) if reading else None
+            arrivals = self.cache.arrivals(table, {each.uid for each in asks}) if reading else None
         batch = Batch(
             table,
             asks,
             cold=request.cold and not arrivals,  # a knapsack packs; it knows nothing of where data is
             alpha=request.alpha,
             arrivals=arrivals,
-            balance=claims.weights(self.books.governance.policy(wanted[0].pod.namespace)),
+            balance=claims.weights(self.cache.governance.policy(wanted[0].pod.namespace)),
         )
         by_uid = {each.uid: each for each in wanted}
         lost: list[_Wanted] = []
         while not batch.done:
-            with self.books.lock:
-                live = _Live(self.books.ledger.table(self.books.clock()), vacancies)
+            with self.cache.lock:
+                live = _Live(self.cache.ledger.table(self.cache.clock()), vacancies)
                 self._slice(batch, live, by_uid, reply, lost)
         return lost
 
@@ -133,15 +133,15 @@ class Placer:
             key = id(each.pod.constraints)
             if key not in masks:
                 masks[key] = self._mask(each.pod.constraints, table, crowded)
-            inputs = () if each.driver else self.books.outputs.inputs(each.pod, each.app)
+            inputs = () if each.driver else self.cache.outputs.inputs(each.pod, each.app)
             made.append(each.prepared(table, masks[key], inputs))
         return made
 
     def _mask(self, constraints: Constraints, table: NodeTable, crowded: np.ndarray) -> np.ndarray | None:
-        with self.books.lock:
-            allowed = self.books.allowed(constraints)
+        with self.cache.lock:
+            allowed = self.cache.allowed(constraints)
         if allowed is not None and len(allowed) != len(table):  # nodes came or went since the snapshot
-            allowed = np.fromiter((name in self.books.nodes for name in table.names), np.bool_, len(table))
+            allowed = np.fromiter((name in self.cache.nodes for name in table.names), np.bool_, len(table))
         if crowded.any():
             allowed = ~crowded if allowed is None else allowed & ~crowded
         return allowed
@@ -152,25 +152,25 @@ class Placer:
         self, batch: Batch, live: _Live, wanted: Mapping[str, _Wanted], reply: PlaceReply, lost: list[_Wanted]
     ) -> None:
         """Decide for some milliseconds, against the rows as they are now."""
-        until = self.books.clock() + self.books.settings.slice
+        until = self.cache.clock() + self.cache.settings.slice
         while not batch.done:
             for outcome in batch.step(STEP):
                 each = wanted[outcome.uid]
                 if isinstance(outcome, Refusal):
                     self._refuse(each, _refusing(outcome), reply)
                     self.waiting.add(each.pod, outcome.reason.value)
-                elif live.take(outcome, each) and self.books.reserve(each.pod, outcome.node, each.role, each.app):
+                elif live.take(outcome, each) and self.cache.reserve(each.pod, outcome.node, each.role, each.app):
                     reply.placed.append(Placed(outcome.uid, outcome.node))
                     self.waiting.drop(outcome.uid)
                     self._note(each, Result.PLACED, node=outcome.node)
                 else:
                     lost.append(each)
-            if self.books.clock() >= until:  # looked at after the work: each slice gets on by one step at least
+            if self.cache.clock() >= until:  # looked at after the work: each slice gets on by one step at least
                 return
 
     def _refuse(self, each: _Wanted, refusing: Refusing, reply: PlaceReply) -> None:
         if each.reserved and not each.pod.gates:  # it was on its way before, and goes on to look for a node by itself
-            self.books.reserve_anywhere(each.uid, each.pod.declared)
+            self.cache.reserve_anywhere(each.uid, each.pod.declared)
         reply.refused.append(refusing)
         self._note(each, Result.REFUSED, reason=refusing.reason, counts=refusing.counts)
 
@@ -188,16 +188,16 @@ class Placer:
         self.ring.add(
             Decision(
                 id=self.ring.next_id(),
-                at=self.books.wall(),
+                at=self.cache.wall(),
                 verb="place",
                 namespace=pod.namespace,
                 pod=pod.name,
                 uid=pod.uid,
-                mode=self.books.governance.mode(pod.namespace).value,
+                mode=self.cache.governance.mode(pod.namespace).value,
                 result=result,
                 node=node,
                 reason=reason,
-                asked=len(self.books.nodes),
+                asked=len(self.cache.nodes),
                 counts=counts or {},
                 declared=dict(pod.declared),
             )

@@ -1,6 +1,6 @@
 """One pod against the nodes asked about: the same examination for filter, prioritize and explain.
 
-Held under the lock of the books: what is read and what is placed belong to one moment.
+Held under the lock of the cache: what is read and what is placed belong to one moment.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ NOT_STARTED = "slackwater: extender is starting, its view of the cluster is not 
 
 @dataclass(frozen=True, slots=True)
 class PodContext:
-    """A pod and what the books say about it as a whole."""
+    """A pod and what the cache says about it as a whole."""
 
     pod: PodRecord
     policy: SlackPolicySpec
@@ -172,56 +172,56 @@ class ManyNodes:
 NodeFits = OneNode | ManyNodes
 
 
-def case(books: ClusterCache, pod: PodRecord) -> PodContext:
-    """What the books say about a pod before any node is looked at."""
-    policy = books.governance.policy(pod.namespace)
-    if not books.managed(pod):
+def case(cache: ClusterCache, pod: PodRecord) -> PodContext:
+    """What the cache says about a pod before any node is looked at."""
+    policy = cache.governance.policy(pod.namespace)
+    if not cache.managed(pod):
         return PodContext(pod, policy, ours=False)
-    role, app = books.recognise(pod)
-    refusal = _refusal(books, pod, app, driver=role is Role.DRIVER)
+    role, app = cache.recognise(pod)
+    refusal = _refusal(cache, pod, app, driver=role is Role.DRIVER)
     return PodContext(pod, policy, ours=True, role=role, app=app, refusal=refusal)
 
 
-def _refusal(books: ClusterCache, pod: PodRecord, app: str, *, driver: bool) -> FilterReason | None:
+def _refusal(cache: ClusterCache, pod: PodRecord, app: str, *, driver: bool) -> FilterReason | None:
     if pod.parked:
         return FilterReason.PARKED
-    return None if books.live(pod.uid) else books.guard.verdict(pod, app, driver=driver)
+    return None if cache.live(pod.uid) else cache.guard.verdict(pod, app, driver=driver)
 
 
-def examine(books: ClusterCache, case: PodContext, names: Sequence[str], finder: RowFinder | None = None) -> NodeFits:
+def examine(cache: ClusterCache, case: PodContext, names: Sequence[str], finder: RowFinder | None = None) -> NodeFits:
     """Hold the pod against the named nodes; it does not count itself. `finder` finds the rows of many names at once."""
     if len(names) == 1:
-        return _single(books, case, names[0])
-    now = books.clock()
-    whole = books.ledger.table(now)
+        return _single(cache, case, names[0])
+    now = cache.clock()
+    whole = cache.ledger.table(now)
     known, rows = _located(whole, names, finder)
     table = _subset(whole, rows)
-    _leave_out(books, case.pod.uid, now, table, rows)
+    _leave_out(cache, case.pod.uid, now, table, rows)
     ask = claims.ask(case.pod, table.kinds, driver=case.driver)
     fit = judge(table, ask, residual(table))  # the ledger's numbers are finite by construction
-    points = _points(books, case, whole, rows, table, ask, fit)
+    points = _points(cache, case, whole, rows, table, ask, fit)
     return ManyNodes(names, table, known, rows, whole.names, fit, points)
 
 
-def _leave_out(books: ClusterCache, uid: str, now: float, table: NodeColumns, rows: NDArray[np.intp]) -> None:
+def _leave_out(cache: ClusterCache, uid: str, now: float, table: NodeColumns, rows: NDArray[np.intp]) -> None:
     """Give back what the pod itself holds of one of these rows, in the copy made for it."""
-    held = books.ledger.claim(uid)
-    row = books.ledger.table(now).index.get(held.node, -1) if held else -1
+    held = cache.ledger.claim(uid)
+    row = cache.ledger.table(now).index.get(held.node, -1) if held else -1
     own = np.flatnonzero(rows == row) if row >= 0 else rows[:0]
-    if held and own.size and (spot := books.ledger.spot(held.node, now, uid)):
+    if held and own.size and (spot := cache.ledger.spot(held.node, now, uid)):
         table.room[own], table.native[own] = spot.room, spot.native
 
 
-def _single(books: ClusterCache, case: PodContext, name: str) -> OneNode:
-    spot = books.ledger.spot(name, books.clock(), case.pod.uid)
+def _single(cache: ClusterCache, case: PodContext, name: str) -> OneNode:
+    spot = cache.ledger.spot(name, cache.clock(), case.pod.uid)
     if spot is None:
         return OneNode(name, (), FilterReason.UNKNOWN_NODE)
-    ask = claims.ask(case.pod, books.kinds, driver=case.driver)
-    return OneNode(name, tuple(spot.room), judge_one(spot, ask, books.kinds))
+    ask = claims.ask(case.pod, cache.kinds, driver=case.driver)
+    return OneNode(name, tuple(spot.room), judge_one(spot, ask, cache.kinds))
 
 
 def _points(
-    books: ClusterCache,
+    cache: ClusterCache,
     case: PodContext,
     whole: NodeTable,
     rows: NDArray[np.intp],
@@ -231,8 +231,8 @@ def _points(
 ) -> NDArray[np.int16]:
     if len(table) <= 1:  # one node is best by itself
         return np.where(fit.fits, TOP, 0).astype(np.int16)
-    inputs = () if case.driver else books.outputs.inputs(case.pod, case.app)
-    seconds = books.arrivals(whole, [case.pod.uid]).seconds(inputs, rows) if inputs else None
+    inputs = () if case.driver else cache.outputs.inputs(case.pod, case.app)
+    seconds = cache.arrivals(whole, [case.pod.uid]).seconds(inputs, rows) if inputs else None
     return score(table, ask, fit, incoming=seconds, balance=claims.weights(case.policy))
 
 

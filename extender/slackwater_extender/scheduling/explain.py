@@ -28,9 +28,9 @@ SHOWN = 10  # nodes listed in an explanation
 OUTSIDE = "outside the nodes of its queue"
 
 
-def nodes(books: ClusterCache, selector: Mapping[str, str]) -> list[dict[str, Any]]:
+def nodes(cache: ClusterCache, selector: Mapping[str, str]) -> list[dict[str, Any]]:
     """Every node in short, in slices of the lock."""
-    return [_short(name, books.nodes[name], lines) for name, lines in node_lines(books, selector)]
+    return [_short(name, cache.nodes[name], lines) for name, lines in node_lines(cache, selector)]
 
 
 def _short(name: str, record: NodeRecord, lines: Mapping[str, RoomLine]) -> dict[str, Any]:
@@ -45,9 +45,9 @@ def _short(name: str, record: NodeRecord, lines: Mapping[str, RoomLine]) -> dict
     }
 
 
-def node(books: ClusterCache, name: str) -> dict[str, Any]:
+def node(cache: ClusterCache, name: str) -> dict[str, Any]:
     """One node's whole ledger: the arithmetic and the pods. Call with the lock held."""
-    record, lines = books.nodes[name], books.ledger.explain(name, books.clock())
+    record, lines = cache.nodes[name], cache.ledger.explain(name, cache.clock())
     return {
         "name": name,
         "open": record.open,
@@ -55,12 +55,12 @@ def node(books: ClusterCache, name: str) -> dict[str, Any]:
         "cordoned": record.cordoned,
         "labels": dict(record.labels),
         "resources": {kind: {**asdict(line), "arithmetic": arithmetic(line)} for kind, line in lines.items()},
-        "pods": [_claimed(books, claim) for claim in books.ledger.claims() if claim.node == name],
+        "pods": [_claimed(cache, claim) for claim in cache.ledger.claims() if claim.node == name],
     }
 
 
-def _claimed(books: ClusterCache, claim: PodClaim) -> dict[str, Any]:
-    record = books.index.pods.get(claim.uid)
+def _claimed(cache: ClusterCache, claim: PodClaim) -> dict[str, Any]:
+    record = cache.index.pods.get(claim.uid)
     return {
         "uid": claim.uid,
         "pod": record.key if record else "",
@@ -68,8 +68,8 @@ def _claimed(books: ClusterCache, claim: PodClaim) -> dict[str, Any]:
         "role": claim.role,
         "app": claim.app,
         "managed": claim.managed,
-        "declared": named(books.kinds, claim.charged),
-        "native": named(books.kinds, claim.native),
+        "declared": named(cache.kinds, claim.charged),
+        "native": named(cache.kinds, claim.native),
     }
 
 
@@ -105,19 +105,19 @@ def risk(line: RoomLine) -> str:
     )
 
 
-def capacity(books: ClusterCache, selector: Mapping[str, str]) -> dict[str, Any]:
+def capacity(cache: ClusterCache, selector: Mapping[str, str]) -> dict[str, Any]:
     """Sums over open, selected nodes. Call with the lock held."""
-    table = books.ledger.table(books.clock())
+    table = cache.ledger.table(cache.clock())
     chosen = table.open.copy()
     if selector:
-        chosen &= np.fromiter((selected(books.nodes[name], selector) for name in table.names), np.bool_, len(table))
-    kinds, unplaced = books.kinds, [claim.charged for claim, _ in books.unplaced()]
+        chosen &= np.fromiter((selected(cache.nodes[name], selector) for name in table.names), np.bool_, len(table))
+    kinds, unplaced = cache.kinds, [claim.charged for claim, _ in cache.unplaced()]
     sums = {
         "allocatable": table.total,
         "room": np.maximum(table.room, 0.0),
         "native_free": np.maximum(table.native, 0),
         # What task pods could still take: the ceilings may keep room from being used.
-        "reachable": table.reachable(claims.overcommit(books.governance, kinds)),
+        "reachable": table.reachable(claims.overcommit(cache.governance, kinds)),
     }
     return {
         "kinds": kinds,
@@ -125,19 +125,19 @@ def capacity(books: ClusterCache, selector: Mapping[str, str]) -> dict[str, Any]
         "stale_nodes": int((table.stale & chosen).sum()),
         **{name: named(kinds, array[chosen].sum(axis=0).tolist()) for name, array in sums.items()},
         # Tot of the pools: Σ declared of placed pods + room, over all open nodes.
-        "pool_total": named(kinds, books.ledger.pool_total(books.clock()).tolist()),
+        "pool_total": named(kinds, cache.ledger.pool_total(cache.clock()).tolist()),
         # On their way: with a node they count in its room, without one beside all rooms.
-        "reservations": len(books.ledger.reservations()),
+        "reservations": len(cache.ledger.reservations()),
         "reserved": named(kinds, [sum(each) for each in zip(*unplaced, strict=True)] or [0.0] * len(kinds)),
     }
 
 
-def rooms(books: ClusterCache) -> dict[str, Any]:
+def rooms(cache: ClusterCache) -> dict[str, Any]:
     """Every node's room as arrays, node × kind, for the operator's rounds. Call with the lock held; arrays stay."""
-    table = books.ledger.table(books.clock())
+    table = cache.ledger.table(cache.clock())
     return {
-        "kinds": books.kinds,
-        "ceiling": claims.overcommit(books.governance, books.kinds),
+        "kinds": cache.kinds,
+        "ceiling": claims.overcommit(cache.governance, cache.kinds),
         "names": table.names,
         "open": table.open,
         "stale": table.stale,
@@ -147,24 +147,24 @@ def rooms(books: ClusterCache) -> dict[str, Any]:
         "requested": table.requested,
         # On their way without a node: they count in no node's room.
         "reserved": [
-            {"uid": claim.uid, "namespace": namespace, "declared": named(books.kinds, claim.charged)}
-            for claim, namespace in books.unplaced()
+            {"uid": claim.uid, "namespace": namespace, "declared": named(cache.kinds, claim.charged)}
+            for claim, namespace in cache.unplaced()
         ],
     }
 
 
 def pod(
-    books: ClusterCache, waiting: Unschedulable, ring: DecisionLog, namespace: str, name: str
+    cache: ClusterCache, waiting: Unschedulable, ring: DecisionLog, namespace: str, name: str
 ) -> dict[str, Any] | None:
     """Why a pod waits, or why it is where it is; None if there is no such pod."""
-    with books.lock:
-        record = books.pod_named(namespace, name)
+    with cache.lock:
+        record = cache.pod_named(namespace, name)
         if record is None:
             return None
-        found = case(books, record)
-        made = _about(books, record, found)
+        found = case(cache, record)
+        made = _about(cache, record, found)
         if found.ours and not record.node and not record.done:
-            made["now"] = _now(books, found)
+            made["now"] = _now(cache, found)
     refused = waiting.get(record.uid)
     made["refused_since"] = refused.since if refused else None
     made["decisions"] = [asdict(each) for each in ring.latest(namespace=namespace, pod=name, limit=SHOWN)]
@@ -172,8 +172,8 @@ def pod(
     return made
 
 
-def _about(books: ClusterCache, record: PodRecord, found: PodContext) -> dict[str, Any]:
-    claim = books.ledger.claim(record.uid)
+def _about(cache: ClusterCache, record: PodRecord, found: PodContext) -> dict[str, Any]:
+    claim = cache.ledger.claim(record.uid)
     return {
         "pod": record.key,
         "uid": record.uid,
@@ -194,29 +194,29 @@ def _about(books: ClusterCache, record: PodRecord, found: PodContext) -> dict[st
     }
 
 
-def _now(books: ClusterCache, found: PodContext) -> dict[str, Any]:
+def _now(cache: ClusterCache, found: PodContext) -> dict[str, Any]:
     """How the nodes that the pod can use look for it now, and what keeps it off the others."""
-    usable, others = _reached(books, found.pod)
-    findings = examine(books, found, usable) if usable else None
+    usable, others = _reached(cache, found.pod)
+    findings = examine(cache, found, usable) if usable else None
     return {
         "fitting": findings.fitting if findings else 0,
         "nodes": len(usable),
         "out_of_reach": others,
-        "too_small": {} if not usable else _too_small(books, found.pod, usable),
+        "too_small": {} if not usable else _too_small(cache, found.pod, usable),
         "counts": findings.counts() if findings else {},
         "best": [
-            {"node": each.name, "score": each.score, "room": named(books.kinds, each.room)}
+            {"node": each.name, "score": each.score, "room": named(cache.kinds, each.room)}
             for each in (findings.best(SHOWN) if findings else ())
         ],
         "shortlist": found.policy.score.shortlist,
     }
 
 
-def _reached(books: ClusterCache, pod: PodRecord) -> tuple[list[str], dict[str, int]]:
+def _reached(cache: ClusterCache, pod: PodRecord) -> tuple[list[str], dict[str, int]]:
     """The nodes that the pod's queue selects and the pod accepts; the others counted by what keeps it off them."""
-    selector = books.governance.queue(books.governance.queue_of(pod.namespace)).node_selector
+    selector = cache.governance.queue(cache.governance.queue_of(pod.namespace)).node_selector
     usable, others = [], Counter[str]()
-    for name, record in books.nodes.items():
+    for name, record in cache.nodes.items():
         why = obstacle(pod.constraints, record) if selected(record, selector) else OUTSIDE
         if why:
             others[why] += 1
@@ -225,9 +225,9 @@ def _reached(books: ClusterCache, pod: PodRecord) -> tuple[list[str], dict[str, 
     return usable, dict(others.most_common())
 
 
-def _too_small(books: ClusterCache, pod: PodRecord, usable: Sequence[str]) -> dict[str, float]:
+def _too_small(cache: ClusterCache, pod: PodRecord, usable: Sequence[str]) -> dict[str, float]:
     """By kind, the most that any usable node offers; empty where one of them, emptied, could take the pod."""
-    offers = [books.nodes[name].allocatable for name in usable]
+    offers = [cache.nodes[name].allocatable for name in usable]
     if any(pod.declared.fits(each) for each in offers):
         return {}
     return {kind: max(each[kind] for each in offers) for kind in pod.declared}

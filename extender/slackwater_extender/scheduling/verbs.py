@@ -30,9 +30,9 @@ SEEN = 1024  # pods remembered between filter and prioritize
 
 @dataclass(frozen=True, slots=True)
 class Verbs:
-    """Filter and prioritize over one set of books."""
+    """Filter and prioritize over one cache."""
 
-    books: ClusterCache
+    cache: ClusterCache
     ring: DecisionLog
     waiting: Unschedulable
     # Pods asked about lately, by what was sent of them: prioritize follows filter.
@@ -43,23 +43,23 @@ class Verbs:
     def filter(self, question: wire.Question) -> tuple[bytes, Decision]:
         """Say which of the nodes the pod may use."""
         pod = self._record(question)
-        with self.books.lock:
+        with self.cache.lock:
             if self._too_early(pod):
-                return wire.failed(NOT_STARTED), self._note("filter", case(self.books, pod), Result.ERROR, NOT_STARTED)
-            return self._filter(question, case(self.books, pod))
+                return wire.failed(NOT_STARTED), self._note("filter", case(self.cache, pod), Result.ERROR, NOT_STARTED)
+            return self._filter(question, case(self.cache, pod))
 
     def prioritize(self, question: wire.Question) -> tuple[bytes, Decision]:
         """Say how much each node is liked, from 0 to 10."""
         pod = self._record(question)
-        with self.books.lock:
-            found = case(self.books, pod)
+        with self.cache.lock:
+            found = case(self.cache, pod)
             if not found.ours or self._too_early(pod):
                 return wire.flat(question), self._note("prioritize", found, Result.UNTOUCHED, asked=len(question.names))
             return self._prioritize(question, found)
 
     def _record(self, question: wire.Question) -> PodRecord:
         """The pod asked about. One that is known in this version, or was sent just before, need not be read again."""
-        held = self.books.index.pods.get(question.meta.uid)
+        held = self.cache.index.pods.get(question.meta.uid)
         if held is not None and held.version and held.version == question.meta.resource_version:
             return held
         sent = bytes(question.raw)
@@ -71,7 +71,7 @@ class Verbs:
         return pod
 
     def _too_early(self, pod: PodRecord) -> bool:
-        return pod.scheduler in self.books.settings.schedulers and not self.books.synced >= NEEDED
+        return pod.scheduler in self.cache.settings.schedulers and not self.cache.synced >= NEEDED
 
     def _filter(self, question: wire.Question, found: PodContext) -> tuple[bytes, Decision]:
         names = question.names
@@ -81,7 +81,7 @@ class Verbs:
         if found.refusal is not None and found.mode is Mode.ENFORCE:
             nowhere = dict.fromkeys(names, found.refusal.value)
             return wire.filtered(question, [], {}, nowhere), self._refused(found, nowhere)
-        findings = examine(self.books, found, names, self._finder)
+        findings = examine(self.cache, found, names, self._finder)
         if found.mode is not Mode.ENFORCE:
             decision = self._noted("filter", found, findings, Result.OBSERVED)
             if found.mode is Mode.SCORE:
@@ -96,12 +96,12 @@ class Verbs:
         if best:
             self._place(found, decision.node)
         else:
-            self.books.give_up_node(found.pod.uid)
+            self.cache.give_up_node(found.pod.uid)
             self.waiting.add(found.pod, decision.reason)
         return wire.filtered(question, [each.name for each in best], failed, unresolvable), decision
 
     def _prioritize(self, question: wire.Question, found: PodContext) -> tuple[bytes, Decision]:
-        findings = examine(self.books, found, question.names, self._finder)
+        findings = examine(self.cache, found, question.names, self._finder)
         observed = found.mode is Mode.OBSERVE
         result = Result.OBSERVED if observed else Result.PLACED if findings.fitting else Result.REFUSED
         decision = self._noted("prioritize", found, findings, result)
@@ -112,7 +112,7 @@ class Verbs:
 
     def _place(self, found: PodContext, node: str) -> None:
         if node and not found.pod.node:
-            self.books.reserve(found.pod, node, found.role, found.app)
+            self.cache.reserve(found.pod, node, found.role, found.app)
             self.waiting.drop(found.pod.uid)
 
     def _refused(self, found: PodContext, nodes: Mapping[str, str]) -> Decision:
@@ -134,7 +134,7 @@ class Verbs:
             node=leaders[0].name if leaders else "",
             fitting=findings.fitting,
             counts=counts,
-            room=named(self.books.kinds, leaders[0].room) if leaders else {},
+            room=named(self.cache.kinds, leaders[0].room) if leaders else {},
         )
 
     def _note(
@@ -153,7 +153,7 @@ class Verbs:
         pod = found.pod
         decision = Decision(
             id=self.ring.next_id(),
-            at=self.books.wall(),
+            at=self.cache.wall(),
             verb=verb,
             namespace=pod.namespace,
             pod=pod.name,

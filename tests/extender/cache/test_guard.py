@@ -15,7 +15,7 @@ def one() -> World:
 def test_of_two_pools_on_a_queue_the_first_by_name_guards_it(order: tuple[str, str]) -> None:
     """The operator takes pool a, whichever was listed first; so must the guard. Pool a is open, pool b is closed."""
     made = one()
-    guard = made.parts.books.guard
+    guard = made.parts.cache.guard
     slots = {"a": 3, "b": 0}
     guard.set("AdmissionQueue", [custom("main", {})])
     guard.set(
@@ -31,5 +31,5 @@ def test_namespaces_of_the_cluster_are_never_managed(namespace: str) -> None:
     """A label on kube-system makes nothing of it ours: its pods pass every filter."""
     made = one()
     made.namespace(namespace)
-    assert not made.parts.books.governance.managed(namespace)
+    assert not made.parts.cache.governance.managed(namespace)
     assert made.filter(objects.pod(namespace=namespace, cpu="99"), "idle")["NodeNames"] == ["idle"]

@@ -89,7 +89,7 @@ def test_towards_nodes_to_come_nothing_is_taken_of_those_that_are() -> None:
     made = one()
     made.show(gated("p"))
     assert reserve(made, "p", growth=True) == ["uid-batch-p"]
-    assert made.parts.books.live("uid-batch-p")
+    assert made.parts.cache.live("uid-batch-p")
     assert free(made) == 14.0
 
 
@@ -100,10 +100,10 @@ def test_reservations_lapse() -> None:
     reserve(made, "p")
     made.clock.now += 74
     made.parts.tick()
-    assert made.parts.books.live("uid-batch-p")
+    assert made.parts.cache.live("uid-batch-p")
     made.clock.now += 2
     made.parts.tick()
-    assert not made.parts.books.live("uid-batch-p")
+    assert not made.parts.cache.live("uid-batch-p")
 
 
 def test_a_lapsed_reservation_does_not_come_back_with_every_event() -> None:
@@ -114,7 +114,7 @@ def test_a_lapsed_reservation_does_not_come_back_with_every_event() -> None:
     made.clock.now += 80
     made.parts.tick()
     made.show(waiting("p", labels={"touched": "yes"}))
-    assert not made.parts.books.live("uid-batch-p")
+    assert not made.parts.cache.live("uid-batch-p")
 
 
 @pytest.mark.parametrize("nominated", ["n", ""])
@@ -124,7 +124,7 @@ def test_an_extender_that_starts_anew_knows_what_is_on_its_way(nominated: str) -
     released["status"] = {"phase": "Pending", **({"nominatedNodeName": nominated} if nominated else {})}
     made = one()
     made.show(released, gated("held"), waiting("parked", annotations={names.PARKED: "2026-01-01T00:00:00Z"}))
-    assert set(made.parts.books.ledger.reservations()) == {"uid-batch-p"}
+    assert set(made.parts.cache.ledger.reservations()) == {"uid-batch-p"}
     assert free(made) == 10.0
     assert made.charged("n") == ({"uid-batch-p"} if nominated else set())
 
@@ -164,7 +164,7 @@ def test_other_terms_carry_reservations_over() -> None:
     made = one()
     made.show(gated("p"), waiting("q"))
     reserve(made, "p")
-    before = made.parts.books.ledger.reservations()
+    before = made.parts.cache.ledger.reservations()
     made.policy(mode="enforce", estimation={"allowance": 0.75})
-    assert made.parts.books.ledger.reservations() == before
+    assert made.parts.cache.ledger.reservations() == before
     assert rooms(made).reserved["batch"]["cpu"] == 8.0

@@ -64,7 +64,7 @@ def test_a_pod_that_got_a_node_or_went_is_not_woken() -> None:
     made.clock.now += 300
     made.sample({"n": (0.0, 0.0)})
     made.filter(pod("placed"), "n")
-    watch = PodSink(made.parts.books, "pods", made.parts.waiting)
+    watch = PodSink(made.parts.cache, "pods", made.parts.waiting)
     watch.changed([pod_record(pod("bound", node="n"))])
     watch.vanished([pod_record(pod("gone"))])
     made.parts.tick()

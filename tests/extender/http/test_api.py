@@ -132,9 +132,9 @@ def test_explain_in_one_sentence(made: World, pod: dict[str, Any], words: str) -
 def test_explain_changes_nothing(made: World) -> None:
     """Asking is free."""
     made.show(objects.pod("x", cpu="1"))
-    before = made.parts.books.ledger.claim("uid-batch-x")
+    before = made.parts.cache.ledger.claim("uid-batch-x")
     made.get("/v1/explain/batch/x")
-    assert made.parts.books.ledger.claim("uid-batch-x") == before
+    assert made.parts.cache.ledger.claim("uid-batch-x") == before
 
 
 def test_explain_shows_best_nodes_and_past_decisions(made: World) -> None:
@@ -151,13 +151,13 @@ def test_explain_counts_nodes_that_the_pod_can_use(made: World) -> None:
     """A tainted node is never the best one, nor is one outside the queue's selector; both are counted apart."""
     taint = {"key": "dedicated", "value": "x", "effect": "NoSchedule"}
     made.nodes(objects.node("n3", cpu="64", spec={"taints": [taint]}))
-    made.parts.books.guard.set("AdmissionQueue", [custom("default", {"nodeSelector": {"pool": "batch"}})])
+    made.parts.cache.guard.set("AdmissionQueue", [custom("default", {"nodeSelector": {"pool": "batch"}})])
     made.show(objects.pod("x", cpu="1"))
     now = made.get("/v1/explain/batch/x")["now"]
     assert [each["node"] for each in now["best"]] == ["n1"]
     assert now["nodes"] == 1
     assert now["out_of_reach"] == {"outside the nodes of its queue": 2}
-    made.parts.books.guard.set("AdmissionQueue", [custom("default", {})])
+    made.parts.cache.guard.set("AdmissionQueue", [custom("default", {})])
     now = made.get("/v1/explain/batch/x")["now"]
     assert (now["nodes"], now["out_of_reach"]) == (2, {"taint dedicated": 1})
 
@@ -224,9 +224,9 @@ class TestReadiness:
 
     def test_over_http(self, made: World) -> None:
         """503 until it may be asked."""
-        made.parts.books.synced.discard("pods")
+        made.parts.cache.synced.discard("pods")
         assert made.get("/readyz", status=503)["status"] == "starting"
-        made.parts.books.synced.add("pods")
+        made.parts.cache.synced.add("pods")
         made.parts.heartbeat.newest = 1.0
         assert made.get("/readyz") == {"status": "ready", "reasons": []}
         assert made.get("/healthz") == {"status": "ok"}
@@ -277,12 +277,12 @@ class TestMetrics:
 
 def test_guard_forgets_deleted_objects(made: World) -> None:
     """A queue that is gone guards nothing."""
-    guard = made.parts.books.guard
+    guard = made.parts.cache.guard
     for kind, name in (("AdmissionQueue", "q"), ("ReservationPool", "p"), ("TrackedApp", "a")):
         record = custom(name, {"app": "a"} if kind == "TrackedApp" else {}, namespace="batch")
         guard.set(kind, [record])
         guard.drop(kind, [record])
-    assert guard.verdict(made.parts.books.index.pods["uid-batch-driver"], "batch/a", driver=True) is None
+    assert guard.verdict(made.parts.cache.index.pods["uid-batch-driver"], "batch/a", driver=True) is None
 
 
 class TestStatedRisk:

@@ -182,13 +182,13 @@ def test_other_mistakes_are_told_in_json(method: str, path: str, status: int) ->
 
 
 def test_nothing_grows() -> None:
-    """After hundreds of refused and strange questions the books hold what they held."""
+    """After hundreds of refused and strange questions the cache holds what it held."""
     made = one()
     for index in range(600):
         made.client.post("/filter", data=question([f"ghost-{index}"], uid=f"u{index}", cpu="99"))
         made.client.post("/filter", data=CORPUS["truncated"])
-    books = made.parts.books
-    assert len(books.ledger) == 0
-    assert len(books.index.pods) == 0
+    cache = made.parts.cache
+    assert len(cache.ledger) == 0
+    assert len(cache.index.pods) == 0
     assert len(made.parts.ring) <= made.parts.settings.decisions.remembered
     assert len(made.client.get("/metrics").data) < 20_000

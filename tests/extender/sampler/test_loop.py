@@ -53,8 +53,8 @@ INQUIRY = UsageQuery({name: name for name in NAMES}, window=60)
 
 def measured(pool: ThreadPoolExecutor, made: World, **by_name: Vector | Exception) -> SampleRound:
     """One round over the world's nodes and pods."""
-    books = made.parts.books
-    return INQUIRY.run(answers(**by_name), pool, books.nodes, books.names_of, ".+")
+    cache = made.parts.cache
+    return INQUIRY.run(answers(**by_name), pool, cache.nodes, cache.names_of, ".+")
 
 
 @pytest.fixture
@@ -235,9 +235,9 @@ class TestRounds:
 
     def test_without_a_time_query_the_question_s_time_counts(self, pool: ThreadPoolExecutor, two: World) -> None:
         """For sources that keep no timestamps."""
-        books = two.parts.books
+        cache = two.parts.cache
         inquiry = UsageQuery({"node_cpu": "node_cpu"}, window=60)
-        found = inquiry.run(answers(node_cpu=by_node(n1=1)), pool, books.nodes, books.names_of, ".+")
+        found = inquiry.run(answers(node_cpu=by_node(n1=1)), pool, cache.nodes, cache.names_of, ".+")
         assert found.stamps == {"n1": 1.0}
 
 

@@ -168,10 +168,10 @@ def test_the_pod_s_own_use_arrives(made: World) -> None:
     """By namespace and name, from the same scrape."""
     heartbeat = made.parts.heartbeat
     assert heartbeat.ask is not None
-    books = made.parts.books
+    cache = made.parts.cache
 
     def measured() -> tuple[float, ...]:
-        found = heartbeat.inquiry.run(heartbeat.ask, heartbeat._pool, books.nodes, books.names_of, "batch")  # type: ignore[arg-type] # asserted above
+        found = heartbeat.inquiry.run(heartbeat.ask, heartbeat._pool, cache.nodes, cache.names_of, "batch")  # type: ignore[arg-type] # asserted above
         uids, uses = found.pods.joined(("cpu", "memory"))
         return tuple(uses[:, uids.index("uid-batch-p")].tolist()) if uids else (0.0, 0.0)
 

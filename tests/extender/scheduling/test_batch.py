@@ -65,7 +65,7 @@ def test_the_nominated_node_is_accepted_by_the_filter() -> None:
     made = three(waiting("p", cpu="14"))
     node = ask(made, "p")["placed"][0]["node"]
     assert made.filter(waiting("p", cpu="14"), node)["NodeNames"] == [node]
-    claim = made.parts.books.ledger.claim("uid-batch-p")
+    claim = made.parts.cache.ledger.claim("uid-batch-p")
     assert claim is not None
     assert claim.state is ClaimState.RESERVED
 
@@ -155,11 +155,11 @@ def test_reservations_without_a_node_and_back() -> None:
     reserved = made.post("/v1/reserve", {"pods": [{"uid": "uid-batch-p"}]})
     assert reserved == {"reserved": ["uid-batch-p"]}
     ask(made, "q")
-    assert made.parts.books.live("uid-batch-p")
+    assert made.parts.cache.live("uid-batch-p")
     gone = made.post("/v1/unreserve", {"uids": ["uid-batch-p", "uid-batch-q", "uid-nobody"]})
     assert gone == {"unreserved": ["uid-batch-p", "uid-batch-q"]}
-    assert not made.parts.books.live("uid-batch-p")
-    assert len(made.parts.books.ledger) == 0
+    assert not made.parts.cache.live("uid-batch-p")
+    assert len(made.parts.cache.ledger) == 0
 
 
 def test_a_bound_pod_is_not_unreserved() -> None:
@@ -215,9 +215,9 @@ def reading(name: str, parents: str, **more: Any) -> dict[str, Any]:
 
 def arriving(made: World, name: str) -> list[float]:
     """T_in of a pod on each node."""
-    books, uid = made.parts.books, f"uid-batch-{name}"
-    inputs = books.outputs.inputs(books.index.pods[uid], "batch/a")
-    seconds: list[float] = books.arrivals(books.ledger.table(made.clock.now), [uid]).seconds(inputs).tolist()
+    cache, uid = made.parts.cache, f"uid-batch-{name}"
+    inputs = cache.outputs.inputs(cache.index.pods[uid], "batch/a")
+    seconds: list[float] = cache.arrivals(cache.ledger.table(made.clock.now), [uid]).seconds(inputs).tolist()
     return seconds
 
 
@@ -244,7 +244,7 @@ def test_a_node_taken_meanwhile_is_not_given_out_twice() -> None:
     made.sample({"n0": (0.0, 0.0), "n1": (0.0, 0.0)})
     names = [f"p{i}" for i in range(14)]
     made.show(*[waiting(name) for name in names])
-    books = made.parts.books
+    cache = made.parts.cache
     rivals: list[Any] = []
 
     class Between(PriorityLock):
@@ -252,16 +252,16 @@ def test_a_node_taken_meanwhile_is_not_given_out_twice() -> None:
 
         def __exit__(self, *error: Any) -> None:
             super().__exit__(*error)
-            if len(books.ledger) and not rivals:
+            if len(cache.ledger) and not rivals:
                 rivals.append(1)
                 rivals.append(made.filter(objects.pod("rival", cpu="6"), "n0", "n1")["NodeNames"])
 
     ticks = count(1_000_000_000)
-    books.clock, books.lock = (lambda: next(ticks) / 1e6), Between()  # time passes at every look: one step per slice
+    cache.clock, cache.lock = (lambda: next(ticks) / 1e6), Between()  # time passes at every look: one step per slice
     answer = made.parts.placer.place(PlaceRequest(pods=[PlaceItem(uid=f"uid-batch-{name}") for name in names]))
     assert rivals[1] == ["n0", "n1"]
     assert (len(answer.placed), len(answer.refused)) == (11, 3)  # (28 − 6) / 2
-    assert (books.ledger.table(1000.0).room >= -1e-9).all()
+    assert (cache.ledger.table(1000.0).room >= -1e-9).all()
 
 
 def test_requests_go_before_slices() -> None:
@@ -270,7 +270,7 @@ def test_requests_go_before_slices() -> None:
     made = world(*[objects.node(f"n{i}", cpu="64") for i in range(50)])
     made.sample({f"n{i}": (0.0, 0.0) for i in range(50)})
     made.show(*[waiting(name) for name in names])
-    lock, order = made.parts.books.lock, []
+    lock, order = made.parts.cache.lock, []
     asked = threading.Event()
 
     def background() -> None:

@@ -63,7 +63,7 @@ def test_a_pod_asked_about_again_does_not_count_itself() -> None:
     made = two()
     big = task("big", cpu="14", native="7")
     assert [made.filter(big, "idle")["NodeNames"] for _ in range(3)] == [["idle"]] * 3
-    assert len(made.parts.books.ledger) == 1
+    assert len(made.parts.cache.ledger) == 1
 
 
 def test_a_placement_lapses_unless_it_comes_true() -> None:
@@ -147,7 +147,7 @@ def test_pods_that_are_not_ours_pass_untouched(pod: dict[str, Any]) -> None:
     made.namespace("slackwater-system")
     assert made.filter(pod, "idle", "busy", "ghost")["NodeNames"] == ["idle", "busy", "ghost"]
     assert set(made.prioritize(pod, "idle", "busy").values()) == {0}
-    assert len(made.parts.books.ledger) == 0
+    assert len(made.parts.cache.ledger) == 0
 
 
 def test_stale_samples_fall_back_to_reservations() -> None:
@@ -191,7 +191,7 @@ def test_a_node_that_shrank_or_went_is_followed() -> None:
     made = two()
     made.nodes(objects.node("idle", cpu="1"))
     assert made.filter(task(), "idle")["NodeNames"] == []
-    made.parts.books.drop_nodes([made.parts.books.nodes["idle"]])
+    made.parts.cache.drop_nodes([made.parts.cache.nodes["idle"]])
     assert made.filter(task(), "idle")["FailedAndUnresolvableNodes"] == {"idle": "slackwater: node not known yet"}
 
 
@@ -224,7 +224,7 @@ def test_a_kind_that_appears_later_keeps_what_was_known() -> None:
     made.filter(task("placed"), "idle")
     made.show(task("placed"), task("bound", node="busy", cpu="1"))
     made.nodes(objects.node("gpu", more={"nvidia.com/gpu": "4"}))
-    assert made.parts.books.kinds == ("cpu", "memory", "nvidia.com/gpu")
+    assert made.parts.cache.kinds == ("cpu", "memory", "nvidia.com/gpu")
     assert (made.charged("idle"), made.charged("busy")) == ({"uid-batch-placed"}, {"uid-batch-bound"})
 
 
@@ -239,7 +239,7 @@ def test_nominations_are_taken_over_after_a_restart() -> None:
     """A released pod's nominated node tells of the placement that was in memory."""
     made = two()
     made.show(task("big", cpu="14", native="7", status={"nominatedNodeName": "idle"}))
-    claim = made.parts.books.ledger.claim("uid-batch-big")
+    claim = made.parts.cache.ledger.claim("uid-batch-big")
     assert claim is not None
     assert claim.state is ClaimState.RESERVED
     assert made.filter(task("other"), "idle")["NodeNames"] == []
@@ -264,7 +264,7 @@ class TestGuard:
     def queue(self, made: World, budget: str, running: int = 1) -> None:
         """A queue with this much left for drivers."""
         status = {"budget": {"cpu": budget, "memory": "64Gi"}, "driversRunning": running}
-        made.parts.books.guard.set("AdmissionQueue", [custom("main", {}, status)])
+        made.parts.cache.guard.set("AdmissionQueue", [custom("main", {}, status)])
 
     def test_a_driver_over_budget_is_refused(self) -> None:
         """Even where the node has room."""
@@ -277,7 +277,7 @@ class TestGuard:
         """Nothing left of any kind is written as 0, which is known, and not left out, which would not be."""
         made, capacity = two(), Resources(cpu=16.0, memory=64.0)
         status = {"budget": dict(written(capacity - capacity, capacity)), "driversRunning": 3}
-        made.parts.books.guard.set("AdmissionQueue", [custom("main", {}, status)])
+        made.parts.cache.guard.set("AdmissionQueue", [custom("main", {}, status)])
         answer = made.filter(self.driver(), "idle")
         assert answer["FailedAndUnresolvableNodes"] == {"idle": "slackwater: driver budget used up"}
 
@@ -301,7 +301,7 @@ class TestGuard:
         made = two()
         self.queue(made, "1")
         made.show(self.driver())
-        made.parts.books.reserve(made.parts.books.index.pods["uid-batch-driver"], "busy", Role.DRIVER, "batch/a")
+        made.parts.cache.reserve(made.parts.cache.index.pods["uid-batch-driver"], "busy", Role.DRIVER, "batch/a")
         assert made.filter(self.driver(), "busy")["NodeNames"] == []
         assert made.filter(self.driver(), "busy", "idle")["NodeNames"] == ["idle"]
 
@@ -313,7 +313,7 @@ class TestGuard:
     def test_a_job_whose_pool_is_closed_is_refused(self, phase: str, available: int, refused: bool) -> None:
         """Only jobs that have not started meet the pool."""
         made = two()
-        guard = made.parts.books.guard
+        guard = made.parts.cache.guard
         guard.set("AdmissionQueue", [custom("main", {})])
         guard.set("ReservationPool", [custom("pool", {"queue": "main"}, {"small": {"available": available}})])
         status = {"phase": phase, "category": "small"}
@@ -327,7 +327,7 @@ class TestGuard:
         """A broken status must not stop everyone."""
         made = two()
         self.queue(made, "1")
-        made.parts.books.guard.set("AdmissionQueue", [custom("main", {"namespaces": 7})])
+        made.parts.cache.guard.set("AdmissionQueue", [custom("main", {"namespaces": 7})])
         assert made.filter(self.driver(), "idle")["NodeNames"] == ["idle"]
 
 
@@ -340,7 +340,7 @@ class TestModes:
         made.policy(mode="observe")
         assert made.filter(task(), "idle", "busy")["NodeNames"] == ["idle", "busy"]
         assert made.prioritize(task(), "idle", "busy") == {"idle": 0, "busy": 0}
-        assert len(made.parts.books.ledger) == 0
+        assert len(made.parts.cache.ledger) == 0
         decision = made.get("/v1/decisions")["decisions"][-1]
         assert (decision["result"], decision["node"], decision["counts"]) == ("observed", "idle", {CPU: 1})
 
@@ -373,12 +373,12 @@ class TestModes:
         made = two()
         made.policy(mode="everything")
         assert made.filter(task(), "busy")["NodeNames"] == []
-        assert ("SlackPolicy", "default") in made.parts.books.governance.broken
+        assert ("SlackPolicy", "default") in made.parts.cache.governance.broken
 
     def test_a_deleted_policy_means_observe(self) -> None:
         """Nothing is held that nobody asked to hold."""
         made = two()
-        made.parts.books.governance.drop("SlackPolicy", [custom("default", {})])
+        made.parts.cache.governance.drop("SlackPolicy", [custom("default", {})])
         assert made.filter(task(), "busy")["NodeNames"] == ["busy"]
 
     def test_other_terms_make_a_new_ledger(self) -> None:

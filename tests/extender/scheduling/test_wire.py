@@ -95,7 +95,7 @@ def test_recorded_pods_are_counted_as_the_scheduler_counts() -> None:
     """1 core + 50m sidecar beats 100m init + sidecar; declared from the sealed annotations, clamped."""
     made = six()
     post(made, "filter", recorded("filter-names"))
-    (claim,) = made.parts.books.ledger.claims()
+    (claim,) = made.parts.cache.ledger.claims()
     assert claim.native == pytest.approx((1.05, 2 * 2**30))
     assert claim.charged == pytest.approx((2.0, 3 * 2**30))
 
@@ -107,7 +107,7 @@ def test_prioritize_follows_filter() -> None:
     body = orjson.loads(recorded("prioritize-names"))
     body["NodeNames"] = ["node-004"]
     post(made, "prioritize", orjson.dumps(body))
-    (claim,) = made.parts.books.ledger.claims()
+    (claim,) = made.parts.cache.ledger.claims()
     assert claim.node == "node-004"
 
 
@@ -149,7 +149,7 @@ def test_a_bad_quantity_is_the_pod_s_own_error() -> None:
 def test_an_internal_error_is_that_pod_s_error_only(caplog: pytest.LogCaptureFixture) -> None:
     """Answered with Error, counted each time, logged once; the next pod is served."""
     made = six()
-    guard = made.parts.books.guard
+    guard = made.parts.cache.guard
 
     class Broken(type(guard)):  # type: ignore[misc] # the class of an object known at run time
         """A guard with a mistake in it."""
@@ -158,12 +158,12 @@ def test_an_internal_error_is_that_pod_s_error_only(caplog: pytest.LogCaptureFix
             """Fail."""
             raise ZeroDivisionError("mistake")
 
-    made.parts.books.guard = Broken(made.parts.books.governance)
+    made.parts.cache.guard = Broken(made.parts.cache.governance)
     for _ in range(2):
         answer = json.loads(post(made, "filter", recorded("filter-names")))
         assert answer["Error"] == "slackwater: internal error, see the extender's log"
         assert {each["Score"] for each in json.loads(post(made, "prioritize", recorded("prioritize-names")))} == {0}
-    made.parts.books.guard = guard
+    made.parts.cache.guard = guard
     assert json.loads(post(made, "filter", recorded("filter-names")))["Error"] == ""
     assert 'slackwater_extender_errors_total{verb="filter"} 2.0' in made.client.get("/metrics").text
 

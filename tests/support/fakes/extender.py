@@ -66,32 +66,32 @@ class World:
 
     def nodes(self, *things: Object) -> None:
         """The watch shows nodes."""
-        self.parts.books.set_nodes([node_record(each) for each in things])
+        self.parts.cache.set_nodes([node_record(each) for each in things])
 
     def show(self, *things: Object) -> None:
         """The watch shows pods."""
-        self.parts.books.set_pods([pod_record(each) for each in things])
+        self.parts.cache.set_pods([pod_record(each) for each in things])
 
     def gone(self, *things: Object) -> None:
         """The watch tells that pods are gone."""
-        self.parts.books.drop_pods([pod_record(each) for each in things])
+        self.parts.cache.drop_pods([pod_record(each) for each in things])
 
     def policy(self, name: str = "default", **spec: Any) -> None:
         """A SlackPolicy appears or changes."""
-        self.parts.books.governance.set("SlackPolicy", [custom(name, spec)])
-        self.parts.books.set_terms()
+        self.parts.cache.governance.set("SlackPolicy", [custom(name, spec)])
+        self.parts.cache.set_terms()
 
     def namespace(self, name: str, *, managed: bool = True, policy: str = "") -> None:
         """A namespace appears or changes."""
         wire = msgspec.convert(objects.namespace(name, managed=managed, policy=policy), shapes.Bare)
-        self.parts.books.governance.set_namespaces([trim.namespace(wire)])
-        self.parts.books.reconsider([name])
+        self.parts.cache.governance.set_namespaces([trim.namespace(wire)])
+        self.parts.cache.reconsider([name])
 
     def sample(self, use: Mapping[str, Sequence[float]], pods: Mapping[str, Sequence[float]] | None = None) -> None:
         """A round of measurement: use by node, and by uid of pod."""
         readings = {name: Sample(self.clock.wall(), tuple(each)) for name, each in use.items()}
         measured = {uid: tuple(each) for uid, each in (pods or {}).items()}
-        self.parts.books.ledger.sample(self.clock.now, readings, measured)
+        self.parts.cache.ledger.sample(self.clock.now, readings, measured)
 
     def ask(self, verb: str, thing: Object, names: Sequence[str]) -> Any:
         """The scheduler's question with names only."""
@@ -122,7 +122,7 @@ class World:
 
     def charged(self, node: str) -> set[str]:
         """The uids the ledger holds on a node."""
-        return {claim.uid for claim in self.parts.books.ledger.claims() if claim.node == node}
+        return {claim.uid for claim in self.parts.cache.ledger.claims() if claim.node == node}
 
 
 def world(
@@ -136,5 +136,5 @@ def world(
     made.policy(mode=mode)
     made.nodes(*nodes)
     if ready:
-        parts.books.synced.update(NEEDED)
+        parts.cache.synced.update(NEEDED)
     return made

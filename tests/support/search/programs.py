@@ -100,7 +100,7 @@ def manifest(pod: PodRecord) -> dict[str, Any]:
 
 
 class ExtenderProgram(Watcher):
-    """The extender's books, verbs and batch placement. `silent`: it does not answer."""
+    """The extender's cache, verbs and batch placement. `silent`: it does not answer."""
 
     def __init__(self, cluster: Cluster) -> None:
         self.cluster = cluster
@@ -117,43 +117,43 @@ class ExtenderProgram(Watcher):
     def _started(self) -> Components:
         cluster, plan = self.cluster, self.cluster.plan
         parts = assemble(EXTENDER, clock=cluster.clock, wall=cluster.clock)
-        books = parts.books
-        books.governance.set_namespaces(namespaces(plan))
-        books.governance.set("SlackPolicy", [policy(plan)])
-        books.set_terms()
+        cache = parts.cache
+        cache.governance.set_namespaces(namespaces(plan))
+        cache.governance.set("SlackPolicy", [policy(plan)])
+        cache.set_terms()
         for kind, records in (("AdmissionQueue", queues(plan)), ("ReservationPool", pools(plan))):
-            books.guard.set(kind, records)
-        books.set_nodes(list(cluster.nodes.values()))
-        books.set_pods(list(cluster.pods.values()))
-        books.synced.update(NEEDED)
+            cache.guard.set(kind, records)
+        cache.set_nodes(list(cluster.nodes.values()))
+        cache.set_pods(list(cluster.pods.values()))
+        cache.synced.update(NEEDED)
         return parts
 
     # -- what it watches ----------------------------------------------------------------------------------------------
 
     def set_pods(self, records: Sequence[PodRecord]) -> None:
         """Pods are new or changed."""
-        self.parts.books.set_pods(records)
+        self.parts.cache.set_pods(records)
 
     def drop_pods(self, records: Sequence[PodRecord]) -> None:
         """Pods are gone."""
-        self.parts.books.drop_pods(records)
+        self.parts.cache.drop_pods(records)
         for record in records:
             self.parts.waiting.drop(record.uid)
 
     def set_nodes(self, records: Sequence[NodeRecord]) -> None:
         """Nodes are new or changed."""
-        self.parts.books.set_nodes(records)
+        self.parts.cache.set_nodes(records)
 
     def drop_nodes(self, records: Sequence[NodeRecord]) -> None:
         """Nodes are gone."""
-        self.parts.books.drop_nodes(records)
+        self.parts.cache.drop_nodes(records)
 
     # -- what it does by itself ---------------------------------------------------------------------------------------
 
     def step(self) -> None:
         """Its threads' work up to now."""
         self.inbox.open()
-        heartbeat = self.parts.books.ledger.terms.heartbeat
+        heartbeat = self.parts.cache.ledger.terms.heartbeat
         if self.cluster.plan.measured and self.cluster.now - self.last_sample >= heartbeat - 1e-9:
             self.last_sample = self.cluster.now
             self.parts.heartbeat.apply(self._measured())
@@ -200,7 +200,7 @@ class ExtenderProgram(Watcher):
 
     def _question(self, pod: PodRecord, nodes: Sequence[str]) -> wire.Question:
         """The question as the scheduler writes it. Of a pod seen in this version its name is enough."""
-        known = self.parts.books.index.pods.get(pod.uid)
+        known = self.parts.cache.index.pods.get(pod.uid)
         whole = known is None or known.version != pod.version
         meta = {"name": pod.name, "namespace": pod.namespace, "uid": pod.uid, "resourceVersion": pod.version}
         sent = manifest(pod) if whole else {"metadata": meta}
