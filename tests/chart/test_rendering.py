@@ -201,10 +201,11 @@ def test_a_scheduler_of_your_own_gets_the_block_to_add() -> None:
 
 
 def test_every_namespaced_object_names_its_namespace() -> None:
-    """`helm template | kubectl apply` must not put anything elsewhere."""
+    """`helm template | kubectl apply` must not put anything elsewhere; the watchdog alone outlives our namespace."""
     for each in objects(NEWEST, *SWITCHES["everything"]):
         if each["kind"] in ("Deployment", "Service", "ConfigMap", "Secret", "Role", "ServiceAccount", "Job"):
-            assert each["metadata"]["namespace"] == NAMESPACE, each["metadata"]["name"]
+            wanted = "kube-system" if each["metadata"]["name"] == "slackwater-watchdog" else NAMESPACE
+            assert each["metadata"]["namespace"] == wanted, each["metadata"]["name"]
 
 
 def test_the_monitor_proves_itself_to_prometheus_as_the_extender_does() -> None:
@@ -220,3 +221,10 @@ def test_the_monitor_proves_itself_to_prometheus_as_the_extender_does() -> None:
     for name, value in {"token_file": "/prometheus/token", "ca": "/prometheus/ca.crt", "tenant": "t1"}.items():
         assert settings[name] == variables[f"SLACKWATER_MONITOR_PROMETHEUS_{name.upper()}"] == value
     assert {"name": "prometheus", "mountPath": "/prometheus", "readOnly": True} in container["volumeMounts"]
+
+
+def test_without_a_prometheus_nobody_is_admitted_to_the_operators_metrics() -> None:
+    """A rule whose `from` is empty would admit everybody."""
+    found = objects(NEWEST, "--set-json=networkPolicy.prometheus=[]")
+    rules = named(found, "NetworkPolicy", "slackwater-operator")["spec"]["ingress"]
+    assert 9090 not in [port["port"] for rule in rules for port in rule["ports"]]

@@ -20,7 +20,7 @@ SWITCHES = {
     ),
     "nothing": (
         "--set=policy.create=false,queue.create=false,pool.create=false,scheduler.enabled=false,admission.mutating=off",
-        "--set=admission.guard=false,priorityClasses.create=false,networkPolicy.enabled=false",
+        "--set=admission.guard=false,priorityClasses.create=false,networkPolicy.enabled=false,watchdog.enabled=false",
         "--set=podDisruptionBudget.enabled=false,hooks.definitions.enabled=false,hooks.leave.enabled=false",
     ),
     "certManager": ("--set=tls.mode=certManager",),
