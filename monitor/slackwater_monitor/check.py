@@ -11,7 +11,8 @@ from slackwater.errors import Unavailable
 from slackwater_cluster import names
 from slackwater_cluster.api.client import ApiClient, ExtenderClient, Forbidden, NotFound
 from slackwater_cluster.api.paths import api_path, custom_path
-from slackwater_cluster.prometheus.client import Prometheus, QueryConnection
+from slackwater_cluster.prometheus.client import Prometheus
+from slackwater_cluster.prometheus.transport import QueryConnection
 from slackwater_monitor.sources import decoding
 
 KINDS = ("slackpolicies", "admissionqueues", "reservationpools")

@@ -13,7 +13,7 @@ from slackwater.errors import InvalidInput
 
 if TYPE_CHECKING:
     from slackwater_cluster.api.credentials import Credentials
-    from slackwater_cluster.prometheus.client import QueryConnection
+    from slackwater_cluster.prometheus.transport import QueryConnection
     from slackwater_monitor.history.grid import Grid
 
 # Seconds after which a window is surely complete: scrapes and remote writes come late.
@@ -53,7 +53,7 @@ def connection(
     """The server to ask; `more` is what one may give instead of an address."""
     if url is None:
         raise InvalidInput("--prometheus", "no address is given", f"add --prometheus http://HOST:PORT{more}")
-    from slackwater_cluster.prometheus.client import QueryConnection
+    from slackwater_cluster.prometheus.transport import QueryConnection
 
     return QueryConnection(url, rate, timeout, known, tenant)
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 from pydantic import AnyHttpUrl, Field, SecretStr
 
+from slackwater_cluster.api.credentials import Credentials
+from slackwater_cluster.prometheus.transport import QueryConnection
 from slackwater_cluster.settings import Section
 
 
@@ -23,3 +26,15 @@ class Connection(Section):
     insecure: bool = Field(default=False, description="Skip verification of that certificate.")
     tenant: str = Field(default="", description="X-Scope-OrgID for Mimir or Thanos.")
     headers: dict[str, SecretStr] = Field(default_factory=dict, description="Further headers.")
+
+    def query(self) -> QueryConnection:
+        """The connection, for queries that are asked at every heartbeat anyway: at any pace, each once."""
+        return QueryConnection(
+            str(self.url or "http://127.0.0.1:9090").rstrip("/"),
+            rate=math.inf,
+            timeout=self.timeout,
+            credentials=Credentials(self.token_file, self.username, self.password_file, self.ca, self.insecure),
+            tenant=self.tenant,
+            headers={name: value.get_secret_value() for name, value in self.headers.items()},
+            tries=1,
+        )

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import TypeVar
 
 import httpx2
 import msgspec
 
 from slackwater.errors import Unavailable
-from slackwater_cluster.api.credentials import Credentials
 from slackwater_cluster.prometheus.connection import Connection
+from slackwater_cluster.prometheus.transport import QuerySession
 
 # Decoding holds the interpreter; 16 kB are a sixth of a millisecond, so a /filter gets its turn in between.
 SLICE = 16 * 1024
@@ -116,65 +116,35 @@ def _decoded(decoder: msgspec.json.Decoder[list[S]], piece: bytes) -> list[S]:
 
 
 class VectorClient:
-    """A connection to one Prometheus. Secrets are read from their files for each round and never logged."""
+    """Instant queries to one Prometheus, each asked once: the next heartbeat asks again."""
 
     def __init__(self, settings: Connection, transport: httpx2.BaseTransport | None = None) -> None:
-        self._settings = settings
-        self._http = httpx2.Client(
-            base_url=str(settings.url or "http://127.0.0.1:9090").rstrip("/"),
-            timeout=settings.timeout,
-            verify=_known(settings).tls(),
-            transport=transport,
-            follow_redirects=False,
-            auth=Secrets(settings),
-        )
+        self._timeout = settings.timeout
+        self._session = QuerySession(settings.query(), transport=transport)
 
     def close(self) -> None:
         """Close the connections."""
-        self._http.close()
+        self._session.close()
 
     def query(self, promql: str) -> Vector:
         """Run one instant query. Anything but a vector is Unavailable, with what the server said."""
+        body = self._session.post("/api/v1/query", {"query": promql, "timeout": f"{self._timeout}s"})
         try:
-            reply = self._http.post(
-                "/api/v1/query",
-                data={"query": promql, "timeout": f"{self._settings.timeout}s"},
-            )
-        except (httpx2.HTTPError, OSError, ValueError) as problem:
-            raise Unavailable(f"{type(problem).__name__}: {problem}") from problem
-        return decode(reply.status_code, reply.content)
+            return decode(body)
+        except msgspec.DecodeError as problem:
+            raise self._session.strange(body) from problem
+        except Unavailable as problem:
+            raise Unavailable(self._session.sentence(str(problem))) from problem
 
 
-class Secrets(httpx2.Auth):
-    """Proves who we are with what the secret files hold at that moment."""
-
-    def __init__(self, settings: Connection) -> None:
-        self._settings = settings
-
-    def auth_flow(self, request: httpx2.Request) -> Generator[httpx2.Request, httpx2.Response, None]:
-        """Add token, password, tenant and further headers to one request."""
-        chosen = self._settings
-        for name, value in chosen.headers.items():
-            request.headers[name] = value.get_secret_value()
-        if chosen.tenant:
-            request.headers["X-Scope-OrgID"] = chosen.tenant
-        request.headers.update(_known(chosen).headers())
-        yield request
-
-
-def decode(status: int, body: bytes) -> Vector:
-    """The vector in an answer, or Unavailable with the server's own words."""
-    if status == 200:
-        quick = _sliced(body)
-        if quick is not None:
-            return quick
-    try:
-        answer = _ANSWERS.decode(body)
-    except msgspec.DecodeError as problem:
-        said = body[:120].decode(errors="replace")
-        raise Unavailable(f"{status}: not an answer of Prometheus ({problem}): {said}") from problem
-    if status != 200 or answer.status != "success" or answer.data is None:
-        raise Unavailable(f"{status}: {answer.error or answer.status or 'no data'}")
+def decode(body: bytes) -> Vector:
+    """The vector in an answer; Unavailable where it holds none, msgspec.DecodeError where it is no answer at all."""
+    quick = _sliced(body)
+    if quick is not None:
+        return quick
+    answer = _ANSWERS.decode(body)
+    if answer.status != "success" or answer.data is None:
+        raise Unavailable(f"{answer.error or answer.status or 'no data'}")
     if answer.data.result_type != "vector":
         raise Unavailable(f"the query gives a {answer.data.result_type or 'nothing'}, not a vector")
     return Vector([bytes(answer.data.result)], answer.warnings or ())
@@ -200,7 +170,3 @@ def _pieces(body: bytes, start: int, end: int) -> Iterator[bytes]:
         stop = end if cut < 0 else cut
         yield b"[" + body[start:stop] + b"]"
         start = stop + 1  # past the comma
-
-
-def _known(chosen: Connection) -> Credentials:
-    return Credentials(chosen.token_file, chosen.username, chosen.password_file, chosen.ca, chosen.insecure)

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from slackwater_cluster.apps.frameworks import FrameworkTable, builtin
-from slackwater_cluster.prometheus.client import Prometheus, QueryConnection
+from slackwater_cluster.prometheus.client import Prometheus
+from slackwater_cluster.prometheus.transport import QueryConnection
 from slackwater_monitor.assessment.assessment import Assessment, assess
 from slackwater_monitor.assessment.owners import USERS
 from slackwater_monitor.assessment.report import page

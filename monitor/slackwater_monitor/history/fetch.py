@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 
 from slackwater.errors import Unavailable
 from slackwater_cluster.apps.frameworks import FrameworkTable
-from slackwater_cluster.prometheus.client import Prometheus, Series, TooHeavy
+from slackwater_cluster.prometheus.client import Prometheus, Series
+from slackwater_cluster.prometheus.transport import TooHeavy
 from slackwater_monitor.history import labels as words
 from slackwater_monitor.history.cache import Answer, Cache, Row, read, write
 from slackwater_monitor.history.grid import Chunk, Grid, chunks

@@ -13,7 +13,8 @@ from slackwater.errors import SlackwaterError
 from slackwater_cluster.api.client import ApiClient, ExtenderClient
 from slackwater_cluster.api.credentials import Credentials
 from slackwater_cluster.api.endpoint import endpoint
-from slackwater_cluster.prometheus.client import Prometheus, QueryConnection
+from slackwater_cluster.prometheus.client import Prometheus
+from slackwater_cluster.prometheus.transport import QueryConnection
 from slackwater_cluster.wsgi import OneProcess
 from slackwater_monitor.settings import Settings
 from slackwater_monitor.sources.live import Live

@@ -11,7 +11,8 @@ import pytest
 
 from slackwater.errors import InvalidInput, Unavailable
 from slackwater_cluster.apps.frameworks import builtin
-from slackwater_cluster.prometheus.client import Prometheus, QueryConnection, TooHeavy
+from slackwater_cluster.prometheus.client import Prometheus
+from slackwater_cluster.prometheus.transport import QueryConnection, QuerySession, TooHeavy
 from slackwater_monitor.history.cache import Cache
 from slackwater_monitor.history.fetch import collect
 from slackwater_monitor.history.grid import grid
@@ -64,7 +65,7 @@ def test_an_unreachable_server_is_told_at_once() -> None:
         raise httpx2.ConnectError("Connection refused", request=request)
 
     server, slept = client(refuse)
-    with pytest.raises(Unavailable, match=r"http://prometheus:9090: ConnectError: Connection refused"):
+    with pytest.raises(Unavailable, match=r"prometheus:9090: ConnectError: Connection refused; check host and port"):
         server.names(0, 60, "up")
     assert slept == []
 
@@ -73,17 +74,21 @@ def test_an_unreachable_server_is_told_at_once() -> None:
     ("reply", "words"),
     [
         (httpx2.Response(200, text="<html>Grafana</html>"), "is the URL right"),
+        (httpx2.Response(200, text="hello"), "not an answer of Prometheus: 'hello'"),
+        (httpx2.Response(502, text="<html><body>Bad gateway</body></html>"), "502 Bad Gateway with a web page$"),
+        (httpx2.Response(302, headers={"Location": "/login"}), "login pages"),
         (httpx2.Response(401, text="no"), "--token-file"),
         (httpx2.Response(404, text="404 page not found"), "base URL"),
         (httpx2.Response(400, json={"status": "error", "error": "parse error"}), "parse error"),
     ],
-    ids=["web page", "not allowed", "wrong path", "bad query"],
+    ids=["web page", "other text", "gateway's page", "redirect", "not allowed", "wrong path", "bad query"],
 )
 def test_every_refusal_says_what_to_do(reply: httpx2.Response, words: str) -> None:
     """The sentence names the remedy, or quotes the server."""
     server, _ = client(lambda _: reply)
-    with pytest.raises(Unavailable, match=words):
+    with pytest.raises(Unavailable, match=words) as said:
         server.range("up", 0, 60, 60)
+    assert "<" not in str(said.value)
 
 
 def test_too_many_samples_is_told_apart() -> None:
@@ -100,6 +105,12 @@ def test_questions_are_paced() -> None:
     for _ in range(10):
         server.range("up", 0, 60, 60)
     assert sum(slept) == pytest.approx(1.8)
+
+
+def test_a_password_in_the_address_is_not_told() -> None:
+    """Errors go to logs."""
+    session = QuerySession(QueryConnection("https://me:hush@prometheus:9090/base"))
+    assert session.sentence("503") == "Prometheus at https://prometheus:9090/base: 503"
 
 
 @pytest.mark.parametrize(("url", "rate"), [("prometheus:9090", 5.0), ("http://prometheus", 0.0)], ids=["url", "rate"])

@@ -66,12 +66,12 @@ class TestClient:
             (httpx2.Response(503, text="busy"), "503"),
             (httpx2.Response(429, json={"status": "error", "error": "slow down"}), "slow down"),
             (httpx2.Response(400, json={"status": "error", "error": "parse error"}), "parse error"),
-            (httpx2.Response(200, text="<html>login</html>"), "not an answer of Prometheus"),
+            (httpx2.Response(200, text="<html>login</html>"), "a web page came back, not an answer of Prometheus"),
             (
                 httpx2.Response(200, json={"status": "success", "data": {"resultType": "matrix", "result": []}}),
                 "matrix",
             ),
-            (httpx2.Response(302, headers={"Location": "/login"}), "302"),
+            (httpx2.Response(302, headers={"Location": "/login"}), "302 .*login pages"),
         ],
         ids=["503", "429", "bad-query", "login-page", "matrix", "redirect"],
     )
@@ -86,7 +86,7 @@ class TestClient:
         def slow(request: httpx2.Request) -> httpx2.Response:
             raise httpx2.ReadTimeout("too slow", request=request)
 
-        with pytest.raises(Unavailable, match="ReadTimeout"):
+        with pytest.raises(Unavailable, match="no answer within 4 s"):
             self.client(slow).query("up")
 
     def test_secrets_are_not_in_the_settings_text(self) -> None:
@@ -100,7 +100,7 @@ class TestDecoding:
     @pytest.mark.parametrize("count", [0, 1, 10, 10_000], ids=str)
     def test_every_series_once(self, count: int) -> None:
         """Whatever the number of pieces."""
-        found = list(decode(200, body([row(i) for i in range(count)])).series())
+        found = list(decode(body([row(i) for i in range(count)])).series())
         assert [each.value[1] for each in found] == [str(i) for i in range(count)]
 
     @pytest.mark.parametrize(
@@ -116,19 +116,19 @@ class TestDecoding:
     def test_pods_are_read_in_every_layout(self, change: Callable[[dict[str, str]], dict[str, str]]) -> None:
         """The quick way is taken only where it reads everything."""
         rows = [row(i) | {"metric": change(row(i)["metric"])} for i in range(5000)]
-        found = [value for batch in decode(200, body(rows)).pods() for value in batch]
+        found = [value for batch in decode(body(rows)).pods() for value in batch]
         assert found == [("batch", f"pod-{i}", str(i)) for i in range(5000)]
 
     def test_the_mark_between_series_inside_a_label(self) -> None:
         """Quotes are escaped inside strings, so the mark cannot stand there."""
         tricky = [row(i, name='x},{"metric":{"a":"b"},[') for i in range(4000)]
         assert len(body(tricky)) > SLICE
-        assert len(list(decode(200, body(tricky)).series())) == 4000
+        assert len(list(decode(body(tricky)).series())) == 4000
 
     def test_warnings_behind_long_data(self) -> None:
         """Such an answer is decoded whole; the warning is kept."""
         text = body([row(i) for i in range(9000)])[:-1] + b',"warnings":["partial"]}'
-        found = decode(200, text)
+        found = decode(text)
         assert found.warnings == ("partial",)
         assert len(list(found.series())) == 9000
 
@@ -136,4 +136,4 @@ class TestDecoding:
         """Half an answer is no answer."""
         text = body([row(i) for i in range(9000)])
         with pytest.raises(Unavailable):
-            list(decode(200, text[: len(text) // 2] + b"]}}").series())
+            list(decode(text[: len(text) // 2] + b"]}}").series())

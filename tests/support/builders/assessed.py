@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from slackwater_cluster.apps.frameworks import builtin
-from slackwater_cluster.prometheus.client import QueryConnection
+from slackwater_cluster.prometheus.transport import QueryConnection
 from slackwater_monitor.assessment.assessment import Assessment
 from slackwater_monitor.assessment.run import Order, run
 from slackwater_monitor.history.grid import grid

@@ -1,0 +1,188 @@
+"""Questions to a Prometheus (or Thanos, Mimir, VictoriaMetrics) over HTTP: paced, tried again, with errors in words.
+
+The session waits its turn (`rate` queries per second), asks again while the server is busy, and gives up with a
+sentence that says what to do. An answer that the server finds too heavy is told apart, so that the caller can ask for
+less.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+import httpx2
+import msgspec
+
+from slackwater.errors import InvalidInput, Unavailable
+from slackwater_cluster.api.credentials import Credentials
+
+# Answers that mean "not now": too many requests, and gateways or stores that are busy or starting.
+BUSY = frozenset({429, 500, 502, 503, 504})
+TRIES = 6
+LONGEST_PAUSE = 60.0
+# What servers say when one query asks for more than they allow.
+HEAVY = ("too many samples", "exceeded maximum resolution", "timed out", "timeout", "limit", "too long", "deadline")
+WEB_PAGE = (
+    "a web page came back, not an answer of Prometheus; is the URL right? Give Prometheus's own base URL, such as "
+    "http://HOST:9090, without /graph, and not that of Grafana or of a login page"
+)
+UNREACHABLE = "check host and port, that Prometheus runs, and that it can be reached from here (kubectl port-forward)"
+NOT_ALLOWED = "give --token-file or --username and --password-file (in settings: token_file, username, password_file)"
+
+
+_USER = re.compile(r"//[^/@]*@")
+
+
+class TooHeavy(Unavailable):
+    """The server could answer a smaller question."""
+
+
+@dataclass(frozen=True, slots=True)
+class QueryConnection:
+    """Where Prometheus is and how we prove who we are."""
+
+    url: str
+    # Queries per second at most; a Prometheus that also serves alerts and dashboards hardly notices five.
+    rate: float = 5.0
+    # Seconds per query. Prometheus itself gives up after 120 by default.
+    timeout: float = 60.0
+    credentials: Credentials = field(default_factory=Credentials)
+    tenant: str = ""  # X-Scope-OrgID of Mimir or Thanos
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)  # they may hold secrets
+    tries: int = TRIES  # one: whoever asks comes back by himself
+
+    def __post_init__(self) -> None:
+        if not self.url.startswith(("http://", "https://")):
+            raise InvalidInput("--prometheus", f"{self.url!r} is not an address", "write http://HOST:PORT or https://…")
+        if not self.rate > 0:
+            raise InvalidInput("--rate", f"{self.rate} queries per second", "give a number above 0")
+
+
+class _Refusal(msgspec.Struct):
+    error: str = ""
+
+
+_REFUSALS = msgspec.json.Decoder(_Refusal)
+
+
+class QuerySession:
+    """Connections to one server. Secrets are read from their files for each question and never logged."""
+
+    def __init__(
+        self,
+        connection: QueryConnection,
+        *,
+        transport: httpx2.BaseTransport | None = None,
+        sleep: Callable[[float], None] = time.sleep,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.connection = connection
+        self.asked = 0
+        self._sleep, self._clock, self._next = sleep, clock, 0.0
+        self._http = httpx2.Client(
+            base_url=connection.url.rstrip("/"),
+            timeout=connection.timeout,
+            verify=connection.credentials.tls(),
+            transport=transport,
+            follow_redirects=False,
+            headers=dict(connection.headers) | ({"X-Scope-OrgID": connection.tenant} if connection.tenant else {}),
+        )
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._http.close()
+
+    def get(self, path: str, parameters: Mapping[str, str]) -> bytes:
+        """The answer to one question."""
+        return self._ask("GET", path, params=dict(parameters))
+
+    def post(self, path: str, parameters: Mapping[str, str]) -> bytes:
+        """The answer to one question that may be too long for an address."""
+        return self._ask("POST", path, data=dict(parameters))
+
+    def strange(self, body: bytes) -> Unavailable:
+        """The error for an answer that cannot be read."""
+        if _is_page(body):
+            return Unavailable(self.sentence(WEB_PAGE))
+        said = body[:80].decode(errors="replace").strip()
+        return Unavailable(self.sentence(f"this is not an answer of Prometheus: {said!r}; is the URL right?"))
+
+    def sentence(self, trouble: str) -> str:
+        """What went wrong, with the address, less a password that it may hold."""
+        return f"Prometheus at {_USER.sub('//', self.connection.url)}: {trouble}"
+
+    def _ask(self, method: str, path: str, **question: dict[str, str]) -> bytes:
+        """One question, asked again while the server is busy."""
+        trouble = ""
+        for attempt in range(self.connection.tries):
+            self._wait_turn()
+            try:
+                headers = self.connection.credentials.headers()
+                reply = self._http.request(method, path, headers=headers, **question)  # type: ignore[arg-type] # params or data
+            except httpx2.TimeoutException as problem:
+                raise TooHeavy(self.sentence(f"no answer within {self.connection.timeout:g} s")) from problem
+            except (httpx2.HTTPError, OSError, ValueError) as problem:
+                trouble, pause = _unanswered(problem), min(2.0**attempt, LONGEST_PAUSE)
+                if isinstance(problem, httpx2.ConnectError) and self.asked == 1:
+                    break  # the very first contact: a wrong address does not get better by waiting
+            else:
+                if reply.status_code == 200:
+                    return reply.content
+                trouble, pause = _said(reply), _pause(reply, attempt)
+                self._refuse(reply.status_code, trouble)
+            if attempt + 1 < self.connection.tries:
+                self._sleep(pause)
+        raise Unavailable(self.sentence(trouble))
+
+    def _refuse(self, status: int, trouble: str) -> None:
+        """Raise what no second try would mend."""
+        if status in (401, 403):
+            raise Unavailable(self.sentence(f"{trouble}; {NOT_ALLOWED}"))
+        if status == 404:
+            raise Unavailable(self.sentence(f"{trouble}; is this the base URL, without /graph or /api?"))
+        if _heavy(trouble):
+            raise TooHeavy(self.sentence(trouble))
+        if 300 <= status < 400:
+            raise Unavailable(self.sentence(f"{trouble}: it sends us elsewhere, as login pages do; is the URL right?"))
+        if status not in BUSY:
+            raise Unavailable(self.sentence(trouble))
+
+    def _wait_turn(self) -> None:
+        """At most `rate` questions per second, evenly spaced."""
+        self.asked += 1
+        now = self._clock()
+        if now < self._next:
+            self._sleep(self._next - now)
+        self._next = max(now, self._next) + 1.0 / self.connection.rate
+
+
+def _unanswered(problem: Exception) -> str:
+    words = f"{type(problem).__name__}: {problem}"
+    return f"{words}; {UNREACHABLE}" if isinstance(problem, httpx2.ConnectError) else words
+
+
+def _said(reply: httpx2.Response) -> str:
+    if _is_page(reply.content):
+        return f"{reply.status_code} {reply.reason_phrase} with a web page"
+    try:
+        error = _REFUSALS.decode(reply.content).error
+    except msgspec.DecodeError:
+        error = reply.text[:120].strip()
+    return f"{reply.status_code} {error or reply.reason_phrase}".strip()
+
+
+def _is_page(body: bytes) -> bool:
+    return body[:200].lstrip().startswith(b"<")
+
+
+def _heavy(trouble: str) -> bool:
+    lowered = trouble.lower()
+    return any(word in lowered for word in HEAVY) and not lowered.startswith("429")
+
+
+def _pause(reply: httpx2.Response, attempt: int) -> float:
+    asked = reply.headers.get("Retry-After", "")
+    wanted = float(asked) if asked.isascii() and asked.isdigit() else 2.0**attempt
+    return min(wanted, LONGEST_PAUSE)
