@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 import httpx2
@@ -29,13 +30,19 @@ class Forbidden(Unavailable):
     """The user may not do this."""
 
 
+class Conflict(Unavailable):
+    """An object of that name exists, or it changed meanwhile."""
+
+
 class ApiClient:
     """The API server of one kubeconfig context, or of the pod's own service account."""
 
-    def __init__(self, endpoint: Endpoint, transport: httpx2.BaseTransport | None = None) -> None:
+    def __init__(
+        self, endpoint: Endpoint, transport: httpx2.BaseTransport | None = None, *, timeout: float = TIMEOUT
+    ) -> None:
         self.endpoint = endpoint
         self._http = httpx2.Client(
-            base_url=endpoint.url, verify=endpoint.tls, timeout=TIMEOUT, transport=transport, trust_env=False
+            base_url=endpoint.url, verify=endpoint.tls, timeout=timeout, transport=transport, trust_env=False
         )
 
     def close(self) -> None:
@@ -45,6 +52,24 @@ class ApiClient:
     def get(self, path: str, parameters: Mapping[str, str] | None = None) -> Any:
         """One object or one raw answer, decoded."""
         return self._send("GET", path, params=dict(parameters or {}))
+
+    def find(self, path: str, parameters: Mapping[str, str] | None = None) -> Any | None:
+        """One object or one raw answer; None where it does not exist."""
+        try:
+            return self.get(path, parameters)
+        except NotFound:
+            return None
+
+    def text(self, path: str, parameters: Mapping[str, str] | None = None) -> str:
+        """An answer that is not JSON, such as the log of a pod."""
+        return self._reply("GET", path, params=dict(parameters or {})).text
+
+    def ready(self) -> bool:
+        """Whether the API server says that it is ready."""
+        try:
+            return self.text("/readyz") == "ok"
+        except Unavailable:
+            return False
 
     def items(self, path: str, parameters: Mapping[str, str] | None = None) -> list[dict[str, Any]]:
         """A whole list, page by page."""
@@ -66,13 +91,28 @@ class ApiClient:
         """Create one object."""
         return self._send("POST", path, json=body)
 
+    def create(self, path: str, body: object) -> Any | None:
+        """Create one object; None where one of that name exists already."""
+        try:
+            return self.post(path, body)
+        except Conflict:
+            return None
+
+    def delete(self, path: str, parameters: Mapping[str, str] | None = None) -> None:
+        """Delete an object or a collection; one that does not exist is as good as deleted."""
+        with suppress(NotFound):
+            self._send("DELETE", path, params=dict(parameters or {}))
+
     def _send(self, method: str, path: str, headers: Mapping[str, str] | None = None, **more: Any) -> Any:
+        return self._reply(method, path, headers, **more).json()
+
+    def _reply(self, method: str, path: str, headers: Mapping[str, str] | None = None, **more: Any) -> httpx2.Response:
         try:
             reply = self._http.request(method, path, headers={**self.endpoint.headers(), **(headers or {})}, **more)
         except (httpx2.HTTPError, OSError) as problem:
             raise Unavailable(f"API server {self.endpoint.url}: {type(problem).__name__}: {problem}") from problem
         if reply.is_success:
-            return reply.json()
+            return reply
         raise _refusal(reply.status_code, _message(reply), path)
 
 
@@ -89,6 +129,8 @@ def _refusal(status: int, message: str, path: str) -> Unavailable:
         return NotFound(message or f"{path} does not exist")
     if status in (401, 403):
         return Forbidden(message or f"not allowed to read {path}")
+    if status == 409:
+        return Conflict(f"API server: 409: {message}")
     return Unavailable(f"API server: {status}: {message}")
 
 

@@ -42,10 +42,6 @@ POLICIES = "/apis/slackwater.io/v1alpha1/slackpolicies"
 class Remote(Api):
     """A session with any API server."""
 
-    def __init__(self, where: Endpoint) -> None:
-        headers = dict(where.headers())
-        self._session = httpx2.Client(base_url=where.url, verify=where.tls, headers=headers, timeout=30.0)
-
     @classmethod
     def bearer(cls, where: Endpoint, token: str) -> "Remote":
         """The same server as somebody else."""
