@@ -18,7 +18,7 @@ from urllib.error import URLError
 import pytest
 from rich.console import Console
 
-from slackwater_cli.simulation.demo import SCENES, _change, _table, _words
+from slackwater_cli.simulation.demo import SCENES, _change, _spread, _table, _words
 from slackwater_simulator.results.metrics import measure
 from slackwater_simulator.results.outcome import Outcome
 from slackwater_simulator.simulation import run
@@ -58,6 +58,13 @@ def test_gains_and_losses_are_both_told() -> None:
     assert _change([100.0, 90.0]) == "[green]10% sooner[/]"
     assert _change([100.0, 110.0]) == "[yellow]10% later[/]"
     assert _change([math.inf, 10.0]) == ""
+
+
+def test_further_hours_are_told_whoever_is_ahead() -> None:
+    """An hour that went worse is not left out."""
+    hours = [{"kube": 100.0, "slackwater": 90.0}, {"kube": 100.0, "slackwater": 110.0}]
+    assert _spread(3, hours) == ["Seeds 3 to 4: all work is done 10% sooner, 10% later."]
+    assert _spread(0, hours[:1]) == []
 
 
 def _page(address: str) -> str:
