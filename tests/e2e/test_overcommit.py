@@ -29,16 +29,16 @@ def slow(cluster: Field) -> Iterator[Ground]:
 
 @pytest.mark.usefixtures("slow")
 def test_a_node_half_used_takes_more_up_to_the_estimate(arena: Field, tell: Callable[[str], None]) -> None:
-    """8 CPUs full by declaration and half used: more tasks come in, and use stays within the allowance of 7."""
+    """8 CPUs full by declaration and half used: more tasks come in, and use stays within the node's 8."""
     with arena.ground("half", nodes=1) as ground:
         arena.until_measured(ground)
         ground.create(ground.pod(f"task-{i:02}", app="half", use=("500m", "100Mi")) for i in range(20))
         ground.until_bound(11, 75)
         until("the others are told why", lambda: _told(ground, 4), 30, 0.5)
         node, count = arena.node(ground.nodes[0]), len(bound(ground.pods()))
-        tell(f"{count} tasks of one declared CPU on 8, {node['used']['cpu']:.1f} used of 7 allowed")
-        assert node["used"]["cpu"] <= 7
-        assert 8 < count <= 14
+        tell(f"{count} tasks of one declared CPU on 8, {node['used']['cpu']:.1f} used")
+        assert node["used"]["cpu"] <= 8
+        assert 8 < count <= 16
 
 
 def test_a_node_full_by_requests_takes_more_up_to_its_ceiling(arena: Field) -> None:
@@ -61,15 +61,16 @@ def test_the_plain_scheduler_stops_where_requests_end(arena: Field) -> None:
 
 
 def test_placements_stop_when_use_rises_and_go_on_when_it_falls(arena: Field, tell: Callable[[str], None]) -> None:
-    """Six tasks begin to use all they declared: nothing more fits beside them. They rest again: the waiting go."""
+    """Six tasks use more than they declared: beside them goes what fits by requests, and no more until they rest."""
     with arena.ground("tide", nodes=1) as ground:
         arena.until_measured(ground)
         ground.create(ground.pod(f"early-{i}", app="early", use=("1150m", "100Mi")) for i in range(6))
         ground.until_bound(6)
         until("the use is seen", lambda: arena.node(ground.nodes[0])["used"]["cpu"] > 6.5, 40, 0.5)
         ground.create(ground.pod(f"late-{i}", app="late", use=IDLE) for i in range(4))
-        until("the late ones are told why", lambda: _told(ground, 4), 30, 0.5)
-        assert not bound(ground.pods(app="late"))
+        ground.until_bound(2, 40, app="late")
+        until("the other two are told why", lambda: _told(ground, 2), 30, 0.5)
+        assert len(bound(ground.pods(app="late"))) == 2
         for i in range(6):
             ground.use(f"early-{i}", *IDLE)
         began = time.monotonic()
@@ -89,7 +90,7 @@ def test_slow_starters_never_push_a_node_past_its_memory(
     def full() -> bool:
         nonlocal peak
         peak = max(peak, float(arena.node(node)["used"]["memory"]))
-        assert peak < 32 * GIB
+        assert peak <= 32 * GIB
         assert sum(phase(pod) in ("Pending", "Running") for pod in bound(slow.pods())) <= 8
         return peak > 26 * GIB
 
