@@ -87,7 +87,7 @@ def test_the_other_operator_takes_over_from_one_that_died_between_its_patches(ar
 
 
 def test_without_prometheus_nothing_is_overcommitted_and_nobody_evicted(arena: Field, tell: Tell) -> None:
-    """Samples are stale: room comes from reservations, so eight of twelve idle tasks run, as many as fit by requests; later the others."""
+    """Samples are stale: room comes from requests, so eight of twelve idle tasks run; later the others."""
     crew = arena.crew()
     with arena.ground("blind", nodes=1) as ground:
         arena.until_measured(ground)
