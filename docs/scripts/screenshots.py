@@ -28,6 +28,7 @@ PORT = int(os.environ.get("SLACKWATER_DEMO_PORT", "8587"))
 COLUMNS = 100
 FLAGS = ["--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu", "--disable-background-networking"]
 FOREIGN_FONTS = re.compile(r"@font-face \{.*?\}\s*", re.DOTALL)
+PACE, PERIOD = 0.25, 20  # seconds from line to line of the moving terminal, and for one round of it
 MOMENT = 25  # seconds of looking: a minute of the hour each
 
 
@@ -62,7 +63,22 @@ def terminal(printed: str) -> str:
     console = Console(record=True, width=COLUMNS, file=io.StringIO(), force_terminal=True)
     console.print(Text.from_ansi(re.sub(r"\x1b\[\??\d*[A-KJhl]", "", text).strip("\n")))
     made = console.export_svg(title="make demo", unique_id="demo")
-    return FOREIGN_FONTS.sub("", made).replace("Fira Code", "ui-monospace")
+    return moving(FOREIGN_FONTS.sub("", made).replace("Fira Code", "ui-monospace"))
+
+
+def moving(picture: str) -> str:
+    """The same picture, its lines appearing one after another, over and over; whole at once for who wants no motion."""
+    lines = sorted({int(number) for number in re.findall(r"#demo-line-(\d+)\)", picture)})
+    delays = "".join(
+        f'.demo-matrix text[clip-path="url(#demo-line-{line})"] {{ animation-delay: {line * PACE:.2f}s }}\n'
+        for line in lines
+    )
+    style = (
+        "@keyframes demo-appear { 0% { opacity: 1 } 92% { opacity: 1 } 93% { opacity: 0 } 100% { opacity: 0 } }\n"
+        "@media (prefers-reduced-motion: no-preference) {\n"
+        f".demo-matrix text {{ opacity: 0; animation: demo-appear {PERIOD}s step-end infinite }}\n{delays}}}\n"
+    )
+    return picture.replace("</style>", f"{style}</style>", 1)
 
 
 def photograph(browser: Browser, address: str, path: Path, *, height: int) -> None:
