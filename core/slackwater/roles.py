@@ -1,4 +1,4 @@
-"""What a pod is to its app."""
+"""The roles of a pod in its app: driver, task, unknown."""
 
 from __future__ import annotations
 

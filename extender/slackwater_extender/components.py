@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from slackwater_extender.auth import Authenticator, LongPolls, TokenReview
 from slackwater_extender.cache.cache import ClusterCache
-from slackwater_extender.cache.wakeups import Unschedulable
+from slackwater_extender.cache.requeue import Unschedulable
 from slackwater_extender.metrics import Gauges, Metrics
 from slackwater_extender.sampler.loop import SamplingLoop
 from slackwater_extender.sampler.presets import queries

@@ -27,19 +27,19 @@ from slackwater_operator.cache.watch import Feed
 from slackwater_operator.leader import Election
 from slackwater_operator.metrics import Metrics
 from slackwater_operator.ratelimit import TokenBucket
+from slackwater_operator.release.deadlock import StallKeeper
+from slackwater_operator.release.eviction import PressureRelief
 from slackwater_operator.release.extenderclient import DegradedMode, Extender
 from slackwater_operator.release.loop import ReleaseLoop
 from slackwater_operator.release.nominations import Nominations
 from slackwater_operator.release.ownerlookup import OwnerLookup
 from slackwater_operator.release.podwriter import PodWriter
-from slackwater_operator.release.pressure import PressureRelief
 from slackwater_operator.release.recorder import Recorder
 from slackwater_operator.release.release import Releaser
-from slackwater_operator.release.stall import StallKeeper
 from slackwater_operator.settings import Settings
+from slackwater_operator.status.customstatus import ResourceStatusWriter
 from slackwater_operator.status.events import EventWriter
 from slackwater_operator.status.podreasons import ReasonWriter
-from slackwater_operator.status.resources import ResourceStatusWriter
 from slackwater_operator.status.trackedapps import TrackedAppWriter
 from slackwater_operator.steadyclock import SteadyClock
 

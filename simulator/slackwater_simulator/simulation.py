@@ -1,4 +1,4 @@
-"""The one way in: play a workload on a cluster under a policy."""
+"""Entry point: plays a workload on a cluster under a policy."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from slackwater.errors import InvalidInput, UnknownName
 from slackwater_simulator.policies.registry import policies, variant, worlds_of
-from slackwater_simulator.workload.models import with_memory_by_cores
+from slackwater_simulator.workload.imputation import with_memory_by_cores
 
 if TYPE_CHECKING:
     from slackwater_simulator.results.outcome import Outcome

@@ -7,8 +7,8 @@ import pytest
 import yaml
 from pydantic import ValidationError
 
-from slackwater.admission.stall import PATIENCE_SECONDS
-from slackwater.ledger.pressure import PERCENT
+from slackwater.admission.deadlock import PATIENCE_SECONDS
+from slackwater.ledger.victims import PERCENT
 from slackwater_cluster.customresources import (
     KINDS,
     AdmissionQueueSpec,

@@ -16,7 +16,7 @@ from slackwater_cli.progress import bars
 if TYPE_CHECKING:
     from slackwater_monitor.assessment.assessment import Assessment
     from slackwater_monitor.assessment.run import Order
-    from slackwater_monitor.traces import Study
+    from slackwater_monitor.traceefficiency import Study
 
 
 class Level(StrEnum):
@@ -85,7 +85,7 @@ def _show(found: Assessment, output: Format, level: str, rows: int, report: Path
 
 
 def _trace(path: Path, output: Format) -> None:
-    from slackwater_monitor.traces import study
+    from slackwater_monitor.traceefficiency import study
 
     found = study(path)
     if not data(found.plain(), output):
@@ -95,7 +95,7 @@ def _trace(path: Path, output: Format) -> None:
 def _trace_table(found: Study) -> None:
     from rich.table import Table
 
-    from slackwater_monitor.traces import SHARES
+    from slackwater_monitor.traceefficiency import SHARES
 
     made = Table(title=f"{found.name}: used of requested ({found.rows:,} rows, each {found.what})", title_style="bold")
     made.add_column("")

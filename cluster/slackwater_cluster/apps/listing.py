@@ -18,7 +18,7 @@ from slackwater_cluster.api.client import ApiClient, Forbidden, NotFound
 from slackwater_cluster.api.paths import api_path, custom_path
 from slackwater_cluster.api.session import Answer
 from slackwater_cluster.apps.frameworks import ExtendedTable
-from slackwater_cluster.apps.index import PodIndex
+from slackwater_cluster.apps.membership import PodIndex
 from slackwater_cluster.apps.ownerlookup import OwnerReader
 from slackwater_cluster.apps.resolver import Member
 from slackwater_cluster.governance import Governance

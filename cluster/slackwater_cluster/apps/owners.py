@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from slackwater_cluster.apps.ids import is_name
+from slackwater_cluster.apps.appids import is_name
 from slackwater_cluster.watch.records import OwnerRef, PodRecord
 
 # A chain longer than this is not an app but a loop or a mistake.

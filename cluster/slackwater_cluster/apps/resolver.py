@@ -24,8 +24,8 @@ from enum import StrEnum
 
 from slackwater.roles import Role
 from slackwater_cluster import names
+from slackwater_cluster.apps.appids import is_name, shown
 from slackwater_cluster.apps.frameworks import Framework, FrameworkTable, OwnerRule, RoleRule, role_by_labels
-from slackwater_cluster.apps.ids import is_name, shown
 from slackwater_cluster.apps.owners import OwnerChain, OwnerGraph, chain
 from slackwater_cluster.apps.runs import series, unscheduled
 from slackwater_cluster.watch.records import OwnerRef, PodRecord

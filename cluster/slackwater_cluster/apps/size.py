@@ -17,7 +17,7 @@ from slackwater.errors import InvalidInput
 from slackwater.resources import CPU, MEMORY, NOTHING, Resources
 from slackwater_cluster import names
 from slackwater_cluster.apps.frameworks import SizeRule
-from slackwater_cluster.pods import stated
+from slackwater_cluster.pods import metadata
 from slackwater_cluster.pods.quantities import quantity
 from slackwater_cluster.pods.requests import native
 from slackwater_cluster.watch import wire
@@ -44,9 +44,9 @@ def announced(annotations: Mapping[str, str]) -> AppSize | None:
     if names.TASKS not in annotations:
         return None
     text = annotations[names.TASKS]
-    tasks = stated.count(text)
+    tasks = metadata.count(text)
     if tasks is None or tasks > MOST_TASKS:
-        problem = f"{stated.shortened(text)} is not a count of tasks"
+        problem = f"{metadata.shortened(text)} is not a count of tasks"
         raise InvalidInput(names.TASKS, problem, f"write a whole number up to {MOST_TASKS}")
     amounts = {CPU: annotations.get(names.TASK_CPU, "0"), MEMORY: annotations.get(names.TASK_MEMORY, "0")}
     return AppSize(tasks, Resources({kind: quantity(value) for kind, value in amounts.items()}), "annotation")
@@ -102,7 +102,7 @@ def spark_memory(text: str) -> float:
     match = re.fullmatch(r"([0-9]{1,15})([kmgt]?)b?", text.strip().lower())
     if not match:
         raise InvalidInput(
-            "spec.executor.memory", f"{stated.shortened(text)} is not a Java memory size", "write it like 512m or 4g"
+            "spec.executor.memory", f"{metadata.shortened(text)} is not a Java memory size", "write it like 512m or 4g"
         )
     power = "kmgt".index(match[2]) + 1 if match[2] else 0
     heap = float(match[1]) * float(1024**power)

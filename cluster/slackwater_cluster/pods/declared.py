@@ -15,8 +15,8 @@ from slackwater.errors import InvalidInput
 from slackwater.resources import CPU, MEMORY, Resources
 from slackwater.validation import clip
 from slackwater_cluster import names
+from slackwater_cluster.pods.metadata import count
 from slackwater_cluster.pods.quantities import quantity
-from slackwater_cluster.pods.stated import count
 
 # The largest ceilings that a SlackPolicy may state; no pod was shrunk by more, whatever its annotation says.
 MOST_CPU_PERCENT = 1000

@@ -22,7 +22,7 @@ from slackwater_cluster.api.backoff import Backoff
 from slackwater_cluster.api.session import Answer, Session, seconds
 from slackwater_cluster.watch.decoding import Decoding, failure
 from slackwater_cluster.watch.records import Record
-from slackwater_cluster.watch.slices import slices
+from slackwater_cluster.watch.timeslices import slices
 from slackwater_cluster.watch.wire import Meta
 
 R = TypeVar("R", bound=Record)

@@ -10,11 +10,12 @@ from typing import TypeVar, cast
 
 from slackwater_cluster import names
 from slackwater_cluster.api.paths import segment
-from slackwater_cluster.pods import stated
+from slackwater_cluster.pods import metadata
 from slackwater_cluster.pods.declared import declared
 from slackwater_cluster.pods.quantities import resources
 from slackwater_cluster.pods.requests import native
 from slackwater_cluster.watch import wire as shapes
+from slackwater_cluster.watch.interning import SharedValues
 from slackwater_cluster.watch.records import (
     ANYWHERE,
     Constraints,
@@ -26,7 +27,6 @@ from slackwater_cluster.watch.records import (
     Requirement,
     Tolerated,
 )
-from slackwater_cluster.watch.sharing import SharedValues
 
 T = TypeVar("T", bound=Hashable)
 Keep = Callable[[Mapping[str, str] | None], Mapping[str, str]]
@@ -41,9 +41,9 @@ def pod(wire: shapes.Pod, labels: Keep | None = None) -> PodRecord:
     segment(meta.name)  # its address is built from both
     segment(meta.namespace or names.SYSTEM_NAMESPACE)
     segment(meta.uid)  # and everything about it is kept under this
-    items, unread = stated.notes(meta.annotations)
+    items, unread = metadata.notes(meta.annotations)
     annotations = _mapping(items) if items else _NONE
-    above, unowned = stated.owners(meta.owner_references)
+    above, unowned = metadata.owners(meta.owner_references)
     asked = native(wire)
     placed = _condition(status.conditions, "PodScheduled")
     waiting = placed is not None and placed.status != "True"
@@ -149,7 +149,7 @@ def constraints(spec: shapes.PodSpec) -> Constraints:
 
 def owners(references: Iterable[shapes.Owner] | None) -> tuple[OwnerRef, ...]:
     """Owner references that can be meant, shared between siblings."""
-    return _share(stated.owners(references)[0])
+    return _share(metadata.owners(references)[0])
 
 
 def interned(strings: Mapping[str, str] | None) -> Mapping[str, str]:
@@ -159,7 +159,7 @@ def interned(strings: Mapping[str, str] | None) -> Mapping[str, str]:
 
 def kept(annotations: Mapping[str, str] | None) -> Mapping[str, str]:
     """Those annotations that anyone here reads, one mapping for all pods that say the same."""
-    items, _ = stated.notes(annotations)
+    items, _ = metadata.notes(annotations)
     return _mapping(items) if items else _NONE
 
 

@@ -13,9 +13,9 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from slackwater.admission.budget import DriverOutcome, DriverVerdict, RunningMeans, WaitingDriver, admit, quantity
-from slackwater.cycle.grounds import Ground, Grounds
+from slackwater.cycle.appsize import measure
+from slackwater.cycle.contention import Ground, Grounds
 from slackwater.cycle.noderooms import NodeRooms
-from slackwater.cycle.sizes import measure
 from slackwater.cycle.snapshot import App, Order, PodGroup, Pool, Queue, Snapshot
 from slackwater.cycle.verdicts import Verdict, WaitReason, describe
 from slackwater.pools.forecast import first_fit
@@ -286,11 +286,18 @@ class AdmissionRound:
     def _test(self, app: App) -> DriverVerdict:
         """The budget on each of the app's grounds: the first that refuses, else the last."""
         size = self.sizes[app.id]
-        for ground in self._grounds.of(app):
-            candidate = WaitingDriver(app.id, size.driver, self._task(app, ground))
-            answer = admit(candidate, ground.means, ground.capacity, self.queue.maximum or ground.most)
-            if not answer.admitted:
-                break
+        answers = (
+            admit(
+                WaitingDriver(app.id, size.driver, self._task(app, ground)),
+                ground.means,
+                ground.capacity,
+                self.queue.maximum or ground.most,
+            )
+            for ground in self._grounds.of(app)
+        )
+        answer = next(answers)  # an app has at least one ground
+        while answer.admitted and (further := next(answers, None)) is not None:
+            answer = further
         return answer
 
     # While nobody knows the size of a task:  TC = min(AMC, C − AMC)

@@ -1,4 +1,4 @@
-"""One round at the gate: a snapshot in; releases in order, and a verdict with numbers for every app, out.
+"""One round: a snapshot in; releases in order, and a verdict with numbers for every app, out.
 
     1. sort the apps into their queues; set aside what no node could ever take
     2. start whoever passes driver admission (002) and pool (004)                 admit
@@ -16,11 +16,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from slackwater.admission.budget import Budget, budget
-from slackwater.cycle.lane import Lane, Release, grow, lane, release_all
+from slackwater.cycle.holdreasons import verdicts
 from slackwater.cycle.noderooms import NodeRooms
+from slackwater.cycle.queuepass import Lane, Release, grow, lane, release_all
 from slackwater.cycle.snapshot import App, Queue, Snapshot
 from slackwater.cycle.verdicts import Verdict
-from slackwater.cycle.waiting import verdicts
 from slackwater.pools.pools import Adjustment, Category
 
 __all__ = ["Release", "Round", "decide"]

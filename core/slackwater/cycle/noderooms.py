@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from slackwater.cycle.nodefit import reachable
+from slackwater.cycle.feasibility import reachable
 from slackwater.cycle.snapshot import PodGroup, Queue, Snapshot
 from slackwater.nodes import NodeTable
 from slackwater.resources import NOTHING, Kinds, Resources

@@ -1,6 +1,6 @@
-"""What the gatekeeper looks at: queues, pools, apps and their groups of equal pods, all at one moment.
+"""What a round decides on: queues, pools, apps and their groups of equal pods, all at one moment.
 
-A shell builds a Snapshot, `gatekeeping.decide` reads it, and nothing in it changes meanwhile. Pods of one app that are
+A shell builds a Snapshot, `cycle.decide` reads it, and nothing in it changes meanwhile. Pods of one app that are
 equal (same stage, same role, same request) stand together as one Group: ten thousand held pods are a few
 thousand groups, and a decision costs by the group.
 """
@@ -130,7 +130,7 @@ class Pool:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """Everything one round of gatekeeping may know."""
+    """Everything one round may know."""
 
     now: float
     queues: tuple[Queue, ...]

@@ -20,7 +20,7 @@ from slackwater.estimation.margins import COMPRESSIBLE
 from slackwater.estimation.staleness import Staleness
 from slackwater.estimation.vectorized import Measure, NodeEstimates
 from slackwater.ledger.nodeindex import NodeIndex
-from slackwater.ledger.promises import NodePromise, RiskMargins
+from slackwater.ledger.riskreserve import NodePromise, RiskMargins
 from slackwater.nodes import NodeRow, NodeTable
 from slackwater.resources import Kinds
 

@@ -23,7 +23,7 @@ from slackwater.estimation.staleness import Staleness
 from slackwater.estimation.vectorized import Measure, NodeEstimates
 from slackwater.ledger.nodeindex import NodeIndex
 from slackwater.ledger.podindex import PodIndex
-from slackwater.ledger.promises import RiskMargins
+from slackwater.ledger.riskreserve import RiskMargins
 from slackwater.ledger.types import Amounts, LedgerConfig, Sample
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ import numpy as np
 
 from slackwater.errors import InvalidInput
 from slackwater.ordering.fitness import needed
-from slackwater.placement.assignment import NodeSpace, TaskRequest, WaitingTask, assign
+from slackwater.placement.nodefill import NodeSpace, TaskRequest, WaitingTask, assign
 from slackwater.validation import TOLERANCE, finite_array
 
 if TYPE_CHECKING:

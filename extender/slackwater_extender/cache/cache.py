@@ -22,15 +22,15 @@ from slackwater.resources import CPU, MEMORY, Kinds, Resources
 from slackwater.roles import Role
 from slackwater_cluster import names
 from slackwater_cluster.apps.frameworks import ExtendedTable
-from slackwater_cluster.apps.index import PodIndex
+from slackwater_cluster.apps.membership import PodIndex
 from slackwater_cluster.apps.resolver import role_of
 from slackwater_cluster.governance import Governance
-from slackwater_cluster.pods.kinds import counted
 from slackwater_cluster.pods.nodefit import allows
+from slackwater_cluster.pods.resourcekinds import counted
 from slackwater_cluster.watch.records import Constraints, NodeRecord, OwnerRef, PodRecord
-from slackwater_cluster.watch.slices import slices
-from slackwater_extender.cache import claims
-from slackwater_extender.cache.guard import Guard
+from slackwater_cluster.watch.timeslices import slices
+from slackwater_extender.cache import conversion
+from slackwater_extender.cache.limits import Guard
 from slackwater_extender.cache.locality import AssignedTransfers, Outputs, arrivals
 from slackwater_extender.cache.lock import PriorityLock
 from slackwater_extender.settings import Decisions
@@ -61,7 +61,7 @@ class ClusterCache:
         self.frameworks = ExtendedTable()
         self.index = PodIndex(self.governance)
         self.nodes: dict[str, NodeRecord] = {}
-        self.ledger = Ledger(claims.ledger_config(self.governance, (CPU, MEMORY)))
+        self.ledger = Ledger(conversion.ledger_config(self.governance, (CPU, MEMORY)))
         self.synced: set[str] = set()
         self.outputs = Outputs()
         self.transfers = AssignedTransfers()
@@ -110,7 +110,7 @@ class ClusterCache:
         """The pod's claim on its node, or on the one given."""
         managed = self.managed(pod)
         role, app = self.recognise(pod) if managed else (Role.UNKNOWN, "")
-        return claims.claim(pod, kinds or self.kinds, role=role, app=app, managed=managed, node=node)
+        return conversion.claim(pod, kinds or self.kinds, role=role, app=app, managed=managed, node=node)
 
     def recognise(self, pod: PodRecord) -> tuple[Role, str]:
         """The pod's role, and the app it belongs to as namespace/id."""
@@ -179,7 +179,7 @@ class ClusterCache:
         """Take over what a watch shows of nodes; a kind of resource not seen before makes a new ledger."""
         kinds = self._widened(records)
         if kinds != self.kinds:
-            self.remake(claims.ledger_config(self.governance, kinds))
+            self.remake(conversion.ledger_config(self.governance, kinds))
         for some in slices(records, SLICE):
             with self.lock.background():
                 for record in some:
@@ -197,7 +197,7 @@ class ClusterCache:
     def _set_node(self, node: NodeRecord) -> None:
         before = self.nodes.get(node.name)
         self.nodes[node.name] = node
-        self.ledger.upsert_node(claims.host(node, self.kinds, self.settings.eviction))
+        self.ledger.upsert_node(conversion.host(node, self.kinds, self.settings.eviction))
         if before is None or (before.labels, before.taints) != (node.labels, node.taints):
             self._masks.clear()
         if before is None or before.allocatable["pods"] != node.allocatable["pods"]:
@@ -240,7 +240,7 @@ class ClusterCache:
             pods, nodes = list(self.index.pods.values()), list(self.nodes.values())
         fresh = Ledger(terms)
         for node in nodes:
-            fresh.upsert_node(claims.host(node, terms.kinds, self.settings.eviction))
+            fresh.upsert_node(conversion.host(node, terms.kinds, self.settings.eviction))
         for pod in pods:
             if pod.node and not pod.done:
                 fresh.put(self.claim(pod, kinds=terms.kinds))
@@ -254,7 +254,7 @@ class ClusterCache:
         known = fresh.table(self.clock()).index
         for name, node in self.nodes.items():
             if name not in known:
-                fresh.upsert_node(claims.host(node, self.kinds, self.settings.eviction))
+                fresh.upsert_node(conversion.host(node, self.kinds, self.settings.eviction))
         for uid in changed:
             fresh.remove(uid)
             if (pod := self.index.pods.get(uid)) is not None:
@@ -266,7 +266,7 @@ class ClusterCache:
 
     def set_terms(self) -> None:
         """Follow the policy `default` where it changed."""
-        terms = claims.ledger_config(self.governance, self.kinds)
+        terms = conversion.ledger_config(self.governance, self.kinds)
         if terms != self.ledger.terms:
             self.remake(terms)
 
@@ -303,7 +303,7 @@ class ClusterCache:
 
     def reserve(self, pod: PodRecord, node: str, role: Role, app: str) -> bool:
         """Reserve a node for one of our pods at answer time (eq. 2); it lapses unless the watch confirms it."""
-        claim = claims.claim(pod, self.kinds, role=role, app=app, managed=True, node=node)
+        claim = conversion.claim(pod, self.kinds, role=role, app=app, managed=True, node=node)
         self.transfers.begin(pod.uid, node, () if role is Role.DRIVER else self.outputs.inputs(pod, app))
         return self.ledger.reserve(claim, self.clock() + self.settings.expiry)
 
@@ -314,7 +314,7 @@ class ClusterCache:
         nodes that do not exist yet, so it takes nothing of those that do.
         """
         pod = self.index.pods.get(uid)
-        amounts = claims.amounts(declared, self.kinds)
+        amounts = conversion.amounts(declared, self.kinds)
         claim = self.claim(pod) if pod is not None else PodClaim(uid, "", amounts, amounts)
         if growth:
             nothing = (0.0,) * len(self.kinds)

@@ -15,7 +15,7 @@ from slackwater.network.arrivals import Arrivals, Inputs
 from slackwater.network.transfer import Transfers, measured
 from slackwater.nodes import NodeTable
 from slackwater_cluster import names
-from slackwater_cluster.pods import stated
+from slackwater_cluster.pods import metadata
 from slackwater_cluster.pods.quantities import quantity
 from slackwater_cluster.watch.records import NodeRecord, PodRecord
 
@@ -102,7 +102,7 @@ def bandwidth(node: NodeRecord | None) -> float:
 
 
 def _stages(pod: PodRecord) -> list[str]:
-    return list(stated.parents(pod.annotations.get(names.PARENTS) or pod.labels.get(names.PARENTS, "")))
+    return list(metadata.parents(pod.annotations.get(names.PARENTS) or pod.labels.get(names.PARENTS, "")))
 
 
 def _amount(text: str) -> float:

@@ -20,10 +20,10 @@ from slackwater.resources import Resources
 from slackwater.roles import Role
 from slackwater.validation import TOLERANCE
 from slackwater_cluster.watch.records import Constraints, PodRecord
-from slackwater_cluster.watch.slices import slices
-from slackwater_extender.cache import claims
+from slackwater_cluster.watch.timeslices import slices
+from slackwater_extender.cache import conversion
 from slackwater_extender.cache.cache import ClusterCache
-from slackwater_extender.cache.wakeups import Unschedulable
+from slackwater_extender.cache.requeue import Unschedulable
 from slackwater_extender.scheduling.decisionlog import Decision, DecisionLog, Result
 from slackwater_extender.scheduling.placewire import (
     Placed,
@@ -115,7 +115,7 @@ class Placer:
             cold=request.cold and not arrivals,  # a knapsack packs; it knows nothing of where data is
             alpha=request.alpha,
             arrivals=arrivals,
-            balance=claims.weights(self.cache.governance.policy(wanted[0].pod.namespace)),
+            balance=conversion.weights(self.cache.governance.policy(wanted[0].pod.namespace)),
         )
         by_uid = {each.uid: each for each in wanted}
         lost: list[_Wanted] = []
@@ -226,8 +226,8 @@ class _Wanted:
         """The pod as the core wants it."""
         return PodAsk(
             uid=self.pod.uid,
-            declared=claims.amounts(self.pod.declared, table.kinds),
-            native=claims.amounts(self.pod.native, table.kinds),
+            declared=conversion.amounts(self.pod.declared, table.kinds),
+            native=conversion.amounts(self.pod.native, table.kinds),
             driver=self.driver,
             group=self.ask.group,
             urgency=self.ask.urgency,
@@ -266,7 +266,7 @@ class _Live:
             return False
         left = self._left.get(row) or [*table.room[row].tolist(), *table.native[row].tolist()]
         kinds = table.kinds
-        asked = (*claims.amounts(each.pod.declared, kinds), *claims.amounts(each.pod.native, kinds))
+        asked = (*conversion.amounts(each.pod.declared, kinds), *conversion.amounts(each.pod.native, kinds))
         if any(want > 0 and have < want - TOLERANCE * max(1.0, want) for have, want in zip(left, asked, strict=True)):
             return False
         self._left[row] = [have - want for have, want in zip(left, asked, strict=True)]

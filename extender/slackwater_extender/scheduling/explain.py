@@ -17,12 +17,12 @@ from slackwater.resources import Resources
 from slackwater.validation import TOLERANCE
 from slackwater_cluster.pods.nodefit import obstacle
 from slackwater_cluster.watch.records import NodeRecord, PodRecord
-from slackwater_extender.cache import claims
+from slackwater_extender.cache import conversion
 from slackwater_extender.cache.cache import ClusterCache
-from slackwater_extender.cache.nodelines import node_lines, selected
-from slackwater_extender.cache.wakeups import Unschedulable
+from slackwater_extender.cache.nodereport import node_lines, selected
+from slackwater_extender.cache.requeue import Unschedulable
 from slackwater_extender.scheduling.decisionlog import DecisionLog
-from slackwater_extender.scheduling.examine import PodContext, case, examine, named
+from slackwater_extender.scheduling.evaluate import PodContext, case, examine, named
 
 SHOWN = 10  # nodes listed in an explanation
 OUTSIDE = "outside the nodes of its queue"
@@ -117,7 +117,7 @@ def capacity(cache: ClusterCache, selector: Mapping[str, str]) -> dict[str, Any]
         "room": np.maximum(table.room, 0.0),
         "native_free": np.maximum(table.native, 0),
         # What task pods could still take: the ceilings may keep room from being used.
-        "reachable": table.reachable(claims.overcommit(cache.governance, kinds)),
+        "reachable": table.reachable(conversion.overcommit(cache.governance, kinds)),
     }
     return {
         "kinds": kinds,
@@ -137,7 +137,7 @@ def rooms(cache: ClusterCache) -> dict[str, Any]:
     table = cache.ledger.table(cache.clock())
     return {
         "kinds": cache.kinds,
-        "ceiling": claims.overcommit(cache.governance, cache.kinds),
+        "ceiling": conversion.overcommit(cache.governance, cache.kinds),
         "names": table.names,
         "open": table.open,
         "stale": table.stale,

@@ -17,10 +17,10 @@ from slackwater_cluster.customresources import Mode
 from slackwater_cluster.watch import trim
 from slackwater_cluster.watch.records import PodRecord
 from slackwater_extender.cache.cache import ClusterCache
-from slackwater_extender.cache.wakeups import Unschedulable
+from slackwater_extender.cache.requeue import Unschedulable
 from slackwater_extender.scheduling import wire
 from slackwater_extender.scheduling.decisionlog import Decision, DecisionLog, Result
-from slackwater_extender.scheduling.examine import NOT_STARTED, Candidate, NodeFits, PodContext, case, examine, named
+from slackwater_extender.scheduling.evaluate import NOT_STARTED, Candidate, NodeFits, PodContext, case, examine, named
 from slackwater_extender.scheduling.nodenames import RowFinder
 
 # What must have been listed once before the extender may refuse or place anything.

@@ -17,7 +17,7 @@ from slackwater_monitor.assessment.owners import Member, members
 from slackwater_monitor.assessment.pods import PodHistory, census
 from slackwater_monitor.assessment.reclaim import Ground, Offer, offers
 from slackwater_monitor.assessment.savings import Place, places
-from slackwater_monitor.assessment.storage import BUCKETS, Spool
+from slackwater_monitor.assessment.spill import BUCKETS, Spool
 from slackwater_monitor.assessment.usage import QUANTILES, Dense, UsageStatistics, measure
 from slackwater_monitor.assessment.waits import Stall, Waits, stalls, waits
 from slackwater_monitor.assessment.windows import CPU, MEMORY, Container, Floats, Index, Ints, interval, rows

@@ -15,7 +15,7 @@ from slackwater_cluster.api.paths import custom_path
 from slackwater_cluster.apps.listing import listed_pods
 from slackwater_cluster.apps.resolver import role_of
 from slackwater_monitor.sources import decoding
-from slackwater_monitor.sources.history import Memory
+from slackwater_monitor.sources.downsampling import Memory
 from slackwater_monitor.sources.prometheus import Measured
 from slackwater_monitor.sources.views import (
     Amounts,

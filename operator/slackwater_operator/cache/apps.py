@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from slackwater_cluster.apps.frameworks import FrameworkTable
-from slackwater_cluster.apps.index import AppKey, PodIndex
+from slackwater_cluster.apps.membership import AppKey, PodIndex
 from slackwater_cluster.apps.resolver import Member
 from slackwater_cluster.governance import Governance
 from slackwater_cluster.watch.records import OwnerRef, PodRecord

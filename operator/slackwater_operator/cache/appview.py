@@ -7,14 +7,14 @@ from dataclasses import dataclass, field, replace
 
 from slackwater.cycle.snapshot import PodGroup
 from slackwater.errors import InvalidInput, SlackwaterError
-from slackwater.ordering.levels import level_of
+from slackwater.ordering.daglevels import level_of
 from slackwater.resources import Resources, total
 from slackwater.roles import Role
 from slackwater_cluster import names
 from slackwater_cluster.apps.frameworks import FrameworkTable
 from slackwater_cluster.apps.resolver import own, role_of
 from slackwater_cluster.apps.size import AppSize, announced
-from slackwater_cluster.pods import stated
+from slackwater_cluster.pods import metadata
 from slackwater_cluster.watch.records import Constraints
 from slackwater_operator.cache.apps import Pod
 from slackwater_operator.cache.podstate import InFlightPods, PodState, state
@@ -231,7 +231,7 @@ def _lead(pods: Sequence[Pod]) -> str:
 
 def _levelled(groups: tuple[PodGroup, ...], pods: Sequence[Pod], problems: list[str]) -> tuple[PodGroup, ...]:
     """Levels of the stages (paper 003), and which groups wait on an earlier one (paper 001)."""
-    edges = {(parent, pod.member.stage) for pod in pods for parent in stated.parents(own(pod.record, names.PARENTS))}
+    edges = {(parent, pod.member.stage) for pod in pods for parent in metadata.parents(own(pod.record, names.PARENTS))}
     if not edges:
         return groups
     if len(edges) > MOST_EDGES:
@@ -273,9 +273,9 @@ def _iterations(pods: Sequence[Pod], in_flight: InFlightPods, problems: list[str
     text = next((value for pod in pods if (value := own(pod.record, names.ITERATIVE))), "")
     if not text:
         return {}
-    stages = stated.count(text)
+    stages = metadata.count(text)
     if stages is None:
-        said = stated.shortened(clean(text))
+        said = metadata.shortened(clean(text))
         problems.append(f"{names.ITERATIVE}: {said} is not a number of stages; write 0 where it is not known")
         return {}
     begun = {

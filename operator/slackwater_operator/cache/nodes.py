@@ -9,7 +9,7 @@ import numpy as np
 
 from slackwater.admission.capacity import NodeShare, NodeShares
 from slackwater.resources import NOTHING, Kinds, Resources, total
-from slackwater_cluster.pods.kinds import counted_amounts
+from slackwater_cluster.pods.resourcekinds import counted_amounts
 from slackwater_cluster.watch.records import NodeRecord, PodRecord
 
 

@@ -10,8 +10,8 @@ import numpy as np
 
 from slackwater.nodes import NodeTable
 from slackwater.resources import NOTHING, Kinds, Resources
-from slackwater_cluster.pods.kinds import counted_amounts
 from slackwater_cluster.pods.nodefit import allows
+from slackwater_cluster.pods.resourcekinds import counted_amounts
 from slackwater_cluster.watch.records import ANYWHERE, Constraints
 from slackwater_operator.cache.nodes import NodeRequests, carries
 

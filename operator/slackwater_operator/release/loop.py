@@ -19,20 +19,20 @@ from slackwater.errors import Unavailable
 from slackwater_cluster.customresources import Mode
 from slackwater_operator.cache.appview import AppView
 from slackwater_operator.cache.cache import OperatorCache
-from slackwater_operator.cache.outlook import Outlook
+from slackwater_operator.cache.lastcycle import Outlook
 from slackwater_operator.cache.phases import Accuracy
 from slackwater_operator.metrics import Metrics
+from slackwater_operator.release.deadlock import Stall, StallKeeper
+from slackwater_operator.release.eviction import PressureRelief
 from slackwater_operator.release.nominations import Nominations
 from slackwater_operator.release.ownerlookup import OwnerLookup
-from slackwater_operator.release.pressure import PressureRelief
 from slackwater_operator.release.release import Releaser
-from slackwater_operator.release.stall import Stall, StallKeeper
 from slackwater_operator.settings import Settings
 from slackwater_operator.status.appstatus import AppStatus, account, status
+from slackwater_operator.status.customstatus import ResourceStatusWriter
 from slackwater_operator.status.events import EventWriter, Happened, Happening
 from slackwater_operator.status.gauges import measure
 from slackwater_operator.status.podreasons import ReasonWriter
-from slackwater_operator.status.resources import ResourceStatusWriter
 from slackwater_operator.status.trackedapps import TrackedAppWriter
 
 log = structlog.get_logger(__name__)

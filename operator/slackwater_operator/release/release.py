@@ -23,7 +23,7 @@ from slackwater.placement.knapsack import MAX_TASKS
 from slackwater_cluster.pods.nodefit import allows
 from slackwater_cluster.watch.records import PodRecord
 from slackwater_operator.cache.cache import OperatorCache
-from slackwater_operator.cache.outlook import Outlook
+from slackwater_operator.cache.lastcycle import Outlook
 from slackwater_operator.cache.quarantine import Part, sentence
 from slackwater_operator.cache.rooms import Rooms
 from slackwater_operator.metrics import Metrics

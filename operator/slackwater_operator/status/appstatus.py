@@ -16,7 +16,7 @@ from slackwater_cluster.customresources.trackedapp import Category as Shown
 from slackwater_cluster.customresources.trackedapp import Learned, Phase, PodCounts
 from slackwater_operator.cache.appview import AppView
 from slackwater_operator.cache.cache import OperatorCache
-from slackwater_operator.cache.outlook import Outlook
+from slackwater_operator.cache.lastcycle import Outlook
 
 UNSETTLED = "its owners are being looked up"
 GONE = "its pods are gone"

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from slackwater.roles import Role
 from slackwater_operator.cache.cache import OperatorCache
-from slackwater_operator.cache.outlook import Outlook
+from slackwater_operator.cache.lastcycle import Outlook
 from slackwater_operator.metrics import Metrics
 from slackwater_operator.status.appstatus import AppStatus
 

@@ -9,7 +9,7 @@ import numpy as np
 from slackwater_simulator.charts.amounts import UNITS, title
 from slackwater_simulator.charts.lines import Line, chart, cumulative, over_time
 from slackwater_simulator.charts.page import Figure
-from slackwater_simulator.charts.ranges import Range, ranges
+from slackwater_simulator.charts.percentiles import Range, ranges
 from slackwater_simulator.charts.svg import Floats, unit_of
 from slackwater_simulator.reports import levels
 from slackwater_simulator.reports.nodes import bars, drawable, heat

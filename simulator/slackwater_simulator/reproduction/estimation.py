@@ -11,7 +11,7 @@ import numpy as np
 from slackwater.estimation.estimator import ALPHA
 from slackwater_simulator.charts.plots import Plot, PlotCurve
 from slackwater_simulator.physics.sharing import Victims
-from slackwater_simulator.reproduction.spread import SeedSpread
+from slackwater_simulator.reproduction.parallel import SeedSpread
 from slackwater_simulator.reproduction.study import Check, Options, Study, between, judged, mean, shown
 from slackwater_simulator.results.comparison import failure_percent, time_saved
 from slackwater_simulator.workload.generators import estimation

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slackwater_simulator.charts.plots import Plot, PlotCurve
-from slackwater_simulator.reproduction.spread import SeedSpread
+from slackwater_simulator.reproduction.parallel import SeedSpread
 from slackwater_simulator.reproduction.study import Check, Options, Study, judged, mean, shown
 from slackwater_simulator.simulation import run
 from slackwater_simulator.workload.cluster import parse, uniform

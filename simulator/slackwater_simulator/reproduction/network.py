@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from slackwater_simulator.charts.plots import Plot, PlotCurve
-from slackwater_simulator.reproduction.spread import SeedSpread
+from slackwater_simulator.reproduction.parallel import SeedSpread
 from slackwater_simulator.reproduction.study import Check, Options, Study, judged, mean, shown
 from slackwater_simulator.workload.cluster import parse
 from slackwater_simulator.workload.generators import network

@@ -8,7 +8,7 @@ from importlib import import_module
 from types import ModuleType
 
 from slackwater.errors import UnknownName
-from slackwater_simulator.reproduction.spread import SeedSpread
+from slackwater_simulator.reproduction.parallel import SeedSpread
 from slackwater_simulator.reproduction.study import Study
 
 MODULES = {"000": "estimation", "001": "haste", "002": "admission", "003": "network", "004": "dress"}

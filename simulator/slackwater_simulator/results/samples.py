@@ -1,4 +1,4 @@
-"""What is looked at again and again, kept as series of a bounded length: beyond it every second point is dropped."""
+"""Time series of bounded length: when one is full, every second point is dropped."""
 
 from __future__ import annotations
 

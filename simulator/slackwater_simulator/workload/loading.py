@@ -13,7 +13,7 @@ from urllib.parse import parse_qsl
 
 from slackwater.errors import BadNumber, InvalidInput, UnknownName
 from slackwater_simulator.workload.generators.catalogue import PREFIX, cluster_of, generate
-from slackwater_simulator.workload.models import with_borg_usage
+from slackwater_simulator.workload.imputation import with_borg_usage
 from slackwater_simulator.workload.readers.formats import open_workload
 from slackwater_simulator.workload.workload import Workload
 

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from slackwater_cluster import names
-from slackwater_cluster.pods import stated
+from slackwater_cluster.pods import metadata
 from slackwater_cluster.watch import trim, wire
 
 
@@ -64,14 +64,14 @@ def test_long_unprintable_and_too_many_annotations_are_left_out() -> None:
         f"{names.STAGE} is 1025 characters long",
     ]
     many = read({**{f"volcano.sh/{n}": "x" for n in range(500)}, names.TASKS: "3"})
-    assert len(many.annotations) == stated.MOST_ANNOTATIONS
+    assert len(many.annotations) == metadata.MOST_ANNOTATIONS
     assert many.annotations[names.TASKS] == "3"
 
 
 def test_many_owner_references_are_cut() -> None:
     """The first sixteen are read."""
     found = read(owners=[owner(uid=str(n)) for n in range(40)])
-    assert len(found.owners) == stated.MOST_OWNERS
+    assert len(found.owners) == metadata.MOST_OWNERS
     assert "40 owner references" in found.problems[0]
 
 
@@ -81,11 +81,11 @@ def test_many_owner_references_are_cut() -> None:
 )
 def test_counts_have_at_most_nine_digits(text: str, number: int | None) -> None:
     """4,301 digits made int() raise, and the operator exit."""
-    assert stated.count(text) == number
+    assert metadata.count(text) == number
 
 
 def test_parents_are_cut() -> None:
     """By number and by length."""
-    assert stated.parents(" a, b ,,c") == ("a", "b", "c")
-    assert len(stated.parents(",".join(str(n) for n in range(5000)))) == stated.MOST_PARENTS
-    assert stated.parents("x" * 300) == ()
+    assert metadata.parents(" a, b ,,c") == ("a", "b", "c")
+    assert len(metadata.parents(",".join(str(n) for n in range(5000)))) == metadata.MOST_PARENTS
+    assert metadata.parents("x" * 300) == ()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from slackwater_cluster.watch import trim, wire
-from slackwater_cluster.watch.sharing import SharedValues
+from slackwater_cluster.watch.interning import SharedValues
 
 
 def decoded(annotation: str) -> wire.Pod:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from slackwater_extender.scheduling.examine import Scores
+from slackwater_extender.scheduling.evaluate import Scores
 from slackwater_extender.scheduling.nodenames import NodeNameList, RowFinder, hashes, lot
 from slackwater_extender.scheduling.wire import Priorities, filtered, prioritised, read
 from support.builders import objects

@@ -5,7 +5,7 @@ import asyncio
 import msgspec
 import numpy as np
 
-from slackwater.cycle.nodefit import fitting
+from slackwater.cycle.feasibility import fitting
 from slackwater_cluster.watch.records import Constraints, Tolerated
 from support.fakes.cluster import World, enforcing, node
 

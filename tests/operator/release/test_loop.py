@@ -15,18 +15,18 @@ from slackwater_cluster.api.session import Session
 from slackwater_cluster.watch.records import CustomRecord, PodRecord
 from slackwater_operator.metrics import Metrics
 from slackwater_operator.ratelimit import TokenBucket
+from slackwater_operator.release.deadlock import StallKeeper
+from slackwater_operator.release.eviction import PressureRelief
 from slackwater_operator.release.extenderclient import DegradedMode, NodeUse
 from slackwater_operator.release.loop import ReleaseLoop
 from slackwater_operator.release.nominations import Nominations
 from slackwater_operator.release.ownerlookup import OwnerLookup
 from slackwater_operator.release.podwriter import PodWriter
-from slackwater_operator.release.pressure import PressureRelief
 from slackwater_operator.release.release import Releaser
-from slackwater_operator.release.stall import StallKeeper
 from slackwater_operator.settings import Settings
+from slackwater_operator.status.customstatus import ResourceStatusWriter
 from slackwater_operator.status.events import EventWriter
 from slackwater_operator.status.podreasons import ReasonWriter
-from slackwater_operator.status.resources import ResourceStatusWriter
 from slackwater_operator.status.trackedapps import TrackedAppWriter
 from support.fakes.cluster import GIB, World, enforcing, node, owned
 

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from slackwater_cluster.watch.records import Constraints, NodeRecord, OwnerRef, PodRecord, Tolerated
-from slackwater_operator.release.stall import Stall
+from slackwater_operator.release.deadlock import Stall
 from support.builders.apps import Life
 from support.fakes.cluster import Operator, World, enforcing, node
 

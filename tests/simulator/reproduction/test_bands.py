@@ -7,7 +7,7 @@ import pytest
 from slackwater.errors import UnknownName
 from slackwater_simulator.reproduction import admission, dress, estimation, haste, network
 from slackwater_simulator.reproduction.papers import MODULES, Paper, chosen
-from slackwater_simulator.reproduction.spread import SeedSpread
+from slackwater_simulator.reproduction.parallel import SeedSpread
 from slackwater_simulator.reproduction.study import Verdict, mean
 
 # Bands that our generators do not meet; docs/simulator/reproduction.md says why for each.

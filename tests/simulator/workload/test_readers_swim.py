@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from slackwater.errors import InvalidInput
-from slackwater_simulator.workload.models import MapReduce
+from slackwater_simulator.workload.imputation import MapReduce
 from slackwater_simulator.workload.readers.formats import open_workload
 from slackwater_simulator.workload.readers.swim import read
 

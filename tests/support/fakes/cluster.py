@@ -24,6 +24,7 @@ from slackwater_cluster.watch.records import CustomRecord, NamespaceRecord, Node
 from slackwater_operator.cache.cache import OperatorCache
 from slackwater_operator.cache.rooms import Rooms
 from slackwater_operator.metrics import Metrics
+from slackwater_operator.release.deadlock import StallKeeper
 from slackwater_operator.release.extenderclient import (
     DegradedMode,
     NodeUse,
@@ -35,7 +36,6 @@ from slackwater_operator.release.extenderclient import (
 from slackwater_operator.release.nominations import Nominations
 from slackwater_operator.release.podwriter import PodWriter
 from slackwater_operator.release.release import Releaser
-from slackwater_operator.release.stall import StallKeeper
 from slackwater_operator.settings import Settings
 from slackwater_operator.status.appstatus import AppStatus, account
 

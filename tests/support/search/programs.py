@@ -21,11 +21,11 @@ from slackwater_extender.scheduling.verbs import NEEDED
 from slackwater_extender.settings import Settings as ExtenderSettings
 from slackwater_operator.cache.cache import OperatorCache
 from slackwater_operator.metrics import Metrics
+from slackwater_operator.release.deadlock import StallKeeper
 from slackwater_operator.release.extenderclient import DegradedMode, Extender
 from slackwater_operator.release.nominations import Nominations
 from slackwater_operator.release.podwriter import PodWriter
 from slackwater_operator.release.release import Releaser
-from slackwater_operator.release.stall import StallKeeper
 from slackwater_operator.settings import Settings as OperatorSettings
 from support.search.cluster import Cluster, Inbox, Watcher
 from support.search.plan import WorldPlan

@@ -1,4 +1,4 @@
-"""The rule of the gate, as a check of any round: a pod is held because no node has room for it, or for somebody.
+"""Checks after a round that every pod still held lacks room, or that another pod has the better claim on it.
 
 For each group of pods that is still held after a round:
 
@@ -23,9 +23,9 @@ from enum import StrEnum
 
 from slackwater.cycle.admit import AdmissionRound, incomplete
 from slackwater.cycle.cycle import Round
-from slackwater.cycle.lane import led_by_driver
 from slackwater.cycle.noderooms import NodeRooms
-from slackwater.cycle.order import eligible
+from slackwater.cycle.podorder import eligible
+from slackwater.cycle.queuepass import led_by_driver
 from slackwater.cycle.snapshot import App, PodGroup, Queue, Snapshot
 from slackwater.cycle.verdicts import describe
 from slackwater.resources import Resources

@@ -14,8 +14,8 @@ import numpy as np
 from slackwater.ordering.alignment import alignment, factor
 from slackwater.ordering.fitness import weights
 from slackwater.ordering.urgency import Stage, stage_urgencies
-from slackwater.placement.assignment import NodeSpace, TaskRequest, WaitingTask, assign
 from slackwater.placement.knapsack import MAX_TASKS, knapsack
+from slackwater.placement.nodefill import NodeSpace, TaskRequest, WaitingTask, assign
 from slackwater_simulator.policies.base import SLACK, Queue, Scheduler
 
 if TYPE_CHECKING:

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from slackwater.cycle.appsize import measure
 from slackwater.cycle.cycle import Round, decide
-from slackwater.cycle.sizes import measure
 from slackwater.cycle.snapshot import App, Pool, Queue, Snapshot
 from slackwater.ordering.alignment import factor
 from slackwater.pools.appphases import AppPhases

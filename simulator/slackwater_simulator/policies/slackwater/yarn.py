@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from slackwater.ordering.fitness import weights
-from slackwater.placement.assignment import NodeSpace, TaskRequest, WaitingTask, assign
+from slackwater.placement.nodefill import NodeSpace, TaskRequest, WaitingTask, assign
 from slackwater_simulator.engine import SWEEP
 from slackwater_simulator.policies.base import SLACK
 from slackwater_simulator.policies.slackwater.policy import Gatekept

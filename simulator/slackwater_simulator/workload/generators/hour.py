@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from slackwater.errors import UnknownName
-from slackwater_simulator.workload.models import with_borg_usage
+from slackwater_simulator.workload.imputation import with_borg_usage
 from slackwater_simulator.workload.workload import GIBI, Driver, Job, Stage, Workload
 
 CLUSTER = "10x16c64Gi"

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from slackwater_simulator.workload.models import RUMEN, MapReduce
+from slackwater_simulator.workload.imputation import RUMEN, MapReduce
 from slackwater_simulator.workload.readers.check import UNREADABLE, problem
 from slackwater_simulator.workload.readers.source import Faults, concatenated, load_text
 from slackwater_simulator.workload.workload import MEBI, Driver, Job, Request, Stage, Usage, Workload

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from slackwater_simulator.workload.models import BORG, Floats, MapReduce, borg_levels
+from slackwater_simulator.workload.imputation import BORG, Floats, MapReduce, borg_levels
 from slackwater_simulator.workload.readers.source import Faults, load_text, numbered
 from slackwater_simulator.workload.workload import Driver, Job, Stage, Usage, Workload
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from slackwater.network.levelplacement import Key, LevelNodes, LevelPlacement, LevelTask, place
+from slackwater.network.dagplacement import Key, LevelNodes, LevelPlacement, LevelTask, place
 from slackwater.network.transfer import Transfers, nearest
 
 

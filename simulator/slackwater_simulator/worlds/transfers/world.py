@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from slackwater.network.levelplacement import Input, LevelNodes, LevelPlacement, LevelTask
+from slackwater.network.dagplacement import Input, LevelNodes, LevelPlacement, LevelTask
 from slackwater.network.transfer import Transfers
-from slackwater.ordering.levels import levels
+from slackwater.ordering.daglevels import levels
 from slackwater_simulator.engine import Engine
 from slackwater_simulator.policies.registry import create
 from slackwater_simulator.results.outcome import Containers, Jobs, Outcome

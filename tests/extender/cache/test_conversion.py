@@ -6,7 +6,7 @@ import pytest
 from slackwater.resources import Resources
 from slackwater.roles import Role
 from slackwater_cluster.watch.records import PodRecord
-from slackwater_extender.cache.claims import claim
+from slackwater_extender.cache.conversion import claim
 
 KINDS = ("cpu", "memory")
 POD = PodRecord(name="p", uid="u", node="a", native=Resources(cpu=1.0), declared=Resources(cpu=2.0))

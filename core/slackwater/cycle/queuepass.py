@@ -1,4 +1,4 @@
-"""One queue on its way through a round: who is in line, and what is released of it.
+"""One queue in one round: its waiting pods and those released so far.
 
 First pass: pods in order, each pool within its border. What is left then is room that nobody within the border can
 use, and no claim on it counts but an owner's own (`delta.minimum`, `delta.maximum`). Second pass: pods of started apps
@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from slackwater.cycle.admit import AdmissionRound, Admitted
 from slackwater.cycle.noderooms import NodeRooms
-from slackwater.cycle.order import Pick, ReleaseCandidate, ReleaseQueue, eligible
+from slackwater.cycle.podorder import Pick, ReleaseCandidate, ReleaseQueue, eligible
 from slackwater.cycle.snapshot import App, PodGroup, Pool, Queue, Snapshot
 from slackwater.ordering.alignment import factor
 from slackwater.resources import Resources

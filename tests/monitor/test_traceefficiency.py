@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from slackwater.errors import InvalidInput
-from slackwater_monitor.traces import study
+from slackwater_monitor.traceefficiency import study
 
 TRACES = Path(__file__).resolve().parents[3] / "shared" / "traces"
 BORG = TRACES / "google-borg" / "2019-request-vs-usage-by-job.csv.gz"

@@ -21,7 +21,7 @@ from slackwater_cluster.customresources import kind_named
 from slackwater_cluster.watch import trim, wire
 from slackwater_cluster.watch.records import CustomRecord
 from slackwater_operator.cache.cache import OperatorCache
-from slackwater_operator.cache.outlook import Outlook
+from slackwater_operator.cache.lastcycle import Outlook
 from slackwater_operator.cache.pools import side
 from slackwater_operator.status.appstatus import written
 from slackwater_operator.status.conditions import ConditionSet, conditions, judge, limits, unlisted

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from slackwater.errors import BadNumber
-from slackwater.network.levelplacement import Input, Key, LevelNodes, LevelTask, place
+from slackwater.network.dagplacement import Input, Key, LevelNodes, LevelTask, place
 from slackwater.network.transfer import Transfers
 
 BOTH = pytest.mark.parametrize("key", list(Key))

@@ -1,4 +1,4 @@
-"""Pods that were refused, and the news that there is room for one of them.
+"""Refused pods, and when a node has room for one of them again.
 
 A change in Prometheus is no event for kube-scheduler: a refused pod would wait up to five minutes. The operator asks
 here which pods have room now and nominates exactly those (a nudge to the scheduler would wake all of them).
@@ -15,7 +15,7 @@ import numpy as np
 
 from slackwater.placement.filter import fit_one
 from slackwater_cluster.watch.records import PodRecord
-from slackwater_extender.cache import claims
+from slackwater_extender.cache import conversion
 from slackwater_extender.cache.cache import ClusterCache
 
 # Seconds for which a pod that was told is believed to be on its way; then it is told again.
@@ -93,7 +93,7 @@ class Unschedulable:
     def _review(self, cache: ClusterCache, pods: list[PodRecord], underway: int) -> int:
         with cache.lock.background():
             table = cache.ledger.table(cache.clock())
-            ask = claims.ask(pods[0], table.kinds, driver=False, allowed=cache.allowed(pods[0].constraints))
+            ask = conversion.ask(pods[0], table.kinds, driver=False, allowed=cache.allowed(pods[0].constraints))
             fit = fit_one(table, ask)
             places = _places(table.room, ask.declared, fit.fits)
         nodes = int(fit.fits.sum())

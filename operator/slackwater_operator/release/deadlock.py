@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
-from slackwater.admission.stall import RunningDriver, StallWatch, observe, stalled, victim
-from slackwater.cycle.nodefit import fitting, reachable
+from slackwater.admission.deadlock import RunningDriver, StallWatch, observe, stalled, victim
+from slackwater.cycle.feasibility import fitting, reachable
 from slackwater.cycle.snapshot import App, PodGroup, Queue, Snapshot
 from slackwater.roles import Role
 from slackwater_cluster.watch.records import PodRecord
 from slackwater_operator.cache.cache import OperatorCache
-from slackwater_operator.cache.outlook import Outlook
+from slackwater_operator.cache.lastcycle import Outlook
 from slackwater_operator.cache.podstate import PodState
 
 # Drivers that are told of one stall; the rest learn it from the queue's status and the alert.

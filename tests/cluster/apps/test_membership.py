@@ -6,7 +6,7 @@ import pytest
 
 from slackwater_cluster import names
 from slackwater_cluster.apps.frameworks import ExtendedTable, Framework, LabelTerm, builtin
-from slackwater_cluster.apps.index import PodIndex, keys_read
+from slackwater_cluster.apps.membership import PodIndex, keys_read
 from slackwater_cluster.governance import Governance
 from slackwater_cluster.watch.records import CustomRecord, NamespaceRecord, PodRecord
 from support.builders.owners import owner, pod

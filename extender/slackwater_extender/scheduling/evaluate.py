@@ -19,7 +19,7 @@ from slackwater.placement.score import TOP, score, shortlist, with_one_leader
 from slackwater.roles import Role
 from slackwater_cluster.customresources import Mode, SlackPolicySpec
 from slackwater_cluster.watch.records import PodRecord
-from slackwater_extender.cache import claims
+from slackwater_extender.cache import conversion
 from slackwater_extender.cache.cache import ClusterCache
 from slackwater_extender.scheduling.nodenames import NodeNameList, RowFinder
 
@@ -197,7 +197,7 @@ def examine(cache: ClusterCache, case: PodContext, names: Sequence[str], finder:
     known, rows = _located(whole, names, finder)
     table = _subset(whole, rows)
     _leave_out(cache, case.pod.uid, now, table, rows)
-    ask = claims.ask(case.pod, table.kinds, driver=case.driver)
+    ask = conversion.ask(case.pod, table.kinds, driver=case.driver)
     fit = judge(table, ask, residual(table))  # the ledger's numbers are finite by construction
     points = _points(cache, case, whole, rows, table, ask, fit)
     return ManyNodes(names, table, known, rows, whole.names, fit, points)
@@ -216,7 +216,7 @@ def _single(cache: ClusterCache, case: PodContext, name: str) -> OneNode:
     spot = cache.ledger.spot(name, cache.clock(), case.pod.uid)
     if spot is None:
         return OneNode(name, (), FilterReason.UNKNOWN_NODE)
-    ask = claims.ask(case.pod, cache.kinds, driver=case.driver)
+    ask = conversion.ask(case.pod, cache.kinds, driver=case.driver)
     return OneNode(name, tuple(spot.room), judge_one(spot, ask, cache.kinds))
 
 
@@ -233,7 +233,7 @@ def _points(
         return np.where(fit.fits, TOP, 0).astype(np.int16)
     inputs = () if case.driver else cache.outputs.inputs(case.pod, case.app)
     seconds = cache.arrivals(whole, [case.pod.uid]).seconds(inputs, rows) if inputs else None
-    return score(table, ask, fit, incoming=seconds, balance=claims.weights(case.policy))
+    return score(table, ask, fit, incoming=seconds, balance=conversion.weights(case.policy))
 
 
 def _located(

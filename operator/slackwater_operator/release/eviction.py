@@ -1,6 +1,6 @@
 """Gives up one task of a node whose memory nears its limit, where its queue says so: asks for eviction, tells, counts.
 
-Whom and when is decided by `slackwater.ledger.pressure`; here is what it may know of, and what is done with its answer.
+Whom and when is decided by `slackwater.ledger.victims`; here is what it may know of, and what is done with its answer.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import structlog
 
 from slackwater.admission.budget import quantity
 from slackwater.errors import Unavailable
-from slackwater.ledger.pressure import NodeMemory, PressureWatch, RunningTask, near, observe, tried, victim
+from slackwater.ledger.victims import NodeMemory, PressureWatch, RunningTask, near, observe, tried, victim
 from slackwater.resources import MEMORY, Resources
 from slackwater.roles import Role
 from slackwater_cluster.customresources import Mode

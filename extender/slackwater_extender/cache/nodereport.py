@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from slackwater.ledger.room import RoomLine
 from slackwater_cluster.watch.records import NodeRecord
-from slackwater_cluster.watch.slices import slices
+from slackwater_cluster.watch.timeslices import slices
 from slackwater_extender.cache.cache import ClusterCache
 
 SLICE = 100  # nodes per hold of the lock

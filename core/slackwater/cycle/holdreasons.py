@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from slackwater.cycle.lane import Lane, led_by_driver
-from slackwater.cycle.order import ReleaseQueue
+from slackwater.cycle.podorder import ReleaseQueue
+from slackwater.cycle.queuepass import Lane, led_by_driver
 from slackwater.cycle.snapshot import App, PodGroup, Queue, Snapshot
 from slackwater.cycle.verdicts import Verdict, WaitReason, describe
 from slackwater.pools.pools import Category

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from slackwater.admission.stall import RunningDriver, StallWatch, observe, stalled, victim
+from slackwater.admission.deadlock import RunningDriver, StallWatch, observe, stalled, victim
 from slackwater.errors import BadNumber
 
 

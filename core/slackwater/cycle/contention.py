@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from slackwater.admission.budget import RunningMeans
-from slackwater.cycle.nodefit import reachable
-from slackwater.cycle.sizes import AppSize
+from slackwater.cycle.appsize import AppSize
+from slackwater.cycle.feasibility import reachable
 from slackwater.cycle.snapshot import App, PodGroup, Queue, Snapshot
 from slackwater.resources import NOTHING, Resources
 from slackwater.roles import Role

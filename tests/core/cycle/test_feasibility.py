@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from slackwater.cycle.nodefit import fitting, possible, reachable
+from slackwater.cycle.feasibility import fitting, possible, reachable
 from slackwater.cycle.snapshot import PodGroup, Queue, Snapshot
 from slackwater.resources import Resources
 from slackwater.roles import Role

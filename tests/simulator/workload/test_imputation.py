@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from slackwater_simulator.workload.models import BORG_AT, BORG_CPU, BORG_MEMORY, borg_levels, with_borg_usage
+from slackwater_simulator.workload.imputation import BORG_AT, BORG_CPU, BORG_MEMORY, borg_levels, with_borg_usage
 from slackwater_simulator.workload.readers.formats import open_workload
 
 SAMPLES = Path(__file__).parents[1] / "samples"

@@ -11,9 +11,9 @@ from slackwater_cluster.api.session import Answer, Session
 from slackwater_cluster.watch.records import PodRecord
 from slackwater_operator.metrics import Metrics
 from slackwater_operator.ratelimit import TokenBucket
+from slackwater_operator.release.eviction import PressureRelief
 from slackwater_operator.release.extenderclient import NodeUse, Usage
 from slackwater_operator.release.podwriter import PodWriter
-from slackwater_operator.release.pressure import PressureRelief
 from slackwater_operator.status.events import EventWriter
 from support.fakes.cluster import GIB, World, node, owned
 

@@ -1,4 +1,4 @@
-"""The last round as the status side sees it."""
+"""The result of the last round, as the status writers read it."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from slackwater.errors import BadNumber
-from slackwater.ledger.pressure import PERCENT, NodeMemory, PressureWatch, RunningTask, near, observe, tried, victim
+from slackwater.ledger.victims import PERCENT, NodeMemory, PressureWatch, RunningTask, near, observe, tried, victim
 
 QUIET = PressureWatch(since=0)
 FULL = NodeMemory(allocatable=100, used=96, at=100)

@@ -14,7 +14,7 @@ import psutil
 import pytest
 
 from slackwater_extender.auth import LongPolls
-from slackwater_extender.http.connections import ConnectionLimits
+from slackwater_extender.http.slowclients import ConnectionLimits
 from support.lab.extenderprocess import cluster, extender, serving, until
 
 THREADS = 16

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from slackwater.errors import CyclicGraph, UnknownName
-from slackwater.ordering.levels import level_of, levels
+from slackwater.ordering.daglevels import level_of, levels
 from support.builders.oracles import Oracle, rows
 
 
