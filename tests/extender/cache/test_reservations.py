@@ -28,8 +28,8 @@ def gated(name: str, **more: Any) -> dict[str, Any]:
 
 
 def one() -> World:
-    """A measured node of 16 cores with nothing on it: 14 may be given out."""
-    made = world(objects.node("n", cpu="16"))
+    """A measured node of 14 cores with nothing on it."""
+    made = world(objects.node("n", cpu="14"))
     made.sample({"n": (0.0, 0.0)})
     return made
 
