@@ -143,10 +143,15 @@ def test_odd_names_are_answered(names: list[str]) -> None:
     assert set(answer["NodeNames"]) | set(answer["FailedAndUnresolvableNodes"]) == set(names)
 
 
-@pytest.mark.parametrize("cpu", ["9" * 60, "0.000000000000000000001", "1e300"])
-def test_absurd_amounts_are_judged_like_others(cpu: str) -> None:
-    """They fit or they do not; no number overflows."""
-    assert sent(question(["n"], cpu=cpu)) == 200
+def test_an_amount_next_to_nothing_is_judged_like_others() -> None:
+    """It fits or it does not."""
+    assert sent(question(["n"], cpu="0.000000000000000000001")) == 200
+
+
+@pytest.mark.parametrize("cpu", ["9" * 60, "1e300"])
+def test_amounts_beyond_64_bits_are_refused(cpu: str) -> None:
+    """The API server takes none either: sums of them would be infinite."""
+    assert sent(question(["n"], cpu=cpu)) == 400
 
 
 def test_an_amount_that_nobody_can_mean_is_refused() -> None:
