@@ -110,9 +110,9 @@ def test_a_stall_never_costs_a_bare_pod(arena: Field) -> None:
     with arena.ground("bare", nodes=1) as ground:
         stall = {"afterSeconds": 10, "evictYoungestDriver": True}
         arena.api.patch(f"{QUEUES}/{ground.name}", {"spec": {"stall": stall}}, MERGE)
-        ground.create([ground.pod("driver", app="stuck", role="driver", cpu="6", use=("100m", "100Mi"))])
+        ground.create([ground.pod("driver", app="stuck", role="driver", memory="28Gi", use=("100m", "100Mi"))])
         ground.until_bound(1, 40)
-        ground.create([ground.pod("task", app="stuck", cpu="4", use=("4", "1Gi"))])
+        ground.create([ground.pod("task", app="stuck", memory="8Gi", use=("100m", "8Gi"))])
         pattern = f'slackwater_operator_stalls_total{{queue="{ground.name}"}}'
         until(
             "the stall is counted", lambda: any(pattern in _metrics(lab.site.url(name)) for name in OPERATORS), 60, 0.5

@@ -20,14 +20,20 @@ from slackwater_cluster.api.session import STRATEGIC, Session
 from slackwater_cluster.pods.gate import lifted
 
 POLICIES = "/apis/admissionregistration.k8s.io/v1"
+GUARDS = (
+    "slackwater-guard",
+    "slackwater-guard-creations",
+    "slackwater-guard-priority",
+    "slackwater-guard-operator",
+    "slackwater-guard-evictions",
+    "slackwater-guard-releasers",
+)
 # Bindings first: a policy without a binding does nothing, a binding without a policy is an error to the API server.
 DOOMED = (
     "mutatingadmissionpolicybindings/slackwater-pods",
     "mutatingadmissionpolicies/slackwater-pods",
-    "validatingadmissionpolicybindings/slackwater-guard",
-    "validatingadmissionpolicybindings/slackwater-guard-operator",
-    "validatingadmissionpolicies/slackwater-guard",
-    "validatingadmissionpolicies/slackwater-guard-operator",
+    *(f"validatingadmissionpolicybindings/{name}" for name in GUARDS),
+    *(f"validatingadmissionpolicies/{name}" for name in GUARDS),
 )
 PAGE = 500
 PAUSE = 2.0  # seconds between two looks; a deleted policy acts for up to 3 s more
