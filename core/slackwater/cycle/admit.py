@@ -319,7 +319,11 @@ class AdmissionRound:
         return self._test(app).admitted
 
     def _pass_pool(self, app: App, position: int) -> Verdict | None:
-        """004: a gang needs all of its slots, any other app a driver and one task; the rest follows pod by pod."""
+        """004: a gang needs all of its slots, any other app a driver and one task; the rest follows pod by pod.
+
+        Its pool must have them all. Free must be what goes first: where slots come free one by one, an app that waited
+        for two at once would see each of them lent to the other side.
+        """
         if self.pool is None:
             return None
         kind = self.sizes[app.id].category
@@ -331,7 +335,7 @@ class AdmissionRound:
             return verdict
         free = self._free(pools)
         alone = sum(self._occupied.values()) <= TOLERANCE
-        if alone or (need <= pools.available(kind) + TOLERANCE and need <= free + TOLERANCE):
+        if alone or (need <= pools.available(kind) + TOLERANCE and self._first_slots(app, need) <= free + TOLERANCE):
             return None
         self._blocked.setdefault(kind, app)
         numbers: dict[str, object] = {
@@ -367,6 +371,12 @@ class AdmissionRound:
         first = slots(size.driver, self.pool.slot) + slots(size.task, self.pool.slot)
         return r if app.gang else min(r, first)
 
+    def _first_slots(self, app: App, need: float) -> float:
+        """Slots of what goes first: the driver; all it needs where it has none or goes as a gang."""
+        assert self.pool is not None  # noqa: S101 - callers ask only where a pool guards the queue
+        driver = self.sizes[app.id].driver
+        return need if app.gang or not driver else min(need, slots(driver, self.pool.slot))
+
     def enter(self, app: App) -> None:
         """Charge an app that starts."""
         size = self.sizes[app.id]
@@ -398,7 +408,8 @@ class AdmissionRound:
             return False
         if not any(group.role is Role.DRIVER for group in first):
             return True
-        if self.assembling is not None and self.assembling.priority >= app.priority:
+        other = self.assembling
+        if other is not None and other.id != app.id and other.priority >= app.priority:
             return False
         if self.admits(app):
             return True

@@ -159,6 +159,21 @@ class TestPools:
         on, pools = queue(1000, free=19, pool="default"), (pool(100, 0.1, low=0.1),)
         assert len(released(decide(snapshot(large, on=on, pools=pools)))) == 9
 
+    def test_slots_that_come_free_one_by_one_are_not_lent_before_an_app_whose_pool_has_them(self) -> None:
+        """One slot is free: the small app's driver takes it, though it needs a task too, not one more large task."""
+        large = running_app("large", running=98, held=50)
+        small = driver_app("small", 1, demand=2.0)
+        on = queue(1000, free=1, pool="default")
+        assert released(decide(snapshot(large, small, on=on, pools=(pool(100),)))) == ["small/driver/0"]
+
+    @pytest.mark.parametrize("waited", [10.0, 400.0], ids=["fresh", "longer than patience"])
+    def test_an_app_that_lost_patience_is_not_held_back_by_the_room_kept_for_it(self, waited: float) -> None:
+        """Its pool is full and a node has room: it starts there, and sooner rather than later if it waited long."""
+        full = running_app("full", -500, running=98, demand=99.0)
+        late = driver_app("late", -waited, demand=50.0)
+        outcome = decide(snapshot(full, late, on=queue(1000, free=5, pool="default"), pools=(pool(100, 0.05),)))
+        assert released(outcome) == ["late/driver/0"]
+
     def test_pods_of_started_apps_stay_inside_their_pool(self) -> None:
         """A started large app may not take the small pool's slots while small apps want them."""
         small = task_app("small", 1, held=10, demand=10.0)
