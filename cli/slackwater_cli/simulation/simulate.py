@@ -164,6 +164,7 @@ def _write(outcomes: list[Outcome], folder: Path) -> None:
 
 def _print(outcomes: list[Outcome], output: Format) -> None:
     from slackwater_simulator.charts.table import terminal
+    from slackwater_simulator.reports import causes
     from slackwater_simulator.reports.rows import described
     from slackwater_simulator.reports.table import notes, table
 
@@ -172,5 +173,8 @@ def _print(outcomes: list[Outcome], output: Format) -> None:
         return
     console = Console()
     console.print(terminal(table(outcomes), boxed=True))
+    counted = causes.table(outcomes)
+    if counted is not None:
+        console.print(terminal(counted, boxed=True))
     for line in notes(outcomes):
         console.print(line, style="dim", soft_wrap=True, highlight=False, markup=False)

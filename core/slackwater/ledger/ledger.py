@@ -25,7 +25,7 @@ from slackwater.estimation.podmatrix import NOWHERE
 from slackwater.estimation.vectorized import NodeEstimates
 from slackwater.ledger.nodeindex import NodeIndex
 from slackwater.ledger.podindex import PodIndex
-from slackwater.ledger.room import RoomLine, RoomTable
+from slackwater.ledger.room import RoomLine, RoomTable, Survey
 from slackwater.ledger.sampling import SampleIntake
 from slackwater.ledger.types import Amounts, ClaimState, LedgerConfig, NodeSpec, PodClaim, Sample
 from slackwater.nodes import NodeRow, NodeTable
@@ -251,6 +251,10 @@ class Ledger:
     def taken(self, now: float) -> Floats:
         """What counts as taken on all nodes together, by kind: the estimates, and what drivers are charged."""
         return self._board.taken(now)
+
+    def survey(self, now: float) -> Survey:
+        """All nodes and what is charged on each, for whoever explains; no decision depends on having asked."""
+        return self._board.survey(now)
 
     def explain(self, name: str, now: float) -> dict[str, RoomLine]:
         """The arithmetic of one node, by kind."""

@@ -12,7 +12,7 @@ microseconds at 5,000 nodes) and computes that row anew. A sample touches all ro
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -61,6 +61,14 @@ class RoomLine:
     def free(self) -> float:
         """What can still be placed: the room, or 0."""
         return max(self.room, 0.0)
+
+
+class Survey(NamedTuple):
+    """All nodes, and what counts as taken of each, node × kind."""
+
+    table: NodeTable
+    estimate: Floats  # E, of everything but drivers
+    drivers: Floats  # what drivers are charged
 
 
 class RoomTable:
@@ -157,6 +165,13 @@ class RoomTable:
         believed = self._estimate(slice(None), stale) + self._fleet.pods.sums[:, Measure.CHARGE]
         total: Floats = believed.sum(axis=0)
         return total
+
+    def survey(self, now: float) -> Survey:
+        """All nodes and what is charged there, made anew: what `table` keeps stays as it is."""
+        self._refresh()
+        stale = self._freshness.stale(now)
+        charged = self._fleet.pods.sums[:, Measure.CHARGE].copy()
+        return Survey(self._whole(stale), self._estimate(slice(None), stale), charged)
 
     def explain(self, row: int, now: float) -> dict[str, RoomLine]:
         """The arithmetic of one node, by kind."""

@@ -192,6 +192,7 @@ class UsageModel:
         if self.rng is not None:
             self._shake(self.rng)
         memory, cores, stored, given, filled = self._see()
+        self.world.looked(elapsed, cores, stored)
         self._advance(elapsed, cores)
         if self.late:
             self._finish(now)

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from slackwater_simulator.policies.charges import Charges
     from slackwater_simulator.results.outcome import Series
     from slackwater_simulator.worlds.yarn.interface import World
     from slackwater_simulator.worlds.yarn.model import App, Container, Request
@@ -68,6 +69,10 @@ class Scheduler:
 
     def sampled(self, cores: NDArray[np.float64], stored: NDArray[np.float64], /) -> None:
         """The usage model has looked: cores and bytes in use on each node (in the world's order of nodes)."""
+
+    def charges(self) -> Charges | None:
+        """What it believes to be left and taken of each node; None from a policy that does not say."""
+        return None
 
     def series(self) -> Mapping[str, Series]:
         """What the policy recorded over time, for reports."""

@@ -14,6 +14,7 @@ import numpy as np
 
 from slackwater_simulator.engine import SWEEP
 from slackwater_simulator.policies.base import SLACK, Scheduler
+from slackwater_simulator.policies.charges import Charges, by_free
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -52,6 +53,10 @@ class Stock(Scheduler):
         self._turn = 0.0  # when the loop is free again
         self._capacity = np.array(world.capacity)
         self._rng = np.random.default_rng(world.seed)
+
+    def charges(self) -> Charges:
+        """By requests."""
+        return by_free(self.world, self._capacity, np.column_stack(self.world.views))
 
     def asked(self, app: App, /) -> None:
         """New pods join the queue; one that lost a pod does so anew."""

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from slackwater_simulator.policies.base import Scheduler
+from slackwater_simulator.policies.charges import Charges, by_free
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -57,6 +58,10 @@ class Oracle(Scheduler):
             self.left[container.node] += taken
         if not container.launched and self.coming.get(container.request.key):
             self.coming[container.request.key] -= 1
+
+    def charges(self) -> Charges:
+        """By what pods come to use at most."""
+        return by_free(self.world, self.capacity, self.left)
 
     def resized(self) -> None:
         """A node failed or came back: what is down takes nothing."""

@@ -1,4 +1,4 @@
-"""The page of a simulation: summary, comparison, timelines, efficiency and nodes."""
+"""The page of a simulation: summary, comparison, causes of idle cores, timelines, efficiency and nodes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 from slackwater_simulator.charts import page
 from slackwater_simulator.charts.page import Block, Bullets, Card, Heading, Page, Paragraph, Section
-from slackwater_simulator.reports import figures, levels
+from slackwater_simulator.reports import causes, figures, levels
 from slackwater_simulator.reports.figures import policy_css
 from slackwater_simulator.reports.table import notes, percent, seconds, table
 from slackwater_simulator.results.metrics import measure
@@ -39,6 +39,7 @@ def render(outcomes: Sequence[Outcome]) -> str:
         cards=[_card(index, outcome) for index, outcome in enumerate(outcomes)],
         sections=(
             Section("compare", "Comparison", page.figures(figures.comparison(outcomes)), "Comparison"),
+            Section("causes", "Where the core-hours went", list(_causes(outcomes)), "Causes"),
             Section("time", "Over time", list(_timelines(outcomes, end)), "Over time"),
             Section("efficiency", "Requested and used", page.figures(figures.efficiencies(first))),
             Section("nodes", "Nodes", list(_nodes(outcomes, end)), "Nodes"),
@@ -81,6 +82,13 @@ def _card(index: int, outcome: Outcome) -> Card:
         ),
         bad=metrics.deadlock,
     )
+
+
+def _causes(outcomes: Sequence[Outcome]) -> Iterator[Block]:
+    yield from page.figures(causes.figure(outcomes))
+    counted = causes.table(outcomes)
+    if counted is not None:
+        yield counted
 
 
 def _timelines(outcomes: Sequence[Outcome], end: float) -> Iterator[Block]:

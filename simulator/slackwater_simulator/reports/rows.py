@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
+from slackwater_simulator.reports.causes import lower_bound
 from slackwater_simulator.results.metrics import Metrics, Spread, measure
 from slackwater_simulator.results.outcome import Outcome
 
@@ -62,10 +63,12 @@ def row(outcome: Outcome, *, timing: bool = False) -> Row:
 
 
 def described(outcome: Outcome) -> dict[str, object]:
-    """The row, and beside it what of the workload was not measured."""
+    """The row, core-hours by cause, the makespan nobody can beat, and what of the workload was not measured."""
     workload = outcome.workload
     return {
         **row(outcome),
+        "core_hours": {cause: _plain(hours) for cause, hours in outcome.core_hours.items()},
+        "lower_bound_s": _plain(lower_bound(outcome)),
         "modelled": [{"field": field, "model": model} for field, model in workload.modelled],
         "assumed": [{"field": field, "value": value} for field, value in outcome.cluster.assumed],
         "skipped": workload.skipped,

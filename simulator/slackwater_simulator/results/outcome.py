@@ -74,6 +74,8 @@ class Outcome:
     used: tuple[float, ...] = ()
     series: Mapping[str, Series] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    # By cause (`slackwater.cycle.review.idle.Cause`); empty where use is not known or the world does not count them.
+    core_hours: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(slots=True)

@@ -2,17 +2,20 @@
 
 import re
 import xml.etree.ElementTree as ET
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from slackwater.cycle.review.idle import ABOUT, Cause
 from slackwater_simulator.charts.svg import Scale, label, ticks, unit_of
 from slackwater_simulator.charts.table import terminal
-from slackwater_simulator.reports import levels, nodes
+from slackwater_simulator.reports import causes, levels, nodes
 from slackwater_simulator.reports.page import render, write
 from slackwater_simulator.reports.rows import described, row
 from slackwater_simulator.reports.table import notes, percent, seconds, table
@@ -287,3 +290,30 @@ def test_seconds_are_readable(value: float, text: str) -> None:
 def test_unknown_share_is_a_dash() -> None:
     """NaN is not 0 %."""
     assert percent(float("nan")) == "–"
+
+
+CAUSES = {str(cause): float(at) for at, cause in enumerate(Cause)}
+
+
+def test_core_hours_are_shown_by_cause_beside_the_lower_bound() -> None:
+    """Terminal, JSON and page tell the same hours, and their sum."""
+    counted = replace(outcome(ROWS, usage=True), core_hours=CAUSES, used=(0.5, 0.5))
+    grid = causes.table([counted, outcome(ROWS)])
+    assert grid is not None
+    cells = {str(line[0]): line[1:] for line in grid.rows}
+    assert list(cells) == [*(ABOUT[cause] for cause in Cause), "total", "makespan, s", "lower bound of it, s"]
+    assert cells["total"] == ("36.0",)
+    assert cells[ABOUT[Cause.FRAGMENT]] == ("8.0 (22.2%)",)
+    written = described(counted)
+    assert written["core_hours"] == CAUSES
+    assert 0 < cast("float", written["lower_bound_s"]) <= cast("float", written["makespan_s"])
+    shown = render([counted])
+    assert shown.count('class="block') >= len(Cause) - 1  # what has no hours has no bar
+    assert "no waiting pod fits: 8 core-hours" in shown
+
+
+def test_without_core_hours_there_is_no_table_of_causes() -> None:
+    """Where nothing is known of use, nothing is said about it."""
+    assert causes.table([outcome(ROWS)]) is None
+    assert described(outcome(ROWS))["lower_bound_s"] is None
+    assert causes.TITLE not in render([outcome(ROWS)])

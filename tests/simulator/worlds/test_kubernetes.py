@@ -7,12 +7,15 @@ from typing import Any
 import numpy as np
 import pytest
 
+from slackwater.cycle.review.idle import Cause
 from slackwater_simulator.policies.kubescheduler import backoff
 from slackwater_simulator.results.outcome import Outcome
-from slackwater_simulator.results.status import DONE
+from slackwater_simulator.results.status import DONE, DRIVER
 from slackwater_simulator.simulation import run
 from slackwater_simulator.workload.cluster import parse
+from slackwater_simulator.workload.generators.catalogue import generate
 from slackwater_simulator.workload.workload import GIBI, Driver, Job, Stage, Usage, Workload
+from slackwater_simulator.worlds.kubernetes.corehours import CoreHours
 from slackwater_simulator.worlds.kubernetes.settings import Pace
 
 
@@ -99,3 +102,45 @@ def test_brothers_of_a_pod_that_went_keep_their_backoff() -> None:
     jobs = alone("crowd", 0.0, *[0.5] * 60), alone("newcomer", 20.1, 0.5)
     outcome = play(Workload("w", jobs), "kube", "1x1c8Gi", **PROMPT)
     assert outcome.jobs.start[1] == pytest.approx(20.5, abs=0.2)
+
+
+@pytest.mark.parametrize("policy", ["kube", "slackwater", "oracle"])
+def test_core_hours_by_cause_add_up_to_the_run(policy: str) -> None:
+    """From the first submission to the last look, which comes within a period after the last container's end."""
+    idle = Usage(cpu=np.full(64, 0.25), memory=np.full(64, 0.25))
+    outcome = play(apps(4, tasks=64, seconds=120.0, usage=idle), policy)
+    hours, end = outcome.core_hours, float(outcome.containers.released.max())
+    assert list(hours) == [str(cause) for cause in Cause]
+    assert 16 * end <= 3600 * sum(hours.values()) <= 16 * (end + 5.0)
+    # Drivers use what they ask for: 4 cores as long as they live; tasks use a quarter of a core for 120 s.
+    spent = outcome.containers.end - outcome.containers.start
+    used = float(np.where(outcome.containers.stage == DRIVER, spent, spent / 4).sum())
+    assert 3600 * hours[Cause.BUSY] == pytest.approx(used, rel=0.05)
+
+
+def test_the_stock_scheduler_loses_to_requests_what_measurement_finds() -> None:
+    """Tasks that use a quarter of what they ask for: stock's idle cores are requested, Slackwater's far fewer."""
+    idle = Usage(cpu=np.full(64, 0.25), memory=np.full(64, 0.25))
+    workload = apps(4, tasks=64, seconds=120.0, usage=idle)
+    plain, ours = play(workload, "kube").core_hours, play(workload, "slackwater").core_hours
+    assert plain[Cause.TASKS] > 0.5 * sum(plain.values())
+    assert ours[Cause.TASKS] < 0.5 * plain[Cause.TASKS]
+    assert plain[Cause.CEILING] == plain[Cause.KEPT_BACK] == 0
+
+
+def test_core_hours_are_not_counted_where_use_is_not_known() -> None:
+    """Without a usage model nobody looks."""
+    assert play(apps(2), "kube").core_hours == {}
+
+
+@pytest.mark.parametrize("policy", ["kube", "slackwater", "oracle"])
+def test_counting_core_hours_changes_no_decision(policy: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every container is where and when it would have been."""
+    workload = generate("gen:hour?apps=20", seed=2)
+    counted = play(workload, policy, "4x16")
+    monkeypatch.setattr(CoreHours, "look", lambda *_: None)
+    plain = play(workload, policy, "4x16")
+    assert counted.core_hours
+    assert not plain.core_hours
+    for column in ("job", "stage", "task", "node", "allocated", "start", "released", "status"):
+        assert np.array_equal(getattr(counted.containers, column), getattr(plain.containers, column))

@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from slackwater.errors import UnknownName
+from slackwater.resources import CPU
 from slackwater_simulator.engine import SWEEP
 from slackwater_simulator.policies.base import Scheduler
+from slackwater_simulator.policies.charges import Charges
 from slackwater_simulator.policies.slackwater.gate import Gate
 from slackwater_simulator.policies.slackwater.options import Parts
 from slackwater_simulator.results.outcome import Series
@@ -91,6 +93,12 @@ class Gatekept(Scheduler):
         self._estimates.add(now, self.gate.ledger.taken(now)[:2].tolist() if self._estimates.due else ())
         if self.world.pending:
             self.stir()
+
+    def charges(self) -> Charges:
+        """By the ledger."""
+        cpu, survey = self.gate.kinds.index(CPU), self.gate.ledger.survey(self.world.engine.now)
+        taken = survey.estimate + survey.drivers
+        return Charges(survey.table, taken, survey.drivers[:, cpu], self.gate.books.ceiling)
 
     def series(self) -> Mapping[str, Series]:
         """What was believed to be in use, and how the pools' border moved."""

@@ -10,12 +10,16 @@ from typing import TYPE_CHECKING, Any
 
 from slackwater_simulator.engine import TICK
 from slackwater_simulator.policies.registry import create
+from slackwater_simulator.worlds.kubernetes.corehours import CoreHours
 from slackwater_simulator.worlds.kubernetes.settings import Pace, split
 from slackwater_simulator.worlds.yarn import settings as yarn
 from slackwater_simulator.worlds.yarn.ideal import EXACT, Ideal, IdealMasters
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
+
+    import numpy as np
+    from numpy.typing import NDArray
 
     from slackwater_simulator.policies.base import Scheduler
     from slackwater_simulator.results.outcome import Outcome
@@ -23,6 +27,8 @@ if TYPE_CHECKING:
     from slackwater_simulator.workload.workload import Workload
     from slackwater_simulator.worlds.yarn.applications import Masters
     from slackwater_simulator.worlds.yarn.model import Container
+
+    Floats = NDArray[np.float64]
 
 # Use is looked at as often as Prometheus scrapes.
 SCRAPED: dict[str, Any] = {"usage_period": 5.0}
@@ -65,6 +71,15 @@ class Kube(Ideal):
         self.pace = pace
         self.lag = 0.0  # what the policy's own writes add before a bind
         super().__init__(workload, cluster, scheduler, seed, settings, progress)
+        self._hours = CoreHours(self)
+
+    def looked(self, elapsed: float, cores: Floats, stored: Floats) -> None:
+        """Use of all nodes was looked at: count where the cores were."""
+        self._hours.look(elapsed, cores, stored)
+
+    def core_hours(self) -> Mapping[str, float]:
+        """Core-hours of the run by cause."""
+        return self._hours.hours()
 
     def _masters(self, progress: Callable[[float], None] | None) -> Masters:
         return PodMasters(self, progress)

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from slackwater_simulator.engine import Engine
+    from slackwater_simulator.policies.charges import Charges
     from slackwater_simulator.results.outcome import Recorder, Series
     from slackwater_simulator.workload.cluster import Cluster
     from slackwater_simulator.workload.workload import Workload
@@ -53,6 +54,10 @@ class Told(Protocol):
 
     def sampled(self, cores: NDArray[np.float64], stored: NDArray[np.float64], /) -> None:
         """Use of all nodes was looked at."""
+        ...
+
+    def charges(self) -> Charges | None:
+        """What it believes to be left and taken of each node, where it says so."""
         ...
 
 
@@ -321,4 +326,12 @@ class World(Protocol):
 
     def series(self) -> Mapping[str, Series]:
         """What was recorded over time."""
+        ...
+
+    def looked(self, elapsed: float, cores: NDArray[np.float64], stored: NDArray[np.float64]) -> None:
+        """Use of all nodes was looked at, `elapsed` seconds after the last time."""
+        ...
+
+    def core_hours(self) -> Mapping[str, float]:
+        """Core-hours of the run by cause; empty where they are not counted."""
         ...

@@ -47,4 +47,5 @@ def gather(world: World, policy: str) -> Outcome:
         stalled_at=world.engine.now if stuck else float("nan"),
         used=world.usage.shares() if world.usage is not None else (),
         series=world.series(),
+        core_hours=world.core_hours(),
     )

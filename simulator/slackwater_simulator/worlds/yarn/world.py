@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from slackwater_simulator.workload.workload import Workload
 
 Shape = tuple[float, ...]
+Floats = np.typing.NDArray[np.float64]
 SLACK = 1e-9
 
 
@@ -334,6 +335,13 @@ class YarnWorld:
             self.masters.driver_lost(app)
         elif container.launched:
             self.masters.told(container)
+
+    def looked(self, elapsed: float, cores: Floats, stored: Floats) -> None:
+        """Use of all nodes was looked at; here nobody keeps it."""
+
+    def core_hours(self) -> Mapping[str, float]:
+        """Core-hours of the run by cause; empty where they are not counted."""
+        return {}
 
     # ---- the whole run --------------------------------------------------------------------------------------------
 

@@ -1,0 +1,33 @@
+"""A policy's own books at one moment: what it believes to be left and taken of each node."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from slackwater.nodes import NodeTable
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from slackwater_simulator.worlds.yarn.interface import World
+
+    Floats = NDArray[np.float64]
+
+
+class Charges(NamedTuple):
+    """A policy's own books, for the table of causes (`slackwater.cycle.review.idle`)."""
+
+    table: NodeTable
+    taken: Floats  # what everything on a node is charged, node × kind
+    drivers: Floats | None = None  # cores that drivers are charged; None: what they declare
+    ceiling: tuple[float, ...] = ()  # how far tasks are shrunk, by kind; empty: not at all
+
+
+def by_free(world: World, total: Floats, free: Floats) -> Charges:
+    """The books of a policy that counts only what is free of each node."""
+    takes = np.array(world.up, np.bool_)
+    left = np.where(takes[:, None], free, 0.0)
+    table = NodeTable(world.kinds, tuple(world.places), world.places, total, left, left, takes, ~takes)
+    return Charges(table, total - left)

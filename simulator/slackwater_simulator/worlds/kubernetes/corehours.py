@@ -1,0 +1,81 @@
+"""Where the core-hours of a run went: the cores by cause at every look at use, times the seconds since the last one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from slackwater.cycle.review.idle import Cause, NodeCharges, WaitingPods, split
+from slackwater.resources import CPU
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from slackwater_simulator.worlds.yarn.interface import World
+
+    Floats = NDArray[np.float64]
+
+HOUR = 3600.0
+
+
+class CoreHours:
+    """Sums over a run. It reads the policy's books and the use, and changes nothing."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._cpu = world.kinds.index(CPU)
+        self._last = min((job.submit for job in world.workload.jobs), default=0.0)
+        self._spent: dict[Cause, float] = {}
+
+    def look(self, elapsed: float, cores: Floats, stored: Floats) -> None:
+        """Use was looked at, `elapsed` seconds after the look before. Before that nothing ran, so nobody looked."""
+        books = self._world.scheduler.charges()
+        if books is None:
+            return
+        now = self._world.engine.now
+        unseen, self._last = max(now - self._last - elapsed, 0.0), now
+        self._add(Cause.NOTHING_WAITS, unseen * float(books.table.total[books.table.open, self._cpu].sum()))
+        waiting = self._waiting(books.ceiling)
+        drivers, used = self._drivers() if waiting else (cores, cores)  # while nothing waits nobody asks for them
+        use = np.zeros_like(books.table.total)
+        use[:, 0], use[:, 1] = cores, stored
+        drivers = drivers if books.drivers is None else books.drivers
+        for cause, amount in split(NodeCharges(books.table, use, books.taken, drivers, used), waiting).items():
+            self._add(cause, amount * elapsed)
+
+    def _add(self, cause: Cause, core_seconds: float) -> None:
+        self._spent[cause] = self._spent.get(cause, 0.0) + core_seconds
+
+    def _drivers(self) -> tuple[Floats, Floats]:
+        """Cores that drivers declare and use, by node."""
+        world = self._world
+        declared, used = np.zeros(len(world.capacity)), np.zeros(len(world.capacity))
+        uses = world.usage.now()[0] if world.usage is not None else declared
+        for app in world.masters.apps.values():
+            driver = app.driver
+            if driver is not None and driver.status < 0:
+                declared[driver.node] += driver.request.shape[self._cpu]
+                used[driver.node] += float(uses[driver.slot]) if driver.slot >= 0 else 0.0
+        return declared, used
+
+    def _waiting(self, ceiling: tuple[float, ...]) -> list[WaitingPods]:
+        """What was asked for and has no node, equal pods together."""
+        world, counts = self._world, dict[tuple[tuple[float, ...], bool], int]()
+        if not world.pending:
+            return []
+        for app in world.masters.apps.values():
+            if app.pending:
+                for request in (app.master, *app.requests):
+                    if request is not None and request.pending:
+                        key = request.shape, request.driver or not ceiling
+                        counts[key] = counts.get(key, 0) + request.pending
+        return [
+            WaitingPods(count, shape, shape if whole else tuple(d / c for d, c in zip(shape, ceiling, strict=True)))
+            for (shape, whole), count in counts.items()
+        ]
+
+    def hours(self) -> Mapping[str, float]:
+        """Core-hours by cause, in the order of the causes; empty where nobody looked."""
+        return {str(cause): self._spent.get(cause, 0.0) / HOUR for cause in Cause} if self._spent else {}

@@ -1,0 +1,37 @@
+"""The lower bound on the makespan: the longest chain of stages, or all work over the whole cluster."""
+
+import numpy as np
+import pytest
+
+from slackwater_simulator.results.bounds import bound
+from slackwater_simulator.workload.cluster import parse
+from slackwater_simulator.workload.workload import Driver, Job, Stage, Usage, Workload
+
+GIBI = 2.0**30
+
+
+def stage(name: str, tasks: int, seconds: float, parents: tuple[str, ...] = (), level: float = 1.0) -> Stage:
+    """Equal tasks of one core and one GiB."""
+    usage = Usage(np.full(tasks, level), np.full(tasks, level))
+    return Stage(name, (1.0, GIBI), np.full(tasks, seconds), parents, usage=usage)
+
+
+def test_a_chain_of_stages_bounds_the_makespan() -> None:
+    """Start-up of the driver, then one stage after the other, however large the cluster is."""
+    jobs = (Job("j", 5.0, (stage("a", 2, 10), stage("b", 1, 20, ("a",))), Driver((1.0, GIBI), startup=3.0)),)
+    assert bound(Workload("w", jobs), parse("100x16")).makespan == pytest.approx(33)
+
+
+def test_work_by_true_use_bounds_the_makespan() -> None:
+    """80 tasks of 10 s that use half a core on 4 cores take 100 s; those submitted later cannot begin before."""
+    cluster = parse("1x4c64Gi")
+    early = Workload("w", (Job("j", 0.0, (stage("a", 80, 10, level=0.5),)),))
+    assert bound(early, cluster).makespan == pytest.approx(100)
+    late = Workload("w", (Job("i", 0.0, (stage("a", 1, 1),)), Job("j", 50.0, (stage("a", 80, 10, level=0.5),))))
+    assert bound(late, cluster).makespan == pytest.approx(150)
+
+
+def test_memory_bounds_the_makespan_too() -> None:
+    """8 tasks of 1 GiB on 2 GiB go two by two."""
+    jobs = (Job("j", 0.0, (stage("a", 8, 10),)),)
+    assert bound(Workload("w", jobs), parse("1x64c2Gi")).makespan == pytest.approx(40)
