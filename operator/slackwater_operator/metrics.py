@@ -52,6 +52,12 @@ class Metrics:
         self.wait_error = Gauge(
             PREFIX + "wait_estimate_error_seconds", "Mean error of past wait estimates.", registry=registry
         )
+        self.idle = Gauge(
+            "slackwater_idle_cores",
+            "Cores that do nothing, by what keeps work from them.",
+            ["reason"],
+            registry=registry,
+        )
         self.leading = Gauge(PREFIX + "leading", "1 while this replica leads.", registry=registry)
         self.without_extender = Gauge(
             PREFIX + "without_extender_seconds", "How long the extender has not answered.", registry=registry

@@ -51,7 +51,7 @@ class PressureRelief:
 
     @property
     def wanted(self) -> bool:
-        """Whether any queue asks for it: only then is the use of nodes worth a question."""
+        """Whether any queue asks for it: only then is the use of nodes worth a question at every look."""
         return any(queue.relief.evict_youngest_task for queue in self.cache.governing.queues.values())
 
     async def run(self, usage: Usage) -> None:

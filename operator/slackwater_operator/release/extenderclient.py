@@ -14,7 +14,7 @@ import orjson
 
 from slackwater.cycle.cycle import Release
 from slackwater.errors import Unavailable
-from slackwater.resources import Resources
+from slackwater.resources import NOTHING, Resources
 from slackwater_operator.cache.rooms import Rooms
 
 # The extender's words for a pod its watch has not shown it yet: no lack of room, and over in a moment.
@@ -92,6 +92,8 @@ class NodeUse:
     used: Resources
     measured: float
     stale: bool
+    charged: Resources = NOTHING  # what the ledger charges everything on it
+    drivers: Resources = NOTHING  # … and the drivers among it
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,10 +195,7 @@ class Extender:
         answer = await self._call("GET", "/v1/usage", params={"nodes": "true"} if nodes else {})
         return Usage(
             {uid: Resources(amounts) for uid, amounts in answer["pods"].items()},
-            {
-                name: NodeUse(Resources(each["used"]), float(each["measured"]), bool(each["stale"]))
-                for name, each in answer.get("nodes", {}).items()
-            },
+            {name: _node_use(each) for name, each in answer.get("nodes", {}).items()},
         )
 
     async def _call(
@@ -274,3 +273,8 @@ def declared_sums(
         left[best] = left[best] - request
         placed[each.uid] = best
     return Placement(placed, refused)
+
+
+def _node_use(said: Mapping[str, Any]) -> NodeUse:
+    charged, drivers = Resources(said.get("charged", {})), Resources(said.get("drivers", {}))
+    return NodeUse(Resources(said["used"]), float(said["measured"]), bool(said["stale"]), charged, drivers)

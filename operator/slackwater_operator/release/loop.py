@@ -24,6 +24,7 @@ from slackwater_operator.cache.phases import Accuracy
 from slackwater_operator.metrics import Metrics
 from slackwater_operator.release.deadlock import Stall, StallKeeper
 from slackwater_operator.release.eviction import PressureRelief
+from slackwater_operator.release.extenderclient import Usage
 from slackwater_operator.release.nominations import Nominations
 from slackwater_operator.release.ownerlookup import OwnerLookup
 from slackwater_operator.release.release import Releaser
@@ -32,6 +33,7 @@ from slackwater_operator.status.appstatus import AppStatus, account, status
 from slackwater_operator.status.customstatus import ResourceStatusWriter
 from slackwater_operator.status.events import EventWriter, Happened, Happening
 from slackwater_operator.status.gauges import measure
+from slackwater_operator.status.idlecores import tell_idle
 from slackwater_operator.status.podreasons import ReasonWriter
 from slackwater_operator.status.trackedapps import TrackedAppWriter
 
@@ -43,6 +45,7 @@ HOPELESS = 20
 CHORES = 1.0
 # Seconds between two looks at what pods use.
 USE = 10.0
+IDLE = 30.0  # … and what is used and charged of nodes, to say why cores are idle
 # Seconds between two times of telling while releases go on.
 WORDS = 5.0
 
@@ -72,6 +75,8 @@ class ReleaseLoop:
     _last_words: float = 0.0
     _told: Outlook | None = None  # the round that was last told about
     _last_use: float = 0.0
+    _last_idle: float = 0.0
+    _usage: Usage | None = None  # as last looked at, until it was told
     beat: float = 0.0  # when the last turn ended; the probe reads it
 
     async def run(self) -> None:
@@ -171,12 +176,16 @@ class ReleaseLoop:
         if self.clock() - self._last_use < USE:
             return
         self._last_use = self.clock()
+        nodes = self.relief.wanted or self._last_use - self._last_idle >= IDLE
         try:
-            usage = await self.releaser.places.usage(nodes=self.relief.wanted)
+            usage = await self.releaser.places.usage(nodes=nodes)
         except Unavailable:
             self.reporter.measured = False
+            self._usage = Usage()
             return
         self.reporter.measured = True
+        if nodes:
+            self._usage, self._last_idle = usage, self._last_use
         self.cache.measured(usage.pods)
         await self.relief.run(usage)
 
@@ -194,7 +203,14 @@ class ReleaseLoop:
         await self.labeller.write(self.cache, accounts, self.releaser.last_release)
         await self.reporter.report(outlook)
         measure(self.metrics, self.cache, accounts, outlook, self.clock())
+        self._idle(outlook)
         self.metrics.wait_error.set(self.waits.mean)
+
+    def _idle(self, outlook: Outlook) -> None:
+        """Once for each look at use: which cores are idle, and why."""
+        if self._usage is not None:
+            tell_idle(self.metrics, self.cache, outlook, self._usage)
+            self._usage = None
 
     def _account(self, each: AppView, outlook: Outlook, supposed: Round | None) -> AppStatus:
         verdict = outlook.round.verdicts.get(each.id)

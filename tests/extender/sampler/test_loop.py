@@ -312,7 +312,11 @@ class TestHeartbeat:
         """Everything on the node, pods of others too; when it was measured, and whether that is too long ago."""
         now = two.clock.wall()
         self.beat(two, pool, **self.good(two, 0.5, node_memory=by_node(n1=3 * GI)))
-        assert two.get("/v1/usage?nodes=true")["nodes"] == {
+        nodes = two.get("/v1/usage?nodes=true")["nodes"]
+        charged = {name: each.pop("charged") for name, each in nodes.items()}
+        assert charged == {"n1": {"cpu": 1.0, "memory": 3 * GI}, "n2": {"cpu": 0.5, "memory": 0.0}}
+        assert all(each.pop("drivers") == {"cpu": 0.0, "memory": 0.0} for each in nodes.values())
+        assert nodes == {
             "n1": {"used": {"cpu": 0.5, "memory": 3 * GI}, "measured": now, "stale": False},
             "n2": {"used": {"cpu": 0.5}, "measured": now, "stale": False},
         }

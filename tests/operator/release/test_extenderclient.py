@@ -63,7 +63,8 @@ async def server() -> AsyncIterator[Any]:
         return web.Response(status=500, text="oh")
 
     async def usage(request: web.Request) -> web.Response:
-        nodes = {"n": {"used": {"memory": 31.0}, "measured": 1700.5, "stale": False}}
+        charged = {"charged": {"cpu": 3.0, "memory": 32.0}, "drivers": {"cpu": 1.0, "memory": 2.0}}
+        nodes = {"n": {"used": {"memory": 31.0}, "measured": 1700.5, "stale": False, **charged}}
         more = {"nodes": nodes} if request.query.get("nodes") == "true" else {}
         return web.json_response({"pods": {"p": {"cpu": 0.5, "memory": 3.0}}, **more})
 
@@ -170,7 +171,9 @@ async def test_use_of_nodes_comes_only_where_it_is_asked_for(server: Any) -> Non
     async with Extender(str(server.make_url("/measured"))) as extender:
         pods = {"p": Resources(cpu=0.5, memory=3)}
         assert await extender.usage() == Usage(pods)
-        assert await extender.usage(nodes=True) == Usage(pods, {"n": NodeUse(Resources(memory=31), 1700.5, False)})
+        charged, drivers = Resources(cpu=3, memory=32), Resources(cpu=1, memory=2)
+        node = NodeUse(Resources(memory=31), 1700.5, False, charged, drivers)
+        assert await extender.usage(nodes=True) == Usage(pods, {"n": node})
 
 
 async def test_extender_without_usage_is_unavailable_for_that_alone(server: Any) -> None:

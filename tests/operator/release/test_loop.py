@@ -534,3 +534,36 @@ def test_nothing_is_told_of_an_app_before_its_owners_were_looked_up() -> None:
     turn(made, world, 3)
     assert [body["spec"]["app"] for body in written(world, "/trackedapps") if "spec" in body] == ["dask/simple"]
     assert not any(body["reason"] == "Doubted" for body in written(world, "/events"))
+
+
+def idle_cores(made: ReleaseLoop) -> dict[str, float]:
+    """The gauge, reasons with cores only."""
+    (family,) = (each for each in made.metrics.registry.collect() if each.name == "slackwater_idle_cores")
+    return {sample.labels["reason"]: sample.value for sample in family.samples if sample.value}
+
+
+def test_idle_cores_are_told_by_reason() -> None:
+    """A node of 8 cores given away by requests, half used: a pod waits because of what others are charged."""
+    world = enforcing(node("a", cpu=8))
+    world.create("driver", cpu=2, role="driver", app="one")
+    made = cycle(world)
+    turn(made, world, 3)
+    for number in range(4):
+        world.create(f"task-{number}", cpu=2, app="one")
+    turn(made, world, 6)
+    assert not idle_cores(made)  # nothing is measured yet
+    world.uses = {pod.uid: Resources(cpu=0.5) for pod in world.pods.values() if pod.name == "driver"}
+    held, charged = Resources(cpu=8, memory=5 * GIB), Resources(cpu=2, memory=GIB)
+    world.samples = {"a": NodeUse(Resources(cpu=4, memory=GIB), world.now, False, held, charged)}
+    turn(made, world, 40)
+    assert idle_cores(made) == {"drivers-unused": 1.5, "tasks-unused": 2.5}
+
+
+def test_idle_cores_of_a_cluster_without_waiting_pods() -> None:
+    """Nothing waits, whatever is charged."""
+    world = enforcing(node("a", cpu=8))
+    world.create("task", cpu=2, app="one")
+    made = cycle(world)
+    world.samples = {"a": NodeUse(Resources(cpu=1), world.now, False, Resources(cpu=2), Resources())}
+    turn(made, world, 40)
+    assert idle_cores(made) == {"nothing-waits": 7}
