@@ -140,6 +140,7 @@ def prometheus() -> Schema:
         preset=choice("kubelet-resource", "cadvisor-node-exporter", "metrics-server-like"),
         window={"type": "number", "minimum": 2, "maximum": 3600},
         queries=fields(**dict.fromkeys(queries, TEXT)),
+        jobs=TEXT,
         nodeLabel=TEXT,
         tenant=TEXT,
         auth=fields(secret=TEXT, tokenKey=TEXT, username=TEXT, passwordKey=TEXT, caKey=TEXT),

@@ -109,7 +109,12 @@ class Prometheus(Connection):
     queries: dict[str, str] = Field(
         default_factory=dict,
         description="Own PromQL for node_cpu, node_memory, node_time, pod_cpu, pod_memory or node_network; "
-        "{window} and {namespaces} are filled in.",
+        "{window}, {namespaces} and {jobs} are filled in.",
+    )
+    jobs: str = Field(
+        default="",
+        description="Scrape jobs that are believed, as a regular expression of the whole name; empty: as the usual "
+        "stacks call the preset's exporters; .* believes everybody who may add a target.",
     )
     window: float = Field(
         default=120, ge=2, le=3600, description="Seconds irate looks back: at least two scrapes must lie within."

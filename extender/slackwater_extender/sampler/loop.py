@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -14,6 +14,7 @@ import numpy as np
 import structlog
 
 from slackwater.ledger.types import Sample
+from slackwater.nodes import NodeTable
 from slackwater_extender.cache.cache import ClusterCache
 from slackwater_extender.metrics import Metrics
 from slackwater_extender.sampler.presets import NAMES
@@ -98,26 +99,24 @@ class SamplingLoop:
         self.cache.load = found.network
         nodes = [name for name in found.stamps if name in self.cache.nodes]
         uids, uses = found.pods.joined(self.cache.kinds)
-        for turn in Slice.all(nodes, uids, uses, self._turns(nodes, uids)):
+        table, rows = self._homes(uids)
+        found.set_aside(uses, table.total, rows)
+        for turn in Slice.all(nodes, uids, uses, turns(nodes, table.index)[rows]):
             with self.cache.lock.background():
                 self._apply(found, turn)
         self.newest = max([self.newest, *found.stamps.values()])
 
-    def _turns(self, nodes: Sequence[str], uids: list[str]) -> NDArray[np.intp]:
-        """In which turn each pod's node is sampled, −1 where in none."""
+    def _homes(self, uids: list[str]) -> tuple[NodeTable, NDArray[np.intp]]:
+        """All nodes, and the row of each pod's node: −1 where it has none."""
         with self.cache.lock.background():
             ledger = self.cache.ledger
-            index = ledger.table(self.cache.clock()).index
-        turns = np.full(len(index) + 1, -1, np.intp)  # the last entry is for pods without a row, which is −1
-        for at, name in enumerate(nodes):
-            if (row := index.get(name)) is not None:
-                turns[row] = at // SLICE
+            table = ledger.table(self.cache.clock())
         found = np.full(len(uids), -1, np.intp)
         for first in range(0, len(uids), PIECE):
             with self.cache.lock.background():
                 rows = ledger.homes(uids[first : first + PIECE])
-            found[first : first + PIECE] = turns[np.where(rows < len(index), rows, -1)]
-        return found
+            found[first : first + PIECE] = np.where(rows < len(table), rows, -1)
+        return table, found
 
     def _apply(self, found: SampleRound, turn: Slice) -> None:
         kinds = self.cache.kinds
@@ -170,6 +169,15 @@ class SamplingLoop:
         elif self.trouble and not trouble:
             log.info("samples are back")
         self.trouble = trouble
+
+
+def turns(nodes: Sequence[str], index: Mapping[str, int]) -> NDArray[np.intp]:
+    """In which turn each row's node is sampled, −1 where in none; the last entry is for pods on no node."""
+    made = np.full(len(index) + 1, -1, np.intp)
+    for at, name in enumerate(nodes):
+        if (row := index.get(name)) is not None:
+            made[row] = at // SLICE
+    return made
 
 
 @dataclass(frozen=True, slots=True)

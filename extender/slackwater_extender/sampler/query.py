@@ -104,9 +104,19 @@ class SampleRound:
     troubles: list[str] = field(default_factory=list)
     dropped: dict[str, int] = field(default_factory=dict)
 
-    def drop(self, why: str) -> None:
-        """Count a sample that is not used."""
-        self.dropped[why] = self.dropped.get(why, 0) + 1
+    def drop(self, why: str, count: int = 1) -> None:
+        """Count samples that are not used."""
+        self.dropped[why] = self.dropped.get(why, 0) + count
+
+    def set_aside(self, uses: NDArray[np.float64], total: NDArray[np.float64], rows: NDArray[np.intp]) -> None:
+        """Believe no pod that is said to use far more than its node has (`uses` is changed): its use is not known.
+
+        `uses` is kind × pod, `total` node × kind, `rows` the node of each pod, −1 for none.
+        """
+        most = np.vstack([np.where(total > 0, total * PLAUSIBLE, np.inf), np.full(total.shape[1], np.inf)])
+        if len(uses) == len(most.T) and (absurd := (uses > most[rows].T).any(axis=0)).any():
+            uses[:, absurd] = np.nan
+            self.drop("more than its node", int(absurd.sum()))
 
     def used(self, node: str, kinds: Kinds) -> tuple[float, ...]:
         """A node's use in the ledger's order; NaN where it was not measured."""
@@ -142,7 +152,9 @@ class UsageQuery:
         # Without a query for it, the time of the question stands in for the time of the measurement.
         made.stamps = found["node_time"] if "node_time" in asked else made.evaluated
         if not made.stamps and not made.troubles:
-            made.troubles.append("no series names a known node; see prometheus.preset and prometheus.node_label")
+            made.troubles.append(
+                "no series of a believed job names a known node; see prometheus.jobs, .preset and .node_label"
+            )
         return made
 
     def _by_node(self, made: SampleRound, name: str, asked: Asked, names: NodeNames) -> dict[str, float]:
@@ -212,8 +224,8 @@ def _plausible(
     """What a node could really use; if most could not, the query's unit is wrong and none of it is believed."""
     good = {name: value for name, value in found.items() if _possible(kind, value, nodes[name])}
     wrong = len(found) - len(good)
-    for _ in range(wrong):
-        made.drop("wrong unit")
+    if wrong:
+        made.drop("wrong unit", wrong)
     if wrong * 2 > len(found):
         unit = "cores" if kind == CPU else "bytes"
         made.troubles.append(f"{query}: {wrong} of {len(found)} values cannot be {unit}; see prometheus.queries")

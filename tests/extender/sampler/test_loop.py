@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 
@@ -13,10 +14,10 @@ from slackwater.errors import Unavailable, UnknownName
 from slackwater_cluster.prometheus.vector import PodLabels, Vector, VectorSeries, pod_of
 from slackwater_extender.sampler.labels import NodeNames, without_port
 from slackwater_extender.sampler.loop import SamplingLoop
-from slackwater_extender.sampler.presets import NAMES, PRESETS, filled, queries
+from slackwater_extender.sampler.presets import JOBS, NAMES, PRESETS, filled, queries
 from slackwater_extender.sampler.query import SampleRound, UsageQuery, largest, regex
 from slackwater_extender.settings import Preset, Prometheus
-from support.builders import objects
+from support.builders import objects, promql
 from support.fakes.extender import World, node_record, world
 
 GI = 2.0**30
@@ -77,6 +78,29 @@ class TestPresets:
     def test_every_preset_measures_nodes_and_pods(self, preset: Preset) -> None:
         """Network is optional, the rest is not."""
         assert set(NAMES) - set(PRESETS[preset]) <= {"node_network"}
+
+    @pytest.mark.parametrize("preset", list(Preset))
+    def test_every_series_of_a_preset_is_asked_of_named_jobs(self, preset: Preset) -> None:
+        """A target that anybody may add is not believed: each selector of each query names the jobs."""
+        for query in queries(Prometheus(preset=preset)).values():
+            selected = list(promql.selectors(filled(query, 120, "a|b")))
+            assert selected
+            assert all("job" in labels for _, labels in selected)
+
+    @pytest.mark.parametrize(
+        "job", ["tenant", "kubelet2", "my-kubelet", "batch/kubelet", "kubernetes-service-endpoints"]
+    )
+    @pytest.mark.parametrize("preset", list(Preset))
+    def test_a_job_of_a_tenant_is_not_among_those_believed(self, preset: Preset, job: str) -> None:
+        """Prometheus matches the whole name, and so do we."""
+        assert re.fullmatch(JOBS[preset], job) is None
+
+    def test_the_settings_may_name_the_jobs(self) -> None:
+        """As a regular expression, whose backslashes and quotes PromQL wants escaped."""
+        chosen = queries(Prometheus(jobs='k\\.l"', queries={"node_memory": "m"}))
+        assert 'job=~"k\\\\.l\\""' in chosen["node_cpu"]
+        assert parse(filled(chosen["node_cpu"], 120, "")) is not None
+        assert chosen["node_memory"] == "m"
 
     def test_own_queries_replace_and_switch_off(self) -> None:
         """An empty query is not asked."""
@@ -292,6 +316,21 @@ class TestHeartbeat:
             two.clock.now += 5
             self.beat(two, pool, **self.good(two, 0.2, **pods))
         assert two.get("/v1/nodes/n1")["resources"]["cpu"]["residual"] == 1.0
+
+    def test_a_pod_that_is_said_to_use_more_than_its_node_has_is_set_aside(
+        self, two: World, pool: ThreadPoolExecutor
+    ) -> None:
+        """Counted, and its whole request stays charged; other pods are measured as ever."""
+        two.show(objects.pod("p", node="n1", phase="Running", status=objects.running("2025-12-31T23:59:00Z")))
+        two.show(objects.pod("q", node="n1", phase="Running", status=objects.running("2025-12-31T23:59:00Z")))
+        p, q = ({"namespace": "batch", "pod": name} for name in ("p", "q"))
+        for _ in range(4):
+            two.clock.now += 5
+            pods = {"pod_cpu": vector((p, 1000), (q, 0.1)), "pod_memory": vector((p, 1e8), (q, 1e8))}
+            self.beat(two, pool, **self.good(two, 0.2, **pods))
+        assert 1.0 <= two.get("/v1/nodes/n1")["resources"]["cpu"]["residual"] < 1.2
+        dropped = two.parts.metrics.dropped.labels("more than its node")
+        assert dropped._value.get() == 4
 
     def test_pods_of_others_are_seen_by_their_node(self, two: World, pool: ThreadPoolExecutor) -> None:
         """Their own series are not asked for; their requests must still give way to measured use."""

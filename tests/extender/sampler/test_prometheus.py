@@ -26,6 +26,8 @@ BINARY = shutil.which("prometheus")
 pytestmark = pytest.mark.skipif(BINARY is None, reason="prometheus is not installed (Debian package prometheus)")
 
 PATIENCE = 60.0
+# What a tenant's own target says of the node that its label names, and of a pod that is not its own.
+FORGED = 'node_memory_working_set_bytes 6e10\npod_memory_working_set_bytes{namespace="batch",pod="p"} 5e10\n'
 
 
 @dataclass
@@ -64,7 +66,7 @@ def kubelet() -> Iterator[tuple[Kubelet, int]]:
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             """One scrape."""
-            body = state.text().encode()
+            body = (FORGED if self.path == "/tenant" else state.text()).encode()
             self.send_response(500 if state.broken else 200)
             self.send_header("Content-Type", "text/plain; version=0.0.4")
             self.send_header("Content-Length", str(len(body)))
@@ -84,12 +86,13 @@ def kubelet() -> Iterator[tuple[Kubelet, int]]:
 
 @pytest.fixture(scope="module")
 def prometheus(kubelet: tuple[Kubelet, int], tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """A Prometheus that scrapes the exporter twice over (two jobs, one node), every second."""
+    """A Prometheus that scrapes the exporter twice over (two jobs, one node), every second, and a tenant's own."""
     folder = tmp_path_factory.mktemp("prometheus")
     target = f"127.0.0.1:{kubelet[1]}"
     jobs = "".join(
-        f"- job_name: {name}\n  static_configs:\n  - targets: ['{target}']\n    labels: {{node: n1}}\n"
-        for name in ("kubelet", "again")
+        f"- job_name: {name}\n  metrics_path: /{name}\n"
+        f"  static_configs:\n  - targets: ['{target}']\n    labels: {{node: n1}}\n"
+        for name in ("kubelet", "kubelet-resource", "tenant")
     )
     (folder / "prometheus.yml").write_text(f"global: {{scrape_interval: 1s}}\nscrape_configs:\n{jobs}")
     port = free_port()
@@ -156,7 +159,7 @@ def beat(made: World) -> dict[str, float]:
 
 
 def test_use_and_time_arrive(made: World, kubelet: tuple[Kubelet, int]) -> None:
-    """Two cores and 4 GiB, measured a moment ago; the double scrape counts once."""
+    """Two cores and 4 GiB, measured a moment ago; the double scrape counts once, the tenant's target never."""
     until(lambda: abs(beat(made)["used"] - kubelet[0].rate) < 0.5)
     memory = made.get("/v1/nodes/n1")["resources"]["memory"]
     assert memory["used"] == kubelet[0].memory
