@@ -27,6 +27,10 @@ if TYPE_CHECKING:
     Mask = NDArray[np.bool_]
 
 
+# What a kind that a node has nothing of is divided by: whatever is left of it is no share of the node.
+_NO_SHARE = 1e300
+
+
 class _Key(NamedTuple):
     """What makes pods alike to a node."""
 
@@ -46,6 +50,7 @@ class NodeRooms:
         self.known = snapshot.nodes is not None  # node by node; else the nodes of a queue count as one
         self.room: Floats = np.where(table.open[:, None], table.room, -np.inf)
         self.native: Floats = table.native.copy()
+        self._scale: Floats = np.where(table.total > 0, table.total, _NO_SHARE)
         self._ids: dict[_Key, int] = {}
         self._reach: list[Mask | None] = []
         self._asked: list[Floats] = []
@@ -151,16 +156,17 @@ class NodeRooms:
 
     def _slack(self, rows: NDArray[np.intp], shape: int) -> Floats:
         """What would be left of the rows, as a share of them."""
-        total = self._table.total[rows]
-        left = self.room[rows] - self._asked[shape]
-        shares: Floats = np.divide(left, total, out=np.zeros_like(left), where=total > 0).sum(axis=1)
+        left = (self.room.take(rows, axis=0) - self._asked[shape]) / self._scale.take(rows, axis=0)
+        shares: Floats = left[:, 0].copy() if left.shape[1] else np.zeros(len(rows))
+        for kind in range(1, left.shape[1]):  # a kind at a time, as in the search
+            shares += left[:, kind]
         return shares
 
     def _renew(self, row: int) -> None:
-        held = self._fits[:, row]
-        if held.any():
-            still = (self.room[row] >= self._needed).all(axis=1) & (self.native[row] >= self._needed_native).all(axis=1)
-            lost = np.flatnonzero(held & ~still)
+        held = np.flatnonzero(self._fits[:, row])
+        if held.size:
+            short = (self.room[row] < self._needed[held]) | (self.native[row] < self._needed_native[held])
+            lost = held[short.any(axis=1)]
             self._fits[lost, row] = False
             self._counts[lost] -= 1
 
