@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from slackwater.admission import standing
 from slackwater.cycle.snapshot import PodGroup
 from slackwater.errors import InvalidInput, SlackwaterError
 from slackwater.ordering.daglevels import level_of
@@ -20,6 +21,7 @@ from slackwater_operator.cache.apps import Pod
 from slackwater_operator.cache.podstate import InFlightPods, PodState, state
 from slackwater_operator.cache.rooms import named
 
+_WAITING = frozenset({PodState.HELD, PodState.PARKED, PodState.BLOCKED, PodState.FOREIGN})
 # Dependencies between the stages of one app that are put into levels; they are looked at whenever a pod changes.
 MOST_EDGES = 10_000
 # Text from labels that is shown to people and put into names is cut and cleaned.
@@ -54,6 +56,7 @@ class AppView:
     job: str = ""  # the Job that makes tasks of it; one that makes drivers only says nothing of tasks
     submitted: float = 0.0
     priority: int = 0
+    backed: bool = True  # what passed the gate speaks for what waits (`admission.standing`)
     has_driver: bool = False
     leads: bool = False  # its framework's driver makes the tasks: they come after it
     gang: bool = False
@@ -78,6 +81,8 @@ class AppView:
     @property
     def started(self) -> bool:
         """Whether it passed admission: it holds something, or ended something and asks for no new driver."""
+        if not self.backed:
+            return False
         if self.counts.released or self.counts.bound:
             return True
         driver_waits = any(group.role is Role.DRIVER and group.held for group in self.groups)
@@ -135,8 +140,11 @@ def app_view(namespace: str, app: str, pods: Sequence[Pod], in_flight: InFlightP
     """Put an app together from its pods."""
     tallies: dict[tuple[Role, str, Resources, Constraints], _Tally] = {}
     totals: dict[PodState, int] = {}
+    waiting: list[Pod] = []
     for pod in pods:
         where = state(pod.record, in_flight)
+        if where in _WAITING:
+            waiting.append(pod)
         totals[where] = totals.get(where, 0) + 1
         # Pods that may use different nodes are not equal: one may find no node where the other does.
         key = (role(pod), pod.member.stage, pod.record.declared, pod.record.constraints)
@@ -150,6 +158,7 @@ def app_view(namespace: str, app: str, pods: Sequence[Pod], in_flight: InFlightP
         for group, each in zip(groups, ordered, strict=True)
         if each.pending
     }
+    backed = _backed(groups)
     problems = [doubt for pod in pods[:50] for doubt in pod.member.doubts]
     strict = any(own(pod.record, names.DAG) == "strict" for pod in pods)
     groups = _levelled(groups, pods, problems)
@@ -167,8 +176,11 @@ def app_view(namespace: str, app: str, pods: Sequence[Pod], in_flight: InFlightP
         framework=row.name if row else "",
         owner=next((pod.member.owner for pod in pods if pod.member.owner), ""),
         job=next((name for pod in pods if role(pod) is not Role.DRIVER and (name := _job(pod))), ""),
-        submitted=min((pod.record.created for pod in pods), default=0.0),
-        priority=max((pod.record.priority for pod in pods), default=0),
+        submitted=min((pod.record.created for pod in (pods if backed else waiting)), default=0.0),
+        priority=standing.priority(
+            (pod.record.priority for pod in waiting), (pod.record.priority for pod in pods if not pod.record.done)
+        ),
+        backed=backed,
         leads=bool(row and row.has_driver),
         has_driver=any(group.role is Role.DRIVER for group in groups)
         or bool(row and row.has_driver and not any(pod.member.client for pod in pods))
@@ -185,6 +197,14 @@ def app_view(namespace: str, app: str, pods: Sequence[Pod], in_flight: InFlightP
         pending=pending,
         constraints={named(each): each for _, _, _, each in tallies},
     )
+
+
+def _backed(groups: Sequence[PodGroup]) -> bool:
+    """Whether a driver passed the gate, or tasks that are worth half of the largest pod that waits."""
+    passed = [(group, group.charged + group.finished) for group in groups]
+    if any(count and group.role is Role.DRIVER for group, count in passed):
+        return True
+    return standing.backed((g.request for g in groups if g.held), ((g.request, count) for g, count in passed if count))
 
 
 def role(pod: Pod) -> Role:
