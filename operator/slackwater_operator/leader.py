@@ -1,5 +1,9 @@
 """One leader among the replicas, by a Lease, with the client library's own election.
 
+    renewed every second          it leads; `holds` says so to every write, by the time of the last renewal
+    not renewed for a lease       another replica takes it, and lets writes that are still on their way settle
+    told to stop                  it gives the Lease back, so that the next one leads within a second
+
 A leader that loses its Lease ends its process: whatever it was about to write must not be written.
 """
 
@@ -10,9 +14,10 @@ import logging
 import os
 import socket
 import threading
+import time
 from collections.abc import Callable
-from dataclasses import dataclass
-from datetime import UTC, datetime
+from dataclasses import dataclass, field
+from email.utils import parsedate_to_datetime
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +33,12 @@ from slackwater_operator.settings import Settings
 log = structlog.get_logger(__name__)
 
 LEASE = "slackwater-operator"
+# Seconds between two renewals.
+RENEWAL = 1
+# Seconds of its Lease that a leader leaves unused, so that it has ended its process before another one leads.
+SPARE = 2
+# Seconds in which writes of a leader that did not resign may still arrive. Room it reserved stays reserved for longer.
+SETTLE = 2.0
 
 
 def identity(settings: Settings) -> str:
@@ -37,13 +48,15 @@ def identity(settings: Settings) -> str:
 
 @dataclass
 class Election:
-    """Waits for leadership in a thread."""
+    """Waits for leadership in a thread. `leases` is the API to use; None: that of the settings' cluster."""
 
     settings: Settings
+    leases: Any = None
+    pause: Callable[[float], Any] = asyncio.sleep
+    _attempts: Attempts | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
         self.identity = identity(self.settings)
-        self.taken_over = False  # somebody else led a moment ago
 
     async def lead(self, lost: asyncio.Event) -> None:
         """Return once this replica leads; `lost` is set when it does so no longer."""
@@ -51,53 +64,76 @@ class Election:
             return
         loop = asyncio.get_running_loop()
         leading: asyncio.Future[None] = loop.create_future()
-        await asyncio.to_thread(self._prepare)
+        attempts = await asyncio.to_thread(self._prepare)
         # A thread of its own: the library's loop ends only with the leadership.
-        threading.Thread(target=self._run, args=(loop, leading, lost), daemon=True, name="election").start()
+        threading.Thread(target=self._run, args=(attempts, loop, leading, lost), daemon=True, name="election").start()
         await leading
-        if self.taken_over:
-            # Writes of the dead leader may still be on their way for as long as its Lease would have lasted.
-            log.info("taking over; waiting one lease", seconds=self.settings.lease_seconds)
-            await asyncio.sleep(self.settings.lease_seconds)
+        if attempts.before not in ("", self.identity):
+            log.info("taking over", leader=attempts.before, seconds=SETTLE)
+            await self.pause(SETTLE)
 
-    def _prepare(self) -> None:
+    def holds(self) -> bool:
+        """Whether the Lease is ours at this moment, by our own clock and the last renewal that was answered."""
+        if self.settings.lead_alone:
+            return True
+        return self._attempts is not None and self._attempts.age() < self.settings.lease_seconds
+
+    def resign(self) -> None:
+        """Give the Lease back, if we have it: nobody need wait until it is over."""
+        if self._attempts is not None and self.holds():
+            self._attempts.resign(LEASE, self.settings.namespace)
+
+    def _prepare(self) -> Attempts:
         logging.getLogger("leaderelection").setLevel(logging.WARNING)  # it logs every renewal
-        _load(self.settings.kubeconfig)
-        try:
-            lease = client.CoordinationV1Api().read_namespaced_lease(LEASE, self.settings.namespace)
-        except ApiException:
-            return
-        spec = lease.spec
-        if spec is None or not spec.holder_identity or spec.holder_identity == self.identity or spec.renew_time is None:
-            return
-        age = (datetime.now(UTC) - spec.renew_time).total_seconds()
-        self.taken_over = age < 4 * self.settings.lease_seconds
+        if self.leases is None:
+            _load(self.settings.kubeconfig)
+            self.leases = client.CoordinationV1Api()
+        # Two attempts must fit into the time in which a leader has to renew.
+        self._attempts = Attempts(self.leases, max(1.0, (self.settings.lease_seconds - SPARE) / 2))
+        return self._attempts
 
-    def _run(self, loop: asyncio.AbstractEventLoop, leading: asyncio.Future[None], lost: asyncio.Event) -> None:
+    def _run(
+        self, attempts: Attempts, loop: asyncio.AbstractEventLoop, leading: asyncio.Future[None], lost: asyncio.Event
+    ) -> None:
         seconds = self.settings.lease_seconds
 
         def started() -> None:
             loop.call_soon_threadsafe(_settle, leading)
 
         def ended() -> None:
-            loop.call_soon_threadsafe(lost.set)
+            if not loop.is_closed():
+                loop.call_soon_threadsafe(lost.set)
 
         # The client library has no types.
         lock = LeaseLock(LEASE, self.settings.namespace, self.identity)  # type: ignore[no-untyped-call]
-        deadline = max(2, seconds * 2 // 3)
-        lock.api_instance = Attempts(lock.api_instance, deadline)  # type: ignore[assignment]  # it stands in for the API
+        lock.api_instance = attempts  # type: ignore[assignment]  # it stands in for the API
         chosen = electionconfig.Config(  # type: ignore[no-untyped-call]
             lock,
             lease_duration=seconds,
-            renew_deadline=deadline,
-            retry_period=max(1, seconds // 5),
+            renew_deadline=seconds - SPARE,
+            retry_period=RENEWAL,
             onstarted_leading=started,
             onstopped_leading=ended,
         )
+        election = leaderelection.LeaderElection(chosen)  # type: ignore[no-untyped-call]
+        self._look_back(election, lock)
         try:
-            leaderelection.LeaderElection(chosen).run()  # type: ignore[no-untyped-call]
+            election.run()  # type: ignore[no-untyped-call]
         finally:
             ended()
+
+    def _look_back(self, election: Any, lock: Any) -> None:
+        """Count the silence before we came, as the API server's own clock has it, instead of a whole Lease anew."""
+        try:
+            lease, _, headers = self.leases.read_namespaced_lease_with_http_info(
+                LEASE, self.settings.namespace, _request_timeout=self.settings.lease_seconds
+            )
+        except (ApiException, HTTPError):
+            return
+        if (quiet := silence(lease, headers.get("Date", ""))) is not None:
+            election.observed_record = lock.get_lock_object(lease)
+            # Both times are whole seconds of the server's.
+            election.observed_time_milliseconds = int((time.time() - max(0.0, quiet - 2)) * 1000)
 
 
 class Attempts:
@@ -107,19 +143,67 @@ class Attempts:
     Lease still holds, and a follower would never lead again.
     """
 
-    def __init__(self, leases: Any, timeout: float) -> None:
-        self._leases, self._timeout = leases, timeout
+    def __init__(self, leases: Any, timeout: float, clock: Callable[[], float] = time.monotonic) -> None:
+        self._leases, self._timeout, self._clock = leases, timeout, clock
+        self._lock = threading.Lock()
+        self._resigned = False
+        self._renewed: float | None = None  # when the last renewal that was answered had been sent
+        self._holder = ""
+        self.before = ""  # who held the Lease when it became ours; "": nobody, or somebody who gave it back
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
         call = getattr(self._leases, name)
 
         def attempt(*words: Any, **named: Any) -> Any:
-            try:
-                return call(*words, _request_timeout=self._timeout, **named)
-            except HTTPError as problem:
-                raise ApiException(status=0, reason=str(problem)) from problem
+            with self._lock:
+                if self._resigned:
+                    raise ApiException(status=0, reason="resigned")
+                return self._observed(name, self._clock(), self._asked(call, *words, **named))
 
         return attempt
+
+    def age(self) -> float:
+        """Seconds since the last renewal was sent; infinite before the first."""
+        return float("inf") if self._renewed is None else self._clock() - self._renewed
+
+    def resign(self, name: str, namespace: str) -> None:
+        """Renew no more, and write that nobody holds the Lease; a server that does not answer is left alone."""
+        with self._lock:
+            self._resigned = True
+            try:
+                lease = self._asked(self._leases.read_namespaced_lease, name, namespace)
+                if lease.spec is not None and lease.spec.holder_identity == self._holder:
+                    lease.spec.holder_identity = None
+                    self._asked(self._leases.replace_namespaced_lease, name=name, namespace=namespace, body=lease)
+                    log.info("the lease is given back")
+            except ApiException as problem:
+                log.warning("the lease runs out by itself", trouble=problem.reason)
+
+    def _asked(self, call: Callable[..., Any], *words: Any, **named: Any) -> Any:
+        try:
+            return call(*words, _request_timeout=self._timeout, **named)
+        except HTTPError as problem:
+            raise ApiException(status=0, reason=str(problem)) from problem
+
+    def _observed(self, name: str, sent: float, lease: Any) -> Any:
+        spec = getattr(lease, "spec", None)
+        holder = (spec.holder_identity or "") if spec is not None else ""
+        if not name.startswith("read_"):
+            if self._renewed is None:
+                self.before = self._holder
+            self._renewed = sent
+        self._holder = holder
+        return lease
+
+
+def silence(lease: Any, date: str) -> float | None:
+    """Seconds from the Lease's last write to an answer of the API server, both by its clock; None where not said."""
+    times = [entry.time for entry in (lease.metadata and lease.metadata.managed_fields) or () if entry.time]
+    try:
+        now = parsedate_to_datetime(date)
+    except ValueError:
+        return None
+    return (now - max(times)).total_seconds() if times else None
 
 
 def _settle(leading: asyncio.Future[None]) -> None:

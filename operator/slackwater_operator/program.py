@@ -67,11 +67,19 @@ class Program:
         """Wait for leadership, then watch, decide and write until the Lease is lost or a part fails."""
         self.trouble = ""
         lost = asyncio.Event()
-        await Election(self.settings).lead(lost)
-        self.metrics.leading.set(1)
+        election = Election(self.settings)
+        try:
+            await election.lead(lost)
+            self.metrics.leading.set(1)
+            await self._lead(election, lost)
+        finally:
+            # Everything of ours has ended by now, so the next leader need not wait until the Lease is over.
+            await asyncio.to_thread(election.resign)
+
+    async def _lead(self, election: Election, lost: asyncio.Event) -> None:
         async with AsyncExitStack() as stack:
             session = await stack.enter_async_context(
-                Session(endpoint(self.settings.kubeconfig), in_flight=self.settings.in_flight)
+                Session(endpoint(self.settings.kubeconfig), in_flight=self.settings.in_flight, may_write=election.holds)
             )
             extender = await stack.enter_async_context(
                 Extender(

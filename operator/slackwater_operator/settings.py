@@ -75,7 +75,12 @@ class Settings(BaseSettings):
         "`slackwater replay` decides the same again. Some 100 kB per round and thousand held pods.",
     )
 
-    lease_seconds: int = Field(default=15, ge=5, le=300, description="A dead leader is replaced after this time.")
+    lease_seconds: int = Field(
+        default=10,
+        ge=5,
+        le=300,
+        description="A dead leader is replaced after this time; one that is told to stop, at once.",
+    )
     lead_alone: bool = Field(default=False, description="Lead without a Lease. For one replica in tests only.")
     health_port: int = Field(default=8090, ge=0, le=65535, description="/healthz; 0 switches it off.")
     metrics_port: int = Field(default=9090, ge=0, le=65535, description="/metrics; 0 switches it off.")

@@ -7,7 +7,7 @@ flight lowered the rate. So writes are paced by answers: at most `in_flight` at 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from types import TracebackType
@@ -64,10 +64,20 @@ class _Status(msgspec.Struct):
 
 
 class Session:
-    """Requests to one API server. Use as an async context manager inside a running loop."""
+    """Requests to one API server. Use as an async context manager inside a running loop.
 
-    def __init__(self, endpoint: Endpoint, *, in_flight: int = 16, connections: int = 32) -> None:
-        self._endpoint = endpoint
+    `may_write` is asked right before each write: a leader whose Lease is over must not finish what it began.
+    """
+
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        *,
+        in_flight: int = 16,
+        connections: int = 32,
+        may_write: Callable[[], bool] = lambda: True,
+    ) -> None:
+        self._endpoint, self._may_write = endpoint, may_write
         self._in_flight, self._connections = in_flight, connections
         self._slots: asyncio.Semaphore
         self._http: aiohttp.ClientSession
@@ -121,6 +131,8 @@ class Session:
         """Send one write and wait for its answer; more than `in_flight` writers queue here."""
         async with self._slots:
             headers = {**await self._headers(), "Content-Type": content_type}
+            if not self._may_write():
+                raise Unavailable("nothing is written any more: another replica may lead")
             try:
                 async with self._request(method, path, orjson.dumps(body), headers) as reply:
                     return self._checked(await _answer(reply))
