@@ -36,9 +36,9 @@ def _pair(text: str) -> tuple[str, object]:
         raise InvalidInput("--set", f"{text!r} is not a setting", REMEDY)
     try:
         return name.strip(), yaml.safe_load(value)
-    except yaml.YAMLError as error:
+    except (yaml.YAMLError, ValueError) as error:  # ValueError: an integer of thousands of digits
         raise InvalidInput(
-            f"--set {name}", f"{value!r} cannot be read", "write a number, a word or a list [a, b]"
+            f"--set {name}", f"{value[:200]!r} cannot be read", "write a number, a word or a list [a, b]"
         ) from error
 
 

@@ -92,7 +92,7 @@ def _app(
         if not named:
             pods = listed_pods(api, namespace, system=system)
             named = next((pod.member.app for pod in pods if pod.record.uid == body["metadata"].get("uid")), "")
-        apps = [decoding.app(each) for each in api.items(custom_path("trackedapps", namespace=namespace))]
+        apps, _ = decoding.read(decoding.app, api.items(custom_path("trackedapps", namespace=namespace)), "trackedapps")
     except Unavailable as problem:
         problems.append(f"TrackedApps: {problem}")
         return None
@@ -104,7 +104,7 @@ def _queue(api: ApiClient, app: App | None, problems: list[str]) -> tuple[Queue 
         return None, None
     try:
         queue = decoding.queue(api.get(custom_path("admissionqueues", app.queue)))
-        pools = [decoding.pool(each) for each in api.items(custom_path("reservationpools"))]
+        pools, _ = decoding.read(decoding.pool, api.items(custom_path("reservationpools")), "reservationpools")
     except Unavailable as problem:
         problems.append(f"queue {app.queue}: {problem}")
         return None, None

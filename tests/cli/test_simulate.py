@@ -94,6 +94,9 @@ def test_same_seed_same_bytes_whatever_the_hash_seed() -> None:
         pytest.param(("gen:haste", "-p", "fifo", "--world", "mars"), "mars", id="world"),
         pytest.param(("gen:haste", "-p", "fifo", "--set", "heartbeat"), "name=value", id="setting"),
         pytest.param(("gen:haste", "-p", ","), "name at least one", id="no-policy"),
+        pytest.param(("gen:hour?apps=-3",), "whole number from 0", id="negative-count"),
+        pytest.param(("gen:hour?seed=-3",), "whole number from 0", id="negative-seed"),
+        pytest.param((f"gen:hour?apps={'9' * 4400}",), "is not a whole number", id="digits"),
     ],
 )
 def test_bad_arguments_are_refused(arguments: tuple[str, ...], said: str) -> None:
@@ -115,6 +118,7 @@ def test_settings_go_to_all_policies_or_to_one() -> None:
         pytest.param("seed=1", "--seed", id="reserved"),
         pytest.param("1x=1", "is not a setting", id="no-name"),
         pytest.param("x=[", "cannot be read", id="no-yaml"),
+        pytest.param(f"x={'9' * 4400}", "cannot be read", id="digits"),
     ],
 )
 def test_bad_settings_are_refused(text: str, said: str) -> None:

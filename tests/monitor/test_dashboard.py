@@ -70,6 +70,37 @@ def test_every_page_of_a_cluster_is_whole_without_scripts(cluster: Cluster, tmp_
     assert 'href="http' not in reply.text
 
 
+WRONG: list[object] = [
+    7,
+    {},
+    {"metadata": 7},
+    {"metadata": {"name": ["x"], "namespace": "team-a"}, "spec": {}},
+    {"metadata": {"name": "x", "namespace": "team-a"}, "spec": "text", "status": []},
+    {"metadata": {"name": "x", "namespace": "team-a"}, "spec": {"state": {}, "queue": 7, "app": 7}},
+    {"metadata": {"name": "x", "namespace": "team-a"}, "status": {"pods": {"held": "many"}, "delta": "wide"}},
+    {"metadata": {"name": "x", "namespace": "team-a"}, "status": {"declared": {"cpu": "lots"}, "small": 3}},
+    {"metadata": {"name": "x", "namespace": "team-a", "creationTimestamp": "yesterday"}},
+    {"name": "x", "room": {"cpu": "some"}},
+]
+
+
+@pytest.mark.parametrize("wrong", WRONG, ids=str)
+def test_an_object_of_a_wrong_shape_costs_itself_only(tmp_path: Path, wrong: object) -> None:
+    """In every list: all pages are served with the others, and say what was left out."""
+    made = usual()
+    for path, answer in made.answers.items():
+        for key in ("items", "nodes"):
+            if isinstance(answer, dict) and isinstance(answer.get(key), list) and "/pods" not in path:
+                answer[key].append(wrong)
+    with served(made) as cluster:
+        source = live(cluster, tmp_path)
+        seen = source.snapshot()
+        assert any("cannot be read and are left out" in problem for problem in seen.problems)
+        assert len(seen.nodes) == 2
+        pages = client(source)
+        assert {path: pages.get(path).status_code for path in PAGES} == dict.fromkeys(PAGES, 200)
+
+
 @pytest.mark.parametrize("path", PAGES)
 def test_every_page_of_a_simulation_is_served(path: str) -> None:
     """The same pages from another source."""

@@ -29,10 +29,12 @@ def command(
 
     api = api_server(kubeconfig, context)
     try:
-        queues = [decoding.queue(body) for body in api.items(custom_path("admissionqueues"))]
-        pools = [decoding.pool(body) for body in api.items(custom_path("reservationpools"))]
+        queues, wrong = decoding.read(decoding.queue, api.items(custom_path("admissionqueues")), "admissionqueues")
+        pools, also = decoding.read(decoding.pool, api.items(custom_path("reservationpools")), "reservationpools")
     except NotFound as problem:
         raise Unavailable("this cluster knows no AdmissionQueues; is Slackwater installed?") from problem
+    for sentence in (*wrong, *also):
+        typer.echo(sentence, err=True)
     queues = [each for each in queues if queue in (None, each.name)]
     pools = [each for each in pools if queue in (None, each.queue)]
     rows = [{"kind": "queue", **plain(each)} for each in queues] + [{"kind": "pool", **plain(each)} for each in pools]

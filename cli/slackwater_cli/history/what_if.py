@@ -25,7 +25,7 @@ def command(
     ] = "kube,slackwater,capacity,fair",
     was: Annotated[str, typer.Option(help="The policy that was in force, whose replay is judged.")] = "kube",
     cluster: Annotated[str | None, typer.Option(help="Other nodes than those exported: 500x4, a YAML file.")] = None,
-    seed: Annotated[int, typer.Option(help="Same seed, same result.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Same seed, same result.")] = 0,
     report: Annotated[Path | None, typer.Option(help="Write a page of figures into this folder.")] = None,
     output: Output = Format.TABLE,
 ) -> None:

@@ -27,7 +27,7 @@ SCENES = {
 
 def command(
     report: Annotated[Path, typer.Option(help="Folder for the report with its figures.")] = Path("report"),
-    seed: Annotated[int, typer.Option(help="Another hour; same seed, same hour.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Another hour; same seed, same hour.")] = 0,
     hours: Annotated[
         int, typer.Option(min=1, help="So many hours like it (the next seeds) are played too, to see if it was luck.")
     ] = 3,

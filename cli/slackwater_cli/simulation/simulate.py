@@ -62,7 +62,7 @@ Policies = Annotated[
         show_default="by world: " + "; ".join(f"{world}: {names}" for world, names in DEFAULTS.items()),
     ),
 ]
-Seed = Annotated[int, typer.Option(help="Feeds every model and the heartbeat phases; same seed, same result.")]
+Seed = Annotated[int, typer.Option(min=0, help="Feeds every model and the heartbeat phases; same seed, same result.")]
 World = Annotated[str, typer.Option(help="yarn, ideal (no heartbeats, no delays), kubernetes, or auto.")]
 Settings = Annotated[
     list[str] | None,

@@ -1,15 +1,50 @@
-"""Custom resources and the extender's answers, turned into views. Pure: bodies in, views out."""
+"""Custom resources and the extender's answers, turned into views. Pure: bodies in, views out.
+
+A body that is not what it should be costs itself only: `read` sets it aside and says so.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeVar
 
+import msgspec
+
+from slackwater.errors import SlackwaterError
 from slackwater_cluster.pods.quantities import quantity
 from slackwater_monitor.sources.views import Amounts, App, Bar, Node, Pool, Queue, Side
 
 Body = Mapping[str, Any]
+View = TypeVar("View")
+# What decoding meets in a body of the wrong shape.
+UNREADABLE = (
+    ArithmeticError,
+    AttributeError,
+    LookupError,
+    TypeError,
+    ValueError,
+    msgspec.MsgspecError,
+    SlackwaterError,
+)
+
+
+def read(decode: Callable[[Any], View], bodies: Iterable[Any], what: str) -> tuple[list[View], list[str]]:
+    """The views of all bodies that can be read, and one sentence about those that cannot, if there are any."""
+    views: list[View] = []
+    wrong: list[str] = []
+    for body in bodies:
+        try:
+            view = decode(body)
+            views.append(msgspec.convert(msgspec.to_builtins(view), type(view)))  # each field is what it should be
+        except UNREADABLE as problem:
+            wrong.append(f"{_name(body)}: {str(problem)[:200]}")
+    return views, [f"{len(wrong)} {what} cannot be read and are left out: {wrong[0]}"] if wrong else []
+
+
+def _name(body: object) -> str:
+    meta = body.get("metadata", body) if isinstance(body, Mapping) else None
+    return str(meta.get("name", "one without a name"))[:253] if isinstance(meta, Mapping) else "one that is no object"
 
 
 def amounts(found: Mapping[str, object] | None) -> dict[str, float]:

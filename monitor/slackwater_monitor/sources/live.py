@@ -6,7 +6,7 @@ import math
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from slackwater.errors import Unavailable
 from slackwater_cluster import names
@@ -26,6 +26,8 @@ from slackwater_monitor.sources.views import (
     Snapshot,
     TimeSeries,
 )
+
+View = TypeVar("View")
 
 # A snapshot costs the cluster five reads; several viewers share one of this age.
 FRESH = 2.0
@@ -69,15 +71,15 @@ class Live:
     def _read(self) -> Snapshot:
         problems: list[str] = []
         nodes = self._nodes(problems)
-        apps = [decoding.app(body) for body in self._list("trackedapps", problems)]
-        queues = [decoding.queue(body) for body in self._list("admissionqueues", problems)]
-        pools = [decoding.pool(body) for body in self._list("reservationpools", problems)]
+        apps = self._list("trackedapps", decoding.app, problems)
+        queues = self._list("admissionqueues", decoding.queue, problems)
+        pools = self._list("reservationpools", decoding.pool, problems)
         kinds = sorted({kind for node in nodes for kind in node.room} or {"cpu", "memory"})
         return Snapshot(self._clock(), nodes, apps, queues, pools, kinds, problems)
 
-    def _list(self, plural: str, problems: list[str]) -> list[dict[str, Any]]:
+    def _list(self, plural: str, decode: Callable[[Any], View], problems: list[str]) -> list[View]:
         try:
-            return self._api.items(custom_path(plural))
+            return _read(decode, self._api.items(custom_path(plural)), plural, problems)
         except NotFound:
             problems.append(f"{plural}.{names.GROUP} is not known to this cluster; is Slackwater installed?")
         except Unavailable as problem:
@@ -86,11 +88,11 @@ class Live:
 
     def _nodes(self, problems: list[str]) -> list[Node]:
         try:
-            return [decoding.node(body) for body in self._extender.get("/v1/nodes")["nodes"]]
-        except Unavailable as problem:
+            return _read(decoding.node, self._extender.get("/v1/nodes")["nodes"], "nodes", problems)
+        except (KeyError, TypeError, Unavailable) as problem:
             problems.append(f"the ledger of the extender cannot be read, so room and use are unknown: {problem}")
         try:
-            return [decoding.plain_node(body) for body in self._api.items("/api/v1/nodes")]
+            return _read(decoding.plain_node, self._api.items("/api/v1/nodes"), "nodes", problems)
         except Unavailable as problem:
             problems.append(f"nodes: {problem}")
         return []
@@ -123,6 +125,12 @@ class Live:
             for each in listed_pods(self._api, namespace, system=self._system)
             if each.member.app == app
         ]
+
+
+def _read(decode: Callable[[Any], View], bodies: Any, what: str, problems: list[str]) -> list[View]:
+    views, wrong = decoding.read(decode, bodies, what)
+    problems += wrong
+    return views
 
 
 def joined(before: TimeSeries, after: TimeSeries) -> TimeSeries:

@@ -26,6 +26,8 @@ class Generator:
     about: str
 
 
+# No count of jobs and no seed needs more; a longer number would take all memory.
+MOST = 10**9
 GENERATORS = {
     "estimation": Generator(
         estimation.generate, estimation.CLUSTER, "000: short containers that use little of what they ask for"
@@ -47,7 +49,12 @@ def generate(text: str, *, seed: int = 0) -> Workload:
     name, given = _parse(text)
     make = GENERATORS[name].make
     # A seed in the text wins, so that a line can be repeated exactly.
-    return make(**({"seed": seed} | _converted(name, make, given)))
+    chosen = {"seed": seed} | _converted(name, make, given)
+    try:
+        return make(**chosen)
+    except (ArithmeticError, ValueError) as error:
+        # Ranges are each generator's own; what numpy refuses is a parameter out of its range.
+        raise InvalidInput("workload", f"{text[:200]} gives no workload ({error})", "write other parameters") from error
 
 
 def cluster_of(text: str) -> str:
@@ -88,7 +95,9 @@ def _value(field: str, text: str, kind: type[Value]) -> Value:
     try:
         value = kind(text)
     except ValueError as error:
-        raise InvalidInput(field, f"{text!r} is not {word}", f"write {word}") from error
+        raise InvalidInput(field, f"{text[:40]!r} is not {word}", f"write {word}") from error
     if isinstance(value, float) and not math.isfinite(value):
         raise BadNumber(field, value)
+    if isinstance(value, int) and not 0 <= value <= MOST:
+        raise BadNumber(field, text[:40], f"write a whole number from 0 to {MOST:,}")
     return value

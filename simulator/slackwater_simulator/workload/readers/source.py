@@ -94,6 +94,9 @@ def concatenated(text: str, faults: Faults) -> Iterator[tuple[int, dict[str, Any
         except json.JSONDecodeError as error:
             faults.bad(error.lineno, f"{error.msg} at column {error.colno}", "a complete JSON object")
             end = _resume(text, start, margin)
+        except (ValueError, RecursionError) as error:  # an integer of thousands of digits, brackets without end
+            faults.bad(line, f"an object that cannot be read ({error})", "a complete JSON object")
+            end = _resume(text, start, margin)
         else:
             if isinstance(value, dict):
                 yield line, value
