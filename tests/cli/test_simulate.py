@@ -97,12 +97,22 @@ def test_same_seed_same_bytes_whatever_the_hash_seed() -> None:
         pytest.param(("gen:hour?apps=-3",), "whole number from 0", id="negative-count"),
         pytest.param(("gen:hour?seed=-3",), "whole number from 0", id="negative-seed"),
         pytest.param((f"gen:hour?apps={'9' * 4400}",), "is not a whole number", id="digits"),
+        pytest.param(("gen:haste", "-p", "fifo", "--forecasts"), "only slackwater forecasts", id="no-forecasts"),
     ],
 )
 def test_bad_arguments_are_refused(arguments: tuple[str, ...], said: str) -> None:
     """Each refusal says what to write."""
     with pytest.raises(InvalidInput, match=said):
         CliRunner().invoke(app, ["simulate", *arguments], catch_exceptions=False)
+
+
+def test_forecasts_of_starts_are_judged() -> None:
+    """In a sentence for people, in fields for programs."""
+    words = ["simulate", "gen:haste?case=a", "-p", "slackwater", "--forecasts"]
+    shown = CliRunner().invoke(app, words, catch_exceptions=False).stdout
+    assert "no start was forecast" in shown or "starts lay inside their interval" in shown
+    (row,) = json.loads(CliRunner().invoke(app, [*words, "-o", "json"], catch_exceptions=False).stdout)
+    assert row["start_forecast_known"] + row["start_forecast_unknown"] >= 0
 
 
 def test_settings_go_to_all_policies_or_to_one() -> None:

@@ -11,7 +11,7 @@ from rich.table import Table
 
 from slackwater.errors import InvalidInput
 from slackwater_cli.options import parse_settings
-from slackwater_cli.printing import FOR_PEOPLE, Format, Output, data
+from slackwater_cli.printing import FOR_PEOPLE, Format, Output, data, plain
 from slackwater_cli.progress import bars
 
 if TYPE_CHECKING:
@@ -74,6 +74,9 @@ Report = Annotated[Path | None, typer.Option(help="Write a page of figures into 
 Listing = Annotated[
     bool, typer.Option("--list", callback=_list, is_eager=True, help="Show all policies and generators.")
 ]
+Forecasts = Annotated[
+    bool, typer.Option("--forecasts", help="Slackwater: say how often starts lay inside the intervals forecast.")
+]
 SkipBad = Annotated[bool, typer.Option("--skip-bad", help="Count broken lines instead of stopping at one.")]
 Live = Annotated[
     bool, typer.Option("--live", help="Play it into a real cluster, under slackwater or kube, beside the prediction.")
@@ -100,6 +103,7 @@ def command(
     output: Output = Format.TABLE,
     listing: Listing = False,  # noqa: ARG001 - its callback acts
     skip_bad: SkipBad = False,
+    forecasts: Forecasts = False,
     live: Live = False,
     scale: Scale = 1.0,
     kubeconfig: Kubeconfig = None,
@@ -118,6 +122,8 @@ def command(
     jobs = load(workload, seed=seed, skip_bad=skip_bad)
     names = given or _names(DEFAULTS.get(choose(jobs) if world == "auto" else world, "slackwater"))
     options = parse_settings(setting or [], names)
+    if forecasts:
+        _switch_on(options)
     if live:
         from slackwater_cli.simulation.live import Wish, perform
 
@@ -129,7 +135,16 @@ def command(
     outcomes = _play(jobs, machines, names, seed, choose(jobs, names) if world == "auto" else world, options)
     if report is not None:
         _write(outcomes, report)
-    _print(outcomes, output)
+    _print(outcomes, output, forecasts=forecasts)
+
+
+def _switch_on(options: dict[str, dict[str, object]]) -> None:
+    """Forecast starts under the policies that can."""
+    able = [name for name in options if name.partition("?")[0] == "slackwater"]
+    if not able:
+        raise InvalidInput("--forecasts", "only slackwater forecasts starts", "add --policy slackwater")
+    for name in able:
+        options[name]["forecasts"] = True
 
 
 def _names(policy: str) -> list[str]:
@@ -162,19 +177,42 @@ def _write(outcomes: list[Outcome], folder: Path) -> None:
     Console(stderr=True, soft_wrap=True).print(f"report: {path}")
 
 
-def _print(outcomes: list[Outcome], output: Format) -> None:
+def _print(outcomes: list[Outcome], output: Format, *, forecasts: bool) -> None:
     from slackwater_simulator.charts.table import terminal
     from slackwater_simulator.reports import causes
     from slackwater_simulator.reports.rows import described
     from slackwater_simulator.reports.table import notes, table
 
     if output not in FOR_PEOPLE:
-        data([described(outcome) for outcome in outcomes], output)
+        data([described(outcome) | (_judged(outcome) if forecasts else {}) for outcome in outcomes], output)
         return
     console = Console()
     console.print(terminal(table(outcomes), boxed=True))
     counted = causes.table(outcomes)
     if counted is not None:
         console.print(terminal(counted, boxed=True))
+    for outcome in outcomes if forecasts else ():
+        console.print(_sentence(outcome), soft_wrap=True, highlight=False)
     for line in notes(outcomes):
         console.print(line, style="dim", soft_wrap=True, highlight=False, markup=False)
+
+
+def _judged(outcome: Outcome) -> dict[str, object]:
+    from slackwater_simulator.results.startforecasts import judged
+
+    return {f"start_forecast_{name}": value for name, value in plain(judged(outcome)).items()}
+
+
+def _sentence(outcome: Outcome) -> str:
+    """How good the forecasts of a run were, in words."""
+    from slackwater_simulator.charts.amounts import percent, seconds
+    from slackwater_simulator.results.startforecasts import judged
+
+    found = judged(outcome)
+    if not found.known:
+        return f"{outcome.policy}: no start was forecast; {found.unknown} apps waited before enough was known"
+    return (
+        f"{outcome.policy}: {percent(found.inside)} of {found.known} starts lay inside their interval (80 % aimed at); "
+        f"median error {seconds(found.error)}, median width {seconds(found.width)}, median wait {seconds(found.wait)}; "
+        f"{found.unknown} apps started before enough was known"
+    )

@@ -15,6 +15,7 @@ from slackwater_simulator.reports import levels
 from slackwater_simulator.reports.nodes import bars, drawable, heat
 from slackwater_simulator.results.metrics import small_jobs
 from slackwater_simulator.results.outcome import Outcome, Series
+from slackwater_simulator.results.startforecasts import NAMES as FORECASTS
 
 CPU, MEMORY = 0, 1
 
@@ -185,7 +186,7 @@ KNOWN_SERIES = {
 def _pools(outcome: Outcome, end: float) -> Iterator[Figure]:
     """Whatever else the policy recorded: its pools, its reservation. One figure each."""
     drawn = {f"{what}_{kind}" for what in ("used", "estimated") for kind in outcome.cluster.kinds}
-    for name in sorted(set(outcome.series) - drawn):
+    for name in sorted(set(outcome.series) - drawn - set(FORECASTS)):
         line = _thinned(outcome.series[name], "pool")
         plain = name.replace("_", " ").capitalize()
         words, caption, unit = KNOWN_SERIES.get(name, (f"Pool: {plain}", f"What {outcome.policy} decided by.", ""))

@@ -20,6 +20,7 @@ from slackwater.cycle.snapshot import App, Pool, Queue, Snapshot
 from slackwater.ordering.alignment import factor
 from slackwater.pools.appphases import AppPhases
 from slackwater.pools.pools import Category, balanced_slot, elastic, slot_count, slots
+from slackwater.pools.startlog import StartLog
 from slackwater.resources import Resources
 from slackwater_simulator.policies.slackwater.ledger import Books
 from slackwater_simulator.policies.slackwater.snapshot import QUEUE, Views
@@ -51,6 +52,7 @@ class Gate:
         self._delta = parts.delta
         self.alpha = 0.0  # HaSTE-A's factor for the apps that have started
         self.deltas: list[tuple[float, float]] = []
+        self.startlog = StartLog()
 
     # ---- what the world tells ------------------------------------------------------------------------------------
 
@@ -119,7 +121,7 @@ class Gate:
         self._unstick()
         snapshot = self.snapshot(now)
         self.alpha = _alpha(snapshot.apps) if self.parts.order else 0.0
-        outcome = decide(snapshot, explain=False)
+        outcome = decide(snapshot, explain=self.parts.forecasts)
         for name in outcome.started:
             views.started.add(int(name))
             views.drop(int(name))
@@ -131,7 +133,18 @@ class Gate:
             if adjustment.delta != self._delta:
                 self._delta = adjustment.delta
                 self.deltas.append((now, adjustment.delta))
+        if self.parts.forecasts:
+            self._forecast(outcome, now)
         return outcome
+
+    def _forecast(self, outcome: Round, now: float) -> None:
+        """Tell the log of starts who starts and who waits at which place."""
+        for name in outcome.started:
+            self.startlog.start(name, QUEUE, now)
+        for name, verdict in outcome.verdicts.items():
+            if verdict.position and not verdict.refused and name not in outcome.started:
+                size = outcome.categories[name].value
+                self.startlog.wait(name, QUEUE, size, verdict.position, verdict.wait, now)
 
     def snapshot(self, now: float) -> Snapshot:
         """Everything the gatekeeper may know."""
@@ -186,7 +199,7 @@ class Gate:
             for app in apps
             if app.started
         )
-        coming = self._phases.forecast(started, now, far=False).releases
+        coming = self._phases.forecast(started, now, far=self.parts.forecasts)
         return Pool(
             QUEUE,
             slot,
@@ -195,7 +208,8 @@ class Gate:
             delta=self._delta,
             theta=self.parts.theta,
             low=self.parts.delta_minimum,
-            releases=coming,
+            releases=coming.releases,
+            outlook=coming.outlook,
         )
 
     def _slot(self) -> Resources:

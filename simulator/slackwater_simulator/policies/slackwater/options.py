@@ -31,6 +31,7 @@ class Parts:
     delta: float = DELTA
     delta_minimum: float = 0.0  # share of the slots that stays with small jobs even while none of them waits
     window: int = 200
+    forecasts: bool = False  # say of each app that waits when it will start, and keep what came of it
 
     def ceiling(self, kind: str) -> float:
         """How far a kind may be overcommitted."""

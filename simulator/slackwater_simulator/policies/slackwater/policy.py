@@ -21,6 +21,7 @@ from slackwater_simulator.policies.slackwater.gate import Gate
 from slackwater_simulator.policies.slackwater.options import Parts
 from slackwater_simulator.results.outcome import Series
 from slackwater_simulator.results.samples import Samples
+from slackwater_simulator.results.startforecasts import written
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -101,12 +102,12 @@ class Gatekept(Scheduler):
         return Charges(survey.table, taken, survey.drivers[:, cpu], self.gate.books.ceiling)
 
     def series(self) -> Mapping[str, Series]:
-        """What was believed to be in use, and how the pools' border moved."""
+        """What was believed to be in use, how the pools' border moved, and when starts were forecast."""
         found = dict(self._estimates.series())
         if self.gate.deltas:
             time, value = (np.array(column) for column in zip(*self.gate.deltas, strict=True))
             found["delta"] = Series(time, value)
-        return found
+        return found | written(self.gate.startlog.judged)
 
     # ---- rounds ---------------------------------------------------------------------------------------------------
 

@@ -1,0 +1,115 @@
+"""When a waiting app will start: an interval, from a forecast and from what earlier forecasts missed.
+
+Two forecasts are made when an app is first seen to wait: when enough slots come free (`releases`, paper 004), and its
+place in the line times the time between the last starts (`pace`). Neither is believed as it stands. What earlier ones
+of the same kind missed, as log((1 + real wait) / (1 + forecast)), is kept, and its quantiles make the interval: split
+conformal prediction. Of the two forecasts the one whose misses were the least spread is taken.
+
+Loads change, so quantiles of the past drift. The share of misses that is aimed at is corrected after every start
+(adaptive conformal inference, Gibbs and Candès 2021): more misses than aimed at make the next interval wider.
+
+An app that has waited for a while has shown that its wait is not one of the short ones: only misses that lead to a
+longer wait than it had so far count for it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+
+from slackwater.validation import TOLERANCE, amount, clip
+
+COVERAGE = 0.8  # the share of starts that shall lie inside
+STEP = 0.05  # how far one start corrects the share aimed at
+BOUNDS = (0.02, 0.5)  # shares outside that may be aimed at
+KEPT = 200  # misses of a class that are remembered: some hours of a busy queue
+FEWEST = 10  # misses without which no interval is made
+RECENT = 10  # starts that the pace is taken from
+
+TOO_FEW = "only {count} apps like it have waited and started since counting began; {needed} are needed"
+NO_FORECAST = "no running phase tells when room comes free, and nothing has started yet"
+OUTLASTED = "it has waited for longer than any of the last {count} apps like it"
+
+
+class Source(StrEnum):
+    """What a forecast is made from."""
+
+    RELEASES = "releases"  # when enough slots come free
+    PACE = "pace"  # place in the line × time between starts
+
+
+Forecasts = Mapping[Source, float]  # seconds until the start
+
+
+@dataclass(frozen=True, slots=True)
+class StartInterval:
+    """Seconds from now between which the start lies, in four cases of five, and the middle of what is expected."""
+
+    low: float
+    middle: float
+    high: float
+    source: Source
+
+
+@dataclass(frozen=True, slots=True)
+class Misses:
+    """What forecasts of one class of apps missed, newest last; and the share outside that is aimed at now."""
+
+    errors: Mapping[Source, tuple[float, ...]] = field(default_factory=dict)
+    outside: float = 1 - COVERAGE
+
+    @property
+    def count(self) -> int:
+        """How many starts are known."""
+        return max(map(len, self.errors.values()), default=0)
+
+
+def pace(position: int, starts: Sequence[float], now: float) -> float | None:
+    """Place in the line × mean time between the last starts; None before the first start."""
+    recent = starts[-RECENT:]
+    return max(1, position) * max(0.0, now - recent[0]) / len(recent) if recent else None
+
+
+def interval(forecasts: Forecasts, misses: Misses, waited: float = 0.0) -> StartInterval | str:
+    """The interval of an app's start, or why it is not known. `forecasts` are those of when it was first seen."""
+    amount("waited", waited)
+    if not forecasts:
+        return NO_FORECAST
+    known = {source: misses.errors.get(source, ()) for source in forecasts}
+    usable = {source: errors for source, errors in known.items() if len(errors) >= FEWEST}
+    if not usable:
+        return TOO_FEW.format(count=misses.count, needed=FEWEST)
+    source = min(usable, key=lambda each: (_spread(usable[each]), each))
+    waits = sorted(math.expm1(math.log1p(forecasts[source]) + error) for error in usable[source])
+    left = [wait for wait in waits if wait > waited] if waited else [max(0.0, wait) for wait in waits]
+    if not left:
+        return OUTLASTED.format(count=len(waits))
+    low, middle, high = (_quantile(left, share) for share in (misses.outside / 2, 0.5, 1 - misses.outside / 2))
+    return StartInterval(low - waited, middle - waited, high - waited, source)
+
+
+def learn(misses: Misses, forecasts: Forecasts, made: StartInterval | None, wait: float) -> Misses:
+    """Take in an app that started after `wait` seconds; `made` is the interval that was told when it was first seen."""
+    errors = dict(misses.errors)
+    for source, seconds in forecasts.items():
+        missed = math.log1p(amount("wait", wait)) - math.log1p(amount("forecast", seconds))
+        errors[source] = (*errors.get(source, ()), missed)[-KEPT:]
+    if made is None:
+        return replace(misses, errors=errors)
+    outside = not made.low <= wait <= made.high
+    moved = misses.outside + STEP * ((1 - COVERAGE) - outside)
+    return Misses(errors, clip(moved, *BOUNDS))
+
+
+# The k-th of n with k = ⌈share · (n + 1)⌉ covers a new one with that probability (n finite, all alike)
+def _quantile(values: Sequence[float], share: float) -> float:
+    place = share * (len(values) + 1)
+    rank = math.ceil(place - TOLERANCE) if share >= 0.5 else math.floor(place + TOLERANCE)
+    return values[int(clip(rank, 1, len(values))) - 1]
+
+
+def _spread(errors: Sequence[float]) -> float:
+    ordered = sorted(errors)
+    return _quantile(ordered, (1 + COVERAGE) / 2) - _quantile(ordered, (1 - COVERAGE) / 2)
