@@ -49,7 +49,7 @@ def _options(
 PANELS = {
     "Start here": ("demo",),
     "Your cluster as it was (nothing to install)": ("assess", "export", "what-if"),
-    "Your cluster now": ("top", "explain", "apps", "queues", "release", "check"),
+    "Your cluster now": ("top", "explain", "when", "apps", "queues", "release", "check"),
     "Other clusters, other policies": ("simulate", "sweep", "risk", "replay", "reproduce"),
     "A cluster to try it on": ("lab",),
 }

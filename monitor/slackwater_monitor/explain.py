@@ -209,9 +209,12 @@ def _app_lines(app: App) -> list[tuple[str, str]]:
     states = ", ".join(f"{count} {state}" for state, count in app.pods.items() if count)
     made = [("app", f"{app.name} ({app.phase}{f', {app.category}' if app.category else ''}): {states or 'no pods'}")]
     if app.position:
-        wait = f", about {seconds(app.wait)} to go" if app.wait is not None else ""
-        error = f" (±{seconds(app.wait_error)} in the past)" if app.wait is not None and app.wait_error else ""
-        made.append(("place", f"number {app.position} in queue {app.queue}{wait}{error}"))
+        told = app.wait is not None and app.start is None  # by an operator that forecasts no intervals
+        wait = f", about {seconds(app.wait)} to go" if told else ""
+        made.append(("place", f"number {app.position} in queue {app.queue}{wait}"))
+    if app.start is not None:
+        error = f"; the newest forecasts were {seconds(app.wait_error)} off (median)" if app.wait_error else ""
+        made.append(("starts", f"{app.start.sentence}{error if app.start.known else ''}"))
     if app.reason:
         made.append(("reason", f"{app.reason}: {app.message}"))
     if app.efficiency is not None:

@@ -50,7 +50,7 @@ class Metrics:
             registry=registry,
         )
         self.wait_error = Gauge(
-            PREFIX + "wait_estimate_error_seconds", "Mean error of past wait estimates.", registry=registry
+            PREFIX + "wait_estimate_error_seconds", "Median error of the newest wait estimates.", registry=registry
         )
         self.idle = Gauge(
             "slackwater_idle_cores",

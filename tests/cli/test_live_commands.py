@@ -68,6 +68,27 @@ def test_explain_gives_the_sentence_and_the_arithmetic(run: Run) -> None:
     assert "room 7 cores = min(allowed 14, real 16) − estimate E 5 − drivers 2" in result.stdout
 
 
+@pytest.mark.parametrize(
+    ("start", "said"),
+    [
+        (
+            {"lowSeconds": 20.0, "middleSeconds": 60.0, "highSeconds": 180.0},
+            "in 20 s to 3 min, most likely in about 60 s",
+        ),
+        ({"unknown": "only 4 apps like it have waited"}, "not known yet: only 4 apps like it have waited"),
+    ],
+    ids=["known", "unknown"],
+)
+def test_explain_tells_when_a_held_pod_starts(run: Run, cluster: Cluster, start: dict[str, object], said: str) -> None:
+    """An interval, or why there is none."""
+    listed = cluster.answers[f"{GROUP}/trackedapps"]
+    assert isinstance(listed, dict)
+    listed["items"][0]["status"]["start"] = start
+    text = run("explain", "etl-0").stdout
+    assert said in text
+    assert "about 90 s to go" not in text
+
+
 def test_explain_tells_running_from_missing_by_exit_code(run: Run) -> None:
     """0 on a node, 1 no such pod."""
     assert run("explain", "team-a/ran").exit_code == 0

@@ -7,6 +7,7 @@ from typing import Annotated
 from pydantic import Field
 
 from slackwater_cluster.customresources.base import Amounts, Conditions, ObservedGeneration, Part, refined, rule
+from slackwater_cluster.customresources.trackedapp import Start
 
 
 class CapacitySource(StrEnum):
@@ -166,6 +167,9 @@ class AdmissionQueueStatus(Part):
     drivers_waiting: int = Field(default=0, ge=0, description="Drivers held.")
     pods_held: int = Field(default=0, ge=0, description="All pods held, tasks included.")
     pods_released: int = Field(default=0, ge=0, description="Pods released and not yet bound.")
+    apps_waiting: int = Field(default=0, ge=0, description="Apps of which nothing was released yet.")
+    next_small: Start | None = Field(default=None, description="When a small app would start that came now.")
+    next_large: Start | None = Field(default=None, description="When a large app would start that came now.")
 
 
 class AdmissionQueue(Part):

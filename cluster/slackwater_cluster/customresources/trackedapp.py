@@ -58,6 +58,18 @@ class Learned(Part):
     request: Amounts = Field(default_factory=dict, description="What one of them asked for on average.")
 
 
+class Start(Part):
+    """When it is expected to start, in seconds from this writing: in four cases of five between low and high."""
+
+    low_seconds: float | None = Field(default=None, ge=0, description="One in ten starts is earlier.")
+    middle_seconds: float | None = Field(default=None, ge=0, description="As many start earlier as later.")
+    high_seconds: float | None = Field(default=None, ge=0, description="One in ten starts is later.")
+    source: str = Field(
+        default="", max_length=16, description="releases (of running phases) or pace (of the starts before it)."
+    )
+    unknown: str = Field(default="", max_length=256, description="Why it is not known yet.")
+
+
 class TrackedAppStatus(Part):
     """Where the app stands and why."""
 
@@ -69,7 +81,8 @@ class TrackedAppStatus(Part):
     reason: str = Field(default="", max_length=64, description="Class of the reason it waits, stable for machines.")
     message: str = Field(default="", max_length=1024, description="The reason as one sentence with numbers.")
     wait_seconds: float | None = Field(default=None, ge=0, description="Estimated wait from now, where one is known.")
-    wait_error_seconds: float | None = Field(default=None, ge=0, description="Mean error of past estimates.")
+    wait_error_seconds: float | None = Field(default=None, ge=0, description="Median error of the newest estimates.")
+    start: Start | None = Field(default=None, description="When it is expected to start, while it waits to.")
     pods: PodCounts = Field(default_factory=PodCounts, description="Its pods by state.")
     declared: Amounts = Field(default_factory=dict, description="What its running pods asked for.")
     used: Amounts = Field(default_factory=dict, description="What they were measured to use.")

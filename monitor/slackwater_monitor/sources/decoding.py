@@ -13,7 +13,7 @@ import msgspec
 
 from slackwater.errors import SlackwaterError
 from slackwater_cluster.pods.quantities import quantity
-from slackwater_monitor.sources.views import Amounts, App, Bar, Node, Pool, Queue, Side
+from slackwater_monitor.sources.views import Amounts, App, Bar, Node, Pool, Queue, Side, Start
 
 Body = Mapping[str, Any]
 View = TypeVar("View")
@@ -72,6 +72,7 @@ def app(body: Body) -> App:
         message=status.get("message", ""),
         wait=status.get("waitSeconds"),
         wait_error=status.get("waitErrorSeconds"),
+        start=start(status.get("start")),
         pods={state: int(count) for state, count in (status.get("pods") or {}).items()},
         declared=amounts(status.get("declared")),
         used=amounts(status.get("used")),
@@ -79,6 +80,14 @@ def app(body: Body) -> App:
         submitted=moment(meta.get("creationTimestamp")),
         title=spec.get("name", ""),
     )
+
+
+def start(found: Body | None) -> Start | None:
+    """When an app is expected to start, or why that is not known."""
+    if not found:
+        return None
+    low, middle, high = (found.get(f"{name}Seconds") for name in ("low", "middle", "high"))
+    return Start(low, middle, high, found.get("source", ""), found.get("unknown", ""))
 
 
 def queue(body: Body) -> Queue:
@@ -96,6 +105,9 @@ def queue(body: Body) -> Queue:
         drivers_waiting=int(status.get("driversWaiting", 0)),
         held=int(status.get("podsHeld", 0)),
         released=int(status.get("podsReleased", 0)),
+        waiting=int(status.get("appsWaiting", 0)),
+        next_small=start(status.get("nextSmall")),
+        next_large=start(status.get("nextLarge")),
         problem=problem(status),
     )
 

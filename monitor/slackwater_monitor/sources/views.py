@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from slackwater_cluster.governance import first_pool
+from slackwater_simulator.charts.amounts import seconds
 
 Amounts = Mapping[str, float]
 NOTHING: Amounts = {}
@@ -31,6 +32,30 @@ class Node:
 
 
 @dataclass(frozen=True, slots=True)
+class Start:
+    """When an app is expected to start, in seconds from now: four in five between low and high; or why not known."""
+
+    low: float | None = None
+    middle: float | None = None
+    high: float | None = None
+    source: str = ""  # releases or pace
+    unknown: str = ""
+
+    @property
+    def known(self) -> bool:
+        """Whether there is an interval."""
+        return self.low is not None and self.middle is not None and self.high is not None
+
+    @property
+    def sentence(self) -> str:
+        """The interval and its middle; or that it is not known yet, and why."""
+        if not self.known:
+            return f"not known yet: {self.unknown or 'the operator has not said when'}"
+        low, middle, high = (seconds(each) for each in (self.low, self.middle, self.high))
+        return f"in {low} to {high}, most likely in about {middle} (4 of 5 starts are within such an interval)"
+
+
+@dataclass(frozen=True, slots=True)
 class App:
     """Where an app stands and why."""
 
@@ -45,6 +70,7 @@ class App:
     message: str = ""
     wait: float | None = None  # estimated seconds from now
     wait_error: float | None = None
+    start: Start | None = None  # while it waits to
     pods: Mapping[str, int] = field(default_factory=dict)  # by state: held, released, parked, bound, finished
     declared: Amounts = field(default_factory=dict)
     used: Amounts = field(default_factory=dict)
@@ -82,6 +108,9 @@ class Queue:
     drivers_waiting: int = 0
     held: int = 0
     released: int = 0
+    waiting: int = 0  # apps of which nothing was released yet
+    next_small: Start | None = None  # when a small app would start that came now …
+    next_large: Start | None = None  # … and a large one
     problem: str = ""  # why it does not work, if so
 
 

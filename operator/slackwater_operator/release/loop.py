@@ -16,11 +16,11 @@ import structlog
 
 from slackwater.cycle.cycle import Round
 from slackwater.errors import Unavailable
+from slackwater.pools.startlog import StartLog
 from slackwater_cluster.customresources import Mode
 from slackwater_operator.cache.appview import AppView
 from slackwater_operator.cache.cache import OperatorCache
 from slackwater_operator.cache.lastcycle import Outlook
-from slackwater_operator.cache.phases import Accuracy
 from slackwater_operator.metrics import Metrics
 from slackwater_operator.release.deadlock import Stall, StallKeeper
 from slackwater_operator.release.eviction import PressureRelief
@@ -69,8 +69,8 @@ class ReleaseLoop:
     clock: Callable[[], float]
     news: asyncio.Event = field(default_factory=asyncio.Event)
     turned: asyncio.Event = field(default_factory=asyncio.Event)  # a round began: there may be something to look up
-    waits: Accuracy = field(default_factory=Accuracy)
-    _estimates: dict[str, float] = field(default_factory=dict)  # app → when it was expected to start
+    startlog: StartLog = field(default_factory=StartLog)
+    _counting: bool = False  # whether starts are counted yet: those before our first look are nobody's pace
     _tracked: dict[str, tuple[AppView, AppStatus]] = field(default_factory=dict)  # as last written
     _last_words: float = 0.0
     _told: Outlook | None = None  # the round that was last told about
@@ -194,17 +194,17 @@ class ReleaseLoop:
         supposed = self.releaser.supposed()
         # Before its owners were looked up nobody can say which app a pod belongs to: nothing is told, nothing written.
         settled = [each for each in self.cache.views.values() if each.settled]
+        self._log_starts(settled, outlook)
         accounts = [self._account(each, outlook, supposed) for each in settled]
-        self._learn_waits(accounts)
         self._announce(accounts)
         await self._stall(outlook)
         await self.announcer.post()
         await self._track(accounts, outlook)
         await self.labeller.write(self.cache, accounts, self.releaser.last_release)
-        await self.reporter.report(outlook)
+        await self.reporter.report(outlook, self.startlog)
         measure(self.metrics, self.cache, accounts, outlook, self.clock())
         self._idle(outlook)
-        self.metrics.wait_error.set(self.waits.mean)
+        self.metrics.wait_error.set(self.startlog.error or 0.0)
 
     def _idle(self, outlook: Outlook) -> None:
         """Once for each look at use: which cores are idle, and why."""
@@ -214,7 +214,9 @@ class ReleaseLoop:
 
     def _account(self, each: AppView, outlook: Outlook, supposed: Round | None) -> AppStatus:
         verdict = outlook.round.verdicts.get(each.id)
-        return account(each, verdict, self.cache, outlook, self.releaser.no_node.get(each.id, ""), supposed)
+        no_node = self.releaser.no_node.get(each.id, "")
+        expected = self.startlog.told(each.id, self.clock())
+        return account(each, verdict, self.cache, outlook, no_node, supposed, expected)
 
     def _announce(self, accounts: list[AppStatus]) -> None:
         for said in accounts:
@@ -225,7 +227,7 @@ class ReleaseLoop:
         self.announcer.forget(set(self.cache.views))
 
     async def _track(self, accounts: list[AppStatus], outlook: Outlook) -> None:
-        error = self.waits.mean if self.waits.count else None
+        error = self.startlog.error
         before, self._tracked = self._tracked, {}
         for said in accounts:
             each = self.cache.views.get(said.app)
@@ -262,16 +264,21 @@ class ReleaseLoop:
         if written.done:
             self.metrics.evictions.labels(stall.queue).inc()
 
-    def _learn_waits(self, accounts: list[AppStatus]) -> None:
-        """Compare when apps started with when they were first expected to."""
+    def _log_starts(self, views: list[AppView], outlook: Outlook) -> None:
+        """Tell the log of starts who waits at which place, and who of them started."""
         now = self.clock()
-        for said in accounts:
-            if said.wait is not None:
-                self._estimates.setdefault(said.app, now + said.wait)
-            elif said.app in self._estimates and self.cache.views[said.app].started:
-                self.waits.learn(abs(now - self._estimates.pop(said.app)))
-        alive = self.cache.views
-        self._estimates = {app: when for app, when in self._estimates.items() if app in alive}
+        if not self._counting:
+            self._counting = True
+            self.startlog.begin(each.id for each in views if each.started)
+        for each in views:
+            verdict = outlook.round.verdicts.get(each.id)
+            queue = self.cache.governing.queue_of(each.namespace)
+            if each.started:
+                self.startlog.start(each.id, queue, now)
+            elif verdict is not None and verdict.position and not verdict.refused:
+                size = outlook.round.categories.get(each.id)
+                self.startlog.wait(each.id, queue, size.value if size else "", verdict.position, verdict.wait, now)
+        self.startlog.keep(self.cache.views)
 
 
 async def _for_news(event: asyncio.Event, seconds: float) -> None:

@@ -8,12 +8,13 @@ from dataclasses import dataclass
 from slackwater.cycle.cycle import Round
 from slackwater.cycle.verdicts import Verdict, WaitReason
 from slackwater.pools.pools import Category
+from slackwater.pools.starts import StartInterval
 from slackwater.resources import NOTHING, Resources, total
 from slackwater.roles import Role
 from slackwater_cluster.apps.size import AppSize
 from slackwater_cluster.customresources import Mode, TrackedAppStatus
 from slackwater_cluster.customresources.trackedapp import Category as Shown
-from slackwater_cluster.customresources.trackedapp import Learned, Phase, PodCounts
+from slackwater_cluster.customresources.trackedapp import Learned, Phase, PodCounts, Start
 from slackwater_operator.cache.appview import AppView
 from slackwater_operator.cache.cache import OperatorCache
 from slackwater_operator.cache.lastcycle import Outlook
@@ -36,6 +37,7 @@ class AppStatus:
     sentence: str
     position: int | None = None
     wait: float | None = None
+    expected: StartInterval | str = ""  # when it starts, or why that is not known; "" where it does not wait to
     held: int = 0
     queue: str = ""
     name: str = ""  # what people call it
@@ -48,6 +50,7 @@ def account(
     outlook: Outlook,
     no_node: str = "",
     supposed: Round | None = None,
+    expected: StartInterval | str = "",
 ) -> AppStatus:
     """What is said about one app."""
     queue = cache.governing.queue_of(each.namespace)
@@ -63,11 +66,17 @@ def account(
         reason=reason,
         sentence="; ".join([sentence, *each.problems[:3]]),
         position=verdict.position if waits and verdict and verdict.position else None,
-        wait=verdict.wait if waits and verdict else None,
+        wait=_wait(verdict, expected) if waits and verdict else None,
+        expected=expected if waits and verdict and not verdict.refused else "",
         held=each.counts.held + each.counts.parked,
         queue=queue,
         name=each.name,
     )
+
+
+def _wait(verdict: Verdict, expected: StartInterval | str) -> float | None:
+    """The middle of the interval, else the bare forecast."""
+    return expected.middle if isinstance(expected, StartInterval) else verdict.wait
 
 
 def _would(verdict: Verdict | None, mode: Mode) -> tuple[str, str]:
@@ -122,6 +131,7 @@ def status(
         message=said.sentence[:1024],
         wait_seconds=None if said.wait is None else round(said.wait, 1),
         wait_error_seconds=None if wait_error is None or said.wait is None else round(wait_error, 1),
+        start=said_start(said.expected),
         pods=PodCounts(
             held=counts.held + counts.blocked,
             released=counts.released,
@@ -136,6 +146,14 @@ def status(
         budget=written(budget.left, budget.capacity) if budget else {},
         learned=_learned(each, cache.runs.learned(each)),
     )
+
+
+def said_start(expected: StartInterval | str, digits: int = 3) -> Start | None:
+    """The interval of a start, or why there is none, as a status holds it; few digits make few writes."""
+    if isinstance(expected, StartInterval):
+        low, middle, high = (float(f"{each:.{digits}g}") for each in (expected.low, expected.middle, expected.high))
+        return Start(low_seconds=low, middle_seconds=middle, high_seconds=high, source=expected.source.value)
+    return Start(unknown=expected) if expected else None
 
 
 def _learned(each: AppView, size: AppSize | None) -> Learned | None:

@@ -13,6 +13,7 @@ import structlog
 from slackwater.cycle.snapshot import App
 from slackwater.errors import Unavailable
 from slackwater.pools.pools import Category
+from slackwater.pools.startlog import StartLog
 from slackwater.roles import Role
 from slackwater_cluster.api.paths import api_path, custom_path
 from slackwater_cluster.api.session import MERGE, Session
@@ -23,7 +24,7 @@ from slackwater_cluster.watch.records import CustomRecord
 from slackwater_operator.cache.cache import OperatorCache
 from slackwater_operator.cache.lastcycle import Outlook
 from slackwater_operator.cache.pools import side
-from slackwater_operator.status.appstatus import written
+from slackwater_operator.status.appstatus import said_start, written
 from slackwater_operator.status.conditions import ConditionSet, conditions, judge, limits, unlisted
 
 log = structlog.get_logger(__name__)
@@ -60,13 +61,13 @@ class ResourceStatusWriter:
         for record in records:
             self._objects.pop((kind, record.name), None)
 
-    async def report(self, outlook: Outlook) -> None:
+    async def report(self, outlook: Outlook, startlog: StartLog | None = None) -> None:
         """Bring every status up to date that is due."""
         for key in list(self._objects):
             if self.clock() - self._at.get(key, float("-inf")) >= self.every:
-                await self._write(key, await self.status(key, outlook))
+                await self._write(key, await self.status(key, outlook, startlog))
 
-    async def status(self, key: Key, outlook: Outlook) -> dict[str, Any]:
+    async def status(self, key: Key, outlook: Outlook, startlog: StartLog | None = None) -> dict[str, Any]:
         """The status an object should have."""
         kind, name = key
         known = self._objects[key]
@@ -79,7 +80,7 @@ class ResourceStatusWriter:
             "conditions": conditions(before.get("conditions") or [], judged, generation, now),
         }
         if kind == "AdmissionQueue":
-            status |= self._queue(name, outlook)
+            status |= self._queue(name, outlook) | self._next(name, outlook, startlog)
         elif kind == "ReservationPool":
             status |= self._pool(name, outlook)
         else:
@@ -107,6 +108,20 @@ class ResourceStatusWriter:
             "podsHeld": sum(len(group.held) for app in apps for group in app.groups),
             "podsReleased": sum(group.released for app in apps for group in app.groups),
         }
+
+    def _next(self, name: str, outlook: Outlook, startlog: StartLog | None) -> dict[str, Any]:
+        """How many apps wait, and when one would start that came now, by size: small ones stand before large ones."""
+        apps = [app for app in outlook.snapshot.apps if app.queue == name and not app.started]
+        waiting = [app.id for app in apps if any(group.held for group in app.groups)]
+        small = sum(outlook.round.categories.get(app) is Category.SMALL for app in waiting)
+        places = {Category.SMALL: small + 1, Category.LARGE: len(waiting) + 1}
+        said: dict[str, Any] = {"appsWaiting": len(waiting)}
+        if startlog is None:
+            return said
+        for kind, place in places.items():
+            start = said_start(startlog.next(name, kind.value, place, self.clock()), digits=2)
+            said[f"next{kind.value.title()}"] = start.body() if start else None
+        return said
 
     def _pool(self, name: str, outlook: Outlook) -> dict[str, Any]:
         found = next((pool for pool in outlook.snapshot.pools if pool.name == name), None)

@@ -28,7 +28,7 @@ from slackwater_operator.status.conditions import ConditionSet, conditions
 log = structlog.get_logger(__name__)
 
 # Differences in these alone are not worth a write: they move all the time.
-RESTLESS = ("waitSeconds", "waitErrorSeconds", "message", "budget", "reservation", "used", "efficiency")
+RESTLESS = ("waitSeconds", "start", "waitErrorSeconds", "message", "budget", "reservation", "used", "efficiency")
 # But whoever waits should not read an old sentence for long.
 READ = ("message", "waitSeconds")
 READ_SECONDS = 60.0

@@ -1,0 +1,76 @@
+"""`slackwater when`: when an app would start, before it is submitted."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from slackwater.errors import InvalidInput
+from slackwater_cli.cluster.connection import (
+    Context,
+    ExtenderCa,
+    ExtenderToken,
+    ExtenderUrl,
+    Kubeconfig,
+    Namespace,
+    System,
+    api_server,
+    extender,
+    namespace_of,
+)
+from slackwater_cli.printing import Column, Format, Output, show
+
+if TYPE_CHECKING:
+    from slackwater_monitor.when import Forecast
+
+
+def command(
+    file: Annotated[Path, typer.Argument(help="YAML of the app as you would apply it.")],
+    namespace: Namespace = None,
+    output: Output = Format.TABLE,
+    extender_url: ExtenderUrl = "",
+    extender_ca: ExtenderCa = None,
+    extender_token: ExtenderToken = None,
+    system: System = "slackwater-system",
+    kubeconfig: Kubeconfig = None,
+    context: Context = None,
+) -> None:
+    """Say when the apps of FILE would start if they were submitted now; nothing is submitted."""
+    from slackwater_monitor.when import forecast
+
+    bodies = _read(file)
+    api = api_server(kubeconfig, context)
+    asked = extender(api, extender_url, system, extender_ca, extender_token)
+    found = forecast(api, asked, bodies, namespace_of(namespace, kubeconfig, context), system)
+    show(found, _columns(), output, "there is no app in it")
+
+
+def _read(file: Path) -> list[dict[str, Any]]:
+    """The objects of a file; those of a List one by one."""
+    import yaml
+
+    try:
+        documents = list(yaml.safe_load_all(file.read_text(encoding="utf-8")))
+    except OSError as problem:
+        raise InvalidInput(
+            "FILE", f"{str(file)!r} cannot be read ({problem.strerror})", "give a YAML file"
+        ) from problem
+    except (yaml.YAMLError, UnicodeDecodeError) as problem:
+        raise InvalidInput(
+            "FILE", f"{str(file)!r} is not YAML ({problem})", "give a manifest as kubectl reads it"
+        ) from problem
+    objects = [each for each in documents if isinstance(each, dict)]
+    return [item for each in objects for item in (each.get("items") or [each])]
+
+
+def _columns() -> list[Column[Forecast]]:
+    return [
+        Column("app", lambda each: each.app),
+        Column("queue", lambda each: each.queue),
+        Column("size", lambda each: each.size),
+        Column("tasks", lambda each: f"{each.tasks:,}", number=True),
+        Column("room for", lambda each: "–" if each.fitting is None else f"{each.fitting:,}", number=True),
+        Column("starts", lambda each: each.sentence),
+    ]

@@ -1,0 +1,192 @@
+"""When an app would start that is not submitted yet: its manifest, read beside the queue it would wait in.
+
+What the operator wrote into the queue's status is all that is needed: how many apps wait there, and when the next
+small or large one would start, by what earlier forecasts missed (`slackwater.pools.starts`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from slackwater.errors import InvalidInput, Unavailable
+from slackwater.pools.pools import Category, classify
+from slackwater.resources import Resources
+from slackwater_cluster import names
+from slackwater_cluster.api.client import ApiClient, ExtenderClient
+from slackwater_cluster.api.paths import custom_path
+from slackwater_cluster.apps.frameworks import builtin
+from slackwater_cluster.apps.listing import read_governance
+from slackwater_cluster.apps.size import AppSize, announced, at, from_object
+from slackwater_cluster.customresources import Mode
+from slackwater_cluster.governance import Governance
+from slackwater_cluster.pods.requests import native
+from slackwater_cluster.watch import trim, wire
+from slackwater_monitor.sources import decoding
+from slackwater_monitor.sources.views import Node, Queue, Start
+from slackwater_simulator.charts.amounts import amount
+
+TEMPLATES = ("spec.template.metadata", "spec.driver", "metadata")  # where a size may be announced
+NO_STATUS = "queue {queue} has no status: is the operator running?"
+
+
+@dataclass(frozen=True, slots=True)
+class Forecast:
+    """The answer about one app."""
+
+    app: str  # kind and name, as written
+    namespace: str
+    queue: str
+    tasks: int
+    request: Mapping[str, float]  # of one task
+    size: str  # small or large
+    fitting: int | None  # tasks for which there is room now; None: the extender did not say
+    waiting: int  # apps that wait in the queue
+    start: Start | None  # None: at once, or never
+    sentence: str
+
+
+def forecast(
+    api: ApiClient, extender: ExtenderClient, bodies: Iterable[Mapping[str, Any]], namespace: str, system: str
+) -> list[Forecast]:
+    """When each app of a manifest would start if it were submitted now."""
+    found = [(body, size) for body in bodies if (size := app_size(body)) is not None]
+    if not found:
+        kinds = sorted({row.size.kind for row in builtin().frameworks if row.size} | {"Pod"})
+        raise InvalidInput("FILE", "it holds no app whose size is written there", f"give one of {', '.join(kinds)}")
+    governance = _governance(api, {str(at(body, "metadata.namespace") or namespace) for body, _ in found}, system)
+    nodes = _nodes(extender)
+    return [_one(api, governance, nodes, body, size, namespace) for body, size in found]
+
+
+def app_size(body: Mapping[str, Any]) -> AppSize | None:
+    """How many tasks a manifest asks for, and how much for each; None where it does not say."""
+    for place in TEMPLATES:
+        stated = announced({key: str(value) for key, value in (at(body, f"{place}.annotations") or {}).items()})
+        if stated is not None:
+            return stated
+    if body.get("kind") == "Pod":
+        pod = msgspec.convert({"spec": body.get("spec") or {}}, wire.Pod, strict=False)
+        return AppSize(1, native(pod), "manifest")
+    group = str(body.get("apiVersion", "")).rpartition("/")[0]
+    rules = [row.size for row in builtin().frameworks if row.size is not None]
+    rule = next((each for each in rules if (each.kind, each.group) == (body.get("kind"), group)), None)
+    if rule is None:
+        return None
+    if rule.kind == "Job" and at(body, rule.count) is None:  # parallelism is 1 where nobody wrote it
+        body = {**body, "spec": {**body["spec"], "parallelism": 1}}
+    return from_object(rule, body)
+
+
+def _governance(api: ApiClient, namespaces: set[str], system: str) -> Governance:
+    governance = read_governance(api, namespaces, system)
+    for kind, plural in (("AdmissionQueue", "admissionqueues"), ("ReservationPool", "reservationpools")):
+        found = api.items(custom_path(plural))
+        governance.set(kind, [trim.custom(msgspec.convert(body, wire.Custom, strict=False)) for body in found])
+    return governance
+
+
+def _nodes(extender: ExtenderClient) -> Sequence[Node] | None:
+    try:
+        return [decoding.node(body) for body in extender.get("/v1/nodes")["nodes"]]
+    except Unavailable:
+        return None
+
+
+def _one(
+    api: ApiClient,
+    governance: Governance,
+    nodes: Sequence[Node] | None,
+    body: Mapping[str, Any],
+    size: AppSize,
+    default: str,
+) -> Forecast:
+    namespace = str(at(body, "metadata.namespace") or default)
+    name = at(body, "metadata.name") or at(body, "metadata.generateName") or ""
+    queue_name = governance.queue_of(namespace)
+    queue = _queue(api, queue_name)
+    kind = _category(governance, queue_name, queue, size)
+    fitting = None if nodes is None else min(size.tasks, sum(_fits(node, size.request) for node in nodes))
+    never = _never(nodes, size.request)
+    start, sentence = _start(governance, namespace, queue_name, queue, kind, size, fitting, never)
+    return Forecast(
+        app=f"{body.get('kind')} {name}",
+        namespace=namespace,
+        queue=queue_name,
+        tasks=size.tasks,
+        request=dict(size.request.items()),
+        size=kind.value,
+        fitting=fitting,
+        waiting=queue.waiting if queue else 0,
+        start=start,
+        sentence=sentence,
+    )
+
+
+def _start(
+    governance: Governance,
+    namespace: str,
+    queue_name: str,
+    queue: Queue | None,
+    kind: Category,
+    size: AppSize,
+    fitting: int | None,
+    never: str,
+) -> tuple[Start | None, str]:
+    """The interval where it would wait, and the answer as a sentence."""
+    if not governance.managed(namespace):
+        return None, f"namespace {namespace} is not managed: label it {names.MANAGED}=true, or ask its own scheduler"
+    if never:
+        return None, never
+    mode = governance.mode(namespace)
+    if mode is not Mode.ENFORCE:
+        return (
+            None,
+            f"nothing is held in namespace {namespace} (mode {mode.value}): it starts as soon as a node has room",
+        )
+    if queue is None:
+        found = Start(unknown=NO_STATUS.format(queue=queue_name))
+    elif queue.waiting == 0 and fitting:
+        return None, f"at once: nobody waits in queue {queue_name}, and {fitting} of {size.tasks} tasks have room now"
+    else:
+        known = queue.next_small if kind is Category.SMALL else queue.next_large
+        found = known or Start(unknown=NO_STATUS.format(queue=queue_name))
+    ahead = f"; {queue.waiting} apps wait in queue {queue_name}" if queue else ""
+    return found, f"{found.sentence}{ahead}"
+
+
+def _queue(api: ApiClient, name: str) -> Queue | None:
+    """The queue with its status; None where it has none."""
+    found = next((each for each in api.items(custom_path("admissionqueues")) if each["metadata"]["name"] == name), None)
+    return decoding.queue(found) if found and found.get("status") else None
+
+
+def _category(governance: Governance, name: str, queue: Queue | None, size: AppSize) -> Category:
+    """Small or large, as the operator will find: by its share of the queue's capacity where a pool guards it."""
+    pool = governance.pools.get(governance.pool_of(name))
+    if pool is None or queue is None or not queue.capacity:
+        return Category.LARGE
+    pooled = Resources({kind: value for kind, value in size.request.items() if queue.capacity.get(kind)})
+    return classify((pooled * size.tasks).share(Resources(queue.capacity)), 1.0, pool.theta)
+
+
+def _fits(node: Node, request: Resources) -> int:
+    """How many tasks one node has room for."""
+    if not node.open:
+        return 0
+    return int(min((node.room.get(kind, 0.0) // value for kind, value in request.items() if value > 0), default=0))
+
+
+def _never(nodes: Sequence[Node] | None, request: Resources) -> str:
+    """Why no node could ever take a task; "" where one could, or nobody knows."""
+    if not nodes:
+        return ""
+    for kind, value in request.items():
+        most = max(node.allocatable.get(kind, 0.0) for node in nodes)
+        if value > most:
+            asked, has = amount(kind, value, unit=True), amount(kind, most, unit=True)
+            return f"never: a task asks for {asked}, and no node has more than {has}; lower the request"
+    return ""

@@ -1,0 +1,107 @@
+"""`slackwater when`: the start of an app that is not submitted yet."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from typer.testing import Result
+
+from slackwater.errors import InvalidInput
+from support.fakes.httpcluster import GROUP, Cluster
+
+Run = Callable[..., Result]
+INTERVAL = {"lowSeconds": 40.0, "middleSeconds": 90.0, "highSeconds": 300.0, "source": "pace"}
+
+
+def job(tasks: int | None = 4, cpu: str = "1", kind: str = "Job") -> dict[str, Any]:
+    """A Job, or a Pod, as a person writes it."""
+    pod = {"containers": [{"name": "main", "image": "x", "resources": {"requests": {"cpu": cpu, "memory": "1Gi"}}}]}
+    if kind == "Pod":
+        return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "one"}, "spec": pod}
+    spec = {"template": {"spec": pod}} | ({} if tasks is None else {"parallelism": tasks})
+    return {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "nightly"}, "spec": spec}
+
+
+@pytest.fixture
+def ask(run: Run, cluster: Cluster, tmp_path: Path) -> Callable[..., Result]:
+    """Ask about bodies in a managed namespace in mode enforce, with so many apps waiting in its queue."""
+
+    def asked(*bodies: dict[str, Any], waiting: int = 3, words: tuple[str, ...] = (), **status: Any) -> Result:
+        labels = {"slackwater.io/managed": "true"}
+        cluster.put("/api/v1/namespaces", {"metadata": {"name": "team-a", "labels": labels}})
+        policy = {"metadata": {"name": "default"}, "spec": {"mode": "enforce"}}
+        cluster.put(f"{GROUP}/slackpolicies", policy)
+        queue = cluster.answers[f"{GROUP}/admissionqueues/default"]
+        assert isinstance(queue, dict)
+        queue["status"] |= {"appsWaiting": waiting} | status
+        path = tmp_path / "app.yaml"
+        path.write_text(yaml.safe_dump_all(bodies))
+        return run("when", str(path), *words)
+
+    return asked
+
+
+def test_an_app_that_would_wait_is_told_an_interval(ask: Callable[..., Result]) -> None:
+    """From what the operator wrote about the next app of its size."""
+    text = ask(job(40), nextSmall={"unknown": "x"}, nextLarge=INTERVAL).stdout
+    assert "in 40 s to 5 min, most likely in about 90 s" in text
+    assert "3 apps wait in queue default" in text
+
+
+def test_small_apps_have_an_interval_of_their_own(ask: Callable[..., Result]) -> None:
+    """A twentieth of the capacity is small where the pool's threshold is a tenth."""
+    text = ask(job(2), nextSmall=INTERVAL, nextLarge={"unknown": "only 4 apps like it"}).stdout
+    assert "small" in text
+    assert "most likely in about 90 s" in text
+
+
+def test_unknown_is_said_with_its_reason(ask: Callable[..., Result]) -> None:
+    """The operator has not seen enough starts."""
+    text = ask(job(40), nextLarge={"unknown": "only 4 apps like it have waited and started"}).stdout
+    assert "not known yet: only 4 apps like it" in text
+
+
+def test_without_anybody_waiting_it_starts_at_once_where_there_is_room(ask: Callable[..., Result]) -> None:
+    """And says for how many of its tasks."""
+    assert "at once: nobody waits in queue default" in ask(job(None), waiting=0).stdout
+
+
+def test_a_task_larger_than_any_node_never_starts(ask: Callable[..., Result]) -> None:
+    """Waiting would not help."""
+    assert "never: a task asks for 900 cores" in ask(job(1, cpu="900"), waiting=0).stdout
+
+
+def test_a_namespace_that_is_not_managed_is_named(ask: Callable[..., Result], run: Run, tmp_path: Path) -> None:
+    """Nothing of ours decides there."""
+    body = job() | {"metadata": {"name": "nightly", "namespace": "other"}}
+    assert "namespace other is not managed" in ask(body).stdout
+
+
+def test_all_apps_of_a_file_are_answered_for_programs_too(ask: Callable[..., Result]) -> None:
+    """A Job and a Pod; the Service between them is no app."""
+    service = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "s"}}
+    rows = json.loads(ask(job(), service, job(kind="Pod"), nextLarge=INTERVAL, words=("-o", "json")).stdout)
+    assert [row["app"] for row in rows] == ["Job nightly", "Pod one"]
+    assert rows[0]["request"] == {"cpu": 1.0, "memory": 2.0**30}
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        pytest.param(None, "cannot be read .No such file", id="missing"),
+        pytest.param("a: [", "is not YAML", id="not-yaml"),
+        pytest.param("kind: Service", "holds no app", id="no-app"),
+    ],
+)
+def test_a_file_that_says_nothing_is_refused(run: Run, tmp_path: Path, text: str | None, said: str) -> None:
+    """With its path; a missing file is not a missing cluster."""
+    path = tmp_path / "app.yaml"
+    if text is not None:
+        path.write_text(text)
+    with pytest.raises(InvalidInput, match=said):
+        run("when", str(path))
