@@ -39,6 +39,7 @@ class Governance:
 
     def __init__(self, own_namespace: str = names.SYSTEM_NAMESPACE) -> None:
         self.namespaces: dict[str, NamespaceRecord] = {}
+        self._managed: set[str] = set()  # names of those that opted in; asked for each pod, several times
         self.policies: dict[str, SlackPolicySpec] = {}
         self.queues: dict[str, AdmissionQueueSpec] = {}
         self.pools: dict[str, ReservationPoolSpec] = {}
@@ -53,6 +54,10 @@ class Governance:
         for record in records:
             before = (self.managed(record.name), self.policy_name(record.name))
             self.namespaces[record.name] = record
+            if record.managed and record.name not in self._exempt:
+                self._managed.add(record.name)
+            else:
+                self._managed.discard(record.name)
             if (self.managed(record.name), self.policy_name(record.name)) != before:
                 turned.append(record.name)
         return turned
@@ -63,6 +68,7 @@ class Governance:
         turned = [name for name in gone if self.managed(name)]
         for name in gone:
             self.namespaces.pop(name, None)
+            self._managed.discard(name)
         return turned
 
     def set(self, kind: str, records: Iterable[CustomRecord]) -> bool:
@@ -91,12 +97,11 @@ class Governance:
 
     def managed(self, namespace: str) -> bool:
         """Whether the namespace opted in."""
-        found = self.namespaces.get(namespace)
-        return found is not None and found.managed and namespace not in self._exempt
+        return namespace in self._managed
 
     def managed_namespaces(self) -> list[str]:
         """All namespaces that opted in, sorted."""
-        return sorted(name for name in self.namespaces if self.managed(name))
+        return sorted(self._managed)
 
     def modes(self) -> dict[Mode, int]:
         """How many managed namespaces are in each mode."""

@@ -8,6 +8,7 @@ Names come from tenants: an owner reference may name anything, and `../../pods?w
 
 from __future__ import annotations
 
+import re
 from urllib.parse import quote
 
 from slackwater.errors import InvalidInput
@@ -16,9 +17,9 @@ from slackwater_cluster import names
 CORE = ""
 # The longest name of any object; the API server's own limit for path segments.
 LONGEST = 253
-# What the API server refuses in a path segment, and what a client would resolve before sending it.
-_DOTS = (".", "..")
-_FORBIDDEN = frozenset("/%?#\\")
+# A segment as the API server takes it: printable ASCII without / % ? # and backslash, and neither "." nor "..", which a
+# client would resolve before sending it.
+_SEGMENT = re.compile(rf"(?!\.{{1,2}}\Z)[ -\"$&-.0->@-\[\]-~]{{1,{LONGEST}}}")
 
 
 def api_path(
@@ -62,10 +63,4 @@ def segment(text: str) -> str:
 
 def is_segment(text: str) -> bool:
     """Whether a text can be one part of a path: not empty, not a step up, no separator, nothing unprintable."""
-    return (
-        0 < len(text) <= LONGEST
-        and text not in _DOTS
-        and text.isascii()
-        and text.isprintable()
-        and _FORBIDDEN.isdisjoint(text)
-    )
+    return _SEGMENT.fullmatch(text) is not None

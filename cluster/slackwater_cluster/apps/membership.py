@@ -50,6 +50,7 @@ class PodIndex(KnownOwners):
         self._resolvers: dict[str, Resolver] = {}  # by policy
         self._keys = keys_read(self.table)
         self._remembered: dict[Look, Member] = {}
+        self._unsettled: dict[str, list[Look]] = {}  # those to forget when an owner is known, by its uid
         self._latest: tuple[PodRecord | None, Member | None] = (None, None)  # a pod just taken in is asked about next
         self._owner_looks: dict[str, object] = {}  # what recognition reads of pods that own pods, by uid
         self._asking: dict[str, dict[str, None]] = {}  # uid of an owner nobody looked at → pods that wait for it
@@ -98,7 +99,7 @@ class PodIndex(KnownOwners):
         self.table, self._rules, self._latest = table, rules, (None, None)
         self._keys = keys_read(table, [rule for some in rules.values() for rule in some])
         self._owner_looks.clear()
-        for memory in (self._resolvers, self._remembered, self._asking, self._unknown, self._waiting):
+        for memory in (self._resolvers, self._remembered, self._unsettled, self._asking, self._unknown, self._waiting):
             memory.clear()
         self._drivers.clear()
         self._namesakes.clear()
@@ -163,6 +164,10 @@ class PodIndex(KnownOwners):
 
     def _answered(self, owner: str) -> list[PodRecord]:
         """An owner is known now: recognise the pods that waited for it, and return all pods that this concerns."""
+        for look in self._unsettled.pop(owner, ()):
+            self._remembered.pop(look, None)
+        if owner not in self._asking:
+            return []
         waited = self.asking(owner)
         return [*waited, *(other for pod in waited for other in self._recognise(pod))]
 
@@ -174,12 +179,18 @@ class PodIndex(KnownOwners):
         found = self._remembered.get(look)
         if found is None:
             found = self._resolver(pod.namespace).resolve(pod, self)
-            if found.settled:  # what a look-up may change is not remembered
-                if len(self._remembered) >= REMEMBERED:
-                    self._remembered.clear()
-                self._remembered[look] = found
+            self._remember(look, found)
         self._latest = (pod, found)
         return found
+
+    def _remember(self, look: Look, member: Member) -> None:
+        """The same answer for all pods that look alike; where an owner is not known, until it is."""
+        if len(self._remembered) >= REMEMBERED:
+            self._remembered.clear()
+            self._unsettled.clear()
+        self._remembered[look] = member
+        if member.unknown is not None:
+            self._unsettled.setdefault(member.unknown.uid, []).append(look)
 
     def _resolver(self, namespace: str) -> Resolver:
         policy = self._governance.policy_name(namespace)

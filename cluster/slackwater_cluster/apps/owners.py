@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -72,7 +71,7 @@ class KnownOwners:
 
     def __init__(self) -> None:
         self.pods: dict[str, PodRecord] = {}
-        self._children: Counter[str] = Counter()
+        self._children: dict[str, int] = {}  # uid of an owner → pods that name it
         self._gone: dict[str, PodRecord] = {}
         self._parents: dict[str, tuple[OwnerRef, ...]] = {}
 
@@ -120,9 +119,11 @@ class KnownOwners:
         for owner in pod.owners:
             if owner.kind != "Pod":
                 continue
-            self._children[owner.uid] += step
-            if step > 0 and self._children[owner.uid] == 1:
+            children = self._children.get(owner.uid, 0) + step
+            if children > 0:
+                self._children[owner.uid] = children
+            else:
+                self._children.pop(owner.uid, None)
+            if step > 0 and children == 1:
                 first = self.pods.get(owner.uid)
-            if self._children[owner.uid] <= 0:
-                del self._children[owner.uid]
         return first

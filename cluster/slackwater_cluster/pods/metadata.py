@@ -17,6 +17,7 @@ from collections.abc import Iterable, Mapping
 from slackwater_cluster import names
 from slackwater_cluster.api.paths import is_segment
 from slackwater_cluster.watch import wire
+from slackwater_cluster.watch.interning import SharedValues
 from slackwater_cluster.watch.records import OwnerRef
 
 # Annotations kept of a pod: our own, and those by which frameworks group their pods.
@@ -72,7 +73,7 @@ def owners(references: Iterable[wire.Owner] | None) -> tuple[tuple[OwnerRef, ...
     good: list[OwnerRef] = []
     problems: list[str] = []
     for each in written[:MOST_OWNERS]:
-        found = _owner(each)
+        found = _OWNERS.one((each.kind, each.name, each.uid, each.api_version, each.controller))
         if found is None:
             problems.append(f"owner reference {each.kind[:63]!r} {each.name[:63]!r} names nothing that can exist")
         else:
@@ -100,14 +101,19 @@ def shortened(text: str, most: int = 60) -> str:
     return repr(text) if len(text) <= most else f"{text[:most]!r}… ({len(text)} characters)"
 
 
-def _owner(written: wire.Owner) -> OwnerRef | None:
-    group, _, version = written.api_version.rpartition("/")
-    named = _KIND.fullmatch(written.kind) and is_segment(written.name) and 0 < len(written.uid) <= _LONGEST_UID
-    if not named or len(written.api_version) > LONGEST_NAME:
+def _owner(written: tuple[str, str, str, str, bool | None]) -> OwnerRef | None:
+    kind, name, uid, api_version, controller = written
+    group, _, version = api_version.rpartition("/")
+    named = _KIND.fullmatch(kind) and is_segment(name) and 0 < len(uid) <= _LONGEST_UID
+    if not named or len(api_version) > LONGEST_NAME:
         return None
-    if written.api_version and not (_VERSION.fullmatch(version) and (not group or _GROUP.fullmatch(group))):
+    if api_version and not (_VERSION.fullmatch(version) and (not group or _GROUP.fullmatch(group))):
         return None
-    return OwnerRef(written.kind, written.name, written.uid, group, bool(written.controller))
+    return OwnerRef(kind, name, uid, group, bool(controller))
+
+
+# Siblings name the same owner: it is read once.
+_OWNERS: SharedValues[OwnerRef | None] = SharedValues(_owner)
 
 
 def _readable(key: str, value: str) -> bool:

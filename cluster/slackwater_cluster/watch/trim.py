@@ -173,7 +173,7 @@ def only(keys: frozenset[str]) -> Keep:
 
 
 def _mapping(items: tuple[tuple[str, str], ...]) -> Mapping[str, str]:
-    return cast("Mapping[str, str]", _MAPPINGS.one(items))
+    return _MAPPINGS.one(items)
 
 
 def _terms(affinity: shapes.Affinity | None) -> tuple[tuple[Requirement, ...], ...] | None:
@@ -222,5 +222,5 @@ def _share(value: T) -> T:
     return cast("T", _VALUES.one(value))
 
 
-_MAPPINGS = SharedValues(lambda items: interned(dict(items)))
-_VALUES = SharedValues(lambda value: value)
+_MAPPINGS: SharedValues[Mapping[str, str]] = SharedValues(lambda items: interned(dict(items)))
+_VALUES: SharedValues[Hashable] = SharedValues(lambda value: value)

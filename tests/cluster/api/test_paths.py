@@ -41,6 +41,15 @@ def test_what_is_no_name_is_refused(name: str) -> None:
         joined("api", name)
 
 
+def test_all_printable_ascii_but_five_characters_can_be_part_of_a_name() -> None:
+    """Those five would end the part, and what cannot be printed has no place in it."""
+    accepted = {chr(code) for code in range(0x2000) if is_segment(chr(code))}
+    assert accepted == {chr(code) for code in range(0x20, 0x7F)} - set("/%?#\\.")
+    assert is_segment("...")
+    assert is_segment("x" * 253)
+    assert not is_segment("a\n")
+
+
 @given(st.text(max_size=300))
 def test_every_accepted_name_stays_one_part(name: str) -> None:
     """Whatever it holds: the client asks for exactly as many parts as were meant, and for no query."""

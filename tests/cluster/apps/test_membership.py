@@ -1,5 +1,6 @@
 """One answer per pod while pods, owners, policies and frameworks come and go."""
 
+from collections.abc import Sequence
 from itertools import permutations
 
 import pytest
@@ -8,7 +9,7 @@ from slackwater_cluster import names
 from slackwater_cluster.apps.frameworks import ExtendedTable, Framework, LabelTerm, builtin
 from slackwater_cluster.apps.membership import PodIndex, keys_read
 from slackwater_cluster.governance import Governance
-from slackwater_cluster.watch.records import CustomRecord, NamespaceRecord, PodRecord
+from slackwater_cluster.watch.records import CustomRecord, NamespaceRecord, OwnerRef, PodRecord
 from support.builders.owners import owner, pod
 
 SPARK = {"spark-app-selector": "spark-1", "spark-app-name": "pi"}
@@ -16,14 +17,19 @@ DRIVER = {**SPARK, "spark-role": "driver"}
 EXECUTOR = {**SPARK, "spark-role": "executor"}
 
 
-def index(**policies: str) -> PodIndex:
-    """An index over namespaces that are managed: `team`, and others with the policy given for each."""
+def governed(**policies: str) -> Governance:
+    """Namespaces that are managed: `team`, and others with the policy given for each."""
     governance = Governance()
     labels = {"team": {}, **{name: {names.POLICY: policy} for name, policy in policies.items()}}
     governance.set_namespaces(
         NamespaceRecord(name=name, labels={names.MANAGED: "true", **more}) for name, more in labels.items()
     )
-    return PodIndex(governance)
+    return governance
+
+
+def index(**policies: str) -> PodIndex:
+    """An index over those namespaces."""
+    return PodIndex(governed(**policies))
 
 
 def executor(name: str, driver: str) -> PodRecord:
@@ -124,6 +130,41 @@ def test_nothing_is_doubted_before_owners_were_looked_up() -> None:
         assert found.learn(known, [above]) == [scheduler]
     assert found.member(scheduler).app == "dask/simple"
     assert found.unknown() == []
+
+
+def test_pods_that_look_alike_are_recognised_once_though_their_owner_is_not_known_yet() -> None:
+    """A cluster is listed faster than owners can be looked up: 150,000 pods must not each be puzzled over."""
+
+    class Asked(PodIndex):
+        questions = 0
+
+        def parents(self, owner: OwnerRef) -> Sequence[OwnerRef] | None:
+            self.questions += 1
+            return super().parents(owner)
+
+    found, job = Asked(governed()), owner("Job", "j", group="batch")
+    for number in range(100):
+        found.set_pod(pod(f"p{number}", owners=[job]))
+    assert found.questions <= 2
+    assert found.unknown() == [(job, "team")]
+
+
+def test_an_answer_given_before_the_owner_was_known_is_forgotten_when_it_is() -> None:
+    """By a look-up, or because the owner is a pod that shows up later; for all pods that look alike."""
+    found, job = index(), owner("Job", "j", group="batch")
+    below, tasks = (
+        [pod(f"p{each}", owners=[job]) for each in range(3)],
+        [executor(f"e{each}", "d") for each in range(3)],
+    )
+    for each in (*below, *tasks):
+        found.set_pod(each)
+        assert not found.member(each).settled
+    assert found.learn(job, [owner("JobSet", "train", group="jobset.x-k8s.io")]) == below
+    assert found.learn(owner("JobSet", "train", group="jobset.x-k8s.io"), ()) == below
+    assert found.set_pod(pod("d", DRIVER)) == tasks
+    assert {found.member(each).app for each in below} == {"jobset/train"}
+    assert {found.member(each).app for each in tasks} == {"spark/spark-1"}
+    assert all(found.member(each).settled for each in (*below, *tasks))
 
 
 def test_a_false_label_is_doubted_once_all_owners_are_known() -> None:
