@@ -12,7 +12,7 @@ from pathlib import Path
 
 import psutil
 
-from slackwater_lab.api import Api
+from slackwater_cluster.api.client import ApiClient
 from slackwater_lab.lab import Lab
 from slackwater_lab.nodes.simulated import Shape
 from slackwater_lab.plan import Plan
@@ -86,7 +86,7 @@ def look(watched: dict[str, list[psutil.Process]], seconds: float) -> dict[str, 
     return peak
 
 
-def load(api: Api, pods: int) -> None:
+def load(api: ApiClient, pods: int) -> None:
     """Apps of a driver and its executors in a managed namespace."""
     api.create("/api/v1/namespaces", {"metadata": {"name": "sizes", "labels": {"slackwater.io/managed": "true"}}})
     time.sleep(5)  # the account of a new namespace, and the policy's 3 s

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Self
 
 from slackwater.errors import Unavailable
-from slackwater_lab.api import Api
+from slackwater_cluster.api.client import ApiClient
 from slackwater_lab.controlplane import access, certificates, chart, control, services
 from slackwater_lab.controlplane.prometheus import prometheus
 from slackwater_lab.controlplane.schedulers import PLAIN, PROFILE, Extender, scheduler
@@ -71,9 +71,9 @@ class Lab:
                 (self.site.folder / name).unlink(missing_ok=True)
             ports.release(self.site.folder)
 
-    def api(self) -> Api:
+    def api(self) -> ApiClient:
         """A new session with the API server, as administrator."""
-        return Api(self.site)
+        return access.client(self.site)
 
     def call_extender(self, extender: Extender | None) -> None:
         """Let our scheduler call another extender (or none): it is restarted with that configuration."""
@@ -109,7 +109,7 @@ class Lab:
             until_serving(self.processes, "apiserver", api.ready)
             self.processes.start("controller-manager", control.controller_manager(self.site, lease(self.plan.nodes)))
             account = "/api/v1/namespaces/default/serviceaccounts/default"
-            until_serving(self.processes, "controller-manager", lambda: api.get(account) is not None)
+            until_serving(self.processes, "controller-manager", lambda: api.find(account) is not None)
         self._report(f"control plane  {self.site.url('apiserver', 'https')}")
 
     def _kwok(self) -> None:

@@ -41,7 +41,7 @@ def _address(site: Site, name: str) -> str:
 def _nodes(lab: Lab) -> str:
     try:
         with lab.api() as api:
-            listed = (api.get(simulated.NODES) or {"items": []})["items"]
+            listed = (api.find(simulated.NODES) or {"items": []})["items"]
             return f"{len(simulated.ready(api))} of {len(listed)} nodes are Ready"
     except (OSError, SlackwaterError) as error:
         return f"the API server does not answer: {error}"

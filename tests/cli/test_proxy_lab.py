@@ -21,7 +21,7 @@ from slackwater.errors import Unavailable
 from slackwater_cli.main import app
 from slackwater_cluster.api.client import ApiClient, ExtenderClient
 from slackwater_cluster.api.endpoint import endpoint
-from slackwater_lab.api import Api
+from slackwater_cluster.api.session import STRATEGIC
 from slackwater_lab.controlplane import certificates, services
 from slackwater_lab.controlplane.access import write_kubeconfig
 from slackwater_lab.lab import Lab
@@ -86,7 +86,7 @@ def _extender(place: Place) -> None:
     with place.lab.api() as api:
         _pod(api, place)
         endpoints = f"{SYSTEM}/endpoints/slackwater-extender"
-        until("the Service has an address", lambda: place.address in json.dumps(api.get(endpoints)), 30.0)
+        until("the Service has an address", lambda: place.address in json.dumps(api.find(endpoints)), 30.0)
 
 
 def _answers(place: Place) -> bool:
@@ -97,16 +97,16 @@ def _answers(place: Place) -> bool:
         return False
 
 
-def _pod(api: Api, place: Place) -> None:
+def _pod(api: ApiClient, place: Place) -> None:
     """On a simulated node, so that it has one; the node is told to wait with it, so that it leaves the status alone."""
     body = task("slackwater-extender-0", {"slackwater.io/lab-start-delay": "3600"}, nodeName=names(1)[0])
     body["metadata"]["labels"] = {f"app.kubernetes.io/{name}": value for name, value in LABELS.items()}
     body["spec"]["containers"][0]["ports"] = [{"name": "https", "containerPort": PORT}]
-    until("the namespace has its account", lambda: api.get(f"{SYSTEM}/serviceaccounts/default") is not None, 30.0)
+    until("the namespace has its account", lambda: api.find(f"{SYSTEM}/serviceaccounts/default") is not None, 30.0)
     api.create(f"{SYSTEM}/pods", body)
     ready = {"type": "Ready", "status": "True"}
     status = {"phase": "Running", "podIP": place.address, "podIPs": [{"ip": place.address}], "conditions": [ready]}
-    api.patch(f"{SYSTEM}/pods/slackwater-extender-0/status", {"status": status})
+    api.patch(f"{SYSTEM}/pods/slackwater-extender-0/status", {"status": status}, STRATEGIC)
 
 
 @pytest.fixture
@@ -133,7 +133,7 @@ def test_a_pod_is_explained_through_the_api_server(place: Place, run: Callable[.
     team = "/api/v1/namespaces/team"
     with place.lab.api() as api:
         api.create("/api/v1/namespaces", {"metadata": {"name": "team", "labels": {"slackwater.io/managed": "true"}}})
-        until("the namespace has its account", lambda: api.get(f"{team}/serviceaccounts/default") is not None, 30.0)
+        until("the namespace has its account", lambda: api.find(f"{team}/serviceaccounts/default") is not None, 30.0)
         api.create(f"{team}/pods", task("waits", scheduler="slackwater", cpu="1"))
         api.create(f"{team}/pods", task("runs", cpu="1", nodeName=names(1)[0]))
         until("the extender knows them", lambda: _known(run, "team/waits") and _known(run, "team/runs"), 20.0)

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 
 import pytest
 
+from slackwater_cluster.api.session import STRATEGIC
 from slackwater_lab.nodes.simulated import Shape
 from support.lab.testcluster import Field
 from support.lab.testnamespace import bound, gated, until
@@ -57,7 +58,7 @@ def test_what_a_finished_pod_held_is_free_before_any_scrape(arena: Field) -> Non
             waiting = until("one waits", lambda: [pod for pod in ground.pods() if gated(pod)], 10)
             assert len(waiting) == 1
             ended = bound(ground.pods())[0]["metadata"]["name"]
-            arena.api.patch(f"{ground.pods_path}/{ended}/status", {"status": {"phase": "Succeeded"}})
+            arena.api.patch(f"{ground.pods_path}/{ended}/status", {"status": {"phase": "Succeeded"}}, STRATEGIC)
             ground.until_bound(9, 20)
         finally:
             crew.restart("prometheus")

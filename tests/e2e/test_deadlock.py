@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from slackwater_cluster.api.session import STRATEGIC
 from support.lab.livejobs import job, perform
 from support.lab.testcluster import Field
 from support.lab.testnamespace import OURS, PLAIN, Ground, Object, bound, phase, until
@@ -77,5 +78,5 @@ def _clusters_over(ground: Ground) -> bool:
         assert bound([head]) or not bound([worker]), "a worker was bound before its head"
         if phase(head) == "Running" and phase(worker) == "Succeeded":
             path = f"{ground.pods_path}/{head['metadata']['name']}/status"
-            ground.api.patch(path, {"status": {"phase": "Succeeded"}})
+            ground.api.patch(path, {"status": {"phase": "Succeeded"}}, STRATEGIC)
     return all(phase(pod) == "Succeeded" for pod in pods.values())

@@ -154,5 +154,5 @@ def _half(ground: Ground) -> list[str]:
 
 
 def _leader(arena: Field) -> str:
-    leases = arena.api.get("/apis/coordination.k8s.io/v1/namespaces/slackwater-system/leases") or {"items": []}
+    leases = arena.api.find("/apis/coordination.k8s.io/v1/namespaces/slackwater-system/leases") or {"items": []}
     return next((str(each["spec"].get("holderIdentity")) for each in leases["items"]), "")

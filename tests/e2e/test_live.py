@@ -56,4 +56,4 @@ def test_an_interrupted_play_cleans_up_after_itself(arena: Field) -> None:
 
 def _until_gone(arena: Field, ground: Ground) -> None:
     path = f"/api/v1/namespaces/{ground.name}-play"
-    until("the namespace of the play is gone", lambda: arena.api.get(path) is None, 40, 0.3)
+    until("the namespace of the play is gone", lambda: arena.api.find(path) is None, 40, 0.3)

@@ -38,7 +38,7 @@ def _all_small_done(ground: Ground, deltas: set[float]) -> bool:
 
 
 def _moved(ground: Ground, deltas: set[float]) -> bool:
-    pool: dict[str, Any] = ground.api.get(f"{POOLS}/{ground.name}") or {}
+    pool: dict[str, Any] = ground.api.find(f"{POOLS}/{ground.name}") or {}
     delta = pool.get("status", {}).get("delta")
     if delta is not None:
         deltas.add(round(delta, 3))

@@ -19,7 +19,7 @@ import httpx2
 import pytest
 
 from slackwater.errors import Unavailable
-from slackwater_lab.api import Api
+from slackwater_cluster.api.client import ApiClient
 from slackwater_lab.lab import Lab
 from slackwater_lab.nodes.simulated import Shape
 from slackwater_lab.plan import Plan
@@ -47,7 +47,7 @@ class User:
     """A person at a terminal in the project's folder, with kubectl at the lab."""
 
     lab: Lab
-    api: Api
+    api: ApiClient
     folder: Path
     environment: dict[str, str]
     batch: Ground
@@ -117,7 +117,7 @@ def environment(lab: Lab, folder: Path) -> dict[str, str]:
 def install(user: User, block: str) -> str:
     """All Deployments are there; then the programs, as kubelet would have started them."""
     user.done(block)
-    listed = user.api.get(f"/apis/apps/v1/namespaces/{NAMESPACE}/deployments") or {"items": []}
+    listed = user.api.find(f"/apis/apps/v1/namespaces/{NAMESPACE}/deployments") or {"items": []}
     names = {each["metadata"]["name"] for each in listed["items"]}
     assert names == {"slackwater-extender", "slackwater-operator", "slackwater-scheduler"}
     Lab(user.lab.site, replace(CLUSTER, parts=CLUSTER.parts | PROGRAMS)).up()
@@ -154,7 +154,7 @@ def submit(user: User, block: str) -> str:
 
 def executors(user: User) -> list[Object]:
     """The app's executors."""
-    listed = user.api.get(user.batch.pods_path, labelSelector="spark-role=executor") or {"items": []}
+    listed = user.api.find(user.batch.pods_path, {"labelSelector": "spark-role=executor"}) or {"items": []}
     return list(listed["items"])
 
 
@@ -223,7 +223,7 @@ def leave(user: User, block: str) -> str:
     with Standin(user.lab.site, user.folder) as hooks:
         user.done(block)
     assert "none waits" in hooks.said["slackwater-leave"]
-    left = user.api.get(f"/apis/apps/v1/namespaces/{NAMESPACE}/deployments") or {"items": []}
+    left = user.api.find(f"/apis/apps/v1/namespaces/{NAMESPACE}/deployments") or {"items": []}
     assert left["items"] == []
     made = user.api.create(f"{user.batch.pods_path}?dryRun=All", canary(user))
     assert made is not None

@@ -13,6 +13,7 @@ from typing import Any
 import httpx2
 import pytest
 
+from slackwater_cluster.api.session import STRATEGIC
 from slackwater_cluster.pods.quantities import quantity
 from slackwater_lab.lab import Lab
 from slackwater_lab.nodes.kubelets import Capacity
@@ -57,7 +58,7 @@ def ground(real: Field) -> Ground:
     """A managed namespace on the real node."""
     real.api.create("/api/v1/namespaces", {"metadata": {"name": "real", "labels": {"slackwater.io/managed": "true"}}})
     account = "/api/v1/namespaces/real/serviceaccounts/default"
-    until("the account is there", lambda: real.api.get(account) is not None, 30)
+    until("the account is there", lambda: real.api.find(account) is not None, 30)
     made = Ground(real.api, "real", [NODE])
     real.until_held(made)
     return made
@@ -158,7 +159,7 @@ def test_a_memory_hog_is_killed_and_the_filter_leaves_its_node_alone(
     asks = ("100m", f"{round(before['room']['memory'] / MIB) - 1300}Mi")
     ground.create([_burning(ground, "wide", 10, 10, asks=asks)])
     if gated(ground.get("wide")):  # the operator would not even let it go: ask the filter itself
-        ground.api.patch(f"{ground.pods_path}/wide", {"spec": {"schedulingGates": None}})
+        ground.api.patch(f"{ground.pods_path}/wide", {"spec": {"schedulingGates": None}}, STRATEGIC)
     until("the filter has refused the node", lambda: "memory" in _refusal(real, ground, "wide"), 20, 0.3)
     until("the hog is killed", lambda: _exit_code(ground, "hog") == 137, 60, 0.3)
     ended = time.monotonic()
@@ -207,7 +208,7 @@ def test_a_pod_that_the_kubelet_turns_away_is_retried(real: Field, ground: Groun
 @contextmanager
 def _filled(real: Field, ground: Ground) -> Iterator[None]:
     """A stranger's pod takes what requests leave of the node, but for a fifth of a CPU."""
-    listed = real.api.get("/api/v1/pods", fieldSelector=f"spec.nodeName={NODE}") or {"items": []}
+    listed = real.api.find("/api/v1/pods", {"fieldSelector": f"spec.nodeName={NODE}"}) or {"items": []}
     containers = [each for pod in listed["items"] if phase(pod) == "Running" for each in pod["spec"]["containers"]]
     asked = sum(quantity(each["resources"]["requests"]["cpu"]) for each in containers)
     left = real.node(NODE)["allocatable"]["cpu"] - asked - 0.2
@@ -216,11 +217,11 @@ def _filled(real: Field, ground: Ground) -> Iterator[None]:
     pods = "/api/v1/namespaces/default/pods"
     real.api.create(pods, filler)
     try:
-        running = lambda: phase(real.api.get(f"{pods}/filler") or {"status": {}}) == "Running"  # noqa: E731
+        running = lambda: phase(real.api.find(f"{pods}/filler") or {"status": {}}) == "Running"  # noqa: E731
         until("the filler runs", running, 60, 0.3)
         yield
     finally:
-        real.api.delete(f"{pods}/filler", gracePeriodSeconds="0")
+        real.api.delete(f"{pods}/filler", {"gracePeriodSeconds": "0"})
 
 
 def _job(number: int) -> dict[str, Any]:
@@ -240,7 +241,7 @@ def _job(number: int) -> dict[str, Any]:
 
 def _make_sure(ground: Ground, name: str, made: Callable[[], dict[str, Any]]) -> None:
     """Each test stands alone: what an earlier one would have started is started here otherwise."""
-    if ground.api.get(f"{ground.pods_path}/{name}") is None:
+    if ground.api.find(f"{ground.pods_path}/{name}") is None:
         ground.create([made()])
     _running(ground, name)
 

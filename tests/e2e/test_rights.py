@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from slackwater.errors import Unavailable
-from slackwater_lab.api import Api
+from slackwater_cluster.api.client import ApiClient
 from slackwater_lab.controlplane import chart
 from slackwater_lab.controlplane.chart import CHART
-from support.lab.testcluster import ENFORCE, Field, Remote
+from support.lab.testcluster import ENFORCE, Field, bearer
 from support.lab.testnamespace import QUEUES, Ground, bound, gated, until
 
 pytestmark = pytest.mark.lab
@@ -94,7 +94,7 @@ def test_leaving_lifts_every_gate_and_takes_the_policies_along(arena: Field) -> 
             assert not any(map(gated, ground.pods()))
             assert len(bound(ground.pods())) == 14
             for kind in ("mutatingadmissionpolicies", "validatingadmissionpolicies"):
-                left = arena.api.get(f"/apis/admissionregistration.k8s.io/v1/{kind}") or {"items": []}
+                left = arena.api.find(f"/apis/admissionregistration.k8s.io/v1/{kind}") or {"items": []}
                 assert "slackwater" not in json.dumps([each["metadata"]["name"] for each in left["items"]])
         finally:
             list(chart.install(lab.site, ENFORCE))
@@ -105,7 +105,7 @@ def _told(ground: Ground) -> bool:
     return any("slackwater.io/reason" in pod["metadata"]["annotations"] for pod in ground.pods() if gated(pod))
 
 
-def _account(arena: Field, ground: Ground, role: str) -> Api:
+def _account(arena: Field, ground: Ground, role: str) -> ApiClient:
     """A session as a new service account of the namespace that has a cluster role there."""
     path, name = f"/api/v1/namespaces/{ground.name}/serviceaccounts", "tenant"
     arena.api.create(path, {"metadata": {"name": name}})
@@ -115,21 +115,21 @@ def _account(arena: Field, ground: Ground, role: str) -> Api:
         "subjects": [{"kind": "ServiceAccount", "name": name, "namespace": ground.name}],
     }
     arena.api.create(f"/apis/rbac.authorization.k8s.io/v1/namespaces/{ground.name}/rolebindings", binding)
-    session = Remote.bearer(arena.where, _token(arena, f"{path}/{name}"))
+    session = bearer(arena.where, _token(arena, f"{path}/{name}"))
     until("the role is in force", lambda: _allowed(session, ground), 20)
     return session
 
 
-def _allowed(session: Api, ground: Ground) -> bool:
+def _allowed(session: ApiClient, ground: Ground) -> bool:
     try:
-        return session.get(ground.pods_path) is not None
+        return session.find(ground.pods_path) is not None
     except Unavailable:
         return False
 
 
-def _as_operator(arena: Field) -> Api:
+def _as_operator(arena: Field) -> ApiClient:
     account = "/api/v1/namespaces/slackwater-system/serviceaccounts/slackwater-operator"
-    return Remote.bearer(arena.where, _token(arena, account))
+    return bearer(arena.where, _token(arena, account))
 
 
 def _token(arena: Field, account: str) -> str:

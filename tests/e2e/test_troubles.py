@@ -139,7 +139,7 @@ def test_a_policy_that_makes_no_sense_is_refused(arena: Field, spec: dict[str, A
     }
     with pytest.raises(Unavailable, match=words):
         arena.api.create(POLICIES, body)
-    assert arena.api.get(f"{POLICIES}/nonsense") is None
+    assert arena.api.find(f"{POLICIES}/nonsense") is None
 
 
 def test_nonsense_on_one_pod_does_not_hold_up_others(arena: Field) -> None:
@@ -203,17 +203,17 @@ def _while_nobody_goes(ground: Ground, uids: set[str], seconds: float) -> None:
 
 def _messages(ground: Ground, reason: str) -> list[str]:
     path = f"/api/v1/namespaces/{ground.name}/events"
-    listed = ground.api.get(path, fieldSelector=f"reason={reason}") or {"items": []}
+    listed = ground.api.find(path, {"fieldSelector": f"reason={reason}"}) or {"items": []}
     return [str(each["message"]) for each in listed["items"]]
 
 
 def _events(ground: Ground) -> set[str]:
-    listed = ground.api.get(f"/apis/events.k8s.io/v1/namespaces/{ground.name}/events") or {"items": []}
+    listed = ground.api.find(f"/apis/events.k8s.io/v1/namespaces/{ground.name}/events") or {"items": []}
     return {str(each.get("reason")) for each in listed["items"]}
 
 
 def _problems(arena: Field, ground: Ground, app: str) -> str:
-    listed = arena.api.get(f"/apis/slackwater.io/v1alpha1/namespaces/{ground.name}/trackedapps") or {"items": []}
+    listed = arena.api.find(f"/apis/slackwater.io/v1alpha1/namespaces/{ground.name}/trackedapps") or {"items": []}
     return str([each.get("status") for each in listed["items"] if app in each["metadata"]["name"]])
 
 

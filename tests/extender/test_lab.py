@@ -56,7 +56,7 @@ class Stage:
     def pods(self) -> dict[str, dict[str, Any]]:
         """All pods by name."""
         with self.lab.api() as api:
-            return {each["metadata"]["name"]: each for each in (api.get(PODS) or {})["items"]}
+            return {each["metadata"]["name"]: each for each in (api.find(PODS) or {})["items"]}
 
     def bound(self) -> dict[str, str]:
         """Node by pod."""
@@ -71,7 +71,7 @@ class Stage:
     def clear(self) -> None:
         """Delete all pods and wait until they are gone."""
         with self.lab.api() as api:
-            api.delete(PODS, gracePeriodSeconds="0")
+            api.delete(PODS, {"gracePeriodSeconds": "0"})
         until(lambda: not self.pods() and self.get("/v1/capacity")["provisional"] == 0)
 
     def get(self, path: str) -> Any:
@@ -129,11 +129,11 @@ def install(lab: Lab) -> None:
             api.create("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", definition(kind))
         policy = {"apiVersion": "slackwater.io/v1alpha1", "kind": "SlackPolicy", "metadata": {"name": "default"}}
         path = "/apis/slackwater.io/v1alpha1/slackpolicies"
-        until(lambda: api.get(path) is not None)
+        until(lambda: api.find(path) is not None)
         api.create(path, {**policy, "spec": {"mode": "enforce", "estimation": {"heartbeatSeconds": 1}}})
         labels = {"slackwater.io/managed": "true"}
         api.create("/api/v1/namespaces", {"metadata": {"name": "batch", "labels": labels}})
-        until(lambda: api.get("/api/v1/namespaces/batch/serviceaccounts/default") is not None)
+        until(lambda: api.find("/api/v1/namespaces/batch/serviceaccounts/default") is not None)
 
 
 class process:  # noqa: N801 - used as a verb

@@ -69,8 +69,8 @@ def test_a_dask_cluster_computes(ground: Playground, recorder: Recorder) -> None
         {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "client", "namespace": TEAM}, "spec": spec},
     )
     path = f"/api/v1/namespaces/{TEAM}/pods/client"
-    until("the client ends", lambda: phase(ground.api.get(path) or {}) in ("Succeeded", "Failed"), 600)
-    assert f"RESULT {sum(x * x for x in range(1000))}" in ground.log(ground.api.get(path) or {})
+    until("the client ends", lambda: phase(ground.api.find(path) or {}) in ("Succeeded", "Failed"), 600)
+    assert f"RESULT {sum(x * x for x in range(1000))}" in ground.log(ground.api.find(path) or {})
     apps = [app for app in ground.tracked(TEAM) if "numbers" in app]
     assert len(apps) == 1, apps
     recorder.keep(

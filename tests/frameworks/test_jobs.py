@@ -37,7 +37,7 @@ def job(name: str, script: str, cpu: str = "1", **spec: object) -> Object:
 
 def condition(ground: Playground, name: str) -> str:
     """How the Job ended; "" while it has not."""
-    found = ground.api.get(f"/apis/batch/v1/namespaces/{TEAM}/jobs/{name}") or {}
+    found = ground.api.find(f"/apis/batch/v1/namespaces/{TEAM}/jobs/{name}") or {}
     said = {each["type"] for each in found.get("status", {}).get("conditions", []) if each["status"] == "True"}
     return "Complete" if "Complete" in said else "Failed" if "Failed" in said else ""
 

@@ -49,7 +49,7 @@ def test_a_jobset_runs_as_one_app(ground: Playground, recorder: Recorder) -> Non
     path = f"/apis/jobset.x-k8s.io/v1alpha2/namespaces/{TEAM}/jobsets/train"
 
     def terminal() -> str:
-        return str((ground.api.get(path) or {}).get("status", {}).get("terminalState", ""))
+        return str((ground.api.find(path) or {}).get("status", {}).get("terminalState", ""))
 
     until("the set ends", terminal, 400)
     pods = ground.pods(TEAM)

@@ -124,7 +124,7 @@ def test_an_executor_that_dies_is_replaced(spark: Playground, recorder: Recorder
     until("both run", lambda: [phase(pod) for pod in executors()] == ["Running"] * 2, 300)
     time.sleep(20)
     victim = executors()[0]["metadata"]["name"]
-    spark.api.delete(f"/api/v1/namespaces/{TEAM}/pods/{victim}", gracePeriodSeconds="0")
+    spark.api.delete(f"/api/v1/namespaces/{TEAM}/pods/{victim}", {"gracePeriodSeconds": "0"})
     seen: set[str] = set()
 
     def ended() -> bool:

@@ -9,7 +9,8 @@ from typing import Any
 import httpx2
 import pytest
 
-from slackwater_lab.api import Api
+from slackwater_cluster.api.client import ApiClient
+from slackwater_cluster.api.session import STRATEGIC
 from slackwater_lab.controlplane.chart import kubectl
 from slackwater_lab.lab import Lab
 from slackwater_lab.nodes import simulated
@@ -21,12 +22,12 @@ POLICIES = "/apis/admissionregistration.k8s.io/v1"
 
 
 @pytest.fixture
-def api(lab: Lab) -> Iterator[Api]:
+def api(lab: Lab) -> Iterator[ApiClient]:
     """A session whose pods are gone afterwards."""
     with lab.api() as session:
         yield session
-        session.delete(PODS, gracePeriodSeconds="0")
-        until("all pods are gone", lambda: not (session.get(PODS) or {})["items"], 20.0)
+        session.delete(PODS, {"gracePeriodSeconds": "0"})
+        until("all pods are gone", lambda: not (session.find(PODS) or {})["items"], 20.0)
 
 
 def _measured(lab: Lab, query: str) -> float | None:
@@ -41,7 +42,7 @@ def _moment(pod: Object, condition: str) -> float:
 
 
 @pytest.mark.parametrize("scheduler", ["default-scheduler", "slackwater"])
-def test_a_task_is_scheduled_and_ends_after_its_duration(api: Api, scheduler: str) -> None:
+def test_a_task_is_scheduled_and_ends_after_its_duration(api: ApiClient, scheduler: str) -> None:
     """Both schedulers bind; kwok runs the pod for as long as its annotation says."""
     begin = time.time()
     api.create(PODS, task("short", {"slackwater.io/lab-duration": "1.5"}, scheduler=scheduler))
@@ -50,17 +51,17 @@ def test_a_task_is_scheduled_and_ends_after_its_duration(api: Api, scheduler: st
     assert time.time() - begin >= 1.5
 
 
-def test_a_change_of_the_pod_does_not_prolong_it(api: Api) -> None:
+def test_a_change_of_the_pod_does_not_prolong_it(api: ApiClient) -> None:
     """Kwok counts delays anew at each change; the recorded end does not move."""
     api.create(PODS, task("steady", {"slackwater.io/lab-duration": "2"}))
     end = _moment(wait(api, "steady", phase("Running")), "slackwater.io/lab-ends")
     while time.time() < end - 0.3:
-        api.patch(f"{PODS}/steady", {"metadata": {"annotations": {"touched": str(time.time())}}})
+        api.patch(f"{PODS}/steady", {"metadata": {"annotations": {"touched": str(time.time())}}}, STRATEGIC)
         time.sleep(0.2)
     wait(api, "steady", phase("Succeeded"), patience=1.5)
 
 
-def test_a_slow_starter_is_bound_before_it_runs(api: Api) -> None:
+def test_a_slow_starter_is_bound_before_it_runs(api: ApiClient) -> None:
     """The start delay stands for the pull of an image: bound, pending, then running."""
     api.create(PODS, task("slow", {"slackwater.io/lab-start-delay": "1.5"}))
     pending = wait(api, "slow", lambda pod: "nodeName" in pod["spec"])
@@ -70,7 +71,7 @@ def test_a_slow_starter_is_bound_before_it_runs(api: Api) -> None:
     assert time.time() - begin >= 1.0
 
 
-def test_a_task_can_fail(api: Api) -> None:
+def test_a_task_can_fail(api: ApiClient) -> None:
     """The exit code comes from an annotation."""
     annotations = {"slackwater.io/lab-duration": "0.2", "slackwater.io/lab-exit-code": "3"}
     api.create(PODS, task("failing", annotations))
@@ -78,14 +79,14 @@ def test_a_task_can_fail(api: Api) -> None:
     assert pod["status"]["containerStatuses"][0]["state"]["terminated"]["exitCode"] == 3
 
 
-def test_a_pod_that_does_not_fit_waits(api: Api) -> None:
+def test_a_pod_that_does_not_fit_waits(api: ApiClient) -> None:
     """Requests count: nothing has eight CPUs here."""
     api.create(PODS, task("huge", cpu="8"))
     pod = wait(api, "huge", lambda pod: bool(pod["status"].get("conditions")))
     assert pod["status"]["conditions"][0]["reason"] == "Unschedulable"
 
 
-def test_use_by_annotation_reaches_prometheus(lab: Lab, api: Api) -> None:
+def test_use_by_annotation_reaches_prometheus(lab: Lab, api: ApiClient) -> None:
     """CPU as a rate, memory as it is, under the node's name."""
     use = {"kwok.x-k8s.io/usage-cpu": "1500m", "kwok.x-k8s.io/usage-memory": "256Mi"}
     api.create(PODS, task("busy", use))
@@ -96,7 +97,7 @@ def test_use_by_annotation_reaches_prometheus(lab: Lab, api: Api) -> None:
     until("cpu is seen", lambda: _measured(lab, rate) == pytest.approx(1.5, rel=0.2), 20.0)
 
 
-def test_use_can_grow_over_time(lab: Lab, api: Api) -> None:
+def test_use_can_grow_over_time(lab: Lab, api: ApiClient) -> None:
     """A ramp of a minute is a tenth full after six seconds, and more later."""
     use = {"kwok.x-k8s.io/usage-memory": "600Mi", "slackwater.io/lab-ramp": "60"}
     api.create(PODS, task("growing", use))
@@ -108,7 +109,7 @@ def test_use_can_grow_over_time(lab: Lab, api: Api) -> None:
     assert (_measured(lab, query) or 0.0) < 0.9 * 600 * 2**20
 
 
-def test_a_finished_pod_uses_nothing(lab: Lab, api: Api) -> None:
+def test_a_finished_pod_uses_nothing(lab: Lab, api: ApiClient) -> None:
     """Memory falls to zero with the next scrape after the end."""
     use = {"kwok.x-k8s.io/usage-memory": "100Mi", "slackwater.io/lab-duration": "4"}
     api.create(PODS, task("over", use))
@@ -118,14 +119,14 @@ def test_a_finished_pod_uses_nothing(lab: Lab, api: Api) -> None:
     until("use is gone", lambda: not _measured(lab, query), 20.0)
 
 
-def test_state_metrics_know_what_pods_asked_for(lab: Lab, api: Api) -> None:
+def test_state_metrics_know_what_pods_asked_for(lab: Lab, api: ApiClient) -> None:
     """Requests are a series of their own."""
     api.create(PODS, task("asking", cpu="250m"))
     query = 'kube_pod_container_resource_requests{pod="asking",resource="cpu"}'
     until("requests are seen", lambda: _measured(lab, query) == 0.25, 20.0)
 
 
-def test_state_metrics_know_labels_and_what_was_declared(lab: Lab, api: Api) -> None:
+def test_state_metrics_know_labels_and_what_was_declared(lab: Lab, api: ApiClient) -> None:
     """Labels of every pod, and the annotations a lowered pod carries: what a look back over weeks needs."""
     pod = task("known", {"slackwater.io/declared-cpu": "2000m"})
     pod["metadata"]["labels"] = {"team": "blue"}
@@ -136,14 +137,14 @@ def test_state_metrics_know_labels_and_what_was_declared(lab: Lab, api: Api) -> 
     until("its annotations are known", lambda: _measured(lab, note) == 1, 30.0)
 
 
-def test_controllers_act_as_themselves(api: Api) -> None:
+def test_controllers_act_as_themselves(api: ApiClient) -> None:
     """Each controller has a service account of its own, so its rights are those of a production cluster."""
-    accounts = api.get("/api/v1/namespaces/kube-system/serviceaccounts") or {"items": []}
+    accounts = api.find("/api/v1/namespaces/kube-system/serviceaccounts") or {"items": []}
     names = {item["metadata"]["name"] for item in accounts["items"]}
     assert {"node-controller", "job-controller", "pod-garbage-collector"} <= names
 
 
-def test_service_accounts_have_real_tokens_and_no_rights(lab: Lab, api: Api) -> None:
+def test_service_accounts_have_real_tokens_and_no_rights(lab: Lab, api: ApiClient) -> None:
     """Roles are exercised: a fresh account may not even list pods."""
     token = kubectl(lab.site, "create", "token", "default").strip()
     reply = httpx2.get(
@@ -170,7 +171,7 @@ def _mutating_policy() -> tuple[Object, Object]:
     return policy, binding
 
 
-def test_mutating_policies_work_without_a_webhook(api: Api) -> None:
+def test_mutating_policies_work_without_a_webhook(api: ApiClient) -> None:
     """The API server itself changes pods at creation, within seconds of the policy."""
     policy, binding = _mutating_policy()
     api.create(f"{POLICIES}/mutatingadmissionpolicies", policy)
@@ -188,7 +189,7 @@ def test_mutating_policies_work_without_a_webhook(api: Api) -> None:
         api.delete(f"{POLICIES}/mutatingadmissionpolicies/mark")
 
 
-def test_a_lost_node_is_tainted_and_comes_back(api: Api) -> None:
+def test_a_lost_node_is_tainted_and_comes_back(api: ApiClient) -> None:
     """As when a kubelet falls silent: not Ready, no new pods; found again, it is Ready."""
     simulated.lose(api, "node-002")
     until("the node is not ready", lambda: "node-002" not in simulated.ready(api), 20.0)
@@ -205,7 +206,7 @@ def test_up_again_changes_nothing(lab: Lab) -> None:
     assert time.monotonic() - begin < 5.0
 
 
-def test_up_brings_back_what_has_died(lab: Lab, api: Api) -> None:
+def test_up_brings_back_what_has_died(lab: Lab, api: ApiClient) -> None:
     """The API server is killed without warning; the next start finds all data."""
     api.create(PODS, task("survivor"))
     wait(api, "survivor", phase("Running"))
@@ -213,10 +214,10 @@ def test_up_brings_back_what_has_died(lab: Lab, api: Api) -> None:
     assert not api.ready()
     lab.up()
     until("the API server answers", api.ready, 30.0)
-    assert api.get(f"{PODS}/survivor") is not None
+    assert api.find(f"{PODS}/survivor") is not None
 
 
-def test_a_restarted_api_server_serves_at_once(lab: Lab, api: Api) -> None:
+def test_a_restarted_api_server_serves_at_once(lab: Lab, api: ApiClient) -> None:
     """Three times in a row: restart waits for its port, which is held for it, and for its readiness."""
     for _ in range(3):
         lab.processes.kill("apiserver")
@@ -224,7 +225,7 @@ def test_a_restarted_api_server_serves_at_once(lab: Lab, api: Api) -> None:
         assert api.ready()
 
 
-def test_repair_brings_back_what_has_ended(lab: Lab, api: Api) -> None:
+def test_repair_brings_back_what_has_ended(lab: Lab, api: ApiClient) -> None:
     """Whatever a test killed, the control plane first; what runs is left alone."""
     for name in ("prometheus", "apiserver", "scheduler"):
         lab.processes.kill(name)
@@ -235,7 +236,7 @@ def test_repair_brings_back_what_has_ended(lab: Lab, api: Api) -> None:
     assert lab.repair() == []
 
 
-def test_a_frozen_process_answers_nothing_and_goes_on(lab: Lab, api: Api) -> None:
+def test_a_frozen_process_answers_nothing_and_goes_on(lab: Lab, api: ApiClient) -> None:
     """As a program that hangs: alive, its port open, and silent until it is thawed."""
     lab.processes.freeze("state-metrics")
     assert not answers(f"{lab.site.url('state-metrics')}/healthz")

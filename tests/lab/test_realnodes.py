@@ -5,7 +5,8 @@ from collections.abc import Iterator
 import httpx2
 import pytest
 
-from slackwater_lab.api import Api
+from slackwater_cluster.api.client import ApiClient
+from slackwater_cluster.api.session import STRATEGIC
 from slackwater_lab.lab import Lab
 from slackwater_lab.processes.waiting import until
 from slackwater_lab.programs.images import LOAD
@@ -15,7 +16,7 @@ pytestmark = pytest.mark.lab
 
 
 @pytest.fixture
-def api(real_lab: Lab) -> Iterator[Api]:
+def api(real_lab: Lab) -> Iterator[ApiClient]:
     with real_lab.api() as session:
         yield session
 
@@ -32,20 +33,21 @@ def _burn(name: str, *arguments: str, limits: dict[str, str]) -> Object:
     return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": spec}
 
 
-def test_a_real_node_claims_the_wanted_size(api: Api) -> None:
+def test_a_real_node_claims_the_wanted_size(api: ApiClient) -> None:
     """Eight CPUs and 3 GiB, whatever the machine has."""
-    node = api.get("/api/v1/nodes/real-1") or {}
+    node = api.find("/api/v1/nodes/real-1") or {}
     assert node["status"]["capacity"]["cpu"] == "8"
     assert node["status"]["nodeInfo"]["containerRuntimeVersion"].startswith("containerd://")
 
 
-def test_a_container_is_measured_and_resized_in_place(real_lab: Lab, api: Api) -> None:
+def test_a_container_is_measured_and_resized_in_place(real_lab: Lab, api: ApiClient) -> None:
     """The request of a running container changes without a restart; its memory is what it holds."""
     api.create(PODS, _burn("steady", "-cpu", "100", "-memory", "40", limits={"cpu": "2", "memory": "200Mi"}))
     wait(api, "steady", phase("Running"), patience=60.0)
     api.patch(
         f"{PODS}/steady/resize",
         {"spec": {"containers": [{"name": "main", "resources": {"requests": {"cpu": "300m"}}}]}},
+        STRATEGIC,
     )
     resized = wait(api, "steady", lambda pod: _requested(pod) == "300m")
     assert resized["status"]["containerStatuses"][0]["restartCount"] == 0
@@ -54,7 +56,7 @@ def test_a_container_is_measured_and_resized_in_place(real_lab: Lab, api: Api) -
     api.delete(f"{PODS}/steady")
 
 
-def test_a_real_node_measures_its_own_pods_only(real_lab: Lab, api: Api) -> None:
+def test_a_real_node_measures_its_own_pods_only(real_lab: Lab, api: ApiClient) -> None:
     """Several real nodes share a machine: what a pod of one of them holds is not the use of the other."""
     pod = _burn("heavy", "-cpu", "20", "-memory", "300", limits={"cpu": "1", "memory": "500Mi"})
     api.create(PODS, {**pod, "spec": {**pod["spec"], "nodeName": "real-1"}})
@@ -70,7 +72,7 @@ def test_a_real_node_measures_its_own_pods_only(real_lab: Lab, api: Api) -> None
     api.delete(f"{PODS}/heavy")
 
 
-def test_a_container_above_its_limit_is_killed(api: Api) -> None:
+def test_a_container_above_its_limit_is_killed(api: ApiClient) -> None:
     """The kernel ends it, and the pod says why."""
     api.create(PODS, _burn("hog", "-cpu", "20", "-grow", "60", limits={"memory": "80Mi", "cpu": "1"}))
     pod = wait(api, "hog", phase("Failed"), patience=60.0)

@@ -13,11 +13,11 @@ import httpx2
 import numpy as np
 import pytest
 
+from slackwater_cluster.api.client import ApiClient
 from slackwater_cluster.api.endpoint import endpoint
 from slackwater_cluster.api.session import Session
 from slackwater_cluster.apps.frameworks import builtin
 from slackwater_cluster.prometheus.transport import QueryConnection
-from slackwater_lab.api import Api
 from slackwater_lab.lab import Lab
 from slackwater_lab.live.namespace import house
 from slackwater_lab.live.play import Player
@@ -107,12 +107,12 @@ def job(number: int) -> dict[str, Any]:
     }
 
 
-def play(api: Api) -> None:
+def play(api: ApiClient) -> None:
     """Submit all jobs and wait until they are done."""
     for number in range(JOBS):
         api.create("/apis/batch/v1/namespaces/default/jobs", job(number))
     for _ in range(180):
-        jobs = (api.get("/apis/batch/v1/namespaces/default/jobs") or {})["items"]
+        jobs = (api.find("/apis/batch/v1/namespaces/default/jobs") or {})["items"]
         if sum(each.get("status", {}).get("succeeded", 0) for each in jobs) == JOBS * TASKS:
             return
         time.sleep(1)

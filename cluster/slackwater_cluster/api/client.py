@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
-from typing import Any
+from typing import Any, Self
 
 import httpx2
 
@@ -44,6 +44,12 @@ class ApiClient:
         self._http = httpx2.Client(
             base_url=endpoint.url, verify=endpoint.tls, timeout=timeout, transport=transport, trust_env=False
         )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     def close(self) -> None:
         """Close the connections."""

@@ -1,13 +1,18 @@
-"""Who may talk to the API server: the administrator's token, and kubeconfig files for others."""
+"""Who may talk to the API server: the administrator's token and client, and kubeconfig files for others."""
 
 import secrets
+import ssl
 from pathlib import Path
 
 import yaml
 
+from slackwater_cluster.api.client import ApiClient
+from slackwater_cluster.api.endpoint import Endpoint
 from slackwater_lab.site import Site
 
 ADMINISTRATOR = "lab-admin"
+# Seconds for one answer: a control plane that has just begun, on a small machine.
+TIMEOUT = 30.0
 
 
 def ensure(site: Site) -> None:
@@ -22,6 +27,18 @@ def ensure(site: Site) -> None:
 def administrator_token(site: Site) -> str:
     """The token that may do everything."""
     return (site.folder / "tokens.csv").read_text().partition(",")[0]
+
+
+def endpoint(site: Site) -> Endpoint:
+    """Where the lab's API server is, and its administrator's token."""
+    trusted = ssl.create_default_context(cafile=str(site.certificates / "ca.crt"))
+    headers = {"Authorization": f"Bearer {administrator_token(site)}"}
+    return Endpoint(site.url("apiserver", "https"), trusted, lambda: headers)
+
+
+def client(site: Site) -> ApiClient:
+    """The API server as its administrator sees it."""
+    return ApiClient(endpoint(site), timeout=TIMEOUT)
 
 
 def write_kubeconfig(site: Site, path: Path, token: str) -> None:

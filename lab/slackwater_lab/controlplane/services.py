@@ -5,7 +5,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from slackwater.errors import Unavailable
-from slackwater_lab.api import Api
+from slackwater_cluster.api.client import ApiClient
 from slackwater_lab.controlplane.access import write_kubeconfig
 from slackwater_lab.controlplane.chart import NAMESPACE
 from slackwater_lab.controlplane.prometheus import seconds
@@ -59,13 +59,13 @@ def healthy(site: Site, name: str) -> bool:
     return answers(f"{site.url(f'{name}-health')}/healthz")
 
 
-def kubeconfig(site: Site, name: str, api: Api) -> Path:
+def kubeconfig(site: Site, name: str, api: ApiClient) -> Path:
     """A way in for the service account that the chart made for a program, so that its role is put to the test.
 
     Without the chart there is no such account, and the program gets the administrator's.
     """
     account = f"/api/v1/namespaces/{NAMESPACE}/serviceaccounts/slackwater-{_kind(name)}"
-    if api.get(account) is None:
+    if api.find(account) is None:
         return site.kubeconfig
     path = site.folder / "config" / f"{name}.kubeconfig"
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -73,7 +73,7 @@ def kubeconfig(site: Site, name: str, api: Api) -> Path:
     return path
 
 
-def _token(api: Api, account: str) -> str:
+def _token(api: ApiClient, account: str) -> str:
     day = {"expirationSeconds": 86_400}
     granted = api.create(
         f"{account}/token", {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": day}

@@ -11,7 +11,7 @@ from typing import Any
 import yaml
 
 from slackwater.errors import Unavailable, UnknownName
-from slackwater_lab.api import Api
+from slackwater_cluster.api.client import ApiClient
 from slackwater_lab.controlplane import certificates
 from slackwater_lab.frameworks import layers
 from slackwater_lab.lab import Lab
@@ -43,11 +43,11 @@ def start(lab: Lab, name: str, report: Report) -> None:
     report(f"operator {name} {version(name)}")
 
 
-def _served(api: Api, spec: Mapping[str, Any]) -> bool:
+def _served(api: ApiClient, spec: Mapping[str, Any]) -> bool:
     versions = [version["name"] for version in spec["versions"] if version["served"]]
     plural = spec["names"]["plural"]
     try:
-        return all(api.get(f"/apis/{spec['group']}/{name}/{plural}") is not None for name in versions)
+        return all(api.find(f"/apis/{spec['group']}/{name}/{plural}") is not None for name in versions)
     except Unavailable:  # its storage is being set up
         return False
 
@@ -152,7 +152,7 @@ _COMMANDS: dict[str, Callable[[Lab], list[str]]] = {
 }
 
 
-def create(api: Api, *bodies: Mapping[str, object]) -> None:
+def create(api: ApiClient, *bodies: Mapping[str, object]) -> None:
     """Create objects of the kinds that the suite uses."""
     for body in bodies:
         api.create(_path(body), body)

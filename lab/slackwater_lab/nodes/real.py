@@ -11,7 +11,8 @@ from functools import partial
 from pathlib import Path
 
 from slackwater.errors import Unavailable
-from slackwater_lab.api import Api
+from slackwater_cluster.api.client import ApiClient
+from slackwater_lab.controlplane import access
 from slackwater_lab.controlplane.prometheus import tell_real_nodes
 from slackwater_lab.nodes import cgroups, holder, network
 from slackwater_lab.nodes.kubelets import PLUGINS, Capacity, RealNode, kubelet, runtime
@@ -123,7 +124,7 @@ class RealNodes:
             run([*control, "images", "import", str(archive)])
 
     def _wait_ready(self, nodes: list[RealNode]) -> None:
-        with Api(self._site) as api:
+        with access.client(self._site) as api:
             for node in nodes:
                 until_serving(self._processes, f"kubelet-{node.number}", partial(_is_ready, api, node), 90.0)
 
@@ -149,7 +150,7 @@ def _shims(socket: Path) -> list[int]:
     return found
 
 
-def _is_ready(api: Api, node: RealNode) -> bool:
+def _is_ready(api: ApiClient, node: RealNode) -> bool:
     return node.name in ready(api)
 
 

@@ -11,7 +11,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from slackwater.errors import Unavailable
-from slackwater_lab.api import Api
+from slackwater_cluster.api.client import ApiClient
+from slackwater_lab.controlplane import access
 from slackwater_lab.nodes import network
 from slackwater_lab.processes.command import run
 from slackwater_lab.programs.build import installed
@@ -68,7 +69,7 @@ class ServiceProxy:
 
     async def run(self) -> None:
         """Follow the Services until stopped; while the API server is away everything stays as it is."""
-        with Api(self._site) as api:
+        with access.client(self._site) as api:
             while True:
                 try:
                     await self._follow(await asyncio.to_thread(self._read, api))
@@ -76,9 +77,9 @@ class ServiceProxy:
                     print(f"services are not followed now: {problem}", flush=True)  # noqa: T201 - the process's log
                 await asyncio.sleep(PERIOD)
 
-    def _read(self, api: Api) -> Routes:
-        services = api.get("/api/v1/services", resourceVersion="0") or {"items": []}
-        slices = api.get("/apis/discovery.k8s.io/v1/endpointslices", resourceVersion="0") or {"items": []}
+    def _read(self, api: ApiClient) -> Routes:
+        services = api.find("/api/v1/services", {"resourceVersion": "0"}) or {"items": []}
+        slices = api.find("/apis/discovery.k8s.io/v1/endpointslices", {"resourceVersion": "0"}) or {"items": []}
         return routes(services["items"], slices["items"], ("127.0.0.1", self._site.ports["apiserver"]))
 
     async def _follow(self, wanted: Routes) -> None:

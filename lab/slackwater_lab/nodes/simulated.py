@@ -5,7 +5,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
 
-from slackwater_lab.api import Api
+from slackwater_cluster.api.client import ApiClient
+from slackwater_cluster.api.session import STRATEGIC
 from slackwater_lab.nodes.kwok import ANNOTATION
 
 NODES = "/api/v1/nodes"
@@ -58,34 +59,34 @@ def names(count: int, prefix: str = "node") -> list[str]:
     return [f"{prefix}-{number:0{width}}" for number in range(count)]
 
 
-def create(api: Api, wanted: Iterable[str], shape: Shape) -> int:
+def create(api: ApiClient, wanted: Iterable[str], shape: Shape) -> int:
     """Create those nodes that are not there yet; returns how many were made."""
     with ThreadPoolExecutor(8) as pool:
         made = pool.map(lambda name: api.create(NODES, manifest(name, shape)), wanted)
         return sum(1 for node in made if node is not None)
 
 
-def delete(api: Api, wanted: Iterable[str]) -> None:
+def delete(api: ApiClient, wanted: Iterable[str]) -> None:
     """Delete nodes; the controller manager then removes what ran there."""
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(lambda name: api.delete(f"{NODES}/{name}"), wanted))
 
 
-def lose(api: Api, name: str) -> None:
+def lose(api: ApiClient, name: str) -> None:
     """Let a node fall silent: kwok lets go of it, and it is reported as the node controller would report it."""
-    api.patch(f"{NODES}/{name}", {"metadata": {"annotations": {ANNOTATION: "lost"}}})
+    api.patch(f"{NODES}/{name}", {"metadata": {"annotations": {ANNOTATION: "lost"}}}, STRATEGIC)
     unknown = {"type": "Ready", "status": "Unknown", "reason": "NodeStatusUnknown"}
-    api.patch(f"{NODES}/{name}/status", {"status": {"conditions": [unknown]}})
+    api.patch(f"{NODES}/{name}/status", {"status": {"conditions": [unknown]}}, STRATEGIC)
 
 
-def find_again(api: Api, name: str) -> None:
+def find_again(api: ApiClient, name: str) -> None:
     """Bring a lost node back."""
-    api.patch(f"{NODES}/{name}", {"metadata": {"annotations": {ANNOTATION: "fake"}}})
+    api.patch(f"{NODES}/{name}", {"metadata": {"annotations": {ANNOTATION: "fake"}}}, STRATEGIC)
 
 
-def ready(api: Api) -> list[str]:
+def ready(api: ApiClient) -> list[str]:
     """The names of the nodes that are Ready and free of the taints of new and silent nodes."""
-    listed = api.get(NODES, resourceVersion="0") or {"items": []}  # from the API server's memory
+    listed = api.find(NODES, {"resourceVersion": "0"}) or {"items": []}  # from the API server's memory
     return [node["metadata"]["name"] for node in listed["items"] if _is_ready(node)]
 
 

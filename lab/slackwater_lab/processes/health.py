@@ -1,8 +1,7 @@
 """How to see that a process of the lab does its work, and how to bring one back that ended."""
 
 from slackwater.errors import Unavailable
-from slackwater_lab.api import Api
-from slackwater_lab.controlplane import services
+from slackwater_lab.controlplane import access, services
 from slackwater_lab.processes.ports import NAMES, free
 from slackwater_lab.processes.processes import Processes, Started
 from slackwater_lab.processes.waiting import answers, until, until_serving
@@ -26,7 +25,7 @@ def serves(site: Site, name: str) -> bool:
     if name in services.SERVICES:
         return services.healthy(site, name)
     if name == "apiserver":
-        with Api(site) as api:
+        with access.client(site) as api:
             return api.ready()
     scheme, path = QUESTIONS.get(name, ("", ""))
     return not path or answers(f"{site.url(name, scheme)}{path}")

@@ -72,9 +72,9 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
         try:
             made.up()
             with made.api() as api:
-                until(lambda: api.get("/api/v1/namespaces/default/serviceaccounts/default") is not None)
+                until(lambda: api.find("/api/v1/namespaces/default/serviceaccounts/default") is not None)
                 api.create(PODS, burning("busy"))
-                until(lambda: ((api.get(f"{PODS}/busy") or {}).get("status") or {}).get("phase") == "Running")
+                until(lambda: ((api.find(f"{PODS}/busy") or {}).get("status") or {}).get("phase") == "Running")
             yield made
         finally:
             made.down()
@@ -161,7 +161,7 @@ def measured(url: str, preset: Preset, node: NodeRecord) -> SampleRound:
 def test_a_preset_measures_a_real_container_and_its_node(lab: Lab, url: str, preset: Preset) -> None:
     """0.3 cores and 60 MiB of a container that burns that much, in cores and bytes, with the samples' own time."""
     with lab.api() as api:
-        node = node_record(api.get(f"/api/v1/nodes/{NODE}") or {})
+        node = node_record(api.find(f"/api/v1/nodes/{NODE}") or {})
 
     def settled() -> bool:
         found = measured(url, preset, node)

@@ -7,7 +7,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from slackwater_lab.api import Api
+from slackwater.errors import Unavailable
+from slackwater_cluster.api.client import ApiClient
+from slackwater_cluster.api.session import STRATEGIC
 from slackwater_lab.frameworks import imagefiles, operators, spark
 from slackwater_lab.lab import Lab
 
@@ -21,7 +23,7 @@ class Playground:
     """The lab, and what a test wants of it."""
 
     lab: Lab
-    api: Api
+    api: ApiClient
     loaded: set[str] = field(default_factory=set)
 
     def load(self, *images: str) -> None:
@@ -39,33 +41,36 @@ class Playground:
         )
         operators.create(self.api, *spark.rights(name))
         account = f"/api/v1/namespaces/{name}/serviceaccounts/default"
-        until("the namespace has its account", lambda: self.api.get(account) is not None, 60)
+        until("the namespace has its account", lambda: self.api.find(account) is not None, 60)
         return name
 
     def pods(self, namespace: str, **labels: str) -> list[Object]:
         """Pods with these labels; `_` in a key stands for `-`."""
         wanted = ",".join(f"{key.replace('_', '-')}={value}" for key, value in labels.items())
-        listed = self.api.get(f"/api/v1/namespaces/{namespace}/pods", **({"labelSelector": wanted} if wanted else {}))
+        listed = self.api.find(f"/api/v1/namespaces/{namespace}/pods", {"labelSelector": wanted} if wanted else {})
         return list((listed or {"items": []})["items"])
 
     def log(self, pod: Object) -> str:
-        """What a pod printed."""
+        """What a pod printed; nothing where there is no log of it."""
         metadata = pod["metadata"]
-        return self.api.text(f"/api/v1/namespaces/{metadata['namespace']}/pods/{metadata['name']}/log")
+        try:
+            return self.api.text(f"/api/v1/namespaces/{metadata['namespace']}/pods/{metadata['name']}/log")
+        except Unavailable:
+            return ""
 
     def tracked(self, namespace: str) -> dict[str, Object]:
         """TrackedApps by their app."""
-        listed = self.api.get(TRACKED.format(namespace)) or {"items": []}
+        listed = self.api.find(TRACKED.format(namespace)) or {"items": []}
         return {item["spec"]["app"]: item for item in listed["items"]}
 
     def cordon(self, *, closed: bool) -> None:
         """Close the real nodes for new pods, or open them again."""
         for name in ("real-1", "real-2"):
-            self.api.patch(f"/api/v1/nodes/{name}", {"spec": {"unschedulable": closed}})
+            self.api.patch(f"/api/v1/nodes/{name}", {"spec": {"unschedulable": closed}}, STRATEGIC)
 
     def clear(self, namespace: str) -> None:
         """Delete every pod, so that the next test finds the nodes empty."""
-        self.api.delete(f"/api/v1/namespaces/{namespace}/pods", gracePeriodSeconds="1")
+        self.api.delete(f"/api/v1/namespaces/{namespace}/pods", {"gracePeriodSeconds": "1"})
         until("the pods are gone", lambda: not self.pods(namespace), 120)
 
 

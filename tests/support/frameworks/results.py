@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from slackwater_lab.api import Api
+from slackwater_cluster.api.client import ApiClient
 
 BEGIN, END = "<!-- written by make frameworks -->\n", "<!-- end of what make frameworks wrote -->\n"
 HEAD = """
@@ -43,7 +43,7 @@ def trimmed(pod: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def climb(api: Api, metadata: Mapping[str, Any], above: dict[str, list[dict[str, Any]]]) -> None:
+def climb(api: ApiClient, metadata: Mapping[str, Any], above: dict[str, list[dict[str, Any]]]) -> None:
     """Note the owners of each owner that is no pod, as far up as there are any."""
     for owner in metadata.get("ownerReferences") or ():
         if owner["uid"] in above or owner["kind"] == "Pod":
@@ -51,7 +51,7 @@ def climb(api: Api, metadata: Mapping[str, Any], above: dict[str, list[dict[str,
         group = owner["apiVersion"]
         base = f"/apis/{group}" if "/" in group else f"/api/{group}"
         path = f"{base}/namespaces/{metadata['namespace']}/{owner['kind'].lower()}s/{owner['name']}"
-        found = (api.get(path) or {}).get("metadata", {})
+        found = (api.find(path) or {}).get("metadata", {})
         above[owner["uid"]] = found.get("ownerReferences") or []
         climb(api, {**found, "namespace": metadata["namespace"]}, above)
 
@@ -85,7 +85,7 @@ class Recorder:
         """A case that was played."""
         self._rows[row.framework, row.case] = row
 
-    def keep(self, name: str, pods: Iterable[Mapping[str, Any]], api: Api) -> None:
+    def keep(self, name: str, pods: Iterable[Mapping[str, Any]], api: ApiClient) -> None:
         """Pods as the controller wrote them and the owners above them, for tests of recognition without a cluster."""
         bodies = sorted((trimmed(pod) for pod in pods), key=lambda body: str(body["metadata"]["name"]))
         above: dict[str, list[dict[str, Any]]] = {}

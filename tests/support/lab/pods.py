@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from slackwater_lab.api import Api
+from slackwater_cluster.api.client import ApiClient
 
 PODS = "/api/v1/namespaces/default/pods"
 Object = dict[str, Any]
@@ -29,11 +29,11 @@ def task(
     }
 
 
-def wait(api: Api, name: str, probe: Callable[[Object], bool], patience: float = 30.0) -> Object:
+def wait(api: ApiClient, name: str, probe: Callable[[Object], bool], patience: float = 30.0) -> Object:
     """The pod once the probe is true of it."""
     limit = time.monotonic() + patience
     while True:
-        pod = api.get(f"{PODS}/{name}")
+        pod: Object | None = api.find(f"{PODS}/{name}")
         if pod is not None and probe(pod):
             return pod
         if time.monotonic() > limit:

@@ -8,7 +8,8 @@ import subprocess
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from slackwater_lab.api import Api
+from slackwater_cluster.api.client import ApiClient
+from slackwater_cluster.api.session import STRATEGIC
 from slackwater_lab.lab import Lab
 from support.lab.testnamespace import until
 
@@ -98,7 +99,7 @@ done
 class KindCrew:
     """The pods of a kind cluster of one node; signals are sent inside the node, as root there."""
 
-    api: Api
+    api: ApiClient
     cluster: str
 
     def kill(self, name: str) -> None:
@@ -111,7 +112,7 @@ class KindCrew:
             self._forget(part)
         else:
             self._tell("KILL", _OPERATOR.command, name)
-            self.api.delete(f"/api/v1/namespaces/{SYSTEM}/pods/{name}", gracePeriodSeconds="0")
+            self.api.delete(f"/api/v1/namespaces/{SYSTEM}/pods/{name}", {"gracePeriodSeconds": "0"})
 
     def restart(self, name: str) -> None:
         """Kubelet brings the API server back by itself, a Deployment its pods."""
@@ -145,20 +146,20 @@ class KindCrew:
         )
 
     def _scale(self, part: Part, replicas: int) -> None:
-        self.api.patch(part.path, {"spec": {"replicas": replicas}})
+        self.api.patch(part.path, {"spec": {"replicas": replicas}}, STRATEGIC)
 
     def _forget(self, part: Part) -> None:
         """Delete its pods without a grace time, so that none lingers."""
         pods = f"/api/v1/namespaces/{part.namespace}/pods"
         for pod in self._found(pods)["items"]:
             if pod["metadata"].get("generateName", "").startswith(f"{part.name}-"):
-                self.api.delete(f"{pods}/{pod['metadata']['name']}", gracePeriodSeconds="0")
+                self.api.delete(f"{pods}/{pod['metadata']['name']}", {"gracePeriodSeconds": "0"})
 
     def _ready(self, part: Part) -> bool:
         found = self._found(part.path)
         return bool(found["spec"]["replicas"] == part.replicas == found["status"].get("readyReplicas", 0))
 
     def _found(self, path: str) -> dict[str, Any]:
-        found = self.api.get(path)
+        found: dict[str, Any] | None = self.api.find(path)
         assert found is not None, f"{path} is not there"
         return found

@@ -15,8 +15,9 @@ import httpx2
 import pytest
 
 from slackwater.errors import Unavailable
+from slackwater_cluster.api.client import ApiClient
 from slackwater_cluster.api.endpoint import Endpoint, endpoint
-from slackwater_lab.api import Api
+from slackwater_lab.controlplane.access import TIMEOUT
 from slackwater_lab.lab import Lab
 from slackwater_lab.nodes.simulated import Shape
 from slackwater_lab.plan import Plan
@@ -39,13 +40,10 @@ SERVICE = "/api/v1/namespaces/slackwater-system/services"
 POLICIES = "/apis/slackwater.io/v1alpha1/slackpolicies"
 
 
-class Remote(Api):
-    """A session with any API server."""
-
-    @classmethod
-    def bearer(cls, where: Endpoint, token: str) -> "Remote":
-        """The same server as somebody else."""
-        return cls(replace(where, tls=_nobody(where.tls), headers=lambda: {"Authorization": f"Bearer {token}"}))
+def bearer(where: Endpoint, token: str) -> ApiClient:
+    """The same server as somebody else."""
+    other = replace(where, tls=_nobody(where.tls), headers=lambda: {"Authorization": f"Bearer {token}"})
+    return ApiClient(other, timeout=TIMEOUT)
 
 
 def _nobody(tls: ssl.SSLContext | bool) -> ssl.SSLContext | bool:
@@ -61,7 +59,7 @@ def _nobody(tls: ssl.SSLContext | bool) -> ssl.SSLContext | bool:
 class Field:
     """A cluster with Slackwater in it. `lab` is None where its processes are not ours to kill."""
 
-    api: Api
+    api: ApiClient
     extender: str = ""
     lab: Lab | None = None
     start: float | None = None  # seconds its start took; None where it ran already
@@ -98,12 +96,12 @@ class Field:
         """GET from the extender's API: at its address where one is known, else through the API server."""
         if self.extender:
             return httpx2.get(f"{self.extender}{path}", timeout=10.0).raise_for_status().json()
-        if self.api.get(f"{SERVICE}/slackwater-extender") is None:
+        if self.api.find(f"{SERVICE}/slackwater-extender") is None:
             pytest.skip(
                 f"needs the extender's API: install the chart into slackwater-system, or set {EXTENDER} to its URL"
             )
         where, _, query = path.partition("?")
-        return self.api.get(f"{SERVICE}/https:slackwater-extender:https/proxy{where}", **dict(parse_qsl(query)))
+        return self.api.find(f"{SERVICE}/https:slackwater-extender:https/proxy{where}", dict(parse_qsl(query)))
 
     @property
     def where(self) -> Endpoint:
@@ -175,7 +173,7 @@ class Field:
             self.api.patch(f"{POLICIES}/{name}", {"spec": spec}, "application/merge-patch+json")
 
     def _enforced(self, policy: str) -> bool:
-        found: Object = self.api.get(f"{POLICIES}/{policy}") or {"spec": {}}
+        found: Object = self.api.find(f"{POLICIES}/{policy}") or {"spec": {}}
         return bool(found["spec"].get("mode") == "enforce")
 
     def _needs_kwok(self) -> None:
@@ -190,8 +188,9 @@ def _within(probe: Callable[[], bool], patience: float) -> bool:
     return found
 
 
-def _kwok(api: Api) -> bool:
-    listed: Object = api.get("/api/v1/nodes", labelSelector="slackwater.io/lab-node=kwok", limit="1") or {"items": []}
+def _kwok(api: ApiClient) -> bool:
+    chosen = {"labelSelector": "slackwater.io/lab-node=kwok", "limit": "1"}
+    listed: Object = api.find("/api/v1/nodes", chosen) or {"items": []}
     return bool(listed["items"])
 
 
@@ -204,7 +203,7 @@ def needs_own_lab() -> None:
 def open_field(home: Path) -> Iterator[Field]:
     """The cluster that the environment names, else a lab of our own that is stopped in the end."""
     if path := os.environ.get(KUBECONFIG):
-        yield Field(Remote(endpoint(Path(path))), os.environ.get(EXTENDER, ""))
+        yield Field(ApiClient(endpoint(Path(path)), timeout=TIMEOUT), os.environ.get(EXTENDER, ""))
         return
     if name := os.environ.get(LAB):
         lab = Lab(open_site(name), _plan())

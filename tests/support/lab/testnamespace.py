@@ -6,7 +6,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
-from slackwater_lab.api import Api
+from slackwater_cluster.api.client import ApiClient
+from slackwater_cluster.api.session import STRATEGIC
 from slackwater_lab.nodes import simulated
 
 Object = dict[str, Any]
@@ -32,7 +33,7 @@ def until(what: str, probe: Callable[[], T], patience: float = 60.0, pause: floa
 class Ground:
     """Where a test plays. `name` is the namespace and the value of the label."""
 
-    api: Api
+    api: ApiClient
     name: str
     nodes: Sequence[str]
     made: list[str] = field(default_factory=list)  # cluster-wide objects to take away in the end
@@ -98,23 +99,23 @@ class Ground:
     def pods(self, **labels: str) -> list[Object]:
         """Its pods, by name."""
         chosen = ",".join(f"slackwater.io/{key}={value}" for key, value in labels.items())
-        listed = self.api.get(self.pods_path, labelSelector=chosen) or {"items": []}
+        listed = self.api.find(self.pods_path, {"labelSelector": chosen}) or {"items": []}
         return sorted(listed["items"], key=lambda pod: str(pod["metadata"]["name"]))
 
     def get(self, name: str) -> Object:
         """One pod, which must exist."""
-        pod = self.api.get(f"{self.pods_path}/{name}")
+        pod: Object | None = self.api.find(f"{self.pods_path}/{name}")
         assert pod is not None, f"there is no pod {name}"
         return pod
 
     def use(self, name: str, cpu: str, memory: str) -> None:
         """Change what a running pod takes."""
         marks = {"kwok.x-k8s.io/usage-cpu": cpu, "kwok.x-k8s.io/usage-memory": memory}
-        self.api.patch(f"{self.pods_path}/{name}", {"metadata": {"annotations": marks}})
+        self.api.patch(f"{self.pods_path}/{name}", {"metadata": {"annotations": marks}}, STRATEGIC)
 
     def clear(self) -> None:
         """Delete all its pods and wait until they are gone."""
-        self.api.delete(self.pods_path, gracePeriodSeconds="0")
+        self.api.delete(self.pods_path, {"gracePeriodSeconds": "0"})
         until("no pod is left", lambda: not self.pods(), 30)
 
     # -- what became of them ---------------------------------------------------------------------------------------
@@ -172,14 +173,14 @@ def declared_cpu(pods: Iterable[Object]) -> float:
     return sum(float(pod["metadata"]["annotations"]["slackwater.io/declared-cpu"].rstrip("m")) / 1000 for pod in pods)
 
 
-def open_ground(api: Api, name: str, count: int, shape: simulated.Shape, labels: Mapping[str, str]) -> Ground:
+def open_ground(api: ApiClient, name: str, count: int, shape: simulated.Shape, labels: Mapping[str, str]) -> Ground:
     """Make nodes, namespace and queue; the labels of the namespace say whether and how it is managed."""
     ground = Ground(api, name, simulated.names(count, name))
     simulated.create(api, ground.nodes, replace(shape, labels={LABEL: name, **shape.labels}))
     api.create("/api/v1/namespaces", {"metadata": {"name": name, "labels": dict(labels)}})
     ground.make(QUEUES, "AdmissionQueue", {"namespaces": [name], "nodeSelector": {LABEL: name}})
     account = f"/api/v1/namespaces/{name}/serviceaccounts/default"
-    until("the namespace has its account", lambda: api.get(account) is not None, 30)
+    until("the namespace has its account", lambda: api.find(account) is not None, 30)
     until("the nodes are Ready", lambda: set(ground.nodes) <= set(simulated.ready(api)), 60)
     return ground
 
