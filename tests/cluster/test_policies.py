@@ -49,6 +49,16 @@ def test_sealed_annotations_are_the_ones_the_policy_writes() -> None:
     assert names.PARKED in sealed
 
 
+def test_leaving_takes_every_guard_along() -> None:
+    """One that stayed would refuse what the uninstall page says next: to delete the definitions."""
+    chart = ROOT / "helm" / "slackwater"
+    hook = (chart / "files" / "hooks" / "leave.py").read_text(encoding="utf-8")
+    role = (chart / "templates" / "hooks" / "leave.yaml").read_text(encoding="utf-8")
+    for each in guard():
+        assert f'"{each["metadata"]["name"]}",' in hook
+        assert f"- {each['metadata']['name']}\n" in role
+
+
 def test_operator_guard_names_its_user() -> None:
     """The chart can say under which name its operator appears."""
     assert "system:serviceaccount:here:me" in yaml.safe_dump(guard("system:serviceaccount:here:me"))

@@ -1,4 +1,8 @@
-"""The ValidatingAdmissionPolicies: who may lift a gate or park a pod, what is sealed, what the operator may change."""
+"""The ValidatingAdmissionPolicies: who may lift a gate or park a pod, what is sealed, what the operator may change.
+
+And our definitions stay as long as the policies do: without the kind of its parameter the API server would refuse every
+pod of managed namespaces after its next start.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +10,13 @@ from typing import Any
 
 from slackwater_cluster import names
 from slackwater_cluster.policies import cel
+from slackwater_cluster.policies.mutating import NAME as MUTATING
 from slackwater_cluster.policies.mutating import conditions as written_conditions
 
 OPERATOR = f"system:serviceaccount:{names.SYSTEM_NAMESPACE}:slackwater-operator"
+
+DEFINITIONS = "slackwater-guard-definitions"
+PLURALS = ("slackpolicies", "admissionqueues", "reservationpools", "trackedapps")
 
 Manifest = dict[str, Any]
 
@@ -29,6 +37,7 @@ def guard(operator: str = OPERATOR) -> list[Manifest]:
         _operator(operator),
         _evictions(operator),
         _releasers(operator),
+        _definitions(),
     ]
     return [each for policy in policies for each in (policy, _binding(policy["metadata"]["name"]))]
 
@@ -195,6 +204,23 @@ def _releasers(operator: str) -> Manifest:
         },
         rules={f"{_same(*METADATA, *SPEC)} && {_same_annotations()}": f"who may lift gates may change, {BOUND}"},
     )
+
+
+def _definitions() -> Manifest:
+    """Deleting a definition deletes all of its objects, too. Leaving the cluster takes this policy along first."""
+    rule = {
+        "apiGroups": ["apiextensions.k8s.io"],
+        "apiVersions": ["v1"],
+        "operations": ["DELETE"],
+        "resources": ["customresourcedefinitions"],
+        "resourceNames": [f"{plural}.{names.GROUP}" for plural in PLURALS],
+    }
+    message = (
+        "Slackwater's definitions are in use: after its next start the API server would refuse every pod of managed "
+        f"namespaces; uninstall Slackwater first, or delete the MutatingAdmissionPolicy {MUTATING} and then the "
+        f"ValidatingAdmissionPolicy {DEFINITIONS}"
+    )
+    return _policy(DEFINITIONS, constraints={"resourceRules": [rule]}, rules={"false": message})
 
 
 def _policy(

@@ -96,6 +96,16 @@ def annotate(key: str, value: str | None) -> dict[str, Any]:
     return {"metadata": {"annotations": {f"slackwater.io/{key}": value}}}
 
 
+def test_a_definition_cannot_be_deleted_while_the_policies_need_it(kube: Any, tenant: Any) -> None:
+    """Not even by an administrator: after its next start the API server would refuse every pod."""
+    for plural in ("slackpolicies", "admissionqueues", "reservationpools", "trackedapps"):
+        path = f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{plural}.slackwater.io"
+        answer = kube.delete(path)
+        assert answer.status == 403, answer.body
+        assert "uninstall Slackwater first" in answer.message
+        assert kube.get(path).ok
+
+
 def test_tenant_cannot_lift_the_gate(kube: Any, tenant: Any) -> None:
     """The right to patch pods is not the right to jump the queue."""
     answer = tenant.patch(made(kube, "gate-tenant"), UNGATE)

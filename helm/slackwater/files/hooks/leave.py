@@ -27,6 +27,7 @@ GUARDS = (
     "slackwater-guard-operator",
     "slackwater-guard-evictions",
     "slackwater-guard-releasers",
+    "slackwater-guard-definitions",
 )
 # Bindings first: a policy without a binding does nothing, a binding without a policy is an error to the API server.
 DOOMED = (
