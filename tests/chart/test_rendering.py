@@ -182,11 +182,11 @@ def test_there_is_never_a_second_extender() -> None:
     assert spec["strategy"] == {"type": "Recreate"}
 
 
-def test_the_scheduler_waits_for_the_extender_and_proves_itself() -> None:
-    """Not ignorable, names only, verified TLS with a client certificate, an answer within half a second."""
+def test_the_scheduler_asks_the_extender_and_proves_itself() -> None:
+    """Ignorable (the operator is the guard), names only, verified TLS both ways, an answer within half a second."""
     config = named(objects(NEWEST), "ConfigMap", "slackwater-scheduler")["data"]["scheduler.yaml"]
     (block,) = yaml.safe_load(config)["extenders"]
-    assert block["ignorable"] is False
+    assert block["ignorable"] is True
     assert block["nodeCacheCapable"] is True
     assert block["httpTimeout"] == "500ms"
     assert set(block["tlsConfig"]) == {"serverName", "caFile", "certFile", "keyFile"}

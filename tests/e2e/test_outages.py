@@ -64,6 +64,29 @@ def test_an_operator_that_cannot_reach_the_extender_goes_by_declared_sums(arena:
         tell(f"all fifteen bound {time.monotonic() - back:.1f} s after operator and extender were reunited")
 
 
+def test_without_an_extender_for_good_work_goes_on_by_declared_sums(arena: Field, tell: Tell) -> None:
+    """After the grace time eight CPUs take eight tasks, bound without an extender; not one more until it is back."""
+    lab, crew = arena.own_lab(), arena.crew()
+    with arena.ground("gone", nodes=1) as ground:
+        arena.until_measured(ground)
+        try:
+            _stop_operators(arena)
+            lab.restart("operator", {"SLACKWATER_OPERATOR_GRACE": "4"})
+            crew.kill("extender")
+            gone = time.monotonic()
+            ground.create(ground.pod(f"task-{i:02}", app="gone", use=("50m", "50Mi")) for i in range(12))
+            ground.until_bound(8, 60)
+            tell(f"eight bound {time.monotonic() - gone:.1f} s after the extender was killed, grace 4 s")
+            until("the others are told why", lambda: _told(ground) == 4, 30, 0.3)
+            assert len(bound(ground.pods())) == 8
+        finally:
+            _stop_operators(arena)
+            crew.mend()
+        back = time.monotonic()
+        ground.until_bound(12, 60)
+        tell(f"all twelve bound {time.monotonic() - back:.1f} s after the extender was back")
+
+
 def test_gates_can_be_lifted_by_hand_while_no_operator_runs(arena: Field) -> None:
     """`slackwater release --all` frees what is held; the scheduler and the extender's filter do the rest."""
     crew = arena.crew()

@@ -72,11 +72,11 @@ def test_unknown_parts_name_the_known_ones() -> None:
 
 
 def test_our_scheduler_calls_the_extender_with_names_only(site: Site) -> None:
-    """Managed pods wait while the extender is away, and Node objects are not sent."""
+    """It goes on while the extender is away (decision 0019), and Node objects are not sent."""
     config: Any = configuration(site.kubeconfig, PROFILE, Extender("http://127.0.0.1:1"))
     [block] = config["extenders"]
     assert block["nodeCacheCapable"] is True
-    assert block["ignorable"] is False
+    assert block["ignorable"] is True
     assert config["profiles"] == [{"schedulerName": "slackwater"}]
 
 

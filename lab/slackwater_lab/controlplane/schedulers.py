@@ -24,7 +24,7 @@ class Extender:
     authority: Path | None = None  # set: HTTPS, verified against this certificate
     timeout: str = "2s"  # production wants 100-500 ms; two cores shared with a whole cluster need more patience
     weight: int = 10
-    ignorable: bool = False  # a managed pod waits while the extender is away
+    ignorable: bool = True  # the operator holds releases back while the extender is away
 
     def block(self) -> dict[str, object]:
         """The entry under `extenders`. Names only: whole Node objects cost a second per call at 5,000 nodes."""

@@ -36,7 +36,7 @@ SWITCHES = {
     "score": ("--set=policy.spec.mode=score",),
     "quiet": (
         "--set=extender.logLevel=warning,operator.logLevel=error,image.pullPolicy=Always,scheduler.image.pullPolicy=Never",
-        "--set=prometheus.preset=cadvisor-node-exporter,scheduler.extender.ignorable=true,queue.spec.order=fair",
+        "--set=prometheus.preset=cadvisor-node-exporter,scheduler.extender.ignorable=false,queue.spec.order=fair",
         "--set=tls.mode=certManager,tls.certManager.issuerRef.name=house,tls.certManager.issuerRef.kind=ClusterIssuer",
         "--set=policy.spec.estimation.mode=printed,queue.spec.state=paused",
     ),
