@@ -27,6 +27,7 @@ log = structlog.get_logger(__name__)
 
 # A pod released for an autoscaler waits for a machine to boot, not for a scheduler.
 GROWTH_PATIENCE = 10.0
+PIECE = 1000  # pods in one request to take reservations back
 
 
 @dataclass
@@ -69,9 +70,13 @@ class Nominations:
                 memory.nominated_in_vain.discard(uid)
 
     async def clean(self) -> int:
-        """At take-over: a gated pod with a nomination holds room for nobody; a dead leader left it."""
-        left = [pod for pod in self.cache.index.pods() if pod.gated and pod.nominated and not pod.node]
+        """At take-over: a gated pod that is nominated or reserved for keeps room for nobody; a dead leader left it."""
+        held = [pod for pod in self.cache.index.pods() if pod.gated and not pod.node]
+        left = [pod for pod in held if pod.nominated]
         await asyncio.gather(*(self._nominate(pod, "") for pod in left))
+        # It may have died between having nodes named and writing them; some thousand at a time, under one lock each.
+        for some in range(0, len(held), PIECE):
+            await self._unreserve([pod.uid for pod in held[some : some + PIECE]])
         return len(left)
 
     def _ours(self, pod: PodRecord) -> bool:

@@ -1,0 +1,72 @@
+"""Each write of a release fails in turn, in every way, and watches lag: nothing stranded, no room given twice."""
+
+from __future__ import annotations
+
+import pytest
+
+from slackwater_cluster import names
+from support.fakes.cluster import World, node
+from support.fakes.faults import Fault, FaultyWorld, Watch
+
+WRITES = 16  # of the life below without faults; a test holds this
+
+
+def world(**faults: object) -> FaultyWorld:
+    """Two nodes under a policy in force."""
+    made = FaultyWorld(**faults)  # type: ignore[arg-type]  # fields of the world
+    made.configure("SlackPolicy", "default", mode="enforce")
+    made.namespace("team")
+    made.add_nodes(node("a", cpu=4), node("b", cpu=2))
+    return made
+
+
+def arrive(made: World, step: int) -> None:
+    """An app with a driver whose tasks come after it, and one of tasks alone: eight pods, more than the nodes hold."""
+    if step == 0:
+        made.create("driver", cpu=1, role=names.DRIVER, app="etl")
+        for number in range(3):
+            made.create(f"batch-{number}", cpu=2, app="batch")
+    if step == 2:
+        for number in range(4):
+            made.create(f"etl-{number}", cpu=1.5, app="etl")
+
+
+def end(made: FaultyWorld) -> dict[str, tuple[str, tuple[str, ...], bool]]:
+    """What the cluster looks like when all is over."""
+    return {pod.name: (pod.phase, pod.gates, pod.parked) for pod in made.pods.values()}
+
+
+@pytest.fixture(scope="module")
+def undisturbed() -> FaultyWorld:
+    """The same life without a fault."""
+    made = world()
+    made.play(arrive)
+    return made
+
+
+def test_the_life_has_as_many_writes_as_are_disturbed(undisturbed: FaultyWorld) -> None:
+    """Else the tests below would leave some out."""
+    assert undisturbed.attempts == WRITES
+    assert len(undisturbed.released) == len(undisturbed.pods) == WRITES / 2
+
+
+@pytest.mark.parametrize("fault", list(Fault), ids=str)
+def test_after_a_fault_at_any_write_the_end_is_the_same(undisturbed: FaultyWorld, fault: Fault) -> None:
+    """In turn at each of them: nothing stranded, no room twice on the way, nothing left behind."""
+    for at in range(1, WRITES + 1):
+        made = world(fault=fault, at=at)
+        made.play(arrive)
+        assert end(made) == end(undisturbed), f"write {at}"
+        assert made.kills == (fault is Fault.KILLED)
+        assert not any(pod.nominated and not pod.node for pod in made.pods.values())
+
+
+@pytest.mark.parametrize("watch", [each for each in Watch if each is not Watch.PROMPT], ids=str)
+def test_a_watch_that_lags_doubles_or_loses_events_changes_nothing_in_the_end(
+    undisturbed: FaultyWorld, watch: Watch
+) -> None:
+    """Eight seeds, each with the program killed at another write."""
+    for seed in range(8):
+        made = world(watch=watch, seed=seed, fault=Fault.KILLED, at=2 * seed + 1)
+        made.play(arrive)
+        assert end(made) == end(undisturbed), f"seed {seed}"
