@@ -1,7 +1,8 @@
 """One batch of mutated objects on their way through operator and extender: decoded, trimmed, cached, decided on.
 
 Between the decoder and the decision nothing may raise for what an object holds, and no pod or app may fall into the
-last net. Not on this course: owner look-ups, status and Events, and the extender's verbs (its cache alone is).
+last net. The extender's verbs, its API and its samples follow in `verbs`. Not on this course: owner look-ups, status
+and Events.
 """
 
 import asyncio
@@ -12,6 +13,7 @@ from typing import Any
 import orjson
 import structlog
 
+from fuzz import verbs
 from slackwater.errors import SlackwaterError
 from slackwater_cluster.watch import trim, wire
 from slackwater_cluster.watch.decoding import Decoding
@@ -70,6 +72,8 @@ def _course(rng: Random, world: World, extender: ClusterCache) -> None:
     world.cache.drop_pods(pod_records[: BATCH // 4], world.now)
     extender.drop_pods(pod_records[: BATCH // 4])
     asyncio.run(operator._step())
+    if wrong := verbs.course(rng, _encodable(pods), node_records, pod_records):
+        raise Failure(wrong)
     for each in world.cache.quarantine.take():
         if each.part.value in ("pod", "app"):  # the last net: a bound should have caught it before
             raise Failure(f"{each.part.value} {each.pod.name} was set aside: {each.problem}")
