@@ -128,6 +128,27 @@ def test_the_stock_scheduler_loses_to_requests_what_measurement_finds() -> None:
     assert plain[Cause.CEILING] == plain[Cause.KEPT_BACK] == 0
 
 
+def test_cores_by_cause_over_time_add_up_to_the_cluster() -> None:
+    """At every look; and their mean over time is what the core-hours say."""
+    idle = Usage(cpu=np.full(64, 0.25), memory=np.full(64, 0.25))
+    outcome = play(apps(4, tasks=64, seconds=120.0, usage=idle), "slackwater")
+    assert list(outcome.idle) == [str(cause) for cause in Cause]
+    assert sum(series.value for series in outcome.idle.values()) == pytest.approx(16.0)
+    busy = outcome.idle[Cause.BUSY]
+    assert float(busy.value.mean()) * busy.time[-1] == pytest.approx(3600 * outcome.core_hours[Cause.BUSY], rel=0.1)
+
+
+def test_containers_that_never_end_are_kept_apart() -> None:
+    """Drivers that hold every core of a standstill: they count in no metric, and are there to be shown."""
+    outcome = play(generate("gen:hour?case=nine&apps=40", seed=1), "kube", "1x16c64Gi")
+    assert outcome.deadlock
+    assert outcome.held is not None
+    assert len(outcome.held.job) == 16
+    assert np.isinf(outcome.held.released).all()
+    assert (outcome.held.stage == DRIVER).all()
+    assert play(apps(1), "kube").held is None
+
+
 def test_core_hours_are_not_counted_where_use_is_not_known() -> None:
     """Without a usage model nobody looks."""
     assert play(apps(2), "kube").core_hours == {}

@@ -9,6 +9,7 @@ import numpy as np
 
 from slackwater.cycle.review.idle import Cause, NodeCharges, WaitingPods, split
 from slackwater.resources import CPU
+from slackwater_simulator.results.outcome import Series
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 HOUR = 3600.0
+MOST_POINTS = 2000  # kept of the course over time
 
 
 class CoreHours:
@@ -28,6 +30,8 @@ class CoreHours:
         self._cpu = world.kinds.index(CPU)
         self._last = min((job.submit for job in world.workload.jobs), default=0.0)
         self._spent: dict[Cause, float] = {}
+        self._course: list[tuple[float, tuple[float, ...]]] = []
+        self._looks, self._stride = 0, 1
 
     def look(self, elapsed: float, cores: Floats, stored: Floats) -> None:
         """Use was looked at, `elapsed` seconds after the look before. Before that nothing ran, so nobody looked."""
@@ -42,11 +46,22 @@ class CoreHours:
         use = np.zeros_like(books.table.total)
         use[:, 0], use[:, 1] = cores, stored
         drivers = drivers if books.drivers is None else books.drivers
-        for cause, amount in split(NodeCharges(books.table, use, books.taken, drivers, used), waiting).items():
+        parts = split(NodeCharges(books.table, use, books.taken, drivers, used), waiting)
+        for cause, amount in parts.items():
             self._add(cause, amount * elapsed)
+        self._remember(now, parts)
 
     def _add(self, cause: Cause, core_seconds: float) -> None:
         self._spent[cause] = self._spent.get(cause, 0.0) + core_seconds
+
+    def _remember(self, now: float, parts: Mapping[Cause, float]) -> None:
+        """Keep every look, then every second one and so on: a long run keeps as many points as a short one."""
+        if self._looks % self._stride == 0:
+            self._course.append((now, tuple(parts[cause] for cause in Cause)))
+        self._looks += 1
+        if len(self._course) > MOST_POINTS:
+            del self._course[1::2]
+            self._stride *= 2
 
     def _drivers(self) -> tuple[Floats, Floats]:
         """Cores that drivers declare and use, by node."""
@@ -79,3 +94,11 @@ class CoreHours:
     def hours(self) -> Mapping[str, float]:
         """Core-hours by cause, in the order of the causes; empty where nobody looked."""
         return {str(cause): self._spent.get(cause, 0.0) / HOUR for cause in Cause} if self._spent else {}
+
+    def series(self) -> Mapping[str, Series]:
+        """Cores by cause over time; empty where nobody looked."""
+        if not self._course:
+            return {}
+        time = np.array([at for at, _ in self._course])
+        parts = np.array([each for _, each in self._course])
+        return {str(cause): Series(time, parts[:, at]) for at, cause in enumerate(Cause)}

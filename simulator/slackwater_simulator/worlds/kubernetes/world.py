@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from slackwater_simulator.policies.base import Scheduler
-    from slackwater_simulator.results.outcome import Outcome
+    from slackwater_simulator.results.outcome import Outcome, Series
     from slackwater_simulator.workload.cluster import Cluster
     from slackwater_simulator.workload.workload import Workload
     from slackwater_simulator.worlds.yarn.applications import Masters
@@ -80,6 +80,10 @@ class Kube(Ideal):
     def core_hours(self) -> Mapping[str, float]:
         """Core-hours of the run by cause."""
         return self._hours.hours()
+
+    def idle(self) -> Mapping[str, Series]:
+        """Cores by cause over time."""
+        return self._hours.series()
 
     def _masters(self, progress: Callable[[float], None] | None) -> Masters:
         return PodMasters(self, progress)

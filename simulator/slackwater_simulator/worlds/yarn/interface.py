@@ -335,3 +335,7 @@ class World(Protocol):
     def core_hours(self) -> Mapping[str, float]:
         """Core-hours of the run by cause; empty where they are not counted."""
         ...
+
+    def idle(self) -> Mapping[str, Series]:
+        """Cores by cause over time; empty where they are not counted."""
+        ...

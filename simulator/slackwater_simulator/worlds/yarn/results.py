@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from slackwater_simulator.results.outcome import Jobs, Outcome
+from slackwater_simulator.results.outcome import Containers, Jobs, Outcome, Recorder
 
 if TYPE_CHECKING:
     from slackwater_simulator.workload.workload import Workload
@@ -48,4 +49,17 @@ def gather(world: World, policy: str) -> Outcome:
         used=world.usage.shares() if world.usage is not None else (),
         series=world.series(),
         core_hours=world.core_hours(),
+        idle=world.idle(),
+        held=_held(world) if stuck else None,
     )
+
+
+def _held(world: World) -> Containers:
+    """What the stuck applications hold for ever: it never ends."""
+    kept, last = Recorder(), world.engine.now
+    for app in world.masters.apps.values():
+        for container in app.held:
+            kept.add(container, container.node, last)
+    rows = kept.containers()
+    never = np.full(len(rows.job), np.inf)
+    return replace(rows, start=np.where(np.isnan(rows.start), never, rows.start), end=never, released=never)

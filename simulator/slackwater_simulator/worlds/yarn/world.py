@@ -343,6 +343,10 @@ class YarnWorld:
         """Core-hours of the run by cause; empty where they are not counted."""
         return {}
 
+    def idle(self) -> Mapping[str, Series]:
+        """Cores by cause over time; empty where they are not counted."""
+        return {}
+
     # ---- the whole run --------------------------------------------------------------------------------------------
 
     def series(self) -> Mapping[str, Series]:
