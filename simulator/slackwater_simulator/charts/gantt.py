@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 from slackwater_simulator.charts.svg import Scale, drawing, rectangle, text, time_axis
+from slackwater_simulator.charts.timeaxis import clock
 
 WIDTH, RIGHT, BOTTOM, EDGE = 960.0, 8.0, 34.0, 5.0
 
@@ -33,8 +34,19 @@ class Track:
     bars: Sequence[Bar]
 
 
-def gantt(title: str, tracks: Sequence[Track], end: float, *, left: float = 84.0, gap: float = 5.0) -> Markup:
-    """Tracks below each other over one time axis; tracks that stand apart lie on a ground of their own."""
+def gantt(
+    title: str,
+    tracks: Sequence[Track],
+    end: float,
+    *,
+    left: float = 84.0,
+    gap: float = 5.0,
+    since: float | None = None,
+) -> Markup:
+    """Tracks below each other over one time axis; tracks that stand apart lie on a ground of their own.
+
+    `since` is the beginning in Unix seconds: then the axis tells the time of day.
+    """
     x = Scale(0.0, end, left, WIDTH - RIGHT)
     height = EDGE + sum(track.height + gap for track in tracks)
     grounds: list[str] = []
@@ -47,7 +59,8 @@ def gantt(title: str, tracks: Sequence[Track], end: float, *, left: float = 84.0
             grounds.append(text("tick end", left - 8, top + track.height / 2 + 4, track.name))
         bars.extend(_bar(bar, x, top) for bar in track.bars)
         top += track.height + gap
-    body = (*grounds, time_axis(x, EDGE, height), *bars)
+    marks = None if since is None else [(at - since, words) for at, words in clock(since, since + end, 8)]
+    body = (*grounds, time_axis(x, EDGE, height, marks=marks), *bars)
     return drawing(WIDTH, height + BOTTOM, title, "".join(body))
 
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from markupsafe import Markup
 
-from slackwater_simulator.charts.svg import Floats, Scale, drawing, label, number, path, text, ticks, unit_of
+from slackwater_simulator.charts import timeaxis
+from slackwater_simulator.charts.amounts import seconds as duration
+from slackwater_simulator.charts.svg import Floats, Scale, drawing, label, number, path, text, ticks
 
 WIDTH, HEIGHT = 460.0, 230.0
 LEFT, RIGHT, TOP, BOTTOM = 50.0, 12.0, 12.0, 36.0
@@ -22,6 +25,7 @@ class Line:
     x: Floats
     y: Floats
     filled: bool = False
+    name: str = ""  # told by the pointer; empty: not told
 
     @property
     def top(self) -> float:
@@ -29,10 +33,10 @@ class Line:
         return float(self.y.max(initial=0.0))
 
 
-def known(css: str, x: Floats, y: Floats, *, filled: bool = False) -> Line:
+def known(css: str, x: Floats, y: Floats, *, filled: bool = False, name: str = "") -> Line:
     """A line over the moments at which its value is known."""
     seen = np.isfinite(y)
-    return Line(css, x[seen], y[seen], filled=filled)
+    return Line(css, x[seen], y[seen], filled=filled, name=name)
 
 
 def cumulative(values: Floats, points: int = 200) -> tuple[Floats, Floats]:
@@ -49,18 +53,37 @@ def over_time(
     lines: Sequence[Line],
     y_name: str,
     *,
+    begin: float = 0.0,
     end: float | None = None,
     top: float | None = None,
     limit: float | None = None,
     name: str = "time, {unit}",
+    since: float | None = None,
 ) -> Markup:
-    """A chart whose x is seconds since a beginning, drawn in the unit a person would use."""
+    """A chart whose x is seconds since a beginning, drawn in the unit a person would use.
+
+    `since` is that beginning in Unix seconds: then the axis tells the time of day.
+    """
     last = max(max((float(line.x[-1]) for line in lines if len(line.x)), default=0.0) if end is None else end, 1e-9)
-    size, unit = unit_of(last)
     highest = max(limit or 0.0, *(line.top for line in lines)) or 1.0
-    scaled = [replace(line, x=line.x / size) for line in lines]
-    y_max = highest if top is None else top
-    return chart(title, scaled, name.format(unit=unit), y_name, x_max=last / size, y_max=y_max, limit=limit)
+    if since is None:
+        marks, unit = timeaxis.passed(begin, last)
+        axis = Axis(begin, last, marks, name.format(unit=unit))
+    else:
+        marks = [(at - since, words) for at, words in timeaxis.clock(since + begin, since + last)]
+        axis = Axis(begin, last, marks, name)
+    told = hover(lines, y_name, since) if any(line.name for line in lines) else ""
+    return _drawn(title, lines, axis, y_name, highest if top is None else top, limit, told)
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """The horizontal axis: its ends, its labelled places, and what it is called."""
+
+    low: float
+    high: float
+    marks: Sequence[tuple[float, str]]
+    name: str
 
 
 def chart(
@@ -74,21 +97,61 @@ def chart(
     limit: float | None = None,
 ) -> Markup:
     """Curves over a grid; `limit` draws a dashed line across, such as the cluster's capacity."""
-    x, y = Scale(0.0, x_max, LEFT, WIDTH - RIGHT), Scale(0.0, y_max * 1.04, HEIGHT - BOTTOM, TOP)
-    parts = [_grid(x, y, x_name, y_name), *(_curve(line, x, y) for line in lines)]
+    axis = Axis(0.0, x_max, [(value, label(value)) for value in ticks(0.0, x_max, 5)], x_name)
+    return _drawn(title, lines, axis, y_name, y_max, limit)
+
+
+def _drawn(
+    title: str, lines: Sequence[Line], axis: Axis, y_name: str, y_max: float, limit: float | None, told: str = ""
+) -> Markup:
+    x, y = Scale(axis.low, axis.high, LEFT, WIDTH - RIGHT), Scale(0.0, y_max * 1.04, HEIGHT - BOTTOM, TOP)
+    parts = [_grid(x, y, axis, y_name), *(_curve(line, x, y) for line in lines)]
     if limit is not None:
         parts.append(f'<path class="limit" d="M{number(LEFT)} {number(y.at(limit))}H{number(WIDTH - RIGHT)}"/>')
-    return drawing(WIDTH, HEIGHT, title, "".join(parts))
+    frame = {
+        "low": axis.low,
+        "high": axis.high,
+        "left": LEFT,
+        "right": WIDTH - RIGHT,
+        "top": TOP,
+        "bottom": HEIGHT - BOTTOM,
+    }
+    data = {"hover": told, "frame": json.dumps(frame)} if told else {}
+    return drawing(WIDTH, HEIGHT, title, "".join(parts), data)
 
 
-def _grid(x: Scale, y: Scale, x_name: str, y_name: str) -> str:
+def hover(lines: Sequence[Line], unit: str, since: float | None, points: int = 150) -> str:
+    """What a pointer tells: moments with their names, and the value of every named line there, as JSON."""
+    named = [line for line in lines if line.name and len(line.x)]
+    every = np.unique(np.concatenate([line.x for line in named])) if named else np.zeros(0)
+    at = (
+        every[np.unique(np.linspace(0, len(every) - 1, min(points, len(every))).astype(np.int64))]
+        if len(every)
+        else every
+    )
+    values = [np.interp(at, line.x, line.y, left=np.nan, right=np.nan) for line in named]
+    return json.dumps(
+        {
+            "x": [round(float(each), 1) for each in at],
+            "at": [duration(float(each)) if since is None else timeaxis.exactly(since + float(each)) for each in at],
+            "unit": unit,
+            "lines": [
+                [line.name, ["–" if np.isnan(each) else label(float(f"{each:.3g}")) for each in column]]
+                for line, column in zip(named, values, strict=True)
+            ],
+        },
+        ensure_ascii=False,
+    )
+
+
+def _grid(x: Scale, y: Scale, axis: Axis, y_name: str) -> str:
     parts = [text("name", LEFT, TOP - 2, y_name)]
     for value in ticks(y.low, y.high, 4):
         at = y.at(value)
         parts.append(f'<path class="grid" d="M{number(LEFT)} {number(at)}H{number(WIDTH - RIGHT)}"/>')
         parts.append(text("tick end", LEFT - 6, at + 4, label(value)))
-    parts.extend(text("tick mid", x.at(value), HEIGHT - BOTTOM + 15, label(value)) for value in ticks(x.low, x.high, 5))
-    return "".join((*parts, text("name mid", (LEFT + WIDTH - RIGHT) / 2, HEIGHT - 4, x_name)))
+    parts.extend(text("tick mid", x.at(place), HEIGHT - BOTTOM + 15, words) for place, words in axis.marks)
+    return "".join((*parts, text("name mid", (LEFT + WIDTH - RIGHT) / 2, HEIGHT - 4, axis.name)))
 
 
 def _curve(line: Line, x: Scale, y: Scale) -> str:

@@ -7,6 +7,7 @@ dashboard's security policy forbids them. Drawing units are pixels of a phone's 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -86,18 +87,31 @@ def rectangle(css: str, x: float, y: float, width: float, height: float, words: 
     return f'<rect class="{css}" {place}>{f"<title>{escape(words)}</title>" if words else ""}</rect>'
 
 
-def time_axis(x: Scale, top: float, bottom: float, count: int = 8, name: str = "time, {unit}") -> str:
-    """Lines down from top to bottom at round times, their labels, and the unit below the middle; x is in seconds."""
+def time_axis(
+    x: Scale,
+    top: float,
+    bottom: float,
+    count: int = 8,
+    name: str = "time, {unit}",
+    marks: Sequence[tuple[float, str]] | None = None,
+) -> str:
+    """Lines down from top to bottom at round times, their labels, and the unit below the middle; x is in seconds.
+
+    `marks` are moments of a clock with their labels, in place of the time that passed.
+    """
     size, unit = unit_of(x.high)
+    told = [(value * size, label(value)) for value in ticks(0.0, x.high / size, count)] if marks is None else marks
     parts = []
-    for value in ticks(0.0, x.high / size, count):
-        at = x.at(value * size)
+    for value, words in told:
+        at = x.at(value)
         parts.append(f'<path class="grid" d="M{number(at)} {number(top)}V{number(bottom)}"/>')
-        parts.append(text("tick mid", at, bottom + 13, label(value)))
-    return "".join((*parts, text("name mid", (x.start + x.end) / 2, bottom + 28, name.format(unit=unit))))
+        parts.append(text("tick mid", at, bottom + 13, words))
+    below = name.format(unit=unit) if marks is None else "time of day, UTC"
+    return "".join((*parts, text("name mid", (x.start + x.end) / 2, bottom + 28, below)))
 
 
-def drawing(width: float, height: float, title: str, body: str) -> Markup:
-    """A whole drawing that scales with its column and tells screen readers what it shows."""
+def drawing(width: float, height: float, title: str, body: str, data: Mapping[str, str] | None = None) -> Markup:
+    """A whole drawing that scales with its column and tells screen readers what it shows; `data` is for scripts."""
     box, title = f"0 0 {number(width)} {number(height)}", escape(title)
-    return Markup(f'<svg viewBox="{box}" role="img" aria-label="{title}"><title>{title}</title>{body}</svg>')  # noqa: S704 - made of the elements above
+    more = "".join(f' data-{name}="{escape(value)}"' for name, value in (data or {}).items())
+    return Markup(f'<svg viewBox="{box}" role="img" aria-label="{title}"{more}><title>{title}</title>{body}</svg>')  # noqa: S704 - made of the elements above

@@ -12,17 +12,13 @@ from slackwater_simulator.charts.page import Figure
 from slackwater_simulator.charts.percentiles import Range, ranges
 from slackwater_simulator.charts.svg import Floats, unit_of
 from slackwater_simulator.reports import levels
+from slackwater_simulator.reports.names import named, policy_css
 from slackwater_simulator.reports.nodes import bars, drawable, heat
 from slackwater_simulator.results.metrics import small_jobs
 from slackwater_simulator.results.outcome import Outcome, Series
 from slackwater_simulator.results.startforecasts import NAMES as FORECASTS
 
 CPU, MEMORY = 0, 1
-
-
-def policy_css(index: int) -> str:
-    """The colour class of the n-th policy."""
-    return f"p{index % 8}"
 
 
 def comparison(outcomes: Sequence[Outcome]) -> Iterator[Figure]:
@@ -59,9 +55,9 @@ def _range(outcome: Outcome, index: int, name: str, chosen: np.typing.NDArray[np
     values = _times(outcome, name)[chosen]
     known = values[~np.isnan(values)]
     if not len(known):
-        return Range(outcome.policy, policy_css(index), None, 0.0, 0.0)
+        return Range(named(outcome.policy), policy_css(outcome.policy, index), None, 0.0, 0.0)
     median, p95 = np.percentile(known, (50, 95)).tolist()
-    return Range(outcome.policy, policy_css(index), float(known.mean()), median, p95)
+    return Range(named(outcome.policy), policy_css(outcome.policy, index), float(known.mean()), median, p95)
 
 
 def _distribution(outcomes: Sequence[Outcome], name: str) -> Figure:
@@ -70,16 +66,16 @@ def _distribution(outcomes: Sequence[Outcome], name: str) -> Figure:
     longest = max((float(np.quantile(values, 0.99)) for values in known if len(values)), default=1.0)
     size, unit = unit_of(max(longest, 1e-9))
     lines = []
-    for index, values in enumerate(known):
+    for index, (outcome, values) in enumerate(zip(outcomes, known, strict=True)):
         x, y = _extended(*cumulative(values / size), longest / size)
         # A job that never got there counts as missing at the top, not as if it did not exist.
-        lines.append(Line(policy_css(index), x, y * 100 * len(values) / max(len(sets[index]), 1)))
+        lines.append(Line(policy_css(outcome.policy, index), x, y * 100 * len(values) / max(len(sets[index]), 1)))
     words = f"Share of jobs by {name}"
     return Figure(
         words,
         f"How many jobs have a {name} of at most so much (to the 99th percentile). Further left is better.",
         chart(words, lines, f"{name}, {unit}", "% of jobs", x_max=max(longest / size, 1e-9), y_max=100),
-        tuple((policy_css(index), outcome.policy) for index, outcome in enumerate(outcomes)),
+        tuple((policy_css(outcome.policy, index), named(outcome.policy)) for index, outcome in enumerate(outcomes)),
     )
 
 

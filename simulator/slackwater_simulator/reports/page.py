@@ -8,7 +8,7 @@ from pathlib import Path
 from slackwater_simulator.charts import page
 from slackwater_simulator.charts.page import Block, Bullets, Card, Heading, Page, Paragraph, Section
 from slackwater_simulator.reports import causes, figures, levels
-from slackwater_simulator.reports.figures import policy_css
+from slackwater_simulator.reports.names import named, policy_css
 from slackwater_simulator.reports.table import notes, percent, seconds, table
 from slackwater_simulator.results.metrics import measure
 from slackwater_simulator.results.outcome import Outcome
@@ -68,8 +68,8 @@ def _card(index: int, outcome: Outcome) -> Card:
     stuck = ("deadlock", f"{metrics.finished:,} jobs done")
     big, small = stuck if metrics.deadlock else (seconds(metrics.makespan), "s makespan")
     return Card(
-        outcome.policy,
-        policy_css(index),
+        named(outcome.policy),
+        policy_css(outcome.policy, index),
         big,
         small,
         rows=(
@@ -94,11 +94,11 @@ def _causes(outcomes: Sequence[Outcome]) -> Iterator[Block]:
 def _timelines(outcomes: Sequence[Outcome], end: float) -> Iterator[Block]:
     tops = figures.largest(outcomes, end)
     for index, outcome in enumerate(outcomes):
-        yield Heading(outcome.policy, f"policy {policy_css(index)}")
+        yield Heading(named(outcome.policy), f"policy {policy_css(outcome.policy, index)}")
         yield from page.figures(figures.timelines(outcome, end, tops))
 
 
 def _nodes(outcomes: Sequence[Outcome], end: float) -> Iterator[Block]:
     for index, (outcome, figure) in enumerate(zip(outcomes, figures.nodes(outcomes, end), strict=True)):
-        yield Heading(outcome.policy, f"policy {policy_css(index)}")
+        yield Heading(named(outcome.policy), f"policy {policy_css(outcome.policy, index)}")
         yield from page.figures([figure])
