@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from slackwater.errors import Unavailable
+from slackwater.validation import TOLERANCE
 from slackwater_cluster import names
 from slackwater_cluster.api.client import ApiClient, ExtenderClient, NotFound
 from slackwater_cluster.api.paths import api_path, custom_path
@@ -142,24 +144,44 @@ def _arithmetic(
     except Unavailable as problem:
         problems.append(f"node {chosen}: {problem}")
         return {}
-    return {f"{chosen} {kind}": arithmetic(kind, line) for kind, line in found["resources"].items()}
+    return in_numbers(chosen, found["resources"])
+
+
+def in_numbers(node: str, resources: Mapping[str, dict[str, Any]]) -> dict[str, str]:
+    """The arithmetic of every kind of a node, by node and kind."""
+    return {f"{node} {kind}": arithmetic(kind, line) for kind, line in resources.items()}
 
 
 def arithmetic(kind: str, line: dict[str, Any]) -> str:
-    """Room = min(AR, NC) − E − drivers, with the numbers in place and in units people read."""
+    """How a node's room comes about, with the numbers in place and in units people read."""
     said = {name: amount(kind, value) for name, value in line.items() if isinstance(value, int | float)}
-    basis = (
-        f"samples are stale, so E is what was reserved ({said['reserved']})"
-        if line["stale"]
-        else f"E: used {said['used']}, learned {said['learned']}, still believed of requests {said['residual']}"
-        f", at most {said.get('known', said['reserved'])} by what these apps are known to use"
-    )
     unit = {"cpu": " cores", "memory": " GiB"}.get(kind, "")
+    basis = (
+        f"samples are stale, so the estimate is what was reserved ({said['reserved']})"
+        if line["stale"]
+        else f"the estimate: used {said['used']}, learned {said['learned']}, still believed of requests "
+        f"{said['residual']}, at most {said.get('known', said['reserved'])} by what these apps are known to use"
+    )
+    if _by_requests(line):
+        declared = amount(kind, line["allocatable"] - line["requested"])
+        measured = ", ".join(f"{name} {said[name]}" for name in ("allowed", "estimate", "drivers"))
+        return (
+            f"room {said['room']}{unit} = allocatable {said['allocatable']} − asked for {declared}: requests leave "
+            f"more than measurement ({measured}); {basis}"
+        )
     return (
-        f"room {said['room']}{unit} = min(allowed {said['allowed']}, real {said['real']}) − estimate E "
+        f"room {said['room']}{unit} = min(allowed {said['allowed']}, real {said['real']}) − estimate "
         f"{said['estimate']} − drivers {said['drivers']}{_kept(kind, line)}; {basis}; its pods asked for "
         f"{said['declared']}"
     )
+
+
+def _by_requests(line: dict[str, Any]) -> bool:
+    """Whether the room is what requests leave: at least that much is always there, whatever was measured."""
+    if not {"allocatable", "requested"} <= line.keys():
+        return False
+    measured = min(line["allowed"], line["real"]) - line["estimate"] - line["drivers"] - line.get("margin", 0.0)
+    return bool(line["room"] > measured + TOLERANCE * max(1.0, line["allocatable"]))
 
 
 def _kept(kind: str, line: dict[str, Any]) -> str:
@@ -250,7 +272,10 @@ def _ledger_lines(ledger: dict[str, Any], shown: int | None) -> list[tuple[str, 
         made.append(("nodes", f"{served}{f'; {counts}' if counts else ''}"))
         away = ", ".join(f"{count} × {reason}" for reason, count in (now.get("out_of_reach") or {}).items())
         made += [("not for it", away)] if away else []
-        best = ", ".join(f"{each['node']} (score {each['score']})" for each in now["best"][:shown])
+        best = ", ".join(
+            each["node"] + ("" if each["score"] is None else f" (score {each['score']})")
+            for each in now["best"][:shown]
+        )
         made += [("best", best)] if best else []
     for each in (ledger.get("decisions") or [])[:shown]:
         words = f"{each['verb']}: {each['result']} {each['node'] or ''} {each['reason'] or ''}".strip()

@@ -42,6 +42,9 @@ class Settings(BaseSettings):
         default=10, ge=1, le=600, description="Seconds between two looks; each costs the cluster four small lists."
     )
     refresh: int = Field(default=5, ge=2, le=600, description="Seconds after which an open page asks for news.")
+    grafana_url: str = Field(
+        default="", description="Base URL of a Grafana that has the chart's dashboards; pages then link to theirs."
+    )
     traces: Path | None = Field(
         default=None, description="Folder of traces written by `slackwater export`, offered in the what-if form."
     )

@@ -65,7 +65,7 @@ def test_explain_gives_the_sentence_and_the_arithmetic(run: Run) -> None:
     assert result.exit_code == 3
     assert "it is held: the large pool has 20.0 of 23.0 slots" in result.stdout
     assert "number 1 in queue default, about 90 s to go" in result.stdout
-    assert "room 7 cores = min(allowed 14, real 16) − estimate E 5 − drivers 2" in result.stdout
+    assert "room 7 cores = min(allowed 14, real 16) − estimate 5 − drivers 2" in result.stdout
 
 
 @pytest.mark.parametrize(
@@ -105,7 +105,7 @@ def test_explain_node_shows_its_arithmetic_and_its_pods(run: Run, cluster: Clust
     """Every number behind the room, and who is charged there, largest first."""
     cluster.answers[f"{PROXY}/v1/nodes/nonesuch"] = (404, {"error": "there is no node nonesuch"})
     text = run("explain", "node", "n0").stdout
-    assert "room 7 cores = min(allowed 14, real 16) − estimate E 5 − drivers 2" in text
+    assert "room 7 cores = min(allowed 14, real 16) − estimate 5 − drivers 2" in text
     assert text.index("u2 (driver, bound): 4 cores") < text.index("team-a/ran (task, running): 2 cores")
     assert run("explain", "node", "nonesuch").exit_code == 1
 

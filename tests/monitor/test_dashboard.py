@@ -14,11 +14,11 @@ from slackwater_cluster.api.endpoint import endpoint
 from slackwater_monitor.settings import Settings, load
 from slackwater_monitor.sources import decoding
 from slackwater_monitor.sources.live import Live
-from slackwater_monitor.sources.replay import Replay
+from slackwater_monitor.sources.simulated.replay import Replay
 from slackwater_monitor.sources.source import Source
 from slackwater_monitor.sources.views import Node, Snapshot
 from slackwater_monitor.web.app import dashboard
-from slackwater_monitor.web.pages import change, headline
+from slackwater_monitor.web.pages.overview import change, headline
 from support.builders.outcomes import outcome
 from support.fakes.httpcluster import Cluster, served, usual
 
@@ -195,7 +195,7 @@ def test_an_app_has_its_gantt_chart_and_efficiency(cluster: Cluster, tmp_path: P
     text = client(live(cluster, tmp_path)).get("/apps/team-a/etl").text
     assert "When 3 pods waited and ran" in text
     assert "25 %" in text
-    assert '<th scope="row">etl-0</th>' in text
+    assert '<th scope="row"><a href="/pods/team-a/etl-0">etl-0</a></th>' in text
 
 
 def test_an_unknown_app_is_told(cluster: Cluster, tmp_path: Path) -> None:

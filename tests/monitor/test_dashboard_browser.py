@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +14,7 @@ from werkzeug.serving import make_server
 
 from slackwater_monitor.assessment.run import write
 from slackwater_monitor.settings import Settings
-from slackwater_monitor.sources.replay import Replay
+from slackwater_monitor.sources.simulated.replay import Replay
 from slackwater_monitor.web.app import dashboard
 from slackwater_simulator.results.outcome import Series
 from support.builders.assessed import Week
@@ -25,7 +26,9 @@ if TYPE_CHECKING:
 
 CHROMIUM = chromium()
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed")
-PAGES = ("/", "/nodes", "/queue", "/pools", "/apps", "/apps/simulated/job-1", "/what-if")
+LISTS = ("/", "/side-by-side", "/nodes", "/queue", "/pools", "/apps", "/what-if")
+SINGLE = ("/nodes/node0", "/queue/default", "/pools/default", "/apps/simulated/job-1", "/pods/simulated/job-1-run-0")
+PAGES = (*LISTS, *SINGLE)
 PLAYED = "/what-if?trace=the+workload+on+show&policy=fifo&policy=fair"
 ROWS = [(job, job % 2, float(job), float(job) + 400) for job in range(12)]
 FLAGS = ["--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu", "--disable-background-networking"]
@@ -36,7 +39,7 @@ def address() -> Iterator[str]:
     """A simulation that goes on while it is looked at: ten virtual seconds each second."""
     moved = Series(np.array([0.0, 5.0, 9.0]), np.array([0.1, 0.3, 0.2]))
     made = outcome(ROWS, usage=True, series={"delta": moved})
-    app = dashboard(Replay(made, rival=made, speed=10.0), Settings(refresh=2))
+    app = dashboard(Replay(made, rival=replace(made, policy="kube"), speed=10.0), Settings(refresh=2))
     server = make_server("127.0.0.1", 0, app, threaded=True)
     threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
     yield f"http://127.0.0.1:{server.server_port}"
@@ -74,14 +77,15 @@ def test_a_page_asks_nobody_else_and_breaks_no_rule(page: Page, address: str, pa
     assert all(url.startswith(address) for url in asked)
 
 
-@pytest.mark.parametrize("width", [320, 390, 768, 1400])
-def test_nothing_sticks_out_at_any_width(browser: Browser, address: str, width: int) -> None:
+@pytest.mark.parametrize("path", PAGES)
+def test_nothing_sticks_out_at_any_width(page: Page, address: str, path: str) -> None:
     """No page scrolls sideways; wide tables scroll inside their frame."""
-    page = browser.new_page(viewport={"width": width, "height": 800})
-    for path in PAGES:
-        page.goto(f"{address}{path}")
-        assert page.evaluate("document.documentElement.scrollWidth") <= width, path
-    page.close()
+    page.goto(f"{address}{path}")
+    wide = {}
+    for width in (1400, 768, 390, 320):
+        page.set_viewport_size({"width": width, "height": 800})
+        wide[width] = page.evaluate("document.documentElement.scrollWidth")
+    assert {width: found for width, found in wide.items() if found > width} == {}
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -116,7 +120,7 @@ CONTRAST = """() => {
 
 
 def test_numbers_move_without_reloading(page: Page, address: str) -> None:
-    """The moment shown goes on while the page stays; Pause stops it."""
+    """The moment shown goes on while the page stays; Pause stops it, and the address then names the moment."""
     page.goto(address)
     page.evaluate("window.stayed = true")
     before = page.inner_text(".at")
@@ -125,9 +129,48 @@ def test_numbers_move_without_reloading(page: Page, address: str) -> None:
     page.get_by_role("button", name="Pause").click()
     page.wait_for_timeout(300)
     held = page.inner_text(".at")
-    page.wait_for_timeout(3000)
+    page.wait_for_timeout(1500)
     assert page.inner_text(".at") == held
-    assert page.get_by_role("button", name="Resume").get_attribute("aria-pressed") == "true"
+    assert page.get_by_role("button", name="Play").is_visible()
+    assert "t=" in page.url
+
+
+def test_the_slider_goes_to_a_moment_and_links_stay_there(page: Page, address: str) -> None:
+    """By keyboard: the slider moves, the page follows, the next page shows the same moment."""
+    page.goto(f"{address}/?t=100")
+    page.locator("#t").focus()
+    page.keyboard.press("ArrowRight")
+    page.wait_for_function("() => document.querySelector('.at').innerText.startsWith('101 s')", timeout=10000)
+    page.get_by_role("link", name="Nodes").click()
+    page.wait_for_load_state()
+    assert page.inner_text(".at").startswith("101 s")
+
+
+def test_a_pointer_on_a_chart_is_told_the_values(page: Page, address: str) -> None:
+    """A line across the chart, the moment, and the value of every curve; the arrow keys do the same."""
+    page.goto(f"{address}/?t=300")
+    chart = page.locator("svg[data-hover]").last
+    chart.hover()
+    words = page.inner_text(".tip")
+    assert "requested" in words
+    assert "GiB" in words
+    assert chart.locator(".hair").count() == 1
+    chart.focus()
+    page.keyboard.press("ArrowLeft")
+    assert page.inner_text(".tip") != words
+    page.keyboard.press("Escape")
+    assert not page.locator(".tip").is_visible()
+
+
+def test_a_play_is_scrubbed_without_scripts(browser: Browser, address: str) -> None:
+    """JavaScript off: slider and button are a form."""
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto(f"{address}/?t=100")
+    page.locator("#t").fill("200")
+    page.get_by_role("button", name="Show this moment").click()
+    assert page.inner_text(".at").startswith("3.33 min")
+    context.close()
 
 
 def test_tables_are_there_without_scripts(browser: Browser, address: str) -> None:
@@ -157,7 +200,7 @@ def test_the_keyboard_reaches_everything_in_order(page: Page, address: str) -> N
     page.keyboard.press("Enter")
     assert page.evaluate("document.activeElement.id") == "content"
     page.goto(address)
-    for name in ("Skip to content", "Overview", "Nodes", "Queue"):
+    for name in ("Skip to content", "Overview", "Side by side", "Nodes"):
         page.keyboard.press("Tab")
         assert page.evaluate("document.activeElement.textContent") == name
     assert page.evaluate("getComputedStyle(document.activeElement).outlineStyle") != "none"
@@ -205,7 +248,8 @@ def test_screen_readers_are_told_what_is_what(page: Page, address: str, path: st
         "[...document.querySelectorAll('table')].every(t => t.caption && t.querySelector('th[scope]'))"
     )
     assert page.evaluate("[...document.querySelectorAll('svg')].every(s => s.getAttribute('aria-label'))")
-    assert page.evaluate("[...document.querySelectorAll('input, select')].every(f => f.labels.length > 0)")
+    fields = "[...document.querySelectorAll('input:not([type=hidden]), select')]"
+    assert page.evaluate(f"{fields}.every(f => f.labels.length > 0)")
     assert page.locator("nav a[aria-current=page]").count() == 1
 
 

@@ -24,6 +24,9 @@ SCENES = {
     "nine": "Nine o'clock: 180 apps start within three seconds",
 }
 
+# How each scene is shown: virtual seconds a second, and the moment with which it opens.
+PACES = {"hour": (60.0, 1200.0), "nine": (10.0, 60.0)}
+
 
 def command(
     report: Annotated[Path, typer.Option(help="Folder for the report with its figures.")] = Path("report"),
@@ -57,16 +60,21 @@ def command(
         highlight=False,
     )
     if serve:
-        _serve(outcomes["hour", "slackwater"], outcomes["hour", "kube"], port, console)
+        _serve(outcomes, port, console)
 
 
-def _serve(outcome: Outcome, rival: Outcome, port: int, console: Console) -> None:
-    from slackwater_monitor.sources.replay import Replay
+def _serve(outcomes: dict[tuple[str, str], Outcome], port: int, console: Console) -> None:
+    from slackwater_monitor.sources.simulated.replay import Replay
+    from slackwater_monitor.sources.simulated.scenes import Scenes
     from slackwater_monitor.web.server import options
     from slackwater_monitor.web.server import serve as show
 
+    plays = {
+        scene: Replay(outcomes[scene, "slackwater"], rival=outcomes[scene, "kube"], speed=speed, opening=opening)
+        for scene, (speed, opening) in PACES.items()
+    }
     console.print(f"\nDashboard: http://127.0.0.1:{port}/ (Ctrl-C ends it)", highlight=False)
-    show(Replay(outcome, rival=rival), options("127.0.0.1", port))
+    show(Scenes(plays, SCENES), options("127.0.0.1", port))
 
 
 def _play(seed: int, hours: int) -> tuple[dict[tuple[str, str], Outcome], list[dict[str, float]]]:

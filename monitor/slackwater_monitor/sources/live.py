@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
+from urllib.parse import quote
 
 from slackwater.errors import Unavailable
 from slackwater_cluster import names
@@ -14,6 +15,7 @@ from slackwater_cluster.api.client import ApiClient, ExtenderClient, NotFound
 from slackwater_cluster.api.paths import custom_path
 from slackwater_cluster.apps.listing import listed_pods
 from slackwater_cluster.apps.resolver import role_of
+from slackwater_monitor.explain import Explanation, explain
 from slackwater_monitor.sources import decoding
 from slackwater_monitor.sources.downsampling import Memory
 from slackwater_monitor.sources.prometheus import Measured
@@ -75,7 +77,8 @@ class Live:
         queues = self._list("admissionqueues", decoding.queue, problems)
         pools = self._list("reservationpools", decoding.pool, problems)
         kinds = sorted({kind for node in nodes for kind in node.room} or {"cpu", "memory"})
-        return Snapshot(self._clock(), nodes, apps, queues, pools, kinds, problems)
+        idle = self._measured.idle(self._clock()) if self._measured is not None else {}
+        return Snapshot(self._clock(), nodes, apps, queues, pools, kinds, problems, idle)
 
     def _list(self, plural: str, decode: Callable[[Any], View], problems: list[str]) -> list[View]:
         try:
@@ -117,6 +120,29 @@ class Live:
     def comparison(self) -> SchedulerComparison | None:
         """A cluster has one scheduler only: `what-if` plays its past under others."""
         return None
+
+    player = None
+    races = False
+
+    def chosen(self, asked: Mapping[str, str]) -> Live:
+        """A cluster is always shown as it is now."""
+        del asked
+        return self
+
+    def explain(self, namespace: str, pod: str) -> Explanation | None:
+        """What `slackwater explain` says."""
+        try:
+            return explain(self._api, self._extender, namespace, pod, system=self._system)
+        except NotFound:
+            return None
+
+    def ledger(self, node: str) -> dict[str, Any] | None:
+        """The extender's ledger of a node."""
+        try:
+            found: dict[str, Any] = self._extender.get(f"/v1/nodes/{quote(node, safe='')}")
+        except NotFound:
+            return None
+        return found
 
     def gantt(self, namespace: str, app: str) -> Sequence[Bar]:
         """The app's pods, recognised as the operator recognises them."""

@@ -18,6 +18,7 @@ MEMORY = f'{ONE} (container_memory_working_set_bytes{{container!="",container!="
 RUNNING = 'on (namespace, pod) group_left () (max by (namespace, pod) (kube_pod_status_phase{phase="Running"}) == 1)'
 REQUESTS = f'sum({ONE} (kube_pod_container_resource_requests{{resource="{{kind}}"}}) * {RUNNING})'
 ALLOCATABLE = 'sum(max by (node) (kube_node_status_allocatable{{resource="{kind}"}}))'
+IDLE = "max by (reason) (slackwater_idle_cores)"  # of two operators only the leader counts
 USE = {"cpu": CPU, "memory": MEMORY}
 
 
@@ -51,6 +52,13 @@ class Measured:
         except Unavailable:
             return {}
         return {float(at): float(value) for each in series[:1] for at, value in each.values}
+
+    def idle(self, at: float) -> dict[str, float]:
+        """Cores that do nothing by reason, as the operator counts them; empty where nobody scrapes it."""
+        try:
+            return {labels.get("reason", ""): value for labels, value in self.server.instant(IDLE, at)}
+        except Unavailable:
+            return {}
 
     def pods(self, namespace: str, at: float) -> dict[str, Amounts]:
         """What each pod of a namespace uses."""

@@ -3,9 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
-from slackwater_monitor.sources.views import Amounts, Bar, BorderHistory, SchedulerComparison, Snapshot, TimeSeries
+from slackwater_monitor.explain import Explanation
+from slackwater_monitor.sources.views import (
+    Amounts,
+    Bar,
+    BorderHistory,
+    Player,
+    SchedulerComparison,
+    Snapshot,
+    TimeSeries,
+)
+
+
+class Chooser(Protocol):
+    """Gives the source that a page asks for: of a cluster itself, of a simulation one scene at one moment."""
+
+    def chosen(self, asked: Mapping[str, str]) -> Source:
+        """The source to show, by what stands in the page's address."""
+        ...
 
 
 class Source(Protocol):
@@ -41,6 +58,28 @@ class Source(Protocol):
         """What each pod of a namespace uses now, as far as it is measured."""
         ...
 
+    def explain(self, namespace: str, pod: str) -> Explanation | None:
+        """Why a pod waits or why it is where it is; None where there is none."""
+        ...
+
+    def ledger(self, node: str) -> dict[str, Any] | None:
+        """A node's arithmetic by resource and its pods, as the extender tells it; None where there is none."""
+        ...
+
+    @property
+    def player(self) -> Player | None:
+        """Where a play is; None for a cluster, which is always now."""
+        ...
+
+    @property
+    def races(self) -> bool:
+        """Whether there is another scheduler to compare with."""
+        ...
+
     def comparison(self) -> SchedulerComparison | None:
         """The same work under another scheduler, where that is known: in simulations."""
+        ...
+
+    def chosen(self, asked: Mapping[str, str]) -> Source:
+        """The source to show, by what stands in the page's address."""
         ...

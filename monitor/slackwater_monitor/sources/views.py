@@ -21,10 +21,10 @@ class Node:
 
     name: str
     allocatable: Amounts = field(default_factory=dict)
-    allowed: Amounts = field(default_factory=dict)  # AR: allocatable × allowance
+    allowed: Amounts = field(default_factory=dict)  # how far estimates may fill it
     declared: Amounts = field(default_factory=dict)  # what its pods asked for
     used: Amounts = field(default_factory=dict)  # measured
-    estimate: Amounts = field(default_factory=dict)  # E of paper 000
+    estimate: Amounts = field(default_factory=dict)  # what its pods are believed to use
     room: Amounts = field(default_factory=dict)
     open: bool = True  # takes pods
     stale: bool = False  # its samples are too old to be believed
@@ -154,6 +154,7 @@ class Snapshot:
     pools: Sequence[Pool] = ()
     kinds: Sequence[str] = ("cpu", "memory")
     problems: Sequence[str] = ()
+    idle: Mapping[str, float] = field(default_factory=dict)  # cores by cause; empty where nobody counts them
 
     def total(self, field_name: str, kind: str) -> float:
         """The sum of one field over all nodes."""
@@ -215,3 +216,17 @@ class SchedulerComparison:
     submitted: Sequence[float]
     theirs: Sequence[float]
     ours: Sequence[float]
+    nodes: Sequence[tuple[Node, Node]] = ()  # every node under the other scheduler and under ours
+    stuck: str = ""  # what the other scheduler came to, where nothing moves there any more
+
+
+@dataclass(frozen=True, slots=True)
+class Player:
+    """Where a play is: its moment, its ends, how fast it goes, and the scenes there are."""
+
+    now: float
+    begin: float
+    end: float
+    speed: float
+    scene: str = ""
+    scenes: Mapping[str, str] = field(default_factory=dict)

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from slackwater_monitor.sources.views import Bar, BorderHistory, Node, SchedulerComparison, TimeSeries
 from slackwater_simulator.charts import gantt
@@ -18,66 +20,107 @@ from slackwater_simulator.charts.lines import Line, known, over_time
 from slackwater_simulator.charts.page import Figure
 
 LINES = {"requested": "asked", "estimated": "guess", "used": "used"}
-NOTHING_SEEN = "Nothing was seen yet; this fills while the monitor runs."
+NOTHING_SEEN = "Nothing was seen in this time; it fills while the monitor runs."
+VIRTUAL = "{unit} of virtual time"
+Floats = NDArray[np.float64]
 
 
-def slack(course: TimeSeries, kind: str, name: str) -> Figure:
-    """Requested, estimated and used over time, below what there is."""
+def slack(course: TimeSeries, kind: str, since: float, *, virtual: bool) -> Figure:
+    """Requested, estimated and used over time, below what there is, from a moment on."""
     shown = {line: css for line, css in LINES.items() if line in course.lines.get(kind, {})}
     legend = (*((css, line) for line, css in shown.items()), ("limit", "allocatable"))
-    if len(course.time) < 2 or not shown:
+    moments = np.asarray(course.time, dtype=np.float64)
+    inside = moments >= since
+    if inside.sum() < 2 or not shown:
         return Figure(title(kind), "", NOTHING_SEEN, legend)
     unit, amounts = UNITS[kind]
-    time = _since_first(course.time)
+    span = _span(moments[inside], virtual=virtual)
     lines = [
-        known(css, time, np.asarray(course.lines[kind][line], dtype=np.float64) / unit, filled=line != "estimated")
+        known(
+            css,
+            span.x,
+            np.asarray(course.lines[kind][line], dtype=np.float64)[inside] / unit,
+            filled=line != "estimated",
+            name=line,
+        )
         for line, css in shown.items()
     ]
     limit = max(course.lines[kind]["allocatable"], default=0.0) / unit
     words = f"{title(kind)} requested and used over time"
-    return Figure(title(kind), "", over_time(words, lines, amounts, end=time[-1], limit=limit, name=name), legend)
+    svg = over_time(
+        words, lines, amounts, begin=span.begin, end=span.end, limit=limit, name=span.name, since=span.since
+    )
+    return Figure(title(kind), "", svg, legend)
+
+
+class Span(NamedTuple):
+    """The moments of a chart: where they lie, its ends, what is written below, and the Unix second of x = 0."""
+
+    x: Floats
+    begin: float
+    end: float
+    name: str
+    since: float | None
+
+
+def _span(moments: Floats, *, virtual: bool) -> Span:
+    """Virtual time as it passed; that of a cluster by the clock on the wall."""
+    if virtual:
+        return Span(moments, float(moments[0]), float(moments[-1]), VIRTUAL, None)
+    first = float(moments[0])
+    return Span(moments - first, 0.0, max(float(moments[-1]) - first, 1e-9), "time of day, UTC", first)
 
 
 def progress(found: SchedulerComparison) -> Figure:
     """Apps finished over time, ours and theirs, below those submitted."""
-    legend = (("driver", "submitted"), ("run", found.name), ("wait", found.rival))
+    legend = (("sent", "submitted"), ("ours", found.name), ("stock", found.rival))
     made = Figure("Apps finished", "", "", legend)
     if len(found.time) < 2 or not found.submitted[-1]:
         return made
     lines = [
-        Line(css, np.asarray(found.time), np.asarray(values, dtype=np.float64), filled=css != "driver")
-        for (css, _), values in zip(legend, (found.submitted, found.ours, found.theirs), strict=True)
+        Line(css, np.asarray(found.time), np.asarray(values, dtype=np.float64), filled=css == "ours", name=name)
+        for (css, name), values in zip(legend, (found.submitted, found.ours, found.theirs), strict=True)
     ]
     words = f"Apps finished under {found.name} and under {found.rival}"
-    return replace(made, svg=over_time(words, lines, "apps", top=found.submitted[-1], name="{unit} of virtual time"))
+    return replace(made, svg=over_time(words, lines, "apps", top=found.submitted[-1], name=VIRTUAL))
 
 
-def border(found: BorderHistory, name: str) -> Figure:
+def border(found: BorderHistory, *, virtual: bool) -> Figure:
     """The share of the pool for small jobs over time."""
-    line = Line("pool", _since_first(found.time), np.asarray(found.delta) * 100, filled=True)
-    words = f"Share of pool {found.pool} for small jobs"
-    svg = over_time(words, [line], "%", top=max(10.0, line.top * 1.1), name=name)
+    span = _span(np.asarray(found.time, dtype=np.float64), virtual=virtual)
+    line = Line("pool", span.x, np.asarray(found.delta) * 100, filled=True, name="share")
+    words, top = f"Share of pool {found.pool} for small jobs", max(10.0, line.top * 1.1)
+    svg = over_time(words, [line], "%", begin=span.begin, end=span.end, top=top, name=span.name, since=span.since)
     return Figure(f"{found.pool}: share for small jobs", "", svg)
 
 
-def slots(found: BorderHistory, name: str) -> Figure:
+def slots(found: BorderHistory, *, virtual: bool) -> Figure:
     """How many slots of a pool small and large jobs held over time."""
-    time = _since_first(found.time)
+    span = _span(np.asarray(found.time, dtype=np.float64), virtual=virtual)
+    legend = (("wait", "small jobs"), ("run", "large jobs"))
     lines = [
-        Line(css, time, np.asarray(held), filled=True) for css, held in (("run", found.large), ("wait", found.small))
+        Line(css, span.x, np.asarray(held), filled=True, name=name)
+        for (css, name), held in zip(legend, (found.small, found.large), strict=True)
     ]
-    svg = over_time(f"Slots of pool {found.pool} held by small and by large jobs", lines, "slots", name=name)
-    return Figure(f"{found.pool}: who holds slots", "", svg, (("wait", "small jobs"), ("run", "large jobs")))
+    words = f"Slots of pool {found.pool} held by small and by large jobs"
+    svg = over_time(words, lines, "slots", begin=span.begin, end=span.end, name=span.name, since=span.since)
+    return Figure(f"{found.pool}: who holds slots", "", svg, legend)
 
 
-def pools(found: Sequence[BorderHistory], name: str) -> list[Figure]:
-    """Border and holders of every pool whose border was seen to move."""
-    seen = [each for each in found if len(each.time) >= 2]
-    return [figure for each in seen for figure in (border(each, name), *([slots(each, name)] if each.small else []))]
+def pools(found: Sequence[BorderHistory], since: float, *, virtual: bool) -> list[Figure]:
+    """Border and holders of every pool whose border was seen to move, from a moment on."""
+    seen = [each for each in (_from(each, since) for each in found) if len(each.time) >= 2]
+    return [
+        figure
+        for each in seen
+        for figure in (border(each, virtual=virtual), *([slots(each, virtual=virtual)] if each.small else []))
+    ]
 
 
-def _since_first(time: Sequence[float]) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
-    return np.asarray(time, dtype=np.float64) - time[0]
+def _from(found: BorderHistory, since: float) -> BorderHistory:
+    first = int(np.searchsorted(np.asarray(found.time), since))
+    columns = (found.time, found.delta, found.small, found.large)
+    return BorderHistory(found.pool, *(values[first:] for values in columns))
 
 
 def load(node: Node, kind: str) -> float | None:
@@ -105,7 +148,7 @@ ROW, LEFT = 16.0, 150.0
 TALL, NAMED = 720.0, 11.0
 
 
-def pods(bars: Sequence[Bar], now: float) -> str:
+def pods(bars: Sequence[Bar], now: float, *, virtual: bool) -> str:
     """A line per pod: waiting from its creation, running from its start."""
     shown = sorted(bars, key=lambda bar: (bar.role != "driver", bar.stage, bar.start or np.inf, bar.pod))[:MOST_BARS]
     if not shown:
@@ -115,8 +158,11 @@ def pods(bars: Sequence[Bar], now: float) -> str:
     moments = (moment for bar in shown for moment in (bar.created, bar.start, bar.end) if moment is not None)
     last = max(ends) if len(ends) == len(shown) else max(now, *moments)
     high = min(ROW, max(TALL / len(shown), 2.0))
+    since = None if virtual else first
     tracks = [_track(bar, high, first, last) for bar in shown]
-    return gantt.gantt(f"When {len(shown)} pods waited and ran", tracks, max(last - first, 1e-9), left=LEFT, gap=0.0)
+    return gantt.gantt(
+        f"When {len(shown)} pods waited and ran", tracks, max(last - first, 1e-9), left=LEFT, gap=0.0, since=since
+    )
 
 
 def _track(bar: Bar, high: float, first: float, last: float) -> gantt.Track:

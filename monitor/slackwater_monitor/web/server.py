@@ -19,7 +19,7 @@ from slackwater_cluster.wsgi import OneProcess
 from slackwater_monitor.settings import Settings
 from slackwater_monitor.sources.live import Live
 from slackwater_monitor.sources.prometheus import Measured
-from slackwater_monitor.sources.source import Source
+from slackwater_monitor.sources.source import Chooser, Source
 from slackwater_monitor.web.app import dashboard
 
 
@@ -35,7 +35,7 @@ class Server(OneProcess):
         return self._make()
 
 
-def serve(source: Source, settings: Settings) -> None:
+def serve(source: Chooser, settings: Settings) -> None:
     """Show any source until interrupted; `slackwater demo --serve` gives a simulation."""
     Server(settings.host, settings.port, settings.threads, lambda: dashboard(source, settings)).run()
 

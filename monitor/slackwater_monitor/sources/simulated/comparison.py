@@ -5,28 +5,30 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from slackwater_monitor.sources.simulated.play import Play
 from slackwater_monitor.sources.views import ComparisonRow, SchedulerComparison
 from slackwater_simulator.charts.amounts import seconds
-from slackwater_simulator.results.metrics import requests
+from slackwater_simulator.reports.names import named
 from slackwater_simulator.results.outcome import Outcome
 from slackwater_simulator.results.status import DRIVER
 
 Floats = NDArray[np.float64]
 POINTS = 200  # of the curves
-NAMES = {"kube": "Stock scheduler", "slackwater": "Slackwater"}
 
 
-def compared(ours: Outcome, theirs: Outcome, now: float) -> SchedulerComparison:
-    """Both outcomes at one moment, as numbers a person compares at a glance."""
+def compared(ours: Play, theirs: Play, now: float) -> SchedulerComparison:
+    """Both plays at one moment, as numbers a person compares at a glance."""
     pair = (theirs, ours)
-    jobs = len(ours.jobs.submit)
+    jobs = len(ours.outcome.jobs.submit)
+    sums = [each.sums(now) for each in pair]
     rows = [
-        _lap("apps finished", [_finished(each, now) for each in pair], f"of {jobs}", more=True),
-        _lap("apps waiting for their first task", [_waiting(each, now) for each in pair], ""),
-        _lap("tasks running", [_running(each, now) for each in pair], "", more=True),
-        _lap("CPU requested by what runs, cores", [round(_requested(each, now)) for each in pair], "", more=True),
+        _lap("apps finished", [_finished(each.outcome, now) for each in pair], f"of {jobs}", more=True),
+        _lap("apps that wait for their first task", [_waiting(each.outcome, now) for each in pair], ""),
+        _lap("tasks that run", [_running(each, now) for each in pair], "", more=True),
+        _lap("cores requested by what runs", [round(float(asked[0])) for asked, _ in sums], "", more=True),
+        _lap("cores in use", [round(float(used[0])) for _, used in sums], "", more=True),
     ]
-    spent = [_spent(each, now) for each in pair]
+    spent = [_spent(each.outcome, now) for each in pair]
     rows.append(
         ComparisonRow(
             "an app has taken so far, on average", seconds(spent[0]), seconds(spent[1]), better=_sign(spent, False)
@@ -34,13 +36,25 @@ def compared(ours: Outcome, theirs: Outcome, now: float) -> SchedulerComparison:
     )
     time = np.linspace(0.0, max(now, 1e-9), POINTS)
     return SchedulerComparison(
-        rival=NAMES.get(theirs.policy, theirs.policy),
-        name=NAMES.get(ours.policy, ours.policy),
+        rival=named(theirs.outcome.policy),
+        name=named(ours.outcome.policy),
         rows=rows,
         time=time.tolist(),
-        submitted=_counts(ours.jobs.submit, time),
-        theirs=_counts(theirs.jobs.end, time),
-        ours=_counts(ours.jobs.end, time),
+        submitted=_counts(ours.outcome.jobs.submit, time),
+        theirs=_counts(theirs.outcome.jobs.end, time),
+        ours=_counts(ours.outcome.jobs.end, time),
+        nodes=list(zip(theirs.nodes(now), ours.nodes(now), strict=True)),
+        stuck=_stuck(theirs.outcome, now),
+    )
+
+
+def _stuck(found: Outcome, now: float) -> str:
+    """Why nothing moves any more under the other scheduler, once that is so."""
+    if not found.deadlock or now < found.stalled_at:
+        return ""
+    return (
+        f"{found.peak_drivers:,} drivers hold every core and wait for tasks that find none: nothing moves any more, "
+        f"and none of its {len(found.jobs.submit):,} apps will ever finish."
     )
 
 
@@ -71,17 +85,8 @@ def _waiting(each: Outcome, now: float) -> int:
     return int(((each.jobs.submit <= now) & ~(each.jobs.start <= now)).sum())
 
 
-def _active(each: Outcome, now: float) -> NDArray[np.bool_]:
-    rows = each.containers
-    return np.asarray((rows.allocated <= now) & (now < rows.released))
-
-
-def _running(each: Outcome, now: float) -> int:
-    return int((_active(each, now) & (each.containers.stage != DRIVER)).sum())
-
-
-def _requested(each: Outcome, now: float) -> float:
-    return float(requests(each)[_active(each, now), 0].sum())
+def _running(each: Play, now: float) -> int:
+    return int((each.active(now) & (each.rows.stage != DRIVER)).sum())
 
 
 def _spent(each: Outcome, now: float) -> float:

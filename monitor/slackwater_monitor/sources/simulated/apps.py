@@ -1,0 +1,147 @@
+"""The jobs of a play as apps, queues, and bars of a Gantt chart."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from slackwater_monitor.sources.simulated.play import Play
+from slackwater_monitor.sources.views import App, Bar, Queue
+from slackwater_simulator.charts.amounts import count as counted
+from slackwater_simulator.results.status import DRIVER
+from slackwater_simulator.workload.workload import Job
+
+NAMESPACE = "simulated"
+
+
+def pod_name(job: Job, stage: int, task: int) -> str:
+    """A name that no other pod of the play has."""
+    return f"{job.id}-driver" if stage == DRIVER else f"{job.id}-{job.stages[stage].name}-{task}"
+
+
+def apps(play: Play, now: float) -> list[App]:
+    """Every job submitted so far."""
+    jobs, rows = play.outcome.jobs, play.rows
+    begun = np.bincount(rows.job[rows.allocated <= now], minlength=len(jobs.submit))
+    active = play.active(now)
+    running = np.bincount(rows.job[active], minlength=len(jobs.submit))
+    asked, spent = play.per_job(play.requests, active), play.per_job(play.usage.at(now), active)
+    asking = play.asking(now)
+    line, made = 0, []
+    for at in np.flatnonzero(jobs.submit <= now).tolist():
+        job, waits = play.jobs[at], begun[at] == 0
+        line += int(waits)
+        held = asking[at] if not waits else 1 if job.driver is not None else len(job.stages[0].durations)
+        pods = {"held": held, "bound": int(running[at]), "finished": int(begun[at] - running[at])}
+        made.append(
+            App(
+                namespace=NAMESPACE,
+                name=job.id,
+                phase=_phase(play, at, now, waits),
+                queue=job.queue,
+                category="small" if play.small[at] else "large",
+                position=line if waits else None,
+                message=_why(waits, line, held),
+                wait=float(jobs.driver[at] - now) if waits and np.isfinite(jobs.driver[at]) else None,
+                pods={state: max(number, 0) for state, number in pods.items()},
+                declared=asked[at] if running[at] else {},
+                used=spent[at] if running[at] else {},
+                efficiency=None if np.isnan(play.efficiency[at]) else float(play.efficiency[at]),
+                submitted=float(jobs.submit[at]),
+            )
+        )
+    return made
+
+
+def _phase(play: Play, at: int, now: float, waits: bool) -> str:
+    jobs = play.outcome.jobs
+    if waits:
+        return "Waiting"
+    if np.isfinite(jobs.end[at]) and jobs.end[at] <= now:
+        return "Finished"
+    return "Running" if jobs.start[at] <= now else "Started"
+
+
+def _why(waits: bool, line: int, held: int) -> str:
+    """What is known of a play-back: its gate's reasons are not kept."""
+    if waits:
+        return f"it is number {line} in line for its first pod"
+    wait = "waits" if held == 1 else "wait"
+    return f"{counted(held, 'task')} of a stage that has begun {wait} for room" if held > 0 else ""
+
+
+def queues(play: Play, found: Sequence[App], now: float) -> list[Queue]:
+    """Queues with who runs and who waits in them."""
+    names = sorted({app.queue for app in found}) or ["default"]
+    total = dict(zip(play.outcome.cluster.kinds, play.outcome.cluster.total, strict=True))
+    active = play.active(now) & (play.rows.stage == DRIVER)
+    running = dict.fromkeys(names, 0)
+    for job in play.rows.job[active].tolist():
+        queue = play.jobs[job].queue
+        running[queue] = running.get(queue, 0) + 1
+    return [
+        Queue(
+            name,
+            namespaces=(NAMESPACE,),
+            capacity=total,
+            drivers_running=running[name],
+            drivers_waiting=sum(1 for app in found if app.queue == name and app.phase == "Waiting"),
+            held=sum(app.pods["held"] for app in found if app.queue == name),
+        )
+        for name in names
+    ]
+
+
+def bars(play: Play, number: int, now: float) -> list[Bar]:
+    """The pods of one job up to a moment: those that had a node, then those that wait for one."""
+    rows = play.rows
+    chosen = np.flatnonzero((rows.job == number) & (rows.allocated <= now))
+    there = {(int(rows.stage[row]), int(rows.task[row])) for row in chosen}
+    return [_ran(play, int(row), now) for row in chosen] + list(_waiting(play, number, there, now))
+
+
+def _ran(play: Play, row: int, now: float) -> Bar:
+    rows = play.rows
+    job, stage = play.jobs[rows.job[row]], int(rows.stage[row])
+    driver = stage == DRIVER
+    start, end = float(rows.start[row]), float(rows.end[row])
+    return Bar(
+        pod=pod_name(job, stage, int(rows.task[row])),
+        role="driver" if driver else "task",
+        stage="driver" if driver else job.stages[stage].name,
+        node=play.outcome.cluster.nodes[int(rows.node[row])].name,
+        created=_asked(play, int(rows.job[row]), stage),
+        start=start if start <= now else None,
+        end=end if end <= now else None,
+        phase="Running" if end > now else "Succeeded",
+    )
+
+
+def _waiting(play: Play, number: int, there: set[tuple[int, int]], now: float) -> Iterator[Bar]:
+    """A driver that has no node yet, or the tasks of stages that have begun."""
+    job, begun = play.jobs[number], {stage for stage, _ in there}
+    if play.outcome.jobs.submit[number] > now:
+        return
+    if not there:
+        stages = [(DRIVER, 1)] if job.driver is not None else [(0, len(job.stages[0].durations))]
+    else:
+        stages = [(stage, len(job.stages[stage].durations)) for stage in sorted(begun - {DRIVER})]
+    for stage, tasks in stages:
+        for task in range(tasks):
+            if (stage, task) not in there:
+                created = _asked(play, number, stage) if there else float(play.outcome.jobs.submit[number])
+                name = "driver" if stage == DRIVER else job.stages[stage].name
+                role = "driver" if stage == DRIVER else "task"
+                yield Bar(pod_name(job, stage, task), role, name, "", created, None, None, "Pending")
+
+
+def _asked(play: Play, job: int, stage: int) -> float:
+    """When a pod was asked for: a driver at submission, first tasks by it, later ones when the first began."""
+    rows, jobs, found = play.rows, play.outcome.jobs, play.jobs[job]
+    if stage == DRIVER or (found.driver is None and not found.stages[stage].parents):
+        return float(jobs.submit[job])
+    begun = float(np.min(rows.allocated[(rows.job == job) & (rows.stage == stage)]))
+    if found.driver is None or found.stages[stage].parents:
+        return begun
+    return min(float(jobs.driver[job]) + found.driver.startup + found.stages[stage].delay, begun)

@@ -1,0 +1,157 @@
+"""One outcome, made ready to be asked what was so at any moment of it: nodes, pools, and pods that hold something."""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slackwater.ledger.types import LedgerConfig
+from slackwater_monitor.sources.simulated.usage import Wants
+from slackwater_monitor.sources.views import Node, Pool, Side
+from slackwater_simulator.results.metrics import requests, small_jobs
+from slackwater_simulator.results.outcome import Containers, Outcome
+from slackwater_simulator.results.status import DRIVER
+
+Floats = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+KINDS = ("cpu", "memory")
+OURS = "slackwater"
+
+
+def whole(outcome: Outcome) -> Outcome:
+    """The outcome with the containers that never ended among the others: stuck drivers hold their cores too."""
+    if outcome.held is None:
+        return outcome
+    both = {
+        column.name: np.concatenate((getattr(outcome.containers, column.name), getattr(outcome.held, column.name)))
+        for column in fields(Containers)
+    }
+    return replace(outcome, containers=Containers(**both))
+
+
+class Play:
+    """Arrays of one outcome that every question needs."""
+
+    def __init__(self, outcome: Outcome) -> None:
+        self.outcome = whole(outcome)
+        self.rows, self.jobs = self.outcome.containers, self.outcome.workload.jobs
+        self.requests = requests(self.outcome)
+        self.usage = Wants(self.outcome)
+        self.small = small_jobs(self.outcome)
+        self.efficiency = self._efficiencies()
+        kept = LedgerConfig(kinds=self.outcome.cluster.kinds).kept()
+        self._allowance = [margin.allowance if self.overcommits else 1.0 for margin in kept]
+
+    @property
+    def overcommits(self) -> bool:
+        """Whether the policy fills nodes by measurement."""
+        return self.outcome.policy == OURS
+
+    @property
+    def begin(self) -> float:
+        """When the first container got its node."""
+        return float(np.min(self.rows.allocated, initial=np.inf)) if len(self.rows.job) else 0.0
+
+    @property
+    def end(self) -> float:
+        """When the last container gave back what it held, or nothing moved any more."""
+        ended = self.rows.released[np.isfinite(self.rows.released)]
+        stuck = self.outcome.stalled_at if self.outcome.deadlock else 0.0
+        return max(float(np.max(ended, initial=0.0)), stuck)
+
+    def active(self, now: float) -> Mask:
+        """The containers that hold something."""
+        return np.asarray((self.rows.allocated <= now) & (now < self.rows.released))
+
+    def _per_node(self, values: Floats, active: Mask) -> Floats:
+        node, count = self.rows.node[active], len(self.outcome.cluster)
+        columns = [np.bincount(node, values[active, k], count) for k in range(values.shape[1])]
+        return np.array(columns, dtype=np.float64).T.reshape(count, values.shape[1])
+
+    def per_job(self, values: Floats, active: Mask) -> list[dict[str, float]]:
+        """Sums of CPU and memory of each job's containers."""
+        job, count = self.rows.job[active], len(self.jobs)
+        sums = [np.bincount(job, values[active, k], count).tolist() for k in range(2)]
+        return [{"cpu": cpu, "memory": memory} for cpu, memory in zip(*sums, strict=True)]
+
+    def nodes(self, now: float) -> list[Node]:
+        """Every node: what its pods asked for, use and are believed to use, and what that leaves."""
+        active, kinds = self.active(now), self.outcome.cluster.kinds
+        declared = self._per_node(self.requests, active)
+        used = self._per_node(self.usage.at(now), active)
+        believed = declared.copy()
+        for k, kind in enumerate(KINDS):
+            believed[:, k] = self._believed(kind, used[:, k], declared[:, k], now)
+        pods = np.bincount(self.rows.node[active], minlength=len(self.outcome.cluster))
+        made = []
+        for at, node in enumerate(self.outcome.cluster.nodes):
+            size = np.array(node.capacity)
+            allowed = size * self._allowance
+            by_requests = size - declared[at]
+            room = np.maximum(allowed - believed[at], by_requests) if self.overcommits else by_requests
+            columns = (size, allowed, declared[at], used[at], believed[at], np.maximum(room, 0.0))
+            has, may, asked, spent, guess, left = (dict(zip(kinds, each.tolist(), strict=False)) for each in columns)
+            made.append(Node(node.name, has, may, asked, spent, guess, left, pods=int(pods[at])))
+        return made
+
+    def _believed(self, kind: str, used: Floats, declared: Floats, now: float) -> Floats:
+        """The ledger's estimate of each node: its sum is known, what exceeds use lies where requests exceed it."""
+        found = self.outcome.series.get(f"estimated_{kind}")
+        if found is None:
+            return declared
+        total, spent = float(np.interp(now, found.time, found.value)), float(used.sum())
+        slack = np.maximum(declared - used, 0.0)
+        if total >= spent:
+            return np.asarray(used + min(total - spent, float(slack.sum())) * slack / max(float(slack.sum()), 1e-9))
+        return np.asarray(used * total / max(spent, 1e-9))
+
+    def sums(self, now: float) -> tuple[Floats, Floats]:
+        """CPU and memory requested and used in all."""
+        active = self.active(now)
+        return self.requests[active, :2].sum(axis=0), self.usage.at(now)[active].sum(axis=0)
+
+    def asking(self, now: float) -> list[int]:
+        """Tasks of each job that wait though others of their stage have begun; later stages have not asked yet."""
+        there = (self.rows.allocated <= now) & (self.rows.stage != DRIVER)
+        waiting = [0] * len(self.jobs)
+        pairs, counts = np.unique(np.stack((self.rows.job[there], self.rows.stage[there])), axis=1, return_counts=True)
+        for job, stage, count in zip(*pairs.tolist(), counts.tolist(), strict=True):
+            waiting[job] += max(len(self.jobs[job].stages[stage].durations) - count, 0)
+        return waiting
+
+    def sides(self, now: float) -> tuple[float, float]:
+        """Containers held by small and by large jobs."""
+        active = self.active(now)
+        small = float((self.small[self.rows.job] & active).sum())
+        return small, float(active.sum()) - small
+
+    def pools(self, now: float) -> list[Pool]:
+        """The border between small and large jobs, where the policy has one."""
+        found = self.outcome.series.get("delta")
+        if found is None or not len(found.time):
+            return []
+        at = max(int(np.searchsorted(found.time, now, side="right")) - 1, 0)
+        small, large = self.sides(now)
+        return [Pool("default", "default", float(found.value[at]), small + large, Side(small), Side(large))]
+
+    def idle(self, now: float) -> dict[str, float]:
+        """Cores by what they do or why they do nothing, as the run counted them."""
+        made = {}
+        for cause, found in self.outcome.idle.items():
+            at = max(int(np.searchsorted(found.time, now, side="right")) - 1, 0)
+            made[cause] = float(found.value[at])
+        return made if now < self.end else {}
+
+    def _efficiencies(self) -> Floats:
+        """Mean CPU level of each job's containers, weighted by request and time; NaN where nothing was held."""
+        rows, count = self.rows, len(self.jobs)
+        ended = np.isfinite(rows.released)
+        held = np.where(ended, rows.released - rows.allocated, 0.0) * self.requests[:, 0]
+        used, reserved = (
+            np.bincount(rows.job, held * self.usage.levels[:, 0], count),
+            np.bincount(rows.job, held, count),
+        )
+        shares: Floats = np.divide(used, reserved, out=np.full(count, np.nan), where=reserved > 0)
+        return shares

@@ -1,0 +1,142 @@
+"""What the extender would say of a pod or a node, read off a play: the same answers, shown by the same pages."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from slackwater.validation import TOLERANCE
+from slackwater_monitor.explain import Explanation, in_numbers
+from slackwater_monitor.sources.simulated.apps import NAMESPACE, apps, bars, pod_name, queues
+from slackwater_monitor.sources.simulated.play import Play
+from slackwater_monitor.sources.views import Amounts, Bar, Node, pool_of
+from slackwater_simulator.results.status import DRIVER
+
+SHOWN = 10  # nodes listed in an explanation, as the extender lists them
+
+
+def explained(play: Play, name: str, now: float) -> Explanation | None:
+    """A pod of the play; None where there is none (yet)."""
+    number = _job(play, name)
+    found = next((bar for bar in bars(play, number, now) if bar.pod == name), None) if number is not None else None
+    if found is None or number is None:
+        return None
+    known = apps(play, now)
+    app = next(app for app in known if app.name == play.jobs[number].id)
+    queue = next(queue for queue in queues(play, known, now) if queue.name == app.queue)
+    asked, nodes = _request(play, number, found.stage), play.nodes(now)
+    waits = not found.node
+    if waits and app.wait is None:
+        app = replace(app, wait=_begins(play, number, name, now))
+    here = next((node for node in nodes if node.name == found.node), None)
+    best = _best(nodes, asked)
+    chosen = here or next((node for node in nodes if best and node.name == best[0]["node"]), None)
+    return Explanation(
+        pod=f"{NAMESPACE}/{name}",
+        sentence=_sentence(found, app.message),
+        waits=waits,
+        phase=found.phase,
+        node=found.node,
+        app=app,
+        queue=queue,
+        pool=pool_of(queue.name, play.pools(now)),
+        ledger={"declared": asked, "native": asked, "now": _now(nodes, best, asked) if waits else None},
+        resources=in_numbers(chosen.name, _lines(chosen)) if chosen is not None else {},
+    )
+
+
+def ledger(play: Play, name: str, now: float) -> dict[str, Any] | None:
+    """A node of the play with its pods; None where there is none."""
+    node = next((node for node in play.nodes(now) if node.name == name), None)
+    if node is None:
+        return None
+    rows, at = play.rows, [each.name for each in play.outcome.cluster.nodes].index(name)
+    here = np.flatnonzero(play.active(now) & (rows.node == at))
+    used = play.usage.at(now)
+    pods = [_pod(play, int(row), used[row].tolist()) for row in here]
+    return {"name": name, "open": node.open, "resources": _lines(node), "pods": pods}
+
+
+def _pod(play: Play, row: int, used: list[float]) -> dict[str, Any]:
+    job, stage = play.jobs[play.rows.job[row]], int(play.rows.stage[row])
+    return {
+        "uid": str(row),
+        "pod": f"{NAMESPACE}/{pod_name(job, stage, int(play.rows.task[row]))}",
+        "app": f"{NAMESPACE}/{job.id}",
+        "role": "driver" if stage == DRIVER else "task",
+        "state": "running",
+        "declared": dict(zip(play.outcome.cluster.kinds, play.requests[row].tolist(), strict=True)),
+        "used": dict(zip(("cpu", "memory"), used, strict=True)),
+    }
+
+
+def _job(play: Play, name: str) -> int | None:
+    """The job whose pods are called so; of job-1 and job-1-2 the longer name."""
+    fitting = [at for at, job in enumerate(play.jobs) if name.startswith(f"{job.id}-")]
+    return max(fitting, key=lambda at: len(play.jobs[at].id), default=None)
+
+
+def _request(play: Play, number: int, stage: str) -> dict[str, float]:
+    job, kinds = play.jobs[number], play.outcome.cluster.kinds
+    if stage == "driver" and job.driver is not None:
+        return dict(zip(kinds, job.driver.request, strict=False))
+    return dict(zip(kinds, next(each.request for each in job.stages if each.name == stage), strict=False))
+
+
+def _begins(play: Play, number: int, name: str, now: float) -> float | None:
+    """Seconds until the pod starts, which a play knows; None where it never does."""
+    rows, job = play.rows, play.jobs[number]
+    for row in np.flatnonzero((rows.job == number) & (rows.allocated > now)).tolist():
+        if pod_name(job, int(rows.stage[row]), int(rows.task[row])) == name:
+            return float(rows.start[row]) - now
+    return None
+
+
+def _sentence(found: Bar, message: str) -> str:
+    if found.end is not None:
+        return "it has ended"
+    return f"it is on {found.node}" if found.node else f"it waits: {message}"
+
+
+def _best(nodes: list[Node], asked: Amounts) -> list[dict[str, Any]]:
+    """The nodes that have room for it, the roomiest first."""
+    fitting = [node for node in nodes if not _lack(node, asked)]
+    ordered = sorted(fitting, key=lambda node: (-node.room.get("cpu", 0.0), node.name))
+    return [{"node": node.name, "score": None, "room": dict(node.room)} for node in ordered]
+
+
+def _now(nodes: list[Node], best: list[dict[str, Any]], asked: Amounts) -> dict[str, Any]:
+    lacks = Counter(lack for node in nodes if (lack := _lack(node, asked)))
+    return {"fitting": len(best), "nodes": len(nodes), "counts": dict(lacks.most_common()), "best": best[:SHOWN]}
+
+
+def _lack(node: Node, asked: Amounts) -> str:
+    """What a node has too little of; "" where the pod fits."""
+    short = (kind for kind, amount in asked.items() if node.room.get(kind, 0.0) < amount - TOLERANCE * max(1.0, amount))
+    return next((f"too little {'CPU' if kind == 'cpu' else kind}" for kind in short), "")
+
+
+def _lines(node: Node) -> dict[str, dict[str, Any]]:
+    """The arithmetic of a node's room, in the words of the extender."""
+    return {
+        kind: {
+            "allocatable": size,
+            "allowed": node.allowed[kind],
+            "real": size,
+            "declared": node.declared[kind],
+            "requested": size - node.declared[kind],
+            "reserved": node.declared[kind],
+            "used": node.used.get(kind, 0.0),
+            "learned": node.used.get(kind, 0.0),
+            "residual": max(node.estimate[kind] - node.used.get(kind, 0.0), 0.0),
+            "estimate": node.estimate[kind],
+            "drivers": 0.0,
+            "margin": 0.0,
+            "room": node.room[kind],
+            "stale": False,
+        }
+        for kind, size in node.allocatable.items()
+    }
