@@ -276,3 +276,13 @@ def test_without_the_extender_a_node_is_still_shown(cluster: Cluster, tmp_path: 
     reply = client(live(cluster, tmp_path)).get("/nodes/n9")
     assert reply.status_code == 200
     assert "What could not be read" in reply.text
+
+
+def test_a_forecast_is_shown_as_an_interval(cluster: Cluster, tmp_path: Path) -> None:
+    """On the page of the pod in a sentence, in the queue in short."""
+    apps = cluster.answers["/apis/slackwater.io/v1alpha1/trackedapps"]
+    assert isinstance(apps, dict)
+    apps["items"][0]["status"]["start"] = {"lowSeconds": 30, "middleSeconds": 60, "highSeconds": 150}
+    made = client(live(cluster, tmp_path))
+    assert "It starts in 30 s to 2.5 min, most likely in about 60 s" in made.get("/pods/team-a/etl-0").text
+    assert "30 s to 2.5 min" in made.get("/queue/default").text
