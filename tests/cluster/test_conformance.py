@@ -25,8 +25,8 @@ from slackwater_cluster.watch.records import PodRecord
 from slackwater_extender.cache.cache import ClusterCache
 from slackwater_extender.cache.watch import FrameworkSink, GuardSink, NamespaceSink, PolicySink
 from slackwater_extender.settings import Decisions
-from slackwater_monitor.explain import explain
 from slackwater_monitor.release import held
+from slackwater_monitor.sources.explanation import explain
 from slackwater_monitor.sources.live import Live
 from slackwater_monitor.sources.views import pool_of
 from slackwater_operator.program import Program

@@ -47,7 +47,8 @@ def command(
 ) -> None:
     """Explain a pod, or a node. Exit codes: 0 it has a node or is done, 1 not found, 2 could not ask, 3 it waits."""
     from slackwater_cluster.api.client import NotFound
-    from slackwater_monitor.explain import SHOWN, explain, lines
+    from slackwater_monitor.explain import SHOWN, lines
+    from slackwater_monitor.sources.explanation import explain
 
     kind, given = _target(what)
     api = api_server(kubeconfig, context)

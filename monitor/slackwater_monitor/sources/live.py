@@ -15,9 +15,9 @@ from slackwater_cluster.api.client import ApiClient, ExtenderClient, NotFound
 from slackwater_cluster.api.paths import custom_path
 from slackwater_cluster.apps.listing import listed_pods
 from slackwater_cluster.apps.resolver import role_of
-from slackwater_monitor.explain import Explanation, explain
 from slackwater_monitor.sources import decoding
 from slackwater_monitor.sources.downsampling import Memory
+from slackwater_monitor.sources.explanation import Explanation, explain
 from slackwater_monitor.sources.prometheus import Measured
 from slackwater_monitor.sources.views import (
     Amounts,

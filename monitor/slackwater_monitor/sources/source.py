@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
-from slackwater_monitor.explain import Explanation
+from slackwater_monitor.sources.explanation import Explanation
 from slackwater_monitor.sources.views import (
     Amounts,
     Bar,

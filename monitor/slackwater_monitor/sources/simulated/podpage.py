@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from slackwater.validation import TOLERANCE
-from slackwater_monitor.explain import Explanation, in_numbers
+from slackwater_monitor.sources.explanation import Explanation, in_numbers
 from slackwater_monitor.sources.simulated.apps import NAMESPACE, apps, bars, pod_name, queues
 from slackwater_monitor.sources.simulated.play import Play
 from slackwater_monitor.sources.views import Amounts, Bar, Node, pool_of

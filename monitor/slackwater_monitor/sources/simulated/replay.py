@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slackwater.errors import BadNumber
-from slackwater_monitor.explain import Explanation
+from slackwater_monitor.sources.explanation import Explanation
 from slackwater_monitor.sources.simulated import apps, podpage
 from slackwater_monitor.sources.simulated.comparison import compared
 from slackwater_monitor.sources.simulated.play import KINDS, Play

@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 from slackwater.errors import Unavailable
-from slackwater_monitor.explain import Explanation, arithmetic
 from slackwater_monitor.screen import first_in_line
+from slackwater_monitor.sources.explanation import Explanation, arithmetic
 from slackwater_monitor.sources.source import Source
 from slackwater_monitor.sources.views import Amounts, App, Bar, Node, Snapshot, pool_of
 from slackwater_monitor.web import figures

@@ -1,0 +1,197 @@
+"""Why a pod waits, or why it is where it is: everything that is known, and how the room of a node comes about."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from slackwater.errors import Unavailable
+from slackwater.validation import TOLERANCE
+from slackwater_cluster import names
+from slackwater_cluster.api.client import ApiClient, ExtenderClient, NotFound
+from slackwater_cluster.api.paths import api_path, custom_path
+from slackwater_cluster.apps.listing import listed_pods
+from slackwater_monitor.sources import decoding
+from slackwater_monitor.sources.views import App, Pool, Queue, pool_of
+from slackwater_simulator.charts.amounts import amount
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """What was found. `waits` is what scripts want to know."""
+
+    pod: str
+    sentence: str
+    waits: bool
+    phase: str
+    node: str = ""
+    nominated: str = ""
+    gates: list[str] = field(default_factory=list)
+    app: App | None = None
+    queue: Queue | None = None
+    pool: Pool | None = None
+    ledger: dict[str, Any] | None = None  # what the extender says
+    resources: dict[str, str] = field(default_factory=dict)  # the node's arithmetic by kind
+    problems: list[str] = field(default_factory=list)
+
+
+def explain(
+    api: ApiClient, extender: ExtenderClient, namespace: str, name: str, *, system: str = names.SYSTEM_NAMESPACE
+) -> Explanation:
+    """Read the pod, then the extender's word, then its app, queue and pool. What cannot be read is told."""
+    body = api.get(api_path("pods", name, namespace=namespace))
+    problems: list[str] = []
+    ledger = _ledger(extender, namespace, name, problems)
+    spec, status = body.get("spec") or {}, body.get("status") or {}
+    app = _app(api, namespace, ledger, body, problems, system)
+    queue, pool = _queue(api, app, problems)
+    node = spec.get("nodeName", "")
+    gates = [gate["name"] for gate in spec.get("schedulingGates") or ()]
+    waits = not node and status.get("phase") not in ("Succeeded", "Failed")
+    return Explanation(
+        pod=f"{namespace}/{name}",
+        sentence=_sentence(body, gates, app, ledger),
+        waits=waits,
+        phase=status.get("phase", ""),
+        node=node,
+        nominated=status.get("nominatedNodeName", ""),
+        gates=gates,
+        app=app,
+        queue=queue,
+        pool=pool,
+        ledger=ledger,
+        resources=_arithmetic(extender, ledger, node, problems),
+        problems=problems,
+    )
+
+
+def _ledger(extender: ExtenderClient, namespace: str, name: str, problems: list[str]) -> dict[str, Any] | None:
+    try:
+        found: dict[str, Any] = extender.explain(namespace, name)
+    except NotFound:
+        problems.append("the extender does not know this pod (yet)")
+        return None
+    except Unavailable as problem:
+        problems.append(f"the extender's part is missing: {problem}")
+        return None
+    return found
+
+
+def _app(
+    api: ApiClient,
+    namespace: str,
+    ledger: dict[str, Any] | None,
+    body: dict[str, Any],
+    problems: list[str],
+    system: str,
+) -> App | None:
+    """The pod's app: the extender names it; without it, the pods of the namespace are recognised here."""
+    named = str((ledger or {}).get("app", "")).removeprefix(f"{namespace}/")
+    try:
+        if not named:
+            pods = listed_pods(api, namespace, system=system)
+            named = next((pod.member.app for pod in pods if pod.record.uid == body["metadata"].get("uid")), "")
+        apps, _ = decoding.read(decoding.app, api.items(custom_path("trackedapps", namespace=namespace)), "trackedapps")
+    except Unavailable as problem:
+        problems.append(f"TrackedApps: {problem}")
+        return None
+    return next((app for app in apps if app.name == named), None)
+
+
+def _queue(api: ApiClient, app: App | None, problems: list[str]) -> tuple[Queue | None, Pool | None]:
+    if app is None or not app.queue:
+        return None, None
+    try:
+        queue = decoding.queue(api.get(custom_path("admissionqueues", app.queue)))
+        pools, _ = decoding.read(decoding.pool, api.items(custom_path("reservationpools")), "reservationpools")
+    except Unavailable as problem:
+        problems.append(f"queue {app.queue}: {problem}")
+        return None, None
+    return queue, pool_of(queue.name, pools)
+
+
+def _sentence(body: dict[str, Any], gates: list[str], app: App | None, ledger: dict[str, Any] | None) -> str:
+    """The answer in one sentence, from whoever knows best."""
+    if names.GATE in gates and app is not None and app.message:
+        return f"it is held: {app.message}"
+    if ledger is not None:
+        return str(ledger["sentence"])
+    status, spec = body.get("status") or {}, body.get("spec") or {}
+    if names.GATE in gates:
+        reason = (body["metadata"].get("annotations") or {}).get(names.REASON, "")
+        return f"it is held by the gate {names.GATE}" + (f" ({reason})" if reason else "")
+    if gates:
+        return f"it is held by gates of others: {', '.join(gates)}"
+    if spec.get("nodeName"):
+        return f"it is on {spec['nodeName']} ({status.get('phase', 'unknown')})"
+    said = [each for each in status.get("conditions") or () if each.get("type") == "PodScheduled"]
+    return str(said[0].get("message") or said[0].get("reason")) if said else "no scheduler has looked at it yet"
+
+
+def _arithmetic(
+    extender: ExtenderClient, ledger: dict[str, Any] | None, node: str, problems: list[str]
+) -> dict[str, str]:
+    """How the room of its node, or of the best node, comes about."""
+    now = (ledger or {}).get("now") or {}
+    chosen = node or (ledger or {}).get("charged_on", "") or next((each["node"] for each in now.get("best") or ()), "")
+    if ledger is None or not chosen:
+        return {}
+    try:
+        found = extender.get(f"/v1/nodes/{chosen}")
+    except Unavailable as problem:
+        problems.append(f"node {chosen}: {problem}")
+        return {}
+    return in_numbers(chosen, found["resources"])
+
+
+def in_numbers(node: str, resources: Mapping[str, dict[str, Any]]) -> dict[str, str]:
+    """The arithmetic of every kind of a node, by node and kind."""
+    return {f"{node} {kind}": arithmetic(kind, line) for kind, line in resources.items()}
+
+
+def arithmetic(kind: str, line: dict[str, Any]) -> str:
+    """How a node's room comes about, with the numbers in place and in units people read."""
+    said = {name: amount(kind, value) for name, value in line.items() if isinstance(value, int | float)}
+    unit = {"cpu": " cores", "memory": " GiB"}.get(kind, "")
+    basis = (
+        f"samples are stale, so the estimate is what was reserved ({said['reserved']})"
+        if line["stale"]
+        else f"the estimate: used {said['used']}, learned {said['learned']}, still believed of requests "
+        f"{said['residual']}, at most {said.get('known', said['reserved'])} by what these apps are known to use"
+    )
+    if _by_requests(line):
+        declared = amount(kind, line["allocatable"] - line["requested"])
+        measured = ", ".join(f"{name} {said[name]}" for name in ("allowed", "estimate", "drivers"))
+        return (
+            f"room {said['room']}{unit} = allocatable {said['allocatable']} − asked for {declared}: requests leave "
+            f"more than measurement ({measured}); {basis}"
+        )
+    return (
+        f"room {said['room']}{unit} = min(allowed {said['allowed']}, real {said['real']}) − estimate "
+        f"{said['estimate']} − drivers {said['drivers']}{_kept(kind, line)}; {basis}; its pods asked for "
+        f"{said['declared']}"
+    )
+
+
+def _by_requests(line: dict[str, Any]) -> bool:
+    """Whether the room is what requests leave: at least that much is always there, whatever was measured."""
+    if not {"allocatable", "requested"} <= line.keys():
+        return False
+    measured = min(line["allowed"], line["real"]) - line["estimate"] - line["drivers"] - line.get("margin", 0.0)
+    return bool(line["room"] > measured + TOLERANCE * max(1.0, line["allocatable"]))
+
+
+def _kept(kind: str, line: dict[str, Any]) -> str:
+    """What a stated risk keeps back, and how that came about; nothing where none is stated."""
+    promise = line.get("promise")
+    if not promise:
+        return ""
+    if promise.get("factor") is None:
+        return f" (a risk of {promise['asked']:.2%} is asked for; too few promises were compared yet, so no margin)"
+    said = {name: amount(kind, promise[name]) for name in ("peak", "centre", "spread")}
+    return (
+        f" − margin {amount(kind, line['margin'])} (at a risk of {promise['asked']:.2%} they use at most {said['peak']}"
+        f" = expected {said['centre']} + {promise['factor']:.2f} × spread {said['spread']}, of all that is allocatable;"
+        f" {promise['realised']:.2%} of {promise['compared']:.0f} promises were exceeded of late)"
+    )
