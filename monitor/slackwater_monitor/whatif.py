@@ -7,6 +7,7 @@ the honest measure of everything else in the table.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -16,6 +17,7 @@ import numpy as np
 
 from slackwater.errors import InvalidInput, UnknownName
 from slackwater_monitor.export import Happened, beside
+from slackwater_simulator.charts.amounts import seconds
 from slackwater_simulator.policies.registry import POLICIES
 from slackwater_simulator.results.metrics import measure
 from slackwater_simulator.results.outcome import Outcome
@@ -27,6 +29,11 @@ Progress = Callable[[float], None]
 # People's words for policies.
 ALIASES = {"stock": "kube"}
 DEFAULT = ("kube", "slackwater", "capacity", "fair")
+# Use is looked at about so many times in a replay; each costs about half a millisecond under slackwater.
+SAMPLES = 6000
+USUAL, COARSEST = 5.0, 60.0  # seconds between two looks: on a cluster, and at most
+# A replay that is further from what happened says little about what else could have been.
+MISMATCH = 0.2
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,9 +74,30 @@ class Comparison:
         }
         return {name: (got - seen) / seen for name, (got, seen) in pairs.items() if seen > 0}
 
+    @property
+    def warning(self) -> str:
+        """Said where the replay does not match history; empty where it does, or where nothing was observed."""
+        off = {name: error for name, error in self.errors.items() if name != "wait" and abs(error) > MISMATCH}
+        if not off:
+            return ""
+        words = " and ".join(f"{name} is {100 * error:+.0f} % off" for name, error in off.items())
+        return f"the replay does not match what happened ({words}): trust the order of the policies, not the numbers"
+
+    @property
+    def verdict(self) -> str:
+        """What the best other policy would have changed, beside the replay of the one in force."""
+        base = self.was or next(iter(self.policies), "")
+        others = [name for name in self.policies if name != base]
+        if not base or not others:
+            return ""
+        best = min(others, key=lambda name: _rank(self.policies[name]))
+        return _verdict(base, self.policies[base], best, self.policies[best], self.outcomes[best].cluster.total[0])
+
     def plain(self) -> dict[str, Any]:
         """As plain values."""
         return {
+            "verdict": self.verdict,
+            "warning": self.warning,
             "trace": self.name,
             "jobs": self.jobs,
             "happened": asdict(self.happened) if self.happened else None,
@@ -94,7 +122,7 @@ def compare(
     chosen = list(dict.fromkeys([*((named(was),) if happened else ()), *(named(policy) for policy in policies)]))
     if not chosen:
         raise InvalidInput("--policy", "no policy is named", f"use some of {', '.join(POLICIES)}")
-    pace = paced(happened)
+    pace, period = paced(happened), sample_period(workload, happened)
     outcomes = {
         policy: run(
             workload,
@@ -104,10 +132,14 @@ def compare(
             world=world(workload, policy),
             progress=progress(policy) if progress is not None else None,
             **(pace if world(workload, policy) == "kubernetes" else {}),
+            **sampled(policy, period),
         )
         for policy in chosen
     }
-    notes = [*workload.notes, *(note for outcome in outcomes.values() for note in outcome.notes)]
+    coarse = (
+        [f"use is looked at every {period:.0f} s in these replays, as the period is long"] if period > USUAL else []
+    )
+    notes = [*workload.notes, *coarse, *(note for outcome in outcomes.values() for note in outcome.notes)]
     return Comparison(
         workload.name,
         len(workload.jobs),
@@ -123,6 +155,59 @@ def paced(happened: Sequence[Happened]) -> dict[str, object]:
     """How long pods took from having a node to running, where that was seen: the replay's pods take as long."""
     known = [each.startup for each in happened if each.startup is not None]
     return {"startup": round(sum(known) / len(known), 3)} if known else {}
+
+
+def sample_period(workload: Workload, happened: Sequence[Happened]) -> float:
+    """Seconds between two looks at use: as on a cluster, or more where jobs ran for days."""
+    spans = sorted((each.submit, each.end) for each in happened) or [_span(workload)]
+    busy, until = 0.0, -math.inf
+    for begin, end in spans:
+        busy += max(0.0, end - max(begin, until))
+        until = max(until, end)
+    return min(COARSEST, max(USUAL, float(math.ceil(busy / SAMPLES))))
+
+
+def _span(workload: Workload) -> tuple[float, float]:
+    """From the first submission to the end of the longest task after the last one."""
+    submits = [job.submit for job in workload.jobs] or [0.0]
+    longest = max(
+        (float(stage.durations.max(initial=0.0)) for job in workload.jobs for stage in job.stages), default=0.0
+    )
+    return min(submits), max(submits) + longest
+
+
+def sampled(policy: str, period: float) -> dict[str, object]:
+    """The settings of world and policy that say how often use is looked at; none where it is as usual."""
+    if period <= USUAL:
+        return {}
+    return {"usage_period": period} | ({"heartbeat": period} if policy == "slackwater" else {})
+
+
+def _rank(each: WhatIfFigures) -> tuple[bool, int, float]:
+    return each.deadlock, each.unfinished, each.completion
+
+
+def _verdict(base: str, was: WhatIfFigures, name: str, new: WhatIfFigures, cores: float) -> str:
+    if new.deadlock or was.deadlock:
+        stuck = [policy for policy, each in ((base, was), (name, new)) if each.deadlock]
+        return f"under {' and '.join(stuck)} the work would have come to a standstill"
+    if new.unfinished != was.unfinished:
+        more = was.unfinished - new.unfinished
+        return (
+            f"under {name} {abs(more):,} {'more' if more > 0 else 'fewer'} jobs would have finished than under {base}"
+        )
+    earlier = 1 - new.completion / was.completion if was.completion > 0 else 0.0
+    if abs(earlier) < 0.01:
+        words = f"under {name} jobs would have finished as early as under {base} (mean {seconds(new.completion)})"
+    else:
+        words = (
+            f"under {name} jobs would have finished {100 * abs(earlier):.0f} % {'earlier' if earlier > 0 else 'later'} "
+            f"on average than under {base} ({seconds(new.completion)} instead of {seconds(was.completion)})"
+        )
+    saved = (was.requested[0] - new.requested[0]) * cores if was.requested and new.requested else 0.0
+    if abs(saved) < 0.5:
+        return words
+    return f"{words}, with {abs(saved):.0f} cores {'fewer' if saved > 0 else 'more'} reserved on average"
 
 
 def named(policy: str) -> str:

@@ -60,6 +60,10 @@ def _print(found: Comparison, *, wide: bool) -> None:
     if found.errors:
         words = ", ".join(f"{name} {100 * error:+.1f} %" for name, error in found.errors.items())
         console.print(f"error of the replay of what did happen: {words}", soft_wrap=True)
+    if found.warning:
+        console.print(f"warning: {found.warning}", style="yellow", markup=False, soft_wrap=True)
+    if found.verdict:
+        console.print(found.verdict, style="bold", markup=False, soft_wrap=True)
     for note in found.notes:
         console.print(f"note: {note}", style="dim", markup=False, soft_wrap=True)
 
