@@ -180,7 +180,7 @@ def sampled(policy: str, period: float) -> dict[str, object]:
     """The settings of world and policy that say how often use is looked at; none where it is as usual."""
     if period <= USUAL:
         return {}
-    return {"usage_period": period} | ({"heartbeat": period} if policy == "slackwater" else {})
+    return dict.fromkeys(("usage_period", *(("heartbeat",) if policy == "slackwater" else ())), period)
 
 
 def _rank(each: WhatIfFigures) -> tuple[bool, int, float]:
