@@ -50,7 +50,7 @@ PANELS = {
     "Start here": ("demo",),
     "Your cluster as it was (nothing to install)": ("assess", "export", "what-if"),
     "Your cluster now": ("top", "explain", "when", "apps", "queues", "release", "check"),
-    "Other clusters, other policies": ("simulate", "sweep", "risk", "replay", "reproduce"),
+    "Other clusters, other policies": ("simulate", "sweep", "traces", "risk", "replay", "reproduce"),
     "A cluster to try it on": ("lab",),
 }
 
