@@ -15,6 +15,7 @@ from slackwater_extender.sampler.presets import queries
 from slackwater_extender.sampler.query import QueryFunction, UsageQuery
 from slackwater_extender.scheduling.batch import Placer
 from slackwater_extender.scheduling.decisionlog import DecisionLog
+from slackwater_extender.scheduling.ownscore import load
 from slackwater_extender.scheduling.readiness import Readiness, readiness
 from slackwater_extender.scheduling.verbs import Verbs
 from slackwater_extender.settings import Settings
@@ -82,7 +83,7 @@ def assemble(
         cache=cache,
         ring=ring,
         waiting=waiting,
-        verbs=Verbs(cache, ring, waiting),
+        verbs=Verbs(cache, ring, waiting, load(settings.decisions.score)),
         placer=Placer(cache, waiting, ring),
         metrics=metrics,
         doorkeeper=Authenticator(settings.callers, settings.tls, review),

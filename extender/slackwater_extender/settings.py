@@ -145,6 +145,11 @@ class Decisions(Section):
         default_factory=lambda: {MEMORY: 100.0 * 2**20},
         description="Hard eviction thresholds per kind, bytes for memory. Kubelet's default; no API shows them.",
     )
+    score: str = Field(
+        default="",
+        description="A score of your own as module:function, asked in mode observe: the node it would have chosen is "
+        "remembered beside ours, and nothing else changes.",
+    )
     waiting: int = Field(
         default=50_000, ge=1, description="Refused pods kept for wake-up; beyond that the oldest is dropped (counted)."
     )

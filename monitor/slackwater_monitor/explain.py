@@ -91,7 +91,8 @@ def _ledger_lines(ledger: dict[str, Any], shown: int | None) -> list[tuple[str, 
         made += [("best", best)] if best else []
     for each in (ledger.get("decisions") or [])[:shown]:
         words = f"{each['verb']}: {each['result']} {each['node'] or ''} {each['reason'] or ''}".strip()
-        made.append(("decided", " ".join(words.split())))
+        own = f"; your score: {each['own']}" if each.get("own") else ""
+        made.append(("decided", " ".join(words.split()) + own))
     return made
 
 

@@ -39,6 +39,7 @@ class Decision:
     counts: Mapping[str, int] = field(default_factory=dict)  # refused nodes by reason
     declared: Mapping[str, float] = field(default_factory=dict)
     room: Mapping[str, float] = field(default_factory=dict)  # of the best node, before this pod
+    own: str = ""  # mode observe: the node that a score of your own would have chosen
 
 
 class DecisionLog:

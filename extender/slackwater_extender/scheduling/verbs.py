@@ -16,12 +16,14 @@ from dataclasses import dataclass, field
 from slackwater_cluster.customresources import Mode
 from slackwater_cluster.watch import trim
 from slackwater_cluster.watch.records import PodRecord
+from slackwater_extender.cache import conversion
 from slackwater_extender.cache.cache import ClusterCache
 from slackwater_extender.cache.requeue import Unschedulable
 from slackwater_extender.scheduling import wire
 from slackwater_extender.scheduling.decisionlog import Decision, DecisionLog, Result
 from slackwater_extender.scheduling.evaluate import NOT_STARTED, Candidate, NodeFits, PodContext, case, examine, named
 from slackwater_extender.scheduling.nodenames import RowFinder
+from slackwater_extender.scheduling.ownscore import OwnScore
 
 # What must have been listed once before the extender may refuse or place anything.
 NEEDED = frozenset({"pods", "nodes", "namespaces", "SlackPolicy", "frameworks"})
@@ -35,6 +37,7 @@ class Verbs:
     cache: ClusterCache
     ring: DecisionLog
     waiting: Unschedulable
+    own: OwnScore | None = None
     # Pods asked about lately, by what was sent of them: prioritize follows filter.
     _seen: dict[bytes, PodRecord] = field(default_factory=dict)
     _pieces: wire.Priorities = field(default_factory=wire.Priorities)
@@ -135,7 +138,14 @@ class Verbs:
             fitting=findings.fitting,
             counts=counts,
             room=named(self.cache.kinds, leaders[0].room) if leaders else {},
+            own=self._own(found, findings),
         )
+
+    def _own(self, found: PodContext, findings: NodeFits) -> str:
+        """What a score of somebody else would have chosen, where nothing is decided."""
+        if self.own is None or found.mode is not Mode.OBSERVE:
+            return ""
+        return self.own.leader(findings, conversion.ask(found.pod, self.cache.kinds, driver=found.driver))
 
     def _note(
         self,
@@ -149,6 +159,7 @@ class Verbs:
         fitting: int = 0,
         counts: Mapping[str, int] | None = None,
         room: Mapping[str, float] | None = None,
+        own: str = "",
     ) -> Decision:
         pod = found.pod
         decision = Decision(
@@ -167,6 +178,7 @@ class Verbs:
             counts=counts or {},
             declared=dict(pod.declared),
             room=room or {},
+            own=own,
         )
         if result is not Result.UNTOUCHED:  # pods of others would only push ours out of the ring
             self.ring.add(decision)
