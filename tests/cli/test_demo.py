@@ -12,13 +12,16 @@ import subprocess
 import sys
 import time
 import urllib.request
+from html import unescape
 from pathlib import Path
 from urllib.error import URLError
 
 import pytest
 from rich.console import Console
 
-from slackwater_cli.simulation.demo import SCENES, _change, _spread, _table, _words
+from slackwater_cli.simulation.demo import SCENES, _spread, _table
+from slackwater_simulator.reports.page import render
+from slackwater_simulator.reports.story import change, standstill, told
 from slackwater_simulator.results.metrics import measure
 from slackwater_simulator.results.outcome import Outcome
 from slackwater_simulator.simulation import run
@@ -44,20 +47,17 @@ def test_a_standstill_is_called_never() -> None:
 def test_the_standstill_is_explained() -> None:
     """By the number of drivers that hold every core."""
     outcome = nine()
-    metrics = measure(outcome)
-    lines = _words(
-        {"kube": metrics, "slackwater": metrics}, {("nine", "kube"): outcome, ("nine", "slackwater"): outcome}
-    )
+    lines = standstill({"kube": outcome, "slackwater": outcome})
     assert len(lines) == 1
     assert lines[0].startswith("At nine the stock scheduler started 160 drivers, which hold every core")
 
 
 def test_gains_and_losses_are_both_told() -> None:
     """Whoever is ahead, in the words people use; nothing where there is nothing to compare."""
-    assert _change([900.0, 450.0]) == "[green]2.0 times as fast[/]"
-    assert _change([100.0, 90.0]) == "[green]10% sooner[/]"
-    assert _change([100.0, 110.0]) == "[yellow]10% later[/]"
-    assert _change([math.inf, 10.0]) == ""
+    assert change([900.0, 450.0]) == ("2.0 times as fast", True)
+    assert change([100.0, 90.0]) == ("10% sooner", True)
+    assert change([100.0, 110.0]) == ("10% later", False)
+    assert change([math.inf, 10.0]) is None
 
 
 def test_further_hours_are_told_whoever_is_ahead() -> None:
@@ -65,6 +65,25 @@ def test_further_hours_are_told_whoever_is_ahead() -> None:
     hours = [{"kube": 100.0, "slackwater": 90.0}, {"kube": 100.0, "slackwater": 110.0}]
     assert _spread(3, hours) == ["Seeds 3 to 4: all work is done 10% sooner, 10% later."]
     assert _spread(0, hours[:1]) == []
+
+
+def test_the_page_opens_with_the_story_in_the_words_of_the_terminal() -> None:
+    """Nine o'clock first, then the hour; the numbers of the terminal, in minutes; wait and makespan are explained."""
+    stuck = nine()
+    plays = {"nine": {"kube": stuck, "slackwater": stuck}, "hour": {"kube": stuck, "slackwater": stuck}}
+    story = told(SCENES, plays, ["Seeds 0 to 2: all work is done 7% sooner."])
+    text = unescape(render(list(plays["hour"].values()), story))
+    out = io.StringIO()
+    Console(file=out, width=120).print(_table(SCENES["nine"], {"kube": measure(stuck)}))
+    labels = [line.split("  ")[0].strip() for line in out.getvalue().splitlines()[2:] if line.strip()]
+    assert len(labels) == 7
+    order = ["Same apps, same nodes", "At nine the stock", SCENES["nine"], SCENES["hour"], "Comparison</h2>"]
+    places = [text.index(words) for words in order]
+    assert places == sorted(places)
+    assert all(label in text for label in labels)
+    assert "Makespan: from the first submission until all work is done" in text
+    assert "Seeds 0 to 2" in text
+    assert "δ" not in text
 
 
 def _page(address: str) -> str:

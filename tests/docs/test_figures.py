@@ -6,7 +6,8 @@ import re
 
 import pytest
 
-from slackwater_cli.simulation.demo import POLICIES, _minutes, _run
+from slackwater_cli.simulation.demo import POLICIES, _run
+from slackwater_simulator.reports.story import minutes
 from slackwater_simulator.results.metrics import Metrics, measure
 from support.builders.readme import sections
 
@@ -27,10 +28,10 @@ def hour() -> list[Metrics]:
 
 def test_the_hour_is_as_the_table_says(hour: list[Metrics]) -> None:
     """After a change: run `make demo`, change the table, run docs/scripts/screenshots.py."""
-    assert row("on average, an app") == [_minutes(one.completion.mean) for one in hour]
-    assert row("one in twenty") == [_minutes(one.completion.p95) for one in hour]
-    assert row("a small app") == [_minutes(one.small_completion.mean) for one in hour]
-    assert row("all work") == [_minutes(one.makespan) for one in hour]
+    assert row("on average, an app") == [minutes(one.completion.mean) for one in hour]
+    assert row("one in twenty") == [minutes(one.completion.p95) for one in hour]
+    assert row("a small app") == [minutes(one.small_completion.mean) for one in hour]
+    assert row("all work") == [minutes(one.makespan) for one in hour]
 
 
 def test_nine_o_clock_is_as_the_table_says() -> None:

@@ -8,6 +8,7 @@ from slackwater.cycle.review.idle import ABOUT, Cause
 from slackwater_simulator.charts.page import Figure
 from slackwater_simulator.charts.stacks import Part, Stack, stacks
 from slackwater_simulator.charts.table import Table
+from slackwater_simulator.reports.names import named
 from slackwater_simulator.reports.table import percent, seconds
 from slackwater_simulator.results.bounds import bound
 from slackwater_simulator.results.metrics import measure
@@ -77,7 +78,7 @@ def figure(outcomes: Sequence[Outcome]) -> Iterator[Figure]:
     if not counted:
         return
     rows = [
-        Stack(outcome.policy, [Part(COLOURS[cause], outcome.core_hours[cause], ABOUT[cause]) for cause in Cause])
+        Stack(named(outcome.policy), [Part(COLOURS[cause], outcome.core_hours[cause], ABOUT[cause]) for cause in Cause])
         for outcome in counted
     ]
     legend = tuple(

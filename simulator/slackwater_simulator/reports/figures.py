@@ -88,6 +88,25 @@ def _extended(x: Floats, y: Floats, right: float) -> tuple[Floats, Floats]:
     return np.concatenate((x[:1], x[inside], [right])), np.concatenate(([0.0], y[inside], [edge]))
 
 
+def progress(outcomes: Sequence[Outcome], end: float) -> Figure:
+    """Apps finished over time under each policy, below those submitted."""
+    edge = np.linspace(0.0, end, levels.BINS + 1)
+    lines = [Line("sent", edge, _arrived(outcomes[0].jobs.submit, edge))]
+    legend = [("sent", "submitted")]
+    for index, outcome in enumerate(outcomes):
+        css = policy_css(outcome.policy, index)
+        lines.append(Line(css, edge, _arrived(outcome.jobs.end, edge)))
+        legend.append((css, named(outcome.policy)))
+    words = "Apps finished over time"
+    caption = "The sooner a line climbs, the less people wait. On a line that stays at zero nothing ever finishes."
+    return Figure(words, caption, over_time(words, lines, "apps", end=end), legend)
+
+
+def _arrived(moments: Floats, edge: Floats) -> Floats:
+    known = np.sort(moments[np.isfinite(moments)])
+    return np.searchsorted(known, edge, side="right").astype(np.float64)
+
+
 def timelines(outcome: Outcome, end: float, tops: dict[str, float]) -> Iterator[Figure]:
     """One policy over time. `tops` are the largest values over all policies, so that their drawings compare."""
     borders = levels.edges(outcome, end)
@@ -172,10 +191,10 @@ def _thinned(series: Series, css: str, scale: float = 1.0) -> Line:
 KNOWN_SERIES = {
     "delta": (
         "Pool for small jobs",
-        "Share of the slots kept for small jobs (δ of paper 004), as the policy moved it.",
+        "Share of the slots kept for small jobs, as the policy moved it.",
         "share",
     ),
-    "reservation": ("Reservation for tasks", "What drivers may not take (R of paper 002), as the policy moved it.", ""),
+    "reservation": ("Reservation for tasks", "What drivers may not take, as the policy moved it.", ""),
 }
 
 

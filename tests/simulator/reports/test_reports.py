@@ -213,7 +213,7 @@ def test_names_cannot_inject_markup(page: str) -> None:
 
 def test_modelled_fields_are_marked(page: str) -> None:
     """Every report says what was not measured."""
-    assert "<b>modelled</b> usage" in page
+    assert "<b>Modelled, not measured:</b> usage" in page
     assert "modelled: usage: guess (seed 0)" in page
 
 
