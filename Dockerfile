@@ -2,17 +2,20 @@
 #   docker build -t slackwater:0.1.0 .
 # EXTRAS leaves programs out: extender,operator is all that the chart needs without the monitor.
 # BASE may be any image with Python 3.11 to 3.13 and the same path to it in both stages.
-ARG BASE=python:3.11-slim-bookworm
+ARG BASE=python:3.11-slim-bookworm@sha256:b18992999dbe963a45a8a4da40ac2b1975be1a776d939d098c647482bcad5cba
 
 FROM ${BASE} AS build
 ARG EXTRAS=extender,operator,monitor
 ENV PIP_NO_CACHE_DIR=1 PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_ROOT_USER_ACTION=ignore PYTHONDONTWRITEBYTECODE=1
 WORKDIR /source
-RUN python3 -m venv /opt/slackwater
-# Dependencies first and by themselves: a change of our code then costs seconds.
-COPY pyproject.toml constraints.txt README.md LICENSE ./
-COPY core/slackwater/__init__.py core/slackwater/__init__.py
-RUN /opt/slackwater/bin/pip install --no-compile -c constraints.txt ".[${EXTRAS}]"
+RUN python3 -m venv /opt/slackwater && python3 -m venv /opt/build
+# Dependencies first and by themselves: a change of our code then costs seconds. Every file must have one of the hashes
+# that `make requirements` wrote down.
+COPY image image
+RUN /opt/build/bin/pip install --no-compile --require-hashes -r image/build.txt \
+    && case ",${EXTRAS}," in *,monitor,*) file=monitor ;; *) file=cluster ;; esac \
+    && /opt/slackwater/bin/pip install --no-compile --require-hashes -r image/${file}.txt
+COPY pyproject.toml README.md LICENSE ./
 COPY core core
 COPY cluster cluster
 COPY extender extender
@@ -20,7 +23,8 @@ COPY operator operator
 COPY simulator simulator
 COPY monitor monitor
 COPY cli cli
-RUN /opt/slackwater/bin/pip install --no-compile --no-deps --force-reinstall .
+RUN /opt/build/bin/pip wheel --no-deps --no-build-isolation --wheel-dir /wheels . \
+    && /opt/slackwater/bin/pip install --no-compile --no-deps /wheels/*.whl
 # What no program of ours imports: an asynchronous copy of the Kubernetes client, Arrow's network and cloud parts,
 # tests, headers. The imports after it fail the build if one of them is wanted after all.
 # Byte code is made here, checked against nothing at run time: the image's file system is read-only.

@@ -4,7 +4,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.installed
 
-.PHONY: help install demo test quick check lint types pyright contracts unit search tools bench bench-simulator bench-extender bench-lab frameworks lab lab-down lab-test lab-build e2e e2e-kind kind-image crds chart image docs clean fuzz
+.PHONY: help install demo test quick check lint types pyright contracts unit search tools bench bench-simulator bench-extender bench-lab frameworks lab lab-down lab-test lab-build e2e e2e-kind kind-image crds chart image docs clean fuzz requirements
 help: ## list the commands
 	@grep -hE '^[a-z0-9-]+:.*?## ' $(MAKEFILE_LIST) | awk -F':.*?## ' '{printf "  make %-16s %s\n", $$1, $$2}'
 
@@ -105,6 +105,9 @@ chart: crds ## write the chart's generated parts anew: schema, page of values, d
 	@$(BIN)/python helm/schema.py
 	@$(BIN)/python helm/reference.py
 	@$(BIN)/python helm/dashboards.py
+
+requirements: $(STAMP) ## write image/*.txt anew: what the image installs, with hashes (asks the package index)
+	@$(BIN)/python -m slackwater_lab.programs.requirements
 
 image: ## build the image (needs Docker)
 	docker build -t slackwater:$$(sed -n 's/^__version__ = "\(.*\)"/\1/p' core/slackwater/__init__.py) .
