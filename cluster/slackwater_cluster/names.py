@@ -62,3 +62,5 @@ RELEASE_VERB: Final = "release"
 # the pod), and how fast a node sends and receives (a quantity of bytes per second, annotation of the node).
 OUTPUT: Final = "slackwater.io/output"
 BANDWIDTH: Final = "slackwater.io/bandwidth"
+# Which instance of the extender a placement is asked of: the one whose rooms were decided on.
+INSTANCE_HEADER = "X-Slackwater-Instance"

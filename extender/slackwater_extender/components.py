@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from uuid import uuid4
 
 from slackwater_extender.auth import Authenticator, LongPolls, TokenReview
 from slackwater_extender.cache.cache import ClusterCache
@@ -38,6 +39,8 @@ class Components:
     heartbeat: SamplingLoop
     long_polls: LongPolls
     troubles: Problems = field(default=dict)
+    # Told with every room: placements of another instance may not have come to this one's ledger yet.
+    instance: str = field(default_factory=lambda: uuid4().hex)
 
     def readiness(self) -> Readiness:
         """Whether the extender may be asked."""

@@ -175,11 +175,11 @@ def test_policies_follow_the_namespace_of_the_release() -> None:
     )
 
 
-def test_there_is_never_a_second_extender() -> None:
-    """Its ledger is in memory: two would each give away the same room."""
+def test_the_next_extender_is_ready_before_the_one_before_it_ends() -> None:
+    """One replica, as its ledger is in memory; in an upgrade two for a moment, of which the operator asks one."""
     spec = named(objects(NEWEST), "Deployment", "slackwater-extender")["spec"]
     assert spec["replicas"] == 1
-    assert spec["strategy"] == {"type": "Recreate"}
+    assert spec["strategy"] == {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0}}
 
 
 def test_the_scheduler_asks_the_extender_and_proves_itself() -> None:

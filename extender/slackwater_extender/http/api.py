@@ -70,7 +70,7 @@ def rooms(parts: Components) -> Response:
     """GET /v1/rooms: every node's room as arrays; encoded without the lock, as a table given out never changes."""
     with parts.cache.lock:
         found = explaining.rooms(parts.cache)
-    return said(found)
+    return said({**found, "instance": parts.instance})
 
 
 def decisions(parts: Components) -> Response:

@@ -11,6 +11,7 @@ from flask import Flask, Response, request
 from werkzeug.exceptions import HTTPException
 
 from slackwater.errors import InvalidInput, Unavailable
+from slackwater_cluster import names
 from slackwater_extender.auth import Unauthenticated
 from slackwater_extender.components import Components
 from slackwater_extender.http.api import api
@@ -21,6 +22,7 @@ from slackwater_extender.scheduling import placewire
 log = structlog.get_logger(__name__)
 
 JSON = "application/json"
+INSTANCE = names.INSTANCE_HEADER
 
 
 def create(parts: Components) -> Flask:
@@ -50,6 +52,7 @@ class _Serving:
         """POST /v1/place: a node for each of many pods."""
         began = perf_counter()
         self._admit()
+        self._meant()
         reply = self.parts.placer.place(placewire.read(request.get_data(cache=False)))
         metrics = self.parts.metrics
         metrics.latency.labels("place").observe(perf_counter() - began)
@@ -61,6 +64,7 @@ class _Serving:
     def reserve(self) -> Response:
         """POST /v1/reserve: pods released without a node of ours count from now on."""
         self._admit()
+        self._meant()
         done = self.parts.placer.reserve(placewire.read_reserve(request.get_data(cache=False)))
         return Response(orjson.dumps({"reserved": done}), mimetype=JSON)
 
@@ -76,6 +80,12 @@ class _Serving:
 
     def _admit(self) -> None:
         self.parts.doorkeeper.admit(request.environ)
+
+    def _meant(self) -> None:
+        """Whether the caller decided on our rooms: in a hand-over two of us answer for a moment."""
+        meant = request.headers.get(INSTANCE, "")
+        if meant and meant != self.parts.instance:
+            raise Unavailable("another instance answers now; ask for its rooms first")
 
     def bad_input(self, problem: InvalidInput) -> Response:
         """400: what is wrong, and what to send instead."""

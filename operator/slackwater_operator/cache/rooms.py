@@ -30,6 +30,7 @@ class Rooms:
     ceiling: tuple[float, ...]
     # On their way without a node, by the namespace of the pods: nobody knows yet whose room they take.
     reserved: Mapping[str, Resources] = field(default_factory=dict)
+    instance: str = ""  # whose ledger it is
 
     @classmethod
     def read(cls, answer: Mapping[str, Any]) -> Self:
@@ -57,7 +58,7 @@ class Rooms:
         reserved: dict[str, Resources] = {}
         for each in answer["reserved"]:
             reserved[each["namespace"]] = reserved.get(each["namespace"], NOTHING) + Resources(each["declared"])
-        return cls(table, tuple(answer["ceiling"]), reserved)
+        return cls(table, tuple(answer["ceiling"]), reserved, str(answer.get("instance", "")))
 
     @classmethod
     def declared(cls, nodes: NodeRequests, flying: Mapping[str, Resources], reserved: Mapping[str, Resources]) -> Self:

@@ -15,6 +15,7 @@ import orjson
 from slackwater.cycle.cycle import Release
 from slackwater.errors import Unavailable
 from slackwater.resources import NOTHING, Resources
+from slackwater_cluster import names
 from slackwater_operator.cache.rooms import Rooms
 
 # The extender's words for a pod its watch has not shown it yet: no lack of room, and over in a moment.
@@ -143,6 +144,7 @@ class Extender:
         self._token = token
         self._tls: ssl.SSLContext | bool = ssl.create_default_context(cafile=str(authority)) if authority else True
         self._http: aiohttp.ClientSession
+        self._instance = ""  # that told the last rooms; another one refuses to place by them
 
     async def __aenter__(self) -> Self:
         self._http = aiohttp.ClientSession(
@@ -181,9 +183,11 @@ class Extender:
         """GET /v1/rooms."""
         answer = await self._call("GET", "/v1/rooms")
         try:
-            return Rooms.read(answer)
+            rooms = Rooms.read(answer)
         except (KeyError, TypeError, ValueError) as problem:
             raise Unavailable(f"extender: /v1/rooms cannot be read: {problem!r}") from problem
+        self._instance = rooms.instance
+        return rooms
 
     async def wakeups(self, after: int) -> tuple[int, Sequence[str]]:
         """GET /v1/wakeups."""
@@ -218,6 +222,8 @@ class Extender:
 
     def _headers(self) -> dict[str, str]:
         headers = {"Content-Type": "application/json"}
+        if self._instance:
+            headers[names.INSTANCE_HEADER] = self._instance
         if self._token is not None:
             # Read each time: service account tokens are renewed.
             headers["Authorization"] = f"Bearer {self._token.read_text(encoding='utf-8').strip()}"

@@ -9,7 +9,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from time import perf_counter
 
@@ -46,6 +46,8 @@ log = structlog.get_logger(__name__)
 
 # Tries per round for those behind pods that found no node.
 TRIES = 4
+# Seconds for a write to reach another program's watch.
+SETTLE = 1.0
 
 
 @dataclass
@@ -64,6 +66,8 @@ class Releaser:
     no_node: dict[str, str] = field(default_factory=dict)  # app → why its pods found no node
     rooms: Rooms | None = None  # as last asked for
     recorder: Recorder | None = None  # writes down what each round saw and decided
+    pause: Callable[[float], Awaitable[None]] = asyncio.sleep
+    _instance: str = ""  # of the extender that told the last rooms
     _under_way: set[asyncio.Task[None]] = field(default_factory=set)
 
     def __post_init__(self) -> None:
@@ -121,12 +125,25 @@ class Releaser:
     async def _rooms(self) -> Rooms | None:
         try:
             rooms = await self.places.rooms()
+            if self._instance not in ("", rooms.instance):
+                rooms = await self._introduced()
         except Unavailable as problem:
             self._failed(problem)
             return None
+        self._instance = rooms.instance
         self.grace.well()
         self.metrics.without_extender.set(0)
         return rooms
+
+    async def _introduced(self) -> Rooms:
+        """Rooms of an extender that answers for the first time: it knows of placements what pods show, and no more.
+
+        So everything that the one before it placed is written first, and gets the time to reach its watch.
+        """
+        log.info("another extender answers; what is on its way is written first")
+        await self.drain()
+        await self.pause(SETTLE)
+        return await self.places.rooms()
 
     def _failed(self, problem: Unavailable) -> None:
         if self.grace.since is None:

@@ -8,6 +8,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 import slackwater
+from slackwater_cluster import names
 from slackwater_extender.scheduling.readiness import readiness
 from slackwater_extender.scheduling.verbs import NEEDED
 from support.builders import objects
@@ -334,3 +335,17 @@ class TestStatedRisk:
         cpu = found.get("/v1/nodes/n1")["resources"]["cpu"]
         assert cpu["promise"]["factor"] is None
         assert "too few promises were compared yet" in cpu["arithmetic"]
+
+
+def test_placements_are_refused_to_who_decided_on_another_instance_s_rooms() -> None:
+    """In an upgrade two extenders answer for a moment, and neither knows yet what the other just placed."""
+    first, second = (world(objects.node("n")) for _ in range(2))
+    meant = first.get("/v1/rooms")["instance"]
+    assert meant != second.get("/v1/rooms")["instance"]
+    bodies = {"/v1/place": b'{"pods": []}', "/v1/reserve": b'{"pods": []}'}
+    for path, body in bodies.items():
+        answers = [
+            made.client.post(path, data=body, headers={names.INSTANCE_HEADER: meant}) for made in (first, second)
+        ]
+        assert [answer.status_code for answer in answers] == [200, 503]
+        assert second.client.post(path, data=body).status_code == 200  # who names none is answered

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
 from slackwater_cluster import names
-from support.fakes.cluster import World, node
+from support.fakes.cluster import World, enforcing, node
 from support.fakes.faults import Fault, FaultyWorld, Watch
 
 WRITES = 16  # of the life below without faults; a test holds this
@@ -70,3 +72,25 @@ def test_a_watch_that_lags_doubles_or_loses_events_changes_nothing_in_the_end(
         made = world(watch=watch, seed=seed, fault=Fault.KILLED, at=2 * seed + 1)
         made.play(arrive)
         assert end(made) == end(undisturbed), f"seed {seed}"
+
+
+def test_another_extender_is_asked_only_after_what_the_first_placed_is_written() -> None:
+    """In an upgrade, or after a crash, it knows of placements what pods show: else room would be given twice."""
+    made = enforcing(node("a", cpu=4))
+    for number in range(8):
+        made.create(f"task-{number}", cpu=1, app="etl")
+    releaser, pauses = made.operator().releaser, list[float]()
+
+    async def pause(seconds: float) -> None:
+        pauses.append(seconds)
+
+    async def handed_over() -> None:
+        releaser.pause = pause
+        await releaser.round()
+        made.replace_extender()
+        await releaser.round()
+        await releaser.drain()
+
+    asyncio.run(handed_over())
+    assert len(made.released) == 4
+    assert len(pauses) == 1

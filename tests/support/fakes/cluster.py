@@ -82,6 +82,7 @@ class World:
     uses: dict[str, Resources] = field(default_factory=dict)  # by uid
     samples: dict[str, NodeUse] = field(default_factory=dict)  # by node
     broken: Callable[[str], bool] = lambda _: False  # paths that are not answered
+    instance: str = "first"  # of the extender
 
     def clock(self) -> float:
         """Unix seconds here."""
@@ -284,7 +285,13 @@ class World:
         takes = np.array([self.nodes[name].open for name in names_], np.bool_)
         index = {name: row for row, name in enumerate(names_)}
         table = NodeTable(kinds, names_, index, total_, left, left, takes, ~takes, left)
-        return Rooms(table, (1.0, 1.0), self._unplaced())
+        return Rooms(table, (1.0, 1.0), self._unplaced(), self.instance)
+
+    def replace_extender(self) -> None:
+        """Another one answers from now on: it knows of placements what pods show, and no more."""
+        self.instance = f"after {self.instance}"
+        self.entered.clear()
+        self.reserved.clear()
 
     def _unplaced(self) -> dict[str, Resources]:
         """What is reserved without a node, by namespace, until it is bound."""
