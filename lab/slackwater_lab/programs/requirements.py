@@ -25,7 +25,7 @@ FILES: Mapping[str, tuple[str, ...]] = {
     "monitor.txt": ("extender", "operator", "monitor"),
 }
 # What builds our own package, and what that needs: installed in the build only, so not found by its metadata here.
-BUILDING = ("hatchling", "packaging", "pathspec", "pluggy", "trove-classifiers")
+BUILDING = ("hatchling", "packaging", "pathspec", "pluggy", "tomlkit", "trove-classifiers")
 PYTHONS = ("3.11", "3.12", "3.13")
 ELSEWHERE = ("-win", "-macosx", "-android", "-ios", "-pyodide", "-musllinux", "-cp39-", "-cp310-", "-cp314", "-pp3")
 HEAD = "# Made by `make requirements` from pyproject.toml and constraints.txt: {extras}. Do not edit.\n"
