@@ -1,4 +1,4 @@
-"""Parameter grids: one YAML file, many runs, spread over processes or a Dask or Ray cluster by joblib.
+"""Parameter grids: one YAML file, many runs, spread over processes, or over a Dask or Ray cluster.
 
 workload: gen:dress?small={small}   # a grid name in braces is filled in, here and in `cluster`
 cluster: 5x20
@@ -16,24 +16,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from importlib import import_module
 from itertools import product
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import yaml
-from joblib import Parallel, delayed, parallel_config  # type: ignore[import-untyped]  # ships no types
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from slackwater.errors import InvalidInput, Unavailable, UnknownName
+from slackwater.errors import InvalidInput, UnknownName
 from slackwater_simulator.policies.registry import variant
 from slackwater_simulator.reports.rows import METRICS, Row, row
 from slackwater_simulator.simulation import run
+from slackwater_simulator.sweepbackends import spread
 from slackwater_simulator.workload.cluster import parse
 from slackwater_simulator.workload.loading import default_cluster, load
 
-BACKENDS = ("loky", "threading", "dask", "ray")
 Value = bool | int | float | str
 
 
@@ -120,25 +118,7 @@ def play(cell: SweepRun) -> Row:
 
 def play_all(todo: Sequence[SweepRun], *, jobs: int = -1, backend: str = "loky") -> Iterator[Row]:
     """Rows in the order of the cells, as they become ready. `jobs` −1 uses all cores."""
-    if backend not in BACKENDS:
-        raise UnknownName("backend", backend, BACKENDS)
-    _prepare(backend)
-    with parallel_config(backend=backend, n_jobs=jobs):
-        rows = cast("Iterator[Row]", Parallel(return_as="generator")(delayed(play)(cell) for cell in todo))
-        yield from rows
-
-
-def _prepare(backend: str) -> None:
-    """Dask and Ray are not among our dependencies: whoever names one has it."""
-    try:
-        if backend == "dask":
-            # Without an address this starts workers here; DASK_SCHEDULER_ADDRESS names a cluster.
-            import_module("dask.distributed").Client()
-        elif backend == "ray":
-            import_module("ray.util.joblib").register_ray()
-    except ModuleNotFoundError as error:
-        package = "dask[distributed]" if backend == "dask" else "ray"
-        raise Unavailable(f"the backend {backend} is not installed; run: pip install '{package}'") from error
+    return spread(play, todo, jobs=jobs, backend=backend)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ WANTS = {
     "traces": r"traces|public log|Borg table|SURF week",
     "the lab": r"lab\b|not built",
     "Go": r"\bGo\b|module cache",
+    "Dask and Ray": r"needs dask|needs ray",
     "root": r"\broot\b",
     "time": r"minutes; set",
 }
