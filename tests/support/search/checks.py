@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import msgspec
+
 from slackwater.cycle.review.claims import Claim, holds
 from slackwater.resources import CPU, MEMORY, Resources, total
 from slackwater_cluster import names
@@ -17,7 +19,7 @@ from slackwater_cluster.pods.nodefit import allows
 from slackwater_cluster.watch.records import PodRecord
 from support.search.cluster import Cluster
 from support.search.lives import Life
-from support.search.plan import Failure
+from support.search.plan import GIB, AppPlan, Failure
 from support.search.programs import OperatorProgram
 
 SLACK = 1e-6
@@ -115,9 +117,12 @@ class Checks:
         for held in self._held():
             if not self._ready(held) or self._kept_for_tasks(held) or self._life(held).id in refused:
                 continue
+            if self._life(held).evicted:  # its tasks were killed for their memory: they wait for a node with more
+                continue
             for name in self._nodes(held):
                 left = self._declared_room(name)
-                if held.declared.fits(left) and held.native.fits(Resources(self.cluster.free(name))):
+                roomy = held.declared.fits(left) and held.native.fits(Resources(self.cluster.free(name)))
+                if roomy and not self._last_place(held, name):
                     text = (
                         f"{held.uid} ({held.declared}) has waited {self.cluster.now - held.created:g} s, {name} has "
                         f"{left}, and nothing moved for {self.cluster.now - self._since:g} s"
@@ -137,11 +142,15 @@ class Checks:
         return {each.app for each in found if each.claim is Claim.ASSEMBLY}
 
     def _declared_room(self, name: str) -> Resources:
-        """What a node has left when every pod bound or nominated there counts in full; no memory where it runs out."""
+        """What a node has left when every pod bound or nominated there counts in full; no memory where it runs out.
+
+        A pod that uses more memory than it declared counts by its use.
+        """
         node = self.cluster.nodes[name]
         nominated = (pod for pod in self.cluster.waiting.values() if pod.nominated == name)
-        taken = total(pod.declared for pods in (self.cluster.on[name].values(), nominated) for pod in pods)
-        left = node.allocatable - taken
+        there = [pod for pods in (self.cluster.on[name].values(), nominated) for pod in pods]
+        outgrown = sum(max(0.0, self.cluster.uses_of(pod)[1] - pod.declared[MEMORY]) for pod in there)
+        left = node.allocatable - total(pod.declared for pod in there) - Resources(memory=outgrown)
         if self.cluster.memory_used(name) > ALLOWANCE * node.allocatable[MEMORY]:
             return Resources({kind: value for kind, value in left.items() if kind != MEMORY})
         return left
@@ -163,6 +172,29 @@ class Checks:
     def _started(self, life: Life) -> bool:
         boss = self.cluster.pods.get(life.driver)
         return boss is not None and bool(boss.node)
+
+    def _last_place(self, driver: PodRecord, node: str) -> bool:
+        """A driver may not take the last node for its own tasks, or for tasks that wait of an app that has begun.
+
+        Counted without the tasks that run, which end: by what drivers and daemons leave of each node.
+        """
+        if _role(driver) != names.DRIVER:
+            return False
+        left = {name: self._left_to_tasks(name) for name in self.cluster.nodes}
+        beside = {**left, node: left[node] - driver.declared}
+        own = [_first_task(self._life(driver).plan, driver)] if self._life(driver).plan.announces else []
+        for task in (*own, *(pod for pod in self._held() if _role(pod) == names.TASK)):
+            mine = task.uid == driver.uid
+            if not any(task.declared.fits(beside[name]) for name in self._nodes(task)) and (
+                mine or any(task.declared.fits(left[name]) for name in self._nodes(task))
+            ):
+                return True
+        return False
+
+    def _left_to_tasks(self, name: str) -> Resources:
+        nominated = (pod for pod in self.cluster.waiting.values() if pod.nominated == name)
+        stay = (pod for pods in (self.cluster.on[name].values(), nominated) for pod in pods if _role(pod) != names.TASK)
+        return self.cluster.nodes[name].allocatable - total(pod.declared for pod in stay)
 
     def _reserved_for_gangs(self) -> bool:
         """A gang that is being put together holds room on purpose, for as long as patience allows."""
@@ -196,6 +228,12 @@ class Checks:
 
     def _fail(self, kind: str, text: str, **numbers: object) -> None:
         self.failures.append(Failure(kind, self.cluster.now - 1000.0, text, numbers))
+
+
+def _first_task(app: AppPlan, driver: PodRecord) -> PodRecord:
+    """A task as the driver announced it."""
+    first = app.stages[0]
+    return msgspec.structs.replace(driver, declared=Resources(cpu=first.cpu, memory=float(int(first.memory * GIB))))
 
 
 def _role(pod: PodRecord) -> str:

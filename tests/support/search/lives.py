@@ -30,7 +30,7 @@ class Life:
     over: bool = False
     failed: bool = False  # its tasks were evicted too often, and its controller gave up
     driver: str = ""
-    _evicted: int = 0
+    evicted: int = 0  # pods of it that kubelets ended
     _begun: bool = False
     _made: int = 0
 
@@ -72,7 +72,7 @@ class Life:
                 self._new_driver()
         for stage in self.stages:
             self._look(stage)
-        if self._evicted > BACKOFF:
+        if self.evicted > BACKOFF:
             self._give_up()
             return
         if self._led():
@@ -101,7 +101,7 @@ class Life:
             pod = self.cluster.pods.get(uid)
             if pod is None or pod.phase == "Failed":
                 stage.living.discard(uid)
-                self._evicted += pod is not None
+                self.evicted += pod is not None
             elif pod.started and self.cluster.now >= self._due(stage, pod) - 1e-9:
                 self.cluster.finish(uid)
                 stage.living.discard(uid)
@@ -160,7 +160,7 @@ class Life:
             return True
         boss = self.cluster.pods.get(self.driver)
         if boss is None or boss.phase == "Failed":
-            self._evicted += boss is not None
+            self.evicted += boss is not None
             self._orphan()
             self._new_driver()
             return False
@@ -184,7 +184,8 @@ class Life:
         cpu, memory = self.plan.driver
         annotations = self._announced() if self.plan.announces else {}
         name = f"{self.plan.name}-driver-{self._made}"
-        self.driver = self.cluster.admit(self.plan, name, cpu, memory, names.DRIVER, "", annotations).uid
+        above = (OwnerRef("Job", self.plan.name, f"job-{self.plan.name}", "batch", True),)
+        self.driver = self.cluster.admit(self.plan, name, cpu, memory, names.DRIVER, "", annotations, above).uid
 
     def _announced(self) -> dict[str, str]:
         first = self.plan.stages[0]

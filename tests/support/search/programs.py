@@ -57,6 +57,7 @@ def queues(plan: WorldPlan) -> list[CustomRecord]:
                 "namespaces": list(queue.namespaces),
                 "nodeSelector": {"group": queue.group} if queue.group else {},
                 "order": "fair" if queue.fair else "fifo",
+                "stall": {"evictYoungestDriver": True},
             },
         )
         for queue in plan.queues
@@ -267,7 +268,22 @@ class OperatorProgram(Watcher):
         released = await self.releaser.round()
         await self.releaser.drain()
         await self.upkeep.run()
+        await self._end_stalls()
         return released
+
+    async def _end_stalls(self) -> None:
+        """What the operator's loop does about stalls, without telling anybody."""
+        if self.releaser.outlook is None:
+            return
+        for stall in self.stalls.look(self.releaser.outlook):
+            if stall.evict and stall.driver is not None:
+                try:
+                    written = await self.upkeep.writer.evict(stall.driver)
+                except Unavailable:
+                    continue
+                if written.done:
+                    self.cache.unblock(stall.blocked)
+            self.stalls.reset(stall.queue)
 
     # -- what it watches ----------------------------------------------------------------------------------------------
 
