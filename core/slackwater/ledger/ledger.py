@@ -132,6 +132,26 @@ class Ledger:
         self._find_home(claim)
         return claim
 
+    def evicted(self, claim: PodClaim) -> None:
+        """A kubelet ended the pod because memory ran out: its likes are expected to use twice what they declare.
+
+        Often it is gone before a sample has seen what it used.
+        """
+        if claim.managed and not claim.driver and claim.app:
+            self._meter.outgrown(self._meter.peaks.identify(_kindred(claim)), np.array(claim.charged))
+
+    def expected(self, claim: PodClaim) -> Floats:
+        """What a pod is expected to come to use: what it declares, or of strict kinds its likes' peak if it is more."""
+        declared, peaks = np.array(claim.charged), self._meter.peaks
+        if not peaks or claim.driver or not claim.managed:
+            return declared
+        peak, _ = peaks.expected(peaks.identify(_kindred(claim)))
+        return np.where(self._board.strict, np.maximum(declared, peak), declared)
+
+    def without_tasks(self) -> Floats:
+        """What each node has beside drivers and pods of others, node × kind: tasks find it once tasks have ended."""
+        return self._board.without_tasks()
+
     def expire(self, now: float) -> list[PodClaim]:
         """Drop reservations that did not come true in time, and return them."""
         late = [uid for uid, expires in self._expiry.items() if expires <= now]

@@ -3,7 +3,8 @@
     room = max(min(AR, NC) − E − drivers, allocatable − Σ D)
 
 Reservations are a floor: what fits by declared requests alone, as the stock scheduler counts, has room; measurement may
-only add. For memory, which kills, the floor holds unless measured use is already above what the node allows.
+only add. For memory, which kills, the floor holds unless measured use is already above what the node allows, and where
+the apps of its pods are known to use more than they declare, what they use takes the place of Σ D.
 
 A table once given out never changes. A pod event touches one row; the next table copies the arrays (a few
 microseconds at 5,000 nodes) and computes that row anew. A sample touches all rows.
@@ -85,7 +86,7 @@ class RoomTable:
         floor: bool = True,
     ) -> None:
         self._margins, self._floor = margins, floor
-        self._strict: NDArray[np.bool_] = np.array([kind not in COMPRESSIBLE for kind in kinds], np.bool_)
+        self.strict: NDArray[np.bool_] = np.array([kind not in COMPRESSIBLE for kind in kinds], np.bool_)
         self._kinds, self._hosts, self._fleet, self._freshness = kinds, hosts, fleet, freshness
         self._table: NodeTable | None = None
         self._of: Floats = hosts.total  # the arrays of nodes that everything here is made of
@@ -141,9 +142,12 @@ class RoomTable:
         if not self._floor:
             return NodeRow(room, left, total, bool(self._hosts.open[row]), stale)
         used, reserved = self._fleet.used[row].tolist(), sums[Measure.RESERVED]
-        for kind, strict in enumerate(self._strict.tolist()):
-            if not (strict and used[kind] + charge[kind] > limit[kind]):
+        for kind, strict in enumerate(self.strict.tolist()):
+            if not strict:
                 room[kind] = max(room[kind], total[kind] - reserved[kind])
+            elif used[kind] + charge[kind] <= limit[kind]:
+                known = sums[Measure.TOP][kind] + charge[kind]
+                room[kind] = max(room[kind], total[kind] - max(reserved[kind], known))
         return NodeRow(room, left, total, bool(self._hosts.open[row]), stale)
 
     def pool_total(self, now: float) -> Floats:
@@ -158,6 +162,14 @@ class RoomTable:
         sums, takes = self._fleet.pods.sums[:, Measure.DECLARED], self._hosts.open
         total: Floats = (sums if takes.all() else sums[takes]).sum(axis=0)
         return total
+
+    def without_tasks(self) -> Floats:
+        """Allocatable less drivers and pods of others."""
+        self._refresh()
+        sums = self._fleet.pods.sums
+        others = sums[:, Measure.RESERVED] - sums[:, Measure.DECLARED]
+        left: Floats = self._hosts.total - sums[:, Measure.CHARGE] - others
+        return left
 
     def taken(self, now: float) -> Floats:
         """Σ over all nodes of what counts as taken, by kind: E, and what drivers are charged."""
@@ -227,8 +239,11 @@ class RoomTable:
         left = total - sums[:, Measure.RESERVED]
         if not self._floor:
             return room, total - sums[:, Measure.NATIVE], left
-        crowded = self._strict & (self._fleet.used[rows] + sums[:, Measure.CHARGE] > self._limit[rows])
-        return np.where(crowded, room, np.maximum(room, left)), total - sums[:, Measure.NATIVE], left
+        crowded = self.strict & (self._fleet.used[rows] + sums[:, Measure.CHARGE] > self._limit[rows])
+        # The most that the pods are known to use, where that is more than they declare.
+        known = np.where(self.strict, total - sums[:, Measure.TOP] - sums[:, Measure.CHARGE], np.inf)
+        floor = np.minimum(left, known)
+        return np.where(crowded, room, np.maximum(room, floor)), total - sums[:, Measure.NATIVE], left
 
     def _refresh(self) -> None:
         """Nodes came, went or changed: nothing that was made of them holds."""

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from slackwater.estimation.margins import COMPRESSIBLE
 from slackwater.estimation.peaks import Growth, Peaks, scaled
 from slackwater.estimation.staleness import Staleness
 from slackwater.estimation.vectorized import Measure, NodeEstimates
@@ -33,6 +34,9 @@ if TYPE_CHECKING:
     Slots = NDArray[np.intp]
     Held = Slots | slice
 
+OUTGROWN = 2.0  # what a pod is believed to have used that was killed for its memory, as a multiple of what it declared
+FOR_LIFE = 1e9  # seconds; a ramp that no pod gets over
+
 
 class SampleIntake:
     """Applies samples to the fleet. Holds what is learned about apps; the rest belongs to the ledger."""
@@ -40,6 +44,7 @@ class SampleIntake:
     def __init__(self, terms: LedgerConfig, hosts: NodeIndex, fleet: NodeEstimates, roster: PodIndex) -> None:
         self._hosts, self._fleet, self._roster = hosts, fleet, roster
         self._measured = np.array([kind in terms.measured for kind in terms.kinds], np.bool_)
+        self._strict = np.array([kind not in COMPRESSIBLE for kind in terms.kinds], np.bool_) & self._measured
         self._declared = not self._measured.all()  # kinds that are never overcommitted count at what is declared
         self._growth = Growth(len(terms.kinds))
         margins = terms.kept()
@@ -157,6 +162,12 @@ class SampleIntake:
         if told.size:
             self._roster.changed[told] = True  # from now on its own peak is known
             self.peaks.learn(self._roster.apps[told], peaks, ramps)
+
+    def outgrown(self, app: int, declared: Floats) -> None:
+        """A pod of the app was killed for its memory: from now on its likes count as much more for all their lives."""
+        peaks, _ = self.peaks.expected(app)
+        peak = np.where(self._strict, np.maximum(peaks, OUTGROWN * declared), peaks)
+        self.peaks.learn(np.array([app], np.intp), peak[None, :], np.where(self._strict, FOR_LIFE, 0.0)[None, :])
 
     def learn_peak_of(self, slot: int) -> None:
         """The same for one pod, most of which have told already."""

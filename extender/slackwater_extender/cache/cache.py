@@ -42,6 +42,7 @@ T = TypeVar("T")
 
 NOBODY: Mapping[str, str] = {}
 
+EVICTED = "Evicted"  # a kubelet's word for a pod that it ended because its node ran out of something
 SLICE = 50  # records per hold of the lock: some 4 ms
 MASKS = 512  # distinct constraints remembered
 
@@ -121,17 +122,20 @@ class ClusterCache:
         before = self.index.pods.get(pod.uid)
         others = self.index.set_pod(pod)
         self._names.setdefault(pod.namespace, {})[pod.name] = pod.uid
-        self._enter(pod, released=before is None or bool(before.gates) or before.parked)
+        released = before is None or bool(before.gates) or before.parked
+        self._enter(pod, released=released, newly_done=before is None or not before.done)
         for other in others:
             self._enter(other)
 
-    def _enter(self, pod: PodRecord, *, released: bool = False) -> None:
-        """Charge a pod where it is. `released`: it is seen without a gate for the first time."""
+    def _enter(self, pod: PodRecord, *, released: bool = False, newly_done: bool = False) -> None:
+        """Charge a pod where it is. `released`: it is seen without a gate for the first time; `newly_done`: ended."""
         if self._changed is not None:
             self._changed.add(pod.uid)
         if names.OUTPUT in pod.annotations:
             self.outputs.set(pod, self.recognise(pod)[1], self.index.member(pod).stage)
         if pod.done:
+            if pod.reason == EVICTED and pod.node and newly_done:
+                self.ledger.evicted(self.claim(pod))
             self._release(pod.uid)
         elif pod.node:
             claim = self.claim(pod)

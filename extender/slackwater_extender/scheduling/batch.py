@@ -8,7 +8,7 @@ their node that way are decided again on a new snapshot.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -134,8 +134,25 @@ class Placer:
             if key not in masks:
                 masks[key] = self._mask(each.pod.constraints, table, crowded)
             inputs = () if each.driver else self.cache.outputs.inputs(each.pod, each.app)
-            made.append(each.prepared(table, masks[key], inputs))
+            made.append(self._roomy(each, each.prepared(table, masks[key], inputs), table))
         return made
+
+    def _roomy(self, each: _Wanted, ask: PodAsk, table: NodeTable) -> PodAsk:
+        """A pod whose likes use more memory than they declare goes where there is room for what they use.
+
+        Only while some node could have it, once the tasks there have ended: else it goes by what it declares.
+        """
+        with self.cache.lock:
+            claim = self.cache.claim(each.pod)
+            expected = self.cache.ledger.expected(claim)
+            more = expected > np.array(claim.charged) * (1 + TOLERANCE)
+            if not more.any():
+                return ask
+            left = self.cache.ledger.without_tasks()
+        allowed = np.ones(len(table), np.bool_) if ask.allowed is None else ask.allowed
+        if len(left) != len(table) or not (allowed & (left >= expected)[:, more].all(axis=1)).any():
+            return ask
+        return replace(ask, allowed=allowed & (table.room >= expected)[:, more].all(axis=1))
 
     def _mask(self, constraints: Constraints, table: NodeTable, crowded: np.ndarray) -> np.ndarray | None:
         with self.cache.lock:

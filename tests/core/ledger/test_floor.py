@@ -109,3 +109,24 @@ def test_measurement_only_adds(pods: list[tuple[float, float]], cpu: float, memo
     found, left = room(ledger), (16 - sum(p[0] for p in pods), 64 - sum(p[1] for p in pods))
     assert found[0] >= left[0] - 1e-6
     assert found[1] >= left[1] - 1e-6
+
+
+def test_likes_of_an_evicted_pod_are_charged_what_it_may_have_used() -> None:
+    """Seed 23: packed by what they declare they were killed one after the other, until their controller gave up."""
+    ledger = ledger_with()
+    claim = PodClaim("p", "n", (1.0, 30.0), (0.5, 20.0), Role.TASK, "app", ClaimState.BOUND, None, (2.0, 1.5))
+    assert ledger.expected(claim).tolist() == [1.0, 30.0]
+    ledger.evicted(claim)
+    assert ledger.expected(claim).tolist() == [1.0, 60.0]
+    ledger.put(claim)
+    assert room(ledger, 0.0)[1] == pytest.approx(4.0)
+    assert ledger.without_tasks().tolist() == [[16.0, 64.0]]
+
+
+def test_other_sizes_of_the_app_are_charged_what_they_declare() -> None:
+    """Stages differ in size, and one that outgrows its request says nothing of another."""
+    ledger = ledger_with()
+    large = PodClaim("p", "n", (1.0, 30.0), (0.5, 20.0), Role.TASK, "app", ClaimState.BOUND, None, (2.0, 1.5))
+    ledger.evicted(large)
+    small = large._replace(uid="q", declared=(1.0, 3.0), native=(0.5, 2.0))
+    assert ledger.expected(small).tolist() == [1.0, 3.0]

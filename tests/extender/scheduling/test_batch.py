@@ -79,6 +79,25 @@ def test_asked_again_a_pod_is_placed_anew() -> None:
     assert made.charged(first) == set()
 
 
+def task(name: str, memory: str, **more: Any) -> dict[str, Any]:
+    """A task of one app that asks for so much memory."""
+    labels = {"slackwater.io/app": f"of-{memory}", "slackwater.io/role": "task"}
+    return objects.pod(name, memory=memory, labels=labels, annotations=objects.declared("1", memory), **more)
+
+
+def test_likes_of_an_evicted_pod_go_where_there_is_room_for_twice_as_much() -> None:
+    """Seed 129: they were put on the small node again and again, and killed there each time."""
+    made = world(objects.node("small", memory="8Gi"), objects.node("large", memory="32Gi"))
+    made.sample({"small": (0.0, 0.0), "large": (0.0, 0.0)})
+    beside = task("beside", "25Gi")
+    made.show(task("first", "5Gi", node="small", phase="Failed", status={"reason": "Evicted"}))
+    made.show(task("again", "5Gi"), beside)
+    assert ask(made, "beside")["placed"][0]["node"] == "large"
+    assert ask(made, "again")["refused"][0]["reason"] == "slackwater: node not allowed for this pod"
+    made.gone(beside)
+    assert ask(made, "again")["placed"][0]["node"] == "large"
+
+
 def test_only_some_nodes_may_be_asked_for() -> None:
     """By name; names nobody knows serve nobody."""
     made = three(waiting("p"), waiting("q"))
