@@ -11,10 +11,12 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 from slackwater.admission.budget import DriverOutcome, DriverVerdict, RunningMeans, WaitingDriver, admit, quantity
 from slackwater.cycle.appsize import measure
 from slackwater.cycle.contention import Ground, Grounds
+from slackwater.cycle.drivernodes import Bars, DriverNodes
 from slackwater.cycle.noderooms import NodeRooms
 from slackwater.cycle.snapshot import App, Order, PodGroup, Pool, Queue, Snapshot
 from slackwater.cycle.verdicts import Verdict, WaitReason, describe
@@ -34,6 +36,12 @@ from slackwater.resources import NOTHING, Resources, total
 from slackwater.roles import Role
 from slackwater.validation import TOLERANCE, clip
 
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Mask = NDArray[np.bool_]
+
 
 @dataclass(slots=True)
 class Admitted:
@@ -49,11 +57,18 @@ class AdmissionRound:
     """One queue in one round: what is charged already, and the tests a waiting app has to pass."""
 
     def __init__(
-        self, snapshot: Snapshot, queue: Queue, pool: Pool | None, apps: Sequence[App], rooms: NodeRooms
+        self,
+        snapshot: Snapshot,
+        queue: Queue,
+        pool: Pool | None,
+        apps: Sequence[App],
+        rooms: NodeRooms,
+        drivers: DriverNodes,
     ) -> None:
         self.queue = queue
         self.pool = pool
         self.rooms = rooms
+        self.drivers = drivers
         self.shapes: dict[tuple[str, str], int] = {}  # of groups with held pods, by app and key
         self.impossible: dict[str, PodGroup] = {}  # by app: a group that no node could ever take
         self.apps = apps = self._shaped(apps)
@@ -67,15 +82,17 @@ class AdmissionRound:
         self._means: RunningMeans | None = None
         self.shares: dict[str, float] = {}
         self._now, self._patience = snapshot.now, snapshot.patience
-        self._grounds = Grounds(snapshot, queue, self.running, self.sizes)
+        self._grounds = Grounds(snapshot, queue, self.running, self.sizes, drivers.serves)
         self._delta = pool.delta if pool else 0.0
         self._charge_shares()
         self._charged = dict.fromkeys(Category, 0.0)  # slots that pods hold
         self._occupied = dict.fromkeys(Category, 0.0)  # and what started apps were promised on top
+        self._promised: dict[tuple[Category, int], float] = {}  # … which is all that is on top, by priority
         for app in self.running:
             size = self.sizes[app.id]
             self._charged[size.category] += size.charged
-            self._occupied[size.category] += size.committed(app)
+            # What can never run beside the drivers there are is promised nothing.
+            self._occupy(app, size.committed(app) if drivers.serves(app) else size.charged, size.charged)
         self._blocked: dict[Category | None, App] = {}  # None: whoever waits for the driver budget
 
     @property
@@ -145,7 +162,7 @@ class AdmissionRound:
         numbers = self.rooms.shapes(self.queue, [group for _, group in held])
         for (app, group), number in zip(held, numbers, strict=True):
             self.shapes[app.id, group.key] = number
-        if self._grows():
+        if self.grows:
             return list(apps)  # nodes that do not exist yet may be larger
         never = {number for number in set(numbers) if not self.rooms.possible(number)}
         if not never:
@@ -161,7 +178,9 @@ class AdmissionRound:
         groups = tuple(replace(g, held=()) if g in lost or (whole and g.held) else g for g in app.groups)
         return replace(app, groups=groups, memo=[])
 
-    def _grows(self) -> bool:
+    @property
+    def grows(self) -> bool:
+        """Whether nodes can still be added."""
         maximum = self.queue.maximum
         return maximum is not None and not maximum.fits(self.queue.capacity)
 
@@ -171,9 +190,14 @@ class AdmissionRound:
         if group is not None and self.sizes[app.id].held_pods == 0:
             kind, ask, most = self.rooms.largest(self.shapes[app.id, group.key])
             return Verdict(app.id, WaitReason.TOO_LARGE, self._too_large(group, kind, ask, most), position)
-        if not app.gang or self._grows():
+        if self.grows:
             return None
-        for group in app.groups:
+        driver = next((group for group in app.groups if group.role is Role.DRIVER and group.held), None)
+        if driver is not None and not app.started and not self.drivers.together(app, driver):
+            task = self.sizes[app.id].task
+            said = {"queue": self.queue.name, "driver": describe(driver.request), "task": describe(task)}
+            return Verdict(app.id, WaitReason.TASK_BESIDE_DRIVER, said, position)
+        for group in app.groups if app.gang else ():
             places = self.rooms.places(self.shapes[app.id, group.key]) if group.held else group.total
             if group.held and self.rooms.known and group.total > places:
                 numbers = {"queue": self.queue.name, "expected": group.total, "places": places}
@@ -238,13 +262,27 @@ class AdmissionRound:
 
     def _no_node(self, app: App, position: int) -> Verdict | None:
         """What fits nowhere now claims nothing: others may go before it. Where nodes are added, it shows the need."""
-        if self._grows() or app.gang:
+        if self.grows or app.gang:
             return None
         first = self.first(app)
-        if not first or any(self.rooms.fits(self.shapes[app.id, group.key]) for group in first):
+        if not first or any(self.seated(app, group) for group in first):
             return None
         ask = describe(first[0].request)
+        if self.rooms.fits(self.shapes[app.id, first[0].key]):
+            claimant = self.drivers.bars(app, first[0].request).claimant
+            numbers = {"queue": self.queue.name, "claimant": "its own app" if claimant == app.id else claimant}
+            return Verdict(app.id, WaitReason.LAST_NODE, numbers, position)
         return Verdict(app.id, WaitReason.FRAGMENTED, {"queue": self.queue.name, "ask": ask}, position)
+
+    def seated(self, app: App, group: PodGroup) -> bool:
+        """Whether a node has room for one pod of the group, and a driver may take it."""
+        return self.rooms.fits(self.shapes[app.id, group.key], self.bars(app, group).barred)
+
+    def bars(self, app: App, group: PodGroup) -> Bars:
+        """Nodes that a driver may not take, because tasks would be left without any."""
+        if group.role is not Role.DRIVER or self.grows:
+            return Bars()
+        return self.drivers.bars(app, group.request)
 
     def first(self, app: App) -> list[PodGroup]:
         """What of the app goes first: its driver, or where it has none any of its pods."""
@@ -329,7 +367,7 @@ class AdmissionRound:
         kind = self.sizes[app.id].category
         if kind in self._blocked and app.priority <= self._blocked[kind].priority:
             return _behind(app, self._blocked[kind], f"the {kind.name.lower()} pool", position)
-        pools = self._pools()
+        pools = self._pools(app.priority)
         need = self._need(app, pools)
         if app.gang and (verdict := self._beyond_all(app, position)) is not None:
             return verdict
@@ -360,7 +398,8 @@ class AdmissionRound:
 
     def _free(self, pools: Pools) -> float:
         """Slots nobody holds or was promised. A promise beyond its own pool takes nothing from the other one."""
-        taken = (max(self._charged[kind], min(self._occupied[kind], pools.size(kind))) for kind in Category)
+        occupied = {Category.SMALL: pools.small_occupied, Category.LARGE: pools.large_occupied}
+        taken = (max(self._charged[kind], min(occupied[kind], pools.size(kind))) for kind in Category)
         return pools.total - sum(taken)
 
     def _need(self, app: App, pools: Pools) -> float:
@@ -380,11 +419,12 @@ class AdmissionRound:
     def enter(self, app: App) -> None:
         """Charge an app that starts."""
         size = self.sizes[app.id]
+        self.drivers.start(app)
         if size.driver:
             self.means.start_driver(size.driver, size.task)
             self._grounds.enter(app)
         if self.pool is not None:
-            self._occupied[size.category] += max(size.committed(app), self._need(app, self._pools()))
+            self._occupy(app, max(size.committed(app), self._need(app, self._pools())), 0.0)
         share = self._share(app.namespace, self._first(app))
         self.shares[app.namespace] = self.shares.get(app.namespace, 0.0) + share
 
@@ -404,7 +444,7 @@ class AdmissionRound:
         leave it untouched; else it must leave room for a task of every driver.
         """
         first = self.first(app)
-        if not app.gang and not any(self.rooms.fits(self.shapes[app.id, group.key]) for group in first):
+        if not app.gang and not any(self.seated(app, group) for group in first):
             return False
         if not any(group.role is Role.DRIVER for group in first):
             return True
@@ -416,7 +456,9 @@ class AdmissionRound:
         return not any(self.wants_tasks(each, gone) for each in started) and self.leaves_a_task(app, started)
 
     def wants_tasks(self, app: App, gone: Mapping[tuple[str, str], int]) -> bool:
-        """Whether tasks of an app wait, or are still to come."""
+        """Whether tasks of an app wait, or are still to come, and a node could take one beside the drivers."""
+        if not self.drivers.serves(app):
+            return False
         tasks = [group for group in app.groups if group.role is not Role.DRIVER]
         if not tasks:
             return app.has_driver and any(group.held or group.charged for group in app.groups)
@@ -425,8 +467,8 @@ class AdmissionRound:
     def leaves_a_task(self, app: App, started: Iterable[App]) -> bool:
         """Beside all drivers and this one, the largest task of any of their apps still fits."""
         largest = NOTHING
-        for each in (*started, app):
-            if each.has_driver or self.sizes[each.id].driver:
+        for each in (*(other for other in started if _lives(other)), app):
+            if (each.has_driver or self.sizes[each.id].driver) and self.drivers.serves(each):
                 largest = largest.at_least(self.sizes[each.id].task)
         asked = self.sizes[app.id].driver + largest
         return all((ground.means.charged + asked).fits(ground.capacity) for ground in self._grounds.of(app))
@@ -437,8 +479,9 @@ class AdmissionRound:
         Its claim lasts one patience and rests for one, so that what never comes together does not idle the nodes.
         """
         for app in (*(each for each in started if self._idle(each)), *self.line):
-            if self.infeasible(app) is None and not app.paused and self.deadline(app) is not None:
-                self._keep(app)
+            if self.deadline(app) is None or app.paused or self.infeasible(app) is not None:
+                continue
+            if self._keep(app):
                 return
 
     def deadline(self, app: App) -> float | None:
@@ -451,16 +494,23 @@ class AdmissionRound:
         tasks = [group for group in app.groups if group.role is not Role.DRIVER]
         return any(group.held for group in tasks) and not any(group.charged for group in tasks)
 
-    def _keep(self, app: App) -> None:
+    def _keep(self, app: App) -> bool:
+        """Keep room for an app; False where nothing that is kept could help it."""
         held = [(self.shapes[app.id, group.key], len(group.held)) for group in app.groups if group.held]
-        if not held:
-            return
-        self.assembling = app
+        if not held or not self.drivers.serves(app):
+            return False
         if app.gang:
+            self.assembling = app
             if not self.rooms.holds_all(held):
                 self.rooms.take_most(held)
-        elif not any(self.rooms.fits(shape) for shape, _ in held) and (row := self.rooms.roomiest(held[0][0])) >= 0:
+            return True
+        if not any(self.rooms.fits(shape) for shape, _ in held):
+            row = self.rooms.roomiest(held[0][0], self.drivers.left if self.drivers.known else None)
+            if row < 0:
+                return False
             self.rooms.close(row)
+        self.assembling = app
+        return True
 
     def _first(self, app: App) -> Resources:
         """What the app takes to begin with: its driver and one task."""
@@ -502,9 +552,22 @@ class AdmissionRound:
         self._delta = moved.delta
         return moved
 
-    def _pools(self) -> Pools:
+    def _pools(self, priority: int | None = None) -> Pools:
+        """The pools as they are; or as an app of this priority sees them: no promise to a lower one counts."""
         assert self.pool is not None  # noqa: S101 - callers ask only where a pool guards the queue
-        return Pools(self._delta, self.pool.tot, self._occupied[Category.SMALL], self._occupied[Category.LARGE])
+        occupied = [self._occupied[kind] - self._lower(kind, priority) for kind in Category]
+        return Pools(self._delta, self.pool.tot, max(0.0, occupied[0]), max(0.0, occupied[1]))
+
+    def _lower(self, kind: Category, priority: int | None) -> float:
+        """Slots that apps of lower priority were promised and do not hold."""
+        if priority is None:
+            return 0.0
+        return sum(slots for (side, of), slots in self._promised.items() if side is kind and of < priority)
+
+    def _occupy(self, app: App, committed: float, charged: float) -> None:
+        kind = self.sizes[app.id].category
+        self._occupied[kind] += committed
+        self._promised[kind, app.priority] = self._promised.get((kind, app.priority), 0.0) + committed - charged
 
     def _estimate(self, result: Admitted, line: Sequence[App]) -> None:
         """When each waiting app's turn comes, if nobody new arrives: what those before it and it need, released."""
@@ -524,7 +587,7 @@ class AdmissionRound:
 
     def _count(self, app: App, means: RunningMeans) -> None:
         """Charge a started app: its drivers by number and size, its tasks for the means."""
-        promised = self.sizes[app.id].task
+        promised = self.sizes[app.id].task if self.drivers.serves(app) else NOTHING
         for group in app.groups:
             if group.role is Role.DRIVER:
                 for _ in range(max(group.charged, 1 if group.held else 0)):
@@ -557,6 +620,10 @@ def incomplete(app: App, position: int) -> Verdict | None:
     if present >= expected:
         return None
     return Verdict(app.id, WaitReason.GANG, {"expected": expected, "present": present}, position)
+
+
+def _lives(app: App) -> bool:
+    return any(group.held or group.charged or group.blocked for group in app.groups)
 
 
 def _behind(app: App, ahead: App, why: str, position: int) -> Verdict:

@@ -12,7 +12,7 @@ An app whose task groups reach different nodes has a ground for each of them, an
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -46,8 +46,15 @@ class Ground:
 class Grounds:
     """The grounds of one queue in one round, each counted when it is first asked for."""
 
-    def __init__(self, snapshot: Snapshot, queue: Queue, running: Sequence[App], sizes: Mapping[str, AppSize]) -> None:
-        self._snapshot, self._queue = snapshot, queue
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        queue: Queue,
+        running: Sequence[App],
+        sizes: Mapping[str, AppSize],
+        serves: Callable[[App], bool] = lambda _: True,
+    ) -> None:
+        self._snapshot, self._queue, self._serves = snapshot, queue, serves
         self._running, self._sizes = list(running), sizes
         self._made: dict[tuple[str, ...], Ground] = {}
 
@@ -108,8 +115,8 @@ class Grounds:
         return max(0, count - away)
 
     def _promised(self, app: App, ground: Ground) -> Resources:
-        """What one task of the app declares, if it may run on the ground."""
-        meant = any(self._rows_meet(name, ground) for name in _of_tasks(app))
+        """What one task of the app declares, if it may run on the ground and any node could take it."""
+        meant = any(self._rows_meet(name, ground) for name in _of_tasks(app)) and self._serves(app)
         return self._sizes[app.id].task if meant else NOTHING
 
     def _lands(self, group: PodGroup, ground: Ground) -> bool:

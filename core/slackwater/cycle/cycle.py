@@ -16,6 +16,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from slackwater.admission.budget import Budget, budget
+from slackwater.cycle.drivernodes import DriverNodes
 from slackwater.cycle.holdreasons import verdicts
 from slackwater.cycle.noderooms import NodeRooms
 from slackwater.cycle.queuepass import Lane, Release, grow, lane, release_all
@@ -44,8 +45,8 @@ def decide(snapshot: Snapshot, *, explain: bool = True) -> Round:
 
     `explain=False` leaves verdicts and budgets out, where nobody reads them (the simulator): decisions are the same.
     """
-    rooms = NodeRooms(snapshot)
-    lanes = [lane(snapshot, rooms, queue, apps) for queue, apps in _by_queue(snapshot)]
+    rooms, drivers = NodeRooms(snapshot), DriverNodes(snapshot)
+    lanes = [lane(snapshot, rooms, drivers, queue, apps) for queue, apps in _by_queue(snapshot)]
     flight = sum(group.released for app in snapshot.apps for group in app.groups)
     release_all(lanes, snapshot.window - flight, idle=flight == 0)
     for each in lanes:

@@ -101,17 +101,19 @@ class NodeRooms:
 
     # ---- now ------------------------------------------------------------------------------------------------------
 
-    def fits(self, shape: int) -> bool:
-        """Whether some node has room for one pod of the shape."""
-        return bool(self._counts[shape])
+    def fits(self, shape: int, barred: Mask | None = None) -> bool:
+        """Whether some node has room for one pod of the shape, beside those that are barred to it."""
+        if barred is None:
+            return bool(self._counts[shape])
+        return bool((self._fits[shape] & ~barred).any())
 
     def nodes(self, shape: int) -> list[str]:
         """The names of the nodes that have."""
         return [self.names[row] for row in np.flatnonzero(self._fits[shape]).tolist()]
 
-    def take(self, shape: int) -> int:
+    def take(self, shape: int, barred: Mask | None = None) -> int:
         """Give one pod of the shape its room; the row, or −1 where no node has any."""
-        rows = np.flatnonzero(self._fits[shape])
+        rows = np.flatnonzero(self._fits[shape] if barred is None else self._fits[shape] & ~barred)
         if not rows.size:
             return -1
         row = int(rows[0]) if rows.size == 1 else int(rows[np.argmin(self._slack(rows, shape))])
@@ -194,9 +196,15 @@ class NodeRooms:
         kind = int(np.argmax(np.where(np.isfinite(asked) & (asked > 0), short, -np.inf)))
         return self.kinds[kind], float(asked[kind]), float(most[kind])
 
-    def roomiest(self, shape: int) -> int:
-        """The row that could ever take the shape and is nearest to having room for it; −1 where none could."""
-        rows = np.flatnonzero(self._possible(shape) & self._table.open)
+    def roomiest(self, shape: int, left: Floats | None = None) -> int:
+        """The row that is nearest to having room for the shape; −1 where none could once the tasks there have ended.
+
+        `left`: what tasks find on each node then.
+        """
+        could = self._possible(shape) & self._table.open
+        if left is not None:
+            could &= (left >= _least(self._asked[shape])).all(axis=1)
+        rows = np.flatnonzero(could)
         if not rows.size:
             return -1
         asked = self._asked[shape]

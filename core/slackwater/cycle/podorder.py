@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from slackwater.cycle.drivernodes import Bars, DriverNodes
 from slackwater.cycle.noderooms import NodeRooms
 from slackwater.cycle.snapshot import App, Order, PodGroup, Queue
 from slackwater.ordering.alignment import alignment
@@ -54,17 +55,21 @@ class Pick(NamedTuple):
     uid: str
     urgency: float
     alignment: float
+    avoid: tuple[str, ...] = ()  # nodes that it must not be placed on
 
 
 def eligible(app: App, group: PodGroup) -> bool:
     """Strict DAGs go by levels (003): a stage may start once every stage before it is placed.
 
-    In any other app a stage that waits on another (a reduce) may start early (001), but not while pods of that one are
-    still held: it would sit on the room they need, and wait for them (decision 0004).
+    In any other app a stage that waits on another (a reduce) may start early (001), but not while pods of any stage
+    before it are still held: it would sit on the room they need, and wait for them (decision 0004).
     """
     if app.strict:
         return all(not (g.held or g.released or g.blocked) for g in app.groups if g.level < group.level)
-    return not group.waiting or all(g.waiting or g.role is Role.DRIVER or not g.held for g in app.groups)
+    if not group.waiting:
+        return True
+    tasks = [g for g in app.groups if g.role is not Role.DRIVER and g.held]
+    return all(g.waiting and g.level >= group.level for g in tasks)
 
 
 class _RequestShape(NamedTuple):
@@ -74,6 +79,7 @@ class _RequestShape(NamedTuple):
     slots: float
     category: Category
     node: int
+    driver: str = ""  # its app, if it is a driver: other nodes may be barred to it than to others alike
 
 
 class ReleaseQueue:
@@ -89,6 +95,7 @@ class ReleaseQueue:
         candidates: Sequence[ReleaseCandidate],
         *,
         rooms: NodeRooms | None = None,
+        drivers: DriverNodes | None = None,
         free: Resources | None = None,
         spent: dict[Category, float] | None = None,
         headroom: Mapping[Category, float] | None = None,
@@ -96,7 +103,7 @@ class ReleaseQueue:
         alpha: float = 0.0,
         preference: bool = True,
     ) -> None:
-        self._rooms = rooms
+        self._rooms, self._seats = rooms, drivers
         self._spent = dict.fromkeys(Category, 0.0) if spent is None else spent  # slots picked, of each pool
         self.rows = sorted(candidates, key=lambda c: (c.app.submitted, c.app.id, c.group.key))
         self._alpha, self._preference = alpha, preference
@@ -104,12 +111,12 @@ class ReleaseQueue:
         self._left = [len(c.group.held) for c in self.rows]
         self._taken = [0] * len(self.rows)
         self._open = self._pickable()
+        self._members = self._by_app()
         self._measure(queue, queue.free if free is None else free)
         self._mixed = len({c.app.priority for c in self.rows}) > 1
         self._drivers = any(c.group.role is Role.DRIVER for c in self.rows)
         self._bare = {c.app.id for c in self.rows if _bare(c)} if self._drivers else set[str]()
         self._align = [_alignment(c.app) for c in self.rows]
-        self._members = self._by_app()
         self._hurried = [any(group.waiting for group in c.app.groups) for c in self.rows]
         self._alike = self._all_alike()
         # By app: how far its leading groups are, and those that wait on them, with what was picked.
@@ -129,10 +136,7 @@ class ReleaseQueue:
     def _measure(self, queue: Queue, free: Resources) -> None:
         """Room, and the shapes of the rows, by kind."""
         numbers: dict[_RequestShape, int] = {}
-        self._shape = [
-            numbers.setdefault(_RequestShape(c.group.request, c.slots, c.category, c.shape), len(numbers))
-            for c in self.rows
-        ]
+        self._shape = [numbers.setdefault(_shape_of(c), len(numbers)) for c in self.rows]
         self._shapes = list(numbers)
         self._kinds = queue.free.kinds(queue.total, queue.capacity, *(shape.request for shape in self._shapes))
         self._total = queue.total or queue.capacity
@@ -153,9 +157,13 @@ class ReleaseQueue:
         """One unit's share of the nodes, by kind."""
         return {kind: math.sqrt(weight) for kind, weight in zip(self._kinds, self._weight, strict=True)}
 
-    def pick(self) -> Pick | None:
-        """The next pod, or None when nothing that is left fits."""
-        row = self._next()
+    def spend(self, amounts: Resources) -> None:
+        """Others took so much of the sum."""
+        self.free = [free - amounts[kind] for kind, free in zip(self._kinds, self.free, strict=True)]
+
+    def pick(self, least: int | None = None) -> Pick | None:
+        """The next pod, of this priority at the least; None when nothing that is left fits."""
+        row = self._next(least)
         return None if row is None else self._picked(row)
 
     def gang(self, app: str) -> list[Pick]:
@@ -187,10 +195,18 @@ class ReleaseQueue:
 
     def seated(self, row: int) -> bool:
         """Whether one more pod of this row would fit on some node."""
-        return self._on_some_node(self.rows[row].shape)
+        return self._on_some_node(self._shapes[self._shape[row]])
 
-    def _on_some_node(self, shape: int) -> bool:
-        return self._rooms is None or shape < 0 or self._rooms.fits(shape)
+    def _on_some_node(self, shape: _RequestShape) -> bool:
+        if self._rooms is None or shape.node < 0:
+            return True
+        return self._rooms.fits(shape.node, self._bars(shape.driver, shape.request).barred)
+
+    def _bars(self, app: str, request: Resources) -> Bars:
+        """Where a driver of the app may not go; "" is no driver."""
+        if not app or self._seats is None:
+            return Bars()
+        return self._seats.bars(self.rows[self._members[app][0]].app, request)
 
     def lacking(self, row: int) -> tuple[str, float, float]:
         """The kind of which there is too little for this row, what is free of it and what is asked."""
@@ -220,12 +236,23 @@ class ReleaseQueue:
     def _picked(self, row: int, *, placed: bool = False) -> Pick:
         candidate = self.rows[row]
         self._bare.discard(candidate.app.id)
+        avoid: tuple[str, ...] = ()
         if self._rooms is not None and not placed and candidate.shape >= 0:
-            self._rooms.take(candidate.shape)
+            avoid = self._seat(candidate, self._rooms)
         uid = candidate.group.held[self._taken[row]]
-        pick = Pick(candidate, uid, self._urgency[row], self._align[row])
+        pick = Pick(candidate, uid, self._urgency[row], self._align[row], avoid)
         self._take(row)
         return pick
+
+    def _seat(self, candidate: ReleaseCandidate, rooms: NodeRooms) -> tuple[str, ...]:
+        """Give a pod its room; returns the nodes that it must not be placed on."""
+        if candidate.group.role is not Role.DRIVER or self._seats is None:
+            rooms.take(candidate.shape)
+            return ()
+        bars = self._bars(candidate.app.id, candidate.group.request)
+        row = rooms.take(candidate.shape, bars.costly if rooms.fits(candidate.shape, bars.costly) else bars.barred)
+        self._seats.take(row, candidate.group.request)
+        return bars.avoid(rooms.names, row)
 
     def _all_alike(self) -> bool:
         """Whether preference cannot tell the rows apart, whatever is picked: the earliest goes first then."""
@@ -246,9 +273,11 @@ class ReleaseQueue:
             weight = {name: max(queue.weights.get(name, 1.0), TOLERANCE) for name in names}
             self._increment = [c.group.request.share(queue.capacity) / weight[c.app.namespace] for c in self.rows]
 
-    def _next(self) -> int | None:
+    def _next(self, least: int | None) -> int | None:
         self._sift()
         rows = self._open
+        if least is not None:
+            rows = [row for row in rows if self.rows[row].app.priority >= least]
         if len(rows) <= 1:
             return rows[0] if rows else None
         if self._mixed:
@@ -259,8 +288,8 @@ class ReleaseQueue:
         rows = first or drivers or rows
         if self._fair:
             shares = [self._shares[self.rows[row].app.namespace] for row in rows]
-            least = min(shares) + TOLERANCE
-            rows = [row for row, share in zip(rows, shares, strict=True) if share <= least]
+            smallest = min(shares) + TOLERANCE
+            rows = [row for row, share in zip(rows, shares, strict=True) if share <= smallest]
         return rows[0] if first or drivers else self._preferred(rows)
 
     def _sift(self) -> None:
@@ -270,7 +299,7 @@ class ReleaseQueue:
             if self._going[number] and not (
                 shape.slots <= self._headroom[shape.category] + TOLERANCE
                 and all(map(le, self._needed[number], free))
-                and self._on_some_node(shape.node)
+                and self._on_some_node(shape)
             ):
                 self._going[number], closed = False, True
         if closed:
@@ -361,6 +390,11 @@ def _bare(candidate: ReleaseCandidate) -> bool:
     tasks = [group for group in candidate.app.groups if group.role is not Role.DRIVER]
     alone = candidate.app.has_driver and not any(group.charged for group in tasks)
     return alone and candidate.group.role is not Role.DRIVER
+
+
+def _shape_of(candidate: ReleaseCandidate) -> _RequestShape:
+    driver = candidate.app.id if candidate.group.role is Role.DRIVER else ""
+    return _RequestShape(candidate.group.request, candidate.slots, candidate.category, candidate.shape, driver)
 
 
 def _stage(group: PodGroup, picked: int, size: float) -> Stage:

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from slackwater.cycle.admit import AdmissionRound, Admitted
+from slackwater.cycle.drivernodes import DriverNodes
 from slackwater.cycle.noderooms import NodeRooms
 from slackwater.cycle.podorder import Pick, ReleaseCandidate, ReleaseQueue, eligible
 from slackwater.cycle.snapshot import App, PodGroup, Pool, Queue, Snapshot
@@ -32,6 +33,7 @@ class Release(NamedTuple):
     alignment: float = 0.0
     submitted: float = 0.0
     growth: bool = False  # towards nodes that do not exist yet: no node can be named
+    avoid: tuple[str, ...] = ()  # nodes that tasks need: a driver must not be placed there
 
     @property
     def driver(self) -> bool:
@@ -54,13 +56,12 @@ class Lane:
     alpha: float
     releases: list[Release] = field(default_factory=list)
     backfilled: list[App] = field(default_factory=list)  # started into room that nobody before them could use
-    free: Resources | None = None  # what is left of the sum, once the line has taken its share
 
 
-def lane(snapshot: Snapshot, rooms: NodeRooms, queue: Queue, apps: Sequence[App]) -> Lane:
+def lane(snapshot: Snapshot, rooms: NodeRooms, drivers: DriverNodes, queue: Queue, apps: Sequence[App]) -> Lane:
     """Steps 1 to 3 for one queue."""
     pool = next((pool for pool in snapshot.pools if pool.name == queue.pool), None)
-    entrance = AdmissionRound(snapshot, queue, pool, apps, rooms)
+    entrance = AdmissionRound(snapshot, queue, pool, apps, rooms, drivers)
     starts = Admitted() if queue.paused else entrance.open()
     started = [] if queue.paused else [*entrance.running, *starts.started]
     line = _line(snapshot, queue, rooms, entrance, started, bounded=True)
@@ -81,6 +82,7 @@ def _line(
         queue,
         [candidate for app in apps for candidate in candidates(app, entrance)],
         rooms=rooms,
+        drivers=entrance.drivers if not entrance.grows else None,
         free=free,
         spent=entrance.spent,
         headroom=entrance.headroom() if bounded else entrance.owners_headroom(),
@@ -124,30 +126,50 @@ def _alpha(snapshot: Snapshot, apps: Sequence[App]) -> float:
 
 
 def release_all(lanes: Sequence[Lane], left: int, *, idle: bool) -> int:
-    """All three passes over all queues; returns what is left of the window."""
+    """All three passes over all queues; returns what is left of the window.
+
+    The second and the third go by priority: an app that was told to wait starts before pods of lower priority get more
+    than their pool's border gives them.
+    """
     for each in lanes:
         each.entrance.assemble(each.started)
     left = _pass(lanes, left, idle=idle)
-    for each in lanes:
-        if each.pool is not None:
-            each.line.lend(each.entrance.owners_headroom())
-    if any(each.pool is not None for each in lanes):
-        left = _pass(lanes, left, idle=idle)
-    for each in lanes:
-        each.free = each.line.left()
-        left = _backfill(each, left, idle=idle and not any(other.releases for other in lanes))
-    return left
+    waiting = [app for each in lanes for app in each.entrance.passed_over(each.starts)]
+    for priority in sorted({app.priority for app in waiting}, reverse=True):
+        left = _lend(lanes, left, priority, idle=idle)
+        for each in lanes:
+            left = _backfill(each, left, priority, idle=idle and not any(other.releases for other in lanes))
+    return _lend(lanes, left, None, idle=idle)
 
 
-def _pass(lanes: Sequence[Lane], left: int, *, idle: bool) -> int:
-    """A pod from each line in turn until the window is full. Gangs go first, whole or not at all."""
-    for each in lanes:
-        for app in [app for app in each.started if app.gang]:
-            left = _release_gang(each, each.line, app, left, idle=idle and not any(other.releases for other in lanes))
+def _lend(lanes: Sequence[Lane], left: int, least: int | None, *, idle: bool) -> int:
+    """The second pass: pods of started apps, of this priority at the least, beyond their pool's border."""
+    pooled = [each for each in lanes if each.pool is not None]
+    for each in pooled:
+        each.line.lend(each.entrance.owners_headroom())
+    return _pass(pooled, left, idle=idle and not any(each.releases for each in lanes), least=least) if pooled else left
+
+
+def _pass(lanes: Sequence[Lane], left: int, *, idle: bool, least: int | None = None) -> int:
+    """Gangs before single pods of their priority, whole or not at all; pods of a higher one go before them."""
+    gangs = [(each, app) for each in lanes for app in each.started if app.gang and _held(app)]
+    for priority in sorted({app.priority for _, app in gangs}, reverse=True):
+        if least is not None and priority < least:
+            break
+        left = _singles(lanes, left, priority + 1)
+        for each, app in gangs:
+            if app.priority == priority:
+                quiet = idle and not any(other.releases for other in lanes)
+                left = _release_gang(each, each.line, app, left, idle=quiet)
+    return _singles(lanes, left, least)
+
+
+def _singles(lanes: Sequence[Lane], left: int, least: int | None) -> int:
+    """A pod from each line in turn until the window is full."""
     waiting = list(lanes)
     while waiting and left > 0:
         for each in list(waiting):
-            pick = each.line.pick() if left > 0 else None
+            pick = each.line.pick(least) if left > 0 else None
             if pick is None:
                 waiting.remove(each)
             else:
@@ -156,8 +178,12 @@ def _pass(lanes: Sequence[Lane], left: int, *, idle: bool) -> int:
     return left
 
 
+def _held(app: App) -> int:
+    return sum(len(group.held) for group in app.groups)
+
+
 def _release_gang(each: Lane, line: ReleaseQueue, app: App, left: int, *, idle: bool) -> int:
-    held = sum(len(group.held) for group in app.groups)
+    held = _held(app)
     # A gang larger than the window would never fit into it: it may go when nothing else is on its way.
     if held <= left or idle:
         picks = line.gang(app.id)
@@ -166,15 +192,16 @@ def _release_gang(each: Lane, line: ReleaseQueue, app: App, left: int, *, idle: 
     return left
 
 
-def _backfill(each: Lane, left: int, *, idle: bool) -> int:
-    """Start apps into room that nobody before them can use, in order."""
+def _backfill(each: Lane, left: int, priority: int, *, idle: bool) -> int:
+    """Start apps of one priority into room that nobody before them can use, in order."""
     gone = Counter((release.app, release.group.key) for release in each.releases)
-    for app in each.entrance.passed_over(each.starts):
+    for app in [app for app in each.entrance.passed_over(each.starts) if app.priority == priority]:
         if left <= 0:
             break
         if not each.entrance.may_backfill(app, each.started, gone):
             continue
-        line = _line(each.snapshot, each.queue, each.rooms, each.entrance, [app], bounded=False, free=each.free)
+        free = each.line.left()
+        line = _line(each.snapshot, each.queue, each.rooms, each.entrance, [app], bounded=False, free=free)
         before = len(each.releases)
         if app.gang:
             left = _release_gang(each, line, app, left, idle=idle and not each.releases)
@@ -183,7 +210,7 @@ def _backfill(each: Lane, left: int, *, idle: bool) -> int:
             left -= 1
         if len(each.releases) > before:
             gone.update((release.app, release.group.key) for release in each.releases[before:])
-            each.free = line.left()
+            each.line.spend(free - line.left())
             each.entrance.enter(app)
             each.started.append(app)
             each.backfilled.append(app)
@@ -215,4 +242,5 @@ def grow(each: Lane) -> None:
 
 def _release_of(pick: Pick) -> Release:
     app = pick.candidate.app
-    return Release(pick.uid, app.id, pick.candidate.group, pick.urgency, pick.alignment, app.submitted)
+    group = pick.candidate.group
+    return Release(pick.uid, app.id, group, pick.urgency, pick.alignment, app.submitted, avoid=pick.avoid)

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    Floats = NDArray[np.float64]
     Mask = NDArray[np.bool_]
 
 __all__ = ["App", "Category", "Order", "PodGroup", "Pool", "Queue", "Snapshot"]
@@ -45,7 +46,7 @@ class PodGroup:
     unplaceable: bool = False  # placement found no node for it lately: it would only take the turn of others
     blocked: int = 0  # pods that carry somebody else's gate too: never released, never counted as held
     native: Resources | None = None  # what kube-scheduler counts of one pod; None: as declared
-    seats: tuple[str, ...] = ()  # drivers: the nodes of those that run
+    seats: tuple[str, ...] = ()  # drivers: the nodes of those that run or are on their way
     constraints: str = ""  # what it asks of a node beside room, by a name that `Snapshot.reach` knows
 
     @property
@@ -146,3 +147,5 @@ class Snapshot:
     # By a group's `constraints`: the rows of `nodes` that its selector, affinity and tolerations accept. A name that
     # is not here is accepted by all. Whether a node is open now is said by the table.
     reach: Mapping[str, Mask] = field(default_factory=dict, compare=False)
+    # What pods that are not ours hold of each node, node × kind, in the table's order; None: nothing is known of any.
+    foreign: Floats | None = field(default=None, compare=False)

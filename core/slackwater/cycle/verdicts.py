@@ -38,9 +38,19 @@ class WaitReason(StrEnum):
     GROWTH = "waiting-for-nodes"
     NO_QUEUE = "no-queue"
     ASSEMBLING = "room-kept-for-another"
+    LAST_NODE = "node-kept-for-tasks"
+    TASK_BESIDE_DRIVER = "no-task-beside-driver"
 
 
-REFUSALS = frozenset({WaitReason.INFEASIBLE, WaitReason.TOO_LARGE, WaitReason.GANG_TOO_LARGE, WaitReason.NO_QUEUE})
+REFUSALS = frozenset(
+    {
+        WaitReason.INFEASIBLE,
+        WaitReason.TOO_LARGE,
+        WaitReason.GANG_TOO_LARGE,
+        WaitReason.TASK_BESIDE_DRIVER,
+        WaitReason.NO_QUEUE,
+    }
+)
 
 SENTENCES: Mapping[WaitReason, str] = {
     WaitReason.RELEASED: "{count} of {held} held pods are released now",
@@ -84,6 +94,14 @@ SENTENCES: Mapping[WaitReason, str] = {
     WaitReason.GROWTH: "released {count} pods beyond the present nodes so that the autoscaler sees the need",
     WaitReason.ASSEMBLING: (
         "room is kept for {claimant} for another {seconds:.0f} s: it has waited for {waited:.0f} s and fits nowhere yet"
+    ),
+    WaitReason.LAST_NODE: (
+        "its driver would take a node of queue {queue} that tasks of {claimant} need: beside drivers and pods of "
+        "others no other node is large enough for them"
+    ),
+    WaitReason.TASK_BESIDE_DRIVER: (
+        "its driver asks for {driver} and a task for {task}: even if the nodes of queue {queue} were empty, no task "
+        "would find a node beside the driver; lower one of them, or let the app use more nodes"
     ),
     WaitReason.NO_QUEUE: "namespace {namespace} belongs to no admission queue; add it to one",
 }

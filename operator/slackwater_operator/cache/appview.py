@@ -109,13 +109,15 @@ class _Tally:
     counts: dict[PodState, int] = field(default_factory=dict)
     seats: list[str] = field(default_factory=list)
 
-    def add(self, pod: Pod, where: PodState) -> None:
+    def add(self, pod: Pod, where: PodState, nominated: str) -> None:
         self.counts[where] = self.counts.get(where, 0) + 1
         if where in (PodState.HELD, PodState.PARKED):
             self.held.append((pod.record.created, pod.record.name, pod.uid))
         elif where is PodState.BOUND and self.role is Role.DRIVER:
             self.seats.append(pod.record.node)
         elif where in (PodState.FOREIGN, PodState.RELEASED):
+            if nominated and self.role is Role.DRIVER:
+                self.seats.append(nominated)
             self.pending.append((pod.record.created, pod.record.name, pod.uid))
 
     def group(self, number: int) -> PodGroup:
@@ -148,7 +150,9 @@ def app_view(namespace: str, app: str, pods: Sequence[Pod], in_flight: InFlightP
         totals[where] = totals.get(where, 0) + 1
         # Pods that may use different nodes are not equal: one may find no node where the other does.
         key = (role(pod), pod.member.stage, pod.record.declared, pod.record.constraints)
-        tallies.setdefault(key, _Tally(*key, pod.record.native)).add(pod, where)
+        flight = in_flight.get(pod.uid)
+        nominated = flight.node if flight is not None else ""
+        tallies.setdefault(key, _Tally(*key, pod.record.native)).add(pod, where, nominated)
     ordered = sorted(
         tallies.values(), key=lambda each: (each.role is not Role.DRIVER, each.stage, sorted(each.request.items()))
     )

@@ -37,6 +37,7 @@ log = structlog.get_logger(__name__)
 
 # Seconds a namespace must have been unmanaged before its held pods go: its label may only not have reached us yet.
 OPTED_OUT = 5.0
+MOST_BLOCKED = 1000  # apps remembered whose driver was in the way of their own tasks
 JOB = "job"  # the framework table's row for plain Jobs
 
 
@@ -73,6 +74,7 @@ class OperatorCache:
         self.learning = UsageHistory()
         self.quarantine = Quarantine()
         self.nominated_in_vain: set[str] = set()  # pods whose gate could not be lifted after their nomination
+        self.blocked: dict[str, Resources] = {}  # apps whose driver was in the way of such a task
         self._size_asked: set[str] = set()  # apps whose framework was asked for their size
         self._names: dict[str, AppName] = {}  # what apps are called, for as long as a pod of theirs is there
         self.news = True  # something changed since the last snapshot
@@ -216,6 +218,14 @@ class OperatorCache:
     def refuse(self, uid: str, until: float) -> None:
         """No node has room for a pod; others may be asked about meanwhile."""
         self.refused[uid] = until
+
+    def unblock(self, blocked: tuple[str, Resources] | None) -> None:
+        """A driver was evicted that was in the way of its own tasks: its next one is placed by what they ask for."""
+        if blocked is not None:
+            self.blocked.pop(blocked[0], None)
+            self.blocked[blocked[0]] = blocked[1]
+            while len(self.blocked) > MOST_BLOCKED:
+                del self.blocked[next(iter(self.blocked))]
 
     def remember(self, decided: Round) -> None:
         """Keep what a round decided for later rounds: categories never change, the border moves on."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -11,6 +12,9 @@ from slackwater.admission.capacity import NodeShare, NodeShares
 from slackwater.resources import NOTHING, Kinds, Resources, total
 from slackwater_cluster.pods.resourcekinds import counted_amounts
 from slackwater_cluster.watch.records import NodeRecord, PodRecord
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +38,16 @@ class _ShareTable:
 
 
 @dataclass
+class _ForeignTable:
+    """What pods that are not ours request, node × kind; rows of nodes that changed are counted anew when asked for."""
+
+    names: tuple[str, ...]
+    kinds: Kinds
+    amounts: NDArray[np.float64]
+    stale: set[str]
+
+
+@dataclass
 class NodeRequests:
     """Nodes and the pods on them."""
 
@@ -45,6 +59,7 @@ class NodeRequests:
         self._on: dict[str, dict[str, None]] = {}
         self._tallies: dict[str, _ShareTable] = {}
         self._free: dict[str, Resources] = {}
+        self._foreign: _ForeignTable | None = None
         self.version = 0  # of the nodes: what they accept may have changed whenever it has
 
     def set_nodes(self, records: Iterable[NodeRecord]) -> None:
@@ -104,15 +119,23 @@ class NodeRequests:
             table = self._tallies[queue] = _ShareTable(dict(selector), names, fresh, stale=set(names))
         if table.stale:
             amounts = table.shares.amounts.copy()  # a round may still read the one before
-            rows = range(len(names)) if len(table.stale) >= len(names) else self._rows_of(table)
+            rows = range(len(names)) if len(table.stale) >= len(names) else _rows(names, table.stale)
             for row in rows:
                 amounts[row] = self._share(names[row], queue, selector).vector(kinds)
             table.shares, table.stale = NodeShares(kinds, amounts), set()
         return table.shares
 
-    @staticmethod
-    def _rows_of(table: _ShareTable) -> list[int]:
-        return [row for row, name in enumerate(table.names) if name in table.stale]
+    def foreign(self, names: tuple[str, ...], kinds: Kinds) -> NDArray[np.float64]:
+        """What pods that are not ours request on each of the named nodes."""
+        table = self._foreign
+        if table is None or (table.names, table.kinds) != (names, kinds):
+            table = self._foreign = _ForeignTable(names, kinds, np.zeros((len(names), len(kinds))), set(names))
+        if table.stale:
+            amounts = table.amounts.copy()  # a round may still read the one before
+            for row in range(len(names)) if len(table.stale) >= len(names) else _rows(names, table.stale):
+                amounts[row] = total(s.native for s in self._seats(names[row]) if not s.queue).vector(kinds)
+            table.amounts, table.stale = amounts, set()
+        return table.amounts
 
     def free(self, name: str) -> Resources:
         """What a node has left when every pod on it counts in full: max(D, N), of all that is allocatable."""
@@ -137,9 +160,15 @@ class NodeRequests:
     def _touch(self, node: str, queue: str | None = None) -> None:
         """A node changed; where only a pod of one queue did, C of that queue stays as it is."""
         self._free.pop(node, None)
+        if self._foreign is not None and not queue:
+            self._foreign.stale.add(node)
         for name, tally in self._tallies.items():
             if name != queue:
                 tally.stale.add(node)
+
+
+def _rows(names: Sequence[str], wanted: Collection[str]) -> list[int]:
+    return [row for row, name in enumerate(names) if name in wanted]
 
 
 def carries(node: NodeRecord, selector: Mapping[str, str]) -> bool:

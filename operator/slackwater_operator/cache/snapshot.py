@@ -60,6 +60,7 @@ class SnapshotBuilder:
             window=self.cache.window,
             nodes=nodes.table,
             reach=self._reach(),
+            foreign=self.cache.occupancy.foreign(nodes.table.names, nodes.table.kinds),
         )
 
     def _reach(self) -> dict[str, NDArray[np.bool_]]:
@@ -174,7 +175,7 @@ class SnapshotBuilder:
             started=each.started,
             category=self.cache.categories.get(each.id),
             demand=demand(each, guarded.slot) if guarded else None,
-            task_request=each.size.request if each.size else None,
+            task_request=self.cache.blocked.get(each.id) or (each.size.request if each.size else None),
             has_driver=each.has_driver,
             tasks_to_come=each.leads and each.size is None,
             gang=each.gang,

@@ -3,6 +3,9 @@
 Looked at ground by ground: tasks that can use other nodes do not help those that cannot. What keeps the tasks does not
 matter here, be it full nodes, a closed pool or a node that is too small: where nothing runs and nothing goes, nothing
 will end by itself.
+
+And for the driver that is in the way of its own tasks: no node could take one beside the drivers there are, but one
+could if that driver were elsewhere or gone. It will never get on, and others may wait for what it holds.
 """
 
 from __future__ import annotations
@@ -11,8 +14,11 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from slackwater.admission.deadlock import RunningDriver, StallWatch, observe, stalled, victim
+from slackwater.cycle.drivernodes import DriverNodes
 from slackwater.cycle.feasibility import fitting, reachable
 from slackwater.cycle.snapshot import App, PodGroup, Queue, Snapshot
+from slackwater.cycle.verdicts import describe
+from slackwater.resources import Resources
 from slackwater.roles import Role
 from slackwater_cluster.watch.records import PodRecord
 from slackwater_operator.cache.cache import OperatorCache
@@ -34,6 +40,7 @@ class Stall:
     evict: bool
     words: str = ""
     told: tuple[tuple[str, PodRecord], ...] = ()  # the apps that wait, each with the pod that stands for it
+    blocked: tuple[str, Resources] | None = None  # an app that its own driver blocks, and what a task of it asks for
 
 
 @dataclass
@@ -44,6 +51,7 @@ class StallKeeper:
     clock: Callable[[], float]
     _watches: dict[tuple[str, str], StallWatch] = field(default_factory=dict)
     _ended: dict[tuple[str, str], int] = field(default_factory=dict)
+    _blocked: dict[str, float] = field(default_factory=dict)  # apps that their own driver blocks, and since when
 
     def look(self, outlook: Outlook) -> list[Stall]:
         """What is stalled now. Tasks that were released count as running, those that ended as movement."""
@@ -68,11 +76,35 @@ class StallKeeper:
                     seconds = now - (watches[key].since or now)
                     found.append(self._stall(outlook, queue, waiting, seconds, terms.evict_youngest_driver))
         self._watches, self._ended = watches, ended
+        told = {app for stall in found for app, _ in stall.told}
+        return found + [stall for stall in self._own_drivers(outlook) if not told & {app for app, _ in stall.told}]
+
+    def _own_drivers(self, outlook: Outlook) -> list[Stall]:
+        """Apps that their own driver has kept from running any task for long enough, while others wait."""
+        now, before, found = self.clock(), self._blocked, list[Stall]()
+        blocked = _blocked(outlook)
+        self._blocked = {app.id: before.get(app.id, now) for app, _ in blocked}
+        for app, task in blocked:
+            seconds, terms = now - self._blocked[app.id], self.cache.governing.queue(app.queue).stall
+            if seconds >= terms.after_seconds:
+                found.append(self._own_driver(app, task, seconds, terms.evict_youngest_driver))
+                self._blocked[app.id] = now
         return found
+
+    def _own_driver(self, app: App, task: Resources, seconds: float, evict: bool) -> Stall:
+        words = (
+            f"app {app.id} has not moved for {seconds:.0f} s: a task asks for {describe(task)}, and its own driver "
+            "holds the node that could take it; lower one of them, or announce the size of its tasks"
+        )
+        lead = self._lead(app.id)
+        count = sum(len(group.held) for group in app.groups)
+        told = ((app.id, lead),) if lead is not None else ()
+        return Stall(app.queue, seconds, count, self._victim([app.id]), evict, words, told, (app.id, task))
 
     def reset(self, queue: str) -> None:
         """Something was done about it: count anew."""
         self._watches = {key: watch for key, watch in self._watches.items() if key[0] != queue}
+        self._blocked = {}
 
     def _stall(
         self, outlook: Outlook, queue: Queue, waiting: Sequence[tuple[App, PodGroup]], seconds: float, evict: bool
@@ -86,7 +118,10 @@ class StallKeeper:
             f"runs; {_room(outlook.snapshot, queue, waiting)}" + (f"; {apps[0]}: {why}" if why else "")
         )
         leads = [(app, pod) for app in apps[:TOLD] if (pod := self._lead(app)) is not None]
-        return Stall(queue.name, seconds, count, self._victim(apps), evict, words, tuple(leads))
+        driver = self._victim(apps)
+        own = {app.id: task for app, task in _blocked(outlook)} if evict else {}
+        blocked = next(((app, own[app]) for app, pod in leads if pod == driver and app in own), None)
+        return Stall(queue.name, seconds, count, driver, evict, words, tuple(leads), blocked)
 
     def _lead(self, app: str) -> PodRecord | None:
         known = self.cache.views.get(app)
@@ -100,6 +135,23 @@ class StallKeeper:
             for uid, pod in pods.items()
         )
         return pods[chosen.uid] if chosen else None
+
+
+def _blocked(outlook: Outlook) -> list[tuple[App, Resources]]:
+    """Apps that their own driver keeps from running any task while others wait, and what a task asks for."""
+    waiting = {app.id for app in outlook.snapshot.apps if any(group.held for group in app.groups)}
+    if outlook.holding or len(waiting) < 2:
+        return []
+    nodes = DriverNodes(outlook.snapshot)
+    idle = [app for app in outlook.snapshot.apps if _idle(app)]
+    return [(app, task) for app in idle if (task := nodes.in_the_way(app)) is not None]
+
+
+def _idle(app: App) -> bool:
+    """Whether a driver of the app runs, tasks of it wait and none runs."""
+    tasks = [group for group in app.groups if group.role is not Role.DRIVER]
+    leads = any(group.running for group in app.groups if group.role is Role.DRIVER)
+    return leads and not app.paused and any(g.held for g in tasks) and not any(g.charged for g in tasks)
 
 
 def _by_constraints(apps: Iterable[App]) -> dict[str, list[tuple[App, PodGroup]]]:

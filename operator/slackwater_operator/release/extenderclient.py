@@ -75,6 +75,7 @@ def wish(release: Release, nodes: tuple[str, ...] | None = None, rank: int = 0) 
         submitted=release.submitted,
         rank=rank,
         nodes=nodes,
+        avoid=release.avoid,
     )
 
 

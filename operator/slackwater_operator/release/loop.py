@@ -262,6 +262,7 @@ class ReleaseLoop:
         written = await self.upkeep.writer.evict(stall.driver)
         log.warning("driver evicted to end a stall", pod=stall.driver.key, outcome=written.outcome.value)
         if written.done:
+            self.cache.unblock(stall.blocked)
             self.metrics.evictions.labels(stall.queue).inc()
 
     def _log_starts(self, views: list[AppView], outlook: Outlook) -> None:

@@ -144,6 +144,31 @@ def test_a_stall_is_told_on_bare_drivers_too() -> None:
     assert {pod.uid for _, pod in stall.told} == {driver.uid for driver in drivers}
 
 
+def test_a_driver_in_the_way_of_its_own_tasks_is_given_up_and_then_refused() -> None:
+    """Seed 397: nobody knew its tasks; they fit no node beside it, and an app that could run waited behind it."""
+    world = enforcing(node("a", cpu=4))
+    world.configure("AdmissionQueue", "default", stall={"afterSeconds": 10, "evictYoungestDriver": True})
+    driver = standing(world, "own", "a", 3)
+    world.change(driver.uid, owners=(OwnerRef("Job", "own", "job", "batch", True),))
+    task = world.create("task", app="own", cpu=2)
+    world.create("other", app="other", cpu=2)
+    operator = world.operator()
+    [stall] = stalls(world, operator, 30)
+    assert stall.driver is not None
+    assert stall.driver.uid == driver.uid
+    assert stall.blocked == ("team/own", task.declared)
+    world.cache.unblock(stall.blocked)
+    world.delete(driver)
+    world.delete(task)
+    world.create("again", app="own", role="driver", cpu=3)
+    operator.step()
+    assert operator.releaser.outlook is not None
+    said = operator.releaser.outlook.round.verdicts["team/own"]
+    assert said.refused
+    assert "no task would find a node beside the driver" in said.sentence
+    assert "other" in {pod.name for pod in world.pods.values() if not pod.gates}
+
+
 def test_tasks_that_run_elsewhere_do_not_hide_a_stall() -> None:
     """An app on the tainted nodes goes on; that helps nobody on the plain one."""
     world = enforcing(node("a", cpu=4), tainted("x", cpu=8))

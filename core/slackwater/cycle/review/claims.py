@@ -23,11 +23,12 @@ from enum import StrEnum
 
 from slackwater.cycle.admit import AdmissionRound, incomplete
 from slackwater.cycle.cycle import Round
+from slackwater.cycle.drivernodes import DriverNodes
 from slackwater.cycle.noderooms import NodeRooms
 from slackwater.cycle.podorder import eligible
 from slackwater.cycle.queuepass import led_by_driver
 from slackwater.cycle.snapshot import App, PodGroup, Queue, Snapshot
-from slackwater.cycle.verdicts import describe
+from slackwater.cycle.verdicts import Verdict, WaitReason, describe
 from slackwater.resources import Resources
 from slackwater.roles import Role
 from slackwater.validation import TOLERANCE
@@ -114,7 +115,7 @@ class _Holds:
         self.snapshot, self.queue, self.rooms, self.flight = snapshot, queue, rooms, flight
         self.before = before  # what the round saw: parents that go with it let their children go in the next one
         pool = next((pool for pool in snapshot.pools if pool.name == queue.pool), None)
-        self.entrance = AdmissionRound(snapshot, queue, pool, apps, rooms)
+        self.entrance = AdmissionRound(snapshot, queue, pool, apps, rooms, DriverNodes(snapshot))
         self.apps = apps
 
     def all(self) -> list[Hold]:
@@ -127,8 +128,8 @@ class _Holds:
 
     def _claim(self, app: App, group: PodGroup, shape: int) -> tuple[Claim, str, str]:
         """The first of the rule's reasons that holds, whose claim it is, and why."""
-        if self.entrance.infeasible(app) is not None and not self._feasible(app, group):
-            found = Claim.NEVER, "", f"{describe(group.request)} is more than any node has"
+        if (refused := self.entrance.infeasible(app)) is not None and not self._feasible(app, group, refused):
+            found = Claim.NEVER, "", refused.sentence
         elif why := self._not_ready(app, group):
             found = Claim.NOT_READY, "", why
         elif not self._has_room(app, group, shape):
@@ -139,13 +140,19 @@ class _Holds:
             found = Claim.ASSEMBLY, other.id, "room is kept for it until its deadline"
         elif not app.started and group.role is Role.DRIVER and (other := self._reserve(app)) is not None:
             found = Claim.RESERVE, other.id, "its tasks wait or are still to come"
+        elif not self.entrance.seated(app, group):
+            claimant = self.entrance.bars(app, group).claimant
+            found = Claim.RESERVE, claimant, "its tasks need the node that the driver would take"
         elif self._bound(app, group):
             found = Claim.OWNER, self.queue.pool, "a bound of delta keeps the room for the other side"
         else:
             found = Claim.NOBODY, "", "nobody has a better claim"
         return found
 
-    def _feasible(self, app: App, group: PodGroup) -> bool:
+    def _feasible(self, app: App, group: PodGroup, refused: Verdict) -> bool:
+        """Whether the group could run although something of its app cannot."""
+        if refused.reason is WaitReason.TASK_BESIDE_DRIVER:
+            return False
         left = next(each for each in self.entrance.apps if each.id == app.id)
         return any(each.held for each in left.groups if each.key == group.key)
 

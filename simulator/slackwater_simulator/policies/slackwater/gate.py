@@ -71,6 +71,8 @@ class Gate:
     def allocated(self, container: Container) -> None:
         """A container holds its node from now on."""
         self.books.enter(container)
+        if container.request.driver:
+            self.views.seats[container.request.app.index] = (str(container.node),)
         self.views.drop(container.request.app.index)
 
     def started(self, container: Container) -> None:
@@ -87,7 +89,9 @@ class Gate:
         if uid is None:
             return
         app = request.app.index
-        if not request.driver:
+        if request.driver:
+            self.views.seats.pop(app, None)
+        else:
             self._phases.finish(uid, self.world.engine.now)
         self.views.drop(app)
 

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from slackwater.nodes import PodAsk
 from slackwater.placement.batch import Batch, Placement
 from slackwater_simulator.policies.slackwater.policy import Gatekept
 
 if TYPE_CHECKING:
     from slackwater.cycle.cycle import Release
+    from slackwater.nodes import NodeTable
     from slackwater_simulator.worlds.kubernetes.world import Kube
     from slackwater_simulator.worlds.yarn.interface import World
 
@@ -35,7 +38,7 @@ class SlackwaterOnKubernetes(Gatekept):
         if not outcome.releases:
             return
         table = self.gate.ledger.table(self.world.engine.now)
-        batch = Batch(table, [self._ask(release) for release in outcome.releases])
+        batch = Batch(table, [self._ask(release, table) for release in outcome.releases])
         groups = {release.uid: release.group.key for release in outcome.releases}
         gone = 0
         while not batch.done:
@@ -49,7 +52,7 @@ class SlackwaterOnKubernetes(Gatekept):
         self.world.lag = 0.0
         self.stir()
 
-    def _ask(self, release: Release) -> PodAsk:
+    def _ask(self, release: Release, table: NodeTable) -> PodAsk:
         declared = self.gate.requests[release.group.key].shape
         ceiling = self.gate.books.ceiling
         native = declared if release.driver else tuple(d / c for d, c in zip(declared, ceiling, strict=True))
@@ -62,4 +65,5 @@ class SlackwaterOnKubernetes(Gatekept):
             urgency=release.urgency,
             alignment=release.alignment,
             submitted=release.submitted,
+            allowed=~np.isin(table.names, release.avoid) if release.avoid else None,
         )

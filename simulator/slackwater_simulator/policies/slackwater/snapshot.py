@@ -56,6 +56,7 @@ class Views:
         self.waiting = self.promises.counts  # released and not yet placed (worlds with heartbeats)
         self.started: set[int] = set()
         self.categories: dict[int, Category] = {}
+        self.seats: dict[int, tuple[str, ...]] = {}  # the nodes of drivers, by app
         self.sizes: dict[str, Resources] = {}  # the declared task of every app seen so far, by name
         self._made: dict[int, App] = {}
         self._named: dict[tuple[float, ...], Resources] = {}
@@ -71,7 +72,7 @@ class Views:
 
     def forget(self, app: YarnApp) -> None:
         """It is over."""
-        for held in (self.apps, self._made, self.categories):
+        for held in (self.apps, self._made, self.categories, self.seats):
             held.pop(app.index, None)
         self.started.discard(app.index)
         for request in [app.master, *app.requests]:
@@ -146,6 +147,7 @@ class Views:
                 waiting=bool(request.parents) and any(parent.seen < parent.total for parent in request.parents),
                 unplaceable=key in self.stuck,
                 native=self.named(self._native(request.shape, request.driver)),
+                seats=self.seats.get(app.index, ()) if request.driver else (),
             )
 
 

@@ -1,0 +1,241 @@
+"""Which nodes a driver may take so that tasks keep theirs: 002's reserve, node by node.
+
+A sum says nothing of a task that needs half a node or all of it. A driver on the last node that is large enough keeps
+such a task waiting for as long as it runs; where the task is its own, for ever. So
+
+    left      allocatable − what drivers and pods of others hold: what tasks find once the tasks there have ended
+    places    of a task on a node: how often it goes into what is left
+    needed    one place for each kind of task that a started app still has to run, all places together for a gang
+
+A driver may take no node that leaves fewer places than are needed, be it for tasks of apps that have started or for its
+own. A task for which there are too few places already claims nothing: no reserve would serve it; its own driver does
+not start before there are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from slackwater.cycle.feasibility import reachable
+from slackwater.cycle.snapshot import App, PodGroup, Queue, Snapshot
+from slackwater.resources import NOTHING, Resources
+from slackwater.roles import Role
+from slackwater.validation import TOLERANCE
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+    Mask = NDArray[np.bool_]
+
+PLENTY = 1e6  # places of a task that asks for nothing
+
+
+class TaskNeed(NamedTuple):
+    """Tasks of one kind that are still to run: what one asks for, where it may run, how many run at once."""
+
+    request: Resources
+    constraints: str
+    queue: str
+    together: int = 1
+    later: bool = False  # another stage comes first
+
+
+class _Places(NamedTuple):
+    """Of one kind of task: its places on each node, all of them, and the most on one node."""
+
+    each: Floats
+    total: float
+    most: float
+
+
+class Bars(NamedTuple):
+    """Where a driver of one app may not go."""
+
+    barred: Mask | None = None  # nodes it may not take; None: it may take any
+    costly: Mask | None = None  # nodes of which tasks would lose a place that is not needed yet
+    claimant: str = ""  # an app whose tasks need one of the barred nodes
+
+    def avoid(self, names: Sequence[str], row: int) -> tuple[str, ...]:
+        """The nodes that placement must not choose instead of this one."""
+        if self.costly is None:
+            return ()
+        return tuple(names[other] for other in np.flatnonzero(self.costly).tolist() if other != row)
+
+
+class DriverNodes:
+    """All nodes in one round, without the tasks on them. Where only sums are known every node serves every driver."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._snapshot = snapshot
+        self._table = snapshot.nodes
+        self.known = snapshot.nodes is not None
+        self._queues = {queue.name: queue for queue in snapshot.queues}
+        self._places: dict[TaskNeed, _Places] = {}
+        self._bars: dict[str, Bars] = {}  # by app, until something changes
+        self._together: dict[tuple[object, ...], bool] = {}
+
+    @cached_property
+    def left(self) -> Floats:
+        """What tasks find on each node once the tasks there have ended."""
+        table = self._table
+        assert table is not None  # noqa: S101 - only asked where nodes are known
+        left = np.where(table.open[:, None], table.total, 0.0)
+        if self._snapshot.foreign is not None:
+            left = left - self._snapshot.foreign
+        for group in (group for app in self._snapshot.apps for group in app.groups if group.seats):
+            rows = [table.index[name] for name in group.seats if name in table.index]
+            np.subtract.at(left, rows, group.request.vector(table.kinds))
+        return left
+
+    @cached_property
+    def _needs(self) -> dict[TaskNeed, str]:
+        """Of all apps that have started, each with an app that has it."""
+        found: dict[TaskNeed, str] = {}
+        for app in self._snapshot.apps:
+            if app.started and not app.paused:
+                for need in self._claims(app):
+                    found.setdefault(need, app.id)
+        return found
+
+    @cached_property
+    def _going(self) -> int:
+        """Drivers that may go in this round."""
+        held = (len(g.held) for app in self._snapshot.apps for g in app.groups if g.role is Role.DRIVER)
+        return min(sum(held), self._snapshot.window)
+
+    # ---- tasks ----------------------------------------------------------------------------------------------------
+
+    def start(self, app: App) -> None:
+        """An app starts with this round: its tasks count from now on."""
+        if self.known:
+            for need in self._claims(app):
+                self._needs.setdefault(need, app.id)
+            self._bars.clear()
+
+    def serves(self, app: App) -> bool:
+        """Whether tasks of the app that are to run have the places for it, or nobody knows yet what they ask for."""
+        if not self.known:
+            return True
+        needs = list(task_needs(app))
+        first = [need for need in needs if not need.later] or needs
+        return not first or any(self._served(need) for need in first)
+
+    def _served(self, need: TaskNeed) -> bool:
+        return self._of(need).total >= need.together
+
+    def _claims(self, app: App) -> list[TaskNeed]:
+        """What drivers must leave room for: not for stages whose turn never comes, as one before them has no place."""
+        needs = list(task_needs(app))
+        stuck = any(not need.later and not self._served(need) for need in needs)
+        return [need for need in needs if not (stuck and need.later)]
+
+    def _of(self, need: TaskNeed) -> _Places:
+        found = self._places.get(need)
+        if found is None:
+            each = self._count(need, self.left)
+            found = self._places[need] = _Places(each, float(each.sum()), float(each.max(initial=0.0)))
+        return found
+
+    def _count(self, need: TaskNeed, left: Floats) -> Floats:
+        """Its places on each node, if so much is left of them."""
+        table, queue = self._table, self._queues.get(need.queue)
+        assert table is not None  # noqa: S101 - only asked where nodes are known
+        places = np.full(len(table), PLENTY)
+        for kind, amount in need.request.items():
+            if amount > 0:
+                have = left[:, table.kinds.index(kind)] if kind in table.kinds else np.zeros(len(table))
+                np.minimum(places, np.floor(np.maximum(have, 0.0) / amount + TOLERANCE), out=places)
+        reach = self._reach(queue, need.constraints) if queue is not None else None
+        return places if reach is None else np.where(reach, places, 0.0)
+
+    def _reach(self, queue: Queue, constraints: str) -> Mask | None:
+        if queue.nodes is None and constraints not in self._snapshot.reach:
+            return None
+        return reachable(self._snapshot, queue, PodGroup("", Role.UNKNOWN, NOTHING, constraints=constraints))
+
+    # ---- drivers --------------------------------------------------------------------------------------------------
+
+    def together(self, app: App, driver: PodGroup) -> bool:
+        """Whether the app's driver and a task would both find a node if all nodes were empty."""
+        own = list(task_needs(app))
+        if not self.known or not own:
+            return True
+        key = (driver.request, driver.constraints, tuple(own))
+        if key not in self._together:
+            self._together[key] = any(self._beside(app, driver, need) for need in own)
+        return self._together[key]
+
+    def _beside(self, app: App, driver: PodGroup, need: TaskNeed) -> bool:
+        table = self._table
+        assert table is not None  # noqa: S101 - only asked where nodes are known
+        queue = self._queues.get(app.queue)
+        homes = self._count(TaskNeed(driver.request, driver.constraints, app.queue), table.total) > 0
+        if queue is None or not homes.any():
+            return True  # it is said elsewhere that no node could take the driver itself
+        places = self._count(need, table.total)
+        beside = self._count(need, table.total - driver.request.vector(table.kinds))
+        return bool(((places.sum() - places + beside)[homes] >= need.together).any())
+
+    def in_the_way(self, app: App) -> Resources | None:
+        """What a task asks for that cannot run beside the drivers there are, but could if its own driver were gone."""
+        table = self._table
+        needs = list(task_needs(app))
+        seated = [group for group in app.groups if group.role is Role.DRIVER and group.seats]
+        if table is None or not seated or self.serves(app):
+            return None
+        left = self.left.copy()
+        for group in seated:
+            rows = [table.index[name] for name in group.seats if name in table.index]
+            np.add.at(left, rows, group.request.vector(table.kinds))
+        return next((n.request for n in needs if float(self._count(n, left).sum()) >= n.together), None)
+
+    def bars(self, app: App, request: Resources) -> Bars:
+        """Where a driver of the app may not go. Where there are places enough for all nobody looks closer."""
+        if not self.known:
+            return Bars()
+        found = self._bars.get(app.id)
+        if found is None:
+            found = self._bars[app.id] = self._look(app, request)
+        return found
+
+    def _look(self, app: App, request: Resources) -> Bars:
+        assert self._table is not None  # noqa: S101 - only asked where nodes are known
+        asked, own = request.vector(self._table.kinds), dict.fromkeys(task_needs(app), app.id)
+        barred = costly = None
+        claimant = ""
+        for need, owner in {**self._needs, **own}.items():
+            places, most = self._of(need), max(1, self._going)
+            spare = places.total - need.together
+            if spare < 0 and need in own and not need.later:
+                return Bars(np.ones(len(self._table), np.bool_), None, app.id)  # it would start in vain
+            if spare < 0 or spare >= most * places.most:
+                continue
+            lost = places.each - self._count(need, self.left - asked)
+            costly = lost > 0 if costly is None else costly | (lost > 0)
+            if (taken := lost > spare).any():
+                barred, claimant = (taken if barred is None else barred | taken), claimant or owner
+        return Bars(barred, costly, claimant)
+
+    def take(self, row: int, request: Resources) -> None:
+        """A driver goes to a node."""
+        if self._table is not None and row >= 0:
+            self.left[row] -= request.vector(self._table.kinds)
+            self._places.clear()
+            self._bars.clear()
+
+
+def task_needs(app: App) -> Iterable[TaskNeed]:
+    """What of the app is still to run beside drivers."""
+    tasks = [group for group in app.groups if group.role is not Role.DRIVER]
+    for group in tasks:
+        if group.held or group.total > group.charged + group.finished:
+            together = len(group.held) + group.charged if app.gang else 1
+            yield TaskNeed(group.request, group.constraints, app.queue, max(1, together), group.waiting)
+    if not tasks and app.task_request:
+        home = next((group.constraints for group in app.groups), "")
+        yield TaskNeed(app.task_request, home, app.queue)

@@ -1,0 +1,146 @@
+"""Drivers leave tasks a node: 002's reserve, node by node."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from slackwater.cycle.cycle import Round, decide
+from slackwater.cycle.drivernodes import DriverNodes
+from slackwater.cycle.review.claims import Claim, holds
+from slackwater.cycle.snapshot import App, Snapshot
+from slackwater.cycle.verdicts import WaitReason
+from slackwater.roles import Role
+from support.builders.nodes import node_table
+from support.builders.snapshots import cpu, driver_app, group, queue, snapshot, task_app
+
+
+def on_nodes(*apps: App, total: list[float], room: list[float] | None = None, **more: object) -> Snapshot:
+    """These apps on nodes of so many cores, of which so much is left."""
+    left = total if room is None else room
+    table = node_table([[each] for each in left], total=[[each] for each in total], kinds=("cpu",))
+    return snapshot(*apps, on=queue(sum(total), free=sum(left)), nodes=table, **more)
+
+
+def led(name: str, *, driver: float, task: float, held: int = 1, seat: str = "node-0", **more: object) -> App:
+    """A started app whose driver sits on a node and whose tasks wait."""
+    groups = (
+        group(name, Role.DRIVER, driver, running=1, seats=(seat,)),
+        group(name, Role.TASK, task, held=held),
+    )
+    return App(name, "team", 0.0, groups, started=True, has_driver=True, **more)  # type: ignore[arg-type]
+
+
+def released(decided: Round) -> list[str]:
+    """The uids in order of release."""
+    return [release.uid for release in decided.releases]
+
+
+class TestItsOwnTasks:
+    """A driver must not sit where its own task has to run."""
+
+    def test_a_driver_goes_beside_the_node_that_its_task_needs(self) -> None:
+        """Seed 177: on nodes of 4 and 32 cores, a driver whose task asks for 32 goes to the small one."""
+        decided = decide(on_nodes(driver_app("app", driver=2, task=32), total=[4.0, 32.0]))
+        assert [(release.uid, release.avoid) for release in decided.releases] == [("app/driver/0", ("node-1",))]
+
+    def test_a_driver_and_a_task_that_fit_no_nodes_together_are_refused(self) -> None:
+        """Stock would start the driver and let it wait for ever."""
+        decided = decide(on_nodes(driver_app("app", driver=5, task=4), driver_app("next", 1), total=[8.0]))
+        assert decided.verdicts["app"].reason is WaitReason.TASK_BESIDE_DRIVER
+        assert decided.verdicts["app"].refused
+        assert "asks for 5 cpu and a task for 4 cpu" in decided.verdicts["app"].sentence
+        assert decided.started == ("next",)
+
+    def test_pods_of_others_may_leave_no_node_for_now(self) -> None:
+        """Seed 197: beside a daemon there is no room for driver and task; it waits, as daemons may go."""
+        world = replace(
+            on_nodes(driver_app("app", driver=4, task=4), total=[8.0], room=[7.0]), foreign=np.array([[1.0]])
+        )
+        decided = decide(world)
+        assert decided.verdicts["app"].reason is WaitReason.LAST_NODE
+        assert not decided.verdicts["app"].refused
+        assert [each.claim for each in holds(world, decided)] == [Claim.RESERVE]
+
+
+class TestTasksOfOthers:
+    """A driver must not take the last node of a task that waits."""
+
+    def test_a_driver_waits_while_a_started_app_needs_the_node_whole(self) -> None:
+        """Seed 88: it would sit beside a task, and the next task that asks for the whole node would never find it."""
+        whole = replace(task_app("whole", held=3, size=2.0), started=True)
+        world = on_nodes(whole, driver_app("late", 1, driver=1, task=1), total=[2.0], room=[1.0])
+        decided = decide(world)
+        assert released(decided) == []
+        assert decided.verdicts["late"].sentence.startswith("its driver would take a node of queue default that tasks")
+        assert {each.app: each.claim for each in holds(world, decided)}["late"] is Claim.RESERVE
+
+    def test_a_driver_goes_where_another_node_is_left(self) -> None:
+        """Two such nodes: one is enough."""
+        whole = replace(task_app("whole", held=3, size=2.0), started=True)
+        decided = decide(on_nodes(whole, driver_app("late", 1), total=[2.0, 2.0], room=[1.0, 0.0]))
+        assert released(decided) == ["late/driver/0"]
+
+    def test_two_drivers_of_a_round_do_not_take_both_nodes(self) -> None:
+        """What the first one takes counts for the second."""
+        whole = replace(task_app("whole", held=3, size=4.0), started=True)
+        apps = (whole, driver_app("a", 1), driver_app("b", 2))
+        decided = decide(on_nodes(*apps, total=[4.0, 4.0], room=[1.0, 1.0]))
+        assert released(decided) == ["a/driver/0"]
+
+
+class TestTasksWithoutAPlace:
+    """What can never run beside the drivers there are claims nothing."""
+
+    def test_the_reserve_is_not_kept_for_tasks_that_no_node_could_take(self) -> None:
+        """Seeds 119, 182, 219: the budget was kept for ever for an app that its own driver blocks."""
+        hopeless = led("hopeless", driver=3, task=8)
+        decided = decide(on_nodes(hopeless, driver_app("next", 1, driver=2), total=[8.0], room=[5.0]))
+        assert released(decided) == ["next/driver/0"]
+
+    def test_a_later_stage_claims_nothing_while_an_earlier_one_has_no_place(self) -> None:
+        """Seed 411: the second stage would fit, but its turn never comes."""
+        groups = (
+            group("app", Role.DRIVER, 1.0, running=1, seats=("node-0",)),
+            group("app", Role.TASK, 8.0, held=1, stage="first"),
+            group("app", Role.TASK, 7.0, held=1, stage="second", level=1, waiting=True),
+        )
+        stuck = App("app", "team", 0.0, groups, started=True, has_driver=True)
+        decided = decide(on_nodes(stuck, driver_app("next", 1, driver=4, task=3), total=[8.0], room=[7.0]))
+        assert released(decided) == ["next/driver/0"]
+
+    def test_names_the_task_that_its_own_driver_keeps_from_running(self) -> None:
+        """It could run if the driver were elsewhere; one that another driver blocks is not named."""
+        own, other = led("own", driver=3, task=8), led("other", driver=1, task=8, seat="node-1")
+        nodes = DriverNodes(on_nodes(own, total=[8.0]))
+        assert nodes.in_the_way(own) == cpu(8)
+        assert DriverNodes(on_nodes(own, other, total=[8.0, 2.0])).in_the_way(other) is None
+
+
+def test_a_third_stage_waits_until_the_second_is_placed() -> None:
+    """Seed 350: it sat on the node that the second stage needed, and waited for it."""
+    groups = (
+        group("app", Role.TASK, 1.0, running=1, stage="a"),
+        group("app", Role.TASK, 8.0, held=1, stage="b", level=1, waiting=True),
+        group("app", Role.TASK, 1.0, held=1, stage="c", level=2, waiting=True),
+    )
+    app = App("app", "team", 0.0, groups, started=True)
+    decided = decide(on_nodes(app, total=[8.0], room=[7.0]))
+    assert released(decided) == []
+
+
+def test_a_gang_does_not_overtake_a_single_pod_of_higher_priority() -> None:
+    """Seed 380: gangs went before all others."""
+    gang = task_app("gang", 0, held=2, size=2, gang=True, started=True)
+    high = task_app("high", 1, held=1, size=4, priority=10, started=True)
+    decided = decide(on_nodes(gang, high, total=[4.0]))
+    assert released(decided) == ["high/task/0"]
+
+
+def test_a_driver_does_not_start_while_its_task_has_no_place() -> None:
+    """Seed 219: daemons left no node for its tasks; it started, was given up as a stall, and started again."""
+    world = on_nodes(driver_app("app", driver=1, task=7), total=[8.0, 8.0], room=[6.0, 6.0])
+    decided = decide(replace(world, foreign=np.array([[2.0], [2.0]])))
+    assert released(decided) == []
+    assert decided.verdicts["app"].reason is WaitReason.LAST_NODE
