@@ -20,7 +20,7 @@ def on_nodes(*apps: App, total: list[float], room: list[float] | None = None, **
     """These apps on nodes of so many cores, of which so much is left."""
     left = total if room is None else room
     table = node_table([[each] for each in left], total=[[each] for each in total], kinds=("cpu",))
-    return snapshot(*apps, on=queue(sum(total), free=sum(left)), nodes=table, **more)
+    return snapshot(*apps, on=queue(sum(total), free=sum(left)), nodes=table, **more)  # type: ignore[arg-type]
 
 
 def led(name: str, *, driver: float, task: float, held: int = 1, seat: str = "node-0", **more: object) -> App:
