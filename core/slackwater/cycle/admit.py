@@ -194,15 +194,27 @@ class AdmissionRound:
             return None
         driver = next((group for group in app.groups if group.role is Role.DRIVER and group.held), None)
         if driver is not None and not app.started and not self.drivers.together(app, driver):
-            task = self.sizes[app.id].task
-            said = {"queue": self.queue.name, "driver": describe(driver.request), "task": describe(task)}
-            return Verdict(app.id, WaitReason.TASK_BESIDE_DRIVER, said, position)
+            return self._apart(app, driver, position)
         for group in app.groups if app.gang else ():
             places = self.rooms.places(self.shapes[app.id, group.key]) if group.held else group.total
             if group.held and self.rooms.known and group.total > places:
                 numbers = {"queue": self.queue.name, "expected": group.total, "places": places}
                 return Verdict(app.id, WaitReason.GANG_TOO_LARGE, numbers, position)
         return None
+
+    def _apart(self, app: App, driver: PodGroup, position: int) -> Verdict:
+        """Driver and task are more than all nodes together, or no node would take the task beside the driver."""
+        answer = self._test(app)
+        if answer.outcome is DriverOutcome.INFEASIBLE:
+            return self._more_than_all(app, answer, position)
+        task = self.sizes[app.id].task
+        said = {"queue": self.queue.name, "driver": describe(driver.request), "task": describe(task)}
+        return Verdict(app.id, WaitReason.TASK_BESIDE_DRIVER, said, position)
+
+    def _more_than_all(self, app: App, answer: DriverVerdict, position: int) -> Verdict:
+        short = answer.shortages[0]
+        numbers = {"ask": short.needed, "kind": short.kind, "queue": self.queue.name, "limit": short.left}
+        return Verdict(app.id, WaitReason.INFEASIBLE, numbers, position)
 
     def _too_large(self, group: PodGroup, kind: str, ask: float, most: float) -> dict[str, object]:
         missing = next((k for k, value in group.request.items() if value > 0 and k not in self.rooms.kinds), None)
@@ -303,8 +315,7 @@ class AdmissionRound:
             return None, False
         short = answer.shortages[0]
         if answer.outcome is DriverOutcome.INFEASIBLE:
-            numbers = {"ask": short.needed, "kind": short.kind, "queue": self.queue.name, "limit": short.left}
-            return Verdict(app.id, WaitReason.INFEASIBLE, numbers, position), False
+            return self._more_than_all(app, answer, position), False
         self._blocked.setdefault(None, app)
         beyond = answer.outcome is DriverOutcome.BEYOND_CAPACITY and self.queue.maximum is not None
         if beyond and self._in_flight() < self.queue.growth:

@@ -73,7 +73,7 @@ class DriverNodes:
     def __init__(self, snapshot: Snapshot) -> None:
         self._snapshot = snapshot
         self._table = snapshot.nodes
-        self.known = snapshot.nodes is not None
+        self.known = snapshot.nodes is not None and snapshot.reserve
         self._queues = {queue.name: queue for queue in snapshot.queues}
         self._places: dict[TaskNeed, _Places] = {}
         self._bars: dict[str, Bars] = {}  # by app, until something changes

@@ -149,3 +149,4 @@ class Snapshot:
     reach: Mapping[str, Mask] = field(default_factory=dict, compare=False)
     # What pods that are not ours hold of each node, node × kind, in the table's order; None: nothing is known of any.
     foreign: Floats | None = field(default=None, compare=False)
+    reserve: bool = True  # 002 node by node: drivers leave tasks a node; False: they take whatever they fit

@@ -47,10 +47,10 @@ class TestItsOwnTasks:
 
     def test_a_driver_and_a_task_that_fit_no_nodes_together_are_refused(self) -> None:
         """Stock would start the driver and let it wait for ever."""
-        decided = decide(on_nodes(driver_app("app", driver=5, task=4), driver_app("next", 1), total=[8.0]))
+        decided = decide(on_nodes(driver_app("app", driver=3, task=5), driver_app("next", 1), total=[6.0, 2.0]))
         assert decided.verdicts["app"].reason is WaitReason.TASK_BESIDE_DRIVER
         assert decided.verdicts["app"].refused
-        assert "asks for 5 cpu and a task for 4 cpu" in decided.verdicts["app"].sentence
+        assert "asks for 3 cpu and a task for 5 cpu" in decided.verdicts["app"].sentence
         assert decided.started == ("next",)
 
     def test_pods_of_others_may_leave_no_node_for_now(self) -> None:

@@ -164,7 +164,16 @@ class Gate:
             pool=QUEUE if pools else "",
         )
         nodes = self._nodes(now)
-        return Snapshot(now, (queue,), apps, pools, window=self.parts.window, preference=self.parts.order, nodes=nodes)
+        return Snapshot(
+            now,
+            (queue,),
+            apps,
+            pools,
+            window=self.parts.window,
+            preference=self.parts.order,
+            nodes=nodes,
+            reserve=self.parts.admission,
+        )
 
     def _nodes(self, now: float) -> NodeTable:
         """Every node's room, less what released containers will take that wait for a heartbeat."""
