@@ -1,11 +1,13 @@
-"""Makes the pictures of README and docs: `python docs/scripts/screenshots.py` (needs Chromium, takes a minute).
+"""Makes the pictures of README and docs: `python docs/scripts/screenshots.py` (needs Chromium, takes two minutes).
 
-The demo is really run: what it prints becomes demo.svg, the hour on its dashboard dashboard.png. Same seed, same
-pictures, but for the moment at which the dashboard is looked at.
+The demo is really run: what it prints becomes demo.svg, its dashboard is photographed at fixed moments of its play.
+Same seed, same pictures. `--all FOLDER` also writes every page on a desk, in the dark, on a phone and in print (four
+minutes), to be looked at after a change of how pages look.
 """
 
 from __future__ import annotations
 
+import argparse
 import io
 import os
 import re
@@ -14,22 +16,56 @@ import subprocess
 import sys
 import tempfile
 import time
+import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from PIL import Image
 from playwright.sync_api import Browser, sync_playwright
 from rich.console import Console
 from rich.text import Text
 
-TARGET = Path(__file__).parents[1] / "pictures"
+DOCS = Path(__file__).parents[1]
 PORT = int(os.environ.get("SLACKWATER_DEMO_PORT", "8587"))
 COLUMNS = 100
 FLAGS = ["--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu", "--disable-background-networking"]
 FOREIGN_FONTS = re.compile(r"@font-face \{.*?\}\s*", re.DOTALL)
 PACE, PERIOD = 0.25, 20  # seconds from line to line of the moving terminal, and for one round of it
-MOMENT = 25  # seconds of looking: a minute of the hour each
+HOUR, NINE = "t=1900", "scene=nine&t=300"  # moments that show something: apps wait, and stand still
+POD = "/pods/simulated/app-052-scan-9"  # it waits at that moment
+PAGES = {
+    "overview": f"/?{HOUR}",
+    "side-by-side": f"/side-by-side?{HOUR}",
+    "nine": f"/side-by-side?{NINE}",
+    "nodes": f"/nodes?{HOUR}",
+    "node": f"/nodes/node0?{HOUR}",
+    "queues": f"/queue?{NINE}",
+    "queue": f"/queue/default?{NINE}",
+    "pools": f"/pools?{HOUR}",
+    "pool": f"/pools/default?{HOUR}",
+    "apps": f"/apps?{HOUR}&sort=-held",
+    "app": f"/apps/simulated/app-050?{HOUR}",
+    "pod": f"{POD}?{HOUR}",
+    "what-if": "/what-if",
+}
+Look = dict[str, Any]
+LOOKS: dict[str, Look] = {
+    "desk": {"viewport": {"width": 1200, "height": 900}},
+    "dark": {"viewport": {"width": 1200, "height": 900}, "color_scheme": "dark"},
+    "phone": {"viewport": {"width": 390, "height": 844}, "device_scale_factor": 2},
+    "print": {"viewport": {"width": 794, "height": 1123}},  # a sheet of A4
+}
+# The pictures of the docs: page, look, and how much of the page is shown.
+CHOSEN = {
+    "pictures/dashboard.png": ("overview", "desk", 905),
+    "monitor/overview.png": ("overview", "desk", 1180),
+    "monitor/side-by-side.png": ("nine", "desk", 1180),
+    "monitor/pod.png": ("pod", "desk", 1080),
+    "monitor/node-dark.png": ("node", "dark", 760),
+    "monitor/phone.png": ("overview", "phone", 844),
+}
 
 
 @contextmanager
@@ -81,28 +117,57 @@ def moving(picture: str) -> str:
     return picture.replace("</style>", f"{style}</style>", 1)
 
 
-def photograph(browser: Browser, address: str, path: Path, *, height: int) -> None:
+def photograph(browser: Browser, address: str, path: Path, look: str, *, height: int | None = None) -> None:
     """What a browser shows, in few colours: a page of lines and text needs no more, and the file stays small."""
-    page = browser.new_page(viewport={"width": 1200, "height": height})
+    page = browser.new_page(**LOOKS[look])
+    if look == "print":
+        page.emulate_media(media="print")
+    if height is not None:
+        page.set_viewport_size({"width": LOOKS[look]["viewport"]["width"], "height": height})
     page.goto(address)
-    page.screenshot(path=path)
+    page.screenshot(path=path, full_page=height is None)
     page.close()
     with Image.open(path) as picture:
         picture.convert("RGB").quantize(96).save(path, optimize=True)
 
 
-def make() -> None:
+def every_page(browser: Browser, address: str, report: Path, folder: Path) -> None:
+    """Every page in every look, the report of the demo among them."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, path in {**{name: address + path for name, path in PAGES.items()}, "report": report.as_uri()}.items():
+        for look in LOOKS:
+            photograph(browser, path, folder / f"{name}-{look}.png", look)
+
+
+def make(folder: Path | None) -> None:
     """All pictures."""
     program = shutil.which("chromium")
     if program is None:
         sys.exit("Chromium is not installed")
+    address = f"http://127.0.0.1:{PORT}"
     with tempfile.TemporaryDirectory() as name, sync_playwright() as playwright, demo(Path(name)) as printed:
-        (TARGET / "demo.svg").write_text(terminal(printed), encoding="utf-8")
+        (DOCS / "pictures" / "demo.svg").write_text(terminal(printed), encoding="utf-8")
         browser = playwright.chromium.launch(executable_path=program, args=FLAGS)
-        time.sleep(MOMENT)
-        photograph(browser, f"http://127.0.0.1:{PORT}/", TARGET / "dashboard.png", height=905)
+        answering(address)
+        for target, (page, look, height) in CHOSEN.items():
+            photograph(browser, address + PAGES[page], DOCS / target, look, height=height)
+        if folder is not None:
+            every_page(browser, address, Path(name) / "report" / "index.html", folder)
         browser.close()
 
 
+def answering(address: str) -> None:
+    """Wait until the dashboard answers: it starts after the last line of the demo."""
+    for _ in range(100):
+        try:
+            with urllib.request.urlopen(f"{address}/healthz", timeout=2):  # noqa: S310 - our own server
+                return
+        except OSError:
+            time.sleep(0.3)
+    sys.exit(f"{address} does not answer")
+
+
 if __name__ == "__main__":
-    make()
+    parser = argparse.ArgumentParser(description="Make the pictures of README and docs.")
+    parser.add_argument("--all", type=Path, default=None, metavar="FOLDER", help="every page in every look")
+    make(parser.parse_args().all)

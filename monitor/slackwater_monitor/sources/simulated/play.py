@@ -97,15 +97,18 @@ class Play:
         return made
 
     def _believed(self, kind: str, used: Floats, declared: Floats, now: float) -> Floats:
-        """The ledger's estimate of each node: its sum is known, what exceeds use lies where requests exceed it."""
+        """The ledger's estimate of each node: its sum is known; beyond use it lies where requests exceed that first."""
         found = self.outcome.series.get(f"estimated_{kind}")
         if found is None:
             return declared
         total, spent = float(np.interp(now, found.time, found.value)), float(used.sum())
+        if total < spent:
+            return np.asarray(used * total / max(spent, 1e-9))
         slack = np.maximum(declared - used, 0.0)
-        if total >= spent:
-            return np.asarray(used + min(total - spent, float(slack.sum())) * slack / max(float(slack.sum()), 1e-9))
-        return np.asarray(used * total / max(spent, 1e-9))
+        inside = min(total - spent, float(slack.sum()))
+        beyond = total - spent - inside
+        shares = slack / max(float(slack.sum()), 1e-9), declared / max(float(declared.sum()), 1e-9)
+        return np.asarray(used + inside * shares[0] + beyond * shares[1])
 
     def sums(self, now: float) -> tuple[Floats, Floats]:
         """CPU and memory requested and used in all."""

@@ -45,9 +45,7 @@ def node_meter(node: Node, kind: str, most: float | None = None) -> Markup:
         f"{node.name}, {title(kind)}: {amount(kind, used)} used, {amount(kind, asked)} requested "
         f"of {amount(kind, size, unit=True)}"
     )
-    believed = (
-        0.0 if most else max(min(estimate, asked) - used, 0.0)
-    )  # side by side only one of two schedulers believes
+    believed = 0.0 if most else max(estimate - used, 0.0)  # side by side only one of two schedulers believes
     parts = (("used", used), ("guess", believed), ("asked", max(asked - used - believed, 0.0)))
     return meter(words, parts, max(most or 0.0, size, asked), mark=size if asked > size or most else None)
 
