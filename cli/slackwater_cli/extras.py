@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 EXTRAS = {
-    "sim": ("duckdb", "joblib", "matplotlib", "orjson", "pyarrow", "slackwater_simulator"),
-    "cluster": ("aiohttp", "kubernetes", "msgspec", "prometheus_client", "slackwater_cluster", "structlog"),
-    "extender": ("flask", "gunicorn", "httpx2", "slackwater_extender"),
-    "operator": ("kopf", "slackwater_operator"),
-    "monitor": ("slackwater_monitor",),
+    "sim": ("duckdb", "matplotlib", "pyarrow"),
+    "cluster": ("aiohttp", "prometheus_client"),
+    "extender": ("flask", "gunicorn"),
+    "operator": ("kopf",),
 }
 
 

@@ -169,7 +169,7 @@ def test_an_interrupted_run_goes_on_where_it_stopped(served_week: Week, tmp_path
     """Answers on disk are not asked for again."""
     wanted = order(served_week.url, tmp_path, days=2)
     history, _ = fetch(wanted)
-    kept = {path: path.stat().st_mtime_ns for path in tmp_path.glob("*.parquet")}
+    kept = {path: path.stat().st_mtime_ns for path in tmp_path.glob("*.npz")}
     lost = min(kept)
     lost.unlink()
     again, _ = fetch(wanted)

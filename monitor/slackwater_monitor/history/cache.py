@@ -1,4 +1,4 @@
-"""Answers on disk, one Parquet file per question and chunk: an interrupted run goes on where it stopped."""
+"""Answers on disk, a file of arrays per question and chunk: an interrupted run goes on where it stopped."""
 
 from __future__ import annotations
 
@@ -11,15 +11,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa  # type: ignore[import-untyped]  # ships no types
-import pyarrow.parquet as pq  # type: ignore[import-untyped]  # ships no types
 from numpy.typing import NDArray
 
 from slackwater.errors import InvalidInput
 from slackwater_monitor.history.grid import Chunk
 
 Row = tuple[tuple[str, ...], NDArray[np.int64], NDArray[np.float64]]
-AT, VALUE = "at", "value"
+# The arrays of a file: times and values of all series in a row, where each series begins, all labels as JSON.
+AT, VALUE, OFFSETS, LABELS, WHOLE = "at", "value", "offsets", "labels", "whole"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,36 +56,41 @@ class Cache:
     def path(self, name: str, promql: str, chunk: Chunk) -> Path:
         """Where an answer lies. The query is part of the name: another question never finds this answer."""
         digest = hashlib.sha256(promql.encode()).hexdigest()[:8]
-        return self.folder / f"{name}-{chunk.step}-{chunk.first}-{chunk.last}-{digest}.parquet"
+        return self.folder / f"{name}-{chunk.step}-{chunk.first}-{chunk.last}-{digest}.npz"
 
     def forget_parts(self, keep: set[Path]) -> None:
         """Remove answers about incomplete chunks of earlier runs: nobody will ask for those again."""
         for path in self.folder.glob("*.part"):
             path.unlink(missing_ok=True)
-        for path in self.folder.glob("*.parquet"):
+        for path in self.folder.glob("*.npz"):
             if path not in keep and path.with_suffix(".whole") not in keep and not _whole(path):
                 path.unlink(missing_ok=True)
 
 
 def _whole(path: Path) -> bool:
-    metadata = pq.read_metadata(path).metadata or {}
-    return bool(metadata.get(b"whole") == b"1")
+    with np.load(path) as arrays:
+        return bool(arrays[WHOLE])
 
 
 def write(path: Path, keys: Sequence[str], rows: Iterator[Row], chunk: Chunk) -> None:
     """Write one answer; it appears under its name only when complete."""
-    columns: dict[str, list[Any]] = {key: [] for key in (*keys, AT, VALUE)}
-    for labels, at, value in rows:
-        for key, label in zip(keys, labels, strict=True):
-            columns[key].append(label)
-        columns[AT].append(at)
-        columns[VALUE].append(value)
-    arrays = [pa.array(columns[key], pa.dictionary(pa.int32(), pa.string())) for key in keys]
-    arrays.append(pa.array(columns[AT], pa.list_(pa.int64())))
-    arrays.append(pa.array(columns[VALUE], pa.list_(pa.float64())))
-    table = pa.table(arrays, names=[*keys, AT, VALUE])
+    labels: dict[str, list[str]] = {key: [] for key in keys}
+    at, value = [np.zeros(0, np.int64)], [np.zeros(0, np.float64)]
+    for found, times, values in rows:
+        for key, label in zip(keys, found, strict=True):
+            labels[key].append(label)
+        at.append(times)
+        value.append(values)
+    arrays: dict[str, NDArray[Any]] = {
+        AT: np.concatenate(at),
+        VALUE: np.concatenate(value),
+        OFFSETS: np.cumsum([len(times) for times in at], dtype=np.int64),
+        LABELS: np.frombuffer(json.dumps(labels).encode(), np.uint8),
+        WHOLE: np.array(chunk.whole),
+    }
     part = path.with_suffix(".part")
-    pq.write_table(table.replace_schema_metadata({"whole": "1" if chunk.whole else "0"}), part, compression="zstd")
+    with part.open("wb") as file:
+        np.savez_compressed(file, allow_pickle=False, **arrays)
     part.replace(path)
 
 
@@ -111,14 +115,5 @@ class Answer:
 
 def read(path: Path) -> Answer:
     """Read one answer."""
-    table = pq.read_table(path, memory_map=False)
-    at, value = table.column(AT).combine_chunks(), table.column(VALUE).combine_chunks()
-    if isinstance(at, pa.ChunkedArray):
-        at, value = pa.concat_arrays(at.chunks), pa.concat_arrays(value.chunks)
-    labels = {name: [text or "" for text in table.column(name).to_pylist()] for name in table.column_names[:-2]}
-    return Answer(
-        labels,
-        at.offsets.to_numpy(zero_copy_only=False).astype(np.int64),
-        at.values.to_numpy(zero_copy_only=False),
-        value.values.to_numpy(zero_copy_only=False),
-    )
+    with np.load(path, allow_pickle=False) as arrays:
+        return Answer(json.loads(arrays[LABELS].tobytes()), arrays[OFFSETS], arrays[AT], arrays[VALUE])
