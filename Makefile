@@ -3,8 +3,10 @@
 PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.installed
+# Bytecode that is kept saves every process of the tests from compiling them anew.
+unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help install demo test quick check lint types pyright contracts unit search tools bench bench-simulator bench-extender bench-lab frameworks lab lab-down lab-test lab-build e2e e2e-kind kind-image crds chart image docs clean fuzz requirements
+.PHONY: help install demo test quick light check lint types pyright contracts unit search tools bench bench-simulator bench-extender bench-lab frameworks lab lab-down lab-test lab-build e2e e2e-kind kind-image crds chart image docs clean fuzz requirements
 help: ## list the commands
 	@grep -hE '^[a-z0-9-]+:.*?## ' $(MAKEFILE_LIST) | awk -F':.*?## ' '{printf "  make %-16s %s\n", $$1, $$2}'
 
@@ -18,14 +20,19 @@ install: $(STAMP) ## make .venv with everything the tests need
 demo: $(STAMP) ## see Slackwater decide: the product's main job on a small built-in example
 	@$(BIN)/slackwater demo
 
-test: check unit ## everything that needs nothing but Python: lint, types, import contracts, tests, coverage
+# Checks go beside the tests, so that no core waits.
+CHECKS := lint types pyright contracts
+test: $(STAMP) ## everything that needs nothing but Python: lint, types, import contracts, tests, coverage
+	@$(MAKE) --no-print-directory -j2 unit $(CHECKS)
 
 quick: $(STAMP) ## while you work: check, and the tests that take no time (under a minute on two cores)
-	@$(MAKE) --no-print-directory -j2 --output-sync=target lint types pyright contracts
+	@$(MAKE) --no-print-directory -j2 light $(CHECKS)
+
+light: $(STAMP)
 	@HYPOTHESIS_PROFILE=dev $(PYTEST) -m "not slow and not lab and not bench and not frameworks"
 
 check: $(STAMP) ## format, lint, spelling, types and import contracts
-	@$(MAKE) --no-print-directory -j2 --output-sync=target lint types pyright contracts
+	@$(MAKE) --no-print-directory -j2 --output-sync=target $(CHECKS)
 
 lint: $(STAMP)
 	@$(BIN)/ruff format --check --quiet .

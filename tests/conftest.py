@@ -1,4 +1,4 @@
-"""How properties are searched, and what is told about tests that were not run."""
+"""How properties are searched, which tests are slow or not traced, and what is told about tests that were not run."""
 
 from __future__ import annotations
 
@@ -17,14 +17,19 @@ settings.register_profile("ci", settings.get_profile("default"), derandomize=Tru
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE") or ("ci" if os.environ.get("CI") else "default"))
 
 
-SLOW = frozenset((Path(__file__).parent / "slow.txt").read_text(encoding="utf-8").splitlines())
+HERE = Path(__file__).parent
+SLOW = frozenset((HERE / "slow.txt").read_text(encoding="utf-8").splitlines())
+UNTRACED = frozenset((HERE / "untraced.txt").read_text(encoding="utf-8").splitlines())
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests of slow.txt."""
+    """Mark the tests of slow.txt, and those of untraced.txt for pytest-cov."""
     for item in items:
-        if item.nodeid.partition("[")[0] in SLOW:
+        test = item.nodeid.partition("[")[0]
+        if test in SLOW:
             item.add_marker(pytest.mark.slow)
+        if not UNTRACED.isdisjoint((test, test.partition("::")[0])):
+            item.add_marker(pytest.mark.no_cover)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

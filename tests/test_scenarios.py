@@ -37,6 +37,7 @@ def test_at_most_two_second_plays_and_each_is_named(tmp_path: Path, flaky: int, 
         "sys.exit(script['main']([play[0], '-m', *play[1:], 'test_played.py']))"
     )
     quiet = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST", "COV"))}
+    quiet["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"  # ten starts of pytest: plugins would be most of their time
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False, env=quiet
     )

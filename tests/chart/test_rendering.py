@@ -11,9 +11,13 @@ import jsonschema  # type: ignore[import-untyped] # no types
 import kubernetes_validate  # type: ignore[import-untyped] # no types
 import pytest
 import yaml
+from kubernetes_validate import utils
 
 from support.builders.chartvalues import ALL, PROFILES, SWITCHES
 from support.lab.chart import CHART, NAMESPACE, Object, call, named, objects, pod_specs, template
+
+# It reads its definitions anew for every object, which takes most of its time.
+utils.schema_contents = cache(utils.schema_contents)
 
 VERSIONS = ("1.33.2", "1.34.0", "1.35.1", "1.36.4", "1.37.0")
 NEWEST = VERSIONS[-1]

@@ -131,7 +131,7 @@ def test_real_series_keep_the_risk(traces: Path, name: str) -> None:
     path = traces / "usage-series" / f"{name}.csv.gz"
     if not path.is_file():
         pytest.skip(f"{name} is not among the traces here")
-    play = Play(machines=60, days=6)
+    play = Play(machines=16, days=4)
     chosen = estimators(play, 0.05, memory="memory" in name)
     asked = {key: chosen[key] for key in ("slackwater", "paper-000", "max-nsigma-rc", "autopilot")}
     ours, *others, _ = judge(read(path), play, asked, memory=False)
