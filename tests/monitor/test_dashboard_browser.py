@@ -263,3 +263,11 @@ def test_the_what_if_form_is_filled_in_and_answered(page: Page, address: str) ->
     page.get_by_role("button", name="Play").click()
     page.wait_for_load_state()
     assert page.locator("tbody th").all_inner_texts() == ["fifo", "drf"]
+
+
+def test_the_what_if_form_says_that_it_plays(page: Page, address: str) -> None:
+    """While the answer is awaited the seconds are counted, and the button cannot be pressed twice."""
+    page.goto(f"{address}/what-if")
+    page.evaluate("document.querySelector('form[data-wait]').dispatchEvent(new Event('submit'))")
+    assert page.inner_text("#waiting").startswith("Playing")
+    assert page.get_by_role("button", name="Play").is_disabled()

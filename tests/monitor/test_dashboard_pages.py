@@ -15,8 +15,11 @@ from flask.testing import FlaskClient
 from slackwater.cycle.review.idle import Cause
 from slackwater_cluster.api.client import ApiClient, ExtenderClient
 from slackwater_cluster.api.endpoint import endpoint
+from slackwater_cluster.prometheus.client import Prometheus
+from slackwater_cluster.prometheus.transport import QueryConnection
 from slackwater_monitor.settings import Settings
 from slackwater_monitor.sources.live import Live
+from slackwater_monitor.sources.prometheus import Measured
 from slackwater_monitor.sources.simulated.replay import Replay
 from slackwater_monitor.sources.simulated.scenes import Scenes
 from slackwater_monitor.sources.source import Chooser
@@ -286,3 +289,16 @@ def test_a_forecast_is_shown_as_an_interval(cluster: Cluster, tmp_path: Path) ->
     made = client(live(cluster, tmp_path))
     assert "It starts in 30 s to 2.5 min, most likely in about 60 s" in made.get("/pods/team-a/etl-0").text
     assert "30 s to 2.5 min" in made.get("/queue/default").text
+
+
+def test_the_gauge_of_the_operator_is_read_from_prometheus(cluster: Cluster, tmp_path: Path) -> None:
+    """The cores by reason stand on the first page; a Prometheus without them says what to do."""
+    vector = [{"metric": {"reason": "kept-back"}, "value": [0, "12.5"]}]
+    cluster.answers["/api/v1/query"] = {"status": "success", "data": {"resultType": "vector", "result": vector}}
+    measured = Measured(Prometheus(QueryConnection(cluster.url, 50.0, 5.0)))
+    source = Live(*_reads(cluster, tmp_path), measured=measured, fresh=60.0)
+    assert source.snapshot().idle == {"kept-back": 12.5}
+    text = client(source).get("/").text
+    assert "kept back (allowance)" in text
+    assert "12.5" in text
+    assert "Prometheus has no <code>slackwater_idle_cores</code>" in client(live(cluster, tmp_path)).get("/").text
