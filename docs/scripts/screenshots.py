@@ -128,7 +128,7 @@ def photograph(browser: Browser, address: str, path: Path, look: str, *, height:
     page.screenshot(path=path, full_page=height is None)
     page.close()
     with Image.open(path) as picture:
-        picture.convert("RGB").quantize(96).save(path, optimize=True)
+        picture.convert("RGB").quantize(256).save(path, optimize=True)
 
 
 def every_page(browser: Browser, address: str, report: Path, folder: Path) -> None:
