@@ -1,4 +1,4 @@
-"""Settings given as name=value on the command line."""
+"""Policies, and settings given as name=value, on the command line."""
 
 from __future__ import annotations
 
@@ -10,6 +10,16 @@ REMEDY = "write name=value, for example node_heartbeat=0.1 or capacity.user_limi
 
 
 RESERVED = ("seed", "world", "progress", "policy", "workload", "cluster")
+
+
+def policy_names(given: list[str]) -> list[str]:
+    """The policies of `--policy a,b --policy c`, in the order given."""
+    names = [name.strip() for text in given for name in text.split(",") if name.strip()]
+    if not names:
+        raise InvalidInput(
+            "--policy", f"{', '.join(given)!r} names no policy", "name at least one, for example --policy fifo,fair"
+        )
+    return names
 
 
 def parse_settings(pairs: list[str], policies: list[str]) -> dict[str, dict[str, object]]:

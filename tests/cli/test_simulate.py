@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from slackwater.errors import InvalidInput
 from slackwater_cli.main import app
-from slackwater_cli.options import parse_settings
+from slackwater_cli.options import parse_settings, policy_names
 
 KEYS = ("policy", "makespan_s", "mean_wait_s", "mean_slowdown", "mean_completion_s", "failures", "deadlock")
 
@@ -30,6 +30,11 @@ def test_json_has_one_object_per_policy_with_stable_keys() -> None:
     assert all(key in row for key in KEYS for row in rows)
     assert rows[0] == rows[1]
     assert rows[0]["modelled"] == [{"field": "everything", "model": "the evaluation of paper 001 (seed 0)"}]
+
+
+def test_policies_are_named_by_commas_or_one_by_one() -> None:
+    """A second `--policy` adds to the first."""
+    assert policy_names(["fifo,fair", " capacity "]) == ["fifo", "fair", "capacity"]
 
 
 def test_table_names_policies_and_models() -> None:

@@ -9,6 +9,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from slackwater_cli.options import policy_names
 from slackwater_cli.printing import Format, Output, data
 from slackwater_cli.progress import bars
 
@@ -16,13 +17,15 @@ if TYPE_CHECKING:
     from slackwater_monitor.whatif import Comparison, WhatIfFigures
 
 NAMES = {"kube": "kube (stock)"}
+POLICIES = "kube,slackwater,capacity,fair"
 
 
 def command(
     trace: Annotated[Path, typer.Argument(help="A trace written by `slackwater export`, or any other.")],
     policy: Annotated[
-        str, typer.Option("--policy", "-p", help="Policies, separated by commas.")
-    ] = "kube,slackwater,capacity,fair",
+        list[str] | None,
+        typer.Option("--policy", "-p", help="Policies, by commas or one by one.", show_default=POLICIES),
+    ] = None,
     was: Annotated[str, typer.Option(help="The policy that was in force, whose replay is judged.")] = "kube",
     cluster: Annotated[str | None, typer.Option(help="Other nodes than those exported: 500x4, a YAML file.")] = None,
     seed: Annotated[int, typer.Option(min=0, help="Same seed, same result.")] = 0,
@@ -33,7 +36,7 @@ def command(
     from slackwater_monitor.whatif import compare, opened
 
     workload, machines, happened = opened(trace, cluster, seed)
-    names = [name.strip() for name in policy.split(",") if name.strip()]
+    names = policy_names(policy or [POLICIES])
     with bars() as tick:
         found = compare(workload, machines, names, happened=happened, was=was, seed=seed, progress=tick)
     if report is not None:

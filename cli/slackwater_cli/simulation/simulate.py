@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from slackwater.errors import InvalidInput
-from slackwater_cli.options import parse_settings
+from slackwater_cli.options import parse_settings, policy_names
 from slackwater_cli.printing import FOR_PEOPLE, Format, Output, data, plain
 from slackwater_cli.progress import bars
 
@@ -54,11 +54,11 @@ ClusterSpec = Annotated[
     typer.Option(help="500x4 (nodes x cores), 8x24c32Gi, or a YAML file of node groups; a generator knows its own."),
 ]
 Policies = Annotated[
-    str | None,
+    list[str] | None,
     typer.Option(
         "--policy",
         "-p",
-        help="Policies, separated by commas: fair,capacity?calculator=dominant; also your own, mymodule:MyPolicy.",
+        help="Policies, by commas or one by one: fair,capacity?calculator=dominant; also your own, mymodule:MyPolicy.",
         show_default="by world: " + "; ".join(f"{world}: {names}" for world, names in DEFAULTS.items()),
     ),
 ]
@@ -118,14 +118,17 @@ def command(
     from slackwater_simulator.workload.cluster import parse
     from slackwater_simulator.workload.loading import default_cluster, load
 
-    given = [policy or "slackwater"] if live else _names(policy) if policy is not None else None
+    given = policy_names(policy) if policy else ["slackwater"] if live else None
     jobs = load(workload, seed=seed, skip_bad=skip_bad)
-    names = given or _names(DEFAULTS.get(choose(jobs) if world == "auto" else world, "slackwater"))
+    names = given or policy_names([DEFAULTS.get(choose(jobs) if world == "auto" else world, "slackwater")])
     options = parse_settings(setting or [], names)
     if forecasts:
         _switch_on(options)
     if live:
         from slackwater_cli.simulation.live import Wish, perform
+
+        if len(names) > 1:
+            raise InvalidInput("--policy", "a cluster is played under one policy at a time", "name one with --live")
 
         labels = dict(pair.split("=", 1) for pair in selector.split(",") if "=" in pair)
         wish = Wish(names[0], scale, namespace, kubeconfig, labels, limit, seed, options[names[0]], image, burn)
@@ -145,15 +148,6 @@ def _switch_on(options: dict[str, dict[str, object]]) -> None:
         raise InvalidInput("--forecasts", "only slackwater forecasts starts", "add --policy slackwater")
     for name in able:
         options[name]["forecasts"] = True
-
-
-def _names(policy: str) -> list[str]:
-    names = [name.strip() for name in policy.split(",") if name.strip()]
-    if not names:
-        raise InvalidInput(
-            "--policy", f"{policy!r} names no policy", "name at least one, for example --policy fifo,fair"
-        )
-    return names
 
 
 def _play(
