@@ -104,6 +104,7 @@ def schema() -> Schema:
             **{"global": FREE},
             image=image(),
             imagePullSecrets=LIST,
+            runAsUser={"type": ["integer", "null"], "minimum": 1},
             clusterDomain=TEXT,
             prometheus=prometheus(),
             **{name: custom(plural) for name, plural in CUSTOM.items()},

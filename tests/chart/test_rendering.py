@@ -102,6 +102,13 @@ def test_lint_finds_nothing(name: str) -> None:
     assert done.returncode == 0, done.stdout
 
 
+def test_the_cluster_may_choose_the_user() -> None:
+    """OpenShift gives each namespace ids of its own and refuses others."""
+    for who, spec in pod_specs(objects(NEWEST, *ALL["everything"], "--set", "runAsUser=null")).items():
+        assert spec["securityContext"]["runAsNonRoot"] is True, who
+        assert not {"runAsUser", "runAsGroup", "fsGroup"} & set(spec["securityContext"]), who
+
+
 @pytest.mark.parametrize("name", ["everything", "kind"])
 def test_pods_pass_the_restricted_standard(name: str) -> None:
     """Nothing runs as root, writes to its image, keeps a capability or leaves the runtime's seccomp profile."""

@@ -1,9 +1,12 @@
-{{/* What every pod of ours has in common: no root, nothing writable, no capability, the runtime's seccomp profile. */}}
+{{/* What every pod of ours has in common: no root, nothing writable, no capability, the runtime's seccomp profile.
+     Call with context. */}}
 {{- define "slackwater.podSecurity" -}}
 runAsNonRoot: true
-runAsUser: 65532
-runAsGroup: 65532
-fsGroup: 65532
+{{- with .context.Values.runAsUser }}
+runAsUser: {{ . }}
+runAsGroup: {{ . }}
+fsGroup: {{ . }}
+{{- end }}
 seccompProfile:
   type: RuntimeDefault
 {{- end }}
