@@ -12,13 +12,17 @@ import numpy as np
 import pytest
 from werkzeug.serving import make_server
 
+from slackwater_cluster.api.client import ApiClient, ExtenderClient
+from slackwater_cluster.api.endpoint import endpoint
 from slackwater_monitor.assessment.run import write
 from slackwater_monitor.settings import Settings
+from slackwater_monitor.sources.live import Live
 from slackwater_monitor.sources.simulated.replay import Replay
 from slackwater_monitor.web.app import dashboard
 from slackwater_simulator.results.outcome import Series
 from support.builders.assessed import Week
 from support.builders.outcomes import outcome
+from support.fakes.httpcluster import served, usual
 from support.lab.browser import chromium
 
 if TYPE_CHECKING:
@@ -28,7 +32,8 @@ CHROMIUM = chromium()
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed")
 LISTS = ("/", "/side-by-side", "/nodes", "/queue", "/pools", "/apps", "/what-if")
 SINGLE = ("/nodes/node0", "/queue/default", "/pools/default", "/apps/simulated/job-1", "/pods/simulated/job-1-run-0")
-PAGES = (*LISTS, *SINGLE)
+WAITS = "/pods/simulated/job-11-run-0?t=3"  # the page of a pod that waits shows more
+PAGES = (*LISTS, *SINGLE, WAITS)
 PLAYED = "/what-if?trace=the+workload+on+show&policy=fifo&policy=fair"
 ROWS = [(job, job % 2, float(job), float(job) + 400) for job in range(12)]
 FLAGS = ["--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu", "--disable-background-networking"]
@@ -44,6 +49,18 @@ def address() -> Iterator[str]:
     threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
     yield f"http://127.0.0.1:{server.server_port}"
     server.shutdown()
+
+
+@pytest.fixture(scope="module")
+def cluster_address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A cluster that is looked at anew at every request."""
+    with served(usual()) as cluster:
+        api = ApiClient(endpoint(cluster.kubeconfig(tmp_path_factory.mktemp("cluster"))))
+        app = dashboard(Live(api, ExtenderClient(api), fresh=0.0), Settings(refresh=2))
+        server = make_server("127.0.0.1", 0, app, threaded=True)
+        threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
 
 
 @pytest.fixture(scope="module")
@@ -133,6 +150,16 @@ def test_numbers_move_without_reloading(page: Page, address: str) -> None:
     assert page.inner_text(".at") == held
     assert page.get_by_role("button", name="Play").is_visible()
     assert "t=" in page.url
+
+
+def test_a_cluster_is_renewed_until_it_is_paused(page: Page, cluster_address: str) -> None:
+    """The page of a pod that waits: its moment moves while the page stays, and Pause holds it."""
+    page.goto(f"{cluster_address}/pods/team-a/etl-0")
+    before = page.inner_text(".at")
+    page.wait_for_function("before => document.querySelector('.at').innerText !== before", arg=before, timeout=15000)
+    page.get_by_role("button", name="Pause").click()
+    assert page.get_by_role("button", name="Resume").get_attribute("aria-pressed") == "true"
+    assert page.locator("#player").count() == 0
 
 
 def test_the_slider_goes_to_a_moment_and_links_stay_there(page: Page, address: str) -> None:
