@@ -8,6 +8,7 @@ the simulator reads that says what its tasks use.
 from __future__ import annotations
 
 import gzip
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +20,8 @@ import numpy as np
 from slackwater.errors import InvalidInput
 from slackwater.estimation.efficiency import Usage, together
 from slackwater_monitor.assessment.windows import CPU, MEMORY, Floats
+from slackwater_simulator.charts.page import Page, Section, render
+from slackwater_simulator.charts.table import Table
 
 BY_JOB = ("win_start_s", "win_end_s", "req_cpu", "avg_cpu", "req_mem", "avg_mem")
 SERIES = ("duration_s", "samples_pct_of_16_cores_30s_rle")
@@ -57,6 +60,22 @@ class Study:
                 for kind, each in self.kinds.items()
             },
         }
+
+
+def write(found: Study, folder: Path) -> Path:
+    """A page with the table, and a JSON file; gives the page."""
+    heads = ("", "whole (eq. 7, by time)", *(f"p{round(100 * share)}" for share in SHARES))
+    lines = [
+        (kind, f"{100 * each.whole:.2f} %", *(f"{each.at(share):.3f}" for share in SHARES))
+        for kind, each in found.kinds.items()
+    ]
+    table = Table("Used of requested", heads, lines, caption=f"{found.rows:,} rows, each {found.what}.")
+    made = Page(f"{found.name}: used of requested", "Slackwater", found.name, [Section("trace", "Efficiency", [table])])
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "trace.json").write_text(json.dumps(found.plain(), indent=1), encoding="utf-8")
+    path = folder / "index.html"
+    path.write_text(render(made), encoding="utf-8")
+    return path
 
 
 def study(path: Path) -> Study:

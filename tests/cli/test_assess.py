@@ -19,8 +19,10 @@ from typer.testing import CliRunner, Result
 from slackwater.errors import InvalidInput, UnknownName
 from slackwater_cli.main import app
 from slackwater_monitor.export import Export, Happened, write
-from slackwater_simulator.workload.workload import GIBI, Driver, Job, Stage, Workload
+from slackwater_simulator.workload.readers import parquet
+from slackwater_simulator.workload.workload import GIBI, Driver, Job, Stage, Usage, Workload
 from support.builders.weeks import TOOLS, openmetrics, prometheus, week
+from support.fakes.httpcluster import Cluster, served
 
 UNTIL = "2026-01-12T00:00:00Z"
 
@@ -169,3 +171,70 @@ def test_an_unreachable_prometheus_is_one_red_sentence_and_exit_code_2(tmp_path:
     assert result.returncode == 2
     assert "Prometheus at http://127.0.0.1:1: ConnectError" in result.stderr
     assert "Traceback" not in result.stderr
+
+
+def test_assess_ends_in_what_to_write(url: str, tmp_path: Path) -> None:
+    """A patch and a line for each workload of a namespace, with its cost; other namespaces are not asked about."""
+    options = ["--prometheus", url, "--since", "1d", "--until", UNTIL, "--cache", str(tmp_path / "c"), "--rate", "1000"]
+    rows = json.loads(run("assess", *options, "--advice", "--prices", "aws", "-o", "json").stdout)
+    assert rows
+    assert all(yaml.safe_load(row["yaml"])["spec"] and row["what_if"] and row["month"] is not None for row in rows)
+    chosen = rows[0]["namespace"]
+    shown = run("assess", *options, "--advice", "--prices", "aws", "-n", chosen).stdout
+    assert "workloads that are worth a change" in shown
+    assert "resources:" in shown
+    few = json.loads(run("assess", *options, "-n", chosen, "-o", "json").stdout)
+    assert {row["namespace"] for row in few["levels"]["namespace"]} == {chosen}
+
+
+def test_csv_has_the_rows_of_the_level_that_was_asked_for(url: str, tmp_path: Path) -> None:
+    """`--by` is no matter of the terminal only; money is told where prices are given."""
+    options = ["--prometheus", url, "--since", "1d", "--until", UNTIL, "--cache", str(tmp_path / "c"), "--rate", "1000"]
+    assert run("assess", *options, "--by", "node", "-o", "csv").stdout.startswith("node,")
+    assert "a month (given)" in run("assess", *options, "--cpu-price", "0.03").stdout
+
+
+def test_a_trace_is_reported_and_knows_no_levels(tmp_path: Path) -> None:
+    """A page and a JSON file; what a trace cannot have is refused."""
+    stage = Stage("map", (1.0, GIBI), np.full(4, 10.0), usage=Usage(cpu=np.full(4, 0.5), memory=np.full(4, 0.5)))
+    path = tmp_path / "small.parquet"
+    parquet.write(Workload("small", (Job("j", 0.0, (stage,)),)), path)
+    run("assess", "--trace", str(path), "--report", str(tmp_path / "r"))
+    assert "used of requested" in (tmp_path / "r" / "index.html").read_text(encoding="utf-8")
+    assert json.loads((tmp_path / "r" / "trace.json").read_text(encoding="utf-8"))["rows"] > 0
+    with pytest.raises(InvalidInput, match="leave out --by"):
+        run("assess", "--trace", str(path), "--by", "app")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--risk", "often"), "write 5%"),
+        (("--risk", "90%"), "not between"),
+        (("-n", 'a"b'), "no name of a namespace"),
+        (("--prices", "ibm"), "aws"),
+    ],
+)
+def test_wishes_that_make_no_sense_are_refused(arguments: tuple[str, ...], said: str) -> None:
+    """Before anybody is asked."""
+    with pytest.raises(InvalidInput, match=said):
+        run("assess", "--prometheus", "http://127.0.0.1:1", *arguments)
+
+
+def test_prometheus_is_found_through_the_api_server(tmp_path: Path) -> None:
+    """Among the Services of the kubeconfig's cluster; without one, the error says what was looked for."""
+    from slackwater_cli.history.prometheus import connection  # noqa: PLC0415 - a helper of the command
+    from slackwater_cluster.api.credentials import Credentials  # noqa: PLC0415
+
+    with served(Cluster()) as cluster:
+        kubeconfig = cluster.kubeconfig(tmp_path)
+        cluster.put("/api/v1/services")
+        with pytest.raises(InvalidInput, match=r"looks like Prometheus.*--prometheus http"):
+            connection(None, 5, 5, Credentials(), "", "", kubeconfig)
+        ports = [{"name": "http", "port": 80}]
+        cluster.put(
+            "/api/v1/services", {"metadata": {"name": "prometheus-server", "namespace": "m"}, "spec": {"ports": ports}}
+        )
+        found = connection(None, 5, 5, Credentials(), "", "", kubeconfig)
+        assert found.url == f"{cluster.url}/api/v1/namespaces/m/services/prometheus-server:http/proxy"
+        assert found.credentials.headers() == {"Authorization": "Bearer t"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -9,12 +10,16 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 
+from slackwater.errors import InvalidInput
+from slackwater_cli.cluster.connection import Context, Kubeconfig
 from slackwater_cli.history import prometheus as asking
+from slackwater_cli.history.advice import idle_cost, print_advice
 from slackwater_cli.printing import Format, Output, data
 from slackwater_cli.progress import bars
 
 if TYPE_CHECKING:
     from slackwater_monitor.assessment.assessment import Assessment
+    from slackwater_monitor.assessment.prices import Prices
     from slackwater_monitor.assessment.run import Order
     from slackwater_monitor.traceefficiency import Study
 
@@ -30,14 +35,40 @@ class Level(StrEnum):
     NODE = "node"
 
 
+By = Annotated[Level | None, typer.Option(help="What one row of the table is.", show_default="namespace")]
+Advised = Annotated[bool, typer.Option("--advice", help="What to write into each workload, with YAML and kubectl.")]
+Risk = Annotated[str, typer.Option(help="With --advice: share of the time in which CPU may be above it.")]
+PriceList = Annotated[str | None, typer.Option(help="List prices: aws, gcp or azure.")]
+CpuPrice = Annotated[float | None, typer.Option(help="US dollars for a core-hour.")]
+GibPrice = Annotated[float | None, typer.Option(help="US dollars for a GiB-hour of memory.")]
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What is shown of an assessment."""
+
+    by: Level
+    rows: int
+    report: Path | None
+    advice: bool
+    risk: float
+    prices: Prices | None
+
+
 def command(
     prometheus: asking.Url = None,
     since: asking.Since = "7d",
     until: asking.Until = None,
     step: asking.Step = None,
-    by: Annotated[Level, typer.Option(help="What one row of the table is.")] = Level.NAMESPACE,
+    namespace: asking.Namespaces = None,
+    by: By = None,
     rows: Annotated[int, typer.Option(min=1, help="Rows of that table.")] = 10,
     report: Annotated[Path | None, typer.Option(help="Write a page and a JSON file into this folder.")] = None,
+    advice: Advised = False,
+    risk: Risk = "5%",
+    prices: PriceList = None,
+    cpu_price: CpuPrice = None,
+    gib_price: GibPrice = None,
     output: Output = Format.TABLE,
     trace: Annotated[Path | None, typer.Option(help="Assess a published trace instead of a cluster.")] = None,
     cache: asking.Cache = None,
@@ -51,18 +82,25 @@ def command(
     ca: asking.Ca = None,
     insecure: asking.Insecure = False,
     tenant: asking.Tenant = "",
+    kubeconfig: Kubeconfig = None,
+    context: Context = None,
 ) -> None:
     """Say what is requested and used, what could be reclaimed at which risk, and where to begin."""
     if trace is not None:
-        _trace(trace, output)
+        if by is not None or advice:
+            raise InvalidInput("--trace", "a trace knows no apps or workloads", "leave out --by and --advice")
+        _trace(trace, output, report)
         return
+    wanted = Wish(by or Level.NAMESPACE, rows, report, advice, *_money(risk, prices, cpu_price, gib_price))
     known = asking.credentials(token_file, username, password_file, ca, insecure)
-    server = asking.connection(prometheus, rate, timeout, known, tenant, ", or --trace FILE")
+    server = asking.connection(prometheus, rate, timeout, known, tenant, ", or --trace FILE", kubeconfig, context)
     from slackwater_monitor.assessment.run import Order
     from slackwater_monitor.history.labels import given
 
-    order = Order(server, asking.period(since, until, step), cache, given(label or []), tuple(user_label or ()))
-    _show(_run(order), output, by.value, rows, report)
+    chosen = asking.chosen_namespaces(namespace)
+    windows = asking.period(since, until, step)
+    order = Order(server, windows, cache, given(label or []), tuple(user_label or ()), namespaces=chosen)
+    _show(_run(order), output, wanted)
 
 
 def _run(order: Order) -> Assessment:
@@ -72,24 +110,48 @@ def _run(order: Order) -> Assessment:
         return run(order, tick("asking Prometheus"), tick("reading answers"))
 
 
-def _show(found: Assessment, output: Format, level: str, rows: int, report: Path | None) -> None:
+def _money(risk: str, name: str | None, core: float | None, gib: float | None) -> tuple[float, Prices | None]:
+    """The risk as a share, and the prices."""
+    from slackwater_monitor.assessment.prices import chosen
+
+    try:
+        share = float(risk.rstrip("%")) / (100 if risk.endswith("%") else 1)
+    except ValueError as problem:
+        raise InvalidInput("--risk", f"{risk!r} is no share", "write 5% or 0.05") from problem
+    if not 0 <= share <= 0.5:
+        raise InvalidInput("--risk", f"{risk!r} is not between 0 and 50 %", "write 5% or 0.05")
+    return share, chosen(name, core, gib)
+
+
+def _show(found: Assessment, output: Format, wanted: Wish) -> None:
+    from slackwater_monitor.assessment.advice import advise
     from slackwater_monitor.assessment.report.tables import render
-    from slackwater_monitor.assessment.report.values import plain
+    from slackwater_monitor.assessment.report.values import plain, rows
     from slackwater_monitor.assessment.run import write
 
-    if not data(plain(found), output):
+    if wanted.advice:
+        print_advice(advise(found, risk=wanted.risk, prices=wanted.prices), output, wanted.rows)
+    elif output in (Format.CSV, Format.MARKDOWN):
+        data(rows(found, wanted.by.value), output)
+    elif not data(plain(found), output):
         wide = output is Format.WIDE
-        Console(soft_wrap=wide).print(render(found, level, rows, wide=wide))
-    if report is not None:
-        Console(stderr=True, soft_wrap=True).print(f"report: {write(found, report)}")
+        console = Console(soft_wrap=wide)
+        console.print(render(found, wanted.by.value, wanted.rows, wide=wide))
+        if wanted.prices is not None:
+            console.print(idle_cost(found, wanted.prices), soft_wrap=True, highlight=False)
+        console.print("What to write into each workload: add --advice", style="dim")
+    if wanted.report is not None:
+        Console(stderr=True, soft_wrap=True).print(f"report: {write(found, wanted.report)}")
 
 
-def _trace(path: Path, output: Format) -> None:
-    from slackwater_monitor.traceefficiency import study
+def _trace(path: Path, output: Format, report: Path | None) -> None:
+    from slackwater_monitor.traceefficiency import study, write
 
     found = study(path)
     if not data(found.plain(), output):
         _trace_table(found)
+    if report is not None:
+        Console(stderr=True, soft_wrap=True).print(f"report: {write(found, report)}")
 
 
 def _trace_table(found: Study) -> None:

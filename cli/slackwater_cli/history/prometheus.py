@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from datetime import datetime
 from pathlib import Path
@@ -9,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from slackwater.errors import InvalidInput
+from slackwater.errors import InvalidInput, Unavailable
+from slackwater_cli.cluster.connection import api_server
 
 if TYPE_CHECKING:
     from slackwater_cluster.api.credentials import Credentials
@@ -20,7 +22,14 @@ if TYPE_CHECKING:
 LATE = 60
 
 Url = Annotated[
-    str | None, typer.Option(envvar="SLACKWATER_PROMETHEUS_URL", help="Base URL of Prometheus, Thanos or Mimir.")
+    str | None,
+    typer.Option(
+        envvar="SLACKWATER_PROMETHEUS_URL",
+        help="Base URL of Prometheus, Thanos or Mimir; default: found among the cluster's Services.",
+    ),
+]
+Namespaces = Annotated[
+    list[str] | None, typer.Option("--namespace", "-n", help="Only this namespace; may be repeated.")
 ]
 Since = Annotated[str, typer.Option(help="How far to look back: 12h, 7d, 2w.")]
 Until = Annotated[str | None, typer.Option(help="End of the period, ISO 8601; default now.")]
@@ -48,14 +57,39 @@ def credentials(
 
 
 def connection(
-    url: str | None, rate: float, timeout: float, known: Credentials, tenant: str, more: str
+    url: str | None,
+    rate: float,
+    timeout: float,
+    known: Credentials,
+    tenant: str,
+    more: str,
+    kubeconfig: Path | None = None,
+    context: str | None = None,
 ) -> QueryConnection:
-    """The server to ask; `more` is what one may give instead of an address."""
-    if url is None:
-        raise InvalidInput("--prometheus", "no address is given", f"add --prometheus http://HOST:PORT{more}")
+    """The server to ask: at its address, else the one found in the cluster; `more` is what one may give instead."""
     from slackwater_cluster.prometheus.transport import QueryConnection
 
-    return QueryConnection(url, rate, timeout, known, tenant)
+    if url is not None:
+        return QueryConnection(url, rate, timeout, known, tenant)
+    from slackwater_cluster.prometheus.discovery import ServerCredentials, discover
+
+    try:
+        api = api_server(kubeconfig, context)
+        service = discover(api)
+    except Unavailable as problem:
+        remedy = f"add --prometheus http://HOST:PORT{more}"
+        raise InvalidInput("--prometheus", f"no address is given, and none was found ({problem})", remedy) from problem
+    typer.echo(f"asking Service {service.namespace}/{service.name} through the API server", err=True)
+    proved = ServerCredentials(endpoint=api.endpoint)
+    return QueryConnection(f"{api.endpoint.url}{service.path}", rate, timeout, proved, tenant)
+
+
+def chosen_namespaces(given: list[str] | None) -> tuple[str, ...]:
+    """Names of namespaces as they may stand in a query."""
+    for name in given or ():
+        if not re.fullmatch(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?", name):
+            raise InvalidInput("--namespace", f"{name!r} is no name of a namespace", "write it as kubectl shows it")
+    return tuple(given or ())
 
 
 def period(since: str, until: str | None, step: str | None) -> Grid:

@@ -42,6 +42,7 @@ class PodHistory:
     pods: dict[Key, Pod] = field(default_factory=dict)
     allocatable: dict[str, dict[str, float]] = field(default_factory=dict)  # node → kind → amount
     above: dict[tuple[str, str, str], tuple[str, str]] = field(default_factory=dict)  # (namespace, kind, name) → owner
+    scalers: dict[tuple[str, str, str], str] = field(default_factory=dict)  # likewise → its HorizontalPodAutoscaler
 
     def pod(self, key: Key) -> Pod:
         """The pod of that name, made if it is not known yet."""
@@ -125,6 +126,11 @@ def _above(kind: str, label: str) -> Callable[[PodHistory, dict[str, str], float
     return take
 
 
+def _scaler(made: PodHistory, labels: dict[str, str], _: float) -> None:
+    target = labels.get("namespace", ""), labels.get("scaletargetref_kind", ""), labels.get("scaletargetref_name", "")
+    made.scalers[target] = labels.get("horizontalpodautoscaler", "")
+
+
 _TAKERS: dict[str, Callable[[PodHistory, dict[str, str], float], None]] = {
     words.INFO: _info,
     words.OWNER: _owner,
@@ -138,6 +144,7 @@ _TAKERS: dict[str, Callable[[PodHistory, dict[str, str], float], None]] = {
     words.ALLOCATABLE: _allocatable,
     words.SETS: _above("ReplicaSet", "replicaset"),
     words.JOBS: _above("Job", "job_name"),
+    words.SCALERS: _scaler,
 }
 
 

@@ -31,6 +31,7 @@ class Order:
     labels: dict[str, str] = field(default_factory=dict)  # meaning → label, where scraping renamed them
     user_labels: tuple[str, ...] = ()
     table: FrameworkTable = field(default_factory=builtin)
+    namespaces: tuple[str, ...] = ()  # none: all
 
 
 def fetch(order: Order, progress: Progress | None = None) -> tuple[History, Path]:
@@ -45,6 +46,7 @@ def fetch(order: Order, progress: Progress | None = None) -> tuple[History, Path
             order.table,
             given=order.labels,
             user_labels=(*order.user_labels, *USERS),
+            namespaces=order.namespaces,
             progress=progress,
         )
     finally:

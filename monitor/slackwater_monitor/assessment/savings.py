@@ -78,6 +78,6 @@ def _sentence(each: _Sum, tasks: bool) -> str:
     how = (
         "task pods: label the namespace slackwater.io/managed=true"
         if tasks
-        else "not known as task pods: lower the requests, or label them slackwater.io/role=task"
+        else "they are not task pods: lower their requests (--advice shows what to write)"
     )
     return f"asks on average for {' and '.join(parts)} that it did not need 95 % of the time; {how}"

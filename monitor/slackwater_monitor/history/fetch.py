@@ -125,11 +125,12 @@ def collect(
     *,
     given: Mapping[str, str] | None = None,
     user_labels: Iterable[str] = (),
+    namespaces: Sequence[str] = (),
     progress: Progress | None = None,
 ) -> History:
     """Fetch the period, or what of it is not on disk yet."""
     names = survey(server, windows, given or {})
-    asked = tuple(questions(names, table, user_labels))
+    asked = tuple(questions(names, table, user_labels, namespaces))
     parts = pieces(server, cache, windows, names)
     files: dict[tuple[str, int], Path] = {}
     total = len(asked) * len(parts)

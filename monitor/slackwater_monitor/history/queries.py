@@ -8,7 +8,7 @@ seen. Every range ends a millisecond early, because older servers count a sample
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from slackwater_cluster.apps.frameworks import FrameworkTable
@@ -40,6 +40,7 @@ FACTS: tuple[tuple[str, tuple[str, ...], tuple[str, ...], str], ...] = (
     (words.REASON, CONTAINER, (), '{reason="OOMKilled"}'),
     # What a pod asked for before Slackwater lowered its request.
     (words.SEALED, POD, tuple(SEALED), ""),
+    (words.SCALERS, ("namespace",), ("horizontalpodautoscaler", "scaletargetref_kind", "scaletargetref_name"), ""),
 )
 
 
@@ -57,26 +58,38 @@ class Question:
         return self.promql.replace("{range}", f"{seconds * 1000 - 1}ms")
 
 
-def questions(names: Names, table: FrameworkTable, user_labels: Iterable[str] = ()) -> Iterator[Question]:
-    """Everything that can be asked here."""
+def questions(
+    names: Names, table: FrameworkTable, user_labels: Iterable[str] = (), namespaces: Sequence[str] = ()
+) -> Iterator[Question]:
+    """Everything that can be asked here, of all namespaces or of some."""
     for need in (words.MEMORY, words.CPU):
         if names.has(need):
-            yield from _use(names, need)
+            yield from _use(names, need, namespaces)
     told = tuple(sorted(wanted_labels(table, user_labels)))
     for need, meanings, extra, chosen in (*FACTS, (words.LABELS, POD, told, "")):
         if names.has(need):
-            yield _fact(names, need, meanings, extra, chosen)
+            yield _fact(names, need, meanings, extra, _within(names, need, chosen, namespaces))
     if names.has(words.PHASE):
         keys = _keys(names, words.PHASE, POD)
-        inner = f'max_over_time({names.metrics[words.PHASE]}{{phase="Pending"}}[{{range}}])'
+        chosen = _within(names, words.PHASE, '{phase="Pending"}', namespaces)
+        inner = f"max_over_time({names.metrics[words.PHASE]}{chosen}[{{range}}])"
         yield Question("pending", f"{_by(LARGEST, keys.values(), inner)} == 1", keys, windows=True)
 
 
-def _use(names: Names, need: str) -> Iterator[Question]:
+def _within(names: Names, need: str, chosen: str, namespaces: Sequence[str]) -> str:
+    """The matchers of a question, with one for namespaces where they are chosen and the metric tells them."""
+    label = names.labels.get(need, {}).get("namespace")
+    if not namespaces or label is None:
+        return chosen
+    inner = chosen.strip("{}")
+    return f'{{{inner}{"," if inner else ""}{label}=~"{"|".join(namespaces)}"}}'
+
+
+def _use(names: Names, need: str, namespaces: Sequence[str]) -> Iterator[Question]:
     metric = names.metrics[need]
     keys = _keys(names, need, CONTAINER)
     holder = keys.get("container")
-    chosen = f'{{{holder}!="",{holder}!="POD"}}' if holder else ""
+    chosen = _within(names, need, f'{{{holder}!="",{holder}!="POD"}}' if holder else "", namespaces)
     # Memory is a gauge: peak, sum and count of its samples. CPU is a counter: where it stood last and lowest.
     wanted = (
         (("peak", "max"), ("sum", "sum"), ("count", "count"))

@@ -1,0 +1,65 @@
+"""How advice about requests is printed: a table, then for each workload what to write and what to try."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+
+from slackwater_cli.printing import Column, Format, data, plain, table
+
+if TYPE_CHECKING:
+    from slackwater_monitor.assessment.advice import Advice
+    from slackwater_monitor.assessment.assessment import Assessment
+    from slackwater_monitor.assessment.prices import Prices
+
+
+def print_advice(found: Sequence[Advice], output: Format, rows: int) -> None:
+    """The workloads worth a change, most first."""
+    if data([plain(each) for each in found], output):
+        return
+    console = Console(soft_wrap=output is Format.WIDE)
+    if not found:
+        console.print("Every workload asks for about what it needs.")
+        return
+    shown = found[:rows]
+    title = f"{len(shown)} of {len(found)} workloads that are worth a change"
+    console.print(table(shown, _columns(priced=shown[0].month is not None), title=title))
+    for each in shown:
+        _print(console, each)
+
+
+def _print(console: Console, each: Advice) -> None:
+    lines = [f"\n# {each.namespace}/{each.kind}/{each.name}: {each.risk}", *(f"# note: {note}" for note in each.notes)]
+    lines += [each.yaml, *([each.kubectl] if each.kubectl else []), f"# try it: {each.what_if}"]
+    console.print("\n".join(lines), soft_wrap=True, highlight=False, markup=False)
+
+
+def idle_cost(found: Assessment, prices: Prices) -> str:
+    """What is reserved and not used, in money."""
+    from slackwater_monitor.assessment.assessment import KINDS
+    from slackwater_monitor.assessment.report.values import summary
+
+    idle = {}
+    for kind in KINDS:
+        each = summary(found, kind) if kind in found.courses else {}
+        idle[kind] = max(0.0, (each.get("requested") or 0.0) - (each.get("used") or 0.0))
+    month = prices.month(idle["cpu"], idle["memory"])
+    return f"What pods request and do not use costs about ${month:,.0f} a month ({prices.source})."
+
+
+def _columns(*, priced: bool) -> list[Column[Advice]]:
+    from slackwater_simulator.charts.amounts import amount
+
+    made: list[Column[Advice]] = [
+        Column("namespace", lambda each: each.namespace),
+        Column("workload", lambda each: f"{each.kind}/{each.name}", most=40),
+        Column("is", lambda each: "batch" if each.batch else "service"),
+        Column("pods", lambda each: f"{each.pods:,}", number=True),
+        Column("cores back", lambda each: amount("cpu", each.cores), number=True),
+        Column("GiB back", lambda each: amount("memory", each.memory), number=True),
+    ]
+    if priced:
+        made.append(Column("$ a month", lambda each: f"{each.month or 0:,.0f}", number=True))
+    return made

@@ -1,0 +1,241 @@
+"""What to write into each workload: requests that sufficed, the risk they carry, and the line that sets them.
+
+A request is lowered to what sufficed in all but a share of a container's windows, by the rule of the ledger (a value
+that was seen, and that suffices for the next window too). Of several pods the one that needs most decides. Memory is
+given no risk: it is all that was ever seen, and some on top, because nobody can wait for memory.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from slackwater_cluster import names
+from slackwater_cluster.apps.runs import series
+from slackwater_monitor.assessment.assessment import Assessment
+from slackwater_monitor.assessment.pods import PodHistory
+from slackwater_monitor.assessment.prices import Prices
+from slackwater_monitor.assessment.usage import PEAK, QUANTILES, UsageStatistics
+from slackwater_monitor.assessment.windows import CPU, MEMORY
+
+# Owners whose pods stay: they are resized, never made task pods.
+SERVICES = frozenset(
+    {"Deployment", "ReplicaSet", "ReplicationController", "StatefulSet", "DaemonSet", "Rollout", "DeploymentConfig"}
+)
+# Kinds that `kubectl set resources` changes.
+SETTABLE = frozenset({"Deployment", "ReplicaSet", "ReplicationController", "StatefulSet", "DaemonSet", "CronJob"})
+MARGIN = 1.15  # of memory, on top of the most that was seen
+LEAST = {CPU: 0.01, MEMORY: 16 * 1024.0**2}
+WORTH = 0.05  # of a request: smaller changes are not advised
+RISK = "CPU use was above it in {outside:.0%} of the time at most; memory is {margin:.0%} above all that was seen"
+EQUAL = "{name}: {kind} request and limit are equal; a lower request ends its QoS class Guaranteed"
+SCALED = "HorizontalPodAutoscaler {scaler} scales it: where it aims at a share of requests, change its target as well"
+MORE = "it asks for less than it needs: with these requests it is not the first to suffer"
+MIBI = 1024.0**2
+
+
+@dataclass(frozen=True, slots=True)
+class ContainerAdvice:
+    """One container of a workload: what it asks for, what would do, and its limits."""
+
+    name: str
+    asked: Mapping[str, float]
+    requests: Mapping[str, float]  # advised
+    limits: Mapping[str, float] = field(default_factory=dict)
+    peak: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Advice:
+    """One workload."""
+
+    namespace: str
+    kind: str  # of the object at the top of its owners; Pod where it has none
+    name: str
+    batch: bool
+    pods: int
+    containers: tuple[ContainerAdvice, ...]
+    cores: float  # given back on average over the period; negative: more is needed
+    memory: float
+    risk: str
+    notes: tuple[str, ...] = ()
+    month: float | None = None  # US dollars a month that are given back
+    yaml: str = ""
+    kubectl: str = ""
+    what_if: str = ""
+
+
+def advise(found: Assessment, *, risk: float = 0.05, prices: Prices | None = None) -> list[Advice]:
+    """Every workload whose requests are worth a change, those that give back most first."""
+    share = next(at for at, each in enumerate(QUANTILES) if each >= 1 - risk - 1e-9)
+    groups: dict[tuple[str, str, str], set[str]] = defaultdict(set)
+    for namespace, pod, _ in {key for kind in found.levels["container"].values() for key in kind}:
+        kind, name = _whose(found, namespace, pod)
+        groups[namespace, kind, name].add(pod)
+    made = [_advice(found, key, pods, share, prices) for key, pods in groups.items()]
+    worth = [each for each in made if each is not None]
+    size = {kind: found.total.get(kind) or 1.0 for kind in (CPU, MEMORY)}
+    return sorted(worth, key=lambda each: (-max(each.cores / size[CPU], each.memory / size[MEMORY]), each.name))
+
+
+def _whose(found: Assessment, namespace: str, pod: str) -> tuple[str, str]:
+    """The object to change. Pods that a driver starts have none: they are the driver or the tasks of their app."""
+    kind, name = top(found.census, namespace, pod)
+    member = found.members[namespace, pod]
+    if kind != "Pod" or not member.role:
+        return kind, name
+    return ("Driver" if member.role == names.DRIVER else "Tasks"), member.family
+
+
+def top(census: PodHistory, namespace: str, pod: str) -> tuple[str, str]:
+    """Kind and name of the object a person changes: the top of the pod's owners; runs of a series count as one."""
+    kind, name = census.pods[namespace, pod].owner
+    if not name:
+        return "Pod", series(pod)
+    while (above := census.above.get((namespace, kind, name))) is not None:
+        kind, name = above
+    return kind, series(name) if kind == "Job" else name
+
+
+def _advice(
+    found: Assessment, key: tuple[str, str, str], pods: set[str], share: int, prices: Prices | None
+) -> Advice | None:
+    namespace, kind, name = key
+    containers = _containers(found, namespace, pods, share)
+    changed = [each for each in containers if _differs(each)]
+    if not changed:
+        return None
+    back = _given_back(found, namespace, pods, {each.name: each for each in changed})
+    batch = kind not in SERVICES and _tasks(found, namespace, pods)
+    more = [MORE] if min(back.values()) < 0 else []
+    notes = (*_notes(changed), *_scaled(found, namespace, kind, name), *more)
+    return Advice(
+        namespace,
+        kind,
+        name,
+        batch,
+        len(pods),
+        tuple(containers),
+        back[CPU],
+        back[MEMORY],
+        risk=RISK.format(outside=1 - QUANTILES[share], margin=MARGIN - 1),
+        notes=(*notes, *(_batch_note(namespace) if batch else ())),
+        month=prices.month(back[CPU], back[MEMORY]) if prices else None,
+        yaml=_yaml(kind, changed),
+        kubectl=_kubectl(namespace, kind, name, changed),
+        what_if=f"slackwater export {name}.parquet --namespace {namespace} && slackwater what-if {name}.parquet",
+    )
+
+
+def _containers(found: Assessment, namespace: str, pods: set[str], share: int) -> list[ContainerAdvice]:
+    """By container name; the pod that needs most decides, and the newest wish is the largest."""
+    made: dict[str, dict[str, dict[str, float]]] = defaultdict(lambda: defaultdict(dict))
+    for kind in (CPU, MEMORY):
+        for (space, pod, name), each in _own(found, kind, namespace, pods):
+            into = made[name]
+            wanted = _wanted(kind, each, share)
+            limit = found.census.pods[space, pod].limits.get((name, kind))
+            for field_name, value in (("asked", each.asked), ("requests", wanted), ("peak", each.peak)):
+                into[field_name][kind] = max(into[field_name].get(kind, 0.0), value)
+            if limit is not None:
+                into["limits"][kind] = max(into["limits"].get(kind, 0.0), limit)
+    return [
+        ContainerAdvice(name, dict(each["asked"]), dict(each["requests"]), dict(each["limits"]), dict(each["peak"]))
+        for name, each in sorted(made.items())
+    ]
+
+
+def _own(
+    found: Assessment, kind: str, namespace: str, pods: set[str]
+) -> list[tuple[tuple[str, str, str], UsageStatistics]]:
+    figures = found.levels["container"].get(kind, {})
+    return [((key[0], key[1], key[2]), each) for key, each in figures.items() if key[0] == namespace and key[1] in pods]
+
+
+def _wanted(kind: str, each: UsageStatistics, share: int) -> float:
+    value = each.quantiles[PEAK] * MARGIN if kind == MEMORY else each.quantiles[share]
+    step = MIBI if kind == MEMORY else 0.01
+    return max(LEAST[kind], math.ceil(value / step - 1e-9) * step)
+
+
+def _differs(each: ContainerAdvice) -> bool:
+    return any(abs(each.requests[kind] - asked) > WORTH * max(asked, LEAST[kind]) for kind, asked in each.asked.items())
+
+
+def _given_back(
+    found: Assessment, namespace: str, pods: set[str], changed: Mapping[str, ContainerAdvice]
+) -> dict[str, float]:
+    period = float(found.grid.step * found.grid.count)
+    back = {CPU: 0.0, MEMORY: 0.0}
+    for kind in back:
+        for (_, _, name), each in _own(found, kind, namespace, pods):
+            if name in changed:
+                back[kind] += (each.asked - changed[name].requests[kind]) * each.seconds / period
+    return back
+
+
+def _tasks(found: Assessment, namespace: str, pods: set[str]) -> bool:
+    return any(found.members[namespace, pod].role in (names.TASK, names.DRIVER) for pod in pods)
+
+
+def _notes(containers: list[ContainerAdvice]) -> list[str]:
+    """What limits have to do with it."""
+    told = []
+    for each in containers:
+        for kind, limit in each.limits.items():
+            if each.requests[kind] > limit:
+                told.append(f"{each.name}: its {kind} limit is below what it needs; raise the limit too")
+            elif each.peak.get(kind, 0.0) >= 0.98 * limit:
+                told.append(f"{each.name}: its use reaches its {kind} limit, so it may need more than was seen")
+            if each.asked.get(kind) == limit:
+                told.append(
+                    f"{each.name}: {kind} request and limit are equal; a lower request ends QoS class Guaranteed"
+                )
+    return told
+
+
+def _scaled(found: Assessment, namespace: str, kind: str, name: str) -> list[str]:
+    scaler = found.census.scalers.get((namespace, kind, name))
+    if scaler is None:
+        return []
+    return [
+        f"HorizontalPodAutoscaler {scaler} scales it: where it aims at a share of requests, change its target as well"
+    ]
+
+
+def _batch_note(namespace: str) -> tuple[str, ...]:
+    return (f"task pods: with the label {names.MANAGED}=true on namespace {namespace} nothing needs to be rewritten",)
+
+
+def quantity(kind: str, value: float) -> str:
+    """An amount as Kubernetes writes it."""
+    return f"{round(value * 1000)}m" if kind == CPU else f"{math.ceil(value / MIBI - 1e-9)}Mi"
+
+
+def _yaml(kind: str, containers: list[ContainerAdvice]) -> str:
+    """A patch of the object: the pod template where there is one."""
+    path = {
+        **dict.fromkeys(("Pod", "Driver", "Tasks"), ("spec",)),
+        "CronJob": ("spec", "jobTemplate", "spec", "template", "spec"),
+    }.get(kind, ("spec", "template", "spec"))
+    lines = [f"{'  ' * depth}{step}:" for depth, step in enumerate(path)]
+    inner = "  " * len(path)
+    lines.append(f"{inner}containers:")
+    for each in containers:
+        asked = ", ".join(f"{what}: {quantity(what, value)}" for what, value in sorted(each.requests.items()))
+        lines += [f"{inner}- name: {each.name}", f"{inner}  resources:", f"{inner}    requests: {{{asked}}}"]
+    return "\n".join(lines)
+
+
+def _kubectl(namespace: str, kind: str, name: str, containers: list[ContainerAdvice]) -> str:
+    """The line that sets it; empty where the object must be written anew."""
+    if kind not in SETTABLE:
+        return ""
+    lines = [
+        f"kubectl -n {namespace} set resources {kind.lower()}/{name} -c {each.name} --requests="
+        + ",".join(f"{what}={quantity(what, value)}" for what, value in sorted(each.requests.items()))
+        for each in containers
+    ]
+    return "\n".join(lines)

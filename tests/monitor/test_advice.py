@@ -1,0 +1,135 @@
+"""What is advised for each workload: requests, risk, YAML and kubectl, told apart by what it is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import yaml
+
+from slackwater.errors import InvalidInput, UnknownName
+from slackwater.estimation.efficiency import Usage
+from slackwater_monitor.assessment.advice import Advice, advise
+from slackwater_monitor.assessment.assessment import Assessment
+from slackwater_monitor.assessment.owners import Member
+from slackwater_monitor.assessment.pods import PodHistory
+from slackwater_monitor.assessment.prices import LIST_PRICES, Prices, chosen
+from slackwater_monitor.assessment.usage import UsageStatistics
+from slackwater_monitor.history.grid import grid
+
+MIBI = 1024.0**2
+HOUR = 3600
+
+
+def assessment(kind: str = "Deployment", role: str = "", limits: dict[str, float] | None = None) -> Assessment:
+    """Two pods of one workload that ask for two cores and 4 GiB, and use a tenth of it for an hour."""
+    census = PodHistory()
+    for name in ("web-1-a", "web-1-b"):
+        pod = census.pod(("shop", name))
+        pod.owner = ("ReplicaSet", "web-1") if kind == "Deployment" else ("Job", "web-1") if kind else ("", "")
+        pod.limits = {("main", what): value for what, value in (limits or {}).items()}
+    if kind in ("Deployment", "CronJob"):
+        census.above["shop", "ReplicaSet" if kind == "Deployment" else "Job", "web-1"] = (kind, "web")
+
+    def figures(asked: float, scale: float) -> UsageStatistics:
+        used = (0.05 * asked, 0.09 * asked, 0.1 * asked * scale, 0.15 * asked, 0.2 * asked * scale)
+        return UsageStatistics(0.05 * asked, used[2], used[4], asked, HOUR, Usage(0.05 * asked, asked), used)
+
+    pods = (("shop", "web-1-a", "main"), ("shop", "web-1-b", "main"))
+    levels: dict[str, Any] = {
+        "container": {
+            "cpu": {key: figures(2.0, 1 + at) for at, key in enumerate(pods)},
+            "memory": {key: figures(4096 * MIBI, 1.0) for key in pods},
+        }
+    }
+    members = {key[:2]: Member("web", role, "", "ann", "n0") for key in pods}
+    total = {"cpu": 64.0, "memory": 256 * 1024 * MIBI}
+    return Assessment(grid(2 * HOUR, HOUR, 60), 15.0, total, levels, members, census, {}, {}, [], {}, [], {}, {})
+
+
+def one(found: Assessment, **more: Any) -> Advice:
+    """The only advice."""
+    (made,) = advise(found, **more)
+    return made
+
+
+def test_requests_are_what_sufficed_for_the_pod_that_needs_most() -> None:
+    """CPU for 95 % of the time, memory for all that was seen and 15 % more; what it gives back is a mean."""
+    made = one(assessment())
+    (container,) = made.containers
+    assert container.requests["cpu"] == pytest.approx(0.4)
+    assert container.requests["memory"] == pytest.approx(943 * MIBI)
+    assert made.cores == pytest.approx(2 * (2 - 0.4))
+    assert "in 5% of the time at most" in made.risk
+
+
+def test_a_smaller_risk_asks_for_more() -> None:
+    """Never above it: the most that was seen."""
+    assert one(assessment(), risk=0.0).containers[0].requests["cpu"] == pytest.approx(0.8)
+
+
+def test_a_deployment_is_a_service_with_a_patch_and_a_line() -> None:
+    """Found through its ReplicaSet; nobody is advised to call it a task."""
+    made = one(assessment())
+    assert (made.kind, made.name, made.batch) == ("Deployment", "web", False)
+    patch = yaml.safe_load(made.yaml)
+    (container,) = patch["spec"]["template"]["spec"]["containers"]
+    assert container == {"name": "main", "resources": {"requests": {"cpu": "400m", "memory": "943Mi"}}}
+    assert made.kubectl == ("kubectl -n shop set resources deployment/web -c main --requests=cpu=400m,memory=943Mi")
+    assert "role=task" not in str(made)
+
+
+def test_jobs_are_batch_and_their_template_is_where_it_is() -> None:
+    """A CronJob has a line, a Job must be written anew; both may be left as they are in a managed namespace."""
+    cron = one(assessment("CronJob", role="task"))
+    assert cron.batch
+    assert yaml.safe_load(cron.yaml)["spec"]["jobTemplate"]["spec"]["template"]["spec"]["containers"]
+    assert "set resources cronjob/web" in cron.kubectl
+    assert any("slackwater.io/managed=true" in note for note in cron.notes)
+    assert one(assessment("Job", role="task")).kubectl == ""
+
+
+def test_pods_that_a_driver_starts_are_told_by_their_app() -> None:
+    """They have no object of their own: executors of all runs are one workload, without a line."""
+    made = one(assessment("", role="task"))
+    assert (made.kind, made.name, made.kubectl) == ("Tasks", "web", "")
+    assert yaml.safe_load(made.yaml)["spec"]["containers"]
+
+
+def test_limits_are_noticed() -> None:
+    """One that use reaches, and one that equals the request."""
+    notes = one(assessment(limits={"cpu": 0.8, "memory": 4096 * MIBI})).notes
+    assert any("use reaches its cpu limit" in note for note in notes)
+    assert any("memory request and limit are equal" in note for note in notes)
+
+
+def test_an_autoscaler_is_noticed() -> None:
+    """Its target is a share of requests."""
+    found = assessment()
+    found.census.scalers["shop", "Deployment", "web"] = "web-scaler"
+    assert any("HorizontalPodAutoscaler web-scaler" in note for note in one(found).notes)
+
+
+def test_each_row_names_its_what_if() -> None:
+    """Ready to be copied."""
+    assert "slackwater export web.parquet --namespace shop" in one(assessment()).what_if
+
+
+def test_money_is_what_is_given_back_for_a_month() -> None:
+    """3.2 cores and 6.2 GiB at a dollar for a thousand core-hours."""
+    made = one(assessment(), prices=Prices(0.001, 0.0))
+    assert made.month == pytest.approx(730 * 0.001 * made.cores)
+
+
+def test_list_prices_can_be_overridden() -> None:
+    """In part or in whole; a stranger's name is refused."""
+    assert chosen(None, None, None) is None
+    assert chosen("aws", None, None) == LIST_PRICES["aws"]
+    mixed = chosen("aws", 0.02, None)
+    assert mixed is not None
+    assert (mixed.core, mixed.gib) == (0.02, LIST_PRICES["aws"].gib)
+    assert chosen(None, 0.02, None) == Prices(0.02, 0.0)
+    with pytest.raises(UnknownName, match="aws, azure, gcp"):
+        chosen("ibm", None, None)
+    with pytest.raises(InvalidInput):
+        chosen(None, -1.0, None)
