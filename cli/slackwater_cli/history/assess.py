@@ -44,7 +44,7 @@ GibPrice = Annotated[float | None, typer.Option(help="US dollars for a GiB-hour 
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class Wanted:
     """What is shown of an assessment."""
 
     by: Level
@@ -91,7 +91,7 @@ def command(
             raise InvalidInput("--trace", "a trace knows no apps or workloads", "leave out --by and --advice")
         _trace(trace, output, report)
         return
-    wanted = Wish(by or Level.NAMESPACE, rows, report, advice, *_money(risk, prices, cpu_price, gib_price))
+    wanted = Wanted(by or Level.NAMESPACE, rows, report, advice, *_money(risk, prices, cpu_price, gib_price))
     known = asking.credentials(token_file, username, password_file, ca, insecure)
     server = asking.connection(prometheus, rate, timeout, known, tenant, ", or --trace FILE", kubeconfig, context)
     from slackwater_monitor.assessment.run import Order
@@ -123,7 +123,7 @@ def _money(risk: str, name: str | None, core: float | None, gib: float | None) -
     return share, chosen(name, core, gib)
 
 
-def _show(found: Assessment, output: Format, wanted: Wish) -> None:
+def _show(found: Assessment, output: Format, wanted: Wanted) -> None:
     from slackwater_monitor.assessment.advice import advise
     from slackwater_monitor.assessment.report.tables import render
     from slackwater_monitor.assessment.report.values import plain, rows

@@ -14,6 +14,7 @@ from slackwater.errors import Unavailable
 from slackwater_cluster.api.client import ApiClient
 from slackwater_cluster.api.credentials import Credentials
 from slackwater_cluster.api.endpoint import Endpoint
+from slackwater_cluster.api.paths import api_path
 
 # What charts and operators call the Service that answers PromQL, the one that sees most first.
 NAMES = ("thanos-query", "prometheus-operated", "prometheus-k8s", "prometheus-server", "prometheus", "vmsingle")
@@ -38,7 +39,8 @@ class PrometheusService:
     def path(self) -> str:
         """Its path behind the API server."""
         scheme = "https:" if self.tls else ""
-        return f"/api/v1/namespaces/{self.namespace}/services/{scheme}{self.name}:{self.port}/proxy"
+        name = f"{scheme}{self.name}:{self.port}"
+        return api_path("services", name, namespace=self.namespace, subresource="proxy")
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +60,7 @@ class ServerCredentials(Credentials):
 
 def discover(api: ApiClient) -> PrometheusService:
     """The Service to ask; an error that says what was looked for where there is none."""
-    found = ranked(api.items("/api/v1/services"))
+    found = ranked(api.items(api_path("services")))
     if not found:
         raise Unavailable(NONE_FOUND.format(names=", ".join(NAMES)))
     return found[0]
