@@ -20,6 +20,11 @@ PAGE = 500
 MERGE = "application/merge-patch+json"
 JSON_PATCH = "application/json-patch+json"
 NOBODY = Credentials()
+UNREACHABLE = {
+    "API server": "is the cluster up, and is this its context? `kubectl config current-context` shows it; or give "
+    "--kubeconfig and --context",
+    "extender at": "check --extender, or leave it out to ask through the API server",
+}
 
 
 class NotFound(Unavailable):
@@ -110,13 +115,19 @@ class ApiClient:
             self._send("DELETE", path, params=dict(parameters or {}))
 
     def _send(self, method: str, path: str, headers: Mapping[str, str] | None = None, **more: Any) -> Any:
-        return self._reply(method, path, headers, **more).json()
+        reply = self._reply(method, path, headers, **more)
+        try:
+            return reply.json()
+        except ValueError as problem:
+            said = reply.text[:60].strip()
+            words = f"{said!r} is no answer of an API server; is a proxy or a login page between?"
+            raise Unavailable(f"API server {self.endpoint.url}: {words}") from problem
 
     def _reply(self, method: str, path: str, headers: Mapping[str, str] | None = None, **more: Any) -> httpx2.Response:
         try:
             reply = self._http.request(method, path, headers={**self.endpoint.headers(), **(headers or {})}, **more)
         except (httpx2.HTTPError, OSError) as problem:
-            raise Unavailable(f"API server {self.endpoint.url}: {type(problem).__name__}: {problem}") from problem
+            raise _unreachable("API server", self.endpoint.url, problem) from problem
         if reply.is_success:
             return reply
         raise _refusal(reply.status_code, _message(reply), path)
@@ -128,6 +139,12 @@ def _message(reply: httpx2.Response) -> str:
     except ValueError:
         return reply.text[:200].strip()
     return str(said.get("message") or said.get("error") or said) if isinstance(said, dict) else str(said)[:200]
+
+
+def _unreachable(what: str, url: str, problem: Exception) -> Unavailable:
+    """An error of the connection, and what to look at where nobody answered."""
+    hint = f"; {UNREACHABLE[what]}" if isinstance(problem, httpx2.ConnectError | httpx2.ConnectTimeout) else ""
+    return Unavailable(f"{what} {url}: {type(problem).__name__}: {problem}{hint}")
 
 
 def _refusal(status: int, message: str, path: str) -> Unavailable:
@@ -187,8 +204,12 @@ class ExtenderClient:
         try:
             reply = self._direct.get(path, params=parameters, headers=self._credentials.headers())
         except (httpx2.HTTPError, OSError) as problem:
-            advice = "; give its authority with --extender-ca" if "CERTIFICATE_VERIFY_FAILED" in str(problem) else ""
-            raise Unavailable(f"extender at {self.where}: {type(problem).__name__}: {problem}{advice}") from problem
+            if "CERTIFICATE_VERIFY_FAILED" in str(problem):
+                advice = "give its authority with --extender-ca"
+                raise Unavailable(
+                    f"extender at {self.where}: {type(problem).__name__}: {problem}; {advice}"
+                ) from problem
+            raise _unreachable("extender at", self.where, problem) from problem
         if reply.is_success:
             return reply.json()
         raise _refusal(reply.status_code, _message(reply), path)

@@ -25,6 +25,8 @@ class Endpoint:
 
 def endpoint(kubeconfig: Path | None = None, context: str | None = None) -> Endpoint:
     """The given kubeconfig, else the pod's own service account, else the user's kubeconfig ($KUBECONFIG, ~/.kube)."""
+    if kubeconfig is not None and not kubeconfig.exists():
+        raise Unavailable(f"there is no kubeconfig {kubeconfig}; give --kubeconfig another path, or leave it out")
     settings = client.Configuration()
     try:
         if kubeconfig is None and "KUBERNETES_SERVICE_HOST" in os.environ and not os.environ.get("KUBECONFIG"):

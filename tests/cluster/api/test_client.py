@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import httpx2
 import pytest
 
 from slackwater.errors import Unavailable
-from slackwater_cluster.api.client import ApiClient, Conflict, Forbidden, NotFound
-from slackwater_cluster.api.endpoint import Endpoint
+from slackwater_cluster.api.client import ApiClient, Conflict, ExtenderClient, Forbidden, NotFound
+from slackwater_cluster.api.endpoint import Endpoint, endpoint
 
 
 def client(status: int, **answer: object) -> ApiClient:
@@ -47,3 +49,25 @@ def test_readiness_is_the_server_s_own_word() -> None:
     """Neither an error nor silence is ready."""
     assert client(200, text="ok").ready()
     assert not client(500, text="[-]etcd failed").ready()
+
+
+def test_nobody_at_the_address_says_what_to_look_at() -> None:
+    """The context for an API server, the option for an extender; a page of a proxy is named as such."""
+
+    def nobody(request: httpx2.Request) -> httpx2.Response:
+        raise httpx2.ConnectError("Connection refused", request=request)
+
+    api = ApiClient(Endpoint("http://cluster", False, dict), httpx2.MockTransport(nobody))
+    with pytest.raises(Unavailable, match=r"http://cluster: ConnectError: .*kubectl config current-context"):
+        api.get("/version")
+    extender = ExtenderClient(None, "http://extender", transport=httpx2.MockTransport(nobody))
+    with pytest.raises(Unavailable, match="check --extender"):
+        extender.get("/v1/nodes")
+    with pytest.raises(Unavailable, match="no answer of an API server"):
+        client(200, text="<html>log in</html>").get("/version")
+
+
+def test_a_missing_kubeconfig_is_named(tmp_path: Path) -> None:
+    """Not as a cluster that is missing."""
+    with pytest.raises(Unavailable, match=r"there is no kubeconfig .*absent"):
+        endpoint(tmp_path / "absent")
