@@ -26,10 +26,10 @@ COPY cli cli
 RUN /opt/build/bin/pip wheel --no-deps --no-build-isolation --wheel-dir /wheels . \
     && /opt/slackwater/bin/pip install --no-compile --no-deps /wheels/*.whl
 # What no program of ours imports: an asynchronous copy of the Kubernetes client, Arrow's network and cloud parts,
-# tests, headers. The imports after it fail the build if one of them is wanted after all.
+# numpy's Fortran tools, tests, headers. The imports after it fail the build if one of them is wanted after all.
 # Byte code is made here, checked against nothing at run time: the image's file system is read-only.
 RUN cd /opt/slackwater/lib/python3*/site-packages \
-    && rm -rf kubernetes/aio pyarrow/include pyarrow/tests matplotlib/mpl-data/sample_data \
+    && rm -rf kubernetes/aio numpy/f2py numpy/distutils pyarrow/include pyarrow/tests matplotlib/mpl-data/sample_data \
     && rm -f pyarrow/*flight* pyarrow/libarrow_s3* pyarrow/_s3fs* \
     && find . -type d \( -name tests -o -name test \) -path '*/numpy/*' -prune -exec rm -rf {} + \
     && find . -name '*.pyi' -delete \
