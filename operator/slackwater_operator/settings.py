@@ -76,7 +76,7 @@ class Settings(BaseSettings):
     )
 
     lease_seconds: int = Field(
-        default=10,
+        default=8,
         ge=5,
         le=300,
         description="A dead leader is replaced after this time; one that is told to stop, at once.",
