@@ -1,6 +1,8 @@
 """The handlers and the whole program against a mocked API server: what is seen twice is done once."""
 
 import asyncio
+import re
+from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -42,8 +44,12 @@ class Emulator(KubernetesEmulator):
     patch would stay.
     """
 
+    faults: Callable[[web.BaseRequest], web.Response | None] = staticmethod(lambda _: None)
+
     async def __call__(self, raw_request: web.BaseRequest) -> web.StreamResponse:
-        """Serve what the emulator understands."""
+        """Serve what the emulator understands, but for what shall go wrong."""
+        if (wrong := self.faults(raw_request)) is not None:
+            return wrong
         url = raw_request.rel_url
         if url.path == "/api/v1/namespaces":
             url = url.with_path("/api/v1/spaces", keep_query=True)
@@ -139,6 +145,25 @@ def ready(server: Emulator, where: str, name: str) -> dict[str, Any]:
     return next((dict(each) for each in status.get("conditions", []) if each["type"] == "Ready"), {})
 
 
+def held() -> dict[str, Any]:
+    """A task behind our gate."""
+    requests = {"cpu": "1", "memory": "1Gi"}
+    return {
+        "metadata": {"labels": {"slackwater.io/app": "etl", "slackwater.io/role": "task"}},
+        "spec": {
+            "schedulerName": "slackwater",
+            "schedulingGates": [{"name": "slackwater.io/admission"}],
+            "containers": [{"name": "c", "resources": {"requests": requests}}],
+        },
+        "status": {"phase": "Pending"},
+    }
+
+
+def gates(server: Emulator, name: str) -> list[Any]:
+    """The gates of a pod of the namespace team."""
+    return list(server.objects["v1/pods", "team", name].raw["spec"]["schedulingGates"])
+
+
 async def touched(server: Emulator, where: str, name: str, namespace: str = "") -> None:
     """Somebody labels an object: handlers see it again, and nothing they care about is different."""
     group, _, plural = where.rpartition("/")
@@ -220,25 +245,61 @@ async def test_a_pod_seen_twice_is_released_once(server: Emulator, tmp_path: Pat
     amounts = {"cpu": "8", "memory": "16Gi", "pods": "110"}
     ready_now = {"type": "Ready", "status": "True"}
     put(server, "v1/nodes", "a", status={"allocatable": amounts, "capacity": amounts, "conditions": [ready_now]})
-    requests = {"cpu": "1", "memory": "1Gi"}
-    put(
-        server,
-        "v1/pods",
-        "t",
-        "team",
-        metadata={"labels": {"slackwater.io/app": "etl", "slackwater.io/role": "task"}},
-        spec={
-            "schedulerName": "slackwater",
-            "schedulingGates": [{"name": "slackwater.io/admission"}],
-            "containers": [{"name": "c", "resources": {"requests": requests}}],
-        },
-        status={"phase": "Pending"},
-    )
+    put(server, "v1/pods", "t", "team", **held())
     async with operator(server, tmp_path) as program:
-        await until(lambda: server.objects["v1/pods", "team", "t"].raw["spec"]["schedulingGates"] == [])
+        await until(lambda: not gates(server, "t"))
         await touched(server, "v1/pods", "t", "team")
         await until(lambda: "touched" in program.cache.index.index.pods["uid-t"].labels)
         await asyncio.sleep(0.5)
     ours = [each for each in patches(server, "/pods/t") if "labels" not in each["metadata"]]
     assert [next(key for key in each if key != "metadata") for each in ours] == ["status", "spec"]
     assert server.objects["v1/pods", "team", "t"].raw["status"]["nominatedNodeName"] == "a"
+
+
+RESOURCE = re.compile(r"/(api/v1|apis/[^/]+/[^/]+)/.")
+
+
+class EveryThird:
+    """Answers every third request wrongly, each time in another way; what is written then is not done."""
+
+    def __init__(self) -> None:
+        self.count, self.told = 0, Counter[str]()
+
+    def __call__(self, request: web.BaseRequest) -> web.Response | None:
+        """The wrong answer, or None. What kopf asks at its start is left alone: it would end, and be started again."""
+        if not RESOURCE.match(request.path):
+            return None
+        self.count += 1
+        if self.count % 3:
+            return None
+        reads = request.method == "GET"
+        status = (500, 429, 410, 503, 200)[self.turn] if reads else (409, 429, 500, 503, 504)[self.turn]
+        self.told[f"{request.method} {status}"] += 1
+        if status == 200:  # half an answer
+            return web.Response(text='{"kind": "List", "items": [{"metadata": {"na', content_type="application/json")
+        return web.json_response({"kind": "Status", "message": "on purpose"}, status=status)
+
+    @property
+    def turn(self) -> int:
+        """Which of the wrong answers it is."""
+        return self.count // 3 % 5
+
+
+async def test_a_server_that_fails_every_third_request_delays_and_loses_nothing(
+    server: Emulator, tmp_path: Path
+) -> None:
+    """Lists, watches and writes, with 409, 410, 429, 500, 503 and half an answer: every pod is released in the end."""
+    put(server, POLICIES, "default", spec={"mode": "enforce"})
+    put(server, "v1/spaces", "team", metadata={"labels": {"slackwater.io/managed": "true"}})
+    amounts = {"cpu": "8", "memory": "16Gi", "pods": "110"}
+    conditions = [{"type": "Ready", "status": "True"}]
+    put(server, "v1/nodes", "a", status={"allocatable": amounts, "capacity": amounts, "conditions": conditions})
+    names = [f"p{number}" for number in range(5)]
+    for name in names:
+        put(server, "v1/pods", name, "team", **held())
+    wrong = EveryThird()
+    server.faults = wrong
+    async with operator(server, tmp_path):
+        await until(lambda: not any(gates(server, name) for name in names), 60)
+    assert sum(wrong.told.values()) > 10
+    assert any(each.startswith("PATCH") for each in wrong.told)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from importlib.metadata import distribution
 from pathlib import Path
@@ -53,7 +54,7 @@ def closure(extras: Iterable[str]) -> set[str]:
 
 def needed(name: str, extras: frozenset[str]) -> Iterator[tuple[str, frozenset[str]]]:
     """The direct needs of a package with some of its extras."""
-    for text in distribution(name).requires or ():
+    for text in stated(extras) if name == "slackwater" else distribution(name).requires or ():
         need = Requirement(text)
         if need.marker is None or any(
             need.marker.evaluate({"extra": extra, "python_version": python, "python_full_version": f"{python}.0"})
@@ -61,6 +62,12 @@ def needed(name: str, extras: frozenset[str]) -> Iterator[tuple[str, frozenset[s
             for extra in (*extras, "")
         ):
             yield canonicalize_name(need.name), frozenset(need.extras)
+
+
+def stated(extras: Iterable[str]) -> list[str]:
+    """What pyproject.toml asks for; what is installed here of our own may be older."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    return [*project["dependencies"], *(need for each in extras for need in project["optional-dependencies"][each])]
 
 
 def hashes(index: str, name: str, version: str) -> list[str]:
