@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from slackwater.errors import UnknownName
 from slackwater_simulator.workload.workload import GIBI, MEBI, Driver, Job, Request, Stage, Usage, Workload
 
 if TYPE_CHECKING:
@@ -40,6 +41,13 @@ BORG_MEMORY = (
 # Tasks of one job differ less than jobs do (paper 000's trace statistics).
 TASK_SIGMA = 0.25
 BORG = "borg-2019"
+# How tasks come to their peak of memory: life fractions, and the share of the peak there.
+SHAPES: dict[str, tuple[tuple[float, ...], tuple[float, ...]]] = {
+    "flat": ((0.0, 1.0), (1.0, 1.0)),
+    "ramp": ((0.0, 0.9, 1.0), (0.2, 1.0, 1.0)),
+    "plateaus": ((0.0, 0.5, 0.51, 1.0), (0.4, 0.4, 1.0, 1.0)),
+    "spike": ((0.0, 0.85, 0.86, 0.95, 0.96, 1.0), (0.3, 0.3, 1.0, 1.0, 0.3, 0.3)),
+}
 RUMEN = "rumen-19-jobs"
 
 
@@ -152,6 +160,23 @@ def with_borg_usage(workload: Workload, seed: int = 0) -> Workload:
         for job, count, end in zip(workload.jobs, counts.tolist(), ends.tolist(), strict=True)
     )
     return replace(workload, jobs=jobs, modelled=(*workload.modelled, ("usage", f"{BORG} (seed {seed})")))
+
+
+def with_memory_shape(workload: Workload, shape: str, noise: float) -> Workload:
+    """The same workload, the tasks' memory over their life as in SHAPES, and their CPU uneven by `noise`."""
+    if shape not in SHAPES:
+        raise UnknownName("shape", shape, SHAPES)
+    at, memory = SHAPES[shape]
+    flat = (1.0,) * len(at)
+
+    def shaped(stage: Stage) -> Stage:
+        usage = stage.usage
+        if usage is None:
+            return stage
+        return replace(stage, usage=replace(usage, at=at, cpu_shape=flat, memory_shape=memory, noise=noise))
+
+    jobs = tuple(replace(job, stages=tuple(shaped(stage) for stage in job.stages)) for job in workload.jobs)
+    return replace(workload, jobs=jobs, modelled=(*workload.modelled, ("course of use", f"{shape}, noise {noise:g}")))
 
 
 def _with_levels(job: Job, cpu: Floats, memory: Floats) -> Job:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from slackwater.errors import UnknownName
-from slackwater_simulator.workload.imputation import with_borg_usage
+from slackwater_simulator.workload.imputation import with_borg_usage, with_memory_shape
 from slackwater_simulator.workload.workload import GIBI, Driver, Job, Stage, Workload
 
 CLUSTER = "10x16c64Gi"
@@ -18,8 +18,13 @@ CASES = ("hour", "nine")
 CROWD = 180
 
 
-def generate(*, seed: int = 0, case: str = "hour", apps: int = 90) -> Workload:
-    """Apps of two stages; one in six is large. `apps` is how many arrive within the hour (case `hour`)."""
+def generate(
+    *, seed: int = 0, case: str = "hour", apps: int = 90, shape: str = "flat", noise: float = 0.0
+) -> Workload:
+    """Apps of two stages; one in six is large. `apps` is how many arrive within the hour (case `hour`).
+
+    `shape` is how tasks come to their memory (flat, ramp, plateaus, spike), `noise` how uneven their CPU is.
+    """
     if case not in CASES:
         raise UnknownName("case", case, CASES)
     rng = np.random.default_rng(seed)
@@ -28,7 +33,8 @@ def generate(*, seed: int = 0, case: str = "hour", apps: int = 90) -> Workload:
     workload = Workload(
         f"a contended hour ({case})", jobs, modelled=(("everything", f"a made-up hour of batch work (seed {seed})"),)
     )
-    return with_borg_usage(workload, seed)
+    used = with_borg_usage(workload, seed)
+    return used if shape == "flat" and not noise else with_memory_shape(used, shape, noise)
 
 
 def _app(number: int, submit: float, rng: np.random.Generator, case: str) -> Job:
