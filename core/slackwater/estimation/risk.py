@@ -6,11 +6,12 @@ For every node, and each kind of resource apart, at every sample:
     what is expected of a pod        μ = (n·ℓ + k·p) / (n + k)   n seconds watched; p what pods of its app, or where
                                      that is not known pods in general, use of such a request
     its variance                     (n·v + K·w) / (n + K)  +  τ²·k / (n + k)
-    a node                           centre m = Σ μ,  spread s = √ Σ of the variances
+    a node                           centre m = Σ μ,  spread s = √ Σ over apps of (Σ over its pods of √variance)²
     the promise                      peak = min(m + z·s, Σ requests),  room = Σ requests − peak
 
 where w is the usual variance within a pod and τ² the variance between pods: one that was never seen is uncertain by
-both. K is an hour, and k = K · min(1, w / τ²): where pods differ much from each other and little from themselves, as
+both. Pods of one app do the same work and rise together, so that their deviations add up; apps do not know of each
+other, so that theirs add up as squares. K is an hour, and k = K · min(1, w / τ²): where pods differ much from each other and little from themselves, as
 with memory, a pod's own first samples say more than what is usual. The factor z is not chosen but learned from what
 earlier promises missed (see `calibration`).
 """
@@ -121,10 +122,12 @@ def outlook(
     known: Usual,
     prior: tuple[Floats, Floats] | None = None,
     trust: float = TRUST,
+    together: Together | None = None,
 ) -> Outlook:
     """The centre and spread of all nodes. `home` is each pod's node.
 
     `prior` holds p and τ² of each pod in the unit of its request where its app is known, and NaN elsewhere.
+    `together` says which pods rise together; without it each rises by itself.
     """
     square = request**2
     mean, variance, between = known.mean * request, known.variance * square, known.between * square
@@ -135,7 +138,26 @@ def outlook(
     told = levels.seen / (levels.seen + trust)
     spread = told * levels.variance + (1.0 - told) * variance + (1.0 - own) * between
     centre = summed(home, own * levels.level + (1.0 - own) * mean, nodes)
+    if together is not None:
+        spread = summed(together.group, np.sqrt(spread), len(together.home)) ** 2
+        home = together.home
     return Outlook(centre, np.sqrt(summed(home, spread, nodes)))
+
+
+class Together(NamedTuple):
+    """Pods that rise together: the group of each pod, and the node of each group."""
+
+    group: Rows
+    home: Rows
+
+
+def by_app(home: Rows, apps: Rows, no_app: int = 0) -> Together:
+    """The pods of one app on one node are a group; a pod without an app is one by itself."""
+    alone = np.flatnonzero(apps == no_app)
+    label = home * np.intp(apps.max(initial=0) + 1) + apps
+    label[alone] = -1 - alone
+    _, first, group = np.unique(label, return_index=True, return_inverse=True)
+    return Together(group.astype(np.intp, copy=False), home[first])
 
 
 def summed(home: Rows, amounts: Floats, nodes: int) -> Floats:

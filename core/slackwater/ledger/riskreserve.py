@@ -18,8 +18,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from slackwater.estimation.calibration import Calibration, Promise, Promises
+from slackwater.estimation.peaks import NO_APP
 from slackwater.estimation.podmatrix import grown
-from slackwater.estimation.risk import Outlook, PodLevels, Usual, outlook, promised, summed, usual
+from slackwater.estimation.risk import Outlook, PodLevels, Together, Usual, by_app, outlook, promised, summed, usual
 from slackwater.estimation.vectorized import Measure, NodeEstimates
 from slackwater.ledger.nodeindex import NodeIndex
 from slackwater.ledger.podindex import PodIndex
@@ -84,7 +85,15 @@ class KindPromises:
         self._levels.sample(use, dt, self._trust, slots)
 
     def settle(
-        self, now: float, dt: float, fleet: NodeEstimates, counted: Slots, since: Floats, peaks: Peaks, apps: Slots
+        self,
+        now: float,
+        dt: float,
+        fleet: NodeEstimates,
+        counted: Slots,
+        since: Floats,
+        peaks: Peaks,
+        apps: Slots,
+        together: Together,
     ) -> None:
         """Judge promises that are over, and make new ones. `counted` are the pods on nodes that are no drivers."""
         rows, cells = fleet.pods.rows, fleet.pods.table[:, self._kind]
@@ -94,7 +103,7 @@ class KindPromises:
         # of CPU runs slower, and what pods usually use is good enough; who runs out of memory is killed.
         known = usual(levels, request, self._trust) if self._compressible else Usual()
         prior = peaks.spread(apps[counted], self._kind)
-        expected = outlook(levels, request, home, rows, known, prior, self._trust)
+        expected = outlook(levels, request, home, rows, known, prior, self._trust, together)
         # Use that no pod accounts for, the system's: pods without a reading are taken to use what they ask for.
         unread = np.where(levels.seen > 0, use, request)
         system = np.maximum(fleet.used[:, self._kind] - summed(home, unread, rows), 0.0)
@@ -181,7 +190,9 @@ class RiskMargins:
         total, real = self._hosts.total, self._hosts.real
         whole = np.where(real == self._hosts.allowed, total, np.minimum(total, real))
         self.kept = np.zeros_like(estimate)
+        apps = self._roster.apps
+        together = by_app(self._fleet.pods.homes[counted] - 1, apps[counted], NO_APP)
         for kind, each in self.kinds.items():
-            each.settle(now, passed, self._fleet, counted, self._since, peaks, self._roster.apps)
+            each.settle(now, passed, self._fleet, counted, self._since, peaks, apps, together)
             if not each.calibration.young:
                 self.kept[:, kind] = each.peak - estimate[:, kind] - (whole - allowed)[:, kind]
