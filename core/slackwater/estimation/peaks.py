@@ -1,8 +1,8 @@
 """What the pods of an app come to use, and how long they take to get there.
 
 A task does not use its memory at once: image pull, start-up and metric lag take longer than the estimator takes to
-believe its low first samples. So the ledger charges a pod younger than its app's learned ramp at least
-max(own use, app's learned peak) (paper 000 on a live cluster).
+believe its low first samples. So the ledger charges a pod younger than its app's learned ramp, and a quarter of that
+more, at least max(own use, app's learned peak) (paper 000 on a live cluster).
 
 Learned from pods of the same app name and declared size: peak = largest use seen, ramp = age at which 90 % of that was
 first reached. An app's values are the largest of its last few pods, so one lazy pod does not make the next twenty
@@ -34,9 +34,8 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-REACHED = 0.9  # share of the peak that counts as having got there
+LATE = 1.25  # of its app's ramp: until then a pod may still be about to grow
 PODS = 16  # pods remembered per app
-OLD = 60.0  # seconds; a pod first sampled later than this had grown before we looked
 ENOUGH = 8  # pods watched from their start before their app is trusted to use less than it asks for
 MARGIN = 0.15  # added to what they used: the next pod is not the same
 NO_APP = 0  # the id of pods without an app: nothing is learned of it
@@ -137,10 +136,16 @@ class Peaks:
         """Floor and cap of a pod that has not begun."""
         return self._tops[0, :, app], scaled(self._limits[:, app], self.beyond[:, 0])
 
-    def correct(self, apps: NDArray[np.intp], uses: Floats) -> None:
-        """Pods (kind × pod) that use more than their app is known for say so at once, however old they are."""
+    def correct(self, apps: NDArray[np.intp], uses: Floats, reaches: Floats) -> None:
+        """Pods (kind × pod) that use more than their app is known for say so at once, and when they came there."""
         more = self.outgrown(apps, uses)
-        self.learn(apps[more], uses.take(more, axis=1).T, self._tops[1].take(apps[more], axis=1).T)
+        ramps = np.maximum(self._tops[1].take(apps[more], axis=1), reaches.take(more, axis=1))
+        self.learn(apps[more], uses.take(more, axis=1).T, ramps.T)
+
+    def young(self, apps: NDArray[np.intp], ages: Floats) -> NDArray[np.bool_]:
+        """Kind × pod: whether pods of its app have been seen to grow at this age and later."""
+        young: NDArray[np.bool_] = ages < LATE * self._tops[1].take(apps, axis=1)
+        return young
 
     def outgrown(self, apps: NDArray[np.intp], uses: Floats) -> NDArray[np.intp]:
         """Which pods (kind × pod) use more than their app is known for."""
@@ -149,8 +154,7 @@ class Peaks:
 
     def floors(self, apps: NDArray[np.intp], ages: Floats) -> Floats:
         """Kind × pod: the app's peak while the pod is younger than the app's ramp, else 0."""
-        peaks, ramps = self._tops.take(apps, axis=2)
-        floors: Floats = np.where(ages < ramps, peaks, 0.0)
+        floors: Floats = np.where(self.young(apps, ages), self._tops[0].take(apps, axis=1), 0.0)
         return floors
 
     def _new_id(self) -> int:
@@ -171,54 +175,3 @@ class Peaks:
 def scaled(peaks: Floats, beyond: Floats) -> Floats:
     """Peaks and their margin; infinite where either is."""
     return np.where(np.isfinite(beyond), peaks * np.where(np.isfinite(beyond), beyond, 1.0), np.inf)
-
-
-class Growth:
-    """How far each pod has come: kind × slot arrays of peak, of the use at which it was marked, and the age then."""
-
-    def __init__(self, kinds: int) -> None:
-        self._table: Floats = np.zeros((3, kinds, 64))
-        self._taught: NDArray[np.bool_] = np.zeros(64, np.bool_)
-
-    def reset(self, slot: int) -> None:
-        """Begin anew for a slot (a new pod, or a new container of the same pod)."""
-        if slot >= len(self._taught):
-            self._table, self._taught = grown(self._table, 2, slot + 1), grown(self._taught, 0, slot + 1)
-        self._table[:, :, slot] = 0.0
-        self._taught[slot] = False
-
-    def learning(self, slots: NDArray[np.intp]) -> NDArray[np.intp]:
-        """Which of these pods have not told yet."""
-        return np.flatnonzero(~self._taught[slots])
-
-    def watch(self, slots: NDArray[np.intp], uses: Floats, ages: Floats) -> NDArray[np.intp]:
-        """Note the use of pods at their ages; return those that have settled: not grown for as long as they grew."""
-        table = self._table.take(slots, axis=2)
-        peak, mark, reach = table
-        # A pod first met when it was old (we have just started) says what it uses, but not how it came there.
-        at = np.where((peak == 0) & (ages > OLD), 0.0, ages)
-        np.maximum(peak, uses, out=peak)
-        grew = mark < REACHED * peak
-        np.copyto(mark, uses, where=grew)
-        np.copyto(reach, at, where=grew)
-        self._table[:, :, slots] = table
-        told: NDArray[np.intp] = slots[(ages >= 2.0 * reach).all(axis=0) & (peak > 0).any(axis=0)]
-        return told
-
-    def settled_peaks(self, slots: NDArray[np.intp], uses: Floats) -> Floats:
-        """Kind × pod: the most a pod has used, once it has settled; infinite while it may still grow."""
-        own = np.maximum(self._table[0].take(slots, axis=1), uses)
-        peaks: Floats = np.where(self._taught[slots], own, np.inf)
-        return peaks
-
-    def has_peak(self, slot: int) -> bool:
-        """Whether a pod has something to tell that it has not told yet."""
-        return not self._taught[slot] and any(self._table[0, :, slot].tolist())
-
-    def take_peaks(self, slots: NDArray[np.intp]) -> tuple[NDArray[np.intp], Floats, Floats]:
-        """Slots, peaks and ramps, a row per pod, of those that have used anything and have not told yet."""
-        ready = ~self._taught[slots] & self._table[0].take(slots, axis=1).any(axis=0)
-        told: NDArray[np.intp] = slots[ready]
-        self._taught[told] = True
-        peaks, _, ramps = self._table.take(told, axis=2)
-        return told, peaks.T, ramps.T

@@ -11,9 +11,9 @@ For every node, and each kind of resource apart, at every sample:
 
 where w is the usual variance within a pod and τ² the variance between pods: one that was never seen is uncertain by
 both. Pods of one app do the same work and rise together, so that their deviations add up; apps do not know of each
-other, so that theirs add up as squares. K is an hour, and k = K · min(1, w / τ²): where pods differ much from each other and little from themselves, as
-with memory, a pod's own first samples say more than what is usual. The factor z is not chosen but learned from what
-earlier promises missed (see `calibration`).
+other, so that theirs add up as squares. K is an hour, and k = K · min(1, w / τ²): where pods differ much from each
+other and little from themselves, as with memory, a pod's own first samples say more than what is usual. The factor z is
+not chosen but learned from what earlier promises missed (see `calibration`).
 """
 
 from __future__ import annotations

@@ -18,8 +18,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from slackwater.estimation.growth import Growth
 from slackwater.estimation.margins import COMPRESSIBLE
-from slackwater.estimation.peaks import Growth, Peaks, scaled
+from slackwater.estimation.peaks import Peaks, scaled
 from slackwater.estimation.staleness import Staleness
 from slackwater.estimation.vectorized import Measure, NodeEstimates
 from slackwater.ledger.nodeindex import NodeIndex
@@ -46,9 +47,9 @@ class SampleIntake:
         self._measured = np.array([kind in terms.measured for kind in terms.kinds], np.bool_)
         self._strict = np.array([kind not in COMPRESSIBLE for kind in terms.kinds], np.bool_) & self._measured
         self._declared = not self._measured.all()  # kinds that are never overcommitted count at what is declared
-        self._growth = Growth(len(terms.kinds))
         margins = terms.kept()
         self.peaks = Peaks(len(terms.kinds), margin=[margin.peak for margin in margins])
+        self._growth = Growth(self._strict)
         # Kinds of which drivers are charged what they use and this much of it; 0: at least what they declared.
         self._by_use = np.array([1.0 + (margin.peak or 0.0) if margin.by_use else 0.0 for margin in margins])
         self.freshness = Staleness(terms.heartbeat, terms.patience, learns=not terms.steady)
@@ -156,9 +157,9 @@ class SampleIntake:
         if self.margins is not None:
             self.margins.sample(now, self.freshness.heartbeat, slots, uses, self.peaks)
 
-    def learn_peaks(self, slots: Slots) -> None:
-        """Let apps learn from these pods, from each once."""
-        told, peaks, ramps = self._growth.take_peaks(slots)
+    def learn_peaks(self, slots: Slots, *, ended: bool = False) -> None:
+        """Let apps learn from these pods, from each once; from one that outgrew what it told again when it `ended`."""
+        told, peaks, ramps = self._growth.take_peaks(slots, ended=ended)
         if told.size:
             self._roster.changed[told] = True  # from now on its own peak is known
             self.peaks.learn(self._roster.apps[told], peaks, ramps)
@@ -170,9 +171,10 @@ class SampleIntake:
         self.peaks.learn(np.array([app], np.intp), peak[None, :], np.where(self._strict, FOR_LIFE, 0.0)[None, :])
 
     def learn_peak_of(self, slot: int) -> None:
-        """The same for one pod, most of which have told already."""
+        """The same for one pod that ends. Most have told already; what they told may have been too little."""
+        self._growth.end(slot)
         if self._growth.has_peak(slot):
-            self.learn_peaks(np.array([slot], np.intp))
+            self.learn_peaks(np.array([slot], np.intp), ended=True)
 
     def _read(self, now: float, rows: Slots, stamps: Floats, values: Floats) -> tuple[Floats, Floats]:
         """U (NaN: none) and seconds since the last sample for all rows, from the readings of some."""
@@ -207,6 +209,7 @@ class SampleIntake:
     def _use(self, slots: Slots, uses: Floats) -> None:
         """Note pods that use more or less than they did. A driver is charged max(use, D)."""
         self._fleet.uses[:, slots] = uses
+        self._growth.note(slots, uses, self._ages(slots))
         self._roster.changed[slots] = True
         driving = self._roster.drivers[slots]
         if driving.any():
@@ -224,13 +227,20 @@ class SampleIntake:
         return charges
 
     def _without_drivers(self, used: Floats, slots: Slots, uses: Floats) -> None:
-        """Take the use of drivers, which are charged, out of U (in place). One without a reading is counted twice."""
+        """Take the use of drivers, which are charged, out of U (in place). One without a reading is counted twice.
+
+        What is left is at least what the other pods use: readings of pods may be newer than their node's.
+        """
         driving = np.flatnonzero(self._roster.drivers[slots])
         if driving.size:
             homes = self._fleet.pods.homes[slots[driving]]
             for kind, use in enumerate(uses.take(driving, axis=1)):
                 used[:, kind] -= np.bincount(homes, use, minlength=len(used) + 1)[1:]
             np.maximum(used, 0.0, out=used)  # NaN stays NaN
+        others = np.where(self._roster.drivers[slots], 0, self._fleet.pods.homes[slots])
+        for kind, use in enumerate(uses):
+            least = np.bincount(others, use, minlength=len(used) + 1)[1:]
+            np.maximum(used[:, kind], least, out=used[:, kind], where=used[:, kind] >= 0)
 
     def _covered(self, slots: Slots, at: Slots, rows: int, measured: Slots) -> Floats:
         """How much of U requests cover, row × kind; `at` is the row of each slot, −1 where it has none.
@@ -275,11 +285,15 @@ class SampleIntake:
         growing = self._running(slots, self._growth.learning(slots))
         if growing.size:
             some = slots[growing]
-            self.learn_peaks(self._growth.watch(some, uses.take(growing, axis=1), self._ages(some)))
+            ages = self._ages(some)
+            settled = self._growth.watch(some, uses.take(growing, axis=1), ages)
+            # Where its app is known to grow later, a pod that stands still has not settled yet.
+            young = self.peaks.young(self._roster.apps[some], ages)[self._strict].any(axis=0)
+            self.learn_peaks(np.setdiff1d(settled, some[young], assume_unique=True))
         apps = self._roster.apps[slots]
         outgrown = self._running(slots, self.peaks.outgrown(apps, uses))
         if outgrown.size:
-            self.peaks.correct(apps[outgrown], uses.take(outgrown, axis=1))
+            self.peaks.correct(apps[outgrown], uses.take(outgrown, axis=1), self._growth.reaches(slots[outgrown]))
 
     def _running(self, slots: Slots, at: Slots) -> Slots:
         """Those of some places in `slots` where the pod's container runs."""

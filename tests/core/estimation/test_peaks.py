@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from slackwater.errors import BadNumber
-from slackwater.estimation.peaks import ENOUGH, MARGIN, NO_APP, OLD, PODS, Growth, Peaks
+from slackwater.estimation.growth import OLD, Growth
+from slackwater.estimation.peaks import ENOUGH, MARGIN, NO_APP, PODS, Peaks
 
 
 def watch(growth: Growth, curve: list[tuple[float, float]]) -> list[int]:
@@ -38,7 +39,7 @@ def teach(peaks: Peaks, app: int, peak: float, ramp: float) -> None:
 )
 def test_peak_and_the_age_at_which_it_was_reached(curve: list[tuple[float, float]], peak: float, ramp: float) -> None:
     """The ramp ends at 90 % of the peak."""
-    growth = Growth(1)
+    growth = Growth([True])
     watch(growth, curve)
     _, peaks, ramps = growth.take_peaks(np.array([0]))
     assert (peaks.tolist(), ramps.tolist()) == ([[peak]], [[ramp]])
@@ -46,30 +47,31 @@ def test_peak_and_the_age_at_which_it_was_reached(curve: list[tuple[float, float
 
 def test_a_pod_settles_when_it_has_not_grown_for_as_long_as_it_grew() -> None:
     """Reached at 10, so settled from 20 on."""
-    assert watch(Growth(1), [(5.0, 1.0), (10.0, 3.6), (15.0, 3.6), (20.0, 3.6)]) == [3]
+    assert watch(Growth([True]), [(5.0, 1.0), (10.0, 3.6), (15.0, 3.6), (20.0, 3.6)]) == [3]
 
 
 def test_a_pod_teaches_once() -> None:
     """When it has settled or, before that, when it ends."""
-    growth = Growth(1)
+    growth = Growth([True])
     watch(growth, [(5.0, 1.0), (10.0, 1.0)])
     assert [growth.take_peaks(np.array([0]))[0].size for _ in range(2)] == [1, 0]
 
 
 def test_a_pod_never_measured_teaches_nothing() -> None:
     """Zero would be a dangerous lesson."""
-    growth = Growth(1)
+    growth = Growth([True])
     growth.reset(0)
     assert growth.take_peaks(np.array([0]))[0].size == 0
 
 
-def test_floor_holds_until_the_ramp_ends() -> None:
+def test_floor_holds_until_a_quarter_after_the_ramp_ends() -> None:
     """Then measurement speaks for itself."""
     peaks = Peaks(1)
     app = peaks.identify("etl")
     teach(peaks, app, 3.6, 90.0)
-    floors = peaks.floors(np.array([app, app, NO_APP, peaks.identify("new")]), np.array([0.0, 90.0, 0.0, 0.0]))
-    assert floors.tolist() == [[3.6, 0.0, 0.0, 0.0]]
+    ages = np.array([0.0, 112.0, 112.5, 0.0, 0.0])
+    floors = peaks.floors(np.array([app, app, app, NO_APP, peaks.identify("new")]), ages)
+    assert floors.tolist() == [[3.6, 3.6, 0.0, 0.0, 0.0]]
 
 
 def test_the_largest_of_the_last_pods_counts() -> None:
@@ -145,14 +147,14 @@ def test_a_pod_above_its_apps_peak_is_capped_by_its_own_use() -> None:
 def test_a_pod_that_outgrows_its_app_corrects_it_at_once() -> None:
     """However old it is: the next pods of the app will grow like it."""
     peaks, app = known(2.0)
-    peaks.correct(np.array([app, app]), np.array([[3.0, 1.0]]))
+    peaks.correct(np.array([app, app]), np.array([[3.0, 1.0]]), np.zeros((1, 2)))
     assert [values.tolist() for values in peaks.expected(app)] == [[3.0], [30.0]]
 
 
 def test_an_unknown_app_is_not_corrected() -> None:
     """A pod teaches when it has settled, not before."""
     peaks, app = known(2.0, lessons=1)
-    peaks.correct(np.array([app]), np.array([[3.0]]))
+    peaks.correct(np.array([app]), np.array([[3.0]]), np.zeros((1, 1)))
     assert peaks.expected(app)[0].tolist() == [2.0]
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from slackwater.estimation.risk import Outlook, PodLevels, Usual, outlook, promised, usual
+from slackwater.estimation.risk import Outlook, PodLevels, Usual, by_app, outlook, promised, usual
 
 HOUR = 3600.0
 
@@ -105,3 +105,24 @@ def test_a_promise_never_leaves_the_requests() -> None:
     assert promised(expected, np.inf, np.array([20.0])).tolist() == [20.0]
     assert promised(Outlook(np.zeros(1), np.zeros(1)), np.inf, np.array([20.0])).tolist() == [20.0]
     assert promised(expected, -5.0, np.array([20.0])).tolist() == [0.0]
+
+
+def test_pods_of_one_app_rise_together() -> None:
+    """Nodes of four pods with deviation 2 each: of one app 8, of four apps or of none 4."""
+    home, apps = np.repeat([0, 1, 2], 4), np.array([7, 7, 7, 7, 1, 2, 3, 4, 0, 0, 0, 0])
+    known, request = Usual(0.5, 0.0, 0.04), np.full(12, 10.0)
+    found = outlook(PodLevels.empty(12), request, home, 3, known, together=by_app(home, apps))
+    assert found.spread.tolist() == pytest.approx([8.0, 4.0, 4.0])
+    assert found.centre.tolist() == pytest.approx([20.0, 20.0, 20.0])
+
+
+def test_an_app_on_two_nodes_rises_on_each_by_itself() -> None:
+    """One app, two pods here and two there: groups of two."""
+    together = by_app(np.array([0, 1, 0, 1]), np.array([5, 5, 5, 5]))
+    assert together.home.tolist() == [0, 1]
+    assert together.group.tolist() == [0, 1, 0, 1]
+
+
+def test_no_pods_are_no_groups() -> None:
+    """An empty cluster has nothing to add up."""
+    assert len(by_app(np.zeros(0, np.intp), np.zeros(0, np.intp)).home) == 0

@@ -346,7 +346,7 @@ def test_young_pods_are_charged_what_their_app_came_to_use() -> None:
     for age in (40.0, 80.0):
         ledger.sample(200.0, {"n": Sample(200.0 + age, (4.0,))}, {"first": (3.6,), "second": (0.4,)})
     assert ledger.explain("n", 200.0)["cpu"].estimate == pytest.approx(7.2, abs=0.01)
-    ledger.sample(200.0, {"n": Sample(300.0, (4.0,))}, {"first": (3.6,), "second": (0.4,)})
+    ledger.sample(200.0, {"n": Sample(313.0, (4.0,))}, {"first": (3.6,), "second": (0.4,)})
     assert ledger.explain("n", 200.0)["cpu"].estimate == pytest.approx(4.0, abs=0.01)
 
 

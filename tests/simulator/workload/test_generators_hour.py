@@ -43,3 +43,14 @@ def test_an_unknown_case_is_named_with_the_known_ones() -> None:
     """One clear error."""
     with pytest.raises(UnknownName, match="hour, nine"):
         generate("gen:hour?case=noon")
+
+
+def test_memory_may_come_late() -> None:
+    """The same hour, with another course of use; everything else is as it was."""
+    flat, late = generate("gen:hour"), generate("gen:hour?shape=spike&noise=0.3")
+    usage = [stage.usage for job in late.jobs for stage in job.stages]
+    assert {max(zip(use.memory_shape, use.at, strict=True))[1] for use in usage if use} == {0.95}
+    assert {use.noise for use in usage if use} == {0.3}
+    assert [job.submit for job in flat.jobs] == [job.submit for job in late.jobs]
+    with pytest.raises(UnknownName, match="plateaus"):
+        generate("gen:hour?shape=square")

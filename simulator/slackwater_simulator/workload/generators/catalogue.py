@@ -40,7 +40,9 @@ GENERATORS = {
     "dress": Generator(
         dress.generate, dress.CLUSTER, "004: small jobs among large ones (case=spark, mapreduce, figure1; small)"
     ),
-    "hour": Generator(hour.generate, hour.CLUSTER, "a contended hour of a shared cluster (case=hour, nine; apps, shape, noise)"),
+    "hour": Generator(
+        hour.generate, hour.CLUSTER, "a contended hour of a shared cluster (case=hour, nine; apps, shape, noise)"
+    ),
 }
 
 

@@ -18,9 +18,7 @@ CASES = ("hour", "nine")
 CROWD = 180
 
 
-def generate(
-    *, seed: int = 0, case: str = "hour", apps: int = 90, shape: str = "flat", noise: float = 0.0
-) -> Workload:
+def generate(*, seed: int = 0, case: str = "hour", apps: int = 90, shape: str = "flat", noise: float = 0.0) -> Workload:
     """Apps of two stages; one in six is large. `apps` is how many arrive within the hour (case `hour`).
 
     `shape` is how tasks come to their memory (flat, ramp, plateaus, spike), `noise` how uneven their CPU is.
