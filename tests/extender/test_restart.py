@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from slackwater.estimation.peaks import OLD
+from slackwater.estimation.growth import OLD
 from support.builders import objects
 from support.builders.ledgers import table_without
 from support.fakes.extender import START, World, pod_record, world

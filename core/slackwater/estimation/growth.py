@@ -80,7 +80,8 @@ class Growth:
 
     def reaches(self, slots: NDArray[np.intp]) -> Floats:
         """Kind × pod: the age at which each pod came near its peak."""
-        return self._table[2].take(slots, axis=1)
+        reaches: Floats = self._table[2].take(slots, axis=1)
+        return reaches
 
     def settled_peaks(self, slots: NDArray[np.intp], uses: Floats) -> Floats:
         """Kind × pod: the most a pod will have used, once it has settled; infinite while it may still grow."""
