@@ -101,7 +101,8 @@ class Plain:
             return
         self.use.update({uid: use for uid, use in seen.items() if uid in self.pods})
         driving = math.fsum(use for uid, use in seen.items() if uid in self.pods and self.pods[uid].driver)
-        rest = max(0.0, used - driving)
+        tasks = math.fsum(seen.get(claim.uid, 0.0) for claim in self.on(node) if not claim.driver)
+        rest = max(0.0, used - driving, tasks)
         if last is None:
             self.restart(node, stamp, rest, seen)
         self.nodes[node].on_sample(rest, 0.0 if last is None else stamp - last[0], seen)
