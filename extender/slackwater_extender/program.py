@@ -9,12 +9,14 @@ from dataclasses import dataclass, field
 import structlog
 from flask import Flask
 
+from slackwater_cluster.api.client import ApiClient
 from slackwater_cluster.api.endpoint import endpoint
 from slackwater_cluster.prometheus.vector import VectorClient
 from slackwater_extender.cache.watch import Watcher, refusal
 from slackwater_extender.components import Components, assemble
 from slackwater_extender.http.app import create
 from slackwater_extender.memory import ProcessMemory
+from slackwater_extender.sampler.learnedstore import LearnedStore
 from slackwater_extender.settings import Settings
 
 log = structlog.get_logger(__name__)
@@ -40,9 +42,10 @@ class Program:
             review=lambda token: self.watcher.review(token, self.settings.callers.audiences),
             troubles=lambda: self.watcher.troubles(),  # noqa: PLW0108 - the watcher is made a line later
         )
-        self.watcher = Watcher(
-            endpoint(self.settings.kubeconfig, self.settings.context), self.parts.cache, self.parts.waiting, self.die
-        )
+        where = endpoint(self.settings.kubeconfig, self.settings.context)
+        keep = self.settings.learned
+        self._learned = LearnedStore(self.parts.cache, lambda: ApiClient(where), keep.config_map, keep.interval)
+        self.watcher = Watcher(where, self.parts.cache, self.parts.waiting, self.die)
 
     def start(self) -> Flask:
         """Start the threads and return the application."""
@@ -50,6 +53,7 @@ class Program:
         self.watcher.start()
         self.parts.heartbeat.after = self.parts.review
         self.parts.heartbeat.start()
+        self._learned.start()
         threading.Thread(target=self._tick, name="tick", daemon=True).start()
         return create(self.parts)
 
@@ -57,6 +61,7 @@ class Program:
         """End the threads."""
         self._stop.set()
         self.parts.heartbeat.stop()
+        self._learned.stop()
         self.watcher.stop()
         if self._client is not None:
             self._client.close()

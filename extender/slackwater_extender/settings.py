@@ -155,6 +155,19 @@ class Decisions(Section):
     )
 
 
+class LearnedSettings(Section):
+    """Where what was learned about apps and risks outlives the process."""
+
+    config_map: str = Field(
+        default="",
+        max_length=253,
+        description="A ConfigMap of our namespace that exists and may be changed; empty: learned anew after a restart.",
+    )
+    interval: float = Field(
+        default=60, ge=1, le=3600, description="Seconds between two writings, where something changed."
+    )
+
+
 class Settings(BaseSettings):
     """All settings of the extender."""
 
@@ -171,6 +184,7 @@ class Settings(BaseSettings):
     callers: Callers = Callers()
     prometheus: Prometheus = Prometheus()
     decisions: Decisions = Decisions()
+    learned: LearnedSettings = LearnedSettings()
     node_metrics: bool = Field(
         default=True, description="Series per node and resource in /metrics: 12 per node; off where that is too many."
     )

@@ -112,8 +112,19 @@ class Calibration:
         if self.young:
             return np.inf
         if self._factor is None:
-            self._factor = tail_quantile(np.concatenate(self._scores), self.asked)
+            self._factor = tail_quantile(self.scores, self.asked)
         return self._factor
+
+    @property
+    def scores(self) -> Floats:
+        """The scores kept."""
+        return np.concatenate(self._scores) if self._scores else np.zeros(0)
+
+    def restore(self, scores: Floats, promises: float, exceeded: float) -> None:
+        """Begin with what became of earlier promises, unless some were compared here already."""
+        if not self.count and len(scores):
+            self._scores, self.count, self._factor = [scores], len(scores), None
+            self.promises, self.exceeded = promises, exceeded
 
     def learn(self, scores: Floats, exceeded: NDArray[np.bool_]) -> None:
         """Take in what became of some promises."""

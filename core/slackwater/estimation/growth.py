@@ -37,7 +37,7 @@ class Growth:
         kinds = len(self._strict)
         self._table: Floats = np.zeros((4, kinds, 64))
         self._taught: NDArray[np.bool_] = np.zeros(64, np.bool_)
-        self._ratios: Floats = np.ones((kinds, ENDED))  # of pods that have ended lately: used at most ÷ told
+        self.ratios: Floats = np.ones((kinds, ENDED))  # of pods that have ended lately: used at most ÷ told
         self._ended = 0
         self._factors: Floats | None = np.ones((kinds, 1))  # g, until a pod ends
 
@@ -45,8 +45,13 @@ class Growth:
     def factors(self) -> Floats:
         """The factor g of each kind, kind × 1."""
         if self._factors is None:
-            self._factors = np.maximum(1.0, np.quantile(self._ratios, SHARE, axis=1, method="lower"))[:, None]
+            self._factors = np.maximum(1.0, np.quantile(self.ratios, SHARE, axis=1, method="lower"))[:, None]
         return self._factors
+
+    def restore(self, ratios: Floats) -> None:
+        """Begin with the ratios of pods that ended earlier, unless some have ended here already."""
+        if not self._ended:
+            self.ratios, self._factors = np.where(self._strict[:, None], ratios, 1.0), None
 
     def reset(self, slot: int) -> None:
         """Begin anew for a slot (a new pod, or a new container of the same pod)."""
@@ -115,7 +120,7 @@ class Growth:
             return
         peak, _, _, told = self._table[:, :, slot]
         ratio = np.where(self._strict & (told > 0), peak / np.where(told > 0, told, 1.0), 1.0)
-        self._ratios[:, self._ended % ENDED] = ratio
+        self.ratios[:, self._ended % ENDED] = ratio
         self._ended += 1
         self._factors = None
         self._taught[slot] = bool((ratio <= 1.0).all())

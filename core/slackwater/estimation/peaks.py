@@ -21,7 +21,8 @@ its app's, so that one large pod does not make fifteen smaller ones look large.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from itertools import islice
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -87,6 +88,20 @@ class Peaks:
         self._seen[apps] = count + 1
         self._sum_up(apps[first == numbers])
         self._learned |= bool(apps.size)
+
+    def lessons(self, most: int) -> dict[str, Floats]:
+        """What so many apps have taught, those asked for last first: pod × (peak, ramp) × kind."""
+        told = {name: at for name, at in reversed(self._ids.items()) if self._seen[at]}
+        return {name: self._rings[at, : self._seen[at]].copy() for name, at in islice(told.items(), most)}
+
+    def restore(self, lessons: Mapping[str, Floats]) -> None:
+        """Begin with such lessons; apps of which something is known here already keep what is known."""
+        known = {name for name in lessons if name in self._ids and self._seen[self._ids[name]]}
+        fresh = {self.identify(name): told for name, told in reversed(lessons.items()) if name not in known}
+        if fresh:
+            apps = np.repeat(np.array(list(fresh), np.intp), [len(told) for told in fresh.values()])
+            told = np.concatenate(list(fresh.values()))
+            self.learn(apps, told[:, 0], told[:, 1])
 
     def _sum_up(self, apps: NDArray[np.intp]) -> None:
         """Form anew what is asked for about apps whose rings have changed."""

@@ -8,7 +8,8 @@ comes in with every call that needs it: `now` is monotonic, sample timestamps ar
 E is the capped estimate over everything but drivers; where samples are stale it is at least the sum of requests.
 
 Restart: claims and nodes are put in again in any order, and the first sample of each node rebuilds its estimate from
-the pods' own use and the age of their containers (`NodeEstimates.recall`), exact for pods whose use is steady.
+the pods' own use and the age of their containers (`NodeEstimates.recall`), exact for pods whose use is steady. What
+takes longer to learn (`learned`) is handed over by whoever keeps it.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from slackwater.errors import UnknownName
 from slackwater.estimation.calibration import Calibration
 from slackwater.estimation.podmatrix import NOWHERE
 from slackwater.estimation.vectorized import NodeEstimates
+from slackwater.ledger.learned import Learned
 from slackwater.ledger.nodeindex import NodeIndex
 from slackwater.ledger.podindex import PodIndex
 from slackwater.ledger.room import RoomLine, RoomTable, Survey
@@ -284,6 +286,14 @@ class Ledger:
         """By kind: the risk that is asked for and what was realised; empty where none is stated."""
         margins = self._meter.margins
         return {} if margins is None else {self.terms.kinds[k]: it.calibration for k, it in margins.kinds.items()}
+
+    def learned(self) -> Learned:
+        """What takes long to learn, for a ledger to come (`learned.encode`)."""
+        return self._meter.learned()
+
+    def remember(self, learned: Learned) -> None:
+        """Begin with what another ledger has learned; what is known here already stays."""
+        self._meter.remember(learned)
 
     # ---- inside
 

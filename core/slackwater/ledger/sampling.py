@@ -23,8 +23,10 @@ from slackwater.estimation.margins import COMPRESSIBLE
 from slackwater.estimation.peaks import Peaks, scaled
 from slackwater.estimation.staleness import Staleness
 from slackwater.estimation.vectorized import Measure, NodeEstimates
+from slackwater.ledger.learned import Learned
 from slackwater.ledger.nodeindex import NodeIndex
 from slackwater.ledger.podindex import PodIndex
+from slackwater.ledger.recall import collect, restore
 from slackwater.ledger.riskreserve import RiskMargins
 from slackwater.ledger.types import Amounts, LedgerConfig, Sample
 
@@ -43,7 +45,7 @@ class SampleIntake:
     """Applies samples to the fleet. Holds what is learned about apps; the rest belongs to the ledger."""
 
     def __init__(self, terms: LedgerConfig, hosts: NodeIndex, fleet: NodeEstimates, roster: PodIndex) -> None:
-        self._hosts, self._fleet, self._roster = hosts, fleet, roster
+        self._terms, self._hosts, self._fleet, self._roster = terms, hosts, fleet, roster
         self._measured = np.array([kind in terms.measured for kind in terms.kinds], np.bool_)
         self._strict = np.array([kind not in COMPRESSIBLE for kind in terms.kinds], np.bool_) & self._measured
         self._declared = not self._measured.all()  # kinds that are never overcommitted count at what is declared
@@ -133,6 +135,14 @@ class SampleIntake:
         covered = self._covered(every, self._fleet.pods.homes - 1, len(used), slots)
         rows = slice(None) if row is None else slice(row, row + 1)
         self._fleet.cover(rows, covered[rows], np.isfinite(used[rows]))
+
+    def learned(self) -> Learned:
+        """What was learned about apps, growth and risk."""
+        return collect(self._terms, self.peaks, self._growth, self.margins)
+
+    def remember(self, learned: Learned) -> None:
+        """Begin with what was learned before; what is known here already stays."""
+        restore(learned, self._terms, self.peaks, self._growth, self.margins)
 
     def begin(self, slot: int) -> None:
         """A pod, or its container, starts from nothing."""

@@ -237,7 +237,8 @@ class ClusterCache:
     def remake(self, terms: LedgerConfig) -> None:
         """Charge by other terms from now on. The new ledger is filled beside the old one, which serves meanwhile.
 
-        Estimates start again from reservations until the next sample, which is at most a heartbeat away.
+        Estimates start again from reservations until the next sample, which is at most a heartbeat away; what was learned
+        about apps and risks stays.
         """
         with self.lock.background():
             self._changed = set()
@@ -254,6 +255,7 @@ class ClusterCache:
     def _take_over(self, fresh: Ledger) -> None:
         old, changed = self.ledger, self._changed or set()
         self._changed = None
+        fresh.remember(old.learned())
         self.ledger = fresh
         known = fresh.table(self.clock()).index
         for name, node in self.nodes.items():

@@ -1,0 +1,180 @@
+"""What a ledger has learned, as bytes that outlive the process: bounded when written, doubted when read.
+
+Three things take longer to learn than anything else a restart rebuilds: what the pods of an app came to use (`peaks`),
+how much more settled pods came to use (`growth`), and how far nodes went beyond what was expected (`calibration`).
+
+Written: JSON in gzip, the apps that were asked for last first, as many as fit into MOST_BYTES; numbers with four
+digits. Read: whoever may write the object could have written anything, so sizes, counts, names and numbers are checked,
+and what does not hold is refused as a whole.
+"""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from slackwater.errors import InvalidInput
+from slackwater.resources import Kinds
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+
+VERSION = 1
+MOST_BYTES = 600_000  # as written; in base64 a third more, and an object of the API holds a mebibyte
+MOST_TEXT = 8_000_000  # characters of JSON
+MOST_APPS = 4_000
+MOST_LESSONS = 16  # pods per app
+MOST_SCORES = 2_000  # by rank, from the smallest to the largest
+MOST_RATIOS = 64
+LONGEST_NAME = 512
+LARGEST = 1e18  # of any number: an exbibyte
+GZIP = 31  # window bits of zlib that mean gzip
+
+
+@dataclass(frozen=True, slots=True)
+class LearnedRisk:
+    """Of one kind: how far nodes went beyond what was expected of them."""
+
+    risk: float
+    horizon: float  # seconds; scores of another horizon say nothing
+    scores: Floats
+    promises: float = 0.0  # compared of late
+    exceeded: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Learned:
+    """All of it: lessons of pods by app, as pod × (peak, ramp) × kind; ratios as kind × pod."""
+
+    kinds: Kinds
+    apps: Mapping[str, Floats]  # asked for last first
+    ratios: Floats
+    risks: Mapping[str, LearnedRisk] = field(default_factory=dict)
+
+    def __bool__(self) -> bool:
+        return bool(self.apps or self.risks or (self.ratios != 1.0).any())
+
+
+def encode(learned: Learned) -> bytes:
+    """At most MOST_BYTES; where that is too little, the apps asked for longest ago are left out."""
+    apps = [(name, lessons) for name, lessons in learned.apps.items() if len(name) <= LONGEST_NAME][:MOST_APPS]
+    while True:
+        made = _packed(learned, apps)
+        if len(made) <= MOST_BYTES or not apps:
+            return made
+        apps = apps[: int(len(apps) * 0.9 * MOST_BYTES / len(made))]
+
+
+def _packed(learned: Learned, apps: Sequence[tuple[str, Floats]]) -> bytes:
+    body = {
+        "version": VERSION,
+        "kinds": list(learned.kinds),
+        "apps": [[name, [[_short(part) for part in lesson] for lesson in lessons.tolist()]] for name, lessons in apps],
+        "ratios": [_short(each) for each in learned.ratios.tolist()],
+        "risks": {
+            kind: {
+                "risk": it.risk,
+                "horizon": it.horizon,
+                "scores": _short(_thinned(it.scores)),
+                "promises": it.promises,
+                "exceeded": it.exceeded,
+            }
+            for kind, it in learned.risks.items()
+        },
+    }
+    squeeze = zlib.compressobj(6, wbits=GZIP)
+    text = json.dumps(body, separators=(",", ":"), allow_nan=False)
+    return squeeze.compress(text.encode()) + squeeze.flush()
+
+
+def _short(values: Sequence[float]) -> list[float]:
+    return [float(f"{value:.4g}") for value in values]
+
+
+def _thinned(scores: Floats) -> list[float]:
+    """So many of them, evenly by rank, the largest included."""
+    ranks = np.linspace(0, len(scores) - 1, min(len(scores), MOST_SCORES)).round().astype(np.intp)
+    kept: list[float] = np.sort(scores)[ranks].tolist()
+    return kept
+
+
+def decode(data: bytes) -> Learned:
+    """What was written, or an error that says what is wrong with it."""
+    if len(data) > MOST_BYTES:
+        raise _bad(f"{len(data)} bytes, more than {MOST_BYTES}")
+    unpack = zlib.decompressobj(wbits=GZIP)
+    try:
+        text = unpack.decompress(data, MOST_TEXT)
+        body = json.loads(text) if unpack.eof else None
+    except (zlib.error, ValueError, RecursionError) as problem:
+        raise _bad(str(problem)) from problem
+    if not isinstance(body, dict) or body.get("version") != VERSION:
+        raise _bad("not written by this version, or cut off")
+    kinds = tuple(_named(name) for name in _listed(body.get("kinds"), 64))
+    apps = [_app(each, len(kinds)) for each in _listed(body.get("apps"), MOST_APPS)]
+    ratios = [
+        _numbers(each, MOST_RATIOS, exactly=True) for each in _listed(body.get("ratios"), len(kinds), exactly=True)
+    ]
+    risks = body.get("risks")
+    if not isinstance(risks, dict) or len(risks) > len(kinds):
+        raise _bad("risks are no table by kind")
+    found = np.array(ratios, np.float64).reshape(len(kinds), MOST_RATIOS)
+    return Learned(kinds, dict(apps), found, {_named(kind): _risk(each) for kind, each in risks.items()})
+
+
+def _app(value: object, kinds: int) -> tuple[str, Floats]:
+    name, lessons = _listed(value, 2, exactly=True)
+    told = [
+        [_numbers(part, kinds, exactly=True) for part in _listed(lesson, 2, exactly=True)]
+        for lesson in _listed(lessons, MOST_LESSONS)
+    ]
+    return _named(name), np.array(told, np.float64).reshape(-1, 2, kinds)
+
+
+def _risk(value: object) -> LearnedRisk:
+    if not isinstance(value, dict):
+        raise _bad("a risk is no table")
+    risk, horizon, promises, exceeded = _numbers(
+        [value.get(name) for name in ("risk", "horizon", "promises", "exceeded")], 4
+    )
+    if not 0 < risk < 1 or horizon <= 0 or exceeded > promises:
+        raise _bad("a risk is not between 0 and 1, its horizon not above 0, or more was exceeded than promised")
+    return LearnedRisk(risk, horizon, _scores(value.get("scores")), promises, exceeded)
+
+
+def _scores(value: object) -> Floats:
+    found = [_number(each, least=-LARGEST) for each in _listed(value, MOST_SCORES)]
+    return np.array(found, np.float64)
+
+
+def _numbers(value: object, most: int, *, exactly: bool = False) -> list[float]:
+    return [_number(each) for each in _listed(value, most, exactly=exactly)]
+
+
+def _number(value: object, least: float = 0.0) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not least <= value <= LARGEST:
+        raise _bad("a number is missing, or not one that could have been measured")
+    return float(value)
+
+
+def _listed(value: object, most: int, *, exactly: bool = False) -> list[Any]:
+    if not isinstance(value, list) or len(value) > most or (exactly and len(value) != most):
+        raise _bad(f"a list is missing, or it has not {'' if exactly else 'at most '}{most} entries")
+    return value
+
+
+def _named(value: object) -> str:
+    if not isinstance(value, str) or not 0 < len(value) <= LONGEST_NAME:
+        raise _bad("a name is empty, too long or no text")
+    return value
+
+
+def _bad(problem: str) -> InvalidInput:
+    return InvalidInput("what was learned", problem, "it is learned anew; delete the object to be rid of this message")

@@ -1,0 +1,190 @@
+"""What was learned outlives a process, within bounds, and nothing that was not learned is believed."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from slackwater.errors import InvalidInput
+from slackwater.ledger.learned import (
+    MOST_APPS,
+    MOST_BYTES,
+    MOST_RATIOS,
+    MOST_SCORES,
+    MOST_TEXT,
+    Learned,
+    LearnedRisk,
+    decode,
+    encode,
+)
+from slackwater.ledger.ledger import Ledger
+from slackwater.ledger.types import ClaimState, LedgerConfig, NodeSpec, PodClaim, Sample
+from slackwater.roles import Role
+
+KINDS = ("cpu", "memory")
+GIB = 2.0**30
+amounts = st.floats(0, 1e15).map(lambda value: float(f"{value:.4g}"))
+lessons = st.lists(st.lists(amounts, min_size=4, max_size=4), max_size=16).map(
+    lambda found: np.array(found, np.float64).reshape(-1, 2, 2)
+)
+risks = st.builds(
+    LearnedRisk,
+    risk=st.sampled_from([0.001, 0.01, 0.05]),
+    horizon=st.sampled_from([600.0, 3600.0]),
+    scores=st.lists(amounts.map(lambda value: value - 5.0 if value < 9 else value), max_size=50).map(np.array),
+    promises=st.floats(100, 200),
+    exceeded=st.floats(0, 100),
+)
+everything = st.builds(
+    Learned,
+    kinds=st.just(KINDS),
+    apps=st.dictionaries(st.text(min_size=1, max_size=60), lessons, max_size=20),
+    ratios=st.lists(st.floats(1, 9), min_size=2 * MOST_RATIOS, max_size=2 * MOST_RATIOS).map(
+        lambda found: np.array(found).reshape(2, MOST_RATIOS)
+    ),
+    risks=st.dictionaries(st.sampled_from(KINDS), risks),
+)
+
+
+@given(everything)
+def test_what_is_written_is_read_back(learned: Learned) -> None:
+    """With four digits of every number, in the same order."""
+    found = decode(encode(learned))
+    assert list(found.apps) == list(learned.apps)
+    assert all(np.allclose(found.apps[name], told, rtol=1e-3) for name, told in learned.apps.items())
+    assert np.allclose(found.ratios, learned.ratios, rtol=1e-3)
+    assert {kind: (it.risk, it.horizon, len(it.scores)) for kind, it in found.risks.items()} == {
+        kind: (it.risk, it.horizon, len(it.scores)) for kind, it in learned.risks.items()
+    }
+    assert encode(found) == encode(decode(encode(found)))
+
+
+@given(st.binary(max_size=400) | st.binary(max_size=400).map(gzip.compress))
+def test_any_bytes_are_read_or_refused(data: bytes) -> None:
+    """With our own error, whatever they are."""
+    with pytest.raises(InvalidInput):
+        decode(data)
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.floats() | st.integers() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@given(st.sampled_from(["kinds", "apps", "ratios", "risks", "version"]), json_values)
+def test_a_part_of_another_form_is_read_or_refused(part: str, value: Any) -> None:
+    """Never an error that is not ours."""
+    body = {"version": 1, "kinds": ["cpu"], "apps": [], "ratios": [[1.0] * MOST_RATIOS], "risks": {}} | {part: value}
+    try:
+        found = decode(gzip.compress(json.dumps(body).encode()))
+    except InvalidInput:
+        return
+    assert encode(found)
+
+
+def test_what_is_too_much_is_left_out_by_age() -> None:
+    """More apps than may be kept, with lessons that hardly shrink: the apps asked for last stay."""
+    rng = np.random.default_rng(0)
+    apps = {f"app-{number} {rng.random()}": rng.random((16, 2, 2)) * 1e9 for number in range(MOST_APPS + 100)}
+    made = encode(Learned(KINDS, apps, np.ones((2, MOST_RATIOS))))
+    kept = list(decode(made).apps)
+    assert len(made) <= MOST_BYTES
+    assert 500 < len(kept) < MOST_APPS
+    assert kept == list(apps)[: len(kept)]
+
+
+def test_scores_are_thinned_by_rank() -> None:
+    """The largest stays: it is what the tail is made of."""
+    risk = LearnedRisk(0.01, 600.0, np.arange(40_000.0), 1.0, 0.0)
+    scores = decode(encode(Learned(KINDS, {}, np.ones((2, MOST_RATIOS)), {"memory": risk}))).risks["memory"].scores
+    assert len(scores) == MOST_SCORES
+    assert (scores.min(), scores.max()) == (0.0, 40_000.0)
+    assert np.quantile(scores, 0.99) == pytest.approx(39_600, rel=0.01)
+
+
+def test_a_bomb_is_not_unpacked() -> None:
+    """A kilobyte that becomes ten megabytes."""
+    with pytest.raises(InvalidInput, match="cut off"):
+        decode(gzip.compress(b" " * (MOST_TEXT + 10)))
+
+
+def ledger(**terms: Any) -> Ledger:
+    """One node of 64 cores and 256 GiB."""
+    made = Ledger(LedgerConfig(heartbeat=5.0, **terms))
+    made.upsert_node(NodeSpec("n", (64.0, 256 * GIB), (64.0, 256 * GIB)))
+    return made
+
+
+def task(uid: str, started: float) -> PodClaim:
+    """A task of the app `etl` that asks for 4 GiB."""
+    return PodClaim(uid, "n", (1.0, 4 * GIB), (1.0, 4 * GIB), Role.TASK, "batch/etl", ClaimState.RUNNING, started)
+
+
+def taught(**terms: Any) -> Ledger:
+    """Ten tasks have used a quarter of what they asked for."""
+    made = ledger(**terms)
+    for number in range(10):
+        made.put(task(f"t{number}", 0.0))
+    for now in (5.0, 10.0, 15.0):
+        made.sample(now, {"n": Sample(now, (2.0, 10 * GIB))}, {f"t{n}": (0.2, GIB) for n in range(10)})
+    return made
+
+
+def charge(made: Ledger) -> float:
+    """What a new task of the app is charged, in GiB."""
+    before = made.explain("n", 100.0)["memory"].known
+    made.put(task("new", 100.0))
+    return (made.explain("n", 100.0)["memory"].known - before) / GIB
+
+
+def test_a_ledger_that_remembers_charges_new_pods_as_the_old_one_did() -> None:
+    """A quarter of the request and 15 %, instead of the request."""
+    fresh, remembering = ledger(), ledger()
+    remembering.remember(decode(encode(taught().learned())))
+    assert charge(fresh) == 4.0
+    assert charge(remembering) == pytest.approx(charge(taught()), rel=1e-3) == pytest.approx(1.15, rel=1e-3)
+
+
+def test_what_is_known_already_is_not_overwritten() -> None:
+    """News is worth more than memory."""
+    made, other = taught(), taught()
+    old = Learned(KINDS, {name: told * 3 for name, told in other.learned().apps.items()}, np.ones((2, MOST_RATIOS)))
+    made.remember(old)
+    assert charge(made) == pytest.approx(1.15, rel=1e-3)
+
+
+def test_a_kind_that_was_not_there_is_unknown() -> None:
+    """GPUs came: what was learned of CPU and memory stays, in its place."""
+    made = Ledger(LedgerConfig(kinds=("gpu", "cpu", "memory")))
+    made.remember(taught().learned())
+    (told,) = made.learned().apps.values()
+    assert told[0, 0].tolist() == [0.0, 0.2, GIB]
+
+
+def compared(made: Ledger, horizon: float) -> Ledger:
+    """Promises were made and compared for a while."""
+    made.put(task("t", 0.0))
+    for now in np.arange(5.0, 40 * horizon, 5.0).tolist():
+        made.sample(now, {"n": Sample(now, (0.2, GIB))}, {"t": (0.2, GIB * (1.0 + 0.2 * (now % 35 == 0)))})
+    return made
+
+
+def test_a_risk_is_kept_from_the_first_sample_on() -> None:
+    """The factor z is what it was, and no horizon has to pass before it is known; of another horizon it is not."""
+    terms = {"risk": 0.05, "horizon": 60.0}
+    old = compared(ledger(**terms), 60.0)
+    learned = decode(encode(old.learned()))
+    same, other = ledger(**terms), ledger(risk=0.05, horizon=120.0)
+    same.remember(learned)
+    other.remember(learned)
+    assert same.risks()["memory"].factor == pytest.approx(old.risks()["memory"].factor, rel=1e-3)
+    assert same.risks()["memory"].realised == pytest.approx(old.risks()["memory"].realised, rel=1e-3)
+    assert other.risks()["memory"].young
