@@ -237,8 +237,8 @@ class ClusterCache:
     def remake(self, terms: LedgerConfig) -> None:
         """Charge by other terms from now on. The new ledger is filled beside the old one, which serves meanwhile.
 
-        Estimates start again from reservations until the next sample, which is at most a heartbeat away; what was learned
-        about apps and risks stays.
+        Estimates start again from reservations until the next sample, which is at most a heartbeat away; what was
+        learned about apps and risks stays.
         """
         with self.lock.background():
             self._changed = set()
