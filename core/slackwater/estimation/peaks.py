@@ -97,7 +97,7 @@ class Peaks:
     def restore(self, lessons: Mapping[str, Floats]) -> None:
         """Begin with such lessons; apps of which something is known here already keep what is known."""
         known = {name for name in lessons if name in self._ids and self._seen[self._ids[name]]}
-        fresh = {self.identify(name): told for name, told in reversed(lessons.items()) if name not in known}
+        fresh = {self.identify(name): told for name, told in reversed(list(lessons.items())) if name not in known}
         if fresh:
             apps = np.repeat(np.array(list(fresh), np.intp), [len(told) for told in fresh.values()])
             told = np.concatenate(list(fresh.values()))
