@@ -108,11 +108,14 @@ class Growth:
         self._table[3][:, told] = peaks
         return told, (peaks if ended else peaks * self.factors).T, ramps.T
 
+    def grown_since(self, slots: NDArray[np.intp], uses: Floats) -> NDArray[np.intp]:
+        """Which of some pods (kind × pod) have told, and use more than they ever did."""
+        more = (uses > self._table[0].take(slots, axis=1)).any(axis=0)
+        return np.flatnonzero(more & self._taught[slots])
+
     def note(self, slots: NDArray[np.intp], uses: Floats, ages: Floats) -> None:
-        """Pods that have told use more or less than before (kind × pod): they may have grown once more."""
-        told = np.flatnonzero(self._taught[slots])
-        if told.size:
-            self._grow(slots[told], uses.take(told, axis=1), ages[told])
+        """Pods that have told have grown once more."""
+        self._grow(slots, uses, ages)
 
     def end(self, slot: int) -> None:
         """A pod has ended: compare what it told with the most it used. Where that was more, it tells again."""

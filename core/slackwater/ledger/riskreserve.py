@@ -146,6 +146,7 @@ class RiskMargins:
         self._since: Floats = np.full(64, -np.inf)
         self._seen: Floats = np.full(64, -np.inf)
         self._now = -np.inf
+        self._grouped: tuple[Slots, Slots, Together] | None = None  # nodes and apps of the pods, and who rises together
         self.kept: Floats = np.zeros((0, len(terms.kinds)))
 
     def begin(self, slot: int) -> None:
@@ -191,8 +192,15 @@ class RiskMargins:
         whole = np.where(real == self._hosts.allowed, total, np.minimum(total, real))
         self.kept = np.zeros_like(estimate)
         apps = self._roster.apps
-        together = by_app(self._fleet.pods.homes[counted] - 1, apps[counted], NO_APP)
+        together = self._groups(self._fleet.pods.homes[counted] - 1, apps[counted])
         for kind, each in self.kinds.items():
             each.settle(now, passed, self._fleet, counted, self._since, peaks, apps, together)
             if not each.calibration.young:
                 self.kept[:, kind] = each.peak - estimate[:, kind] - (whole - allowed)[:, kind]
+
+    def _groups(self, homes: Slots, apps: Slots) -> Together:
+        """Who rises together. Finding that out takes as long as all the rest, so it is done when pods have changed."""
+        last = self._grouped
+        if last is None or not (np.array_equal(last[0], homes) and np.array_equal(last[1], apps)):
+            last = self._grouped = homes, apps, by_app(homes, apps, NO_APP)
+        return last[2]

@@ -219,7 +219,9 @@ class SampleIntake:
     def _use(self, slots: Slots, uses: Floats) -> None:
         """Note pods that use more or less than they did. A driver is charged max(use, D)."""
         self._fleet.uses[:, slots] = uses
-        self._growth.note(slots, uses, self._ages(slots))
+        grown = self._growth.grown_since(slots, uses)
+        if grown.size:
+            self._growth.note(slots[grown], uses.take(grown, axis=1), self._ages(slots[grown]))
         self._roster.changed[slots] = True
         driving = self._roster.drivers[slots]
         if driving.any():
