@@ -152,7 +152,7 @@ class Placer:
         allowed = np.ones(len(table), np.bool_) if ask.allowed is None else ask.allowed
         if len(left) != len(table) or not (allowed & (left >= expected)[:, more].all(axis=1)).any():
             return ask
-        return replace(ask, allowed=allowed & (table.room >= expected)[:, more].all(axis=1))
+        return replace(ask, declared=tuple(expected.tolist()))
 
     def _mask(self, constraints: Constraints, table: NodeTable, crowded: np.ndarray) -> np.ndarray | None:
         with self.cache.lock:

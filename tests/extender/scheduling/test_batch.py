@@ -93,9 +93,11 @@ def test_likes_of_an_evicted_pod_go_where_there_is_room_for_twice_as_much() -> N
     made.show(task("first", "5Gi", node="small", phase="Failed", status={"reason": "Evicted"}))
     made.show(task("again", "5Gi"), beside)
     assert ask(made, "beside")["placed"][0]["node"] == "large"
-    assert ask(made, "again")["refused"][0]["reason"] == "slackwater: node not allowed for this pod"
+    assert ask(made, "again")["refused"][0]["reason"] == "slackwater: measured memory room too small"
     made.gone(beside)
-    assert ask(made, "again")["placed"][0]["node"] == "large"
+    names = ["again", "more", "most", "last"]
+    made.show(*[task(name, "5Gi") for name in names[1:]])
+    assert [each["node"] for each in ask(made, *names)["placed"]] == ["large"] * 3
 
 
 def test_only_some_nodes_may_be_asked_for() -> None:
