@@ -26,6 +26,11 @@ class AppSize:
     held_pods: int
     coming: float  # slots of all pods that are not finished
 
+    @property
+    def first(self) -> Resources:
+        """What the app takes to begin with: its driver and one task."""
+        return self.driver + self.task
+
     def demand(self, app: App) -> float:
         """Slots the app wants at once; an unknown size counts by what is known to exist."""
         return app.demand if app.demand is not None else self.held + self.charged

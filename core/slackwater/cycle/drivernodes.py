@@ -76,7 +76,7 @@ class DriverNodes:
         self.known = snapshot.nodes is not None and snapshot.reserve
         self._queues = {queue.name: queue for queue in snapshot.queues}
         self._places: dict[TaskNeed, _Places] = {}
-        self._bars: dict[str, Bars] = {}  # by app, until something changes
+        self._bars: dict[tuple[str, Resources], Bars] = {}  # by app and driver, until something changes
         self._together: dict[tuple[object, ...], bool] = {}
 
     @cached_property
@@ -198,9 +198,9 @@ class DriverNodes:
         """Where a driver of the app may not go. Where there are places enough for all nobody looks closer."""
         if not self.known:
             return Bars()
-        found = self._bars.get(app.id)
+        found = self._bars.get((app.id, request))
         if found is None:
-            found = self._bars[app.id] = self._look(app, request)
+            found = self._bars[app.id, request] = self._look(app, request)
         return found
 
     def _look(self, app: App, request: Resources) -> Bars:

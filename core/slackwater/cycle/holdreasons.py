@@ -66,10 +66,10 @@ def _going(app: App, count: int, grown: int) -> Verdict:
 
 def _kept(verdict: Verdict, lane: Lane) -> Verdict | None:
     """An app that only waits behind others, while one of them has room kept for it: say so, with the deadline."""
-    claimant = lane.entrance.assembling
+    claimant = lane.entrance.assembly.app
     if claimant is None or claimant.id == verdict.app or verdict.reason is not WaitReason.BEHIND:
         return None
-    until = lane.entrance.deadline(claimant)
+    until = lane.entrance.assembly.deadline(claimant)
     if until is None:
         return None
     now = lane.snapshot.now

@@ -12,20 +12,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
-from operator import le, mul, sub
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from slackwater.cycle.drivernodes import Bars, DriverNodes
 from slackwater.cycle.noderooms import NodeRooms
-from slackwater.cycle.snapshot import App, Order, PodGroup, Queue
+from slackwater.cycle.order.candidates import Pick, ReleaseCandidate, is_first_task
+from slackwater.cycle.order.hurry import AppUrgency
+from slackwater.cycle.order.sumroom import SumRoom
+from slackwater.cycle.snapshot import App, Order, Queue
 from slackwater.ordering.alignment import alignment
-from slackwater.ordering.fitness import needed_by, weights
 from slackwater.ordering.preference import FEW, combined, points_of_few, winner
-from slackwater.ordering.urgency import Stage, urgency
 from slackwater.pools.pools import Category
 from slackwater.resources import Resources
 from slackwater.roles import Role
@@ -35,41 +33,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Floats = NDArray[np.float64]
-
-
-@dataclass(frozen=True, slots=True)
-class ReleaseCandidate:
-    """A group of equal pods that may go now, if there is room."""
-
-    app: App
-    group: PodGroup
-    category: Category = Category.LARGE
-    slots: float = 0.0  # what one of its pods takes from the pool; 0 where no pool guards the queue
-    shape: int = -1  # the number of its shape among the nodes' rooms; −1: only sums count
-
-
-class Pick(NamedTuple):
-    """One pod whose turn it is, with what made it so."""
-
-    candidate: ReleaseCandidate
-    uid: str
-    urgency: float
-    alignment: float
-    avoid: tuple[str, ...] = ()  # nodes that it must not be placed on
-
-
-def eligible(app: App, group: PodGroup) -> bool:
-    """Strict DAGs go by levels (003): a stage may start once every stage before it is placed.
-
-    In any other app a stage that waits on another (a reduce) may start early (001), but not while pods of any stage
-    before it are still held: it would sit on the room they need, and wait for them (decision 0004).
-    """
-    if app.strict:
-        return all(not (g.held or g.released or g.blocked) for g in app.groups if g.level < group.level)
-    if not group.waiting:
-        return True
-    tasks = [g for g in app.groups if g.role is not Role.DRIVER and g.held]
-    return all(g.waiting and g.level >= group.level for g in tasks)
 
 
 class _RequestShape(NamedTuple):
@@ -115,12 +78,11 @@ class ReleaseQueue:
         self._measure(queue, queue.free if free is None else free)
         self._mixed = len({c.app.priority for c in self.rows}) > 1
         self._drivers = any(c.group.role is Role.DRIVER for c in self.rows)
-        self._bare = {c.app.id for c in self.rows if _bare(c)} if self._drivers else set[str]()
+        self._bare = {c.app.id for c in self.rows if is_first_task(c)} if self._drivers else set[str]()
         self._align = [_alignment(c.app) for c in self.rows]
         self._hurried = [any(group.waiting for group in c.app.groups) for c in self.rows]
         self._alike = self._all_alike()
-        # By app: how far its leading groups are, and those that wait on them, with what was picked.
-        self._stages: dict[str, tuple[dict[str, Stage], dict[str, Stage]]] = {}
+        self._urgencies: dict[str, AppUrgency] = {}
         self._urgency = [0.0] * len(self.rows)
         self._crowd: tuple[NDArray[np.intp], Floats, Floats] | None = None  # shape, urgency, alignment as arrays
         self._index: NDArray[np.intp] | None = None  # the open rows as an array, until one closes
@@ -131,35 +93,19 @@ class ReleaseQueue:
 
     def left(self) -> Resources:
         """What is left of the sum."""
-        return Resources({kind: max(0.0, value) for kind, value in zip(self._kinds, self.free, strict=True)})
+        return self._sum.left()
 
     def _measure(self, queue: Queue, free: Resources) -> None:
         """Room, and the shapes of the rows, by kind."""
         numbers: dict[_RequestShape, int] = {}
         self._shape = [numbers.setdefault(_shape_of(c), len(numbers)) for c in self.rows]
         self._shapes = list(numbers)
-        self._kinds = queue.free.kinds(queue.total, queue.capacity, *(shape.request for shape in self._shapes))
-        self._total = queue.total or queue.capacity
-        self.free = [free[kind] for kind in self._kinds]
-        self._asked = [tuple([shape.request[kind] for kind in self._kinds]) for shape in self._shapes]
-        self._needed = [needed_by(asked) for asked in self._asked]
+        self._sum = SumRoom(queue, free, [shape.request for shape in self._shapes])
         self._going = [True] * len(self._shapes)  # which shapes fit and have headroom
-
-    @cached_property
-    def _weight(self) -> list[float]:
-        """What a unit of each kind counts; next to nothing is nothing."""
-        total = self._total.vector(self._kinds)
-        weight: list[float] = weights(np.where(total > TOLERANCE, total, 0.0)).tolist()
-        return weight
-
-    @cached_property
-    def _unit(self) -> dict[str, float]:
-        """One unit's share of the nodes, by kind."""
-        return {kind: math.sqrt(weight) for kind, weight in zip(self._kinds, self._weight, strict=True)}
 
     def spend(self, amounts: Resources) -> None:
         """Others took so much of the sum."""
-        self.free = [free - amounts[kind] for kind, free in zip(self._kinds, self.free, strict=True)]
+        self._sum.spend(amounts)
 
     def pick(self, least: int | None = None) -> Pick | None:
         """The next pod, of this priority at the least; None when nothing that is left fits."""
@@ -191,7 +137,7 @@ class ReleaseQueue:
 
     def fits(self, row: int) -> bool:
         """Whether one more pod of this row would fit into what is free in all."""
-        return all(map(le, self._needed[self._shape[row]], self.free))
+        return self._sum.fits(self._shape[row])
 
     def seated(self, row: int) -> bool:
         """Whether one more pod of this row would fit on some node."""
@@ -210,20 +156,12 @@ class ReleaseQueue:
 
     def lacking(self, row: int) -> tuple[str, float, float]:
         """The kind of which there is too little for this row, what is free of it and what is asked."""
-        return self._shortest(self._needed[self._shape[row]], self._asked[self._shape[row]])
+        return self._sum.lacking(self._shape[row])
 
     def lacking_together(self, app: str) -> tuple[str, float, float] | None:
         """The kind of which there is too little for all held pods of an app at once; None where they would fit."""
-        asked = [0.0] * len(self._kinds)
-        for row in self._members.get(app, []):
-            held = len(self.rows[row].group.held)
-            asked = [sum_ + held * one for sum_, one in zip(asked, self._asked[self._shape[row]], strict=True)]
-        least = needed_by(tuple(asked))
-        return None if all(map(le, least, self.free)) else self._shortest(least, asked)
-
-    def _shortest(self, least: Sequence[float], asked: Sequence[float]) -> tuple[str, float, float]:
-        short = max(range(len(least)), key=lambda k: least[k] - self.free[k])
-        return self._kinds[short], self.free[short], asked[short]
+        rows = self._members.get(app, [])
+        return self._sum.lacking_together((self._shape[row], len(self.rows[row].group.held)) for row in rows)
 
     def taken(self, row: int) -> int:
         """How many pods of this row were picked."""
@@ -294,11 +232,11 @@ class ReleaseQueue:
 
     def _sift(self) -> None:
         """Close the shapes that no longer fit or have no headroom, and their rows with them."""
-        free, closed = self.free, False
+        closed = False
         for number, shape in enumerate(self._shapes):
             if self._going[number] and not (
                 shape.slots <= self._headroom[shape.category] + TOLERANCE
-                and all(map(le, self._needed[number], free))
+                and self._sum.fits(number)
                 and self._on_some_node(shape)
             ):
                 self._going[number], closed = False, True
@@ -315,7 +253,7 @@ class ReleaseQueue:
         """The row of those given that goes next; without preference the first, as rows stand in order of arrival."""
         if self._alike or len(rows) == 1 or not self._preference:
             return rows[0]
-        fits = self._fitness()
+        fits = self._sum.fitness()
         if len(rows) > FEW and fits:
             return rows[self._foremost(rows, fits)]
         fit, hurry = [fits[self._shape[row]] for row in rows] if fits else [], [self._urgency[row] for row in rows]
@@ -334,18 +272,11 @@ class ReleaseQueue:
         points = combined(np.array(fits)[shape[at]], hurry[at], align[at], self._alpha)
         return int(np.argmax(points >= points.max() - TOLERANCE))
 
-    def _fitness(self) -> list[float]:
-        """F of the shapes; none where all ask for the same: it tells nobody apart."""
-        if len(self._shapes) <= 1:
-            return []
-        worth = [w * max(free, 0.0) for w, free in zip(self._weight, self.free, strict=True)]
-        return [sum(map(mul, asked, worth)) for asked in self._asked]
-
     def _take(self, row: int) -> None:
         self._taken[row] += 1
         self._left[row] -= 1
         candidate = self.rows[row]
-        self.free = list(map(sub, self.free, self._asked[self._shape[row]]))
+        self._sum.take(self._shape[row])
         self._headroom[candidate.category] -= candidate.slots
         self._spent[candidate.category] += candidate.slots
         if not self._left[row]:
@@ -355,71 +286,24 @@ class ReleaseQueue:
         if self._hurried[row]:
             app, group = candidate.app, candidate.group
             if group.role is not Role.DRIVER:
-                stages = self._stages[app.id][group.waiting]
-                stages[group.key] = _stage(group, self._taken[row], stages[group.key].size)
+                self._urgencies[app.id].pick(group, self._taken[row])
             self._hurry(self._members[app.id])
 
     def _hurry(self, members: Sequence[int]) -> None:
         """Urgency of one app's rows, counting what was picked in this round as assigned and occupying."""
         app = self.rows[members[0]].app
-        if app.id not in self._stages:
-            self._stages[app.id] = self._progress(app)
-        leading, waiting = self._stages[app.id]
-        found = urgency(_merged([*leading.values()]), [*waiting.values()])
-        for row in members:
-            group = self.rows[row].group
-            self._urgency[row] = found.waiting if group.waiting else found.leading
+        if app.id not in self._urgencies:
+            self._urgencies[app.id] = AppUrgency(app, self._sum.unit)
+        found = self._urgencies[app.id].of([self.rows[row].group for row in members])
+        for row, hurry in zip(members, found, strict=True):
+            self._urgency[row] = hurry
             if self._crowd is not None:
-                self._crowd[1][row] = self._urgency[row]
-
-    def _progress(self, app: App) -> tuple[dict[str, Stage], dict[str, Stage]]:
-        """How far the groups of tasks are: those of the earliest unfinished stage, and those that wait on it."""
-        found: tuple[dict[str, Stage], dict[str, Stage]] = {}, {}
-        for group in app.groups:
-            if group.role is not Role.DRIVER:
-                found[group.waiting][group.key] = _stage(group, 0, self._size(group))
-        return found
-
-    def _size(self, group: PodGroup) -> float:
-        """R of the paper: one pod's share of the nodes, summed over kinds."""
-        return float(sum(value * self._unit.get(kind, 0.0) for kind, value in group.request.items()))
-
-
-def _bare(candidate: ReleaseCandidate) -> bool:
-    """Whether it would be the first task of an app whose driver runs."""
-    tasks = [group for group in candidate.app.groups if group.role is not Role.DRIVER]
-    alone = candidate.app.has_driver and not any(group.charged for group in tasks)
-    return alone and candidate.group.role is not Role.DRIVER
+                self._crowd[1][row] = hurry
 
 
 def _shape_of(candidate: ReleaseCandidate) -> _RequestShape:
     driver = candidate.app.id if candidate.group.role is Role.DRIVER else ""
     return _RequestShape(candidate.group.request, candidate.slots, candidate.category, candidate.shape, driver)
-
-
-def _stage(group: PodGroup, picked: int, size: float) -> Stage:
-    return Stage(
-        total=group.total,
-        assigned=group.charged + group.finished + picked,
-        occupying=group.charged + picked,
-        size=size,
-        finished=group.finished,
-    )
-
-
-def _merged(stages: Sequence[Stage]) -> Stage:
-    """Several groups of one leading stage as one, with the mean size weighted by what occupies."""
-    if len(stages) == 1:
-        return stages[0]
-    occupying = sum(stage.occupying for stage in stages)
-    held = sum(stage.occupying * stage.size for stage in stages)
-    return Stage(
-        total=sum(stage.total for stage in stages),
-        assigned=sum(stage.assigned for stage in stages),
-        occupying=occupying,
-        size=held / occupying if occupying else 0.0,
-        finished=sum(stage.finished for stage in stages),
-    )
 
 
 def _alignment(app: App) -> float:

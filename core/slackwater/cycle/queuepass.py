@@ -16,7 +16,8 @@ from typing import NamedTuple
 from slackwater.cycle.admit import AdmissionRound, Admitted
 from slackwater.cycle.drivernodes import DriverNodes
 from slackwater.cycle.noderooms import NodeRooms
-from slackwater.cycle.podorder import Pick, ReleaseCandidate, ReleaseQueue, eligible
+from slackwater.cycle.order.candidates import Pick, ReleaseCandidate, eligible
+from slackwater.cycle.podorder import ReleaseQueue
 from slackwater.cycle.snapshot import App, PodGroup, Pool, Queue, Snapshot
 from slackwater.ordering.alignment import factor
 from slackwater.resources import Resources

@@ -21,13 +21,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from slackwater.cycle.admit import AdmissionRound, incomplete
+from slackwater.cycle.admit import AdmissionRound
 from slackwater.cycle.cycle import Round
 from slackwater.cycle.drivernodes import DriverNodes
 from slackwater.cycle.noderooms import NodeRooms
-from slackwater.cycle.podorder import eligible
+from slackwater.cycle.order.candidates import eligible
 from slackwater.cycle.queuepass import led_by_driver
 from slackwater.cycle.snapshot import App, PodGroup, Queue, Snapshot
+from slackwater.cycle.starts.impossible import incomplete
 from slackwater.cycle.verdicts import Verdict, WaitReason, describe
 from slackwater.resources import Resources
 from slackwater.roles import Role
@@ -182,17 +183,17 @@ class _Holds:
     def _assembled_for(self, app: App) -> App | None:
         """The app for which room is kept, unless it is this one."""
         waiting = [each for each in self.apps if each.id != app.id and any(group.held for group in each.groups)]
-        return next((each for each in waiting if self.entrance.deadline(each) is not None), None)
+        return next((each for each in waiting if self.entrance.assembly.deadline(each) is not None), None)
 
     def _reserve(self, app: App) -> App | None:
         """A started app on whose tasks the reserve is spent; else one that would be left without a task."""
         started = self.entrance.running
         if self.entrance.admits(app):
             return None
-        wanting = next((each for each in started if self.entrance.wants_tasks(each, {})), None)
+        wanting = next((each for each in started if self.entrance.budget.wants_tasks(each, {})), None)
         if wanting is not None:
             return wanting
-        return None if self.entrance.leaves_a_task(app, started) else next(iter(started), app)
+        return None if self.entrance.budget.leaves_a_task(app, started) else next(iter(started), app)
 
     def _bound(self, app: App, group: PodGroup) -> bool:
         size = self.entrance.sizes[app.id]

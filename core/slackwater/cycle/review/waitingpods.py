@@ -8,7 +8,7 @@ from dataclasses import replace
 from slackwater.cycle.cycle import Round
 from slackwater.cycle.feasibility import reachable
 from slackwater.cycle.noderooms import NodeRooms
-from slackwater.cycle.podorder import eligible
+from slackwater.cycle.order.candidates import eligible
 from slackwater.cycle.queuepass import led_by_driver
 from slackwater.cycle.review.idle import WaitingPods
 from slackwater.cycle.snapshot import App, PodGroup, Queue, Snapshot

@@ -1,0 +1,52 @@
+"""Groups of held pods that may go now, and the pods that were picked of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from slackwater.cycle.snapshot import App, PodGroup
+from slackwater.pools.pools import Category
+from slackwater.roles import Role
+
+
+@dataclass(frozen=True, slots=True)
+class ReleaseCandidate:
+    """A group of equal pods that may go now, if there is room."""
+
+    app: App
+    group: PodGroup
+    category: Category = Category.LARGE
+    slots: float = 0.0  # what one of its pods takes from the pool; 0 where no pool guards the queue
+    shape: int = -1  # the number of its shape among the nodes' rooms; −1: only sums count
+
+
+class Pick(NamedTuple):
+    """One pod whose turn it is, with what made it so."""
+
+    candidate: ReleaseCandidate
+    uid: str
+    urgency: float
+    alignment: float
+    avoid: tuple[str, ...] = ()  # nodes that it must not be placed on
+
+
+def eligible(app: App, group: PodGroup) -> bool:
+    """Strict DAGs go by levels (003): a stage may start once every stage before it is placed.
+
+    In any other app a stage that waits on another (a reduce) may start early (001), but not while pods of any stage
+    before it are still held: it would sit on the room they need, and wait for them (decision 0004).
+    """
+    if app.strict:
+        return all(not (g.held or g.released or g.blocked) for g in app.groups if g.level < group.level)
+    if not group.waiting:
+        return True
+    tasks = [g for g in app.groups if g.role is not Role.DRIVER and g.held]
+    return all(g.waiting and g.level >= group.level for g in tasks)
+
+
+def is_first_task(candidate: ReleaseCandidate) -> bool:
+    """Whether it would be the first task of an app whose driver runs."""
+    tasks = [group for group in candidate.app.groups if group.role is not Role.DRIVER]
+    alone = candidate.app.has_driver and not any(group.charged for group in tasks)
+    return alone and candidate.group.role is not Role.DRIVER

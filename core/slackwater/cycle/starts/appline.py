@@ -1,0 +1,87 @@
+"""The order in which waiting apps are tried.
+
+PriorityClass, small before large, then FIFO or weighted fair share between namespaces. While both pools are short, the
+smallest demand goes first, but whoever lost patience keeps its place at the head.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from slackwater.cycle.appsize import AppSize
+from slackwater.cycle.snapshot import App, Order, Queue
+from slackwater.pools.pools import Category
+from slackwater.resources import Resources
+from slackwater.validation import TOLERANCE
+
+
+class FairShares:
+    """What each namespace holds of a queue, as a share of it and of the namespace's weight (weighted DRF)."""
+
+    def __init__(self, queue: Queue, running: Sequence[App]) -> None:
+        self._queue = queue
+        held: dict[str, dict[str, float]] = {}
+        for app in running if queue.order is Order.FAIR else ():
+            sums = held.setdefault(app.namespace, {})
+            for group in app.groups:
+                for kind, value in group.request.items():
+                    sums[kind] = sums.get(kind, 0.0) + value * group.charged
+        self.by_namespace = {name: self.of(name, Resources(sums)) for name, sums in held.items()}
+
+    def of(self, namespace: str, amount: Resources) -> float:
+        """What an amount is worth to a namespace."""
+        return amount.share(self._queue.capacity) / max(self._queue.weights.get(namespace, 1.0), TOLERANCE)
+
+    def add(self, namespace: str, amount: Resources) -> None:
+        """A namespace takes more."""
+        self.by_namespace[namespace] = self.by_namespace.get(namespace, 0.0) + self.of(namespace, amount)
+
+
+class AppLine:
+    """Puts the waiting apps of one queue in order."""
+
+    def __init__(
+        self, queue: Queue, sizes: Mapping[str, AppSize], shares: FairShares, now: float, patience: float
+    ) -> None:
+        self._queue, self._sizes, self._shares = queue, sizes, shares
+        self._now, self._patience = now, patience
+
+    def ordered(self, waiting: Iterable[App], *, ascending: bool) -> list[App]:
+        """Waiting apps in the order in which they are tried."""
+        buckets: dict[tuple[int, int], list[App]] = {}
+        for app in waiting:
+            small = self._sizes[app.id].category is Category.SMALL
+            buckets.setdefault((-app.priority, 0 if small else 1), []).append(app)
+        turns = self._fair if self._queue.order is Order.FAIR else _fifo
+        line: list[App] = []
+        for _, bucket in sorted(buckets.items()):
+            line += self._ascending(bucket) if ascending else turns(bucket)
+        return line
+
+    def _ascending(self, apps: Iterable[App]) -> list[App]:
+        """Both pools short: smallest demand first, but whoever lost patience keeps its place at the head."""
+        overdue = [app for app in apps if self._now - app.submitted > self._patience]
+        rest = [app for app in apps if self._now - app.submitted <= self._patience]
+        sizes = self._sizes
+        return [*_fifo(overdue), *sorted(rest, key=lambda app: (sizes[app.id].demand(app), app.submitted, app.id))]
+
+    def _fair(self, apps: Iterable[App]) -> list[App]:
+        """Weighted DRF between namespaces: whoever has the least share of its weight is next, FIFO inside."""
+        lines: dict[str, list[App]] = {}
+        for app in _fifo(apps):
+            lines.setdefault(app.namespace, []).append(app)
+        shares = dict(self._shares.by_namespace)
+        turns: list[App] = []
+        while lines:
+            namespace = min(lines, key=lambda name: (shares.get(name, 0.0), lines[name][0].submitted, name))
+            app = lines[namespace].pop(0)
+            turns.append(app)
+            first = self._sizes[app.id].first
+            shares[namespace] = shares.get(namespace, 0.0) + self._shares.of(namespace, first)
+            if not lines[namespace]:
+                del lines[namespace]
+        return turns
+
+
+def _fifo(apps: Iterable[App]) -> list[App]:
+    return sorted(apps, key=lambda app: (app.submitted, app.id))

@@ -1,0 +1,58 @@
+"""Room that is kept for an app which has waited longer than patience and fits nowhere, until its deadline.
+
+Its claim lasts one patience and rests for one, so that what never comes together does not idle the nodes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from slackwater.cycle.drivernodes import DriverNodes
+from slackwater.cycle.noderooms import NodeRooms
+from slackwater.cycle.snapshot import App
+from slackwater.roles import Role
+
+
+class Assembly:
+    """The app of one queue for which room is kept in this round, if any."""
+
+    def __init__(
+        self,
+        rooms: NodeRooms,
+        drivers: DriverNodes,
+        shapes: Mapping[tuple[str, str], int],
+        now: float,
+        patience: float,
+    ) -> None:
+        self._rooms, self._drivers, self._shapes = rooms, drivers, shapes
+        self._now, self._patience = now, patience
+        self.app: App | None = None
+
+    def deadline(self, app: App) -> float | None:
+        """Until when an app may keep room that it cannot use yet; None while it may not."""
+        periods = int((self._now - app.submitted) / self._patience) if self._patience > 0 else 0
+        return app.submitted + (periods + 1) * self._patience if periods % 2 == 1 else None
+
+    def keep(self, app: App) -> bool:
+        """Keep room for an app; False where nothing that is kept could help it."""
+        held = [(self._shapes[app.id, group.key], len(group.held)) for group in app.groups if group.held]
+        if not held or not self._drivers.serves(app):
+            return False
+        if app.gang:
+            self.app = app
+            if not self._rooms.holds_all(held):
+                self._rooms.take_most(held)
+            return True
+        if not any(self._rooms.fits(shape) for shape, _ in held):
+            row = self._rooms.roomiest(held[0][0], self._drivers.left if self._drivers.known else None)
+            if row < 0:
+                return False
+            self._rooms.close(row)
+        self.app = app
+        return True
+
+
+def idle(app: App) -> bool:
+    """A started app of which no task runs and some wait."""
+    tasks = [group for group in app.groups if group.role is not Role.DRIVER]
+    return any(group.held for group in tasks) and not any(group.charged for group in tasks)

@@ -1,0 +1,112 @@
+"""002's budget as one queue's apps meet it: on each of their grounds, and against tasks that still wait."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from slackwater.admission.budget import DriverVerdict, RunningMeans, WaitingDriver, admit
+from slackwater.cycle.appsize import AppSize
+from slackwater.cycle.contention import Ground, Grounds
+from slackwater.cycle.drivernodes import DriverNodes
+from slackwater.cycle.snapshot import App, Queue, Snapshot
+from slackwater.resources import NOTHING, Resources
+from slackwater.roles import Role
+
+
+class DriverBudget:
+    """What drivers of one queue hold, and whether one more may start."""
+
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        queue: Queue,
+        running: Sequence[App],
+        sizes: Mapping[str, AppSize],
+        drivers: DriverNodes,
+    ) -> None:
+        self._queue, self._running, self._sizes, self._drivers = queue, running, sizes, drivers
+        self._grounds = Grounds(snapshot, queue, running, sizes, drivers.serves)
+        self._means: RunningMeans | None = None
+
+    @property
+    def means(self) -> RunningMeans:
+        """What runs: counted when first asked for, as most rounds have no driver to admit."""
+        if self._means is None:
+            self._means = RunningMeans()
+            for app in self._running:
+                self._count(app, self._means)
+        return self._means
+
+    def _count(self, app: App, means: RunningMeans) -> None:
+        """Charge a started app: its drivers by number and size, its tasks for the means."""
+        promised = self._sizes[app.id].task if self._drivers.serves(app) else NOTHING
+        for group in app.groups:
+            if group.role is Role.DRIVER:
+                for _ in range(max(group.charged, 1 if group.held else 0)):
+                    means.start_driver(group.request, promised)
+            elif group.running:
+                means.start_task(group.request, group.running)
+
+    def enter(self, app: App) -> None:
+        """An app starts: its driver is charged, and its tasks keep their nodes."""
+        size = self._sizes[app.id]
+        self._drivers.start(app)
+        if size.driver:
+            self.means.start_driver(size.driver, size.task)
+            self._grounds.enter(app)
+
+    def test(self, app: App) -> DriverVerdict:
+        """The budget on each of the app's grounds: the first that refuses, else the last."""
+        size = self._sizes[app.id]
+        answers = (
+            admit(
+                WaitingDriver(app.id, size.driver, self._task(app, ground)),
+                ground.means,
+                ground.capacity,
+                self._queue.maximum or ground.most,
+            )
+            for ground in self._grounds.of(app)
+        )
+        answer = next(answers)  # an app has at least one ground
+        while answer.admitted and (further := next(answers, None)) is not None:
+            answer = further
+        return answer
+
+    # While nobody knows the size of a task:  TC = min(AMC, C − AMC)
+    def _task(self, app: App, ground: Ground) -> Resources:
+        """What one task asks of the ground; while nobody knows, as much as the driver, as far as there is room.
+
+        A plain `spark-submit` says nothing of its executors before they exist, and drivers that are let in without any
+        reserve fill the nodes.
+        """
+        size = self._sizes[app.id]
+        if not ground.shared:
+            return NOTHING
+        if size.task or not app.tasks_to_come:
+            return size.task
+        return size.driver.at_most((ground.capacity - size.driver).at_least(NOTHING))
+
+    def wants_tasks(self, app: App, gone: Mapping[tuple[str, str], int]) -> bool:
+        """Whether tasks of an app wait, or are still to come, and a node could take one beside the drivers.
+
+        `gone` are the pods that this round has released, by app and group.
+        """
+        if not self._drivers.serves(app):
+            return False
+        tasks = [group for group in app.groups if group.role is not Role.DRIVER]
+        if not tasks:
+            return app.has_driver and any(group.held or group.charged for group in app.groups)
+        return any(len(group.held) > gone.get((app.id, group.key), 0) for group in tasks)
+
+    def leaves_a_task(self, app: App, started: Iterable[App]) -> bool:
+        """Beside all drivers and this one, the largest task of any of their apps still fits."""
+        largest = NOTHING
+        for each in (*(other for other in started if _lives(other)), app):
+            if (each.has_driver or self._sizes[each.id].driver) and self._drivers.serves(each):
+                largest = largest.at_least(self._sizes[each.id].task)
+        asked = self._sizes[app.id].driver + largest
+        return all((ground.means.charged + asked).fits(ground.capacity) for ground in self._grounds.of(app))
+
+
+def _lives(app: App) -> bool:
+    return any(group.held or group.charged or group.blocked for group in app.groups)

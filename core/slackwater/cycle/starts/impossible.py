@@ -1,0 +1,93 @@
+"""What no node could ever take: such pods hold nothing, count nowhere, and are refused with the numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+
+from slackwater.admission.budget import quantity
+from slackwater.cycle.noderooms import NodeRooms
+from slackwater.cycle.snapshot import App, PodGroup, Queue
+from slackwater.cycle.verdicts import Verdict, WaitReason
+from slackwater.resources import NOTHING, total
+from slackwater.roles import Role
+
+
+class PossibleApps:
+    """The apps of one queue without groups that no node could ever take, and the shapes of the others."""
+
+    def __init__(self, queue: Queue, rooms: NodeRooms, apps: Sequence[App]) -> None:
+        self._queue, self._rooms = queue, rooms
+        self.shapes: dict[tuple[str, str], int] = {}  # of groups with held pods, by app and key
+        self._impossible: dict[str, PodGroup] = {}  # by app: a group that no node could ever take
+        self.apps = self._shaped(apps)
+
+    @property
+    def grows(self) -> bool:
+        """Whether nodes can still be added."""
+        maximum = self._queue.maximum
+        return maximum is not None and not maximum.fits(self._queue.capacity)
+
+    def _shaped(self, apps: Sequence[App]) -> list[App]:
+        held = [(app, group) for app in apps for group in app.groups if group.held]
+        numbers = self._rooms.shapes(self._queue, [group for _, group in held])
+        for (app, group), number in zip(held, numbers, strict=True):
+            self.shapes[app.id, group.key] = number
+        if self.grows:
+            return list(apps)  # nodes that do not exist yet may be larger
+        never = {number for number in set(numbers) if not self._rooms.possible(number)}
+        if not never:
+            return list(apps)
+        return [self._without(app, never) for app in apps]
+
+    def _without(self, app: App, never: Collection[int]) -> App:
+        lost = [g for g in app.groups if g.held and self.shapes[app.id, g.key] in never]
+        if not lost:
+            return app
+        self._impossible[app.id] = lost[0]
+        whole = app.gang or any(group.role is Role.DRIVER for group in lost)
+        groups = tuple(replace(g, held=()) if g in lost or (whole and g.held) else g for g in app.groups)
+        return replace(app, groups=groups, memo=[])
+
+    def too_large(self, app: App, position: int) -> Verdict | None:
+        """The verdict on an app of which nothing is left but what no node could ever take."""
+        group = self._impossible.get(app.id)
+        if group is None or any(each.held for each in app.groups):
+            return None
+        kind, ask, most = self._rooms.largest(self.shapes[app.id, group.key])
+        missing = next((k for k, value in group.request.items() if value > 0 and k not in self._rooms.kinds), None)
+        if missing is not None:
+            kind, ask, most = missing, group.request[missing], 0.0
+        numbers = {"queue": self._queue.name, "kind": kind, "ask": quantity(kind, ask), "most": quantity(kind, most)}
+        return Verdict(app.id, WaitReason.TOO_LARGE, numbers, position)
+
+    def gang_too_large(self, app: App, position: int) -> Verdict | None:
+        """The verdict on a gang that not all nodes together could hold, were they empty."""
+        for group in app.groups if app.gang else ():
+            places = self._rooms.places(self.shapes[app.id, group.key]) if group.held else group.total
+            if group.held and self._rooms.known and group.total > places:
+                numbers = {"queue": self._queue.name, "expected": group.total, "places": places}
+                return Verdict(app.id, WaitReason.GANG_TOO_LARGE, numbers, position)
+        return None
+
+    def gang_beyond_all(self, app: App, position: int) -> Verdict | None:
+        """A gang that asks for more than the queue may ever have."""
+        asked = total(group.request * group.total for group in app.groups)
+        most = self._queue.capacity.at_least(self._queue.maximum or NOTHING)
+        lacking = asked.lacking(most)
+        if not lacking:
+            return None
+        kind = lacking[0]
+        numbers = {"ask": asked[kind], "kind": kind, "queue": self._queue.name, "limit": most[kind]}
+        return Verdict(app.id, WaitReason.INFEASIBLE, numbers, position)
+
+
+def incomplete(app: App, position: int) -> Verdict | None:
+    """A gang starts with all of its pods or none, so all must exist first."""
+    if not app.gang:
+        return None
+    expected = sum(group.total for group in app.groups)
+    present = sum(len(group.held) + group.charged + group.finished for group in app.groups)
+    if present >= expected:
+        return None
+    return Verdict(app.id, WaitReason.GANG, {"expected": expected, "present": present}, position)
