@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from slackwater_simulator.reports.page import write
+from slackwater_simulator.reports.story import told
 from support.builders.outcomes import outcome
 from support.lab.browser import chromium
 
@@ -68,3 +69,17 @@ def _luminance(css: str) -> float:
     parts = [int(part) / 255 for part in css[css.index("(") + 1 : -1].split(",")[:3]]
     linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_no_barrier_on_a_page_with_a_story(browser: object, tmp_path: Path, scheme: str) -> None:
+    """The demo's page: table of both schedulers with gains in colour, figures, everything below."""
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe-playwright-python is not installed")
+    late = [(job, node, begin + 5, end + 15) for job, node, begin, end in ROWS]
+    played = {"kube": outcome(late, policy="kube", usage=True), "slackwater": outcome(ROWS, policy="slackwater")}
+    story = told({"nine": "Nine", "hour": "Hour"}, {"nine": played, "hour": played}, ["Another hour."])
+    page = browser.new_page(color_scheme=scheme)  # type: ignore[attr-defined]  # playwright is optional
+    page.goto(write(list(played.values()), tmp_path, story).as_uri())
+    barriers = axe.Axe().run(page).response["violations"]
+    page.close()
+    assert [f"{each['id']}: {node['html'][:80]}" for each in barriers for node in each["nodes"]] == []
