@@ -6,8 +6,8 @@ State is split as E = B + Σ ρ_J, which is exactly equations 1-4 of the paper:
     sample (eqs 1, 3)    B ← (1−a)·B + a·U;  ρ_J ← (1−a)·ρ_J;  if B + Σρ < U then B = U − Σρ
     finish (eq. 4)       drop ρ_J = (1−a)^n·RR_J
 
-B is what has been learned from measurement, ρ_J what is still believed of J's request. `fleet` does the same for all
-nodes at once; a property test holds the two equal.
+B is what has been learned from measurement, ρ_J what is still believed of J's request. `vectorized` does the same for
+all nodes at once; a property test holds the two equal.
 """
 
 from __future__ import annotations

@@ -46,12 +46,12 @@ class Ledger:
         self.terms = terms or LedgerConfig()
         kinds = self.terms.kinds
         tau0 = [self.terms.tau0.get(kind, 1.0) for kind in kinds]
-        self._hosts = NodeIndex(self.terms)
-        self._fleet = NodeEstimates(len(kinds), self.terms.alpha, tau0, self.terms.mode)
-        self._roster = PodIndex()
-        self._meter = SampleIntake(self.terms, self._hosts, self._fleet, self._roster)
-        freshness, margins = self._meter.freshness, self._meter.margins
-        self._board = RoomTable(kinds, self._hosts, self._fleet, freshness, margins, floor=self.terms.floor)
+        self._nodes = NodeIndex(self.terms)
+        self._estimates = NodeEstimates(len(kinds), self.terms.alpha, tau0, self.terms.mode)
+        self._pods = PodIndex()
+        self._intake = SampleIntake(self.terms, self._nodes, self._estimates, self._pods)
+        freshness, margins = self._intake.freshness, self._intake.margins
+        self._rooms = RoomTable(kinds, self._nodes, self._estimates, freshness, margins, floor=self.terms.floor)
         self._expiry: dict[str, float] = {}  # of reservations only
         self._homeless: dict[str, set[str]] = {}  # node that is not known → pods that name it
 
@@ -59,25 +59,25 @@ class Ledger:
 
     def upsert_node(self, host: NodeSpec) -> None:
         """A node appeared or changed. Pods that named it before it was known find their place."""
-        if not self._hosts.upsert(host):
+        if not self._nodes.upsert(host):
             return
-        row = self._fleet.add_node()
-        self._meter.add_row()
+        row = self._estimates.add_node()
+        self._intake.add_row()
         for uid in self._homeless.pop(host.name, ()):
-            self._fleet.move(self._roster.slots[uid], row)
+            self._estimates.move(self._pods.slots[uid], row)
 
     def remove_node(self, name: str) -> None:
         """A node is gone. Its pods are kept until the API says that they are gone too."""
-        row = self._hosts.index.get(name)
+        row = self._nodes.index.get(name)
         if row is None:
             return
-        for slot in self._fleet.pods.on_row(row).tolist():
-            claim = self._roster[slot]
+        for slot in self._estimates.pods.on_row(row).tolist():
+            claim = self._pods[slot]
             self._homeless.setdefault(name, set()).add(claim.uid)
             self._start_over(slot, claim)
-        self._fleet.remove_node(row)
-        self._meter.drop_row(row)
-        self._hosts.remove(row)
+        self._estimates.remove_node(row)
+        self._intake.drop_row(row)
+        self._nodes.remove(row)
 
     # ---- pods
 
@@ -114,22 +114,22 @@ class Ledger:
             self.put(claim)
             return
         # The common case: a container that was not there before changes nothing that is charged.
-        slot = self._roster.slots[uid]
-        self._roster.enter(slot, claim, self._meter.peaks.identify(_kindred(claim)))
+        slot = self._pods.slots[uid]
+        self._pods.enter(slot, claim, self._intake.peaks.identify(_kindred(claim)))
 
     def remove(self, uid: str) -> PodClaim | None:
         """The pod finished or was deleted: eq. 4 gives back the residue at once. An unknown pod is no error."""
-        slot = self._roster.slots.get(uid)
+        slot = self._pods.slots.get(uid)
         if slot is None:
             return None
-        claim = self._roster[slot]
-        self._meter.learn_peak_of(slot)
-        row = self._fleet.pods.row_of(slot)
-        self._board.touch(row)
+        claim = self._pods[slot]
+        self._intake.learn_peak_of(slot)
+        row = self._estimates.pods.row_of(slot)
+        self._rooms.touch(row)
         if row != NOWHERE and not claim.driver:  # the use of drivers is not in U
-            self._fleet.forgo(row, self._fleet.uses[:, slot])
-        self._fleet.finish(slot)
-        self._roster.forget(slot)
+            self._estimates.forgo(row, self._estimates.uses[:, slot])
+        self._estimates.finish(slot)
+        self._pods.forget(slot)
         self._expiry.pop(uid, None)
         self._find_home(claim)
         return claim
@@ -140,19 +140,19 @@ class Ledger:
         Often it is gone before a sample has seen what it used.
         """
         if claim.managed and not claim.driver and claim.app:
-            self._meter.outgrown(self._meter.peaks.identify(_kindred(claim)), np.array(claim.charged))
+            self._intake.outgrown(self._intake.peaks.identify(_kindred(claim)), np.array(claim.charged))
 
     def expected(self, claim: PodClaim) -> Floats:
         """What a pod is expected to come to use: what it declares, or of strict kinds its likes' peak if it is more."""
-        declared, peaks = np.array(claim.charged), self._meter.peaks
+        declared, peaks = np.array(claim.charged), self._intake.peaks
         if not peaks or claim.driver or not claim.managed:
             return declared
         peak, _ = peaks.expected(peaks.identify(_kindred(claim)))
-        return np.where(self._board.strict, np.maximum(declared, peak), declared)
+        return np.where(self._rooms.strict, np.maximum(declared, peak), declared)
 
     def without_tasks(self) -> Floats:
         """What each node has beside drivers and pods of others, node × kind: tasks find it once tasks have ended."""
-        return self._board.without_tasks()
+        return self._rooms.without_tasks()
 
     def expire(self, now: float) -> list[PodClaim]:
         """Drop reservations that did not come true in time, and return them."""
@@ -173,8 +173,8 @@ class Ledger:
         Nodes and pods that are not known, and readings not newer than the last, are passed over. `seen` names the
         pods that the samples saw running; by default those in `pods`, and without `pods` those started by then.
         """
-        self._meter.sample(now, nodes, pods, seen)
-        self._board.touch_all()
+        self._intake.sample(now, nodes, pods, seen)
+        self._rooms.touch_all()
 
     def sample_all(self, now: float, nodes: Floats, uids: Collection[str] | NDArray[np.intp], pods: Floats) -> None:
         """The same from arrays, for a shell that measures every node at one moment: row × kind and kind × pod.
@@ -182,9 +182,9 @@ class Ledger:
         Rows are the nodes in the order in which they were added; the samples are as new as `now`. Pods are given by
         their uids, or by their slots.
         """
-        slots = uids if isinstance(uids, np.ndarray) else self._roster.find(uids)
-        self._meter.sample_all(now, nodes, slots, pods)
-        self._board.touch_all()
+        slots = uids if isinstance(uids, np.ndarray) else self._pods.find(uids)
+        self._intake.sample_all(now, nodes, slots, pods)
+        self._rooms.touch_all()
 
     def sample_some(
         self,
@@ -198,24 +198,24 @@ class Ledger:
 
         A pod whose container started after its node was measured is not seen, whatever a series of its name says.
         """
-        self._meter.sample_some(now, nodes, uids, uses, beside)
-        self._board.touch_all()
+        self._intake.sample_some(now, nodes, uids, uses, beside)
+        self._rooms.touch_all()
 
     def homes(self, uids: Collection[str]) -> NDArray[np.intp]:
         """The row of each pod's node, −1 where pod or node is not known."""
-        slots = self._roster.find(uids)
+        slots = self._pods.find(uids)
         held = slots >= 0  # an empty ledger has no slot at all, not even a last one
         rows = np.full(len(slots), NOWHERE, np.intp)
-        rows[held] = self._fleet.pods.homes[slots[held]] - 1
+        rows[held] = self._estimates.pods.homes[slots[held]] - 1
         return rows
 
     # ---- views
 
     def __len__(self) -> int:
-        return len(self._roster.slots)
+        return len(self._pods.slots)
 
     def __contains__(self, uid: object) -> bool:
-        return uid in self._roster.slots
+        return uid in self._pods.slots
 
     def reservations(self) -> dict[str, float]:
         """When each reservation expires, by uid."""
@@ -223,77 +223,77 @@ class Ledger:
 
     def unplaced(self) -> list[PodClaim]:
         """Reservations without a node."""
-        return [claim for uid in self._expiry if not (claim := self._roster[self._roster.slots[uid]]).node]
+        return [claim for uid in self._expiry if not (claim := self._pods[self._pods.slots[uid]]).node]
 
     @property
     def nodes(self) -> tuple[NodeSpec, ...]:
         """Every node held."""
-        return tuple(self._hosts)
+        return tuple(self._nodes)
 
     def claim(self, uid: str) -> PodClaim | None:
         """What is held about a pod."""
-        slot = self._roster.slots.get(uid)
-        return None if slot is None else self._roster[slot]
+        slot = self._pods.slots.get(uid)
+        return None if slot is None else self._pods[slot]
 
     def slot(self, uid: str) -> int:
         """The pod's place in the ledger's arrays, its own for as long as it is held; −1 where it is not."""
-        return self._roster.slots.get(uid, -1)
+        return self._pods.slots.get(uid, -1)
 
     def claims(self) -> Iterator[PodClaim]:
         """Every pod held."""
-        return iter(self._roster)
+        return iter(self._pods)
 
     def table(self, now: float) -> NodeTable:
         """All nodes at this moment, for filter, score and batch placement."""
-        return self._board.table(now)
+        return self._rooms.table(now)
 
     def left(self, name: str, now: float) -> tuple[list[float], list[float]] | None:
         """Room and what is left of native requests on one node, as in the table; None where it takes no pods."""
-        row = self._board.spot(self._hosts.row(name), now)
+        row = self._rooms.spot(self._nodes.row(name), now)
         return (row.room, row.native) if row.open else None
 
     def spot(self, name: str, now: float, without: str = "") -> NodeRow | None:
         """One node as plain numbers, as if one pod were not there; None where it is not known."""
-        row = self._hosts.index.get(name)
-        return None if row is None else self._board.spot(row, now, self._roster.slots.get(without))
+        row = self._nodes.index.get(name)
+        return None if row is None else self._rooms.spot(row, now, self._pods.slots.get(without))
 
     def crowds(self) -> NDArray[np.intp]:
         """How many pods each node holds, in the order of the table's rows; placements on their way count."""
-        homes = self._fleet.pods.homes
-        return np.bincount(homes, minlength=len(self._hosts) + 1)[1:]
+        homes = self._estimates.pods.homes
+        return np.bincount(homes, minlength=len(self._nodes) + 1)[1:]
 
     def pool_total(self, now: float) -> Floats:
         """Tot of the pools by kind: Σ D of placed pods + room, over open nodes. Placing a pod leaves it as it is."""
-        return self._board.pool_total(now)
+        return self._rooms.pool_total(now)
 
     def declared(self) -> Floats:
         """Σ D of placed pods over open nodes, by kind."""
-        return self._board.declared()
+        return self._rooms.declared()
 
     def taken(self, now: float) -> Floats:
         """What counts as taken on all nodes together, by kind: the estimates, and what drivers are charged."""
-        return self._board.taken(now)
+        return self._rooms.taken(now)
 
     def survey(self, now: float) -> Survey:
         """All nodes and what is charged on each, for whoever explains; no decision depends on having asked."""
-        return self._board.survey(now)
+        return self._rooms.survey(now)
 
     def explain(self, name: str, now: float) -> dict[str, RoomLine]:
         """The arithmetic of one node, by kind."""
-        return self._board.explain(self._hosts.row(name), now)
+        return self._rooms.explain(self._nodes.row(name), now)
 
     def risks(self) -> dict[str, Calibration]:
         """By kind: the risk that is asked for and what was realised; empty where none is stated."""
-        margins = self._meter.margins
+        margins = self._intake.margins
         return {} if margins is None else {self.terms.kinds[k]: it.calibration for k, it in margins.kinds.items()}
 
     def learned(self) -> Learned:
         """What takes long to learn, for a ledger to come (`learned.encode`)."""
-        return self._meter.learned()
+        return self._intake.learned()
 
     def remember(self, learned: Learned) -> None:
         """Begin with what another ledger has learned; what is known here already stays."""
-        self._meter.remember(learned)
+        self._intake.remember(learned)
 
     # ---- inside
 
@@ -308,41 +308,41 @@ class Ledger:
         if claim == held:
             return
         claim.check(self.terms.kinds)
-        row = self._hosts.index.get(claim.node, NOWHERE)
-        app = self._meter.peaks.identify(_kindred(claim))
+        row = self._nodes.index.get(claim.node, NOWHERE)
+        app = self._intake.peaks.identify(_kindred(claim))
         if held is None:
-            slot = self._fleet.add(row, *_weights(claim), *self._expected(claim, app))
-            self._meter.begin(slot)
+            slot = self._estimates.add(row, *_weights(claim), *self._expected(claim, app))
+            self._intake.begin(slot)
         else:
-            slot = self._roster.slots[claim.uid]
+            slot = self._pods.slots[claim.uid]
             self._update(slot, held, claim, row)
-        self._roster.enter(slot, claim, app)
+        self._pods.enter(slot, claim, app)
         if row == NOWHERE and claim.node:
             self._homeless.setdefault(claim.node, set()).add(claim.uid)
-        self._board.touch(row)
+        self._rooms.touch(row)
 
     def _update(self, slot: int, held: PodClaim, claim: PodClaim, row: int) -> None:
         moved = claim.node != held.node
         if moved:
-            self._board.touch(self._fleet.pods.row_of(slot))
+            self._rooms.touch(self._estimates.pods.row_of(slot))
             self._find_home(held)
-            self._fleet.move(slot, row)
+            self._estimates.move(slot, row)
         # A container that is down, new or elsewhere has yet to show what it uses.
         if moved or held.started not in (None, claim.started):
             self._start_over(slot, claim)
         elif _cost(held) != _cost(claim):
-            self._fleet.resize(slot, *_weights(claim, self._fleet.uses[:, slot]))
+            self._estimates.resize(slot, *_weights(claim, self._estimates.uses[:, slot]))
 
     def _start_over(self, slot: int, claim: PodClaim) -> None:
-        self._fleet.uses[:, slot] = 0.0
-        self._roster.changed[slot] = True
-        self._fleet.resize(slot, *_weights(claim))
-        self._fleet.renew(slot)
-        self._meter.begin(slot)
+        self._estimates.uses[:, slot] = 0.0
+        self._pods.changed[slot] = True
+        self._estimates.resize(slot, *_weights(claim))
+        self._estimates.renew(slot)
+        self._intake.begin(slot)
 
     def _expected(self, claim: PodClaim, app: int) -> tuple[Floats | None, Floats | None]:
         """Floor and cap of a new pod, which is as young as can be."""
-        peaks = self._meter.peaks
+        peaks = self._intake.peaks
         return peaks.of_new_pod(app) if peaks and not claim.driver else (None, None)
 
     def _find_home(self, claim: PodClaim) -> None:

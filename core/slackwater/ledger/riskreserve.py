@@ -88,7 +88,7 @@ class KindPromises:
         self,
         now: float,
         dt: float,
-        fleet: NodeEstimates,
+        estimates: NodeEstimates,
         counted: Slots,
         since: Floats,
         peaks: Peaks,
@@ -96,8 +96,12 @@ class KindPromises:
         together: Together,
     ) -> None:
         """Judge promises that are over, and make new ones. `counted` are the pods on nodes that are no drivers."""
-        rows, cells = fleet.pods.rows, fleet.pods.table[:, self._kind]
-        home, request, use = fleet.pods.homes[counted] - 1, cells[Measure.REQUEST, counted], cells[Measure.USE, counted]
+        rows, cells = estimates.pods.rows, estimates.pods.table[:, self._kind]
+        home, request, use = (
+            estimates.pods.homes[counted] - 1,
+            cells[Measure.REQUEST, counted],
+            cells[Measure.USE, counted],
+        )
         levels = self._levels.take(counted)
         # A pod of an app that is not known may use all it asks for, and its siblings on the node with it. Who runs out
         # of CPU runs slower, and what pods usually use is good enough; who runs out of memory is killed.
@@ -106,7 +110,7 @@ class KindPromises:
         expected = outlook(levels, request, home, rows, known, prior, self._trust, together)
         # Use that no pod accounts for, the system's: pods without a reading are taken to use what they ask for.
         unread = np.where(levels.seen > 0, use, request)
-        system = np.maximum(fleet.used[:, self._kind] - summed(home, unread, rows), 0.0)
+        system = np.maximum(estimates.used[:, self._kind] - summed(home, unread, rows), 0.0)
         self._system.sample(system, dt, self._trust)
         expected = Outlook(
             expected.centre + self._system.level, np.hypot(expected.spread, np.sqrt(self._system.variance))
@@ -131,13 +135,13 @@ class RiskMargins:
 
     def __init__(
         self,
-        hosts: NodeIndex,
-        fleet: NodeEstimates,
-        roster: PodIndex,
+        nodes: NodeIndex,
+        estimates: NodeEstimates,
+        pods: PodIndex,
         terms: LedgerConfig,
         risk: float,
     ) -> None:
-        self._hosts, self._fleet, self._roster = hosts, fleet, roster
+        self._nodes, self._estimates, self._pods = nodes, estimates, pods
         self.kinds = {
             at: KindPromises(at, risk, terms.horizon, compressible=kind == CPU)
             for at, kind in enumerate(terms.kinds)
@@ -184,17 +188,17 @@ class RiskMargins:
 
     def _settle(self, now: float, passed: float, peaks: Peaks) -> None:
         self._now = now
-        self._hosts.refresh()
-        counted = np.flatnonzero((self._fleet.pods.homes > 0) & ~self._roster.drivers)
-        estimate, allowed = self._fleet.estimate(), np.minimum(self._hosts.allowed, self._hosts.real)
+        self._nodes.refresh()
+        counted = np.flatnonzero((self._estimates.pods.homes > 0) & ~self._pods.drivers)
+        estimate, allowed = self._estimates.estimate(), np.minimum(self._nodes.allowed, self._nodes.real)
         # Where the capacity is not known, NC is AR.
-        total, real = self._hosts.total, self._hosts.real
-        whole = np.where(real == self._hosts.allowed, total, np.minimum(total, real))
+        total, real = self._nodes.total, self._nodes.real
+        whole = np.where(real == self._nodes.allowed, total, np.minimum(total, real))
         self.kept = np.zeros_like(estimate)
-        apps = self._roster.apps
-        together = self._groups(self._fleet.pods.homes[counted] - 1, apps[counted])
+        apps = self._pods.apps
+        together = self._groups(self._estimates.pods.homes[counted] - 1, apps[counted])
         for kind, each in self.kinds.items():
-            each.settle(now, passed, self._fleet, counted, self._since, peaks, apps, together)
+            each.settle(now, passed, self._estimates, counted, self._since, peaks, apps, together)
             if not each.calibration.young:
                 self.kept[:, kind] = each.peak - estimate[:, kind] - (whole - allowed)[:, kind]
 

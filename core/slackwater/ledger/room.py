@@ -73,13 +73,13 @@ class Survey(NamedTuple):
 
 
 class RoomTable:
-    """Makes tables of what hosts, fleet and freshness hold."""
+    """Makes tables of what nodes, estimates and freshness hold."""
 
     def __init__(
         self,
         kinds: Kinds,
-        hosts: NodeIndex,
-        fleet: NodeEstimates,
+        nodes: NodeIndex,
+        estimates: NodeEstimates,
         freshness: Staleness,
         margins: RiskMargins | None = None,
         *,
@@ -87,10 +87,10 @@ class RoomTable:
     ) -> None:
         self._margins, self._floor = margins, floor
         self.strict: NDArray[np.bool_] = np.array([kind not in COMPRESSIBLE for kind in kinds], np.bool_)
-        self._kinds, self._hosts, self._fleet, self._freshness = kinds, hosts, fleet, freshness
+        self._kinds, self._nodes, self._estimates, self._freshness = kinds, nodes, estimates, freshness
         self._table: NodeTable | None = None
-        self._of: Floats = hosts.total  # the arrays of nodes that everything here is made of
-        self._limit: Floats = hosts.limit
+        self._of: Floats = nodes.total  # the arrays of nodes that everything here is made of
+        self._limit: Floats = nodes.limit
         self._limits: list[list[float]] = []  # the same, and allocatable, as plain numbers
         self._totals: list[list[float]] = []
         self._touched: set[int] = set()
@@ -124,15 +124,15 @@ class RoomTable:
         The arithmetic of `table`, without its arrays: on two or three kinds they cost ten times what they compute.
         """
         self._refresh()
-        pods, stale = self._fleet.pods, bool(self._freshness.stale(now)[row])
+        pods, stale = self._estimates.pods, bool(self._freshness.stale(now)[row])
         sums = pods.sums[row].tolist()
         if without is not None and pods.row_of(without) == row:
             own = pods.cells[:, :, without].tolist()
             sums = [[all_ - mine for all_, mine in zip(*both, strict=True)] for both in zip(sums, own, strict=True)]
-        estimate = self._fleet.estimate_one(row, sums)
+        estimate = self._estimates.estimate_one(row, sums)
         if stale:
             here = np.array([row], np.intp)
-            estimate = self._fleet.unsampled(here, np.array([estimate]), np.array([sums]))[0].tolist()
+            estimate = self._estimates.unsampled(here, np.array([estimate]), np.array([sums]))[0].tolist()
         charge, native = sums[Measure.CHARGE], sums[Measure.NATIVE]
         limit, total = self._limits[row], self._totals[row]
         room = [most - taken - driving for most, taken, driving in zip(limit, estimate, charge, strict=True)]
@@ -140,15 +140,15 @@ class RoomTable:
             room = [free - kept for free, kept in zip(room, self._margins.kept[row].tolist(), strict=True)]
         left = [most - asked for most, asked in zip(total, native, strict=True)]
         if not self._floor:
-            return NodeRow(room, left, total, bool(self._hosts.open[row]), stale)
-        used, reserved = self._fleet.used[row].tolist(), sums[Measure.RESERVED]
+            return NodeRow(room, left, total, bool(self._nodes.open[row]), stale)
+        used, reserved = self._estimates.used[row].tolist(), sums[Measure.RESERVED]
         for kind, strict in enumerate(self.strict.tolist()):
             if not strict:
                 room[kind] = max(room[kind], total[kind] - reserved[kind])
             elif used[kind] + charge[kind] <= limit[kind]:
                 known = sums[Measure.TOP][kind] + charge[kind]
                 room[kind] = max(room[kind], total[kind] - max(reserved[kind], known))
-        return NodeRow(room, left, total, bool(self._hosts.open[row]), stale)
+        return NodeRow(room, left, total, bool(self._nodes.open[row]), stale)
 
     def pool_total(self, now: float) -> Floats:
         """Σ D + room over open nodes, room counted from 0."""
@@ -159,22 +159,22 @@ class RoomTable:
     def declared(self) -> Floats:
         """Σ D of managed pods over open nodes, by kind."""
         self._refresh()
-        sums, takes = self._fleet.pods.sums[:, Measure.DECLARED], self._hosts.open
+        sums, takes = self._estimates.pods.sums[:, Measure.DECLARED], self._nodes.open
         total: Floats = (sums if takes.all() else sums[takes]).sum(axis=0)
         return total
 
     def without_tasks(self) -> Floats:
         """Allocatable less drivers and pods of others."""
         self._refresh()
-        sums = self._fleet.pods.sums
+        sums = self._estimates.pods.sums
         others = sums[:, Measure.RESERVED] - sums[:, Measure.DECLARED]
-        left: Floats = self._hosts.total - sums[:, Measure.CHARGE] - others
+        left: Floats = self._nodes.total - sums[:, Measure.CHARGE] - others
         return left
 
     def taken(self, now: float) -> Floats:
         """Σ over all nodes of what counts as taken, by kind: E, and what drivers are charged."""
         stale = self._freshness.stale(now)
-        believed = self._estimate(slice(None), stale) + self._fleet.pods.sums[:, Measure.CHARGE]
+        believed = self._estimate(slice(None), stale) + self._estimates.pods.sums[:, Measure.CHARGE]
         total: Floats = believed.sum(axis=0)
         return total
 
@@ -182,7 +182,7 @@ class RoomTable:
         """All nodes and what is charged there, made anew: what `table` keeps stays as it is."""
         self._refresh()
         stale = self._freshness.stale(now)
-        charged = self._fleet.pods.sums[:, Measure.CHARGE].copy()
+        charged = self._estimates.pods.sums[:, Measure.CHARGE].copy()
         return Survey(self._whole(stale), self._estimate(slice(None), stale), charged)
 
     def explain(self, row: int, now: float) -> dict[str, RoomLine]:
@@ -192,15 +192,15 @@ class RoomTable:
         return {kind: self._line(table, row, k, float(estimate[k])) for k, kind in enumerate(self._kinds)}
 
     def _line(self, table: NodeTable, row: int, kind: int, estimate: float) -> RoomLine:
-        sums, hosts, fleet = self._fleet.pods.sums[row, :, kind], self._hosts, self._fleet
-        capacity = hosts[row].capacity
+        sums, nodes, estimates = self._estimates.pods.sums[row, :, kind], self._nodes, self._estimates
+        capacity = nodes[row].capacity
         return RoomLine(
             capacity=capacity[kind] if capacity else 0.0,
-            allocatable=float(hosts.total[row, kind]),
-            allowed=float(hosts.allowed[row, kind]),
-            real=float(hosts.real[row, kind]),
-            used=float(fleet.used[row, kind]),
-            learned=float(fleet.learned[row, kind]),
+            allocatable=float(nodes.total[row, kind]),
+            allowed=float(nodes.allowed[row, kind]),
+            real=float(nodes.real[row, kind]),
+            used=float(estimates.used[row, kind]),
+            learned=float(estimates.learned[row, kind]),
             residual=float(sums[Measure.RESIDUAL]),
             reserved=float(sums[Measure.REQUEST]),
             known=float(sums[Measure.TOP]),
@@ -224,22 +224,22 @@ class RoomTable:
 
     def _estimate(self, rows: Rows | slice, stale: NDArray[np.bool_]) -> Floats:
         """E, and at least Σ RR where samples are stale."""
-        estimate = self._fleet.estimate(rows)
+        estimate = self._estimates.estimate(rows)
         if not stale[rows].any():
             return estimate
-        fallback = self._fleet.unsampled(rows, estimate, self._fleet.pods.sums[rows])
+        fallback = self._estimates.unsampled(rows, estimate, self._estimates.pods.sums[rows])
         return np.where(stale[rows, None], fallback, estimate)
 
     def _rows(self, rows: Rows | slice, stale: NDArray[np.bool_]) -> tuple[Floats, Floats, Floats]:
         """Room, and what is left of native and of declared requests, for some rows."""
-        sums, total = self._fleet.pods.sums[rows], self._hosts.total[rows]
+        sums, total = self._estimates.pods.sums[rows], self._nodes.total[rows]
         room = self._limit[rows] - self._estimate(rows, stale) - sums[:, Measure.CHARGE]
         if self._margins is not None:
             room -= np.where(stale[rows, None], 0.0, self._margins.kept[rows])
         left = total - sums[:, Measure.RESERVED]
         if not self._floor:
             return room, total - sums[:, Measure.NATIVE], left
-        crowded = self.strict & (self._fleet.used[rows] + sums[:, Measure.CHARGE] > self._limit[rows])
+        crowded = self.strict & (self._estimates.used[rows] + sums[:, Measure.CHARGE] > self._limit[rows])
         # The most that the pods are known to use, where that is more than they declare.
         known = np.where(self.strict, total - sums[:, Measure.TOP] - sums[:, Measure.CHARGE], np.inf)
         floor = np.minimum(left, known)
@@ -247,17 +247,17 @@ class RoomTable:
 
     def _refresh(self) -> None:
         """Nodes came, went or changed: nothing that was made of them holds."""
-        self._hosts.refresh()
-        if self._hosts.total is not self._of:
-            self._of, self._table = self._hosts.total, None
-            self._limit = self._hosts.limit
-            self._limits, self._totals = self._limit.tolist(), self._hosts.total.tolist()
+        self._nodes.refresh()
+        if self._nodes.total is not self._of:
+            self._of, self._table = self._nodes.total, None
+            self._limit = self._nodes.limit
+            self._limits, self._totals = self._limit.tolist(), self._nodes.total.tolist()
 
     def _whole(self, stale: NDArray[np.bool_]) -> NodeTable:
-        hosts = self._hosts
+        nodes = self._nodes
         room, native, left = self._rows(slice(None), stale)
         return _frozen(
-            NodeTable(self._kinds, hosts.names, hosts.index, hosts.total, room, native, hosts.open, stale, left)
+            NodeTable(self._kinds, nodes.names, nodes.index, nodes.total, room, native, nodes.open, stale, left)
         )
 
     def _updated(self, table: NodeTable, now: float, stale: NDArray[np.bool_]) -> NodeTable:
@@ -268,7 +268,7 @@ class RoomTable:
         for row in self._touched:
             spot = self.spot(row, now)
             room[row], native[row] = spot.room, spot.native
-            left[row] = self._hosts.total[row] - self._fleet.pods.sums[row, Measure.RESERVED]
+            left[row] = self._nodes.total[row] - self._estimates.pods.sums[row, Measure.RESERVED]
         return _with(table, room, native, stale, left)
 
     def _renewed(self, table: NodeTable, rows: Rows, stale: NDArray[np.bool_]) -> NodeTable:

@@ -42,10 +42,10 @@ FOR_LIFE = 1e9  # seconds; a ramp that no pod gets over
 
 
 class SampleIntake:
-    """Applies samples to the fleet. Holds what is learned about apps; the rest belongs to the ledger."""
+    """Applies samples to the estimates. Holds what is learned about apps; the rest belongs to the ledger."""
 
-    def __init__(self, terms: LedgerConfig, hosts: NodeIndex, fleet: NodeEstimates, roster: PodIndex) -> None:
-        self._terms, self._hosts, self._fleet, self._roster = terms, hosts, fleet, roster
+    def __init__(self, terms: LedgerConfig, nodes: NodeIndex, estimates: NodeEstimates, pods: PodIndex) -> None:
+        self._terms, self._nodes, self._estimates, self._pods = terms, nodes, estimates, pods
         self._measured = np.array([kind in terms.measured for kind in terms.kinds], np.bool_)
         self._strict = np.array([kind not in COMPRESSIBLE for kind in terms.kinds], np.bool_) & self._measured
         self._declared = not self._measured.all()  # kinds that are never overcommitted count at what is declared
@@ -57,7 +57,7 @@ class SampleIntake:
         self.freshness = Staleness(terms.heartbeat, terms.patience, learns=not terms.steady)
         self.margins: RiskMargins | None = None
         if terms.risk is not None and terms.alpha > 0:
-            self.margins = RiskMargins(hosts, fleet, roster, terms, terms.risk)
+            self.margins = RiskMargins(nodes, estimates, pods, terms, terms.risk)
 
     def sample(
         self,
@@ -67,7 +67,7 @@ class SampleIntake:
         seen: Collection[str] | None,
     ) -> None:
         """One round; see the steps above."""
-        index = self._hosts.index
+        index = self._nodes.index
         known = [(index[name], reading) for name, reading in nodes.items() if name in index]
         rows = np.array([row for row, _ in known], np.intp)
         stamps = np.array([reading.stamp for _, reading in known], np.float64)
@@ -75,9 +75,9 @@ class SampleIntake:
         kinds = len(self._measured)
         given = pods or {}
         uses = np.fromiter(chain.from_iterable(given.values()), np.float64, len(given) * kinds).reshape(-1, kinds).T
-        slots, uses = self._known_uses(self._roster.find(given), uses)
+        slots, uses = self._known_uses(self._pods.find(given), uses)
         used, dt = self._read(now, rows, stamps, values)
-        watched = slots if seen is None else self._roster.find(seen)
+        watched = slots if seen is None else self._pods.find(seen)
         if seen is None and pods is None:
             watched = np.flatnonzero(self._started())
         self._take(used, dt, slots, uses, watched[watched >= 0], int(rows[0]) if len(rows) == 1 else None)
@@ -99,26 +99,26 @@ class SampleIntake:
 
         A pod is seen if its use came, or if it is named in `beside`, and its container ran when its node was measured.
         """
-        index = self._hosts.index
+        index = self._nodes.index
         known = [(index[name], reading) for name, reading in nodes.items() if name in index]
         rows = np.array([row for row, _ in known], np.intp)
         stamps = np.array([reading.stamp for _, reading in known], np.float64)
         values = np.array([reading.used for _, reading in known], np.float64).reshape(len(known), len(self._measured))
-        slots, uses = self._known_uses(self._roster.find(uids), uses)
+        slots, uses = self._known_uses(self._pods.find(uids), uses)
         used, dt = self._read(now, rows, stamps, values)
-        mask = self._mask(np.concatenate([slots, self._roster.find(beside)]))
+        mask = self._mask(np.concatenate([slots, self._pods.find(beside)]))
         # From here on all work follows the pods of these nodes, whatever the size of the cluster.
-        place = np.full(len(self._hosts) + 1, -1, np.intp)
+        place = np.full(len(self._nodes) + 1, -1, np.intp)
         place[rows + 1] = np.arange(len(rows))
-        at = place[self._fleet.pods.homes]
+        at = place[self._estimates.pods.homes]
         here, (slots, uses) = np.flatnonzero(at >= 0), _chosen(at[slots] >= 0, slots, uses)
-        seen = mask[here] & (self._roster.started[here] <= self.freshness.stamps[rows][at[here]])
+        seen = mask[here] & (self._pods.started[here] <= self.freshness.stamps[rows][at[here]])
         self._without_drivers(used, slots, uses)
         self._recall(slots, uses, used)
-        self._fleet.sample_rows(rows, used[rows], dt[rows], here, at[here], seen)
+        self._estimates.sample_rows(rows, used[rows], dt[rows], here, at[here], seen)
         self._learn(slots, uses)
         self._guard(here, anew=False)
-        self._fleet.cover(rows, self._covered(here, at[here], len(rows), slots), np.isfinite(used[rows]))
+        self._estimates.cover(rows, self._covered(here, at[here], len(rows), slots), np.isfinite(used[rows]))
         self._promise(now, slots, uses)
 
     def _take(self, used: Floats, dt: Floats, slots: Slots, uses: Floats, seen: Slots, row: int | None = None) -> None:
@@ -126,15 +126,15 @@ class SampleIntake:
         self._without_drivers(used, slots, uses)
         self._recall(slots, uses, used)
         if row is None:
-            self._fleet.sample(used, dt, seen)
+            self._estimates.sample(used, dt, seen)
         else:
-            self._fleet.sample_node(row, used[row], float(dt[row]), seen)
+            self._estimates.sample_node(row, used[row], float(dt[row]), seen)
         self._learn(slots, uses)
-        self._guard(self._fleet.pods.held)
-        every = np.arange(len(self._roster.apps))
-        covered = self._covered(every, self._fleet.pods.homes - 1, len(used), slots)
+        self._guard(self._estimates.pods.held)
+        every = np.arange(len(self._pods.apps))
+        covered = self._covered(every, self._estimates.pods.homes - 1, len(used), slots)
         rows = slice(None) if row is None else slice(row, row + 1)
-        self._fleet.cover(rows, covered[rows], np.isfinite(used[rows]))
+        self._estimates.cover(rows, covered[rows], np.isfinite(used[rows]))
 
     def learned(self) -> Learned:
         """What was learned about apps, growth and risk."""
@@ -171,8 +171,8 @@ class SampleIntake:
         """Let apps learn from these pods, from each once; from one that outgrew what it told again when it `ended`."""
         told, peaks, ramps = self._growth.take_peaks(slots, ended=ended)
         if told.size:
-            self._roster.changed[told] = True  # from now on its own peak is known
-            self.peaks.learn(self._roster.apps[told], peaks, ramps)
+            self._pods.changed[told] = True  # from now on its own peak is known
+            self.peaks.learn(self._pods.apps[told], peaks, ramps)
 
     def outgrown(self, app: int, declared: Floats) -> None:
         """A pod of the app was killed for its memory: from now on its likes count as much more for all their lives."""
@@ -188,8 +188,8 @@ class SampleIntake:
 
     def _read(self, now: float, rows: Slots, stamps: Floats, values: Floats) -> tuple[Floats, Floats]:
         """U (NaN: none) and seconds since the last sample for all rows, from the readings of some."""
-        used: Floats = np.full((len(self._hosts), len(self._measured)), np.nan)
-        dt: Floats = np.full(len(self._hosts), np.nan)
+        used: Floats = np.full((len(self._nodes), len(self._measured)), np.nan)
+        dt: Floats = np.full(len(self._nodes), np.nan)
         if rows.size:
             dt[rows] = self.freshness.record(rows, stamps, now)
             used[rows] = values
@@ -206,7 +206,7 @@ class SampleIntake:
             uses = np.where(self._measured[:, None], uses, 0.0)
         if slots.min(initial=0) < 0:
             slots, uses = _chosen(slots >= 0, slots, uses)
-        other = np.flatnonzero(reduce(np.logical_or, self._fleet.uses.take(slots, axis=1) != uses))
+        other = np.flatnonzero(reduce(np.logical_or, self._estimates.uses.take(slots, axis=1) != uses))
         if other.size:
             changed = uses.take(other, axis=1)
             # What is held is sensible, so bad numbers are among those that differ, NaN being unlike any number.
@@ -218,18 +218,18 @@ class SampleIntake:
 
     def _use(self, slots: Slots, uses: Floats) -> None:
         """Note pods that use more or less than they did. A driver is charged max(use, D)."""
-        self._fleet.uses[:, slots] = uses
+        self._estimates.uses[:, slots] = uses
         grown = self._growth.grown_since(slots, uses)
         if grown.size:
             self._growth.note(slots[grown], uses.take(grown, axis=1), self._ages(slots[grown]))
-        self._roster.changed[slots] = True
-        driving = self._roster.drivers[slots]
+        self._pods.changed[slots] = True
+        driving = self._pods.drivers[slots]
         if driving.any():
-            at, cells = slots[driving], self._fleet.pods.table
+            at, cells = slots[driving], self._estimates.pods.table
             charge = self._charges(uses[:, driving], cells[Measure.DECLARED].take(at, axis=1))
             if (charge != cells[Measure.CHARGE].take(at, axis=1)).any():
                 cells[Measure.CHARGE][:, at] = charge
-                self._fleet.pods.refresh(Measure.CHARGE, self._fleet.pods.held)
+                self._estimates.pods.refresh(Measure.CHARGE, self._estimates.pods.held)
 
     # max(use, D); of compressible kinds min(that, use × (1 + margin))
     def _charges(self, uses: Floats, declared: Floats) -> Floats:
@@ -243,13 +243,13 @@ class SampleIntake:
 
         What is left is at least what the other pods use: readings of pods may be newer than their node's.
         """
-        driving = np.flatnonzero(self._roster.drivers[slots])
+        driving = np.flatnonzero(self._pods.drivers[slots])
         if driving.size:
-            homes = self._fleet.pods.homes[slots[driving]]
+            homes = self._estimates.pods.homes[slots[driving]]
             for kind, use in enumerate(uses.take(driving, axis=1)):
                 used[:, kind] -= np.bincount(homes, use, minlength=len(used) + 1)[1:]
             np.maximum(used, 0.0, out=used)  # NaN stays NaN
-        others = np.where(self._roster.drivers[slots], 0, self._fleet.pods.homes[slots])
+        others = np.where(self._pods.drivers[slots], 0, self._estimates.pods.homes[slots])
         for kind, use in enumerate(uses):
             least = np.bincount(others, use, minlength=len(used) + 1)[1:]
             np.maximum(used[:, kind], least, out=used[:, kind], where=used[:, kind] >= 0)
@@ -260,9 +260,9 @@ class SampleIntake:
         A measured pod's request covers its use up to the most it is charged; one that only runs is taken to use that
         most. Drivers are not in U.
         """
-        cells, known = self._fleet.pods.table, self._mask(measured)[slots]
+        cells, known = self._estimates.pods.table, self._mask(measured)[slots]
         running = ~known & self._started()[slots]
-        counted = ~self._roster.drivers[slots] & (known | running)
+        counted = ~self._pods.drivers[slots] & (known | running)
         covered = np.zeros((rows + 1, len(self._measured)))
         for kind in range(len(self._measured)):
             top, use = cells[Measure.TOP, kind, slots], cells[Measure.USE, kind, slots]
@@ -272,24 +272,24 @@ class SampleIntake:
 
     def _recall(self, slots: Slots, uses: Floats, used: Floats) -> None:
         """Rebuild the estimates of nodes whose first sample this is, from pods whose use and start are known."""
-        if self._fleet.primed.all() or (self._fleet.primed | np.isnan(used)).all():
+        if self._estimates.primed.all() or (self._estimates.primed | np.isnan(used)).all():
             return
-        told = ~self._roster.drivers[slots] & np.isfinite(self._roster.started[slots])
-        self._fleet.recall(slots[told], uses[:, told], self._ages(slots[told]), used)
+        told = ~self._pods.drivers[slots] & np.isfinite(self._pods.started[slots])
+        self._estimates.recall(slots[told], uses[:, told], self._ages(slots[told]), used)
 
     def _ages(self, slots: Slots | slice = slice(None)) -> Floats:
         """Seconds from each pod's container start to its node's newest sample; 0 before the start."""
-        stamps = np.concatenate([[-np.inf], self.freshness.stamps])[self._fleet.pods.homes[slots]]
-        ages: Floats = np.fmax(stamps - self._roster.started[slots], 0.0)  # NaN (not started) becomes 0
+        stamps = np.concatenate([[-np.inf], self.freshness.stamps])[self._estimates.pods.homes[slots]]
+        ages: Floats = np.fmax(stamps - self._pods.started[slots], 0.0)  # NaN (not started) becomes 0
         return ages
 
     def _started(self) -> NDArray[np.bool_]:
         """Which containers had started when their node's newest sample was taken."""
-        stamps = np.concatenate([[-np.inf], self.freshness.stamps])[self._fleet.pods.homes]
-        return self._roster.started <= stamps
+        stamps = np.concatenate([[-np.inf], self.freshness.stamps])[self._estimates.pods.homes]
+        return self._pods.started <= stamps
 
     def _mask(self, slots: Slots) -> NDArray[np.bool_]:
-        mask = np.zeros(len(self._roster.apps), np.bool_)
+        mask = np.zeros(len(self._pods.apps), np.bool_)
         mask[slots[slots >= 0]] = True
         return mask
 
@@ -300,16 +300,16 @@ class SampleIntake:
             ages = self._ages(some)
             settled = self._growth.watch(some, uses.take(growing, axis=1), ages)
             # Where its app is known to grow later, a pod that stands still has not settled yet.
-            young = self.peaks.young(self._roster.apps[some], ages)[self._strict].any(axis=0)
+            young = self.peaks.young(self._pods.apps[some], ages)[self._strict].any(axis=0)
             self.learn_peaks(np.setdiff1d(settled, some[young], assume_unique=True))
-        apps = self._roster.apps[slots]
+        apps = self._pods.apps[slots]
         outgrown = self._running(slots, self.peaks.outgrown(apps, uses))
         if outgrown.size:
             self.peaks.correct(apps[outgrown], uses.take(outgrown, axis=1), self._growth.reaches(slots[outgrown]))
 
     def _running(self, slots: Slots, at: Slots) -> Slots:
         """Those of some places in `slots` where the pod's container runs."""
-        return at[np.isfinite(self._roster.started[slots[at]])] if at.size else at
+        return at[np.isfinite(self._pods.started[slots[at]])] if at.size else at
 
     def _guard(self, held: Held, *, anew: bool = True) -> None:
         """Young pods are charged at least their app's learned peak, known ones at most that and a margin.
@@ -322,21 +322,21 @@ class SampleIntake:
             return
         slots = self._concerned(held)
         if slots.size:
-            apps = self._roster.apps[slots]
-            floors = np.where(self._roster.drivers[slots], 0.0, self.peaks.floors(apps, self._ages(slots)))
-            uses = self._fleet.uses.take(slots, axis=1)
+            apps = self._pods.apps[slots]
+            floors = np.where(self._pods.drivers[slots], 0.0, self.peaks.floors(apps, self._ages(slots)))
+            uses = self._estimates.uses.take(slots, axis=1)
             caps = self.peaks.caps(apps, uses)
             # Older than its app's ramp and no longer growing: its own peak says more than those of its brothers.
             own = scaled(self._growth.settled_peaks(slots, uses), self.peaks.beyond)
             caps = np.where(floors > 0, caps, np.minimum(caps, own))
-            self._fleet.guard(slots, floors, caps, held if anew else None)
-            self._roster.changed[slots] = floors.any(axis=0)
+            self._estimates.guard(slots, floors, caps, held if anew else None)
+            self._pods.changed[slots] = floors.any(axis=0)
 
     def _concerned(self, held: Held) -> Slots:
         """Those of the pods held of which something has changed, and all pods of apps that have learned."""
-        changed = self._roster.changed
+        changed = self._pods.changed
         if self.peaks.news:
-            looked = self.peaks.newly(self._roster.apps)
+            looked = self.peaks.newly(self._pods.apps)
             looked[held] |= changed[held]
             return np.flatnonzero(looked)
         at = np.flatnonzero(changed[held])

@@ -62,8 +62,8 @@ class OperatorCache:
     def __post_init__(self) -> None:
         self.in_flight = InFlightPods()
         self.index = AppIndex(self.governing, self.table)
-        self.occupancy = NodeRequests(self._seat_queue)
-        self.reach = NodeReach(self.occupancy)
+        self.node_requests = NodeRequests(self._seat_queue)
+        self.reach = NodeReach(self.node_requests)
         self.phases = AppPhases()
         self.views: dict[str, AppView] = {}  # by cluster-wide app id
         self.categories: dict[str, Category] = {}
@@ -99,7 +99,7 @@ class OperatorCache:
         """Pods are gone."""
         for record in records:
             self._everyone.pop(record.uid, None)
-            self.occupancy.drop(record)
+            self.node_requests.drop(record)
             self.index.drop(record)
             self.in_flight.end(record.uid)
             self.refused.pop(record.uid, None)
@@ -111,13 +111,13 @@ class OperatorCache:
 
     def set_nodes(self, records: Sequence[NodeRecord]) -> None:
         """Nodes are new or changed; room there may be new room."""
-        self.occupancy.set_nodes(records)
+        self.node_requests.set_nodes(records)
         self.refused.clear()
         self.news = True
 
     def drop_nodes(self, records: Sequence[NodeRecord]) -> None:
         """Nodes are gone."""
-        self.occupancy.drop_nodes(records)
+        self.node_requests.drop_nodes(records)
         self.news = True
 
     def set_namespaces(self, records: Iterable[NamespaceRecord], now: float) -> None:
@@ -135,7 +135,7 @@ class OperatorCache:
         """Policies, queues or pools changed: roles may differ, and pods may belong to other queues."""
         self.index.follow(self.table)
         for pod in list(self._everyone.values()):
-            self.occupancy.set(pod)
+            self.node_requests.set(pod)
         self.news = True
 
     def learn(self, owner: OwnerRef, parents: Sequence[OwnerRef]) -> None:
@@ -316,7 +316,7 @@ class OperatorCache:
     def _guarded(self, pod: PodRecord, now: float) -> None:
         """Take in one pod; one that cannot be taken in is set aside, and the others of this turn are not lost."""
         try:
-            self.occupancy.set(pod)
+            self.node_requests.set(pod)
             self._take(pod, now)
         except Exception as problem:
             log.exception("pod set aside", pod=pod.key)

@@ -74,17 +74,17 @@ class InFlightPods:
 
     def observe(self, pod: PodRecord, now: float) -> None:
         """Follow what the watch shows."""
-        flight = self._by_uid.get(pod.uid)
+        on_its_way = self._by_uid.get(pod.uid)
         if pod.node or pod.done or pod.deleted:
             self._by_uid.pop(pod.uid, None)
         elif not ours(pod):
             return
-        elif flight is None and not pod.gates and not pod.parked:
+        elif on_its_way is None and not pod.gates and not pod.parked:
             # Released by a leader before us, or by hand: its time begins now.
             self._by_uid[pod.uid] = InFlight(now, pod.nominated, seen=True, tried=now)
-        elif flight is not None and not flight.seen and not pod.gates and not pod.parked:
-            self._by_uid[pod.uid] = replace(flight, seen=True)
-        elif flight is not None and flight.seen and pod.parked:
+        elif on_its_way is not None and not on_its_way.seen and not pod.gates and not pod.parked:
+            self._by_uid[pod.uid] = replace(on_its_way, seen=True)
+        elif on_its_way is not None and on_its_way.seen and pod.parked:
             self._by_uid.pop(pod.uid)
 
     def all(self) -> Iterable[tuple[str, InFlight]]:

@@ -1,6 +1,6 @@
 """What was set aside: objects, or parts of them, that could not be used. Everything else goes on without them.
 
-The cache notes them while it works; the chores count them and tell each pod's owner in an Event.
+The cache notes them while it works; maintenance counts them and tells each pod's owner in an Event.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from enum import StrEnum
 
 from slackwater_cluster.watch.records import PodRecord
 
-# Noted between two looks of the chores; a flood is cut here, and counted.
+# Noted between two turns of maintenance; a flood is cut here, and counted.
 MOST = 1000
 
 

@@ -36,7 +36,7 @@ class SnapshotBuilder:
 
     def snapshot(self) -> Snapshot:
         """Everything one round may know."""
-        nodes = self.rooms or Rooms.declared(self.cache.occupancy, *self._on_their_way())
+        nodes = self.rooms or Rooms.declared(self.cache.node_requests, *self._on_their_way())
         self.cache.reach.use(nodes.table.names)
         queues: list[Queue] = []
         pools: list[Pool] = []
@@ -60,7 +60,7 @@ class SnapshotBuilder:
             window=self.cache.window,
             nodes=nodes.table,
             reach=self._reach(),
-            foreign=self.cache.occupancy.foreign(nodes.table.names, nodes.table.kinds),
+            foreign=self.cache.node_requests.foreign(nodes.table.names, nodes.table.kinds),
         )
 
     def _reach(self) -> dict[str, NDArray[np.bool_]]:
@@ -88,7 +88,7 @@ class SnapshotBuilder:
         spec = self.cache.governing.queue(queue)
         if spec.capacity.source is CapacitySource.STATED:
             return None
-        return self.cache.occupancy.shares(queue, spec.node_selector, nodes.table.names, nodes.table.kinds)
+        return self.cache.node_requests.shares(queue, spec.node_selector, nodes.table.names, nodes.table.kinds)
 
     def _stated(self, queue: str) -> Resources:
         return _amounts(self.cache.governing.queue(queue).capacity.maximum)
@@ -116,11 +116,11 @@ class SnapshotBuilder:
         """Without the extender: what released pods declare, by their node, and by namespace where they have none."""
         nodes: dict[str, Resources] = {}
         namespaces: dict[str, Resources] = {}
-        for uid, flight in self.cache.in_flight.all():
+        for uid, on_its_way in self.cache.in_flight.all():
             pod = self.cache.index.pod(uid)
-            if pod is not None and flight.node:
-                nodes[flight.node] = nodes.get(flight.node, NOTHING) + pod.declared
-            elif pod is not None and not flight.growth:
+            if pod is not None and on_its_way.node:
+                nodes[on_its_way.node] = nodes.get(on_its_way.node, NOTHING) + pod.declared
+            elif pod is not None and not on_its_way.growth:
                 namespaces[pod.namespace] = namespaces.get(pod.namespace, NOTHING) + pod.declared
         return nodes, namespaces
 

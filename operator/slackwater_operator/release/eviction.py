@@ -67,7 +67,7 @@ class PressureRelief:
 
     def _watched(self, usage: Usage) -> list[tuple[str, NodeMemory]]:
         """Nodes that are near by the strictest of all queues, or that somebody was asked to leave."""
-        nodes = self.cache.occupancy.nodes
+        nodes = self.cache.node_requests.nodes
         for name in [name for name in self._watches if name not in nodes]:
             del self._watches[name]
             self._asked.pop(name, None)
@@ -84,12 +84,12 @@ class PressureRelief:
 
     def _leaving(self, node: str) -> bool:
         """Whether one of our pods there is being ended, by whomever."""
-        here = self.cache.occupancy.on(node)
+        here = self.cache.node_requests.on(node)
         pods = (self.cache.index.pod(uid) for uid in here)
         return self._asked.get(node) in here or any(pod is not None and pod.deleted for pod in pods)
 
     def _tasks(self, node: str, uses: Mapping[str, Resources]) -> Iterator[RunningTask]:
-        for uid in self.cache.occupancy.on(node):
+        for uid in self.cache.node_requests.on(node):
             pod = self.cache.index.pod(uid)
             if pod is None or uid not in uses or not self._may_leave(pod):
                 continue

@@ -1,6 +1,6 @@
-"""Three loops side by side: rounds of releases, chores (releases under way, use, status) and look-ups.
+"""Three loops side by side: rounds of releases, maintenance (releases under way, use, status) and look-ups.
 
-Look-ups and chores hold up no release.
+Look-ups and maintenance hold up no release.
 
 Telling is cheap but writes, one write after the other: in the same loop as the rounds it cost a third of their time.
 """
@@ -42,7 +42,7 @@ log = structlog.get_logger(__name__)
 # Failures one after the other before the process gives up and is started anew with an empty memory.
 HOPELESS = 20
 # Seconds between two looks at releases under way, stalls and words.
-CHORES = 1.0
+MAINTENANCE = 1.0
 # Seconds between two looks at what pods use.
 USE = 10.0
 IDLE = 30.0  # … and what is used and charged of nodes, to say why cores are idle
@@ -86,7 +86,7 @@ class ReleaseLoop:
         try:
             async with asyncio.TaskGroup() as group:
                 group.create_task(self._repeat("turn", self._turn_and_rest), name="rounds")
-                group.create_task(self._repeat("chores", self._chores_and_rest), name="chores")
+                group.create_task(self._repeat("maintenance", self._maintain_and_rest), name="maintenance")
                 group.create_task(self._repeat("lookups", self._look_up_and_rest), name="lookups")
         except ExceptionGroup as problems:
             raise problems.exceptions[0] from problems  # one of them failed, and the others were stopped
@@ -110,13 +110,13 @@ class ReleaseLoop:
         released = await self.turn()
         await self._rest(busy=released > 0)
 
-    async def _chores_and_rest(self) -> None:
-        await self.chores()
-        await asyncio.sleep(CHORES)
+    async def _maintain_and_rest(self) -> None:
+        await self.maintain()
+        await asyncio.sleep(MAINTENANCE)
 
     async def _look_up_and_rest(self) -> None:
         await self.look_up()
-        await _for_news(self.turned, CHORES)
+        await _for_news(self.turned, MAINTENANCE)
         self.turned.clear()
 
     async def look_up(self) -> None:
@@ -133,13 +133,13 @@ class ReleaseLoop:
         self.beat = self.clock()
         return released
 
-    async def chores(self) -> None:
+    async def maintain(self) -> None:
         """Look after releases under way, use and status. Their writes queue behind those of releases."""
         await self._tell_set_aside()
         await self.upkeep.run()
         await self._look_at_use()
         # Words are writes too: while pods are being released they come less often, and without a new round not at all.
-        quiet = self.clock() - self.releaser.last_release >= CHORES
+        quiet = self.clock() - self.releaser.last_release >= MAINTENANCE
         outlook = self.releaser.outlook
         if outlook is not None and outlook is not self._told and (quiet or self.clock() - self._last_words >= WORDS):
             self._told, self._last_words = outlook, self.clock()
@@ -168,7 +168,7 @@ class ReleaseLoop:
         self.news.clear()
         # Releases under way, stalls and refused pods have times of their own; nothing else moves without news.
         timed = self.cache.in_flight or self.cache.refused
-        limit = CHORES if timed else self.settings.idle_period
+        limit = MAINTENANCE if timed else self.settings.idle_period
         await _for_news(self.news, limit)
 
     async def _look_at_use(self) -> None:

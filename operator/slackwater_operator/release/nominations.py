@@ -47,14 +47,14 @@ class Nominations:
         woken = await self._woken()
         late: list[PodRecord] = []
         stuck: list[tuple[PodRecord, InFlight]] = []
-        for uid, flight in self.cache.in_flight.all():
+        for uid, on_its_way in self.cache.in_flight.all():
             pod = self.cache.index.pod(uid)
             if pod is None or not self._ours(pod):
                 continue
-            if self._late(pod, flight):
+            if self._late(pod, on_its_way):
                 late.append(pod)
-            elif self._stuck(pod, flight, woken):
-                stuck.append((pod, flight))
+            elif self._stuck(pod, on_its_way, woken):
+                stuck.append((pod, on_its_way))
         await self._park(late)
         await self._move(stuck)
         await self._clear()
@@ -88,15 +88,15 @@ class Nominations:
         governing = self.cache.governing
         return governing.queue(governing.queue_of(pod.namespace)).release
 
-    def _late(self, pod: PodRecord, flight: InFlight) -> bool:
-        patience = GROWTH_PATIENCE if flight.growth else 1.0
-        return self.clock() - flight.since >= self._terms(pod).timeout_seconds * patience
+    def _late(self, pod: PodRecord, on_its_way: InFlight) -> bool:
+        patience = GROWTH_PATIENCE if on_its_way.growth else 1.0
+        return self.clock() - on_its_way.since >= self._terms(pod).timeout_seconds * patience
 
-    def _stuck(self, pod: PodRecord, flight: InFlight, woken: Collection[str]) -> bool:
+    def _stuck(self, pod: PodRecord, on_its_way: InFlight, woken: Collection[str]) -> bool:
         if pod.uid in woken:
             return True
-        due = flight.tried + self._terms(pod).unschedulable_seconds
-        return flight.seen and not flight.growth and pod.unscheduled == "Unschedulable" and self.clock() >= due
+        due = on_its_way.tried + self._terms(pod).unschedulable_seconds
+        return on_its_way.seen and not on_its_way.growth and pod.unscheduled == "Unschedulable" and self.clock() >= due
 
     async def _woken(self) -> Collection[str]:
         """Refused pods for which the extender has room now."""
@@ -128,8 +128,8 @@ class Nominations:
         if not stuck:
             return
         wishes = [
-            PlaceRequest(pod.uid, submitted=pod.created, avoid=(flight.node,) if flight.node else ())
-            for pod, flight in stuck
+            PlaceRequest(pod.uid, submitted=pod.created, avoid=(on_its_way.node,) if on_its_way.node else ())
+            for pod, on_its_way in stuck
         ]
         try:
             placement = await self.places.place(wishes)

@@ -238,17 +238,17 @@ class Releaser:
         return max(self.outlook.round.alphas.values(), default=0.0) if self.outlook else 0.0
 
     def _alone(self, wishes: Sequence[PlaceRequest]) -> Placement:
-        occupancy, index = self.cache.occupancy, self.cache.index
+        node_requests, index = self.cache.node_requests, self.cache.index
         pods = {each.uid: pod for each in wishes if (pod := index.pod(each.uid)) is not None}
 
         def allowed(uid: str, node: str) -> bool:
-            return allows(pods[uid].constraints, occupancy.nodes[node])
+            return allows(pods[uid].constraints, node_requests.nodes[node])
 
-        free = {name: occupancy.free(name) for name, node in occupancy.nodes.items() if node.open}
-        for uid, flight in self.cache.in_flight.all():
+        free = {name: node_requests.free(name) for name, node in node_requests.nodes.items() if node.open}
+        for uid, on_its_way in self.cache.in_flight.all():
             pod = index.pod(uid)
-            if pod is not None and flight.node in free:
-                free[flight.node] = free[flight.node] - pod.declared
+            if pod is not None and on_its_way.node in free:
+                free[on_its_way.node] = free[on_its_way.node] - pod.declared
         known = [each for each in wishes if each.uid in pods]
         return declared_sums(known, {uid: pod.declared for uid, pod in pods.items()}, free, allowed)
 
@@ -277,7 +277,7 @@ class Releaser:
         selector = self.cache.governing.queue(queue).node_selector
         if not selector:
             return None
-        return tuple(node.name for node in self.cache.occupancy.selected(selector))
+        return tuple(node.name for node in self.cache.node_requests.selected(selector))
 
     # -- writes -----------------------------------------------------------------------------------------------------
 

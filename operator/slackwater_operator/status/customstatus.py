@@ -91,7 +91,7 @@ class ResourceStatusWriter:
         kind, name = key
         if name not in self.cache.governing.known(kind):
             return ConditionSet(False, "NotSeen", "the operator has not read it yet")
-        labels = [node.labels for node in self.cache.occupancy.nodes.values()]
+        labels = [node.labels for node in self.cache.node_requests.nodes.values()]
         return judge(kind, name, self.cache.governing, labels)
 
     def _queue(self, name: str, outlook: Outlook) -> dict[str, Any]:

@@ -47,11 +47,6 @@ class Study:
     remarks: tuple[str, ...] = ()  # where we do not match, and why
     plots: tuple[Plot, ...] = ()
 
-    @property
-    def failing(self) -> tuple[Check, ...]:
-        """The checks outside their band."""
-        return tuple(check for check in self.checks if check.verdict is Verdict.FAILS)
-
 
 def judged(where: str, what: str, published: str, ours: str, band: str, holds: bool) -> Check:
     """A check with a band."""

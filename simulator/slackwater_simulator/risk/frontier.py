@@ -57,12 +57,3 @@ def gathered(curves: dict[str, dict[str, Peak]], scores: Sequence[Score]) -> lis
     """The scores of all settings, put back into their curves."""
     found = {score.estimator: score for score in scores}
     return [Curve(label, tuple(found[name] for name in names)) for label, names in curves.items()]
-
-
-def at_savings(curve: Curve, savings: float) -> float:
-    """The violation rate of a curve at some savings, between its settings in proportion.
-
-    Below all of them it is that of the most careful setting, above all of them that of the boldest or more.
-    """
-    order = sorted(curve.scores, key=lambda score: score.savings)
-    return float(np.interp(savings, [one.savings for one in order], [one.violation_rate for one in order]))

@@ -113,11 +113,11 @@ def test_looking_at_what_changed_is_looking_at_everything(events: list[tuple[str
         now += float(rest[1]) if what in SAMPLES else 0.25
         for each in (ledger, twin):
             if each is twin:
-                twin._roster.changed[list(twin._roster.slots.values())] = True  # what the test is about
+                twin._pods.changed[list(twin._pods.slots.values())] = True  # what the test is about
             apply(each, now, what, *rest)
         if what in SAMPLES:
-            held = list(ledger._roster.slots.values())
-            mine, other = (each._fleet.pods.table[:, :, held] for each in (ledger, twin))
+            held = list(ledger._pods.slots.values())
+            mine, other = (each._estimates.pods.table[:, :, held] for each in (ledger, twin))
             np.testing.assert_array_equal(mine, other)
             np.testing.assert_allclose(ledger.table(now).room, twin.table(now).room, atol=1e-9)
 

@@ -62,7 +62,7 @@ def turn(made: ReleaseLoop, world: World, times: int = 1, seconds: float = 1.0) 
         await made.look_up()
         await made.turn()
         await made.releaser.drain()
-        await made.chores()
+        await made.maintain()
 
     for _ in range(times):
         asyncio.run(once())

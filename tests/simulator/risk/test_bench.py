@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from slackwater.errors import InvalidInput
-from slackwater_simulator.risk.bench import Score, estimators, judge
-from slackwater_simulator.risk.frontier import Curve, at_savings, gathered, settings
+from slackwater_simulator.risk.bench import estimators, judge
+from slackwater_simulator.risk.frontier import gathered, settings
 from slackwater_simulator.risk.machines import Play
 from slackwater_simulator.risk.page import write
 from slackwater_simulator.risk.series import UsageSeries, read
@@ -69,17 +69,6 @@ def test_slackwater_keeps_the_risk_that_was_asked_for() -> None:
     ours, theirs, _ = judge(noisy(300), play, asked, memory=False)
     assert ours.violation_rate == pytest.approx(0.05, rel=0.2)
     assert ours.savings > theirs.savings
-
-
-def test_equal_savings_are_read_off_the_curve() -> None:
-    """Halfway between two settings in savings, halfway in violations."""
-
-    def score(savings: float, rate: float) -> Score:
-        return Score("x", rate, 0, 0, 0, 0, savings, 0, None)
-
-    curve = Curve("x", (score(0.8, 0.1), score(0.6, 0.02)))
-    assert at_savings(curve, 0.7) == pytest.approx(0.06)
-    assert at_savings(curve, 0.5) == 0.02
 
 
 def test_the_page_shows_curves_and_numbers(tmp_path: Path) -> None:

@@ -78,12 +78,12 @@ class Estimated:
         period: float = 1.0,
     ) -> None:
         self.allowance: list[list[float]] = allowance.tolist()  # a row per node
-        self.fleet = NodeEstimates(allowance.shape[1], alpha=alpha, mode=Mode(mode))
+        self.estimates = NodeEstimates(allowance.shape[1], alpha=alpha, mode=Mode(mode))
         for _ in self.allowance:
-            self.fleet.add_node(np.array(system, dtype=np.float64))
+            self.estimates.add_node(np.array(system, dtype=np.float64))
         self.period = np.full(len(self.allowance), period)
         self.slots: dict[Hashable, int] = {}
-        self.estimate = self.fleet.estimate()
+        self.estimate = self.estimates.estimate()
 
     def room(self, node: int) -> list[float]:
         """What the estimate leaves of the allowance."""
@@ -92,20 +92,20 @@ class Estimated:
 
     def start(self, task: Hashable, node: int, request: Floats) -> None:
         """Eq. 2."""
-        self.slots[task] = self.fleet.add(node, request)
+        self.slots[task] = self.estimates.add(node, request)
         self._refresh(node)
 
     def finish(self, task: Hashable) -> None:
         """Eq. 4."""
         slot = self.slots.pop(task)
-        node = self.fleet.pods.row_of(slot)
-        self.fleet.finish(slot)
+        node = self.estimates.pods.row_of(slot)
+        self.estimates.finish(slot)
         self._refresh(node)
 
     def _refresh(self, node: int) -> None:
-        self.estimate[node] = self.fleet.estimate(slice(node, node + 1))[0]
+        self.estimate[node] = self.estimates.estimate(slice(node, node + 1))[0]
 
     def sample(self, used: Floats) -> None:
         """Eqs 1 and 3."""
-        self.fleet.sample(used, self.period)
-        self.estimate = self.fleet.estimate()
+        self.estimates.sample(used, self.period)
+        self.estimate = self.estimates.estimate()
