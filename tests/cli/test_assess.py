@@ -81,17 +81,17 @@ def test_an_interrupted_assessment_goes_on_where_it_stopped(url: str, tmp_path: 
     program = [sys.executable, "-c", "from slackwater_cli.main import run; run()", *options]
     with subprocess.Popen([*program, "--rate", "20"], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as first:
         limit = time.monotonic() + 60
-        while len(list(cache.rglob("*.parquet"))) < 3 and time.monotonic() < limit:
+        while len(list(cache.rglob("*.npz"))) < 3 and time.monotonic() < limit:
             time.sleep(0.05)
         first.send_signal(signal.SIGINT)
         first.communicate(timeout=30)
     assert first.returncode == 130
-    kept = {path: path.stat().st_mtime_ns for path in cache.rglob("*.parquet")}
+    kept = {path: path.stat().st_mtime_ns for path in cache.rglob("*.npz")}
     assert len(kept) >= 3
     second = subprocess.run([*program, "--rate", "1000"], capture_output=True, text=True, check=True)
     assert "best places to start" in second.stdout
     assert {path: path.stat().st_mtime_ns for path in kept} == kept
-    assert len(list(cache.rglob("*.parquet"))) > len(kept)
+    assert len(list(cache.rglob("*.npz"))) > len(kept)
 
 
 def test_progress_is_shown_on_the_error_stream_of_a_terminal_only(url: str, tmp_path: Path) -> None:
