@@ -87,6 +87,7 @@ def test_explain_tells_when_a_held_pod_starts(run: Run, cluster: Cluster, start:
     text = run("explain", "etl-0").stdout
     assert said in text
     assert "about 90 s to go" not in text
+    assert said in run("apps", "-o", "wide").stdout
 
 
 def test_explain_tells_running_from_missing_by_exit_code(run: Run) -> None:

@@ -62,5 +62,6 @@ def columns(*, everywhere: bool = True) -> list[Column[App]]:
         Column("DONE", lambda app: str(app.pods.get("finished", 0)), number=True, wide=True),
         Column("FRAMEWORK", lambda app: app.framework, wide=True),
         Column("CATEGORY", lambda app: app.category, wide=True),
+        Column("STARTS", lambda app: app.start.sentence if app.start else "", wide=True),
         Column("MESSAGE", lambda app: app.message, wide=True),
     ]
