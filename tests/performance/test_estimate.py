@@ -14,7 +14,7 @@ import pytest
 
 from slackwater.estimation.vectorized import NodeEstimates
 from slackwater.ledger.ledger import Ledger
-from slackwater.ledger.types import ClaimState, NodeSpec, PodClaim, Sample
+from slackwater.ledger.types import ClaimState, LedgerConfig, NodeSpec, PodClaim, Sample
 from slackwater.roles import Role
 
 BOUNDS = tomllib.loads((Path(__file__).parent / "bounds.toml").read_text())["estimate"]
@@ -110,3 +110,27 @@ def test_memory_of_a_large_cluster() -> None:
     took = (process.memory_info().rss - before) / 1e6
     assert len(ledger) == BOUNDS["memory_pods"]
     assert took < BOUNDS["memory_mb"], f"{took:.0f} MB"
+
+
+def sampling_ms(risk: float | None) -> float:
+    """One sample of a large cluster of a thousand apps, in which every pod uses something else each time."""
+    nodes, pods = NODES, BOUNDS["memory_pods"]
+    ledger = Ledger(LedgerConfig(heartbeat=5.0, steady=True, risk=risk))
+    for node in range(nodes):
+        ledger.upsert_node(NodeSpec(f"node-{node}", (64.0, 256e9), (64.0, 256e9)))
+    for pod in range(pods):
+        sizes = (1.0, 4e9)
+        app = f"app-{pod % 1000}"
+        ledger.put(PodClaim(f"{pod}", f"node-{pod % nodes}", sizes, sizes, Role.TASK, app, ClaimState.RUNNING, 0.0))
+    rng, slots, times = np.random.default_rng(1), np.arange(pods), []
+    for beat in range(1, 20):
+        uses = rng.random((2, pods)) * np.array([[0.5], [2e9]])
+        used = np.stack([np.bincount(slots % nodes, use, minlength=nodes) for use in uses], axis=1)
+        times.append(median_ms(lambda b=beat, n=used, p=uses: ledger.sample_all(5.0 * b, n, slots, p), repeats=1))  # type: ignore[misc]  # lambda defaults
+    return statistics.median(times[5:])
+
+
+def test_a_stated_risk_costs_little_beside_the_estimate() -> None:
+    """Levels and promises of all pods, beside eqs 1 to 4 for all of them."""
+    without, stated = sampling_ms(None), sampling_ms(0.01)
+    assert stated < BOUNDS["risk_ratio"] * without, (without, stated)

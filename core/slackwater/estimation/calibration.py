@@ -7,9 +7,10 @@ then the promise has a score,
 
 The factor z of the next promises is the score that is exceeded with the asked probability, over all nodes of a class:
 split conformal prediction, which needs no assumption about the form of the distribution. Further out than scores were
-seen, the tail is taken as exponential (peaks over a threshold). Two corrections, both to the safe side: few scores, and
-neighbours that tell the same story, leave z uncertain, and a third of a standard error is taken off the probability;
-and where clearly more promises were exceeded of late than asked, z is taken for a smaller one until that has ended.
+seen, the tail is taken as exponential (peaks over a threshold). Three corrections, all to the safe side: few scores,
+and neighbours that tell the same story, leave z uncertain, and a third of a standard error is taken off the
+probability; below 0.25 %, where hardly anything was ever seen, half of it is left; and where clearly more promises were
+exceeded of late than asked, z is taken for a smaller one until that has ended.
 """
 
 from __future__ import annotations
@@ -40,6 +41,7 @@ FEW = 100  # scores above z without which the fitted tail decides
 NARROWEST = 0.125  # the least share of the asked risk that z is taken for
 FADE = 0.986  # of what was exceeded, per promise put aside: a half-life of a day
 SAFE = 0.35  # standard errors of the rate that are taken off it while few scores are known
+RARE = 0.5  # share of a risk so small that even SCORES scores hold fewer than FEW beyond z: its tail is a guess
 ERRORS = 2.0  # standard errors by which the realised rate is above the asked one before the margin widens
 
 
@@ -98,10 +100,11 @@ class Calibration:
     def asked(self) -> float:
         """The probability that z is taken for.
 
-        risk · (1 − SAFE / √(1 + risk · n / overlap)), n scores; times (risk / r)² where even r, the realised rate less
-        ERRORS standard errors, is above the risk.
+        risk · (1 − SAFE / √(1 + risk · n / overlap)), n scores, and RARE of it for small risks; times (risk / r)² where
+        even r, the realised rate less ERRORS standard errors, is above the risk.
         """
-        certain = 1.0 - SAFE / math.sqrt(1.0 + self.risk * self.count / self.overlap)
+        known = 1.0 if self.risk * SCORES >= FEW else RARE
+        certain = known - known * SAFE / math.sqrt(1.0 + self.risk * self.count / self.overlap)
         surely = self.exceeded - ERRORS * math.sqrt(self.exceeded * self.overlap)
         above = surely / (self.risk * self.promises) if surely > 0 else 0.0
         return self.risk * max(NARROWEST, certain / max(1.0, above) ** 2)

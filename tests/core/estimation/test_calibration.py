@@ -71,6 +71,16 @@ def test_the_margin_widens_while_more_is_exceeded_than_asked() -> None:
     assert broken.factor > kept.factor
 
 
+def test_a_risk_that_no_memory_can_show_is_halved() -> None:
+    """40,000 scores hold 40 beyond one in a thousand, and 400 beyond one in a hundred."""
+    scores = np.zeros(SCORES)
+    rare, usual = Calibration(0.001, overlap=1.0), Calibration(0.01, overlap=1.0)
+    for each in (rare, usual):
+        each.learn(scores, np.zeros(1, np.bool_))
+    assert 0.00045 < rare.asked < 0.0005
+    assert 0.0095 < usual.asked < 0.01
+
+
 def test_old_scores_make_way() -> None:
     """Memory is bounded, and a class that has changed is followed."""
     calibration = Calibration(0.05)
