@@ -12,13 +12,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from slackwater.cycle.drivernodes import Bars, DriverNodes
 from slackwater.cycle.noderooms import NodeRooms
-from slackwater.cycle.order.candidates import Pick, ReleaseCandidate, is_first_task
+from slackwater.cycle.order.candidates import Pick, ReleaseCandidate, RequestShape, is_first_task, shape_of
 from slackwater.cycle.order.hurry import AppUrgency
 from slackwater.cycle.order.sumroom import SumRoom
 from slackwater.cycle.snapshot import App, Order, Queue
@@ -33,16 +33,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Floats = NDArray[np.float64]
-
-
-class _RequestShape(NamedTuple):
-    """What one pod of a row takes: of the queue's room, and of which pool how many slots. Rows are many, shapes few."""
-
-    request: Resources
-    slots: float
-    category: Category
-    node: int
-    driver: str = ""  # its app, if it is a driver: other nodes may be barred to it than to others alike
 
 
 class ReleaseQueue:
@@ -97,8 +87,8 @@ class ReleaseQueue:
 
     def _measure(self, queue: Queue, free: Resources) -> None:
         """Room, and the shapes of the rows, by kind."""
-        numbers: dict[_RequestShape, int] = {}
-        self._shape = [numbers.setdefault(_shape_of(c), len(numbers)) for c in self.rows]
+        numbers: dict[RequestShape, int] = {}
+        self._shape = [numbers.setdefault(shape_of(c), len(numbers)) for c in self.rows]
         self._shapes = list(numbers)
         self._sum = SumRoom(queue, free, [shape.request for shape in self._shapes])
         self._going = [True] * len(self._shapes)  # which shapes fit and have headroom
@@ -143,7 +133,7 @@ class ReleaseQueue:
         """Whether one more pod of this row would fit on some node."""
         return self._on_some_node(self._shapes[self._shape[row]])
 
-    def _on_some_node(self, shape: _RequestShape) -> bool:
+    def _on_some_node(self, shape: RequestShape) -> bool:
         if self._rooms is None or shape.node < 0:
             return True
         return self._rooms.fits(shape.node, self._bars(shape.driver, shape.request).barred)
@@ -299,11 +289,6 @@ class ReleaseQueue:
             self._urgency[row] = hurry
             if self._crowd is not None:
                 self._crowd[1][row] = hurry
-
-
-def _shape_of(candidate: ReleaseCandidate) -> _RequestShape:
-    driver = candidate.app.id if candidate.group.role is Role.DRIVER else ""
-    return _RequestShape(candidate.group.request, candidate.slots, candidate.category, candidate.shape, driver)
 
 
 def _alignment(app: App) -> float:

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from slackwater.cycle.snapshot import App, PodGroup
 from slackwater.pools.pools import Category
+from slackwater.resources import Resources
 from slackwater.roles import Role
 
 
@@ -31,6 +32,16 @@ class Pick(NamedTuple):
     avoid: tuple[str, ...] = ()  # nodes that it must not be placed on
 
 
+class RequestShape(NamedTuple):
+    """What one pod of a row takes: of the queue's room, and of which pool how many slots. Rows are many, shapes few."""
+
+    request: Resources
+    slots: float
+    category: Category
+    node: int
+    driver: str = ""  # its app, if it is a driver: other nodes may be barred to it than to others alike
+
+
 def eligible(app: App, group: PodGroup) -> bool:
     """Strict DAGs go by levels (003): a stage may start once every stage before it is placed.
 
@@ -50,3 +61,9 @@ def is_first_task(candidate: ReleaseCandidate) -> bool:
     tasks = [group for group in candidate.app.groups if group.role is not Role.DRIVER]
     alone = candidate.app.has_driver and not any(group.charged for group in tasks)
     return alone and candidate.group.role is not Role.DRIVER
+
+
+def shape_of(candidate: ReleaseCandidate) -> RequestShape:
+    """What one pod of the group takes."""
+    driver = candidate.app.id if candidate.group.role is Role.DRIVER else ""
+    return RequestShape(candidate.group.request, candidate.slots, candidate.category, candidate.shape, driver)
