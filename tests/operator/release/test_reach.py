@@ -165,7 +165,7 @@ def test_a_driver_in_the_way_of_its_own_tasks_is_given_up_and_then_refused() -> 
     assert operator.releaser.outlook is not None
     said = operator.releaser.outlook.round.verdicts["team/own"]
     assert said.refused
-    assert "no task would find a node beside the driver" in said.sentence
+    assert "asks for 5 cpu at the least, but queue default has at most 4" in said.sentence
     assert "other" in {pod.name for pod in world.pods.values() if not pod.gates}
 
 
