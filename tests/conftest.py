@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import sys
 import threading
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 
+from support import logs
 from support.reporting import not_run
 
 # Without deadlines, which measure the machine. `dev` looks at few examples (make quick), `ci` always at the same.
@@ -23,6 +24,13 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE") or ("ci" if os.enviro
 HERE = Path(__file__).parent
 SLOW = frozenset((HERE / "slow.txt").read_text(encoding="utf-8").splitlines())
 UNTRACED = frozenset((HERE / "untraced.txt").read_text(encoding="utf-8").splitlines())
+
+
+@pytest.fixture(autouse=True)
+def _logs_as_before() -> Iterator[None]:
+    """How one test logs is nothing to the next."""
+    with logs.restored():
+        yield
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

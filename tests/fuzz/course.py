@@ -11,7 +11,6 @@ from random import Random
 from typing import Any
 
 import orjson
-import structlog
 
 from fuzz import verbs
 from slackwater.errors import SlackwaterError
@@ -23,6 +22,7 @@ from slackwater_extender.settings import Decisions
 from support.builders import mutants
 from support.fakes.cluster import World, enforcing
 from support.fakes.cluster import node as healthy_node
+from support.logs import quietly
 
 BATCH = 200
 
@@ -33,13 +33,13 @@ class Failure(Exception):  # noqa: N818 - a finding, not a mistake
 
 def run(seed: int) -> None:
     """One batch; raises Failure."""
-    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(50))
     rng = Random(seed)
     world = enforcing(healthy_node("healthy", cpu=64, memory=256, kind="healthy"))
     world.namespace("other")
     extender = ClusterCache(Decisions(), lambda: 0.0, lambda: 0.0)
     try:
-        _course(rng, world, extender)
+        with quietly():
+            _course(rng, world, extender)
     except Exception as problem:
         last = traceback.extract_tb(problem.__traceback__)[-1]
         raise Failure(f"{type(problem).__name__}: {problem!s:.200} at {last.filename}:{last.lineno}") from problem

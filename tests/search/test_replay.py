@@ -12,8 +12,9 @@ from slackwater.errors import InvalidInput
 from slackwater_cli.main import app
 from slackwater_operator.release.recorder import Recorder
 from slackwater_simulator.recordings import replay
+from support.logs import quietly
 from support.search.plan import AppPlan, NodePlan, QueuePlan, StagePlan, Trouble, WorldPlan
-from support.search.play import Ours, quietly
+from support.search.play import Ours
 
 
 def crowd() -> WorldPlan:

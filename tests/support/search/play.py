@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import math
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from zlib import crc32
 
-import structlog
-
 from slackwater_cluster import names
 from slackwater_cluster.watch.records import PodRecord
+from support.logs import quietly
 from support.search.checks import Checks
 from support.search.cluster import Cluster
 from support.search.lives import Life
@@ -241,14 +237,3 @@ def _crash(problem: Exception, now: float) -> Failure:
 def _use(owners: dict[str, Life], pod: PodRecord) -> tuple[float, float]:
     life = owners.get(f"{pod.namespace}/{pod.labels.get(names.APP, '')}")
     return life.use(pod) if life is not None else (pod.native["cpu"] / 2, pod.native["memory"] / 2)
-
-
-@contextmanager
-def quietly() -> Iterator[None]:
-    """Programs that are troubled on purpose say so in their logs; nobody wants to read that."""
-    before = structlog.get_config()
-    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
-    try:
-        yield
-    finally:
-        structlog.configure(**before)

@@ -1,0 +1,25 @@
+"""What tests do with our logs: nobody wants to read those of programs that are troubled on purpose."""
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import structlog
+
+
+@contextmanager
+def restored() -> Iterator[None]:
+    """Whatever is configured inside ends with it."""
+    before = structlog.get_config()
+    try:
+        yield
+    finally:
+        structlog.configure(**before)
+
+
+@contextmanager
+def quietly() -> Iterator[None]:
+    """Nothing is logged inside."""
+    with restored():
+        structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
+        yield
