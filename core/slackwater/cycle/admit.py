@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from slackwater.admission.budget import DriverOutcome, DriverVerdict, RunningMeans
-from slackwater.cycle.appsize import measure
+from slackwater.cycle.appsize import AppSizes
 from slackwater.cycle.drivernodes import Bars, DriverNodes
 from slackwater.cycle.noderooms import NodeRooms
 from slackwater.cycle.snapshot import App, PodGroup, Pool, Queue, Snapshot
@@ -49,11 +49,12 @@ class AdmissionRound:
         apps: Sequence[App],
         rooms: NodeRooms,
         drivers: DriverNodes,
+        sizes: AppSizes,
     ) -> None:
         self.queue, self.pool, self.rooms, self.drivers = queue, pool, rooms, drivers
         self._possible = PossibleApps(queue, rooms, apps)
         self.shapes, self.apps, self.grows = self._possible.shapes, self._possible.apps, self._possible.grows
-        self.sizes = {app.id: measure(app, pool) for app in self.apps}
+        self.sizes = {app.id: sizes.of(app, pool) for app in self.apps}
         self.line: list[App] = []  # waiting apps in order
         self.waits: dict[str, float | None] = {}  # … and the seconds until their turn comes, as far as they are known
         self.running = [app for app in self.apps if app.started]

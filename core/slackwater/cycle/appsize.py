@@ -5,7 +5,9 @@ Measured once per app and round; every test of the round reads the same numbers.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from slackwater.cycle.snapshot import App, Pool
 from slackwater.pools.pools import Category, classify, slots
@@ -45,17 +47,35 @@ class AppSize:
         return max(self.charged, min(app.demand, self.coming))
 
 
+class _Known(NamedTuple):
+    app: App
+    scale: object
+    size: AppSize
+
+
+class AppSizes:
+    """Apps and their sizes, kept by whoever decides round after round: what did not change is not measured again."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, _Known] = {}
+
+    def of(self, app: App, pool: Pool | None) -> AppSize:
+        """The app in slots of the pool."""
+        scale = (pool.slot, pool.nominal, pool.theta) if pool else None
+        known = self._known.get(app.id)
+        if known is None or known.app is not app or known.scale != scale:
+            known = self._known[app.id] = _Known(app, scale, measure(app, pool))
+        return known.size
+
+    def forget_others(self, apps: Sequence[App]) -> None:
+        """Keep these apps only; looked after where many are gone."""
+        if len(self._known) > 2 * len(apps) + 100:
+            stay = {app.id for app in apps}
+            self._known = {id_: known for id_, known in self._known.items() if id_ in stay}
+
+
 def measure(app: App, pool: Pool | None) -> AppSize:
-    """Measure one app in slots of the pool. The answer is kept with the app, for as long as the pool stays alike."""
-    scale = (pool.slot, pool.nominal, pool.theta) if pool else None
-    if app.memo and app.memo[0] == scale and isinstance(app.memo[1], AppSize):
-        return app.memo[1]
-    size = _measure(app, pool)
-    app.memo[:] = [scale, size]
-    return size
-
-
-def _measure(app: App, pool: Pool | None) -> AppSize:
+    """Measure one app in slots of the pool."""
     each = tuple(slots(group.request, pool.slot) for group in app.groups) if pool else (0.0,) * len(app.groups)
     charged = held = coming = 0.0
     for group, size in zip(app.groups, each, strict=True):

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from slackwater.admission.budget import RunningMeans
+from slackwater.admission.budget import DriverVerdict, RunningMeans
 from slackwater.cycle.appsize import AppSize
 from slackwater.cycle.feasibility import reachable
 from slackwater.cycle.snapshot import App, PodGroup, Queue, Snapshot
@@ -41,6 +41,8 @@ class Ground:
     means: RunningMeans
     shared: bool = True  # whether tasks of the app run there too
     met: dict[str, bool] = field(default_factory=dict)  # by constraints: whether such pods can use one of its nodes
+    # What the budget said to a driver and a task of these sizes, until another driver is let in.
+    answers: dict[tuple[Resources, Resources], DriverVerdict] = field(default_factory=dict)
 
 
 class Grounds:
@@ -52,7 +54,7 @@ class Grounds:
         queue: Queue,
         running: Sequence[App],
         sizes: Mapping[str, AppSize],
-        serves: Callable[[App], bool] = lambda _: True,
+        serves: Callable[[App], bool],
     ) -> None:
         self._snapshot, self._queue, self._serves = snapshot, queue, serves
         self._running, self._sizes = list(running), sizes
@@ -63,6 +65,10 @@ class Grounds:
         home = next((group.constraints for group in app.groups if group.role is Role.DRIVER), "")
         return [self._ground(name, home) for name in sorted(_of_tasks(app))]
 
+    def whole(self) -> Ground:
+        """All nodes of the queue, known by their sum."""
+        return self._counted(Ground(None, self._queue.capacity, self._queue.capacity, RunningMeans()))
+
     def enter(self, app: App) -> None:
         """A driver was let in: it may land on any ground that it can reach."""
         size = self._sizes[app.id]
@@ -70,6 +76,7 @@ class Grounds:
         for ground in self._made.values():
             if any(self._lands(group, ground) for group in app.groups if group.role is Role.DRIVER):
                 ground.means.start_driver(size.driver, self._promised(app, ground))
+                ground.answers.clear()
 
     def _ground(self, tasks: str, driver: str) -> Ground:
         key = (tasks, driver)
@@ -78,9 +85,9 @@ class Grounds:
         return self._made[key]
 
     def _make(self, tasks: str, driver: str) -> Ground:
-        shares, queue = self._queue.shares, self._queue
+        shares = self._queue.shares
         if shares is None:
-            return self._counted(Ground(None, queue.capacity, queue.capacity, RunningMeans()))
+            return self.whole()
         theirs, its = self._rows(tasks), self._rows(driver)
         shared = bool((theirs & its).any()) or not its.any()
         nodes = theirs if shared else its

@@ -2,10 +2,10 @@
 
     1. sort the apps into their queues; set aside what no node could ever take
     2. start whoever passes driver admission (002) and pool (004)                 admit
-    3. line up the held pods of started apps by preference (001) or level (003)   order
+    3. line up the held pods of started apps by preference (001) or level (003)   podorder
     4. release from the lines in turn, as far as nodes, pools and the window allow; then, of the room that nobody with
-       a better claim can use, whatever fits (work conservation)                  lane
-    5. say of everything that is still held why, for whom, and for how long       waiting
+       a better claim can use, whatever fits (work conservation)                  queuepass
+    5. say of everything that is still held why, for whom, and for how long       holdreasons
 
 The operator and the simulator run this very function; placement then names a node for each release.
 """
@@ -16,6 +16,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from slackwater.admission.budget import Budget, budget
+from slackwater.cycle.appsize import AppSizes
 from slackwater.cycle.drivernodes import DriverNodes
 from slackwater.cycle.holdreasons import verdicts
 from slackwater.cycle.noderooms import NodeRooms
@@ -40,13 +41,16 @@ class Round:
     alphas: Mapping[str, float]  # by queue: HaSTE-A's factor, for placement to go by
 
 
-def decide(snapshot: Snapshot, *, explain: bool = True) -> Round:
+def decide(snapshot: Snapshot, *, explain: bool = True, sizes: AppSizes | None = None) -> Round:
     """Decide one round. Equal snapshots give equal rounds, in whatever order their members are listed.
 
-    `explain=False` leaves verdicts and budgets out, where nobody reads them (the simulator): decisions are the same.
+    Whoever decides often gives the same `sizes` again, so that only apps that changed are measured. `explain=False`
+    leaves verdicts and budgets out, where nobody reads them (the simulator). Decisions are the same either way.
     """
     rooms, drivers = NodeRooms(snapshot), DriverNodes(snapshot)
-    lanes = [lane(snapshot, rooms, drivers, queue, apps) for queue, apps in _by_queue(snapshot)]
+    sizes = AppSizes() if sizes is None else sizes
+    sizes.forget_others(snapshot.apps)
+    lanes = [lane(snapshot, rooms, drivers, queue, apps, sizes) for queue, apps in _by_queue(snapshot)]
     flight = sum(group.released for app in snapshot.apps for group in app.groups)
     release_all(lanes, snapshot.window - flight, idle=flight == 0)
     for each in lanes:

@@ -75,8 +75,12 @@ class DriverNodes:
         self._table = snapshot.nodes
         self.known = snapshot.nodes is not None and snapshot.reserve
         self._queues = {queue.name: queue for queue in snapshot.queues}
+        self._tasks: dict[str, tuple[App, tuple[TaskNeed, ...]]] = {}
+        # Until a driver goes to a node:
         self._places: dict[TaskNeed, _Places] = {}
-        self._bars: dict[tuple[str, Resources], Bars] = {}  # by app and driver, until something changes
+        self._lost: dict[tuple[TaskNeed, Resources], Floats] = {}  # places lost to a driver of this size
+        self._served_apps: dict[str, tuple[App, bool]] = {}
+        self._bars: dict[tuple[str, Resources], Bars] = {}  # by app and driver, or until an app starts
         self._together: dict[tuple[object, ...], bool] = {}
 
     @cached_property
@@ -121,16 +125,25 @@ class DriverNodes:
         """Whether tasks of the app that are to run have the places for it, or nobody knows yet what they ask for."""
         if not self.known:
             return True
-        needs = list(task_needs(app))
-        first = [need for need in needs if not need.later] or needs
-        return not first or any(self._served(need) for need in first)
+        found = self._served_apps.get(app.id)
+        if found is None or found[0] is not app:
+            needs = self._of_app(app)
+            first = [need for need in needs if not need.later] or needs
+            found = self._served_apps[app.id] = app, not first or any(self._served(need) for need in first)
+        return found[1]
+
+    def _of_app(self, app: App) -> tuple[TaskNeed, ...]:
+        found = self._tasks.get(app.id)
+        if found is None or found[0] is not app:
+            found = self._tasks[app.id] = app, tuple(task_needs(app))
+        return found[1]
 
     def _served(self, need: TaskNeed) -> bool:
         return self._of(need).total >= need.together
 
     def _claims(self, app: App) -> list[TaskNeed]:
         """What drivers must leave room for: not for stages whose turn never comes, as one before them has no place."""
-        needs = list(task_needs(app))
+        needs = self._of_app(app)
         stuck = any(not need.later and not self._served(need) for need in needs)
         return [need for need in needs if not (stuck and need.later)]
 
@@ -162,10 +175,9 @@ class DriverNodes:
 
     def together(self, app: App, driver: PodGroup) -> bool:
         """Whether the app's driver and a task would both find a node if all nodes were empty."""
-        own = list(task_needs(app))
-        if not self.known or not own:
+        if not self.known or not (own := self._of_app(app)):
             return True
-        key = (driver.request, driver.constraints, tuple(own))
+        key = (driver.request, driver.constraints, own)
         if key not in self._together:
             self._together[key] = any(self._beside(app, driver, need) for need in own)
         return self._together[key]
@@ -184,7 +196,7 @@ class DriverNodes:
     def in_the_way(self, app: App) -> Resources | None:
         """What a task asks for that cannot run beside the drivers there are, but could if its own driver were gone."""
         table = self._table
-        needs = list(task_needs(app))
+        needs = self._of_app(app)
         seated = [group for group in app.groups if group.role is Role.DRIVER and group.seats]
         if table is None or not seated or self.serves(app):
             return None
@@ -205,28 +217,38 @@ class DriverNodes:
 
     def _look(self, app: App, request: Resources) -> Bars:
         assert self._table is not None  # noqa: S101 - only asked where nodes are known
-        asked, own = request.vector(self._table.kinds), dict.fromkeys(task_needs(app), app.id)
+        own = dict.fromkeys(self._of_app(app), app.id)
         barred = costly = None
         claimant = ""
+        most = max(1, self._going)
         for need, owner in {**self._needs, **own}.items():
-            places, most = self._of(need), max(1, self._going)
+            places = self._of(need)
             spare = places.total - need.together
             if spare < 0 and need in own and not need.later:
                 return Bars(np.ones(len(self._table), np.bool_), None, app.id)  # it would start in vain
             if spare < 0 or spare >= most * places.most:
                 continue
-            lost = places.each - self._count(need, self.left - asked)
+            lost = self._lost_to(need, request)
             costly = lost > 0 if costly is None else costly | (lost > 0)
             if (taken := lost > spare).any():
                 barred, claimant = (taken if barred is None else barred | taken), claimant or owner
         return Bars(barred, costly, claimant)
 
+    def _lost_to(self, need: TaskNeed, request: Resources) -> Floats:
+        """Places on each node that a driver there would take away."""
+        found = self._lost.get((need, request))
+        if found is None:
+            assert self._table is not None  # noqa: S101 - only asked where nodes are known
+            beside = self._count(need, self.left - request.vector(self._table.kinds))
+            found = self._lost[need, request] = self._of(need).each - beside
+        return found
+
     def take(self, row: int, request: Resources) -> None:
         """A driver goes to a node."""
         if self._table is not None and row >= 0:
             self.left[row] -= request.vector(self._table.kinds)
-            self._places.clear()
-            self._bars.clear()
+            for kept in (self._places, self._lost, self._served_apps, self._bars):
+                kept.clear()
 
 
 def task_needs(app: App) -> Iterable[TaskNeed]:

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from slackwater.cycle.admit import AdmissionRound, Admitted
+from slackwater.cycle.appsize import AppSizes
 from slackwater.cycle.drivernodes import DriverNodes
 from slackwater.cycle.noderooms import NodeRooms
 from slackwater.cycle.order.candidates import Pick, ReleaseCandidate, eligible
@@ -59,10 +60,12 @@ class Lane:
     backfilled: list[App] = field(default_factory=list)  # started into room that nobody before them could use
 
 
-def lane(snapshot: Snapshot, rooms: NodeRooms, drivers: DriverNodes, queue: Queue, apps: Sequence[App]) -> Lane:
+def lane(
+    snapshot: Snapshot, rooms: NodeRooms, drivers: DriverNodes, queue: Queue, apps: Sequence[App], sizes: AppSizes
+) -> Lane:
     """Steps 1 to 3 for one queue."""
     pool = next((pool for pool in snapshot.pools if pool.name == queue.pool), None)
-    entrance = AdmissionRound(snapshot, queue, pool, apps, rooms, drivers)
+    entrance = AdmissionRound(snapshot, queue, pool, apps, rooms, drivers, sizes)
     starts = Admitted() if queue.paused else entrance.open()
     started = [] if queue.paused else [*entrance.running, *starts.started]
     line = _line(snapshot, queue, rooms, entrance, started, bounded=True)

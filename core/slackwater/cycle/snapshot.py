@@ -81,8 +81,6 @@ class App:
     stage: int = 0  # iterative apps: the current stage …
     stages: int = 0  # … of so many; 0 = not iterative
     paused: bool = False
-    # What `sizes.measure` found, and for which pool: an app that did not change is not measured again.
-    memo: list[object] = field(default_factory=list, compare=False, repr=False)
 
 
 class Order(StrEnum):

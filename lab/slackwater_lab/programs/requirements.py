@@ -6,6 +6,7 @@ Linux. Hashes come from the package index of this machine's pip. Needs the packa
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -96,11 +97,13 @@ def of_version(file: str, name: str, version: str) -> bool:
 
 
 def index_url() -> str:
-    """The package index that pip uses here."""
-    found = subprocess.run(
+    """The package index that pip was told to use."""
+    found = os.environ.get("PIP_INDEX_URL") or subprocess.run(
         [sys.executable, "-m", "pip", "config", "get", "global.index-url"], capture_output=True, text=True, check=False
     ).stdout.strip()
-    return found or "https://pypi.org/simple"
+    if not found:
+        raise SystemExit("pip knows no index: name one by `pip config set global.index-url ADDRESS`")
+    return found
 
 
 def wanted() -> dict[str, set[str]]:

@@ -22,6 +22,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from slackwater.cycle.admit import AdmissionRound
+from slackwater.cycle.appsize import AppSizes
 from slackwater.cycle.cycle import Round
 from slackwater.cycle.drivernodes import DriverNodes
 from slackwater.cycle.noderooms import NodeRooms
@@ -98,7 +99,7 @@ def _released(app: App, released: Counter[tuple[str, str]]) -> App:
         replace(group, held=group.held[count:], released=group.released + count) if count else group
         for group, count in zip(app.groups, counts, strict=True)
     )
-    return replace(app, groups=groups, started=True, memo=[])
+    return replace(app, groups=groups, started=True)
 
 
 class _Holds:
@@ -116,7 +117,7 @@ class _Holds:
         self.snapshot, self.queue, self.rooms, self.flight = snapshot, queue, rooms, flight
         self.before = before  # what the round saw: parents that go with it let their children go in the next one
         pool = next((pool for pool in snapshot.pools if pool.name == queue.pool), None)
-        self.entrance = AdmissionRound(snapshot, queue, pool, apps, rooms, DriverNodes(snapshot))
+        self.entrance = AdmissionRound(snapshot, queue, pool, apps, rooms, DriverNodes(snapshot), AppSizes())
         self.apps = apps
 
     def all(self) -> list[Hold]:

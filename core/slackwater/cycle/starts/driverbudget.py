@@ -24,7 +24,7 @@ class DriverBudget:
         sizes: Mapping[str, AppSize],
         drivers: DriverNodes,
     ) -> None:
-        self._queue, self._running, self._sizes, self._drivers = queue, running, sizes, drivers
+        self._queue, self._sizes, self._drivers = queue, sizes, drivers
         self._grounds = Grounds(snapshot, queue, running, sizes, drivers.serves)
         self._means: RunningMeans | None = None
 
@@ -32,20 +32,8 @@ class DriverBudget:
     def means(self) -> RunningMeans:
         """What runs: counted when first asked for, as most rounds have no driver to admit."""
         if self._means is None:
-            self._means = RunningMeans()
-            for app in self._running:
-                self._count(app, self._means)
+            self._means = self._grounds.whole().means
         return self._means
-
-    def _count(self, app: App, means: RunningMeans) -> None:
-        """Charge a started app: its drivers by number and size, its tasks for the means."""
-        promised = self._sizes[app.id].task if self._drivers.serves(app) else NOTHING
-        for group in app.groups:
-            if group.role is Role.DRIVER:
-                for _ in range(max(group.charged, 1 if group.held else 0)):
-                    means.start_driver(group.request, promised)
-            elif group.running:
-                means.start_task(group.request, group.running)
 
     def enter(self, app: App) -> None:
         """An app starts: its driver is charged, and its tasks keep their nodes."""
@@ -57,20 +45,21 @@ class DriverBudget:
 
     def test(self, app: App) -> DriverVerdict:
         """The budget on each of the app's grounds: the first that refuses, else the last."""
-        size = self._sizes[app.id]
-        answers = (
-            admit(
-                WaitingDriver(app.id, size.driver, self._task(app, ground)),
-                ground.means,
-                ground.capacity,
-                self._queue.maximum or ground.most,
-            )
-            for ground in self._grounds.of(app)
-        )
-        answer = next(answers)  # an app has at least one ground
-        while answer.admitted and (further := next(answers, None)) is not None:
-            answer = further
+        grounds = self._grounds.of(app)  # one at the least
+        answer = self._answer(app, grounds[0])
+        for ground in grounds[1:]:
+            if not answer.admitted:
+                break
+            answer = self._answer(app, ground)
         return answer
+
+    def _answer(self, app: App, ground: Ground) -> DriverVerdict:
+        sizes = self._sizes[app.id].driver, self._task(app, ground)
+        found = ground.answers.get(sizes)
+        if found is None:
+            driver, most = WaitingDriver(app.id, *sizes), self._queue.maximum or ground.most
+            found = ground.answers[sizes] = admit(driver, ground.means, ground.capacity, most)
+        return found
 
     # While nobody knows the size of a task:  TC = min(AMC, C − AMC)
     def _task(self, app: App, ground: Ground) -> Resources:
@@ -91,12 +80,12 @@ class DriverBudget:
 
         `gone` are the pods that this round has released, by app and group.
         """
-        if not self._drivers.serves(app):
-            return False
         tasks = [group for group in app.groups if group.role is not Role.DRIVER]
-        if not tasks:
-            return app.has_driver and any(group.held or group.charged for group in app.groups)
-        return any(len(group.held) > gone.get((app.id, group.key), 0) for group in tasks)
+        if tasks:
+            wants = any(len(group.held) > gone.get((app.id, group.key), 0) for group in tasks)
+        else:
+            wants = app.has_driver and any(group.held or group.charged for group in app.groups)
+        return wants and self._drivers.serves(app)
 
     def leaves_a_task(self, app: App, started: Iterable[App]) -> bool:
         """Beside all drivers and this one, the largest task of any of their apps still fits."""

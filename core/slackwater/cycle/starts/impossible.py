@@ -47,7 +47,7 @@ class PossibleApps:
         self._impossible[app.id] = lost[0]
         whole = app.gang or any(group.role is Role.DRIVER for group in lost)
         groups = tuple(replace(g, held=()) if g in lost or (whole and g.held) else g for g in app.groups)
-        return replace(app, groups=groups, memo=[])
+        return replace(app, groups=groups)
 
     def too_large(self, app: App, position: int) -> Verdict | None:
         """The verdict on an app of which nothing is left but what no node could ever take."""

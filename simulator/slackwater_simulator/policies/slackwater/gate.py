@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from slackwater.cycle.appsize import measure
+from slackwater.cycle.appsize import AppSizes
 from slackwater.cycle.cycle import Round, decide
 from slackwater.cycle.snapshot import App, Pool, Queue, Snapshot
 from slackwater.ordering.alignment import factor
@@ -46,7 +46,7 @@ class Gate:
         self.views = Views(self.kinds, self._slot, self.books.native)
         self.requests, self.waiting = self.views.requests, self.views.waiting
         self.wishes = self.views.promises.wishes
-        self._phases = AppPhases()
+        self._phases, self._sizes = AppPhases(), AppSizes()
         # The median declared task of every app seen so far; renewed as their number doubles, so that it is calm.
         self._measured, self._median, self._balanced = 0, Resources(), Resources()
         self._delta = parts.delta
@@ -125,7 +125,7 @@ class Gate:
         self._unstick()
         snapshot = self.snapshot(now)
         self.alpha = _alpha(snapshot.apps) if self.parts.order else 0.0
-        outcome = decide(snapshot, explain=self.parts.forecasts)
+        outcome = decide(snapshot, explain=self.parts.forecasts, sizes=self._sizes)
         for name in outcome.started:
             views.started.add(int(name))
             views.drop(int(name))
@@ -206,7 +206,7 @@ class Gate:
         slot = self._slot()
         nominal = slot_count(capacity, self._median)
         scale = Pool(QUEUE, slot, tot=1.0, nominal=nominal, theta=self.parts.theta)
-        held = sum(measure(app, scale).charged for app in apps if app.started)
+        held = sum(self._sizes.of(app, scale).charged for app in apps if app.started)
         started = (
             (app.id, self.views.categories.get(int(app.id), Category.LARGE), slots(app.task_request or slot, slot))
             for app in apps
