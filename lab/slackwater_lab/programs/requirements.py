@@ -98,9 +98,15 @@ def of_version(file: str, name: str, version: str) -> bool:
 
 def index_url() -> str:
     """The package index that pip was told to use."""
-    found = os.environ.get("PIP_INDEX_URL") or subprocess.run(
-        [sys.executable, "-m", "pip", "config", "get", "global.index-url"], capture_output=True, text=True, check=False
-    ).stdout.strip()
+    found = (
+        os.environ.get("PIP_INDEX_URL")
+        or subprocess.run(
+            [sys.executable, "-m", "pip", "config", "get", "global.index-url"],
+            capture_output=True,
+            text=True,
+            check=False,
+        ).stdout.strip()
+    )
     if not found:
         raise SystemExit("pip knows no index: name one by `pip config set global.index-url ADDRESS`")
     return found
