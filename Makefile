@@ -21,7 +21,7 @@ demo: $(STAMP) ## see Slackwater decide: the product's main job on a small built
 	@$(BIN)/slackwater demo
 
 # Checks go beside the tests, so that no core waits.
-CHECKS := lint types pyright contracts
+CHECKS := lint types contracts
 test: $(STAMP) ## everything that needs nothing but Python: lint, types, import contracts, tests, coverage
 	@$(MAKE) --no-print-directory -j2 unit $(CHECKS)
 
@@ -31,8 +31,8 @@ quick: $(STAMP) ## while you work: check, and the tests that take no time (under
 light: $(STAMP)
 	@HYPOTHESIS_PROFILE=dev $(PYTEST) -m "not slow and not lab and not bench and not frameworks"
 
-check: $(STAMP) ## format, lint, spelling, types and import contracts
-	@$(MAKE) --no-print-directory -j2 --output-sync=target $(CHECKS)
+check: $(STAMP) ## format, lint, spelling, types by mypy and by pyright, import contracts
+	@$(MAKE) --no-print-directory -j2 --output-sync=target $(CHECKS) pyright
 
 lint: $(STAMP)
 	@$(BIN)/ruff format --check --quiet .

@@ -34,19 +34,19 @@ def _logs_as_before() -> Iterator[None]:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests of slow.txt, and those of untraced.txt for pytest-cov."""
+    """Mark the tests of slow.txt and of untraced.txt."""
     for item in items:
         test = item.nodeid.partition("[")[0]
         if test in SLOW:
             item.add_marker(pytest.mark.slow)
         if not UNTRACED.isdisjoint((test, test.partition("::")[0])):
-            item.add_marker(pytest.mark.no_cover)
+            item.add_marker(pytest.mark.untraced)
 
 
-@pytest.hookimpl(wrapper=True)
-def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, object]:
-    """Trace no test of untraced.txt: in pytest-xdist's processes pytest-cov's own marker does not stop the tracer."""
-    if pyfuncitem.get_closest_marker("no_cover") is None:
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    """Trace no test of untraced.txt nor its fixtures: in parallel processes pytest-cov's own marker has no effect."""
+    if item.get_closest_marker("untraced") is None:
         return (yield)
     own, threads = sys.gettrace(), threading.gettrace()
     sys.settrace(None)
