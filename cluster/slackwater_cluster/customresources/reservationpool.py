@@ -52,7 +52,6 @@ class ReservationPoolSpec(Part):
     )
     delta: Delta = Field(default_factory=Delta, description="Bounds of the small jobs' share.")
     horizon_seconds: float = Field(default=1, gt=0, le=3600, description="How far releases are forecast.")
-    smoothing_seconds: float = Field(default=60, ge=0, le=3600, description="Has no effect: the total follows at once.")
     phases: Phases = Field(default_factory=Phases, description="How phases are found.")
 
 
@@ -71,7 +70,7 @@ class ReservationPoolStatus(Part):
     observed_generation: ObservedGeneration = None
     conditions: Conditions = Field(default_factory=list)
     delta: float | None = Field(default=None, ge=0, le=1, description="The small jobs' share now.")
-    total: float = Field(default=0, ge=0, description="Tot in slots: declared of running pods plus room, smoothed.")
+    total: float = Field(default=0, ge=0, description="Tot in slots: declared of running pods plus room.")
     small: Side = Field(default_factory=Side, description="The pool of small jobs.")
     large: Side = Field(default_factory=Side, description="The pool of large jobs.")
     forecast_error: float = Field(default=0, ge=0, description="Mean absolute error of past forecasts, in slots.")

@@ -116,7 +116,7 @@ class Pool:
 
     name: str
     slot: Resources  # one container's worth: the median declared task
-    tot: float  # slots in all, elastic: (Σ declared of running pods + room) / slot, smoothed
+    tot: float  # slots in all, elastic: slots that pods hold + slots that fit into what is left
     nominal: float  # slots in all by capacity: classifies, so that an app never changes class
     delta: float = 0.1
     theta: float = 0.1

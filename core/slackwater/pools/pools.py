@@ -6,7 +6,6 @@ does not need is lent to the other. Nobody is preempted.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -18,8 +17,6 @@ from slackwater.validation import TOLERANCE, amount, clip, finite, fraction, pos
 THETA = 0.1
 DELTA = 0.1
 _Fit = Callable[[float, float], bool]
-# Elastic capacity moves with every sample; pools that moved as fast would start and strand jobs at random.
-SMOOTHING_SECONDS = 60.0
 
 
 class Category(StrEnum):
@@ -113,14 +110,6 @@ class Launch:
         return f"{need}, only {self.free:.4g} are free on the nodes"
 
 
-@dataclass(frozen=True, slots=True)
-class Smoothed:
-    """A value that follows its samples slowly; `at` is None before the first one."""
-
-    value: float = 0.0
-    at: float | None = None
-
-
 # LD if r > θ · Tot. The paper prints θ · A_c; with live A_c everything is large as soon as the cluster is busy.
 def classify(demand: float, nominal: float, theta: float = THETA) -> Category:
     """The category of a job, on nominal Tot so that it never changes with measured room."""
@@ -165,16 +154,6 @@ def balanced_slot(capacity: Resources, slot: Resources) -> Resources:
     if count <= 0:
         return slot
     return Resources({kind: capacity[kind] / count for kind, value in slot.items() if value > 0})
-
-
-def smooth(state: Smoothed, sample: float, now: float, span: float = SMOOTHING_SECONDS) -> Smoothed:
-    """Move towards a sample by 1 − exp(−Δt / span): the same path whatever the sampling period."""
-    amount("Tot", sample)
-    if state.at is None:
-        return Smoothed(sample, finite("now", now))
-    elapsed = max(0.0, finite("now", now) - state.at)
-    weight = -math.expm1(-elapsed / positive("span", span))
-    return Smoothed(state.value + weight * (sample - state.value), max(now, state.at))
 
 
 # Paper 004, Algorithm 3

@@ -6,8 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from slackwater.cycle.snapshot import App, PodGroup, Pool
+from slackwater.cycle.starts.poolbuilder import PoolMember, PoolTerms, SlotScale, build_pool, slot_scale
 from slackwater.pools.appphases import AppPhases
-from slackwater.pools.pools import Category, balanced_slot, classify, elastic, median_slot, slot_count, slots
+from slackwater.pools.pools import Category, classify, median_slot, slots
 from slackwater.resources import NOTHING, Resources
 from slackwater.roles import Role
 from slackwater.validation import clip
@@ -62,28 +63,19 @@ def pool(
         state.median, state.slot_at = median_slot(_tasks(apps)), now
     if not state.median:
         return None
-    slot = balanced_slot(capacity, state.median)
-    nominal = slot_count(capacity, state.median)
-    held = sum(slots(group.request, slot) * group.charged for app in apps for group in app.groups)
-    started = [app for app in apps if app.counts.bound]
-    sides = [
-        (app.id, categories.get(app.id) or _category(app, slot, nominal, spec.theta), task_slots(app, slot))
-        for app in started
+    scale = slot_scale(capacity, state.median)
+    members = [
+        PoolMember(
+            app.id,
+            categories.get(app.id) or _category(app, scale, spec.theta),
+            sum(slots(group.request, scale.slot) * group.charged for group in app.groups),
+            task_slots(app, scale.slot),
+            app.counts.bound > 0,
+        )
+        for app in apps
     ]
-    forecast = phases.forecast(sides, now, spec.horizon_seconds)
-    low, high = bounds(spec)
-    return Pool(
-        name=name,
-        slot=slot,
-        tot=elastic(held, free, slot),
-        nominal=nominal,
-        delta=clip(state.delta, low, high),
-        theta=spec.theta,
-        low=low,
-        high=high,
-        releases=forecast.releases,
-        outlook=forecast.outlook,
-    )
+    terms = PoolTerms(name, state.delta, spec.theta, *bounds(spec), spec.horizon_seconds)
+    return build_pool(terms, scale, members, phases, free=free, now=now)
 
 
 def demand(app: AppView, slot: Resources) -> float | None:
@@ -127,9 +119,9 @@ def _coming(group: PodGroup) -> int:
     return len(group.held) + group.blocked + group.charged
 
 
-def _category(app: AppView, slot: Resources, nominal: float, theta: float) -> Category:
-    wanted = demand(app, slot)
-    return Category.LARGE if wanted is None else classify(wanted, nominal, theta)
+def _category(app: AppView, scale: SlotScale, theta: float) -> Category:
+    wanted = demand(app, scale.slot)
+    return Category.LARGE if wanted is None else classify(wanted, scale.nominal, theta)
 
 
 def _tasks(apps: Iterable[AppView]) -> list[Resources]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from statistics import mean
 
 import pytest
@@ -14,7 +13,6 @@ from slackwater.pools.pools import (
     Branch,
     Category,
     Pools,
-    Smoothed,
     Supply,
     adjust,
     balanced_slot,
@@ -25,7 +23,6 @@ from slackwater.pools.pools import (
     required,
     slot_count,
     slots,
-    smooth,
 )
 from slackwater.resources import NOTHING, Resources
 from support.builders.oracles import Oracle, rows
@@ -226,21 +223,6 @@ def test_slot_is_the_median_task() -> None:
     tasks = [Resources(cpu=1, memory=2), Resources(cpu=1, memory=4), Resources(cpu=64, memory=3)]
     assert median_slot(tasks) == Resources(cpu=1, memory=3)
     assert median_slot([]) == NOTHING
-
-
-def test_total_follows_its_samples_slowly() -> None:
-    """After one span 63 % of a jump is there, whatever the sampling period."""
-    once = smooth(smooth(Smoothed(), 100, 0), 200, 60)
-    assert once.value == pytest.approx(200 - 100 / math.e)
-    often = smooth(Smoothed(), 100, 0)
-    for now in range(1, 61):
-        often = smooth(often, 200, now)
-    assert often.value == pytest.approx(once.value)
-
-
-def test_clock_set_back_does_not_move_the_total() -> None:
-    """No time passed, no change."""
-    assert smooth(Smoothed(100, 50.0), 200, 10) == Smoothed(100, 50.0)
 
 
 @given(

@@ -17,9 +17,10 @@ import numpy as np
 from slackwater.cycle.appsize import AppSizes
 from slackwater.cycle.cycle import Round, decide
 from slackwater.cycle.snapshot import App, Pool, Queue, Snapshot
+from slackwater.cycle.starts.poolbuilder import PoolMember, PoolTerms, SlotScale, build_pool
 from slackwater.ordering.alignment import factor
 from slackwater.pools.appphases import AppPhases
-from slackwater.pools.pools import Category, balanced_slot, elastic, slot_count, slots
+from slackwater.pools.pools import Category, balanced_slot, slot_count, slots
 from slackwater.pools.startlog import StartLog
 from slackwater.resources import Resources
 from slackwater_simulator.policies.slackwater.ledger import Books
@@ -201,29 +202,22 @@ class Gate:
             free = [have - count * ask for have, ask in zip(free, self.requests[key].shape, strict=True)]
         return Resources.from_vector(self.kinds, [max(have, 0.0) for have in free])
 
-    # Tot: slots held, and those that fit into Σ over open nodes of min(room, c × native requests left) (decision 0006)
     def _pool(self, now: float, apps: Sequence[App], capacity: Resources, left: NDArray[np.float64]) -> Pool:
-        slot = self._slot()
-        nominal = slot_count(capacity, self._median)
-        scale = Pool(QUEUE, slot, tot=1.0, nominal=nominal, theta=self.parts.theta)
-        held = sum(self._sizes.of(app, scale).charged for app in apps if app.started)
-        started = (
-            (app.id, self.views.categories.get(int(app.id), Category.LARGE), slots(app.task_request or slot, slot))
+        scale, parts = SlotScale(self._slot(), slot_count(capacity, self._median)), self.parts
+        terms = PoolTerms(QUEUE, self._delta, parts.theta, parts.delta_minimum)
+        unit = Pool(QUEUE, scale.slot, tot=1.0, nominal=scale.nominal, theta=parts.theta)
+        members = [
+            PoolMember(
+                app.id,
+                self.views.categories.get(int(app.id), Category.LARGE),
+                self._sizes.of(app, unit).charged,
+                slots(app.task_request or scale.slot, scale.slot),
+            )
             for app in apps
             if app.started
-        )
-        coming = self._phases.forecast(started, now, far=self.parts.forecasts)
-        return Pool(
-            QUEUE,
-            slot,
-            tot=elastic(held, Resources.from_vector(self.kinds, left.tolist()), slot),
-            nominal=nominal,
-            delta=self._delta,
-            theta=self.parts.theta,
-            low=self.parts.delta_minimum,
-            releases=coming.releases,
-            outlook=coming.outlook,
-        )
+        ]
+        free = Resources.from_vector(self.kinds, left.tolist())
+        return build_pool(terms, scale, members, self._phases, free=free, now=now, far=parts.forecasts)
 
     def _slot(self) -> Resources:
         """What sizes are counted in: a balanced slot of the median task, renewed with it."""
