@@ -61,7 +61,7 @@ class ReleaseQueue:
         self.rows = sorted(candidates, key=lambda c: (c.app.submitted, c.app.id, c.group.key))
         self._alpha, self._preference = alpha, preference
         self._headroom = dict(headroom or dict.fromkeys(Category, math.inf))
-        self._left = [len(c.group.held) for c in self.rows]
+        self._left = [c.count for c in self.rows]
         self._taken = [0] * len(self.rows)
         self._open = self._pickable()
         self._members = self._by_app()

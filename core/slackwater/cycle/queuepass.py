@@ -17,7 +17,8 @@ from slackwater.cycle.admit import AdmissionRound, Admitted
 from slackwater.cycle.appsize import AppSizes
 from slackwater.cycle.drivernodes import DriverNodes
 from slackwater.cycle.noderooms import NodeRooms
-from slackwater.cycle.order.candidates import Pick, ReleaseCandidate, eligible
+from slackwater.cycle.order.candidates import Pick, ReleaseCandidate
+from slackwater.cycle.order.earlystart import startable
 from slackwater.cycle.podorder import ReleaseQueue
 from slackwater.cycle.snapshot import App, PodGroup, Pool, Queue, Snapshot
 from slackwater.ordering.alignment import factor
@@ -103,8 +104,11 @@ def candidates(app: App, entrance: AdmissionRound) -> Iterable[ReleaseCandidate]
     led = led_by_driver(app)
     size, shapes = entrance.sizes[app.id], entrance.shapes
     for group, slots in zip(app.groups, size.slots, strict=True):
-        if group.held and not group.unplaceable and (group.role is Role.DRIVER or (led and eligible(app, group))):
-            yield ReleaseCandidate(app, group, size.category, slots, shapes[app.id, group.key])
+        if not group.held or group.unplaceable or not (led or group.role is Role.DRIVER):
+            continue
+        count = len(group.held) if group.role is Role.DRIVER else startable(app, group)
+        if count:
+            yield ReleaseCandidate(app, group, size.category, slots, shapes[app.id, group.key], count)
 
 
 def led_by_driver(app: App) -> bool:
@@ -239,7 +243,7 @@ def grow(each: Lane) -> None:
             first = each.line.taken(row)
             grown += [
                 Release(uid, candidate.app.id, candidate.group, submitted=candidate.app.submitted, growth=True)
-                for uid in candidate.group.held[first:]
+                for uid in candidate.group.held[first : candidate.count]
             ]
     each.releases += grown[: max(0, left)]
 

@@ -303,7 +303,7 @@ class TestOrder:
     def test_waiting_stages_start_early_but_not_before_the_pods_they_wait_for(
         self, held: int, first: list[str]
     ) -> None:
-        """Decision 0004: a reduce would sit on the room that held maps need; once all maps are out it may go."""
+        """Decision 0004: with half of the maps to come a reduce would sit on their room; once all are out it may go."""
         groups = (
             group("mr", Role.DRIVER, running=1),
             group("mr", held=held, running=2, finished=6, expected=8 + held, stage="map"),

@@ -20,6 +20,12 @@ class ReleaseCandidate:
     category: Category = Category.LARGE
     slots: float = 0.0  # what one of its pods takes from the pool; 0 where no pool guards the queue
     shape: int = -1  # the number of its shape among the nodes' rooms; −1: only sums count
+    most: int | None = None  # so many of its held pods may go; None: all
+
+    @property
+    def count(self) -> int:
+        """Held pods that may go."""
+        return len(self.group.held) if self.most is None else self.most
 
 
 class Pick(NamedTuple):
@@ -40,20 +46,6 @@ class RequestShape(NamedTuple):
     category: Category
     node: int
     driver: str = ""  # its app, if it is a driver: other nodes may be barred to it than to others alike
-
-
-def eligible(app: App, group: PodGroup) -> bool:
-    """Strict DAGs go by levels (003): a stage may start once every stage before it is placed.
-
-    In any other app a stage that waits on another (a reduce) may start early (001), but not while pods of any stage
-    before it are still held: it would sit on the room they need, and wait for them (decision 0004).
-    """
-    if app.strict:
-        return all(not (g.held or g.released or g.blocked) for g in app.groups if g.level < group.level)
-    if not group.waiting:
-        return True
-    tasks = [g for g in app.groups if g.role is not Role.DRIVER and g.held]
-    return all(g.waiting and g.level >= group.level for g in tasks)
 
 
 def is_first_task(candidate: ReleaseCandidate) -> bool:

@@ -26,7 +26,7 @@ from slackwater.cycle.appsize import AppSizes
 from slackwater.cycle.cycle import Round
 from slackwater.cycle.drivernodes import DriverNodes
 from slackwater.cycle.noderooms import NodeRooms
-from slackwater.cycle.order.candidates import eligible
+from slackwater.cycle.order.earlystart import startable
 from slackwater.cycle.queuepass import led_by_driver
 from slackwater.cycle.snapshot import App, PodGroup, Queue, Snapshot
 from slackwater.cycle.starts.impossible import incomplete
@@ -161,13 +161,15 @@ class _Holds:
     def _not_ready(self, app: App, group: PodGroup) -> str:
         """What it waits for that is its own."""
         seen = self.before[app.id]
+        first = next(each for each in seen.groups if each.key == group.key)
+        gone = group.released - first.released
         tested = (
             (self.queue.paused or app.paused, "paused"),
             (self.queue.draining and not app.started, "the queue is draining"),
             (incomplete(app, 0) is not None, "its gang is not complete"),
             (group.unplaceable, "placement found no node a moment ago"),
             (group.role is not Role.DRIVER and not led_by_driver(seen), "its driver does not run"),
-            (group.role is not Role.DRIVER and not eligible(seen, group), "its parents are not placed"),
+            (group.role is not Role.DRIVER and startable(seen, first) <= gone, "its parents are not placed"),
         )
         return next((why for holds_, why in tested if holds_), "")
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from slackwater.cycle.cycle import Round
 from slackwater.cycle.feasibility import reachable
 from slackwater.cycle.noderooms import NodeRooms
-from slackwater.cycle.order.candidates import eligible
+from slackwater.cycle.order.earlystart import startable
 from slackwater.cycle.queuepass import led_by_driver
 from slackwater.cycle.review.idle import WaitingPods
 from slackwater.cycle.snapshot import App, PodGroup, Queue, Snapshot
@@ -26,14 +26,16 @@ def waiting(snapshot: Snapshot, decided: Round) -> list[WaitingPods]:
         if queue is None or app.paused or queue.paused:
             continue
         for group in app.groups:
-            count = len(group.held) - released[app.id, group.key]
-            if count > 0 and _ready(app, group):
+            count = _ready(app, group) - released[app.id, group.key]
+            if count > 0:
                 found.append(_pods(snapshot, queue, group, count))
     return found
 
 
-def _ready(app: App, group: PodGroup) -> bool:
-    return group.role is Role.DRIVER or (led_by_driver(app) and eligible(app, group))
+def _ready(app: App, group: PodGroup) -> int:
+    if group.role is Role.DRIVER:
+        return len(group.held)
+    return startable(app, group) if led_by_driver(app) else 0
 
 
 def _pods(snapshot: Snapshot, queue: Queue, group: PodGroup, count: int) -> WaitingPods:
