@@ -18,7 +18,7 @@ from rich.markup import escape
 import slackwater_cli
 from slackwater import __version__
 from slackwater.errors import SlackwaterError
-from slackwater_cli.extras import remedy
+from slackwater_cluster.extras import remedy
 
 # Exit codes: 2 as for any wrong argument, 130 as shells report an interrupted program.
 REFUSED, INTERRUPTED = 2, 130

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 
 from slackwater.errors import SlackwaterError
+from slackwater_cluster.extras import part
 from slackwater_extender.settings import load
 
 
@@ -15,9 +16,10 @@ def run() -> None:
     except SlackwaterError as problem:
         sys.exit(f"slackwater-extender: {problem}")
     # Imported late, so that --help and a typing mistake are answered at once.
-    from slackwater_cluster.logs import configure  # noqa: PLC0415
-    from slackwater_extender.check import check  # noqa: PLC0415
-    from slackwater_extender.server import Server  # noqa: PLC0415
+    with part("extender"):
+        from slackwater_cluster.logs import configure  # noqa: PLC0415
+        from slackwater_extender.check import check  # noqa: PLC0415
+        from slackwater_extender.server import Server  # noqa: PLC0415
 
     configure(settings.log_level, settings.log_format)
     if settings.check:

@@ -1,7 +1,8 @@
-"""Everything that can be set, with its default, its unit and the reason for the number.
+"""Everything that can be set: its default, its unit, the reason for the number.
 
-Order of precedence: flags, environment (SLACKWATER_EXTENDER_…, parts joined by two underscores), the YAML file named by
---config or SLACKWATER_EXTENDER_CONFIG, defaults.
+Order of precedence: flags, environment (SLACKWATER_EXTENDER_…, parts joined by
+two underscores), the YAML file named by --config or SLACKWATER_EXTENDER_CONFIG,
+defaults.
 """
 
 from __future__ import annotations

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import sys
-
-import kopf
-from prometheus_client import start_http_server
+from typing import TYPE_CHECKING
 
 from slackwater.errors import SlackwaterError
-from slackwater_cluster.logs import configure
-from slackwater_operator.handlers import registry
-from slackwater_operator.leader import identity
-from slackwater_operator.program import Program
+from slackwater_cluster.extras import part
 from slackwater_operator.settings import Settings, load
+
+if TYPE_CHECKING:
+    from slackwater_operator.program import Program
 
 
 def run() -> None:
@@ -23,6 +21,13 @@ def run() -> None:
     except SlackwaterError as problem:
         print(problem, file=sys.stderr)  # noqa: T201 - there is no log yet
         sys.exit(2)
+    # Imported late, so that --help and a typing mistake are answered at once.
+    with part("operator"):
+        import kopf  # noqa: F401, PLC0415 - what serve() needs is missed before anything starts
+        from prometheus_client import start_http_server  # noqa: PLC0415
+
+        from slackwater_cluster.logs import configure  # noqa: PLC0415
+        from slackwater_operator.program import Program  # noqa: PLC0415
     configure(settings.log_level, settings.log_format)
     program = Program(settings)
     if settings.metrics_port:
@@ -33,6 +38,11 @@ def run() -> None:
 
 async def serve(program: Program, settings: Settings) -> None:
     """Let kopf run the program."""
+    import kopf  # noqa: PLC0415
+
+    from slackwater_operator.handlers import registry  # noqa: PLC0415
+    from slackwater_operator.leader import identity  # noqa: PLC0415
+
     stop = asyncio.Event()
     health = f"http://{settings.host}:{settings.health_port}/healthz" if settings.health_port else None
     await kopf.operator(

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from slackwater import __version__
-from slackwater_cli.extras import EXTRAS, remedy
+from slackwater_cluster.extras import EXTRAS, remedy
 
 PROGRAM = (sys.executable, "-c", "from slackwater_cli.main import run; run()")
 
@@ -89,6 +89,34 @@ def test_every_extra_has_a_remedy(extra: str, module: str) -> None:
 def test_unknown_module_is_a_bug_not_a_missing_extra() -> None:
     """A traceback is right for a mistake of ours."""
     assert remedy("slackwater.typo") is None
+
+
+@pytest.mark.parametrize(("program", "lacks"), [("extender", "prometheus_client"), ("operator", "kopf")])
+def test_a_program_of_the_cluster_says_which_extra_it_needs(program: str, lacks: str) -> None:
+    """The base package has its console script, and not what it needs: a sentence, no traceback."""
+    code = f"import sys; sys.modules[{lacks!r}] = None; from slackwater_{program}.main import run; run()"
+    started = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
+    assert started.returncode == 1
+    expected = f"slackwater-{program}: {lacks} is not installed; run: pip install 'slackwater[{program}]'\n"
+    assert started.stderr == expected
+
+
+@pytest.mark.parametrize("line", [("reproduce", "004"), ("risk", "SERIES")], ids=lambda line: line[0])
+def test_a_report_that_cannot_be_drawn_is_refused_before_the_play(tmp_path: Path, line: tuple[str, str]) -> None:
+    """Nobody waits minutes for the sentence that matplotlib is missing."""
+    series = tmp_path / "cpu.csv"
+    series.write_text("\n".join(",".join(["10"] * 288) for _ in range(10)), encoding="utf-8")
+    code = f"import sys; sys.modules['matplotlib'] = None; {PROGRAM[2]}"
+    asked = [str(series) if word == "SERIES" else word for word in line]
+    refused = subprocess.run(
+        [sys.executable, "-c", code, *asked, "--report", str(tmp_path / "out")],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert refused.returncode == 2
+    assert refused.stderr == "matplotlib is not installed; run: pip install 'slackwater[sim]'\n"
 
 
 def test_interruption_is_exit_code_130(tmp_path: Path) -> None:

@@ -26,11 +26,11 @@ def command(
     from slackwater_simulator.reproduction.papers import chosen
 
     wanted = chosen(papers or [])
+    if report is not None:
+        from slackwater_simulator.reproduction.page import write  # before the play: what is missing is told at once
     with bars() as tick:
         studies = [paper.reproduce(full=full, processes=jobs, tick=tick(paper.number)) for paper in wanted]
     if report is not None:
-        from slackwater_simulator.reproduction.page import write
-
         Console(stderr=True, soft_wrap=True).print(f"report: {write(studies, report)}")
     _print(studies, output)
 

@@ -36,7 +36,8 @@ def endpoint(kubeconfig: Path | None = None, context: str | None = None) -> Endp
             path = str(kubeconfig) if kubeconfig else None
             config.load_kube_config(path, context, settings)  # type: ignore[no-untyped-call]
     except (ConfigException, OSError, ValueError, TypeError) as problem:
-        raise Unavailable(f"no usable Kubernetes configuration: {problem}; give --kubeconfig") from problem
+        said = str(problem).rstrip(".")
+        raise Unavailable(f"no usable Kubernetes configuration ({said}); give --kubeconfig FILE") from problem
     return Endpoint(url=settings.host.rstrip("/"), tls=_tls(settings), headers=_headers(settings))
 
 
