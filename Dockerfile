@@ -15,7 +15,7 @@ COPY image image
 RUN /opt/build/bin/pip install --no-compile --require-hashes -r image/build.txt \
     && case ",${EXTRAS}," in *,monitor,*) file=monitor ;; *) file=cluster ;; esac \
     && /opt/slackwater/bin/pip install --no-compile --require-hashes -r image/${file}.txt
-COPY pyproject.toml README.md LICENSE ./
+COPY pyproject.toml hatch_build.py README.md LICENSE ./
 COPY core core
 COPY cluster cluster
 COPY extender extender

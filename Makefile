@@ -6,7 +6,7 @@ STAMP := .venv/.installed
 # Bytecode that is kept saves every process of the tests from compiling them anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help install demo test quick light check lint types pyright contracts unit search tools bench bench-simulator bench-extender bench-lab frameworks lab lab-down lab-test lab-build e2e e2e-kind kind-image crds chart image docs clean fuzz requirements
+.PHONY: help install demo test quick light check lint types pyright contracts unit search tools bench bench-simulator bench-extender bench-lab frameworks lab lab-down lab-test lab-build e2e e2e-kind kind-image crds chart image package docs clean fuzz requirements
 help: ## list the commands
 	@grep -hE '^[a-z0-9-]+:.*?## ' $(MAKEFILE_LIST) | awk -F':.*?## ' '{printf "  make %-16s %s\n", $$1, $$2}'
 
@@ -29,7 +29,7 @@ quick: $(STAMP) ## while you work: check, and the tests that take no time (under
 	@$(MAKE) --no-print-directory -j2 light $(CHECKS)
 
 light: $(STAMP)
-	@HYPOTHESIS_PROFILE=dev $(PYTEST) -m "not slow and not lab and not bench and not frameworks"
+	@HYPOTHESIS_PROFILE=dev $(PYTEST) -m "not slow and not lab and not bench and not frameworks and not package"
 
 check: $(STAMP) ## format, lint, spelling, types by mypy and by pyright, import contracts
 	@$(MAKE) --no-print-directory -j2 --output-sync=target $(CHECKS) pyright
@@ -51,7 +51,7 @@ contracts: $(STAMP)
 # Processes steal work from each other, so that a long file at the end keeps none of them waiting.
 PYTEST := $(BIN)/python -m pytest -q -n auto --dist worksteal
 unit: $(STAMP) ## tests and branch coverage, in as many processes as there are cores; the slowest tests are named
-	@$(PYTEST) -m "not lab and not bench and not frameworks" --cov --cov-report=term --durations=25
+	@$(PYTEST) -m "not lab and not bench and not frameworks and not package" --cov --cov-report=term --durations=25
 
 WORLDS ?= 1000
 search: $(STAMP) ## play WORLDS random worlds beside the stock scheduler; stopped and started again it goes on
@@ -118,6 +118,11 @@ requirements: $(STAMP) ## write image/*.txt anew: what the image installs, with 
 
 image: ## build the image (needs Docker)
 	docker build -t slackwater:$$(sed -n 's/^__version__ = "\(.*\)"/\1/p' core/slackwater/__init__.py) .
+
+package: $(STAMP) ## build wheel, source archive and chart into dist/, check them, and use them in an empty environment
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[release]'
+	@$(BIN)/python -m slackwater_lab.programs.artefacts
+	@$(BIN)/python -m pytest -q -p no:randomly -m package tests/package
 
 docs: $(STAMP) ## build the documentation into site/, refusing broken links
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[docs]'

@@ -1,9 +1,11 @@
-"""One version for programs, image and chart, and the programs show it."""
+"""One version for programs, image and chart, and the programs show it; what a release is put together from."""
 
 from __future__ import annotations
 
+import importlib.util
 import re
 
+import pytest
 import yaml
 from typer.testing import CliRunner
 
@@ -11,6 +13,7 @@ from slackwater import __version__
 from slackwater_cli.main import app
 from slackwater_extender.components import assemble
 from slackwater_extender.settings import Settings
+from slackwater_lab.programs.artefacts import notes, with_image
 from support.lab.chart import CHART, ROOT
 
 
@@ -37,3 +40,54 @@ def test_the_changelog_begins_with_what_is_not_released_yet() -> None:
     """Its first section is the one that new lines go into."""
     headings = re.findall(r"^## (.+)$", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE)
     assert headings[0] == "Unreleased" or headings[0].startswith(__version__)
+
+
+def test_what_is_released_is_what_make_package_tried_out() -> None:
+    """The workflow builds nothing of its own: it calls the command that anybody can run, and pushes its results."""
+    steps = yaml.safe_load((ROOT / ".github/workflows/release.yaml").read_text(encoding="utf-8"))["jobs"]["package"]
+    lines = [step.get("run", step.get("uses", "")) for step in steps["steps"]]
+    made = lines.index("make package")
+    pushes = [number for number, line in enumerate(lines) if re.search(r"push dist|pypi-publish|gh release", line)]
+    assert len(pushes) == 3
+    assert all(number > made for number in pushes)
+    assert not any("build" in line for line in lines)
+
+
+def test_notes_are_the_changelog_of_the_version() -> None:
+    """Before the heading of the version is written, what is not released yet."""
+    text = "# Changes\n\n## Unreleased\n- new\n\n## 0.2.0 - 2026-12-01\n- old\n\n## 0.1.0\n- older\n"
+    assert notes(text, "0.2.0") == "- old\n"
+    assert notes(text, "0.1.0") == "- older\n"
+    assert notes(text, "0.3.0") == "- new\n"
+
+
+def test_the_published_chart_asks_for_the_published_image() -> None:
+    """Nobody has to name it; a chart packaged by hand stays as it is."""
+    text = (CHART / "values.yaml").read_text(encoding="utf-8")
+    image = yaml.safe_load(with_image(text, "ghcr.io/owner/slackwater"))["image"]
+    assert (image["registry"], image["repository"]) == ("ghcr.io/owner", "slackwater")
+    assert with_image(text, "") == text
+
+
+@pytest.mark.parametrize(
+    ("address", "link", "picture"),
+    [
+        ("", "see page, below", ""),
+        (
+            "https://example.org/o/p",
+            "see [page](https://example.org/o/p/blob/v1/docs/a.md), below",
+            "![Drawn](https://example.org/o/p/raw/v1/docs/b.svg)\n\n",
+        ),
+    ],
+    ids=["no address", "an address"],
+)
+def test_links_of_the_package_s_description_lead_somewhere_or_are_words(address: str, link: str, picture: str) -> None:
+    """The index shows README.md alone: a path in it must not lead nowhere."""
+    pytest.importorskip("hatchling")
+    spec = importlib.util.spec_from_file_location("hatch_build", ROOT / "hatch_build.py")
+    assert spec
+    assert spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    readme = "see [page](docs/a.md), [below](#there)\n\n![Drawn](docs/b.svg)\n\n[out](https://example.com)\n"
+    assert module.description(readme, address, "v1") == f"{link}\n\n{picture}[out](https://example.com)\n"

@@ -33,6 +33,14 @@ def test_the_dockerfile_takes_no_package_without_a_hash() -> None:
     assert re.search(r"^ARG BASE=\S+@sha256:[0-9a-f]{64}$", text, re.MULTILINE)
 
 
+def test_the_build_sees_every_file_that_the_dockerfile_copies() -> None:
+    """What .dockerignore leaves out is not there to be copied."""
+    text = (ROOT / "Dockerfile").read_text(encoding="utf-8")
+    copied = {word for line in re.findall(r"^COPY (?!--from)(.*)$", text, re.MULTILINE) for word in line.split()[:-1]}
+    shown = (ROOT / ".dockerignore").read_text(encoding="utf-8").splitlines()
+    assert copied == {line.removeprefix("!") for line in shown if line.startswith("!")}
+
+
 @pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.stem)
 def test_actions_are_named_by_commit(path: Path) -> None:
     """A tag can be moved."""
