@@ -7,8 +7,11 @@ refuses what the operator would not understand, with the sentence written beside
 from collections.abc import Mapping
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue
 from pydantic.alias_generators import to_camel
+
+from slackwater.errors import InvalidInput
+from slackwater_cluster.pods.quantities import quantity
 
 # What pydantic accepts as extra schema: plain JSON.
 Extra = dict[str, JsonValue]
@@ -41,10 +44,20 @@ def refined(*each: Extra) -> ConfigDict:
     )
 
 
+def _countable(written: int | str) -> int | str:
+    """Refuse what no round could count with: an object may be older than its definition's rules."""
+    try:
+        quantity(str(written))
+    except InvalidInput as problem:
+        raise ValueError(str(problem)) from problem
+    return written
+
+
 # An amount such as 4, "500m" or "16Gi". The API server sees an integer or a string; CEL refuses what is neither a
 # quantity nor at least 0, naming what to write.
 Quantity = Annotated[
     int | str,
+    AfterValidator(_countable),
     Field(
         json_schema_extra={
             "x-kubernetes-int-or-string": True,
