@@ -148,6 +148,8 @@ class ClusterCache:
         elif released and not pod.gates and pod.uid not in self.ledger and self.managed(pod):
             # It is on its way, whoever released it: reservations that a restart forgot are known again by their pods.
             self.ledger.reserve(self.claim(pod, pod.nominated), self.clock() + self.settings.expiry)
+        elif pod.uid in self.ledger and not self.managed(pod):
+            self._release(pod.uid)  # its namespace opted out: it is on its way as anybody's pod, and counts when bound
 
     def _note_stranger(self, pod: PodRecord, *, managed: bool) -> None:
         if not managed and pod.started:

@@ -134,6 +134,8 @@ class OperatorCache:
     def govern(self) -> None:
         """Policies, queues or pools changed: roles may differ, and pods may belong to other queues."""
         self.index.follow(self.table)
+        # A pool that is made again under the name of one that is gone begins where its own specification says.
+        self.pool_states = {name: each for name, each in self.pool_states.items() if name in self.governing.pools}
         for pod in list(self._everyone.values()):
             self.node_requests.set(pod)
         self.news = True
@@ -257,8 +259,10 @@ class OperatorCache:
             old = before[key]
             if each is not None:
                 self.runs.observe(each)
-            elif old is not None:
+            elif old is not None and self.governing.managed(old.namespace):
                 self.runs.gone(old)
+            elif old is not None:
+                self.runs.opted_out(old)
         for key, each in found.items():
             if each is not None:
                 self.views[each.id] = self._sized(each)
@@ -291,6 +295,10 @@ class OperatorCache:
         if each is not None and name and series and not self._names[app].by_driver:
             self._names[app] = AppName(name, series, by_driver=True)
             self.views[app] = replace(each, name=name, series=series)
+
+    def resize_by_history(self) -> None:
+        """What a leader before us learned of earlier runs counts for apps that are here already, too."""
+        self.views = {app: self._sized(each) for app, each in self.views.items()}
 
     def snapshot(self, now: float, rooms: Rooms | None, *, supposed: bool = False) -> Snapshot:
         """Everything one round may know; `supposed` as if every managed namespace were in mode enforce."""

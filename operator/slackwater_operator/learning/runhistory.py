@@ -31,9 +31,8 @@ class RunHistory:
     def observe(self, each: AppView) -> None:
         """Look at an app; what is over has become the past of its series."""
         size = run_size(each) if each.has_driver else None
-        known = self._present.get(each.id)
-        if size is not None and (known is None or size.tasks > known.tasks):
-            self._present[each.id] = size
+        if size is not None:
+            self._grow(each.id, size)
         if each.over:
             self._end(each)
 
@@ -50,14 +49,29 @@ class RunHistory:
         """What is to be kept over a restart: this run's size as far as it is known, else the last one's."""
         return self._present.get(each.id) or self.expected(each)
 
-    def restore(self, namespace: str, written: Mapping[str, object]) -> None:
-        """Take over what a leader before us learned; what cannot be read is as good as never learned."""
+    def opted_out(self, each: AppView) -> None:
+        """Its pods are not ours any more: nobody saw its run end."""
+        self._present.pop(each.id, None)
+
+    def restore(self, namespace: str, written: Mapping[str, object], present: AppView | None = None) -> None:
+        """Take over what a leader before us learned; what cannot be read is as good as never learned.
+
+        Of an app that is here with tasks of its own (`present`) it is the size of this run, else that of the last one.
+        """
         try:
             found = Learned.model_validate(written)
             size = AppSize(found.tasks, resources({kind: str(value) for kind, value in found.request.items()}), SOURCE)
         except (ValueError, SlackwaterError):
             return
-        self._keep((namespace, found.series), size)
+        if present is not None and run_size(present) is not None:
+            self._grow(present.id, size)
+        else:
+            self._keep((namespace, found.series), size)
+
+    def _grow(self, app: str, size: AppSize) -> None:
+        known = self._present.get(app)
+        if known is None or size.tasks > known.tasks:
+            self._present[app] = size
 
     def _end(self, each: AppView) -> None:
         size = self._present.get(each.id)

@@ -133,12 +133,13 @@ def unlisted(rows: Iterable[Framework], spec: SlackPolicySpec) -> tuple[str, ...
 
 
 def conditions(
-    before: Sequence[Mapping[str, Any]], judged: ConditionSet, generation: int, now: str, kind: str = READY
+    before: object, judged: ConditionSet, generation: int, now: str, kind: str = READY
 ) -> list[dict[str, Any]]:
     """The object's conditions with ours brought up to date; the time moves only when the status does."""
     status = "True" if judged.ready else "False"
-    old = next((each for each in before if each.get("type") == kind), None)
-    since = old["lastTransitionTime"] if old and old.get("status") == status else now
+    kept = written_conditions(before)
+    old = next((each for each in kept if each.get("type") == kind), {})
+    since = old.get("lastTransitionTime", now) if old.get("status") == status else now
     mine = {
         "type": kind,
         "status": status,
@@ -147,4 +148,9 @@ def conditions(
         "lastTransitionTime": since,
         "observedGeneration": generation,
     }
-    return [*(dict(each) for each in before if each.get("type") != kind), mine]
+    return [*(dict(each) for each in kept if each.get("type") != kind), mine]
+
+
+def written_conditions(before: object) -> list[Mapping[str, Any]]:
+    """The conditions that an object carries. What is none, whoever wrote it, goes with our next write."""
+    return [each for each in before if isinstance(each, Mapping)] if isinstance(before, list) else []

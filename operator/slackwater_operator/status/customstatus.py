@@ -77,7 +77,7 @@ class ResourceStatusWriter:
         generation = known.generation
         status: dict[str, Any] = {
             "observedGeneration": generation,
-            "conditions": conditions(before.get("conditions") or [], judged, generation, now),
+            "conditions": conditions(before.get("conditions"), judged, generation, now),
         }
         if kind == "AdmissionQueue":
             status |= self._queue(name, outlook) | self._next(name, outlook, startlog)

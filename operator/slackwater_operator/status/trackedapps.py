@@ -23,7 +23,7 @@ from slackwater_operator.cache.appview import AppView
 from slackwater_operator.cache.cache import OperatorCache
 from slackwater_operator.ratelimit import TokenBucket
 from slackwater_operator.status.appstatus import ended
-from slackwater_operator.status.conditions import ConditionSet, conditions
+from slackwater_operator.status.conditions import ConditionSet, conditions, written_conditions
 
 log = structlog.get_logger(__name__)
 
@@ -73,8 +73,9 @@ class TrackedAppWriter:
                 cache.categories.setdefault(f"{record.namespace}/{app}", Category(kind))
             learned = record.status.get("learned")
             if isinstance(learned, Mapping):
-                cache.runs.restore(record.namespace, learned)
+                cache.runs.restore(record.namespace, learned, cache.views.get(_app(record)))
                 cache.restore_name(_app(record), str(record.spec.get("name", "")), str(learned.get("series", "")))
+        cache.resize_by_history()
 
     async def write(self, each: AppView, status: TrackedAppStatus, queue: str) -> bool:
         """Bring the app's object up to date, unless it was written a moment ago; whether it says this now."""
@@ -128,7 +129,7 @@ class TrackedAppWriter:
 
     def _judged(self, before: Mapping[str, Any], body: Mapping[str, Any]) -> dict[str, Any]:
         """The condition Admitted, for whoever waits with `kubectl wait`. The spec never changes after it was made."""
-        old = before.get("conditions") or []
+        old = written_conditions(before.get("conditions"))
         was = any(each.get("type") == ADMITTED and each.get("status") == "True" for each in old)
         admitted = was if body["phase"] == Phase.FINISHED.value else body["phase"] in GOING
         reason = body["reason"].title().replace("-", "") or "Unknown"
@@ -149,7 +150,8 @@ class TrackedAppWriter:
     async def _end(self, key: str) -> bool:
         """Write that an app is gone; whether its object says so now, or is itself gone."""
         before = self._shown(key)
-        if before.get("phase") == Phase.FINISHED.value and not any((before.get("pods") or {}).values()):
+        pods = before.get("pods")
+        if before.get("phase") == Phase.FINISHED.value and not (isinstance(pods, Mapping) and any(pods.values())):
             return True
         body = ended().body()
         kept = {"learned": before["learned"]} if before.get("learned") else {}

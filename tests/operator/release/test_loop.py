@@ -244,6 +244,23 @@ def test_sizes_of_runs_outlive_the_leader() -> None:
     assert (size.tasks, size.request["cpu"], size.source) == (4, 0.5, "history")
 
 
+@pytest.mark.parametrize(("tasks", "size"), [(0, 4), (2, None)], ids=["driver only", "with tasks of its own"])
+def test_a_new_leader_sizes_an_app_that_is_here_already_by_the_run_before_it(tasks: int, size: int | None) -> None:
+    """At once, not after its next change; what was learned of an app that has tasks is of this run, not the last."""
+    world = enforcing(node("a", cpu=32))
+    world.create("n-28901-driver", role="driver", app="nightly-28901")
+    for number in range(tasks):
+        world.create(f"n-28901-{number}", app="nightly-28901")
+    world.cache.refresh()
+    made = cycle(world)
+    status = {"learned": {"series": "nightly", "tasks": 4, "request": {"cpu": "500m"}}}
+    spec = {"app": "nightly-28901"}
+    made.tracker.set([CustomRecord(name="nightly-28901", namespace="team", spec=spec, status=status)])
+    made.tracker.restore(world.cache)
+    found = world.cache.views["team/nightly-28901"].size
+    assert (found.tasks if found else None) == size
+
+
 def test_an_app_submitted_again_with_lower_requests_is_judged_by_these() -> None:
     """Refused as infeasible, taken away, and back under its name as the refusal advised: what it asked then is over."""
     world = enforcing(node("a", cpu=2))
