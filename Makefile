@@ -6,7 +6,7 @@ STAMP := .venv/.installed
 # Bytecode that is kept saves every process of the tests from compiling them anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help install demo test quick light check lint types pyright contracts unit search tools bench bench-simulator bench-extender bench-lab frameworks lab lab-down lab-test lab-build e2e e2e-kind kind-image crds chart image package docs clean fuzz requirements
+.PHONY: help install demo test quick light check lint types pyright contracts unit search walk tools bench bench-simulator bench-extender bench-lab frameworks lab lab-down lab-test lab-build e2e e2e-kind kind-image crds chart image package docs clean fuzz requirements
 help: ## list the commands
 	@grep -hE '^[a-z0-9-]+:.*?## ' $(MAKEFILE_LIST) | awk -F':.*?## ' '{printf "  make %-16s %s\n", $$1, $$2}'
 
@@ -56,6 +56,9 @@ unit: $(STAMP) ## tests and branch coverage, in as many processes as there are c
 WORLDS ?= 1000
 search: $(STAMP) ## play WORLDS random worlds beside the stock scheduler; stopped and started again it goes on
 	@PYTHONPATH=tests $(BIN)/python -m support.search --worlds $(WORLDS)
+
+walk: $(STAMP) ## every value of every field of our custom resources, then SEEDS of changes, each compared with a fresh start
+	@PYTHONPATH=tests $(BIN)/python -m support.walk --seeds $(or $(SEEDS),100)
 
 tools: $(STAMP) ## fetch what tests of chart and pages need beyond Python (helm, Chromium, Prometheus), where possible
 	@$(BIN)/python -m slackwater_lab tools
