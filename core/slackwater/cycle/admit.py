@@ -9,7 +9,7 @@ An app that could never run is refused, holds nothing and is before nobody. The 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from slackwater.admission.budget import DriverOutcome, DriverVerdict, RunningMeans
@@ -24,6 +24,7 @@ from slackwater.cycle.starts.impossible import PossibleApps, incomplete
 from slackwater.cycle.starts.poolslots import PoolSlots
 from slackwater.cycle.verdicts import Verdict, WaitReason, describe
 from slackwater.pools.pools import Adjustment, Category
+from slackwater.resources import Resources
 from slackwater.roles import Role
 from slackwater.validation import TOLERANCE
 
@@ -51,7 +52,7 @@ class AdmissionRound:
         drivers: DriverNodes,
         sizes: AppSizes,
     ) -> None:
-        self.queue, self.pool, self.rooms, self.drivers = queue, pool, rooms, drivers
+        self.queue, self.pool, self.rooms, self.drivers, self.facts = queue, pool, rooms, drivers, sizes.facts
         self._possible = PossibleApps(queue, rooms, apps)
         self.shapes, self.apps, self.grows = self._possible.shapes, self._possible.apps, self._possible.grows
         self.sizes = {app.id: sizes.of(app, pool) for app in self.apps}
@@ -130,7 +131,7 @@ class AdmissionRound:
         if (verdict := self._no_node(app, position)) is not None:
             return verdict, False
         grows = False
-        if any(group.role is Role.DRIVER and group.held for group in app.groups):
+        if self.facts(app).driver is not None:
             verdict, grows = self._admit(app, position)
             if verdict is not None:
                 return verdict, False
@@ -140,7 +141,7 @@ class AdmissionRound:
         """The verdict on an app that no node, or not all nodes together, could ever serve."""
         if (verdict := self._possible.too_large(app, position)) is not None or self.grows:
             return verdict
-        driver = next((group for group in app.groups if group.role is Role.DRIVER and group.held), None)
+        driver = self.facts(app).driver
         if driver is not None and not app.started and not self.drivers.together(app, driver):
             return self._apart(app, driver, position)
         return self._possible.gang_too_large(app, position)
@@ -163,15 +164,14 @@ class AdmissionRound:
         """What fits nowhere now claims nothing: others may go before it. Where nodes are added, it shows the need."""
         if self.grows or app.gang:
             return None
-        first = self.first(app)
+        first = self.facts(app).first
         if not first or any(self.seated(app, group) for group in first):
             return None
-        ask = describe(first[0].request)
         if self.rooms.fits(self.shapes[app.id, first[0].key]):
-            claimant = self.drivers.bars(app, first[0].request).claimant
-            numbers = {"queue": self.queue.name, "claimant": "its own app" if claimant == app.id else claimant}
+            numbers = {"queue": self.queue.name, "claimant": self.drivers.bars(app, first[0].request).claimant}
             return Verdict(app.id, WaitReason.LAST_NODE, numbers, position)
-        return Verdict(app.id, WaitReason.FRAGMENTED, {"queue": self.queue.name, "ask": ask}, position)
+        numbers = {"queue": self.queue.name, "ask": describe(first[0].request)}
+        return Verdict(app.id, WaitReason.FRAGMENTED, numbers, position)
 
     def seated(self, app: App, group: PodGroup) -> bool:
         """Whether a node has room for one pod of the group, and a driver may take it."""
@@ -182,11 +182,6 @@ class AdmissionRound:
         if group.role is not Role.DRIVER or self.grows:
             return Bars()
         return self.drivers.bars(app, group.request)
-
-    def first(self, app: App) -> list[PodGroup]:
-        """What of the app goes first: its driver, or where it has none any of its pods."""
-        held = [group for group in app.groups if group.held]
-        return [group for group in held if group.role is Role.DRIVER] or held
 
     def _set_aside(self, app: App, position: int) -> Verdict:
         if app.paused:
@@ -259,27 +254,30 @@ class AdmissionRound:
         held_back = {WaitReason.POOL, WaitReason.BEHIND, WaitReason.BUDGET}
         return [app for app in self.line if (v := starts.verdicts.get(app.id)) is not None and v.reason in held_back]
 
-    def may_backfill(self, app: App, started: Iterable[App], gone: Mapping[tuple[str, str], int]) -> bool:
-        """Whether an app may start into room that is left over: nobody's claim on it counts.
+    def reserve(self, started: Iterable[App], gone: Mapping[tuple[str, str], int]) -> Resources | None:
+        """What drivers that start into room that is left over must leave for a task; None: all of 002's reserve.
 
-        `gone` are the pods that this round has released, by app and group.
-
-        002's reserve is a claim only while started apps have tasks that wait or are still to come. Then a driver must
-        leave it untouched; else it must leave room for a task of every driver.
+        The reserve is a claim only while started apps have tasks that wait or are still to come. Else there must be
+        room for a task of every driver. `gone` are the pods that this round has released, by app and group.
         """
-        first = self.first(app)
-        if not app.gang and not any(self.seated(app, group) for group in first):
+        if any(self.budget.wants_tasks(each, gone) for each in started):
+            return None
+        return self.budget.largest_task(started)
+
+    def may_backfill(self, app: App, reserve: Callable[[], Resources | None]) -> bool:
+        """Whether an app may start into room that is left over: nobody's claim on it counts."""
+        facts = self.facts(app)
+        if not app.gang and not any(self.seated(app, group) for group in facts.first):
             return False
-        if not any(group.role is Role.DRIVER for group in first):
+        if facts.driver is None:
             return True
         other = self.assembly.app
         if other is not None and other.id != app.id and other.priority >= app.priority:
             return False
         if self.admits(app):
             return True
-        return not any(self.budget.wants_tasks(each, gone) for each in started) and self.budget.leaves_a_task(
-            app, started
-        )
+        task = reserve()
+        return task is not None and self.budget.leaves_a_task(app, task)
 
     def assemble(self, started: Iterable[App]) -> None:
         """Keep room for the first app that has waited longer than patience and fits nowhere, until its deadline."""

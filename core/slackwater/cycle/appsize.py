@@ -1,15 +1,15 @@
-"""How large an app is: its driver, one task, and the slots of a pool that it takes or will take.
+"""How large an app is: its driver, one task, the slots of a pool that it takes or will take, what it has still to run.
 
-Measured once per app and round; every test of the round reads the same numbers.
+Measured once per app, and again only when it has changed; every test of the round reads the same numbers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from slackwater.cycle.snapshot import App, Pool
+from slackwater.cycle.snapshot import App, PodGroup, Pool
 from slackwater.pools.pools import Category, classify, slots
 from slackwater.resources import NOTHING, Resources
 from slackwater.roles import Role
@@ -47,6 +47,27 @@ class AppSize:
         return max(self.charged, min(app.demand, self.coming))
 
 
+class TaskNeed(NamedTuple):
+    """Tasks of one kind that are still to run: what one asks for, where it may run, how many run at once."""
+
+    request: Resources
+    constraints: str
+    queue: str
+    together: int = 1
+    later: bool = False  # another stage comes first
+
+
+class AppFacts(NamedTuple):
+    """What the tests of a round ask of an app's groups, whatever its pool."""
+
+    app: App
+    first: tuple[PodGroup, ...]  # what of it goes first: its driver, or where it has none any of its pods
+    driver: PodGroup | None  # a driver that is held
+    home: str  # what its driver asks of a node beside room
+    reach: tuple[str, ...]  # what its tasks ask of a node; while there are none, what its driver asks
+    needs: tuple[TaskNeed, ...]  # what is still to run beside drivers
+
+
 class _Known(NamedTuple):
     app: App
     scale: object
@@ -58,6 +79,7 @@ class AppSizes:
 
     def __init__(self) -> None:
         self._known: dict[str, _Known] = {}
+        self._facts: dict[str, AppFacts] = {}
 
     def of(self, app: App, pool: Pool | None) -> AppSize:
         """The app in slots of the pool."""
@@ -67,11 +89,24 @@ class AppSizes:
             known = self._known[app.id] = _Known(app, scale, measure(app, pool))
         return known.size
 
+    def facts(self, app: App) -> AppFacts:
+        """What of the app needs no pool to be told."""
+        known = self._facts.get(app.id)
+        if known is None or known.app is not app:
+            known = self._facts[app.id] = facts(app)
+        return known
+
+    @property
+    def count(self) -> int:
+        """Apps of which something is kept."""
+        return max(len(self._known), len(self._facts))
+
     def forget_others(self, apps: Sequence[App]) -> None:
         """Keep these apps only; looked after where many are gone."""
-        if len(self._known) > 2 * len(apps) + 100:
+        if self.count > 2 * len(apps) + 100:
             stay = {app.id for app in apps}
             self._known = {id_: known for id_, known in self._known.items() if id_ in stay}
+            self._facts = {id_: known for id_, known in self._facts.items() if id_ in stay}
 
 
 def measure(app: App, pool: Pool | None) -> AppSize:
@@ -120,3 +155,25 @@ def task_size(app: App) -> Resources:
         if request != size:
             size = size.at_least(request)
     return size
+
+
+def facts(app: App) -> AppFacts:
+    """Look at the groups of one app."""
+    held = tuple(group for group in app.groups if group.held)
+    drivers = tuple(group for group in held if group.role is Role.DRIVER)
+    home = next((group.constraints for group in app.groups if group.role is Role.DRIVER), "")
+    tasks = {group.constraints for group in app.groups if group.role is not Role.DRIVER}
+    reach = tuple(sorted(tasks or {group.constraints for group in app.groups}))
+    return AppFacts(app, drivers or held, drivers[0] if drivers else None, home, reach, tuple(task_needs(app)))
+
+
+def task_needs(app: App) -> Iterable[TaskNeed]:
+    """What of the app is still to run beside drivers."""
+    tasks = [group for group in app.groups if group.role is not Role.DRIVER]
+    for group in tasks:
+        if group.held or group.total > group.charged + group.finished:
+            together = len(group.held) + group.charged if app.gang else 1
+            yield TaskNeed(group.request, group.constraints, app.queue, max(1, together), group.waiting)
+    if not tasks and app.task_request:
+        home = next((group.constraints for group in app.groups), "")
+        yield TaskNeed(app.task_request, home, app.queue)

@@ -12,7 +12,7 @@ An app whose task groups reach different nodes has a ground for each of them, an
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -20,6 +20,7 @@ import numpy as np
 
 from slackwater.admission.budget import DriverVerdict, RunningMeans
 from slackwater.cycle.appsize import AppSize
+from slackwater.cycle.drivernodes import DriverNodes
 from slackwater.cycle.feasibility import reachable
 from slackwater.cycle.snapshot import App, PodGroup, Queue, Snapshot
 from slackwater.resources import NOTHING, Resources
@@ -54,16 +55,16 @@ class Grounds:
         queue: Queue,
         running: Sequence[App],
         sizes: Mapping[str, AppSize],
-        serves: Callable[[App], bool],
+        drivers: DriverNodes,
     ) -> None:
-        self._snapshot, self._queue, self._serves = snapshot, queue, serves
+        self._snapshot, self._queue, self._nodes = snapshot, queue, drivers
         self._running, self._sizes = list(running), sizes
         self._made: dict[tuple[str, ...], Ground] = {}
 
     def of(self, app: App) -> list[Ground]:
         """The grounds on which the app's drivers must leave room; one at the least."""
-        home = next((group.constraints for group in app.groups if group.role is Role.DRIVER), "")
-        return [self._ground(name, home) for name in sorted(_of_tasks(app))]
+        facts = self._nodes.facts(app)
+        return [self._ground(name, facts.home) for name in facts.reach]
 
     def whole(self) -> Ground:
         """All nodes of the queue, known by their sum."""
@@ -123,7 +124,7 @@ class Grounds:
 
     def _promised(self, app: App, ground: Ground) -> Resources:
         """What one task of the app declares, if it may run on the ground and any node could take it."""
-        meant = any(self._rows_meet(name, ground) for name in _of_tasks(app)) and self._serves(app)
+        meant = any(self._rows_meet(name, ground) for name in self._nodes.facts(app).reach) and self._nodes.serves(app)
         return self._sizes[app.id].task if meant else NOTHING
 
     def _lands(self, group: PodGroup, ground: Ground) -> bool:
@@ -140,9 +141,3 @@ class Grounds:
         found = reachable(self._snapshot, self._queue, PodGroup("", Role.UNKNOWN, NOTHING, constraints=constraints))
         assert found is not None  # noqa: S101 - a queue has shares only where the snapshot has nodes
         return found
-
-
-def _of_tasks(app: App) -> set[str]:
-    """What its tasks ask of a node; while there are none, what its driver asks."""
-    tasks = {group.constraints for group in app.groups if group.role is not Role.DRIVER}
-    return tasks or {group.constraints for group in app.groups}

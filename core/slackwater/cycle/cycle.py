@@ -47,8 +47,8 @@ def decide(snapshot: Snapshot, *, explain: bool = True, sizes: AppSizes | None =
     Whoever decides often gives the same `sizes` again, so that only apps that changed are measured. `explain=False`
     leaves verdicts and budgets out, where nobody reads them (the simulator). Decisions are the same either way.
     """
-    rooms, drivers = NodeRooms(snapshot), DriverNodes(snapshot)
     sizes = AppSizes() if sizes is None else sizes
+    rooms, drivers = NodeRooms(snapshot), DriverNodes(snapshot, sizes)
     sizes.forget_others(snapshot.apps)
     lanes = [lane(snapshot, rooms, drivers, queue, apps, sizes) for queue, apps in _by_queue(snapshot)]
     flight = sum(group.released for app in snapshot.apps for group in app.groups)

@@ -14,12 +14,13 @@ not start before there are.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from slackwater.cycle.appsize import AppSizes, TaskNeed
 from slackwater.cycle.feasibility import reachable
 from slackwater.cycle.snapshot import App, PodGroup, Queue, Snapshot
 from slackwater.resources import NOTHING, Resources
@@ -33,16 +34,7 @@ if TYPE_CHECKING:
     Mask = NDArray[np.bool_]
 
 PLENTY = 1e6  # places of a task that asks for nothing
-
-
-class TaskNeed(NamedTuple):
-    """Tasks of one kind that are still to run: what one asks for, where it may run, how many run at once."""
-
-    request: Resources
-    constraints: str
-    queue: str
-    together: int = 1
-    later: bool = False  # another stage comes first
+OWN = "its own app"  # stands for the app that asks, so that what is found serves all that ask alike
 
 
 class _Places(NamedTuple):
@@ -58,7 +50,7 @@ class Bars(NamedTuple):
 
     barred: Mask | None = None  # nodes it may not take; None: it may take any
     costly: Mask | None = None  # nodes of which tasks would lose a place that is not needed yet
-    claimant: str = ""  # an app whose tasks need one of the barred nodes
+    claimant: str = ""  # an app whose tasks need one of the barred nodes, or OWN
 
     def avoid(self, names: Sequence[str], row: int) -> tuple[str, ...]:
         """The nodes that placement must not choose instead of this one."""
@@ -70,17 +62,17 @@ class Bars(NamedTuple):
 class DriverNodes:
     """All nodes in one round, without the tasks on them. Where only sums are known every node serves every driver."""
 
-    def __init__(self, snapshot: Snapshot) -> None:
+    def __init__(self, snapshot: Snapshot, sizes: AppSizes | None = None) -> None:
         self._snapshot = snapshot
+        self.facts = (AppSizes() if sizes is None else sizes).facts
         self._table = snapshot.nodes
         self.known = snapshot.nodes is not None and snapshot.reserve
         self._queues = {queue.name: queue for queue in snapshot.queues}
-        self._tasks: dict[str, tuple[App, tuple[TaskNeed, ...]]] = {}
         # Until a driver goes to a node:
         self._places: dict[TaskNeed, _Places] = {}
         self._lost: dict[tuple[TaskNeed, Resources], Floats] = {}  # places lost to a driver of this size
-        self._served_apps: dict[str, tuple[App, bool]] = {}
-        self._bars: dict[tuple[str, Resources], Bars] = {}  # by app and driver, or until an app starts
+        self._serving: dict[tuple[TaskNeed, ...], bool] = {}
+        self._bars: dict[tuple[tuple[TaskNeed, ...], Resources], Bars] = {}  # … or a task of a new kind counts
         self._together: dict[tuple[object, ...], bool] = {}
 
     @cached_property
@@ -117,33 +109,29 @@ class DriverNodes:
     def start(self, app: App) -> None:
         """An app starts with this round: its tasks count from now on."""
         if self.known:
+            known = len(self._needs)
             for need in self._claims(app):
                 self._needs.setdefault(need, app.id)
-            self._bars.clear()
+            if len(self._needs) > known:
+                self._bars.clear()
 
     def serves(self, app: App) -> bool:
         """Whether tasks of the app that are to run have the places for it, or nobody knows yet what they ask for."""
         if not self.known:
             return True
-        found = self._served_apps.get(app.id)
-        if found is None or found[0] is not app:
-            needs = self._of_app(app)
+        needs = self.facts(app).needs
+        found = self._serving.get(needs)
+        if found is None:
             first = [need for need in needs if not need.later] or needs
-            found = self._served_apps[app.id] = app, not first or any(self._served(need) for need in first)
-        return found[1]
-
-    def _of_app(self, app: App) -> tuple[TaskNeed, ...]:
-        found = self._tasks.get(app.id)
-        if found is None or found[0] is not app:
-            found = self._tasks[app.id] = app, tuple(task_needs(app))
-        return found[1]
+            found = self._serving[needs] = not first or any(self._served(need) for need in first)
+        return found
 
     def _served(self, need: TaskNeed) -> bool:
         return self._of(need).total >= need.together
 
     def _claims(self, app: App) -> list[TaskNeed]:
         """What drivers must leave room for: not for stages whose turn never comes, as one before them has no place."""
-        needs = self._of_app(app)
+        needs = self.facts(app).needs
         stuck = any(not need.later and not self._served(need) for need in needs)
         return [need for need in needs if not (stuck and need.later)]
 
@@ -175,7 +163,7 @@ class DriverNodes:
 
     def together(self, app: App, driver: PodGroup) -> bool:
         """Whether the app's driver and a task would both find a node if all nodes were empty."""
-        if not self.known or not (own := self._of_app(app)):
+        if not self.known or not (own := self.facts(app).needs):
             return True
         key = (driver.request, driver.constraints, own)
         if key not in self._together:
@@ -196,7 +184,7 @@ class DriverNodes:
     def in_the_way(self, app: App) -> Resources | None:
         """What a task asks for that cannot run beside the drivers there are, but could if its own driver were gone."""
         table = self._table
-        needs = self._of_app(app)
+        needs = self.facts(app).needs
         seated = [group for group in app.groups if group.role is Role.DRIVER and group.seats]
         if table is None or not seated or self.serves(app):
             return None
@@ -210,22 +198,22 @@ class DriverNodes:
         """Where a driver of the app may not go. Where there are places enough for all nobody looks closer."""
         if not self.known:
             return Bars()
-        found = self._bars.get((app.id, request))
+        own = self.facts(app).needs
+        found = self._bars.get((own, request))
         if found is None:
-            found = self._bars[app.id, request] = self._look(app, request)
+            found = self._bars[own, request] = self._look(own, request)
         return found
 
-    def _look(self, app: App, request: Resources) -> Bars:
+    def _look(self, own: Collection[TaskNeed], request: Resources) -> Bars:
         assert self._table is not None  # noqa: S101 - only asked where nodes are known
-        own = dict.fromkeys(self._of_app(app), app.id)
         barred = costly = None
         claimant = ""
         most = max(1, self._going)
-        for need, owner in {**self._needs, **own}.items():
+        for need, owner in {**self._needs, **dict.fromkeys(own, OWN)}.items():
             places = self._of(need)
             spare = places.total - need.together
             if spare < 0 and need in own and not need.later:
-                return Bars(np.ones(len(self._table), np.bool_), None, app.id)  # it would start in vain
+                return Bars(np.ones(len(self._table), np.bool_), None, OWN)  # it would start in vain
             if spare < 0 or spare >= most * places.most:
                 continue
             lost = self._lost_to(need, request)
@@ -247,17 +235,5 @@ class DriverNodes:
         """A driver goes to a node."""
         if self._table is not None and row >= 0:
             self.left[row] -= request.vector(self._table.kinds)
-            for kept in (self._places, self._lost, self._served_apps, self._bars):
+            for kept in (self._places, self._lost, self._serving, self._bars):
                 kept.clear()
-
-
-def task_needs(app: App) -> Iterable[TaskNeed]:
-    """What of the app is still to run beside drivers."""
-    tasks = [group for group in app.groups if group.role is not Role.DRIVER]
-    for group in tasks:
-        if group.held or group.total > group.charged + group.finished:
-            together = len(group.held) + group.charged if app.gang else 1
-            yield TaskNeed(group.request, group.constraints, app.queue, max(1, together), group.waiting)
-    if not tasks and app.task_request:
-        home = next((group.constraints for group in app.groups), "")
-        yield TaskNeed(app.task_request, home, app.queue)

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import NamedTuple
 
 from slackwater.cycle.admit import AdmissionRound, Admitted
@@ -203,10 +204,11 @@ def _release_gang(each: Lane, line: ReleaseQueue, app: App, left: int, *, idle: 
 def _backfill(each: Lane, left: int, priority: int, *, idle: bool) -> int:
     """Start apps of one priority into room that nobody before them can use, in order."""
     gone = Counter((release.app, release.group.key) for release in each.releases)
+    reserve = cache(lambda: each.entrance.reserve(each.started, gone))  # until somebody starts
     for app in [app for app in each.entrance.passed_over(each.starts) if app.priority == priority]:
         if left <= 0:
             break
-        if not each.entrance.may_backfill(app, each.started, gone):
+        if not each.entrance.may_backfill(app, reserve):
             continue
         free = each.line.left()
         line = _line(each.snapshot, each.queue, each.rooms, each.entrance, [app], bounded=False, free=free)
@@ -218,6 +220,7 @@ def _backfill(each: Lane, left: int, priority: int, *, idle: bool) -> int:
             left -= 1
         if len(each.releases) > before:
             gone.update((release.app, release.group.key) for release in each.releases[before:])
+            reserve.cache_clear()
             each.line.spend(free - line.left())
             each.entrance.enter(app)
             each.started.append(app)

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from slackwater.cycle.appsize import AppSizes
 from slackwater.cycle.cycle import Round, decide
 from slackwater.cycle.drivernodes import DriverNodes
 from slackwater.cycle.review.claims import Claim, holds
@@ -61,7 +62,8 @@ class TestItsOwnTasks:
         decided = decide(world)
         assert decided.verdicts["app"].reason is WaitReason.LAST_NODE
         assert not decided.verdicts["app"].refused
-        assert [each.claim for each in holds(world, decided)] == [Claim.RESERVE]
+        assert "tasks of its own app need" in decided.verdicts["app"].sentence
+        assert [(each.claim, each.claimant) for each in holds(world, decided)] == [(Claim.RESERVE, "app")]
 
 
 class TestTasksOfOthers:
@@ -88,6 +90,33 @@ class TestTasksOfOthers:
         apps = (whole, driver_app("a", 1), driver_app("b", 2))
         decided = decide(on_nodes(*apps, total=[4.0, 4.0], room=[1.0, 1.0]))
         assert released(decided) == ["a/driver/0"]
+
+    def test_tasks_of_an_app_that_starts_count_for_drivers_alike_that_were_looked_at_before(self) -> None:
+        """Apps that ask alike are looked at once, until somebody starts whose tasks need what they would take."""
+        large, early, late = driver_app("large", task=4), driver_app("early"), driver_app("late")
+        nodes = DriverNodes(on_nodes(large, early, late, total=[4.0, 3.0]))
+        assert nodes.bars(early, cpu(1)).barred is None
+        nodes.start(large)
+        found = nodes.bars(late, cpu(1))
+        assert (found.barred is not None and found.barred.tolist(), found.claimant) == ([True, False], "large")
+
+
+class TestKeptSizes:
+    """Whoever decides round after round hands in what it has measured."""
+
+    def test_an_app_that_changed_is_looked_at_again(self) -> None:
+        """Its tasks ask for more than in the round before: they fit only the node that its driver must leave them."""
+        kept = AppSizes()
+        for task, avoided in ((1.0, ()), (32.0, ("node-1",)), (1.0, ())):
+            world = on_nodes(driver_app("app", driver=2, task=task), total=[4.0, 32.0])
+            assert [release.avoid for release in decide(world, sizes=kept).releases] == [avoided]
+
+    def test_apps_that_are_gone_are_forgotten(self) -> None:
+        """A gatekeeper that runs for months keeps no more than it needs."""
+        kept = AppSizes()
+        for number in range(400):
+            decide(on_nodes(driver_app(f"app{number}"), total=[4.0]), sizes=kept)
+        assert kept.count <= 2 + 100 + 1
 
 
 class TestTasksWithoutAPlace:

@@ -24,7 +24,7 @@ from enum import StrEnum
 from slackwater.cycle.admit import AdmissionRound
 from slackwater.cycle.appsize import AppSizes
 from slackwater.cycle.cycle import Round
-from slackwater.cycle.drivernodes import DriverNodes
+from slackwater.cycle.drivernodes import OWN, DriverNodes
 from slackwater.cycle.noderooms import NodeRooms
 from slackwater.cycle.order.earlystart import startable
 from slackwater.cycle.queuepass import led_by_driver
@@ -117,7 +117,8 @@ class _Holds:
         self.snapshot, self.queue, self.rooms, self.flight = snapshot, queue, rooms, flight
         self.before = before  # what the round saw: parents that go with it let their children go in the next one
         pool = next((pool for pool in snapshot.pools if pool.name == queue.pool), None)
-        self.entrance = AdmissionRound(snapshot, queue, pool, apps, rooms, DriverNodes(snapshot), AppSizes())
+        sizes = AppSizes()
+        self.entrance = AdmissionRound(snapshot, queue, pool, apps, rooms, DriverNodes(snapshot, sizes), sizes)
         self.apps = apps
 
     def all(self) -> list[Hold]:
@@ -144,7 +145,8 @@ class _Holds:
             found = Claim.RESERVE, other.id, "its tasks wait or are still to come"
         elif not self.entrance.seated(app, group):
             claimant = self.entrance.bars(app, group).claimant
-            found = Claim.RESERVE, claimant, "its tasks need the node that the driver would take"
+            owner = app.id if claimant == OWN else claimant
+            found = Claim.RESERVE, owner, "its tasks need the node that the driver would take"
         elif self._bound(app, group):
             found = Claim.OWNER, self.queue.pool, "a bound of delta keeps the room for the other side"
         else:
@@ -193,10 +195,11 @@ class _Holds:
         started = self.entrance.running
         if self.entrance.admits(app):
             return None
-        wanting = next((each for each in started if self.entrance.budget.wants_tasks(each, {})), None)
+        budget = self.entrance.budget
+        wanting = next((each for each in started if budget.wants_tasks(each, {})), None)
         if wanting is not None:
             return wanting
-        return None if self.entrance.budget.leaves_a_task(app, started) else next(iter(started), app)
+        return None if budget.leaves_a_task(app, budget.largest_task(started)) else next(iter(started), app)
 
     def _bound(self, app: App, group: PodGroup) -> bool:
         size = self.entrance.sizes[app.id]

@@ -25,7 +25,7 @@ class DriverBudget:
         drivers: DriverNodes,
     ) -> None:
         self._queue, self._sizes, self._drivers = queue, sizes, drivers
-        self._grounds = Grounds(snapshot, queue, running, sizes, drivers.serves)
+        self._grounds = Grounds(snapshot, queue, running, sizes, drivers)
         self._means: RunningMeans | None = None
 
     @property
@@ -87,14 +87,24 @@ class DriverBudget:
             wants = app.has_driver and any(group.held or group.charged for group in app.groups)
         return wants and self._drivers.serves(app)
 
-    def leaves_a_task(self, app: App, started: Iterable[App]) -> bool:
-        """Beside all drivers and this one, the largest task of any of their apps still fits."""
-        largest = NOTHING
-        for each in (*(other for other in started if _lives(other)), app):
-            if (each.has_driver or self._sizes[each.id].driver) and self._drivers.serves(each):
-                largest = largest.at_least(self._sizes[each.id].task)
-        asked = self._sizes[app.id].driver + largest
+    def leaves_a_task(self, app: App, largest: Resources) -> bool:
+        """Beside all drivers and this one, the largest task of any of their apps, or of this one, still fits."""
+        asked = self._sizes[app.id].driver + self._larger(largest, app)
         return all((ground.means.charged + asked).fits(ground.capacity) for ground in self._grounds.of(app))
+
+    def largest_task(self, started: Iterable[App]) -> Resources:
+        """What the largest task of any app with a driver asks for, kind by kind."""
+        largest = NOTHING
+        for each in started:
+            if _lives(each):
+                largest = self._larger(largest, each)
+        return largest
+
+    def _larger(self, largest: Resources, app: App) -> Resources:
+        size = self._sizes[app.id]
+        if (app.has_driver or size.driver) and self._drivers.serves(app):
+            return largest.at_least(size.task)
+        return largest
 
 
 def _lives(app: App) -> bool:
