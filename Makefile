@@ -3,6 +3,8 @@
 PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.installed
+BASE := .venv/.base
+INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 # Bytecode that is kept saves every process of the tests from compiling them anew.
 unexport PYTHONDONTWRITEBYTECODE
 
@@ -10,14 +12,23 @@ unexport PYTHONDONTWRITEBYTECODE
 help: ## list the commands
 	@grep -hE '^[a-z0-9-]+:.*?## ' $(MAKEFILE_LIST) | awk -F':.*?## ' '{printf "  make %-16s %s\n", $$1, $$2}'
 
-$(STAMP): pyproject.toml constraints.txt
+# What a user has; the demo needs no more. Bytecode is made of what is used, when it is used: half of it never is.
+$(BASE): pyproject.toml constraints.txt
+	@echo "Installing what the demo needs into .venv: about a minute, only the first time."
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@$(INSTALL) --no-compile -e .
 	@touch $@
+
+# The rest goes into the same .venv; the base need not be installed before it.
+$(STAMP): pyproject.toml constraints.txt
+	@echo "Installing everything the tests need into .venv: about two minutes, only the first time."
+	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	@$(INSTALL) -e '.[dev]'
+	@touch $(BASE) $@
 
 install: $(STAMP) ## make .venv with everything the tests need
 
-demo: $(STAMP) ## see Slackwater decide: the product's main job on a small built-in example
+demo: $(BASE) ## see Slackwater decide: the product's main job on a small built-in example
 	@$(BIN)/slackwater demo
 
 # Checks go beside the tests, so that no core waits.
@@ -123,12 +134,12 @@ image: ## build the image (needs Docker)
 	docker build -t slackwater:$$(sed -n 's/^__version__ = "\(.*\)"/\1/p' core/slackwater/__init__.py) .
 
 package: $(STAMP) ## build wheel, source archive and chart into dist/, check them, and use them in an empty environment
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[release]'
+	@$(INSTALL) -e '.[release]'
 	@$(BIN)/python -m slackwater_lab.programs.artefacts
 	@$(BIN)/python -m pytest -q -p no:randomly -m package tests/package
 
 docs: $(STAMP) ## build the documentation into site/, refusing broken links
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[docs]'
+	@$(INSTALL) -e '.[docs]'
 	@$(BIN)/python docs/scripts/reference.py
 	@$(BIN)/mkdocs build --strict --quiet
 
