@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from slackwater_cluster import names
+from slackwater_cluster.pods.gate import MARKS
 from slackwater_cluster.policies import cel
 from slackwater_cluster.policies.mutating import NAME as MUTATING
 from slackwater_cluster.policies.mutating import conditions as written_conditions
@@ -115,18 +116,24 @@ def _field(holder: str, path: str) -> str:
     return f"{holder}.?{'.?'.join([first, *rest])}.orValue(null)"
 
 
-def _same_annotations() -> str:
-    """Whether an update leaves all annotations that are not ours as they were."""
+def _same_annotations(but: str = f"k.startsWith('{names.PREFIX}')") -> str:
+    """Whether an update leaves all annotations as they were, but for some; ours unless told."""
     both = ("object", "oldObject")
     before, after = (f"{which}.metadata.?annotations.orValue({{}})" for which in reversed(both))
-    return (
-        f"{after}.all(k, k.startsWith('{names.PREFIX}') || {before}[?k] == {after}[?k]) && "
-        f"{before}.all(k, k.startsWith('{names.PREFIX}') || k in {after})"
+    return f"{after}.all(k, {but} || {before}[?k] == {after}[?k]) && {before}.all(k, {but} || k in {after})"
+
+
+def _same_gates() -> str:
+    """Whether an update leaves the gates of others as they were: a queue of another system holds its pods by them."""
+    before, after = (
+        f"{which}.spec.?schedulingGates.orValue([]).filter(g, g.name != '{names.GATE}')"
+        for which in ("oldObject", "object")
     )
+    return f"{before} == {after}"
 
 
 METADATA = ("metadata.labels", "metadata.ownerReferences", "metadata.finalizers")
-# What the API server would let an update of a pod change, but for gates. Node affinity may change while a pod is gated.
+# What the API server would let an update of a pod change, but for gates; selectors and affinity while a pod is gated.
 SPEC = (
     "spec.containers",
     "spec.initContainers",
@@ -134,6 +141,8 @@ SPEC = (
     "spec.tolerations",
     "spec.activeDeadlineSeconds",
     "spec.terminationGracePeriodSeconds",
+    "spec.nodeSelector",
+    "spec.affinity",
 )
 STATUS = (
     "status.phase",
@@ -154,7 +163,7 @@ STATUS = (
 # the namespace's label was taken away.
 MANAGED = f"namespaceObject.metadata.?labels[?'{names.MANAGED}'].orValue('') == 'true'"
 OURS = f"{MANAGED} || oldObject.spec.?schedulerName.orValue('') == '{names.SCHEDULER}'"
-BOUND = "in pods of managed namespaces, gates, node affinity and slackwater.io/ annotations only"
+BOUND = "in pods of managed namespaces, our gate and slackwater.io/ annotations only"
 
 
 def _operator(user: str) -> Manifest:
@@ -169,7 +178,7 @@ def _operator(user: str) -> Manifest:
         late={OURS: f"the Slackwater operator may change, {BOUND}"},
         rules={
             f"{_same(*METADATA)} && {_same_annotations()}": f"the Slackwater operator may change, {BOUND}",
-            f"{part} != '' || ({_same(*SPEC)})": f"the Slackwater operator may change, {BOUND}",
+            f"{part} != '' || ({_same(*SPEC)} && {_same_gates()})": f"the Slackwater operator may change, {BOUND}",
             f"{part} != 'status' || ({_same(*STATUS)})": (
                 "the Slackwater operator may change nominatedNodeName in the status of pods only"
             ),
@@ -193,6 +202,8 @@ def _releasers(operator: str) -> Manifest:
 
     They are known by what they may: lift gates, and patch pods, but not update them, as those may who edit pods anyway.
     """
+    marks = f"k in {cel.listed(MARKS)}"
+    same = f"{_same(*METADATA, *SPEC)} && {_same_gates()} && {_same_annotations(marks)}"
     edits = "authorizer.group('').resource('pods').namespace(request.namespace).check('update').allowed()"
     return _policy(
         "slackwater-guard-releasers",
@@ -200,9 +211,9 @@ def _releasers(operator: str) -> Manifest:
         conditions={
             "not-the-operator": f"request.userInfo.username != '{operator}'",
             # The last look, because an authorizer may be asked far away.
-            "releases-only": f"!({_same(*METADATA, *SPEC)} && {_same_annotations()}) && {MAY_RELEASE} && !{edits}",
+            "releases-only": f"!({same}) && {MAY_RELEASE} && !{edits}",
         },
-        rules={f"{_same(*METADATA, *SPEC)} && {_same_annotations()}": f"who may lift gates may change, {BOUND}"},
+        rules={same: f"who may lift gates may change, in pods, our gate and {' and '.join(MARKS)} only"},
     )
 
 

@@ -179,7 +179,7 @@ def test_operator_may_change_nothing_else(kube: Any, operator: Any, change: dict
     path = made(kube, f"limited-{abs(hash(str(change)))}")
     answer = operator.patch(path, change)
     assert answer.status == 403
-    assert "gates, node affinity and slackwater.io/ annotations only" in answer.message
+    assert "our gate and slackwater.io/ annotations only" in answer.message
 
 
 def test_operator_may_not_invent_a_status(kube: Any, operator: Any) -> None:
