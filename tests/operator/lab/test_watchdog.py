@@ -18,8 +18,18 @@ pytestmark = pytest.mark.lab
 PATIENCE = 12
 CHART = Path(__file__).parents[3] / "helm" / "slackwater"
 RBAC = "/apis/rbac.authorization.k8s.io/v1"
+SWITCH = f"{RBAC}/clusterrolebindings/slackwater-holding"
+OPERATOR = {"kind": "ServiceAccount", "name": "slackwater-operator", "namespace": "slackwater-system"}
 MERGE = "application/merge-patch+json"
 UNGATE = {"spec": {"schedulingGates": [{"$patch": "delete", "name": "slackwater.io/admission"}]}}
+
+
+@pytest.fixture(autouse=True)
+def switched_on(kube: Any, replicas: Any) -> None:
+    """A policy in force and the switch on, whatever the test before did to them."""
+    assert replicas is not None  # it made the policy
+    kube.namespace(OPERATOR["namespace"])
+    assert kube.patch(SWITCH, {"subjects": [OPERATOR]}, MERGE).ok
 
 
 @pytest.fixture
@@ -36,7 +46,7 @@ def watchdog(lab: Any) -> Iterator[Any]:
     process.wait(10)
 
 
-def test_the_watchdogs_own_rights_turn_the_switch_and_lift_gates(kube: Any, replicas: Any) -> None:
+def test_the_watchdogs_own_rights_turn_the_switch_and_lift_gates(kube: Any) -> None:
     """With the rules of the chart's role and no others; a stolen token of it can change nothing else in a pod."""
     text = (CHART / "templates" / "watchdog" / "watchdog.yaml").read_text(encoding="utf-8")
     rules = yaml.safe_load(text[text.index("rules:") : text.index("---", text.index("rules:"))])["rules"]
@@ -46,14 +56,11 @@ def test_the_watchdogs_own_rights_turn_the_switch_and_lift_gates(kube: Any, repl
     assert kube.apply({**rbac, "kind": "ClusterRole", "rules": rules}, f"{RBAC}/clusterroles").ok
     binding = {**rbac, "kind": "ClusterRoleBinding", "roleRef": reference, "subjects": [subject]}
     assert kube.apply(binding, f"{RBAC}/clusterrolebindings").ok
-    assert replicas is not None  # it made the policy that is in force
     where = fresh(kube, "deadman-rights")
     assert kube.post(where, pod("held", "held")).ok
-    switch = f"{RBAC}/clusterrolebindings/slackwater-holding"
-    on = kube.get(switch).body["subjects"]
     with kube.acting_as("dog") as dog:
-        wait(lambda: dog.patch(switch, {"subjects": []}, MERGE).ok, 10)
-        assert dog.patch(switch, {"subjects": on}, MERGE).ok
+        wait(lambda: dog.patch(SWITCH, {"subjects": []}, MERGE).ok, 10)
+        assert dog.patch(SWITCH, {"subjects": [OPERATOR]}, MERGE).ok
         assert dog.patch(f"{where}/held", {"metadata": {"labels": {"x": "y"}}}).status == 403
         assert dog.patch(f"{where}/held", UNGATE).ok
         assert dog.patch(f"{RBAC}/clusterrolebindings/dog", {"subjects": []}, MERGE).status == 403

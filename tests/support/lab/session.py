@@ -16,6 +16,7 @@ from slackwater_lab.site import Site
 Object = dict[str, Any]
 STRATEGIC = "application/strategic-merge-patch+json"
 MERGE = "application/merge-patch+json"
+JSON = "application/json"
 CUSTOM = "/apis/slackwater.io/v1alpha1"
 PODS = "/api/v1/namespaces/{}/pods"
 
@@ -41,8 +42,10 @@ class Answer:
 class Kube:
     """A session, as administrator unless `user` names somebody to act as."""
 
-    def __init__(self, site: Site, user: str = "", groups: tuple[str, ...] = ("system:authenticated",)) -> None:
-        headers = [("Authorization", f"Bearer {administrator_token(site)}")]
+    def __init__(
+        self, site: Site, user: str = "", groups: tuple[str, ...] = ("system:authenticated",), token: str = ""
+    ) -> None:
+        headers = [("Authorization", f"Bearer {token or administrator_token(site)}")]
         if user:
             headers += [("Impersonate-User", user), *(("Impersonate-Group", group) for group in groups)]
         self._site = site
@@ -62,6 +65,15 @@ class Kube:
     def acting_as(self, user: str, *groups: str) -> Kube:
         """A session as somebody else."""
         return Kube(self._site, user, ("system:authenticated", *groups))
+
+    def holding(self, token: str) -> Kube:
+        """A session of whoever holds a token."""
+        return Kube(self._site, token=token)
+
+    def ask(self, method: str, path: str, body: Any, kind: str, headers: Mapping[str, str]) -> Answer:
+        """Any request; only a patch has a content type of its own."""
+        typed = {**headers, "Content-Type": kind if method == "PATCH" else JSON}
+        return _answer(self._session.request(method, path, json=body, headers=typed))
 
     def get(self, path: str, **query: str) -> Answer:
         """Read an object or a list."""
@@ -91,6 +103,7 @@ class Kube:
 
     def namespace(self, name: str, **labels: str) -> str:
         """A namespace with these labels (underscores become dots and slashes are written `__`), ready for pods."""
+        until(lambda: not self._terminating(name), 60)
         written = {key.replace("__", "/").replace("_", "."): value for key, value in labels.items()}
         self.apply(
             {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": written}},
@@ -98,6 +111,11 @@ class Kube:
         )
         until(lambda: self.get(f"/api/v1/namespaces/{name}/serviceaccounts/default").ok)
         return name
+
+    def _terminating(self, name: str) -> bool:
+        """Whether a namespace of this name is on its way out."""
+        known = self.get(f"/api/v1/namespaces/{name}")
+        return known.ok and known.body["status"]["phase"] == "Terminating"
 
 
 def _answer(reply: httpx2.Response) -> Answer:

@@ -1,0 +1,139 @@
+"""A stolen token of each account of the chart, hooks included, and of a person who may lift gates: what it gets.
+
+Every account tries everything in `support.lab.tries` with its own token; what is not named here must be refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from slackwater_cluster import names
+from support.lab.tries import ELSEWHERE, FOREIGN, LEASES, MANAGED, OWN, RBAC, TRIES, Try, pod, pods
+
+pytestmark = pytest.mark.lab
+
+READS = {"ours: read pods", "ours: read queues"}
+RELEASES = {"ours: lift our gate", "ours: give a reason"}
+# kube-scheduler's own role, which the cluster brings along: whoever has it binds, deletes and reports on any pod.
+SCHEDULES = {
+    *(f"{where}: {what}" for where in ("managed", "elsewhere") for what in ("delete it", "invent its phase")),
+    "leases: make one in kube-system",
+    "ours: read pods",
+    "ours: nominate",
+    "ours: tell an Event",
+    "ours: ask whose token",
+}
+MAY: dict[str, set[str]] = {
+    "slackwater-operator": {
+        *READS,
+        *RELEASES,
+        "ours: nominate",
+        "ours: tell an Event",
+        "ours: track an app",
+        "ours: see who leads",
+        "managed: evict it",  # operator.may.evict
+    },
+    "slackwater-extender": {*READS, "ours: keep what was learned", "ours: ask whose token"},
+    "slackwater-scheduler": SCHEDULES,
+    "slackwater-monitor": {*READS},
+    "slackwater-watchdog": {*RELEASES, "ours: read pods", "ours: see who leads", "ours: turn the switch"},
+    "slackwater-definitions": {"definitions: change ours"},
+    "slackwater-leave": {*RELEASES, "ours: read pods", "policies: delete the guard"},
+    "releaser": {*RELEASES},
+    "default": set(),
+}
+EVERYTHING = (
+    "--set=monitor.enabled=true,prometheus.url=http://prometheus",
+    "--set=operator.may.resize=true,operator.may.evict=true",
+)
+LEASE = f"{LEASES}/{OWN}/leases/slackwater-operator"
+KINDS = ("ServiceAccount", "Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding")
+
+
+@pytest.fixture(scope="module")
+def accounts(kube: Any) -> Iterator[dict[str, str]]:
+    """Everything that the chart grants, and something to attack; the path of each account."""
+    chart = pytest.importorskip("support.lab.chart")
+    for name, labels in ((MANAGED, {"managed": "true", "policy": "stolen"}), (ELSEWHERE, {}), (OWN, {})):
+        kube.namespace(name, **{f"slackwater_io__{key}": value for key, value in labels.items()})
+    policy = {"apiVersion": names.API_VERSION, "kind": "SlackPolicy", "metadata": {"name": "stolen"}}
+    assert kube.apply({**policy, "spec": {"mode": "enforce"}}, f"/apis/{names.API_VERSION}/slackpolicies").ok
+    found = {}
+    for each in (each for each in chart.objects("1.36.4", *EVERYTHING) if each["kind"] in KINDS):
+        assert (answer := kube.apply(each, where(each))).ok, answer.message
+        if each["kind"] == "ServiceAccount":
+            found[each["metadata"]["name"]] = f"{where(each)}/{each['metadata']['name']}"
+    found["default"] = f"/api/v1/namespaces/{OWN}/serviceaccounts/default"
+    found["releaser"] = _releaser(kube)
+    _victims(kube)
+    yield found
+    for path in (*(f"/api/v1/namespaces/{name}" for name in (MANAGED, ELSEWHERE)), LEASE):
+        kube.delete(path)
+
+
+def where(body: dict[str, Any]) -> str:
+    """The path of the collection that an object belongs to."""
+    group = "/api/v1" if body["kind"] == "ServiceAccount" else RBAC
+    namespace = body["metadata"].get("namespace")
+    return f"{group}/{f'namespaces/{namespace}/' if namespace else ''}{body['kind'].lower()}s"
+
+
+def _releaser(kube: Any) -> str:
+    """A person's account that may lift gates in one namespace."""
+    account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "releaser", "namespace": MANAGED}}
+    binding = {
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "RoleBinding",
+        "metadata": {"name": "releaser", "namespace": MANAGED},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "slackwater-releaser"},
+        "subjects": [{"kind": "ServiceAccount", "name": "releaser", "namespace": MANAGED}],
+    }
+    assert kube.apply(account, where(account)).ok
+    assert kube.apply(binding, where(binding)).ok
+    return f"{where(account)}/releaser"
+
+
+def _victims(kube: Any) -> None:
+    """A pod in each namespace that two systems hold, and ConfigMaps of ours."""
+    for namespace in (MANAGED, ELSEWHERE):
+        answer = kube.post(pods(namespace), pod("held", schedulingGates=[{"name": FOREIGN}]))
+        assert answer.ok, answer.message
+    held = kube.get(pods(MANAGED, "held")).body
+    assert {gate["name"] for gate in held["spec"]["schedulingGates"]} == {names.GATE, FOREIGN}
+    for name in ("slackwater-learned", "others"):
+        body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}}
+        assert kube.apply(body, f"/api/v1/namespaces/{OWN}/configmaps").ok
+    lease = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": "slackwater-operator"}}
+    kube.apply({**lease, "spec": {}}, LEASE.rpartition("/")[0])
+
+
+def tried(session: Any, each: Try) -> Any:
+    """The API server's answer."""
+    dry = "" if each.method == "GET" or not each.dry else ("&" if "?" in each.path else "?") + "dryRun=All"
+    return session.ask(each.method, f"{each.path}{dry}", each.body, each.kind, dict(each.headers))
+
+
+def test_every_account_of_the_chart_is_tried(accounts: dict[str, str]) -> None:
+    """A new account needs its row here."""
+    assert set(accounts) == set(MAY)
+
+
+@pytest.mark.parametrize("account", sorted(MAY))
+def test_a_stolen_token_gets_what_its_account_needs_and_no_more(
+    kube: Any, accounts: dict[str, str], account: str
+) -> None:
+    """Every try that is not named is refused, and every one that is named works."""
+    granted = kube.post(
+        f"{accounts[account]}/token",
+        {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {"expirationSeconds": 600}},
+    )
+    with kube.holding(granted.body["status"]["token"]) as thief:
+        answers = {what: tried(thief, each) for what, each in TRIES.items()}
+    got = {what for what, answer in answers.items() if answer.ok}
+    assert got == MAY[account], {what: answers[what].message for what in got ^ MAY[account]}
+    # Refused because it may not, or because nobody may: the field never changes (422), a held pod is not bound (409).
+    refused = {what: (answer.status, answer.message) for what, answer in answers.items() if not answer.ok}
+    assert {what: why for what, why in refused.items() if why[0] not in (403, 409, 422)} == {}
