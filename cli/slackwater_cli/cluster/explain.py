@@ -86,9 +86,10 @@ def _target(what: list[str]) -> tuple[str, str]:
 def _node(asked: ExtenderClient, name: str, output: Format) -> None:
     from slackwater_cluster.api.client import NotFound
     from slackwater_monitor.explain import node_lines
+    from slackwater_monitor.sources.answers import about_node
 
     try:
-        found = asked.get(f"/v1/nodes/{name}")
+        found = about_node(asked, name)
     except NotFound as problem:
         typer.echo(f"the extender knows no node {name}", err=True)
         raise typer.Exit(NOT_FOUND) from problem

@@ -7,6 +7,7 @@ from contextlib import suppress
 from typing import Any, Self
 
 import httpx2
+import msgspec
 
 from slackwater.errors import Unavailable
 from slackwater_cluster import names
@@ -17,6 +18,7 @@ from slackwater_cluster.api.paths import api_path, joined
 TIMEOUT = 10.0
 # Objects per page of a list: the API server answers large lists in pieces.
 PAGE = 500
+MOST_PAGES = 2_000  # a million objects; a server that never ends its list is no API server
 MERGE = "application/merge-patch+json"
 JSON_PATCH = "application/json-patch+json"
 NOBODY = Credentials()
@@ -37,6 +39,17 @@ class Forbidden(Unavailable):
 
 class Conflict(Unavailable):
     """An object of that name exists, or it changed meanwhile."""
+
+
+class _Position(msgspec.Struct):
+    continue_: str | None = msgspec.field(name="continue", default=None)
+
+
+class _Page(msgspec.Struct):
+    """One page of a list, as far as it is looked at here."""
+
+    items: list[dict[str, Any]] | None = None
+    metadata: _Position | None = None
 
 
 class ApiClient:
@@ -86,13 +99,19 @@ class ApiClient:
         """A whole list, page by page."""
         found: list[dict[str, Any]] = []
         asked = {"limit": str(PAGE), **(parameters or {})}
-        while True:
+        for _ in range(MOST_PAGES):
             page = self.get(path, asked)
-            found.extend(page.get("items") or [])
-            more = (page.get("metadata") or {}).get("continue", "")
-            if not more:
+            try:
+                chunk = msgspec.convert(page, _Page)
+            except msgspec.ValidationError as problem:
+                raise Unavailable(f"API server: {path} is no list of objects: {problem}") from problem
+            found.extend(chunk.items or ())
+            if not chunk.metadata or not chunk.metadata.continue_:
                 return found
-            asked["continue"] = more
+            if chunk.metadata.continue_ == asked.get("continue"):
+                break
+            asked["continue"] = chunk.metadata.continue_
+        raise Unavailable(f"API server: the list {path} never ends")
 
     def patch(self, path: str, body: object, kind: str = MERGE) -> Any:
         """Change one object."""
@@ -210,6 +229,10 @@ class ExtenderClient:
                     f"extender at {self.where}: {type(problem).__name__}: {problem}; {advice}"
                 ) from problem
             raise _unreachable("extender at", self.where, problem) from problem
-        if reply.is_success:
+        if not reply.is_success:
+            raise _refusal(reply.status_code, _message(reply), path)
+        try:
             return reply.json()
-        raise _refusal(reply.status_code, _message(reply), path)
+        except ValueError as problem:
+            said = reply.text[:60].strip()
+            raise Unavailable(f"extender at {self.where}: {said!r} is no answer of an extender") from problem

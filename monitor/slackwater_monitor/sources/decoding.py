@@ -5,14 +5,16 @@ A body that is not what it should be costs itself only: `read` sets it aside and
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from datetime import datetime
 from typing import Any, TypeVar
 
 import msgspec
 
-from slackwater.errors import SlackwaterError
+from slackwater.errors import SlackwaterError, Unavailable
 from slackwater_cluster.pods.quantities import quantity
+from slackwater_monitor.sources.answers import LARGEST
 from slackwater_monitor.sources.views import Amounts, App, Bar, Node, Pool, Queue, Side, Start
 
 Body = Mapping[str, Any]
@@ -35,11 +37,36 @@ def read(decode: Callable[[Any], View], bodies: Iterable[Any], what: str) -> tup
     wrong: list[str] = []
     for body in bodies:
         try:
-            view = decode(body)
-            views.append(msgspec.convert(msgspec.to_builtins(view), type(view)))  # each field is what it should be
+            views.append(sound(decode(body)))
         except UNREADABLE as problem:
             wrong.append(f"{_name(body)}: {str(problem)[:200]}")
     return views, [f"{len(wrong)} {what} cannot be read and are left out: {wrong[0]}"] if wrong else []
+
+
+def sound(view: View) -> View:
+    """The view, each field of which is what it should be, and each number one that can be added to others."""
+    plain = msgspec.to_builtins(view)
+    _bounded(plain)
+    return msgspec.convert(plain, type(view))
+
+
+def _bounded(plain: Any) -> None:
+    if isinstance(plain, float) and not -LARGEST <= plain <= LARGEST:
+        raise ValueError(f"{plain} is beyond every amount of a cluster")
+    if isinstance(plain, dict | list):
+        for each in plain.values() if isinstance(plain, dict) else plain:
+            _bounded(each)
+
+
+@contextmanager
+def readable(what: str) -> Iterator[None]:
+    """Whatever cannot be read inside is told in one sentence; who does not answer says itself so."""
+    try:
+        yield
+    except Unavailable:
+        raise
+    except UNREADABLE as problem:
+        raise Unavailable(f"{what} cannot be read: the API server answers {problem!r:.200}") from problem
 
 
 def _name(body: object) -> str:

@@ -13,6 +13,7 @@ from slackwater_cluster.api.client import ApiClient, ExtenderClient, NotFound
 from slackwater_cluster.api.paths import api_path, custom_path
 from slackwater_cluster.apps.listing import listed_pods
 from slackwater_monitor.sources import decoding
+from slackwater_monitor.sources.answers import about_node, about_pod
 from slackwater_monitor.sources.views import App, Pool, Queue, pool_of
 from slackwater_simulator.charts.amounts import amount
 
@@ -41,6 +42,13 @@ def explain(
 ) -> Explanation:
     """Read the pod, then the extender's word, then its app, queue and pool. What cannot be read is told."""
     body = api.get(api_path("pods", name, namespace=namespace))
+    with decoding.readable(f"pod {namespace}/{name}"):
+        return decoding.sound(_explained(api, extender, namespace, name, body, system))
+
+
+def _explained(
+    api: ApiClient, extender: ExtenderClient, namespace: str, name: str, body: dict[str, Any], system: str
+) -> Explanation:
     problems: list[str] = []
     ledger = _ledger(extender, namespace, name, problems)
     spec, status = body.get("spec") or {}, body.get("status") or {}
@@ -68,14 +76,13 @@ def explain(
 
 def _ledger(extender: ExtenderClient, namespace: str, name: str, problems: list[str]) -> dict[str, Any] | None:
     try:
-        found: dict[str, Any] = extender.explain(namespace, name)
+        return about_pod(extender, namespace, name)
     except NotFound:
         problems.append("the extender does not know this pod (yet)")
         return None
     except Unavailable as problem:
         problems.append(f"the extender's part is missing: {problem}")
         return None
-    return found
 
 
 def _app(
@@ -138,7 +145,7 @@ def _arithmetic(
     if ledger is None or not chosen:
         return {}
     try:
-        found = extender.get(f"/v1/nodes/{chosen}")
+        found = about_node(extender, chosen)
     except Unavailable as problem:
         problems.append(f"node {chosen}: {problem}")
         return {}

@@ -7,7 +7,6 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
-from urllib.parse import quote
 
 from slackwater.errors import Unavailable
 from slackwater_cluster import names
@@ -16,6 +15,7 @@ from slackwater_cluster.api.paths import custom_path
 from slackwater_cluster.apps.listing import listed_pods
 from slackwater_cluster.apps.resolver import role_of
 from slackwater_monitor.sources import decoding
+from slackwater_monitor.sources.answers import about_node
 from slackwater_monitor.sources.downsampling import Memory
 from slackwater_monitor.sources.explanation import Explanation, explain
 from slackwater_monitor.sources.prometheus import Measured
@@ -139,18 +139,18 @@ class Live:
     def ledger(self, node: str) -> dict[str, Any] | None:
         """The extender's ledger of a node."""
         try:
-            found: dict[str, Any] = self._extender.get(f"/v1/nodes/{quote(node, safe='')}")
+            return about_node(self._extender, node)
         except NotFound:
             return None
-        return found
 
     def gantt(self, namespace: str, app: str) -> Sequence[Bar]:
         """The app's pods, recognised as the operator recognises them."""
-        return [
-            decoding.bar(each.body, role_of(each.record, each.member).value, each.member.stage)
-            for each in listed_pods(self._api, namespace, system=self._system)
-            if each.member.app == app
-        ]
+        with decoding.readable(f"the pods of {namespace}"):
+            return [
+                decoding.sound(decoding.bar(each.body, role_of(each.record, each.member).value, each.member.stage))
+                for each in listed_pods(self._api, namespace, system=self._system)
+                if each.member.app == app
+            ]
 
 
 def _read(decode: Callable[[Any], View], bodies: Any, what: str, problems: list[str]) -> list[View]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -29,7 +30,9 @@ class Square:
 
 def shade(share: float | None) -> str:
     """One of ten classes, or the class for the unknown."""
-    return "unknown" if share is None else f"h{min(max(int(share * SHADES), 0), SHADES - 1)}"
+    if share is None or math.isnan(share):
+        return "unknown"
+    return f"h{min(int(min(max(share, 0.0), 1.0) * SHADES), SHADES - 1)}"
 
 
 def squares(title: str, nodes: Sequence[Square]) -> Markup:
