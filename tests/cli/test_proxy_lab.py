@@ -1,4 +1,4 @@
-"""Commands and dashboard on a real API server: the extender behind its service proxy, and at an address of its own.
+"""Commands and dashboard on a real API server: extender and Prometheus behind its service proxy, and at an address.
 
 The extender listens with TLS on the lab's own bridge, an address that only this machine has: API servers refuse to
 pass requests on to loopback. A pod with that address stands for it, so that the chart's Service finds it.
@@ -11,7 +11,9 @@ import os
 import ssl
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import httpx2
 import pytest
@@ -24,6 +26,7 @@ from slackwater_cluster.api.endpoint import endpoint
 from slackwater_cluster.api.session import STRATEGIC
 from slackwater_lab.controlplane import certificates, services
 from slackwater_lab.controlplane.access import write_kubeconfig
+from slackwater_lab.controlplane.prometheus import prometheus
 from slackwater_lab.lab import Lab
 from slackwater_lab.nodes import network
 from slackwater_lab.nodes.simulated import Shape, names
@@ -54,7 +57,10 @@ class Place:
 def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
     """A control plane with the chart, three nodes, and an extender with TLS behind the chart's Service."""
     plan = Plan(
-        parts=frozenset({"kwok", "scheduler", "chart"}), nodes=3, shape=Shape(cpu="4", memory="8Gi"), values=VALUES
+        parts=frozenset({"kwok", "scheduler", "state-metrics", "chart"}),
+        nodes=3,
+        shape=Shape(cpu="4", memory="8Gi"),
+        values=VALUES,
     )
     if os.geteuid() != 0:
         pytest.skip("only root can give this machine an address beside loopback")
@@ -84,7 +90,7 @@ def _extender(place: Place) -> None:
     place.lab.processes.start("extender-tls", services.command("extender"), environment)
     until("the extender answers", lambda: _answers(place), 60.0)
     with place.lab.api() as api:
-        _pod(api, place)
+        _pod(api, place, "slackwater-extender-0", LABELS, {"name": "https", "containerPort": PORT})
         endpoints = f"{SYSTEM}/endpoints/slackwater-extender"
         until("the Service has an address", lambda: place.address in json.dumps(api.find(endpoints)), 30.0)
 
@@ -97,16 +103,18 @@ def _answers(place: Place) -> bool:
         return False
 
 
-def _pod(api: ApiClient, place: Place) -> None:
+def _pod(
+    api: ApiClient, place: Place, name: str, labels: dict[str, str], port: dict[str, Any], home: str = SYSTEM
+) -> None:
     """On a simulated node, so that it has one; the node is told to wait with it, so that it leaves the status alone."""
-    body = task("slackwater-extender-0", {"slackwater.io/lab-start-delay": "3600"}, nodeName=names(1)[0])
-    body["metadata"]["labels"] = {f"app.kubernetes.io/{name}": value for name, value in LABELS.items()}
-    body["spec"]["containers"][0]["ports"] = [{"name": "https", "containerPort": PORT}]
-    until("the namespace has its account", lambda: api.find(f"{SYSTEM}/serviceaccounts/default") is not None, 30.0)
-    api.create(f"{SYSTEM}/pods", body)
+    body = task(name, {"slackwater.io/lab-start-delay": "3600"}, nodeName=names(1)[0])
+    body["metadata"]["labels"] = {f"app.kubernetes.io/{key}": value for key, value in labels.items()}
+    body["spec"]["containers"][0]["ports"] = [port]
+    until("the namespace has its account", lambda: api.find(f"{home}/serviceaccounts/default") is not None, 30.0)
+    api.create(f"{home}/pods", body)
     ready = {"type": "Ready", "status": "True"}
     status = {"phase": "Running", "podIP": place.address, "podIPs": [{"ip": place.address}], "conditions": [ready]}
-    api.patch(f"{SYSTEM}/pods/slackwater-extender-0/status", {"status": status}, STRATEGIC)
+    api.patch(f"{home}/pods/{name}/status", {"status": status}, STRATEGIC)
 
 
 @pytest.fixture
@@ -125,7 +133,7 @@ def test_the_ledger_is_read_through_the_api_server(run: Callable[..., Result]) -
     seen = json.loads(run("top", "-o", "json").stdout)
     assert seen["problems"] == []
     assert len(seen["nodes"]) == 3
-    assert all(node["allowed"]["cpu"] == pytest.approx(3.5) for node in seen["nodes"])
+    assert all(node["allowed"]["cpu"] == pytest.approx(4.0) for node in seen["nodes"])
 
 
 def test_a_pod_is_explained_through_the_api_server(place: Place, run: Callable[..., Result]) -> None:
@@ -142,7 +150,7 @@ def test_a_pod_is_explained_through_the_api_server(place: Place, run: Callable[.
     assert "3 of the 3 it can use would serve it" in waits.stdout
     runs = run("explain", "team/runs")
     assert runs.exit_code == 0
-    assert "= min(allowed 3.5, real 4)" in runs.stdout
+    assert "= min(allowed 4, real 4)" in runs.stdout
 
 
 def _known(run: Callable[..., Result], pod: str) -> bool:
@@ -195,3 +203,53 @@ def test_an_address_with_its_authority_serves_as_well(place: Place, run: Callabl
     assert json.loads(run("top", "-o", "json", *known).stdout)["problems"] == []
     strange = json.loads(run("top", "-o", "json", "--extender", address).stdout)
     assert any("give its authority with --extender-ca" in problem for problem in strange["problems"])
+
+
+def test_assess_finds_the_prometheus_of_the_cluster_by_itself(
+    place: Place, run: Callable[..., Result], tmp_path: Path
+) -> None:
+    """A real Prometheus behind a Service, asked through the API server with nothing but a kubeconfig."""
+    shop, use = "/api/v1/namespaces/shop", {"kwok.x-k8s.io/usage-cpu": "100m", "kwok.x-k8s.io/usage-memory": "32Mi"}
+    with place.lab.api() as api:
+        api.create("/api/v1/namespaces", {"metadata": {"name": "shop"}})
+        until("the namespace has its account", lambda: api.find(f"{shop}/serviceaccounts/default") is not None, 30.0)
+        api.create(f"{shop}/pods", task("web", use, cpu="1", nodeName=names(1)[0]))
+        _prometheus(place, api)
+    asked = ("assess", "--since", "2m", "--cache", str(tmp_path), "-o", "json", "--rate", "1000")
+
+    def measured() -> bool:
+        try:
+            found = run(*asked, "--until", datetime.now(UTC).isoformat())
+        except Unavailable as problem:
+            assert "has no samples of container use" in str(problem)  # noqa: PT017 - it answers, and has yet to scrape
+            return False
+        assert "asking Service monitoring/prometheus-server through the API server" in found.stderr
+        return "shop" in [each["namespace"] for each in json.loads(found.stdout)["levels"]["namespace"]]
+
+    until("the service was measured", measured, 90.0)
+
+
+def _prometheus(place: Place, api: ApiClient) -> None:
+    """On the bridge, where the API server may pass requests on to; a pod stands for it behind a Service."""
+    own = {"--web.listen-address": f"{place.address}:9090", "--storage.tsdb.path": str(place.lab.site.folder / "found")}
+    words = (word.partition("=") for word in prometheus(place.lab.site, "2s"))
+    command = [f"{name}{sign}{own.get(name, value)}" for name, sign, value in words]
+    place.lab.processes.start("prometheus-found", command, {})
+    monitoring, labels = "/api/v1/namespaces/monitoring", {"name": "prometheus"}
+    api.create("/api/v1/namespaces", {"metadata": {"name": "monitoring"}})
+    selector = {"app.kubernetes.io/name": "prometheus"}
+    spec = {"selector": selector, "ports": [{"name": "http", "port": 80, "targetPort": 9090}]}
+    api.create(f"{monitoring}/services", {"metadata": {"name": "prometheus-server"}, "spec": spec})
+    _pod(api, place, "prometheus-0", labels, {"name": "web", "containerPort": 9090}, monitoring)
+    until("Prometheus is ready", lambda: _answer(f"http://{place.address}:9090/-/ready") == 200, 60.0)
+    path = f"{api.endpoint.url}{monitoring}/services/prometheus-server:http/proxy/-/ready"
+    until("it answers through the API server", lambda: _answer(path, api) == 200, 20.0)
+
+
+def _answer(address: str, api: ApiClient | None = None) -> int:
+    """The status code; 0 where nobody listens."""
+    headers, tls = (api.endpoint.headers(), api.endpoint.tls) if api else ({}, True)
+    try:
+        return httpx2.get(address, timeout=5.0, headers=headers, verify=tls).status_code
+    except httpx2.TransportError:
+        return 0
