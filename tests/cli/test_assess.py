@@ -182,6 +182,7 @@ def test_assess_ends_in_what_to_write(url: str, tmp_path: Path) -> None:
     chosen = rows[0]["namespace"]
     shown = run("assess", *options, "--advice", "--prices", "aws", "-n", chosen).stdout
     assert "workloads that are worth a change" in shown
+    assert "Prices: example: about the list price of AWS Fargate, us-east-1 in January 2025" in shown
     assert "resources:" in shown
     few = json.loads(run("assess", *options, "-n", chosen, "-o", "json").stdout)
     assert {row["namespace"] for row in few["levels"]["namespace"]} == {chosen}

@@ -13,7 +13,7 @@ from slackwater_monitor.assessment.advice import Advice, advise
 from slackwater_monitor.assessment.assessment import Assessment
 from slackwater_monitor.assessment.owners import Member
 from slackwater_monitor.assessment.pods import PodHistory
-from slackwater_monitor.assessment.prices import LIST_PRICES, Prices, chosen
+from slackwater_monitor.assessment.prices import LIST_PRICES, Prices, about, chosen
 from slackwater_monitor.assessment.usage import UsageStatistics
 from slackwater_monitor.history.grid import grid
 
@@ -119,6 +119,27 @@ def test_money_is_what_is_given_back_for_a_month() -> None:
     """3.2 cores and 6.2 GiB at a dollar for a thousand core-hours."""
     made = one(assessment(), prices=Prices(0.001, 0.0))
     assert made.month == pytest.approx(730 * 0.001 * made.cores)
+
+
+@pytest.mark.parametrize("name", LIST_PRICES)
+def test_a_price_that_nobody_gave_is_called_an_example_with_its_date(name: str) -> None:
+    """And the way to give one's own stands beside it; no digit pretends to be exact."""
+    prices = LIST_PRICES[name]
+    assert all(word in prices.source for word in ("example", "January 2025", "--cpu-price"))
+    assert (float(f"{prices.core:.2g}"), float(f"{prices.gib:.2g}")) == (prices.core, prices.gib)
+    given = chosen(name, 0.02, 0.002)
+    assert given == Prices(0.02, 0.002, "given")
+
+
+def test_sums_are_told_in_two_digits() -> None:
+    """What is known to two digits is not told in six."""
+    assert [about(each) for each in (123456.0, 1234.0, 47.3, 0.126, 0.0)] == [
+        "$120,000",
+        "$1,200",
+        "$47",
+        "$0.13",
+        "$0.00",
+    ]
 
 
 def test_list_prices_can_be_overridden() -> None:

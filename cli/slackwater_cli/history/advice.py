@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from slackwater_monitor.assessment.prices import Prices
 
 
-def print_advice(found: Sequence[Advice], output: Format, rows: int) -> None:
-    """The workloads worth a change, most first."""
+def print_advice(found: Sequence[Advice], output: Format, rows: int, prices: Prices | None) -> None:
+    """The workloads worth a change, most first; where money is told, by which prices."""
     if data([plain(each) for each in found], output):
         return
     console = Console(soft_wrap=output is Format.WIDE)
@@ -25,7 +25,9 @@ def print_advice(found: Sequence[Advice], output: Format, rows: int) -> None:
         return
     shown = found[:rows]
     title = f"{len(shown)} of {len(found)} workloads that are worth a change"
-    console.print(table(shown, _columns(priced=shown[0].month is not None), title=title))
+    console.print(table(shown, _columns(priced=prices is not None), title=title))
+    if prices is not None:
+        console.print(f"Prices: {prices.source}.", soft_wrap=True, highlight=False)
     for each in shown:
         _print(console, each)
 
@@ -39,6 +41,7 @@ def _print(console: Console, each: Advice) -> None:
 def idle_cost(found: Assessment, prices: Prices) -> str:
     """What is reserved and not used, in money."""
     from slackwater_monitor.assessment.assessment import KINDS
+    from slackwater_monitor.assessment.prices import about
     from slackwater_monitor.assessment.report.values import summary
 
     idle = {}
@@ -46,10 +49,11 @@ def idle_cost(found: Assessment, prices: Prices) -> str:
         each = summary(found, kind) if kind in found.courses else {}
         idle[kind] = max(0.0, (each.get("requested") or 0.0) - (each.get("used") or 0.0))
     month = prices.month(idle["cpu"], idle["memory"])
-    return f"What pods request and do not use costs about ${month:,.0f} a month ({prices.source})."
+    return f"What pods request and do not use costs about {about(month)} a month ({prices.source})."
 
 
 def _columns(*, priced: bool) -> list[Column[Advice]]:
+    from slackwater_monitor.assessment.prices import about
     from slackwater_simulator.charts.amounts import amount
 
     made: list[Column[Advice]] = [
@@ -61,5 +65,5 @@ def _columns(*, priced: bool) -> list[Column[Advice]]:
         Column("GiB back", lambda each: amount("memory", each.memory), number=True),
     ]
     if priced:
-        made.append(Column("$ a month", lambda each: f"{each.month or 0:,.0f}", number=True))
+        made.append(Column("a month", lambda each: about(each.month or 0.0), number=True))
     return made

@@ -38,7 +38,7 @@ class Level(StrEnum):
 By = Annotated[Level | None, typer.Option(help="What one row of the table is.", show_default="namespace")]
 Advised = Annotated[bool, typer.Option("--advice", help="What to write into each workload, with YAML and kubectl.")]
 Risk = Annotated[str, typer.Option(help="With --advice: share of the time in which CPU may be above it.")]
-PriceList = Annotated[str | None, typer.Option(help="List prices: aws, gcp or azure.")]
+PriceList = Annotated[str | None, typer.Option(help="Example prices of January 2025: aws, gcp or azure.")]
 CpuPrice = Annotated[float | None, typer.Option(help="US dollars for a core-hour.")]
 GibPrice = Annotated[float | None, typer.Option(help="US dollars for a GiB-hour of memory.")]
 
@@ -130,7 +130,7 @@ def _show(found: Assessment, output: Format, wanted: Wanted) -> None:
     from slackwater_monitor.assessment.run import write
 
     if wanted.advice:
-        print_advice(advise(found, risk=wanted.risk, prices=wanted.prices), output, wanted.rows)
+        print_advice(advise(found, risk=wanted.risk, prices=wanted.prices), output, wanted.rows, wanted.prices)
     elif output in (Format.CSV, Format.MARKDOWN):
         data(rows(found, wanted.by.value), output)
     elif not data(plain(found), output):

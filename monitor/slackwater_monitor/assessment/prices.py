@@ -29,21 +29,27 @@ class Prices:
         return HOURS * (cores * self.core + memory / GIBI * self.gib)
 
 
-# Pay-as-you-go list prices of the services that sell cores and memory apart, on the date named. Yours differ: region,
-# reservations, spot. They are a scale to begin with, and --cpu-price and --gib-price override them.
+def about(dollars: float) -> str:
+    """A sum as far as prices of this kind can tell it: two digits."""
+    return f"${float(f'{dollars:.2g}'):,.0f}" if dollars >= 1 else f"${dollars:.2f}"
+
+
+# Examples to begin with, rounded: about what services that sell cores and memory apart asked in that month. They are
+# not fetched and not kept up to date; a contract, a region or spot nodes make others of them.
+EXAMPLE = "example: about the list price of {service} in January 2025; give yours by --cpu-price and --gib-price"
 LIST_PRICES: Mapping[str, Prices] = {
-    "aws": Prices(0.04048, 0.004445, "AWS Fargate, Linux x86, us-east-1, list price of January 2025"),
-    "gcp": Prices(0.0445, 0.0049225, "GKE Autopilot, general purpose, us-central1, list price of January 2025"),
-    "azure": Prices(0.0405, 0.00445, "Azure Container Instances, Linux, East US, list price of January 2025"),
+    "aws": Prices(0.04, 0.0045, EXAMPLE.format(service="AWS Fargate, us-east-1")),
+    "gcp": Prices(0.045, 0.005, EXAMPLE.format(service="GKE Autopilot, us-central1")),
+    "azure": Prices(0.04, 0.0045, EXAMPLE.format(service="Azure Container Instances, East US")),
 }
 
 
 def chosen(name: str | None, core: float | None, gib: float | None) -> Prices | None:
-    """A provider's list prices, with what was given in their place; None where nothing was given."""
+    """A provider's example prices, with what was given in their place; None where nothing was given."""
     if name is None and core is None and gib is None:
         return None
     if name is not None and name not in LIST_PRICES:
         raise UnknownName("--prices", name, LIST_PRICES)
     base = LIST_PRICES[name] if name else Prices(0.0, 0.0)
-    own = "" if core is None and gib is None else ("; --cpu-price and --gib-price as given" if name else "")
-    return Prices(base.core if core is None else core, base.gib if gib is None else gib, base.source + own)
+    source = base.source if (core is None or gib is None) else "given"
+    return Prices(base.core if core is None else core, base.gib if gib is None else gib, source)
