@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import lru_cache
 
-from kubernetes.utils.quantity import parse_quantity
-
 from slackwater.errors import InvalidInput
 from slackwater.resources import Resources
 
@@ -27,6 +25,9 @@ def quantity(text: str) -> float:
 
 @lru_cache(maxsize=_REMEMBERED)
 def _quantity(text: str) -> float:
+    # Here, not above: the client library takes most of the start of a command, and not every command reads a quantity.
+    from kubernetes.utils.quantity import parse_quantity  # noqa: PLC0415
+
     try:
         value = float(parse_quantity(text))  # type: ignore[no-untyped-call] # the client library has no types
     except (ValueError, ArithmeticError) as problem:
