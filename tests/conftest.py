@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
+import importlib
 import os
+import pkgutil
 import sys
 import threading
+import tomllib
 from collections.abc import Generator, Iterator
 from pathlib import Path
 
@@ -24,6 +28,8 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE") or ("ci" if os.enviro
 HERE = Path(__file__).parent
 SLOW = frozenset((HERE / "slow.txt").read_text(encoding="utf-8").splitlines())
 UNTRACED = frozenset((HERE / "untraced.txt").read_text(encoding="utf-8").splitlines())
+PROJECT = tomllib.loads((HERE.parent / "pyproject.toml").read_text(encoding="utf-8"))
+MEASURED = PROJECT["tool"]["coverage"]["run"]["source_pkgs"]
 
 
 @pytest.fixture(autouse=True)
@@ -31,6 +37,15 @@ def _logs_as_before() -> Iterator[None]:
     """How one test logs is nothing to the next."""
     with logs.restored():
         yield
+
+
+def pytest_collection_finish() -> None:
+    """Import all that is measured while it is traced: a test that is not may be the first to need a module."""
+    for package in MEASURED if sys.gettrace() is not None else ():
+        for module in pkgutil.walk_packages(importlib.import_module(package).__path__, f"{package}."):
+            if not module.name.endswith("__main__"):
+                with contextlib.suppress(ModuleNotFoundError):  # an extra that is not installed
+                    importlib.import_module(module.name)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
