@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from string import ascii_lowercase, digits
 
 import msgspec
 import numpy as np
@@ -15,7 +16,8 @@ from slackwater_extender.scheduling.nodenames import NodeNameList, RowFinder, ha
 from slackwater_extender.scheduling.wire import Priorities, filtered, prioritised, read
 from support.builders import objects
 
-NAMES = st.lists(st.from_regex(r"[a-z0-9.-]{0,40}", fullmatch=True), min_size=60, max_size=90)
+# By alphabet, not by pattern: the same names at a tenth of the time.
+NAMES = st.lists(st.text(f"{ascii_lowercase}{digits}.-", max_size=40), min_size=60, max_size=90)
 STYLES = {"go": (",", ":"), "python": (", ", ": ")}
 
 
