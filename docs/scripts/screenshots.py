@@ -2,7 +2,7 @@
 
 The demo is really run: what it prints becomes demo.svg, its dashboard is photographed at fixed moments of its play.
 Same seed, same pictures. `--all FOLDER` also writes every page on a desk, in the dark, on a phone and in print (four
-minutes), to be looked at after a change of how pages look.
+minutes), to be looked at after a change of how pages look, and the beginnings of all pages as four sheets for the docs.
 """
 
 from __future__ import annotations
@@ -34,7 +34,6 @@ FLAGS = ["--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu", "--disable-
 FOREIGN_FONTS = re.compile(r"@font-face \{.*?\}\s*", re.DOTALL)
 PACE, PERIOD = 0.25, 20  # seconds from line to line of the moving terminal, and for one round of it
 HOUR, NINE = "t=1900", "scene=nine&t=300"  # moments that show something: apps wait, and stand still
-POD = "/pods/simulated/app-052-scan-9"  # it waits at that moment
 PAGES = {
     "overview": f"/?{HOUR}",
     "side-by-side": f"/side-by-side?{HOUR}",
@@ -46,8 +45,6 @@ PAGES = {
     "pools": f"/pools?{HOUR}",
     "pool": f"/pools/default?{HOUR}",
     "apps": f"/apps?{HOUR}&sort=-held",
-    "app": f"/apps/simulated/app-050?{HOUR}",
-    "pod": f"{POD}?{HOUR}",
     "what-if": "/what-if",
 }
 Look = dict[str, Any]
@@ -57,6 +54,9 @@ LOOKS: dict[str, Look] = {
     "phone": {"viewport": {"width": 390, "height": 844}, "device_scale_factor": 2},
     "print": {"viewport": {"width": 794, "height": 1123}},  # a sheet of A4
 }
+# The sheets of the docs: width and height of one page, and pages beside each other.
+SHEETS = {"desk": (480, 540, 4), "dark": (480, 540, 4), "phone": (260, 560, 7), "print": (400, 560, 5)}
+GAP = 8
 # The pictures of the docs: page, look, and how much of the page is shown.
 CHOSEN = {
     "pictures/dashboard.png": ("overview", "desk", 905),
@@ -124,19 +124,50 @@ def photograph(browser: Browser, address: str, path: Path, look: str, *, height:
         page.emulate_media(media="print")
     if height is not None:
         page.set_viewport_size({"width": LOOKS[look]["viewport"]["width"], "height": height})
-    page.goto(address)
+    answer = page.goto(address)
+    if answer is not None and answer.status >= 400:
+        sys.exit(f"{address} answers {answer.status}: this picture would show an error")
     page.screenshot(path=path, full_page=height is None)
     page.close()
     with Image.open(path) as picture:
         picture.convert("RGB").quantize(256).save(path, optimize=True)
 
 
-def every_page(browser: Browser, address: str, report: Path, folder: Path) -> None:
+def who_waits(browser: Browser, address: str) -> dict[str, str]:
+    """The pages of the app of which most is held at that moment, and of a pod of it that waits."""
+    page = browser.new_page()
+    page.goto(f"{address}{PAGES['apps']}")
+    app = page.locator("tbody th a").first.get_attribute("href") or ""
+    page.goto(address + app)
+    pod = page.locator("tr", has=page.locator("td", has_text=re.compile("^Pending$"))).first
+    found = {"app": app, "pod": pod.locator("th a").get_attribute("href") or ""}
+    page.close()
+    return found
+
+
+def every_page(browser: Browser, address: str, pages: dict[str, str], report: Path, folder: Path) -> None:
     """Every page in every look, the report of the demo among them."""
     folder.mkdir(parents=True, exist_ok=True)
-    for name, path in {**{name: address + path for name, path in PAGES.items()}, "report": report.as_uri()}.items():
+    for name, path in {**{name: address + path for name, path in pages.items()}, "report": report.as_uri()}.items():
         for look in LOOKS:
             photograph(browser, path, folder / f"{name}-{look}.png", look)
+    for look, (width, height, columns) in SHEETS.items():
+        pictures = [folder / f"{name}-{look}.png" for name in (*pages, "report")]
+        sheet(pictures, width, height, columns).quantize(256).save(
+            DOCS / "monitor" / f"sheet-{look}.png", optimize=True
+        )
+
+
+def sheet(pictures: list[Path], width: int, height: int, columns: int) -> Image.Image:
+    """The beginnings of many pages side by side."""
+    rows = -(-len(pictures) // columns)
+    made = Image.new("RGB", (columns * (width + GAP) + GAP, rows * (height + GAP) + GAP), "#999999")
+    for number, path in enumerate(pictures):
+        with Image.open(path) as picture:
+            scaled = picture.convert("RGB").resize((width, round(picture.height * width / picture.width)))
+        row, column = divmod(number, columns)
+        made.paste(scaled.crop((0, 0, width, height)), (GAP + column * (width + GAP), GAP + row * (height + GAP)))
+    return made
 
 
 def make(folder: Path | None) -> None:
@@ -149,10 +180,11 @@ def make(folder: Path | None) -> None:
         (DOCS / "pictures" / "demo.svg").write_text(terminal(printed), encoding="utf-8")
         browser = playwright.chromium.launch(executable_path=program, args=FLAGS)
         answering(address)
+        pages = PAGES | who_waits(browser, address)
         for target, (page, look, height) in CHOSEN.items():
-            photograph(browser, address + PAGES[page], DOCS / target, look, height=height)
+            photograph(browser, address + pages[page], DOCS / target, look, height=height)
         if folder is not None:
-            every_page(browser, address, Path(name) / "report" / "index.html", folder)
+            every_page(browser, address, pages, Path(name) / "report" / "index.html", folder)
         browser.close()
 
 

@@ -109,7 +109,10 @@ def main() -> None:
     parser.add_argument("--nodes", default="6x16c64Gi", help="so many nodes of such a size")
     parser.add_argument("--scale", type=float, default=1.0, help="how many times as fast")
     parser.add_argument("--limit", type=float, default=300.0, help="seconds after which a play is stopped")
+    parser.add_argument("--record", type=Path, help="keep what the operator saw and decided (for `slackwater replay`)")
     asked = parser.parse_args()
+    if asked.record is not None:
+        os.environ["SLACKWATER_OPERATOR_RECORD"] = str(asked.record.resolve())
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # leave in order: the lab must be stopped
     nodes = parse(asked.nodes)
     cores, memory = nodes.nodes[0].capacity[:2]
