@@ -57,9 +57,10 @@ def _app_lines(app: App) -> list[tuple[str, str]]:
 
 
 def _queue_line(queue: Queue) -> str:
+    run = "1 driver runs" if queue.drivers_running == 1 else f"{queue.drivers_running} drivers run"
     return (
         f"{queue.name} ({queue.state}): capacity {_told(queue.capacity)}, kept for tasks {_told(queue.reservation)}, "
-        f"left for drivers {_told(queue.budget)}; {queue.drivers_running} drivers run, {queue.drivers_waiting} wait"
+        f"left for drivers {_told(queue.budget)}; {run}, {queue.drivers_waiting} waiting"
     )
 
 

@@ -42,7 +42,7 @@ def test_table_names_policies_and_models() -> None:
     shown = simulate("gen:haste", "-p", "fifo")
     assert "fifo" in shown
     assert "makespan, s" in shown
-    assert "modelled: everything" in shown
+    assert "made up, not measured: everything: the evaluation of paper 001" in shown
 
 
 def test_list_shows_policies_and_generators() -> None:

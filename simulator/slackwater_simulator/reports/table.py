@@ -93,9 +93,9 @@ def table(outcomes: Sequence[Outcome], *, timing: bool = True) -> Table:
 
 
 def notes(outcomes: Sequence[Outcome]) -> list[str]:
-    """What a reader of the table must know: modelled fields, skipped lines, remarks."""
+    """What a reader of the table must know: what is made up, skipped lines, remarks."""
     workload, cluster = outcomes[0].workload, outcomes[0].cluster
-    lines = [f"modelled: {field}: {model}" for field, model in workload.modelled]
+    lines = [f"made up, not measured: {field}: {model}" for field, model in workload.modelled]
     lines.extend(f"assumed: {field} of the cluster: {value}" for field, value in cluster.assumed)
     if workload.skipped:
         lines.append(f"skipped: {workload.skipped} broken line(s)")

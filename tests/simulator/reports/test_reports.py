@@ -214,7 +214,7 @@ def test_names_cannot_inject_markup(page: str) -> None:
 def test_modelled_fields_are_marked(page: str) -> None:
     """Every report says what was not measured."""
     assert "<b>Modelled, not measured:</b> usage" in page
-    assert "modelled: usage: guess (seed 0)" in page
+    assert "made up, not measured: usage: guess (seed 0)" in page
 
 
 def test_same_outcomes_same_bytes() -> None:
@@ -278,7 +278,7 @@ def test_table_has_a_column_per_policy_and_notes_below() -> None:
     """One row per metric."""
     grid = terminal(table([outcome(ROWS), outcome(ROWS, policy="fair")]))
     assert [column.header for column in grid.columns] == ["", "fifo", "fair"]
-    assert notes([outcome(ROWS)]) == ["modelled: usage: guess (seed 0)"]
+    assert notes([outcome(ROWS)]) == ["made up, not measured: usage: guess (seed 0)"]
 
 
 @pytest.mark.parametrize(("value", "text"), [(8.0, "8.00"), (1159501.0, "1,159,501"), (float("nan"), "–")])
