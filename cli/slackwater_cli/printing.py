@@ -8,6 +8,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, is_dataclass
 from enum import Enum, StrEnum
+from textwrap import wrap
 from typing import Annotated, Any, Generic, TypeVar
 
 import typer
@@ -67,10 +68,18 @@ def table(rows: Sequence[Row], columns: Sequence[Column[Row]], *, wide: bool = F
         # Where the terminal is narrow, texts that may be cut give way first; a number is never cut.
         overflow: OverflowMethod = "ellipsis" if column.most else "fold"
         justify: JustifyMethod = "right" if column.number else "left"
-        made.add_column(column.head, justify=justify, overflow=overflow, no_wrap=column.number)
+        head = column.head if wide or not column.number else _narrow(column, rows)
+        made.add_column(head, justify=justify, overflow=overflow, no_wrap=column.number)
     for row in rows:
         made.add_row(*(escape(column.cut(column.text(row), wide=wide)) for column in shown))
     return made
+
+
+def _narrow(column: Column[Row], rows: Sequence[Row]) -> str:
+    """The head over as many lines as keep it no wider than its numbers: room for texts, which a terminal may break."""
+    words = column.head.split()
+    width = max(*(len(column.text(row)) for row in rows), *map(len, words), 1)
+    return "\n".join(wrap(column.head, width, break_long_words=False, break_on_hyphens=False))
 
 
 def data(found: object, output: Format) -> bool:

@@ -14,9 +14,10 @@ from typer.testing import Result
 
 from slackwater.cycle.verdicts import WaitReason
 from slackwater_cli.cluster.apps import columns
+from slackwater_cli.cluster.queues import columns as queue_columns
 from slackwater_cli.printing import table
 from slackwater_cluster.customresources.trackedapp import Phase
-from slackwater_monitor.sources.views import App
+from slackwater_monitor.sources.views import App, Queue
 
 Run = Callable[..., Result]
 # Each command, and a word that every form of its answer holds.
@@ -86,6 +87,20 @@ def test_another_form_is_refused_with_those_that_exist(run: Run, command: str) -
     result = run(*COMMANDS[command][0], "-o", "xml")
     assert result.exit_code == 2
     assert "'json'" in result.output
+
+
+def test_queues_of_a_large_cluster_fit_a_terminal_of_80_columns() -> None:
+    """Neither a name nor a head is broken inside a word, and no number is cut."""
+    amounts = {"cpu": 960.0, "memory": 3840.0 * 2**30}
+    row = Queue(
+        "default", "closed", capacity=amounts, reservation=amounts, budget=amounts, drivers_running=48, held=950
+    )
+    console = Console(width=80, record=True, file=io.StringIO())
+    console.print(table([row], queue_columns()))
+    *heads, line = console.export_text().splitlines()
+    words = set(" ".join(heads).split())
+    assert words == {"QUEUE", "STATE", "CAPACITY", "FOR", "TASKS", "LEFT", "DRIVERS", "HELD"}
+    assert line.split() == ["default", "closed", *["960c", "3,840Gi"] * 3, "48", "+", "0", "waiting", "950"]
 
 
 @pytest.mark.parametrize("everywhere", [True, False], ids=["all namespaces", "one namespace"])

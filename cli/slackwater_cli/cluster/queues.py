@@ -53,13 +53,13 @@ def columns() -> list[Column[Queue]]:
     return [
         Column("QUEUE", lambda queue: queue.name),
         Column("STATE", lambda queue: queue.state),
-        Column("ORDER", lambda queue: queue.order),
+        Column("ORDER", lambda queue: queue.order, wide=True),
         Column("CAPACITY", lambda queue: told(queue.capacity), number=True),
         Column("FOR TASKS", lambda queue: told(queue.reservation), number=True),
         Column("LEFT FOR DRIVERS", lambda queue: told(queue.budget), number=True),
         Column("DRIVERS", lambda queue: f"{queue.drivers_running} + {queue.drivers_waiting} waiting", number=True),
         Column("HELD", lambda queue: str(queue.held), number=True),
-        Column("RELEASED", lambda queue: str(queue.released), number=True),
+        Column("RELEASED", lambda queue: str(queue.released), number=True, wide=True),
         Column("NAMESPACES", lambda queue: ", ".join(queue.namespaces) or "all others", wide=True),
         Column("PROBLEM", lambda queue: queue.problem, wide=True),
     ]
