@@ -64,7 +64,16 @@ def _load(node: Node) -> float:
 def _nodes(seen: Snapshot, shown: int, wide: bool) -> Table:
     made = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
     numbers = ("used", "est.", "asked", "allowed") if wide else ()
-    for head in ("NODE", "CPU  █ used ▓ est. ░ asked │ allowed", *numbers, "room", "MEMORY", *numbers, "room", ""):
+    for head in (
+        "NODE",
+        "CPU  █ used ▓ est.\n     ░ asked │ allowed",
+        *numbers,
+        "room",
+        "MEMORY",
+        *numbers,
+        "room",
+        "",
+    ):
         right = head == "room" or head in numbers
         made.add_column(head, no_wrap=True, justify="right" if right else "left")
     ordered = sorted(seen.nodes, key=lambda node: (-_load(node), node.name))
@@ -115,10 +124,18 @@ def first_in_line(apps: Iterable[App]) -> list[App]:
 
 
 def _apps(apps: Sequence[App], shown: int) -> Table:
-    made = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
+    made = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0), expand=True)
     for head in ("APP", "PHASE", "POS", "WAIT", "HELD", "BOUND", "USED", "WHY"):
         number = head in ("POS", "WAIT", "HELD", "BOUND", "USED")
-        made.add_column(head, justify="right" if number else "left", no_wrap=True, overflow="ellipsis")
+        rest = 1 if head == "WHY" else None  # what is left of the line; the others keep what they need
+        made.add_column(
+            head,
+            justify="right" if number else "left",
+            no_wrap=True,
+            overflow="ellipsis",
+            ratio=rest,
+            min_width=8 if rest else None,
+        )
     ordered = first_in_line(apps)
     for app in ordered[:shown]:
         made.add_row(

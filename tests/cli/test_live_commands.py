@@ -34,6 +34,17 @@ def test_apps_are_listed_with_place_and_reason(run: Run) -> None:
     assert "the large pool" in run("apps", "-A", "-o", "wide").stdout
 
 
+def test_top_keeps_heads_and_numbers_whole_on_80_columns(cluster: Cluster, tmp_path: Path) -> None:
+    """Only the sentence at the end of a line gives way."""
+    env = {"KUBECONFIG": str(cluster.kubeconfig(tmp_path)), "SLACKWATER_EXTENDER_URL": "", "COLUMNS": "80"}
+    lines = CliRunner().invoke(app, ["top"], env=env, catch_exceptions=False).stdout.splitlines()
+    heads = next(line for line in lines if line.startswith("APP"))
+    assert heads.split() == ["APP", "PHASE", "POS", "WAIT", "HELD", "BOUND", "USED", "WHY"]
+    etl = next(line for line in lines if line.startswith("team-a/etl"))
+    assert etl.split()[:6] == ["team-a/etl", "Waiting", "1", "90", "s", "2"]
+    assert max(map(len, lines)) <= 80
+
+
 def test_apps_that_do_not_exist_are_exit_code_1(run: Run) -> None:
     """So that a script can wait for an app to appear."""
     assert run("apps", "nonesuch").exit_code == 1
