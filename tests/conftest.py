@@ -52,9 +52,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark the tests of slow.txt and of untraced.txt."""
     for item in items:
         test = item.nodeid.partition("[")[0]
-        if test in SLOW:
+        names = test, test.partition("::")[0]
+        if not SLOW.isdisjoint(names):
             item.add_marker(pytest.mark.slow)
-        if not UNTRACED.isdisjoint((test, test.partition("::")[0])):
+        if not UNTRACED.isdisjoint(names):
             item.add_marker(pytest.mark.untraced)
 
 
