@@ -137,6 +137,22 @@ def ablation(rows: list[Row]) -> str:
     return table(head, body)
 
 
+def frontier(rows: list[Row]) -> str:
+    """A row for each policy, the earliest end first. Who is beaten in both measures is not on the frontier."""
+    found = {
+        p: (fmean(values(rows, p, "makespan_s")), fmean(values(rows, p, "small_mean_wait_s"))) for p in policies(rows)
+    }
+    body = []
+    for policy, (end, wait) in sorted(found.items(), key=lambda item: item[1]):
+        beaten = any(e < end and w < wait for e, w in found.values())
+        more = [fmean(values(rows, policy, m)) for m in ("mean_completion_s", "used_cpu")]
+        name = NAMES.get(policy, f"Slackwater, `{policy.partition('?')[2]}`")
+        body.append([name, *map(number, (end, wait, more[0])), f"{more[1]:.1f}", "no" if beaten else "**yes**"])
+    return table(
+        ["", "makespan, s", "wait of small jobs, s", "mean completion, s", "CPU in use, %", "on the frontier"], body
+    )
+
+
 def tables(of: Callable[[str], list[Row]]) -> dict[str, str]:
     """Every table of the page."""
     stock = ["kube", "oracle", "slackwater"]
@@ -150,6 +166,7 @@ def tables(of: Callable[[str], list[Row]]) -> dict[str, str]:
         "hour-180": by_seed(of("hour-180"), hours, "kube"),
         "headline": means(("", of("headline"))),
         "headline-ten": by_seed(of("headline-ten"), ten, "capacity"),
+        "frontier": frontier(of("frontier")),
         "holdout": means(("", of("holdout"))),
         "pods": means((", early", of("headline-kubernetes")), (", late", of("headline-kubernetes-late"))),
         "ablation": ablation(of("ablation")),
