@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import lzma
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -40,5 +41,6 @@ def replay(path: Path) -> Iterator[Replayed]:
 def _lines(path: Path) -> Iterable[bytes]:
     if not path.is_file():
         raise InvalidInput("recording", f"there is no file {path}", "give a file written by --record")
-    with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as book:
+    zipped = {".gz": gzip, ".xz": lzma}.get(path.suffix)
+    with path.open("rb") if zipped is None else zipped.open(path) as book:
         yield from book

@@ -60,9 +60,11 @@ def run(
 def choose(workload: Workload, names: Sequence[str] = ()) -> str:
     """The world that suits a workload and that all these policies live in.
 
-    Outcomes of different worlds cannot be compared, so policies that have no world in common are refused.
+    Jobs with a driver or with stages run task by task, as in YARN; others all at once. Outcomes of different worlds
+    cannot be compared, so policies that have no world in common are refused.
     """
-    preferred = "yarn" if any(job.driver is not None for job in workload.jobs) else "ideal"
+    by_task = any(job.driver is not None or len(job.stages) > 1 for job in workload.jobs)
+    preferred = "yarn" if by_task else "ideal"
     common = [world for world in (preferred, *WORLDS) if all(world in worlds_of(name) for name in names)]
     if not common:
         lists = "; ".join(f"{name}: {', '.join(worlds_of(name))}" for name in names)

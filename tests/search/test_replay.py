@@ -58,6 +58,16 @@ def test_a_recorded_run_of_a_thousand_pods_is_decided_alike(tmp_path: Path) -> N
     assert [each for each in rounds if each.differences] == []
 
 
+def test_a_run_on_a_real_control_plane_is_decided_alike() -> None:
+    """Recorded on the lab: `bench_play.py --policy slackwater --workload … --record FILE`, 6 nodes, 200 jobs.
+
+    Every round that released something is kept, and some of the others.
+    """
+    rounds = list(replay(Path(__file__).parent / "labrun.jsonl.xz"))
+    assert sum(each.releases for each in rounds) >= 1000
+    assert [each for each in rounds if each.differences] == []
+
+
 def test_a_file_that_is_no_recording_is_refused(tmp_path: Path) -> None:
     """With what to give instead."""
     path = tmp_path / "other.jsonl"
