@@ -6,6 +6,7 @@ import contextlib
 import importlib
 import os
 import pkgutil
+import signal
 import sys
 import threading
 import tomllib
@@ -46,6 +47,12 @@ def pytest_collection_finish() -> None:
             if not module.name.endswith("__main__"):
                 with contextlib.suppress(ModuleNotFoundError):  # an extra that is not installed
                     importlib.import_module(module.name)
+
+
+def pytest_configure() -> None:
+    """Programs that tests interrupt must hear it: a shell without job control starts what is in the background deaf."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
