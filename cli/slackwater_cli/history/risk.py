@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from enum import StrEnum
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -66,11 +67,13 @@ def command(
     curves = settings(play) if report is not None else {}
     every = asked | {name: peak for group in curves.values() for name, peak in group.items()}
     if report is not None:
-        from slackwater_simulator.risk.page import write  # before the play: what is missing is told at once
+        import_module("slackwater_simulator.risk.page")  # before the play: what is missing is told at once
     with bars() as tick:
         scores = judge(found, play, every, memory=memory, tick=tick(found.name))
     shown = [score for score in scores if score.estimator in asked or score.estimator == "oracle"]
     if report is not None:
+        from slackwater_simulator.risk.page import write
+
         title = f"{found.name}: {machines} machines of {residents} residents, horizon {horizon}, {days} days"
         Console(stderr=True, soft_wrap=True).print(f"report: {write(report, title, gathered(curves, scores), shown)}")
     _print(shown, output)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -27,10 +28,12 @@ def command(
 
     wanted = chosen(papers or [])
     if report is not None:
-        from slackwater_simulator.reproduction.page import write  # before the play: what is missing is told at once
+        import_module("slackwater_simulator.reproduction.page")  # before the play: what is missing is told at once
     with bars() as tick:
         studies = [paper.reproduce(full=full, processes=jobs, tick=tick(paper.number)) for paper in wanted]
     if report is not None:
+        from slackwater_simulator.reproduction.page import write
+
         Console(stderr=True, soft_wrap=True).print(f"report: {write(studies, report)}")
     _print(studies, output)
 
