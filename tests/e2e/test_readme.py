@@ -92,8 +92,9 @@ def assess(user: Newcomer, block: str) -> str:
     said: list[str] = []
 
     def found() -> bool:
-        said.append(user.done(f"{block} --since 5m"))
-        return "shop" in said[-1]
+        result = user.types(f"{block} --since 5m")  # it refuses until there is a sample
+        said.append(result.stdout + result.stderr)
+        return result.returncode == 0 and "shop" in said[-1]
 
     until("a complete window was measured", found, 120, 5)
     return "waste found"
