@@ -13,6 +13,7 @@ from slackwater_lab import status
 from slackwater_lab.controlplane.schedulers import Extender
 from slackwater_lab.frameworks import imagefiles
 from slackwater_lab.lab import Lab
+from slackwater_lab.league.command import league
 from slackwater_lab.nodes.kubelets import Capacity
 from slackwater_lab.nodes.simulated import Shape
 from slackwater_lab.plan import Plan, without
@@ -120,6 +121,9 @@ def install_packages() -> None:
     """Install the Debian packages that the lab needs; as root."""
     for name in packages.install():
         _say(f"installed {name}")
+
+
+app.command()(league)
 
 
 @app.command()

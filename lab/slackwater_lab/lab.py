@@ -67,7 +67,7 @@ class Lab:
         if not keep:
             for name in ("etcd", "certs", "config", "prometheus", "pids"):
                 shutil.rmtree(self.site.folder / name, ignore_errors=True)
-            for name in ("kubeconfig", "tokens.csv"):
+            for name in ("kubeconfig", "tokens.csv", control.AUDIT_LOG):
                 (self.site.folder / name).unlink(missing_ok=True)
             ports.release(self.site.folder)
 
@@ -104,7 +104,7 @@ class Lab:
         access.ensure(self.site)
         self.processes.start("etcd", control.etcd(self.site))
         self._until_well("etcd")
-        self.processes.start("apiserver", control.apiserver(self.site))
+        self.processes.start("apiserver", control.apiserver(self.site, audit=self.plan.audit))
         with self.api() as api:
             until_serving(self.processes, "apiserver", api.ready)
             self.processes.start("controller-manager", control.controller_manager(self.site, lease(self.plan.nodes)))

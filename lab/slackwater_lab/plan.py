@@ -43,6 +43,7 @@ class Plan:
     extender: Extender | None = None  # set: our scheduler calls this one instead of the lab's own
     scrape: str = "2s"
     operators: int = 1  # 2: a second one stands by
+    audit: bool = False  # the API server writes down every request
     values: tuple[str, ...] = ()  # of the chart, as helm's --set takes them
 
     def __post_init__(self) -> None:

@@ -19,6 +19,7 @@ _COMMANDS = {
     "build": "Build programs into the cache that all clones share.",
     "frameworks": "Build images and operators of the frameworks into the cache, without a registry.",
     "packages": "Install the Debian packages that the lab needs; as root.",
+    "league": "Play the same jobs under several schedulers, each in a fresh lab, and keep what the audit log tells.",
     "tools": "Fetch what tests need beyond Python: helm by Go, Chromium and Prometheus of Debian, where possible.",
 }
 

@@ -1,10 +1,26 @@
 """Command lines of the control plane: etcd, API server, controller manager."""
 
+import yaml
+
 from slackwater_lab.nodes import network
 from slackwater_lab.programs.build import built
 from slackwater_lab.site import Site
 
 ISSUER = "https://kubernetes.default.svc"
+AUDIT_LOG = "audit.log"
+# Who asked for what, and when. Bodies only where they tell what metadata does not: the node of a binding, and the phase
+# in a pod's status. Events are the schedulers' own notes, and count as requests like all others.
+AUDIT_POLICY = {
+    "apiVersion": "audit.k8s.io/v1",
+    "kind": "Policy",
+    "omitStages": ["RequestReceived", "ResponseStarted"],
+    "omitManagedFields": True,
+    "rules": [
+        {"level": "None", "nonResourceURLs": ["*"]},
+        {"level": "Request", "resources": [{"group": "", "resources": ["pods/status", "pods/binding"]}]},
+        {"level": "Metadata"},
+    ],
+}
 
 
 def etcd(site: Site) -> list[str]:
@@ -26,7 +42,7 @@ def etcd(site: Site) -> list[str]:
     ]
 
 
-def apiserver(site: Site) -> list[str]:
+def apiserver(site: Site, *, audit: bool = False) -> list[str]:
     """RBAC and every default admission plugin on, so that roles and policies are really exercised."""
     certs = site.certificates
     return [
@@ -51,7 +67,15 @@ def apiserver(site: Site) -> list[str]:
         "--delete-collection-workers=16",  # one by default: clearing 3,000 pods away would take minutes
         "--profiling=false",
         "--v=0",
+        *(_audit(site) if audit else ()),
     ]
+
+
+def _audit(site: Site) -> list[str]:
+    """Every request as a line of a file, without a limit of its size."""
+    policy = site.write("audit.yaml", yaml.safe_dump(AUDIT_POLICY, sort_keys=False))
+    path = site.folder / AUDIT_LOG
+    return [f"--audit-policy-file={policy}", f"--audit-log-path={path}", "--audit-log-maxsize=100000"]
 
 
 def controller_manager(site: Site, silence: int) -> list[str]:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from time import monotonic
+from typing import Any
 
 from slackwater.errors import Unavailable
 from slackwater_cluster.api.endpoint import Endpoint
@@ -20,19 +22,41 @@ from slackwater_lab.live.workload import Play, checked
 
 TURN = 0.1  # seconds between two looks at the clock; news of pods is taken up at once
 EXISTS = 409
+Create = tuple[str, Mapping[str, Any]]  # the address of a list, and what is created there
 
 
 def _quiet(_: float) -> None:
     return
 
 
-class Player:
-    """One performance. `progress` is called with the share of jobs that are over."""
+def pod_alone(ask: Ask, stage: Stage) -> list[Create]:
+    """What is created for an ask: its pod, and nothing else."""
+    return [(api_path("pods", namespace=stage.namespace), manifest(ask, stage))]
 
-    def __init__(self, where: Endpoint, stage: Stage, progress: Callable[[float], None] = _quiet) -> None:
+
+class Player:
+    """One performance. `progress` is called with the share of jobs that are over.
+
+    `creates` says which objects an ask becomes, in order; `patience` ends a play in which no pod was created, started
+    or ended for so many seconds; `clean` false leaves the pods where they are, for a cluster that is thrown away.
+    """
+
+    def __init__(
+        self,
+        where: Endpoint,
+        stage: Stage,
+        progress: Callable[[float], None] = _quiet,
+        creates: Callable[[Ask, Stage], Sequence[Create]] = pod_alone,
+        *,
+        patience: float = math.inf,
+        clean: bool = True,
+    ) -> None:
         self._where, self._stage, self._progress = where, stage, progress
+        self._creates, self._patience, self._cleans = creates, patience, clean
         self._news = asyncio.Event()
         self._told: list[tuple[str, str]] = []
+        self._phases: dict[str, str] = {}
+        self._moved = monotonic()
 
     async def play(self, plays: Sequence[Play], limit: float) -> list[Course]:
         """Play until every job is over, or for `limit` seconds. The stage is cleaned whatever happens."""
@@ -43,7 +67,8 @@ class Player:
                 await self._perform(session, conductor, watching, limit)
             finally:
                 watching.cancel()
-                await asyncio.shield(self._clean(session))
+                if self._cleans:
+                    await asyncio.shield(self._clean(session))
         return conductor.courses
 
     # -- what the reflector tells -------------------------------------------------------------------------------------
@@ -51,6 +76,9 @@ class Player:
     def changed(self, records: Sequence[PodRecord]) -> None:
         """Pods as they are now."""
         self._told += [(pod.name, pod.phase) for pod in records]
+        if any(self._phases.get(pod.name) != pod.phase for pod in records):
+            self._moved = monotonic()
+        self._phases |= {pod.name: pod.phase for pod in records}
         self._news.set()
 
     def vanished(self, records: Sequence[PodRecord]) -> None:
@@ -67,9 +95,9 @@ class Player:
         self, session: Session, conductor: Conductor | Director, watching: asyncio.Task[None], limit: float
     ) -> None:
         """Writes go their own way: a stage of many pods must not keep other drivers from asking."""
-        began = monotonic()
+        began = self._moved = monotonic()
         async with asyncio.TaskGroup() as writes:
-            while conductor.share < 1 and (now := monotonic() - began) < limit:
+            while conductor.share < 1 and (now := monotonic() - began) < limit and not self._stalled():
                 told, self._told = self._told, []
                 asks = [ask for name, phase in told for ask in conductor.seen(name, phase, now)]
                 more, ends = conductor.step(now)
@@ -82,6 +110,9 @@ class Player:
                     watching.result()  # raises what ended the watch
                 await self._rest()
 
+    def _stalled(self) -> bool:
+        return monotonic() - self._moved > self._patience
+
     async def _rest(self) -> None:
         self._news.clear()
         if self._told:
@@ -92,9 +123,11 @@ class Player:
             return
 
     async def _create(self, session: Session, ask: Ask) -> None:
-        answer = await session.write("POST", self._path, manifest(ask, self._stage))
-        if not answer.ok and answer.status != EXISTS:
-            raise Unavailable(f"pod {ask.name} was not created: {answer.message()}")
+        for path, body in self._creates(ask, self._stage):
+            answer = await session.write("POST", path, body)
+            if not answer.ok and answer.status != EXISTS:
+                kind = str(body.get("kind", "Pod")).lower()
+                raise Unavailable(f"{kind} {ask.name} was not created: {answer.message()}")
 
     async def _end(self, session: Session, name: str) -> None:
         """A simulated driver has no program that could end: its end is written for it."""

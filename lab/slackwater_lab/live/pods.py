@@ -45,6 +45,7 @@ def manifest(ask: Ask, stage: Stage) -> dict[str, Any]:
             "restartPolicy": "Never",
             "terminationGracePeriodSeconds": 1,
             "nodeSelector": dict(stage.selector),
+            **({"priorityClassName": ask.play.priority} if ask.play.priority else {}),
             **_content(ask, size, stage),
         },
     }

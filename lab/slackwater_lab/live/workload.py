@@ -41,6 +41,7 @@ class Play:
     startup: float = 0.0  # seconds from the driver's start until it asks
     strict: bool = False
     gang: bool = False
+    priority: str = ""  # the PriorityClass of its pods
 
     @property
     def tasks(self) -> int:

@@ -58,6 +58,10 @@ class Ports:
         """The API port of a real node; its health port is the next one."""
         return self.base + KUBELETS + 2 * (number - 1)
 
+    def peer(self, number: int) -> int:
+        """The ports of other schedulers, from 0: those of real nodes, which a lab that plays schedulers has not."""
+        return self.base + KUBELETS + number
+
 
 def claim(folder: Path) -> Ports:
     """The block this lab had before, else the first free one."""

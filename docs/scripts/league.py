@@ -1,0 +1,225 @@
+"""Writes docs/league.md anew from what `python -m slackwater_lab league` has kept: tables, figures, set-up, caveats.
+
+    python docs/scripts/league.py FOLDER_OF_RESULTS [--note 'one round on a busy machine, not a result']
+
+The lines it was written from are copied to docs/league.jsonl, so that everybody can count again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from slackwater_lab.league.rounds import results
+from slackwater_lab.league.workloads import CORES, NODE_MEMORY, workload
+from slackwater_lab.peers.catalogue import PEERS
+from slackwater_simulator.charts.matplot import draw
+from slackwater_simulator.charts.plots import Plot, PlotCurve
+
+DOCS = Path(__file__).parents[1]
+NEVER = "–"
+Line = dict[str, Any]
+# What a row of a table shows: a figure by its name, in so many digits.
+ROWS = {
+    "makespan, s": ("makespan", 1),
+    "completion, mean, s": ("completion_mean", 1),
+    "completion, p50, s": ("completion_p50", 1),
+    "completion, p95, s": ("completion_p95", 1),
+    "wait for the first task, mean, s": ("wait_mean", 1),
+    "wait for the first task, p50, s": ("wait_p50", 1),
+    "wait for the first task, p95, s": ("wait_p95", 1),
+    "pod created to bound, p50, s": ("pod_wait_p50", 2),
+    "pod created to bound, p95, s": ("pod_wait_p95", 2),
+    "node-seconds over capacity": ("node_seconds_over", 1),
+    "pods created": ("pods", 0),
+    "bindings a second, busiest 10 s": ("binds_per_second", 1),
+    "API requests per pod": ("requests_per_pod", 1),
+}
+CONTROL = ("etcd", "apiserver", "controller-manager", "kwok")  # every lab has them
+BARS = {"mean completion": "completion_mean", "completion, p95": "completion_p95", "makespan": "makespan"}
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Markdown."""
+    lines = ["| " + " | ".join(head) + " |", "|---" * len(head) + "|"]
+    return "\n".join([*lines, *("| " + " | ".join(row) + " |" for row in rows)])
+
+
+def told(values: Sequence[float | None], digits: int) -> str:
+    """The median of the rounds, with the range where there are several; a round in which it never came is a dash."""
+    known = [value for value in values if value is not None]
+    if not known or len(known) < len(values):
+        return NEVER
+    middle = f"{median(known):,.{digits}f}"
+    return middle if len(known) == 1 else f"{middle} ({min(known):,.{digits}f} to {max(known):,.{digits}f})"
+
+
+def of_workload(lines: Sequence[Line]) -> str:
+    """The table of one workload: a column for each scheduler, a row for each figure."""
+    names = schedulers(lines)
+    columns = [[line["figures"] for line in lines if line["turn"]["scheduler"] == name] for name in names]
+
+    def row(name: str, tell: Callable[[list[Line]], str]) -> list[str]:
+        return [name, *(tell(column) for column in columns)]
+
+    rows = [row("jobs finished", _finished)]
+    for name, (key, digits) in ROWS.items():
+        rows.append(row(name, lambda column, key=key, digits=digits: told([f[key] for f in column], digits)))
+    rows.insert(8, row("CPU in use, %", lambda column: told([100 * f["cpu_used"] for f in column], 1)))
+    rows += [
+        row("CPU of the control plane, ms per pod", lambda c: told([_sum(f["cpu_ms_per_pod"], CONTROL) for f in c], 1)),
+        row("CPU of everything else, ms per pod", lambda c: told([_rest(f["cpu_ms_per_pod"]) for f in c], 1)),
+        row("memory of everything else, MiB", lambda c: told([_rest(f["memory_mib"]) for f in c], 0)),
+        row("load average of the machine", lambda c: told([f["load"] for f in c], 1)),
+    ]
+    for number, job in enumerate(columns[0][0]["watched"]):
+        for key in ("wait", "completion", "spread"):
+            what = {"wait": "wait", "completion": "completion", "spread": "first start to last start"}[key]
+            rows.append(
+                row(
+                    f"{job['id']}: {what}, s",
+                    lambda c, number=number, key=key: told([f["watched"][number][key] for f in c], 1),
+                )
+            )
+    return table(["", *names], rows)
+
+
+def schedulers(lines: Sequence[Line]) -> list[str]:
+    """Those that have played, in the order of the catalogue."""
+    there = {line["turn"]["scheduler"] for line in lines}
+    return [name for name in PEERS if name in there]
+
+
+def figure(name: str, lines: Sequence[Line]) -> str:
+    """Bars for each scheduler; what never came has none."""
+    names = schedulers(lines)
+
+    def value(scheduler: str, key: str) -> float:
+        values = [line["figures"][key] for line in lines if line["turn"]["scheduler"] == scheduler]
+        return 0.0 if None in values else float(median(values))
+
+    curves = tuple(
+        PlotCurve(label, tuple(names), tuple(value(each, key) for each in names)) for label, key in BARS.items()
+    )
+    return draw(Plot(f"league-{name}", name, "", "seconds", curves))
+
+
+def details(lines: Sequence[Line]) -> str:
+    """CPU and requests of each component, per pod."""
+    names = schedulers(lines)
+    out = []
+    for title, key in (("CPU, ms per pod", "cpu_ms_per_pod"), ("API requests per pod", "requests")):
+        found = {n: [line["figures"][key] for line in lines if line["turn"]["scheduler"] == n] for n in names}
+        parts = sorted({part for column in found.values() for each in column for part in each})
+        rows = [
+            [p, *(told([each.get(p, 0.0) for each in found[n]], 1).replace("0.0", "0") for n in names)] for p in parts
+        ]
+        out.append(table([title, *names], rows))
+    return "\n\n".join(out)
+
+
+def section(name: str, size: float, lines: Sequence[Line]) -> str:
+    """Everything about one workload."""
+    jobs = workload(name, size)
+    shown = f"{name}, {size:g} of its size" if size != 1.0 else name
+    rounds = len({line["turn"]["round"] for line in lines})
+    cluster = f"{jobs.nodes} nodes of {CORES:g} CPUs and {NODE_MEMORY / 2**30:g} GiB"
+    count = f"{len(jobs.plays)} jobs, {jobs.pods} pods, {cluster}; {rounds} round{'s' if rounds > 1 else ''}."
+    return "\n\n".join(
+        [
+            f"## {shown}",
+            f"{jobs.about} {count}",
+            f"![Completion and makespan of {name} under each scheduler](pictures/league-{name}.svg)",
+            of_workload(lines),
+            "<details markdown><summary>By component</summary>\n\n" + details(lines) + "\n\n</details>",
+        ]
+    )
+
+
+def groups(lines: Iterable[Line]) -> dict[tuple[str, float], list[Line]]:
+    """The lines of each workload and size."""
+    found: dict[tuple[str, float], list[Line]] = {}
+    for line in lines:
+        found.setdefault((line["turn"]["workload"], line["turn"]["size"]), []).append(line)
+    return found
+
+
+def page(lines: Sequence[Line], note: str) -> str:
+    """The whole page."""
+    sections = [section(name, size, group) for (name, size), group in groups(lines).items()]
+    return "\n\n".join([_head(lines, note), *sections, _setup(lines), HOW]) + "\n"
+
+
+def _head(lines: Sequence[Line], note: str) -> str:
+    machine = lines[0]["machine"]
+    days = " and ".join(sorted({line["when"][:10] for line in lines}))
+    loads = [line["figures"]["load"] for line in lines]
+    where = f"{machine['cores']} cores ({machine['cpu']}), {machine['memory_gib']} GiB, {machine['system']}"
+    warning = f"> **{note}**\n\n" if note else ""
+    return f"""# The league
+
+The same jobs under several schedulers, one after the other, each in a fresh control plane on the same machine, with
+simulated nodes. Played by `make league`; written by `docs/scripts/league.py` from [league.jsonl](league.jsonl).
+
+{warning}Machine: {where}; {days}; load average {min(loads):g} to {max(loads):g}.
+
+A dash means: not in every round. Of several rounds the median is shown, and the range from the lowest to the highest.
+Means and percentiles are of the jobs that finished, so look at their number first."""
+
+
+def _setup(lines: Sequence[Line]) -> str:
+    versions = {line["turn"]["scheduler"]: line["version"] for line in lines}
+    rows = [[name, versions[name], PEERS[name].told, " ".join(PEERS[name].about.split())] for name in schedulers(lines)]
+    return "## Set-up of each\n\n" + table(["scheduler", "what plays", "what it is told about jobs", "set-up"], rows)
+
+
+HOW = """## How it is measured
+
+- Every moment is taken from the API server's audit log: a pod is created when its request arrives, bound when its
+  binding is answered, runs and ends when the status that says so is answered. Jobs count from when they were due.
+- A task's CPU use is what its annotation says. Simulated nodes do not slow down when they are too full: "node-seconds
+  over capacity" tells how long that would have happened.
+- CPU time and memory are read from the system for each process of the lab. All of them share the machine.
+- A play in which no pod is created, started or ended for 90 s is stopped.
+- Schedulers take turns within a workload, and every second round goes the other way round. All schedulers of a round
+  get the same jobs; the next round has the next seed.
+
+## How to challenge it
+
+`make league` plays everything three times; `WORKLOADS`, `SCHEDULERS`, `ROUNDS` and `SIZE` make it less.
+`python -m slackwater_lab league --logs` keeps every log of every lab. The set-up of a scheduler is one module in
+`lab/slackwater_lab/peers/`, a workload is one function in `lab/slackwater_lab/league/workloads.py`. If a scheduler
+could do better with another set-up, change its module and send both results."""
+
+
+def _finished(column: Sequence[Line]) -> str:
+    return ", ".join(f"{figures['finished']} of {figures['jobs']}" for figures in column)
+
+
+def _sum(values: dict[str, float], names: Sequence[str]) -> float:
+    return sum(values.get(name, 0.0) for name in names)
+
+
+def _rest(values: dict[str, float]) -> float:
+    return sum(values.values()) - _sum(values, CONTROL)
+
+
+def main() -> None:
+    """Read, write the page, its figures and its lines."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("results", type=Path)
+    parser.add_argument("--note", default="", help="a sentence that stands above everything")
+    asked = parser.parse_args()
+    lines = results(asked.results)
+    (DOCS / "league.md").write_text(page(lines, asked.note))
+    for (name, _), group in groups(lines).items():
+        (DOCS / "pictures" / f"league-{name}.svg").write_text(figure(name, group))
+    (DOCS / "league.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,51 @@
+"""`python -m slackwater_lab league`: build the schedulers, play the workloads, keep the results."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from slackwater.errors import Unavailable
+from slackwater_lab.league.rounds import play_all, turns
+from slackwater_lab.league.workloads import WORKLOADS, workload
+from slackwater_lab.peers.catalogue import PEERS, peer
+
+console = Console(highlight=False)
+ALL = "all"
+
+
+def league(
+    workloads: Annotated[str, typer.Option(help=f"Comma-separated, of: {', '.join(WORKLOADS)}.")] = ALL,
+    schedulers: Annotated[str, typer.Option(help=f"Comma-separated, of: {', '.join(PEERS)}.")] = ALL,
+    rounds: Annotated[int, typer.Option(min=1, help="How often each pair is played.")] = 3,
+    size: Annotated[float, typer.Option(help="A share of nodes and jobs, for a short play.")] = 1.0,
+    seed: Annotated[int, typer.Option(help="Of the first round; each round has the next one.")] = 1,
+    results: Annotated[Path, typer.Option(help="Where results are kept; what is there is not played again.")] = Path(
+        ".league"
+    ),
+    logs: Annotated[bool, typer.Option(help="Keep the logs of every lab, for who looks into a play.")] = False,
+) -> None:
+    """Play the same jobs under several schedulers, each in a fresh lab, and keep what the audit log tells."""
+    names = list(WORKLOADS) if workloads == ALL else _split(workloads)
+    players = list(PEERS) if schedulers == ALL else _split(schedulers)
+    for name in names:
+        workload(name, size, seed)  # an unknown name is told before anything is built
+    for name in players:
+        peer(name)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # leave in order: the lab must be stopped
+    failed = play_all(turns(rounds, names, players, size, seed), results, _say, logs=logs)
+    if failed:
+        raise Unavailable(f"{failed} plays could not be set up; run it again to try them again")
+
+
+def _split(text: str) -> list[str]:
+    return [word.strip() for word in text.split(",") if word.strip()]
+
+
+def _say(text: str) -> None:
+    console.print(f"  {text}", soft_wrap=True, markup=False)
