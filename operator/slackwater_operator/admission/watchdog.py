@@ -1,4 +1,6 @@
-"""`python -m slackwater_operator.watchdog`: the dead-man switch. Runs outside our namespace, and needs nothing of ours.
+"""`python -m slackwater_operator.admission.watchdog`: the dead-man switch.
+
+It runs outside our namespace, and needs nothing of ours.
 
     the Lease of the operator is renewed     pods are held, as policies say
     not renewed for `patience` seconds       new pods are not held any more; held ones are let go, `rate` a second,

@@ -10,7 +10,7 @@ import pytest
 from slackwater.errors import Unavailable
 from slackwater_cluster import names
 from slackwater_cluster.api.session import Answer, Session
-from slackwater_operator.watchdog import LeaseWatch, Watchdog, WatchdogSettings, holder
+from slackwater_operator.admission.watchdog import LeaseWatch, Watchdog, WatchdogSettings, holder
 
 LEASE = "/apis/coordination.k8s.io/v1/namespaces/slackwater-system/leases/slackwater-operator"
 SWITCH = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings/slackwater-holding"
