@@ -34,6 +34,14 @@ def first_pool(pools: Iterable[tuple[str, str]], queue: str) -> str:
     return min((name for name, of in pools if of == queue), default="")
 
 
+def role_rules(policy: SlackPolicySpec) -> tuple[RoleRule, ...]:
+    """The role labels that a policy adds to the framework table."""
+    return policy_rules(
+        [(label.key, label.values) for label in policy.driver_labels],
+        [(label.key, label.values) for label in policy.task_labels],
+    )
+
+
 class Governance:
     """Namespaces, policies, queues and pools as they were last written. A broken one leaves the last good one."""
 
@@ -167,14 +175,7 @@ class Governance:
 
     def role_rules(self) -> dict[str, tuple[RoleRule, ...]]:
         """The role labels that each policy adds to the framework table, for its own namespaces; by policy name."""
-        return {
-            name: policy_rules(
-                [(label.key, label.values) for label in policy.driver_labels],
-                [(label.key, label.values) for label in policy.task_labels],
-            )
-            for name, policy in self.policies.items()
-            if policy.driver_labels or policy.task_labels
-        }
+        return {name: rules for name, policy in self.policies.items() if (rules := role_rules(policy))}
 
     def _table(self, kind: str) -> dict[str, object]:
         tables: dict[str, dict[str, object]] = {
