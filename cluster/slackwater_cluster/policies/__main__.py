@@ -7,6 +7,7 @@ from slackwater_cluster.apps.frameworks import builtin
 from slackwater_cluster.manifests import render, write
 from slackwater_cluster.policies.guard import guard
 from slackwater_cluster.policies.mutating import mutating
+from slackwater_cluster.policies.webhook import webhook
 
 COMMAND = "python -m slackwater_cluster.policies helm/slackwater/files"
 
@@ -15,6 +16,7 @@ def files() -> dict[str, str]:
     """The policies by the name of their file."""
     return {
         "mutating.yaml": render(mutating(builtin().rules()), COMMAND),
+        "webhook.yaml": render(webhook(), COMMAND),
         "guard.yaml": render(guard(), COMMAND),
     }
 

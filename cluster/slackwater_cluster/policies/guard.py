@@ -13,6 +13,7 @@ from slackwater_cluster.pods.gate import MARKS
 from slackwater_cluster.policies import cel
 from slackwater_cluster.policies.mutating import NAME as MUTATING
 from slackwater_cluster.policies.mutating import conditions as written_conditions
+from slackwater_cluster.policies.mutating import somebody_leads
 
 OPERATOR = f"system:serviceaccount:{names.SYSTEM_NAMESPACE}:slackwater-operator"
 
@@ -70,9 +71,12 @@ def _pods() -> Manifest:
 
 
 def _creations() -> Manifest:
-    """The mutating policy overwrites what a creator forged, on the pods it writes to; here the others are refused."""
+    """What a creator forged is overwritten on the pods that the policy or the webhook writes to.
+
+    Here the others are refused: those that are never written to, and all of them while the dead-man switch is off.
+    """
     annotations = "object.metadata.?annotations.orValue({})"
-    written = " && ".join(f"({text})" for text in written_conditions().values())
+    written = " && ".join(f"({text})" for text in (*written_conditions().values(), somebody_leads()))
     return _policy(
         "slackwater-guard-creations",
         constraints={
@@ -82,7 +86,8 @@ def _creations() -> Manifest:
         rules={
             f"!{cel.listed(names.SEALED)}.exists(k, k in {annotations}) || ({written})": (
                 "annotations slackwater.io/declared-*, admitted-role and shrunk are written by Slackwater alone, and "
-                "never on a pod that names its node, another scheduler or a DaemonSet; remove them"
+                "never on a pod that names its node, another scheduler or a DaemonSet, nor while no operator leads; "
+                "remove them"
             ),
             f"!('{names.PARKED}' in {annotations})": (
                 f"the annotation {names.PARKED} is written by Slackwater alone; remove it"

@@ -20,6 +20,8 @@ HOLDING = "slackwater-holding"
 OPERATOR_ACCOUNT = "slackwater-operator"
 HOLD_VERB = "hold"
 DAEMONS = ("system:serviceaccount:kube-system:daemon-set-controller", "system:kube-controller-manager")
+# Whether a pod's creator wrote what only we may write.
+FORGED = f"{cel.listed(names.SEALED)}.exists(k, k in object.metadata.?annotations.orValue({{}}))"
 
 Manifest = dict[str, Any]
 
@@ -35,10 +37,10 @@ def mutating(rules: Sequence[RoleRule]) -> list[Manifest]:
             "failurePolicy": "Fail",
             "reinvocationPolicy": "Never",
             "paramKind": {"apiVersion": names.API_VERSION, "kind": "SlackPolicy"},
-            "matchConstraints": _match(),
+            "matchConstraints": match(),
             "matchConditions": [
                 {"name": name, "expression": text}
-                for name, text in (conditions() | {"somebody-leads": _somebody_leads()}).items()
+                for name, text in (conditions() | {"somebody-leads": somebody_leads()}).items()
             ],
             "variables": [{"name": name, "expression": text} for name, text in _variables(rules)],
             "mutations": [{"patchType": "ApplyConfiguration", "applyConfiguration": {"expression": _mutation()}}],
@@ -51,10 +53,10 @@ def mutating(rules: Sequence[RoleRule]) -> list[Manifest]:
         # Every SlackPolicy is tried; the variable `mine` lets only the one act that the namespace names.
         "spec": {"policyName": NAME, "paramRef": {"selector": {}, "parameterNotFoundAction": "Allow"}},
     }
-    return [*_holding(), policy, binding]
+    return [*holding(), policy, binding]
 
 
-def _holding() -> list[Manifest]:
+def holding() -> list[Manifest]:
     """The dead-man switch, in plain RBAC: CEL has no clock, so a watchdog empties this binding when nobody leads."""
     rbac = "rbac.authorization.k8s.io"
     account = {"kind": "ServiceAccount", "name": OPERATOR_ACCOUNT, "namespace": names.SYSTEM_NAMESPACE}
@@ -75,7 +77,8 @@ def _holding() -> list[Manifest]:
     ]
 
 
-def _match() -> Manifest:
+def match() -> Manifest:
+    """Creations of pods in managed namespaces, but for those that are never managed."""
     return {
         "namespaceSelector": {
             "matchExpressions": [
@@ -87,7 +90,7 @@ def _match() -> Manifest:
     }
 
 
-def _somebody_leads() -> str:
+def somebody_leads() -> str:
     """Whether the dead-man switch is on."""
     account = f"authorizer.serviceAccount('{names.SYSTEM_NAMESPACE}', '{OPERATOR_ACCOUNT}')"
     return f"{account}.group('{names.GROUP}').resource('{names.RELEASE_RESOURCE}').check('{HOLD_VERB}').allowed()"
@@ -119,7 +122,7 @@ def _variables(rules: Sequence[RoleRule]) -> list[tuple[str, str]]:
         ("enforce", "variables.mine && params.spec.mode == 'enforce'"),
         ("labels", "object.metadata.?labels.orValue({})"),
         # In mode observe a pod stays as it is, unless its creator forged what only this policy may write.
-        ("forged", f"{cel.listed(names.SEALED)}.exists(k, k in object.metadata.?annotations.orValue({{}}))"),
+        ("forged", FORGED),
         ("acts", "variables.mine && (params.spec.mode != 'observe' || variables.forged)"),
         ("role", cel.role(rules)),
         ("shrink", f"variables.enforce && variables.role == '{names.TASK}'"),
