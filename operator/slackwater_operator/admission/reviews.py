@@ -1,0 +1,133 @@
+"""The HTTPS server of the webhook: one question per new pod, answered from memory."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from time import perf_counter
+from typing import Protocol
+
+import structlog
+from aiohttp import web
+from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
+
+from slackwater.errors import InvalidInput, Unavailable
+from slackwater_cluster.apps.frameworks import builtin
+from slackwater_cluster.customresources import SlackPolicySpec
+from slackwater_cluster.policies import review
+from slackwater_cluster.policies.mutation import mutation
+from slackwater_cluster.policies.webhook import PATH
+
+log = structlog.get_logger(__name__)
+
+# Bytes. An API server takes objects of 3 MiB at most; a review holds one, and who asks.
+LARGEST = 4 * 2**20
+# Seconds. An answer is computed in less than a millisecond.
+BUCKETS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.5, 2)
+# Seconds that an idle connection of an API server is kept: a new one costs a handshake.
+KEEP_ALIVE = 120.0
+JSON = "application/json"
+
+
+class Policies(Protocol):
+    """Who knows the policy of a namespace."""
+
+    @property
+    def complete(self) -> bool:
+        """Whether everything was listed."""
+
+    async def policy(self, namespace: str) -> SlackPolicySpec | None:
+        """The SlackPolicy in force there; None where there is none."""
+
+
+class ReviewServer:
+    """Answers POST /pods, and tells how it is."""
+
+    def __init__(self, policies: Policies, certificate: Path, key: Path) -> None:
+        self._policies = policies
+        self._certificate, self._key = certificate, key
+        self._tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+        self._rules = builtin().rules()
+        self._registry = CollectorRegistry()
+        self._seconds = Histogram(
+            "slackwater_webhook_seconds", "From a question to its answer.", buckets=BUCKETS, registry=self._registry
+        )
+        self._answers = Counter(
+            "slackwater_webhook_answers", "Reviews, by result.", ["result"], registry=self._registry
+        )
+        self._loaded = 0.0
+
+    def application(self) -> web.Application:
+        """The routes."""
+        app = web.Application(client_max_size=LARGEST)
+        app.router.add_post(PATH, self._review)
+        app.router.add_get("/healthz", self._alive)
+        app.router.add_get("/readyz", self._ready)
+        app.router.add_get("/metrics", self._metrics)
+        return app
+
+    @asynccontextmanager
+    async def listening(self, host: str, port: int) -> AsyncIterator[None]:
+        """Listen while the context is open."""
+        self._load()
+        runner = web.AppRunner(
+            self.application(),
+            access_log=None,
+            keepalive_timeout=KEEP_ALIVE,
+            shutdown_timeout=5.0,
+            handle_signals=False,
+        )
+        await runner.setup()
+        try:
+            await web.TCPSite(runner, host, port, ssl_context=self._tls).start()
+            yield
+        finally:
+            await runner.cleanup()
+
+    async def renew(self, period: float, pause: Callable[[float], Awaitable[None]] = asyncio.sleep) -> None:
+        """Take over a renewed certificate, for connections from then on."""
+        while True:
+            await pause(period)
+            try:
+                if self._certificate.stat().st_mtime != self._loaded:
+                    self._load()
+                    log.info("the certificate was renewed")
+            except OSError as problem:  # half of a pair, while the other half is being written
+                log.warning("the certificate cannot be read; the one before stays", problem=str(problem))
+
+    def _load(self) -> None:
+        changed = self._certificate.stat().st_mtime
+        self._tls.load_cert_chain(self._certificate, self._key)
+        self._loaded = changed
+
+    async def _review(self, request: web.Request) -> web.Response:
+        began = perf_counter()
+        try:
+            asked = review.read(await request.read())
+            policy = await self._policies.policy(asked.namespace)
+            patch = mutation(asked.pod, policy, self._rules) if policy is not None else []
+        except InvalidInput as problem:
+            return self._refused(400, "bad input", problem)
+        except Unavailable as problem:
+            return self._refused(503, "unavailable", problem)
+        self._answers.labels("changed" if patch else "unchanged").inc()
+        self._seconds.observe(perf_counter() - began)
+        return web.Response(body=review.answer(asked, patch), content_type=JSON)
+
+    def _refused(self, status: int, result: str, problem: Exception) -> web.Response:
+        self._answers.labels(result).inc()
+        log.warning("no answer", result=result, problem=str(problem))
+        return web.json_response({"error": str(problem)}, status=status)
+
+    async def _alive(self, _: web.Request) -> web.Response:
+        return web.json_response({"status": "ok"})
+
+    async def _ready(self, _: web.Request) -> web.Response:
+        ready = self._policies.complete
+        return web.json_response({"ready": ready}, status=200 if ready else 503)
+
+    async def _metrics(self, _: web.Request) -> web.Response:
+        return web.Response(body=generate_latest(self._registry), content_type="text/plain")

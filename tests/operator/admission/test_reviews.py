@@ -1,0 +1,126 @@
+"""The webhook's server: questions in, patches out, and what it says when it cannot answer."""
+
+import asyncio
+import base64
+import json
+import os
+import ssl
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiohttp.test_utils import TestClient, TestServer
+
+from slackwater.errors import Unavailable
+from slackwater_cluster import names
+from slackwater_cluster.customresources import SlackPolicySpec
+from slackwater_operator.admission.reviews import ReviewServer
+
+ENFORCE = SlackPolicySpec.model_validate({"mode": "enforce"})
+
+
+class Known:
+    """Policies by namespace; None in place of one stands for a lookup that fails."""
+
+    def __init__(self, complete: bool = True, **policies: SlackPolicySpec | None) -> None:
+        self.complete, self._policies = complete, policies
+
+    async def policy(self, namespace: str) -> SlackPolicySpec | None:
+        """The policy of a namespace."""
+        if namespace == "away":
+            raise Unavailable("the API server does not answer")
+        return self._policies.get(namespace)
+
+
+def question(namespace: str) -> dict[str, Any]:
+    """A review of a small task."""
+    container = {"name": "m", "resources": {"requests": {"cpu": "2"}}}
+    pod = {"metadata": {"name": "p", "labels": {names.ROLE: "task"}}, "spec": {"containers": [container]}}
+    return {"request": {"uid": "u", "namespace": namespace, "object": pod}}
+
+
+def client(known: Known) -> TestClient[Any, Any]:
+    """A caller of the routes."""
+    return TestClient(TestServer(ReviewServer(known, Path("none"), Path("none")).application()))
+
+
+async def test_a_pod_of_a_governed_namespace_gets_its_patch() -> None:
+    """The whole way from the question to the answer."""
+    async with client(Known(team=ENFORCE)) as caller:
+        reply = await caller.post("/pods", json=question("team"))
+        assert reply.status == 200
+        response = (await reply.json())["response"]
+        paths = [each["path"] for each in json.loads(base64.b64decode(response["patch"]))]
+        assert "/spec/schedulingGates" in paths
+        told = await (await caller.get("/metrics")).text()
+        assert 'slackwater_webhook_answers_total{result="changed"} 1.0' in told
+
+
+async def test_a_pod_without_a_policy_is_allowed_as_it_is() -> None:
+    """A namespace may name a SlackPolicy that does not exist."""
+    async with client(Known()) as caller:
+        reply = await caller.post("/pods", json=question("lost"))
+        assert (await reply.json())["response"] == {"uid": "u", "allowed": True}
+
+
+@pytest.mark.parametrize(
+    ("namespace", "body", "status"),
+    [("away", None, 503), ("team", b"nonsense", 400)],
+    ids=["the API server is away", "no review"],
+)
+async def test_without_an_answer_the_api_server_goes_by_its_failure_policy(
+    namespace: str, body: bytes | None, status: int
+) -> None:
+    """An error status, never a pod that was changed by half."""
+    async with client(Known(team=ENFORCE)) as caller:
+        sent = body if body is not None else json.dumps(question(namespace)).encode()
+        assert (await caller.post("/pods", data=sent)).status == status
+
+
+@pytest.mark.parametrize(("complete", "status"), [(True, 200), (False, 503)], ids=["listed", "not yet"])
+async def test_ready_means_that_policies_were_listed(complete: bool, status: int) -> None:
+    """Before that it would let pods pass unchanged."""
+    async with client(Known(complete)) as caller:
+        assert (await caller.get("/readyz")).status == status
+        assert (await caller.get("/healthz")).status == 200
+
+
+def certify(folder: Path, name: str) -> None:
+    """A certificate that signs itself."""
+    command = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
+    subprocess.run(
+        [*command, "-subj", f"/CN={name}", "-keyout", "tls.key", "-out", "tls.crt"],
+        cwd=folder, check=True, capture_output=True,
+    )  # fmt: skip
+
+
+async def shown(port: int) -> str:
+    """The certificate that a new connection is shown."""
+    return await asyncio.to_thread(ssl.get_server_certificate, ("127.0.0.1", port))
+
+
+async def test_a_renewed_certificate_is_shown_without_a_restart(tmp_path: Path, unused_tcp_port: int) -> None:
+    """And a pair of which one half is missing leaves the one before in place."""
+    certify(tmp_path, "first")
+    server = ReviewServer(Known(), tmp_path / "tls.crt", tmp_path / "tls.key")
+
+    async def looks(times: int) -> None:
+        async def pause(_: float) -> None:
+            nonlocal times
+            times -= 1
+            if times < 0:
+                raise InterruptedError
+
+        with pytest.raises(InterruptedError):
+            await server.renew(1.0, pause)
+
+    async with server.listening("127.0.0.1", unused_tcp_port):
+        before = await shown(unused_tcp_port)
+        (tmp_path / "tls.key").rename(tmp_path / "away.key")
+        os.utime(tmp_path / "tls.crt", (1, 1))
+        await looks(1)
+        assert await shown(unused_tcp_port) == before
+        certify(tmp_path, "second")
+        await looks(1)
+        assert await shown(unused_tcp_port) != before
