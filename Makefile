@@ -100,9 +100,9 @@ lab-down: $(STAMP) ## stop exactly what `make lab` started
 lab-test: lab-build ## every test that needs the lab's control plane
 	@$(BIN)/python -m pytest -q -m lab
 
-lab-build: $(STAMP) ## build the lab's programs (cached; about 17 minutes without a cache)
+lab-build: $(STAMP) ## build the lab's programs (cached; about 17 minutes without a cache); KUBERNETES=1.35.8 for another version
 	@$(BIN)/python -m slackwater_lab packages
-	@$(BIN)/python -m slackwater_lab build
+	@SLACKWATER_LAB_VERSION=$(KUBERNETES) $(BIN)/python -m slackwater_lab build
 
 frameworks: $(STAMP) ## run real Spark, Ray, Dask, JobSet and Jobs through it on real nodes (root; images and operators are built once)
 	@$(BIN)/python -m slackwater_lab packages

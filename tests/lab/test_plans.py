@@ -11,7 +11,9 @@ from slackwater_lab.controlplane.schedulers import PROFILE, Extender, configurat
 from slackwater_lab.nodes.kwok import STAGES
 from slackwater_lab.nodes.simulated import Shape, manifest, names
 from slackwater_lab.plan import CONTROL, PARTS, Plan, without
+from slackwater_lab.programs.build import binary
 from slackwater_lab.programs.programs import FRAMEWORKS, KIND, PROGRAMS, program
+from slackwater_lab.programs.versions import derived
 from slackwater_lab.site import Site, home
 
 
@@ -121,3 +123,38 @@ def test_the_stages_are_readable_and_named_once() -> None:
     """Kwok would silently take the last of two stages with one name."""
     stages = [item for item in yaml.safe_load_all(STAGES.read_text()) if item["kind"] == "Stage"]
     assert len({stage["metadata"]["name"] for stage in stages}) == len(stages) == 6
+
+
+OWN = """module k8s.io/kubernetes
+
+go 1.25.0
+
+godebug default=go1.25
+
+require k8s.io/api v0.0.0
+
+replace (
+	k8s.io/api => ./staging/src/k8s.io/api
+	k8s.io/kms => ./staging/src/k8s.io/kms
+)
+"""
+
+
+def test_another_version_is_built_with_the_published_staging_modules() -> None:
+    """Kubernetes' own go.mod points into its own tree for them."""
+    made = derived(OWN, "v1.35.8")
+    assert "require k8s.io/kubernetes v1.35.8" in made
+    assert "\tk8s.io/api => k8s.io/api v0.35.8\n\tk8s.io/kms => k8s.io/kms v0.35.8\n" in made
+    assert "go 1.25.0\n\ngodebug default=go1.25\n" in made
+
+
+def test_another_version_is_kept_beside_the_usual_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Programs of Kubernetes are told it; all others stay as they are."""
+    usual = {name: binary(program(name)) for name in ("kube-apiserver", "etcd")}
+    monkeypatch.setenv("SLACKWATER_LAB_VERSION", "1.35.8")
+    assert binary(program("kube-apiserver")) == usual["kube-apiserver"].with_name("kube-apiserver-v1.35.8")
+    assert "gitMinor=35" in program("kube-apiserver").linker_flags()
+    assert binary(program("etcd")) == usual["etcd"]
+    monkeypatch.setenv("SLACKWATER_LAB_VERSION", "latest")
+    with pytest.raises(InvalidInput, match=r"write it like 1\.35\.8"):
+        binary(program("kube-apiserver"))

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from slackwater.errors import Unavailable
 from slackwater_lab.processes.command import run
+from slackwater_lab.programs import versions
 from slackwater_lab.programs.programs import MODULES, Program, program
 
 Report = Callable[[str], None]
@@ -60,9 +61,13 @@ def _build(item: Program) -> None:
     target = binary(item)
     part = target.with_name(f".{target.name}.part")
     command = ["nice", "-n", "5", go(), "build", "-p", str(os.cpu_count() or 2), "-trimpath", "-buildvcs=false"]
-    command += ["-ldflags", item.linker_flags(), "-o", str(part), item.package]
+    command += ["-ldflags", item.linker_flags(), "-o", str(part)]
     try:
-        run(command, MODULES / item.folder, {"CGO_ENABLED": "0"})
+        if item.other_version:
+            folder = versions.module(cache() / "modules" / item.version, item.version, go())
+            run([*command, "-mod=mod", item.package], folder, {"CGO_ENABLED": "0"})
+        else:
+            run([*command, item.package], MODULES / item.folder, {"CGO_ENABLED": "0"})
     except Unavailable as error:
         raise Unavailable(f"{item.name} {item.version} did not build: {error}") from error
     part.rename(target)  # a build that is cut off never leaves a half-written program behind

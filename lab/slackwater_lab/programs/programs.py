@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from slackwater.errors import InvalidInput, UnknownName
+from slackwater_lab.programs import versions
 
 OURS = "slackwater.io/lab/load"
 MODULES = Path(__file__).resolve().parents[2] / "go"
@@ -27,15 +28,25 @@ class Program:
 
     @property
     def version(self) -> str:
-        """The version that go.mod asks for, so that it is written down once; our own go by their content."""
+        """The version that go.mod asks for, so that it is written down once; our own go by their content.
+
+        Programs of Kubernetes also come in other versions, where one is asked for.
+        """
         if self.module == OURS:
             source = MODULES / self.folder / self.package / "main.go"
             return f"v{hashlib.sha256(source.read_bytes()).hexdigest()[:8]}"
+        if self.other_version:
+            return self.other_version
         text = (MODULES / self.folder / "go.mod").read_text()
         found = re.search(rf"^\s*(?:require )?{re.escape(self.module)} (v\S+)", text, re.MULTILINE)
         if found is None:
             raise InvalidInput(f"lab/go/{self.folder}/go.mod", f"does not require {self.module}", "add it")
         return found[1]
+
+    @property
+    def other_version(self) -> str:
+        """The version that was asked for in place of the one in go.mod; "" for most programs."""
+        return versions.other() if self.folder == "kubernetes" else ""
 
     def linker_flags(self) -> str:
         """Small binaries that know their version; Kubernetes programs would else say v0.0.0."""
