@@ -157,6 +157,14 @@ class Lab:
     def _chart(self) -> None:
         for line in chart.install(self.site, self.plan.values):
             self._report(f"chart  {line}")
+        if chart.needs_webhook(self.site):
+            self.answer_webhooks()
+
+    def answer_webhooks(self) -> None:
+        """Start the webhook, with a certificate of the lab's authority."""
+        if not (self.site.certificates / f"{chart.WEBHOOK}.crt").exists():
+            certificates.serving(self.site.certificates, chart.WEBHOOK, "IP:127.0.0.1")
+        self._service(chart.WEBHOOK)
 
     def _extender(self) -> None:
         self._service("extender")

@@ -1,6 +1,8 @@
 """Puts the chart's custom resources, roles and policies into the lab, rendered by helm as in production."""
 
+import base64
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import yaml
 
@@ -11,6 +13,8 @@ from slackwater_lab.site import PROJECT, Site
 
 CHART = PROJECT / "helm" / "slackwater"
 RELEASE = "slackwater"
+CONFIGURATION = "MutatingWebhookConfiguration"
+WEBHOOK = "webhook"  # the process that answers it here
 NAMESPACE = "slackwater-system"
 # What the lab runs as processes of its own or cannot run: no containers, no cluster DNS, no Prometheus operator.
 LEFT_OUT = {"Deployment", "DaemonSet", "StatefulSet", "Job", "ServiceMonitor", "PrometheusRule", "PodMonitor"}
@@ -32,12 +36,32 @@ def install(site: Site, values: Sequence[str] = ()) -> Iterator[str]:
 
 
 def _templates(site: Site, values: Sequence[str]) -> str:
-    wanted = [item for item in yaml.safe_load_all(render(values)) if item and item["kind"] not in LEFT_OUT]
+    wanted = [
+        called_here(site, item) if item["kind"] == CONFIGURATION else item
+        for item in yaml.safe_load_all(render(values))
+        if item and item["kind"] not in LEFT_OUT
+    ]
     path = site.write("chart.yaml", yaml.safe_dump_all(wanted, sort_keys=False))
     namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}}
     kubectl(site, "apply", "--server-side", "-f", site.write("namespace.yaml", yaml.safe_dump(namespace)))
     kubectl(site, "apply", "--server-side", "--force-conflicts", "-f", path)
     return f"{len(wanted)} objects in {NAMESPACE}"
+
+
+def called_here(site: Site, body: dict[str, Any]) -> dict[str, Any]:
+    """A webhook's configuration that leads to the lab's own process: an API server reaches no Service here."""
+    authority = base64.b64encode((site.certificates / "ca.crt").read_bytes()).decode()
+    here = site.url(WEBHOOK, "https")
+    hooks = [
+        {**hook, "clientConfig": {"url": here + hook["clientConfig"]["service"]["path"], "caBundle": authority}}
+        for hook in body["webhooks"]
+    ]
+    return {**body, "webhooks": hooks}
+
+
+def needs_webhook(site: Site) -> bool:
+    """Whether the chart, as it was installed here, has a webhook."""
+    return f"kind: {CONFIGURATION}" in (site.read("chart.yaml") or "")
 
 
 def render(values: Sequence[str] = ()) -> str:

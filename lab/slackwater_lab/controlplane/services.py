@@ -1,4 +1,7 @@
-"""The project's own programs in the lab: extender and operator, each with the token of its own service account."""
+"""The project's own programs in the lab, each with the token of its own service account.
+
+Extender, operator, and the webhook where the API server has no MutatingAdmissionPolicy.
+"""
 
 import sys
 from importlib.util import find_spec
@@ -7,17 +10,19 @@ from pathlib import Path
 from slackwater.errors import Unavailable
 from slackwater_cluster.api.client import ApiClient
 from slackwater_lab.controlplane.access import write_kubeconfig
-from slackwater_lab.controlplane.chart import NAMESPACE
+from slackwater_lab.controlplane.chart import NAMESPACE, WEBHOOK
 from slackwater_lab.controlplane.prometheus import seconds
 from slackwater_lab.processes.waiting import answers
 from slackwater_lab.site import Site
 
 OPERATORS = ("operator", "operator-2")  # the second waits for the first to fall
-SERVICES = ("extender", *OPERATORS)
+SERVICES = ("extender", *OPERATORS, WEBHOOK)
 
 
 def command(name: str) -> list[str]:
     """The command line of a program: its console script, or its module where the scripts were not made anew."""
+    if name == WEBHOOK:
+        return [sys.executable, "-m", "slackwater_operator.admission.webhook"]
     kind = _kind(name)
     script = Path(sys.executable).with_name(f"slackwater-{kind}")
     return [str(script)] if script.exists() else [sys.executable, "-m", f"slackwater_{kind}.main"]
@@ -25,7 +30,7 @@ def command(name: str) -> list[str]:
 
 def available(name: str) -> bool:
     """Whether the program can be started."""
-    package = f"slackwater_{_kind(name)}"
+    package = f"slackwater_{'operator' if name == WEBHOOK else _kind(name)}"
     return find_spec(package) is not None and find_spec(f"{package}.main") is not None
 
 
@@ -36,7 +41,10 @@ def environment(site: Site, name: str, kubeconfig: Path, measured: bool, scrape:
     """
     kind = _kind(name)
     settings = {"KUBECONFIG": str(kubeconfig), "LOG_FORMAT": "console"}
-    if kind == "extender":
+    if kind == WEBHOOK:
+        files = {ending: str(site.certificates / f"{WEBHOOK}.{ending}") for ending in ("crt", "key")}
+        settings |= {"PORT": str(site.ports[name]), "CERTIFICATE": files["crt"], "KEY": files["key"]}
+    elif kind == "extender":
         settings |= {"SERVER__HOST": "127.0.0.1", "SERVER__PORT": str(site.ports[name])}
         window = str(5 * seconds(scrape))
         settings |= {"PROMETHEUS__URL": site.url("prometheus"), "PROMETHEUS__WINDOW": window} if measured else {}
@@ -56,6 +64,8 @@ def healthy(site: Site, name: str) -> bool:
     """Whether the program can do its work: the extender has its lists, the operator is alive."""
     if name == "extender":
         return answers(f"{site.url(name)}/readyz")
+    if name == WEBHOOK:
+        return answers(f"{site.url(name, 'https')}/readyz")
     return answers(f"{site.url(f'{name}-health')}/healthz")
 
 

@@ -38,8 +38,9 @@ NAMES = (
     "kuberay",
     "kuberay-health",
     "jobset",
+    "webhook",
 )
-KUBELETS = 20  # from here on in the block: two ports for each real node
+KUBELETS = 22  # from here on in the block: two ports for each real node
 REAL_NODES = (SIZE - KUBELETS) // 2
 
 

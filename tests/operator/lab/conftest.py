@@ -32,7 +32,7 @@ def kube(lab: Any) -> Iterator[Any]:
     from support.lab.session import Kube  # noqa: PLC0415
 
     with Kube(lab.site) as session:
-        install(session)
+        install(session, lab)
         yield session
 
 

@@ -73,7 +73,7 @@ def _fill(lab: Any) -> float:
     from support.lab.session import CUSTOM, Kube, until  # noqa: PLC0415
 
     with Kube(lab.site) as kube:
-        install(kube)
+        install(kube, lab)
         policy = {"apiVersion": "slackwater.io/v1alpha1", "kind": "SlackPolicy", "metadata": {"name": "scale"}}
         assert kube.apply({**policy, "spec": {"mode": "enforce"}}, f"{CUSTOM}/slackpolicies").ok
         _queue(kube, nominate=True)
