@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
@@ -39,23 +39,25 @@ def measures(workload: Workload, times: AuditTimes, last: float) -> dict[str, ob
     """All figures of one play; `last` is when it was stopped, in seconds since the epoch."""
     origin = begin(workload.plays, times)
     jobs = job_times(workload.plays, times, origin)
-    done = [job for job in jobs if job.completion is not None]
-    ends = [pod.ended for pod in times.pods.values() if pod.succeeded and pod.ended]
-    makespan = max(ends, default=last) - origin if len(done) == len(jobs) else None
-    horizon = origin + (makespan if makespan is not None else last - origin)
-    runs = list(_runs(workload.plays, times, horizon))
-    created = sum(pod.created is not None for pod in times.pods.values())
-    binds = [pod.bound for pod in times.pods.values() if pod.bound]
+    ends = [p.submit + j.completion for p, j in zip(workload.plays, jobs, strict=True) if j.completion is not None]
+    makespan = max(ends) if len(ends) == len(jobs) else None
+    horizon = last if makespan is None else origin + makespan
+    uses = _uses(workload.plays)
+    runs = list(_runs(uses, times, horizon))
+    known = [pod for name, pod in times.pods.items() if _base(name, uses) is not None]
+    created = sum(pod.created is not None for pod in known)
+    binds = [pod.bound for pod in known if pod.bound]
     return {
         "jobs": len(jobs),
-        "finished": len(done),
+        "finished": len(ends),
         "makespan": _rounded(makespan),
         **_spread("completion", [job.completion for job in jobs]),
         **_spread("wait", [job.wait for job in jobs]),
-        **_spread("pod_wait", [pod.bound - pod.created for pod in times.pods.values() if pod.bound and pod.created]),
+        **_spread("pod_wait", [pod.bound - pod.created for pod in known if pod.bound and pod.created]),
         "cpu_used": _rounded(sum(r.use * (r.end - r.start) for r in runs) / (workload.cores * (horizon - origin)), 4),
         "node_seconds_over": _rounded(over(runs, CORES)),
         "pods": created,
+        "placeholders": len(times.pods) - len(known),
         "bound": len(binds),
         "binds_per_second": _rounded(busiest(binds) / WINDOW, 2),
         "requests_per_pod": _rounded(sum(times.requests.values()) / max(1, created), 2),
@@ -80,8 +82,8 @@ def job_times(plays: Sequence[Play], times: AuditTimes, origin: float) -> list[J
     slots = _slots(plays)
     found: dict[str, dict[str, list[PodTimes]]] = {play.id: {} for play in plays}
     for name, pod in times.pods.items():
-        if place := _place(name, slots):
-            found[place[0]].setdefault(place[1], []).append(pod)
+        if (base := _base(name, slots)) is not None:
+            found[slots[base]].setdefault(base, []).append(pod)
     return [_job_times(play, found[play.id], origin + play.submit) for play in plays]
 
 
@@ -125,21 +127,21 @@ def busiest(moments: Sequence[float], window: float = WINDOW) -> int:
     return most
 
 
-def _runs(plays: Sequence[Play], times: AuditTimes, horizon: float) -> Iterator[_Run]:
-    sizes = {play.id: play for play in plays}
-    slots = _slots(plays)
+def _runs(uses: Mapping[str, float], times: AuditTimes, horizon: float) -> Iterator[_Run]:
+    """Pods that are none of the jobs' own (placeholders) use nothing."""
     for name, pod in times.pods.items():
-        if pod.started is None or pod.started >= horizon:
-            continue
-        play = sizes.get(name.rpartition("-driver")[0])
-        if place := _place(name, slots):
-            part = next(part for part in sizes[place[0]].parts if name.startswith(f"{place[0]}-{part.name}-"))
-            use = part.size.used_cpu
-        elif play is not None and play.driver is not None:
-            use = play.driver.used_cpu
-        else:
-            continue
-        yield _Run(pod.node, use, pod.started, min(pod.ended or horizon, horizon))
+        base = _base(name, uses)
+        if base is not None and pod.started is not None and pod.started < horizon:
+            yield _Run(pod.node, uses[base], pod.started, min(pod.ended or horizon, horizon))
+
+
+def _uses(plays: Sequence[Play]) -> dict[str, float]:
+    """The CPU use of every driver and task, by the name of its first pod."""
+    found = {f"{play.id}-driver": play.driver.used_cpu for play in plays if play.driver is not None}
+    for play in plays:
+        for part in play.parts:
+            found |= {f"{play.id}-{part.name}-{number}": part.size.used_cpu for number in range(len(part.durations))}
+    return found
 
 
 def _slots(plays: Sequence[Play]) -> dict[str, str]:
@@ -152,10 +154,10 @@ def _slots(plays: Sequence[Play]) -> dict[str, str]:
     }
 
 
-def _place(name: str, slots: dict[str, str]) -> tuple[str, str] | None:
-    """Job and task of a pod; a task's second pod carries a number behind the name of the first."""
-    base = name if name in slots else name.rpartition("-")[0]
-    return (slots[base], base) if base in slots else None
+def _base(name: str, known: Container[str]) -> str | None:
+    """The name of a pod's first version: one that was made again carries a number behind it."""
+    base = name if name in known else name.rpartition("-")[0]
+    return base if base in known else None
 
 
 def _first_names(play: Play) -> set[str]:

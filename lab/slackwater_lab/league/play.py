@@ -72,9 +72,10 @@ def _in(lab: Lab, peer: Peer, workload: Workload, progress: Progress) -> dict[st
     span = asyncio.run(_perform(lab, peer, workload, progress))
     with (lab.site.folder / AUDIT_LOG).open() as lines:
         times = audit.read((line for line in lines if span.begin <= _moment(line) <= span.end), NAMESPACE)
-    pods = max(1, len(times.pods))
+    figures = measures(workload, times, span.end)
+    pods = max(1, int(str(figures["pods"])))
     return {
-        **measures(workload, times, span.end),
+        **figures,
         "cpu_ms_per_pod": {name: round(1000 * seconds / pods, 2) for name, seconds in span.cpu.items()},
         "memory_mib": {name: round(mebibytes) for name, mebibytes in span.memory.items()},
         "load": round(span.load, 1),

@@ -58,3 +58,8 @@ def dressed(creates: Sequence[Create], labels: dict[str, str], annotations: dict
     meta = pod["metadata"]
     more = {"labels": {**meta["labels"], **labels}, "annotations": {**meta["annotations"], **annotations}}
     return [*others, (path, {**pod, "metadata": {**meta, **more}})]
+
+
+def first(ask: Ask) -> bool:
+    """Whether this is the pod with which its job begins: its driver, else its first task."""
+    return ask.part is None or (ask.play.driver is None and ask.name == f"{ask.play.id}-{ask.play.parts[0].name}-0")

@@ -29,6 +29,7 @@ class GoSource:
     version: str
     package: str
     replaces: tuple[str, ...] = ()  # for `go mod edit -replace`
+    copies: tuple[str, ...] = ()  # modules (with version) that are built from a copy below `_copies`, to be edited too
     edits: tuple[tuple[str, str, str], ...] = ()  # file, text, text instead
 
     @property
@@ -46,9 +47,21 @@ def path_of(source: GoSource) -> str:
 
 def folder(source: GoSource) -> Path:
     """The module as it was published: custom resources and manifests are read there."""
+    return _published(f"{source.module}@{source.version}")
+
+
+def _published(module: str) -> Path:
     with tempfile.TemporaryDirectory() as empty:  # inside another module its replacements would answer
-        said = run([go(), "mod", "download", "-json", f"{source.module}@{source.version}"], Path(empty))
+        said = run([go(), "mod", "download", "-json", module], Path(empty))
     return Path(json.loads(said)["Dir"])
+
+
+def _copy(published: Path, target: Path) -> None:
+    """Modules are read-only, copies are not."""
+    shutil.copytree(published, target, copy_function=shutil.copyfile)
+    for each in (target, *target.rglob("*")):
+        if each.is_dir():
+            each.chmod(0o755)
 
 
 def build(sources: Iterable[GoSource], report: Report) -> None:
@@ -66,14 +79,16 @@ def build(sources: Iterable[GoSource], report: Report) -> None:
 def _build(source: GoSource) -> None:
     copy = cache() / "src" / f"{source.name}-{source.version}"
     shutil.rmtree(copy, ignore_errors=True)
-    shutil.copytree(folder(source), copy, copy_function=shutil.copyfile)  # modules are read-only, copies are not
-    for each in (copy, *copy.rglob("*")):
-        if each.is_dir():
-            each.chmod(0o755)
-    if source.replaces:
-        run([go(), "mod", "edit", *(f"-replace={line}" for line in source.replaces)], copy)
+    _copy(folder(source), copy)
+    replaces = list(source.replaces)
+    for module in source.copies:
+        name = module.partition("@")[0]
+        _copy(_published(module), copy / "_copies" / Path(name).name)
+        replaces.append(f"{name}=./_copies/{Path(name).name}")
+    if replaces:
+        run([go(), "mod", "edit", *(f"-replace={line}" for line in replaces)], copy)
     for name, old, new in source.edits:
-        _edit(copy / name, old, new)
+        edit(copy / name, old, new)
     part = source.binary.with_name(f".{source.binary.name}.part")
     part.parent.mkdir(parents=True, exist_ok=True)
     flags = ["-p", "1", "-trimpath", "-ldflags", "-s -w"]
@@ -85,7 +100,8 @@ def _build(source: GoSource) -> None:
     shutil.rmtree(copy)
 
 
-def _edit(file: Path, old: str, new: str) -> None:
+def edit(file: Path, old: str, new: str) -> None:
+    """Replace a text that must be there exactly once."""
     text = file.read_text()
     if text.count(old) != 1:
         raise Unavailable(f"{file.name} has {text.count(old)} times {old!r}, and not once: another version?")

@@ -75,6 +75,15 @@ def test_a_node_is_over_while_its_pods_would_use_more_than_it_has() -> None:
     assert measures(TWO, _times(), ZERO + 20.0)["node_seconds_over"] == 8.0
 
 
+def test_placeholders_are_not_pods_of_the_jobs() -> None:
+    """They use nothing, and costs are shared among the pods that were asked for."""
+    times = _times()
+    times.pods["tg-a-map-x1"] = _pod(1.0, 1.5, 14.0)
+    found, plain = measures(TWO, times, ZERO + 20.0), measures(TWO, _times(), ZERO + 20.0)
+    assert (found["pods"], found["placeholders"]) == (4, 1)
+    assert (found["cpu_used"], found["bound"]) == (plain["cpu_used"], plain["bound"])
+
+
 def test_bindings_are_counted_in_the_busiest_window() -> None:
     """Wherever it lies."""
     assert busiest([0.0, 1.0, 30.0, 31.0, 32.0, 39.9, 41.0], 10.0) == 4
