@@ -15,7 +15,7 @@ from statistics import median
 from typing import Any
 
 from slackwater_lab.league.rounds import results
-from slackwater_lab.league.workloads import CORES, NODE_MEMORY, workload
+from slackwater_lab.league.workloads import CORES, NODE_MEMORY, WORKLOADS
 from slackwater_lab.peers.catalogue import PEERS
 from slackwater_simulator.charts.matplot import draw
 from slackwater_simulator.charts.plots import Plot, PlotCurve
@@ -116,7 +116,8 @@ def details(lines: Sequence[Line]) -> str:
         found = {n: [line["figures"][key] for line in lines if line["turn"]["scheduler"] == n] for n in names}
         parts = sorted({part for column in found.values() for each in column for part in each})
         rows = [
-            [p, *(told([each.get(p, 0.0) for each in found[n]], 1).replace("0.0", "0") for n in names)] for p in parts
+            [p, *(told([each.get(p, 0.0) for each in found[n]], 1) if p in found[n][0] else "" for n in names)]
+            for p in parts
         ]
         out.append(table([title, *names], rows))
     return "\n\n".join(out)
@@ -124,18 +125,18 @@ def details(lines: Sequence[Line]) -> str:
 
 def section(name: str, size: float, lines: Sequence[Line]) -> str:
     """Everything about one workload."""
-    jobs = workload(name, size)
-    shown = f"{name}, {size:g} of its size" if size != 1.0 else name
-    rounds = len({line["turn"]["round"] for line in lines})
-    cluster = f"{jobs.nodes} nodes of {CORES:g} CPUs and {NODE_MEMORY / 2**30:g} GiB"
-    count = f"{len(jobs.plays)} jobs, {jobs.pods} pods, {cluster}; {rounds} round{'s' if rounds > 1 else ''}."
+    jobs, rounds = lines[0]["jobs"], len({line["turn"]["round"] for line in lines})
+    shown = f"{name}, {size:g} of its size" if name in WORKLOADS and size != 1.0 else name
+    cluster = f"{jobs['nodes']} nodes of {CORES:g} CPUs and {NODE_MEMORY / 2**30:g} GiB"
+    count = f"{jobs['count']} jobs, {jobs['pods']} pods, {cluster}; {rounds} round{'s' if rounds > 1 else ''}."
     return "\n\n".join(
         [
             f"## {shown}",
-            f"{jobs.about} {count}",
+            f"{jobs['about']} {count}",
             f"![Completion and makespan of {name} under each scheduler](pictures/league-{name}.svg)",
             of_workload(lines),
-            "<details markdown><summary>By component</summary>\n\n" + details(lines) + "\n\n</details>",
+            f"### {name}, by component",
+            details(lines),
         ]
     )
 
@@ -144,7 +145,8 @@ def groups(lines: Iterable[Line]) -> dict[tuple[str, float], list[Line]]:
     """The lines of each workload and size."""
     found: dict[tuple[str, float], list[Line]] = {}
     for line in lines:
-        found.setdefault((line["turn"]["workload"], line["turn"]["size"]), []).append(line)
+        name = Path(line["turn"]["workload"]).name.partition(".")[0]
+        found.setdefault((name, line["turn"]["size"]), []).append(line)
     return found
 
 

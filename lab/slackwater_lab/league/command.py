@@ -11,8 +11,8 @@ import typer
 from rich.console import Console
 
 from slackwater.errors import Unavailable
-from slackwater_lab.league.rounds import play_all, turns
-from slackwater_lab.league.workloads import WORKLOADS, workload
+from slackwater_lab.league.rounds import is_log, play_all, turns
+from slackwater_lab.league.workloads import WORKLOADS
 from slackwater_lab.peers.catalogue import PEERS, peer
 
 console = Console(highlight=False)
@@ -20,10 +20,13 @@ ALL = "all"
 
 
 def league(
-    workloads: Annotated[str, typer.Option(help=f"Comma-separated, of: {', '.join(WORKLOADS)}.")] = ALL,
+    workloads: Annotated[
+        str, typer.Option(help=f"Comma-separated, of: {', '.join(WORKLOADS)}; or a trace (.jsonl).")
+    ] = ALL,
     schedulers: Annotated[str, typer.Option(help=f"Comma-separated, of: {', '.join(PEERS)}.")] = ALL,
     rounds: Annotated[int, typer.Option(min=1, help="How often each pair is played.")] = 3,
     size: Annotated[float, typer.Option(help="A share of nodes and jobs, for a short play.")] = 1.0,
+    scale: Annotated[float, typer.Option(help="How many times as fast a trace is played.")] = 1.0,
     seed: Annotated[int, typer.Option(help="Of the first round; each round has the next one.")] = 1,
     results: Annotated[Path, typer.Option(help="Where results are kept; what is there is not played again.")] = Path(
         ".league"
@@ -33,12 +36,12 @@ def league(
     """Play the same jobs under several schedulers, each in a fresh lab, and keep what the audit log tells."""
     names = list(WORKLOADS) if workloads == ALL else _split(workloads)
     players = list(PEERS) if schedulers == ALL else _split(schedulers)
-    for name in names:
-        workload(name, size, seed)  # an unknown name is told before anything is built
-    for name in players:
-        peer(name)
+    made, logged = [name for name in names if not is_log(name)], [name for name in names if is_log(name)]
+    wanted = turns(rounds, made, players, size, seed) + turns(rounds, logged, players, scale, seed)
+    for turn in wanted:  # an unknown name is told before anything is built
+        peer(turn.scheduler), turn.jobs
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # leave in order: the lab must be stopped
-    failed = play_all(turns(rounds, names, players, size, seed), results, _say, logs=logs)
+    failed = play_all(wanted, results, _say, logs=logs)
     if failed:
         raise Unavailable(f"{failed} plays could not be set up; run it again to try them again")
 

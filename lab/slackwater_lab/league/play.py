@@ -12,6 +12,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+from slackwater.errors import Unavailable
 from slackwater_cluster.api.endpoint import endpoint
 from slackwater_cluster.api.session import Session
 from slackwater_lab.controlplane.control import AUDIT_LOG
@@ -108,6 +109,8 @@ async def _perform(lab: Lab, peer: Peer, workload: Workload, progress: Progress)
         begin, before, idle = time.time(), costs.taken(lab.processes), _idle()
         try:
             await player.play(workload.plays, workload.limit)
+        except ExceptionGroup as group:
+            raise Unavailable(f"the play was cut off: {group.exceptions[0]}") from group
         finally:
             looking.cancel()
         end, after = time.time(), costs.taken(lab.processes)

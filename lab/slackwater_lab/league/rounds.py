@@ -14,7 +14,8 @@ from typing import Any
 
 from slackwater.errors import Unavailable
 from slackwater_lab.league.play import played
-from slackwater_lab.league.workloads import workload
+from slackwater_lab.league.tracefile import from_trace
+from slackwater_lab.league.workloads import Workload, workload
 from slackwater_lab.peers import sources
 from slackwater_lab.peers.catalogue import peer
 from slackwater_lab.programs.build import Report
@@ -29,8 +30,25 @@ class Turn:
     round: int
     workload: str
     scheduler: str
-    size: float = 1.0
+    size: float = 1.0  # of a log: how many times as fast
     seed: int = 1
+
+    @property
+    def jobs(self) -> Workload:
+        """What is played: one of the league's workloads, or a log if a file is named."""
+        if is_log(self.workload):
+            return from_trace(Path(self.workload), self.size)
+        return workload(self.workload, self.size, self.seed)
+
+    @property
+    def name(self) -> str:
+        """For files of this play."""
+        return f"{Path(self.workload).name.partition('.')[0]}-{self.scheduler}-{self.round}"
+
+
+def is_log(name: str) -> bool:
+    """Whether a workload is a file."""
+    return ".jsonl" in name
 
 
 def turns(rounds: int, workloads: Sequence[str], schedulers: Sequence[str], size: float, seed: int) -> list[Turn]:
@@ -101,14 +119,24 @@ def _build(schedulers: Iterable[str], report: Report) -> set[str]:
 
 
 def _played(turn: Turn, folder: Path, *, logs: bool) -> dict[str, Any]:
-    chosen, jobs = peer(turn.scheduler), workload(turn.workload, turn.size, turn.seed)
-    name = f"{turn.workload}-{turn.scheduler}-{turn.round}"
-    began = time.time()
-    found = played(chosen, jobs, "league", lambda _: None, folder / "logs" / name if logs else None)
-    with gzip.open(folder / f"{name}.json.gz", "wt") as file:
+    chosen, began = peer(turn.scheduler), time.time()
+    found = played(chosen, turn.jobs, "league", lambda _: None, folder / "logs" / turn.name if logs else None)
+    with gzip.open(folder / f"{turn.name}.json.gz", "wt") as file:
         json.dump(found.pop("times"), file)
     when = time.strftime("%Y-%m-%d %H:%M", time.gmtime(began))
-    return {"turn": asdict(turn), "when": when, "version": chosen.version, "machine": machine(), "figures": found}
+    return {
+        "turn": asdict(turn),
+        "jobs": {
+            "about": turn.jobs.about,
+            "count": len(turn.jobs.plays),
+            "pods": turn.jobs.pods,
+            "nodes": turn.jobs.nodes,
+        },
+        "when": when,
+        "version": chosen.version,
+        "machine": machine(),
+        "figures": found,
+    }
 
 
 def machine() -> dict[str, object]:

@@ -11,7 +11,7 @@ from typing import Any
 from slackwater.errors import Unavailable
 from slackwater_cluster.api.endpoint import Endpoint
 from slackwater_cluster.api.paths import api_path
-from slackwater_cluster.api.session import STRATEGIC, Session
+from slackwater_cluster.api.session import JSON, STRATEGIC, Answer, Session
 from slackwater_cluster.watch.records import PodRecord
 from slackwater_cluster.watch.reflector import Reflector, Source
 from slackwater_cluster.watch.sources import PODS
@@ -22,6 +22,7 @@ from slackwater_lab.live.workload import Play, checked
 
 TURN = 0.1  # seconds between two looks at the clock; news of pods is taken up at once
 EXISTS = 409
+PAUSES = (0.5, 1.0, 2.0, 4.0)  # seconds between attempts of a write that got no answer
 Create = tuple[str, Mapping[str, Any]]  # the address of a list, and what is created there
 
 
@@ -124,16 +125,26 @@ class Player:
 
     async def _create(self, session: Session, ask: Ask) -> None:
         for path, body in self._creates(ask, self._stage):
-            answer = await session.write("POST", path, body)
+            answer = await self._written(session, "POST", path, body)
             if not answer.ok and answer.status != EXISTS:
                 kind = str(body.get("kind", "Pod")).lower()
                 raise Unavailable(f"{kind} {ask.name} was not created: {answer.message()}")
 
     async def _end(self, session: Session, name: str) -> None:
         """A simulated driver has no program that could end: its end is written for it."""
-        await session.write(
-            "PATCH", f"{self._path}/{name}/status", {"status": {"phase": "Succeeded"}}, content_type=STRATEGIC
+        await self._written(
+            session, "PATCH", f"{self._path}/{name}/status", {"status": {"phase": "Succeeded"}}, STRATEGIC
         )
+
+    @staticmethod
+    async def _written(session: Session, method: str, path: str, body: object, kind: str = JSON) -> Answer:
+        """A write whose answer does not come is sent again: a busy machine must not end the play."""
+        for pause in PAUSES:
+            try:
+                return await session.write(method, path, body, content_type=kind)
+            except Unavailable:
+                await asyncio.sleep(pause)
+        return await session.write(method, path, body, content_type=kind)
 
     async def _clean(self, session: Session) -> None:
         query = f"?labelSelector={PLAYED}%3D{self._stage.play}&gracePeriodSeconds=0"
