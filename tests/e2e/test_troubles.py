@@ -88,11 +88,12 @@ def test_memory_that_runs_out_costs_one_task_where_the_queue_says_so(arena: Fiel
 
 
 def test_a_true_stall_is_told_and_ended(arena: Field, tell: Tell) -> None:
-    """A driver holds what its only task needs: an event says so; the driver, which a Job brings back, is evicted."""
+    """A driver holds and uses what its only task needs: an event says so; the driver, which a Job brings back, is
+    evicted. (Did it use less, the task would start as soon as that is measured.)"""
     with arena.ground("stall", nodes=1) as ground:
         stall = {"afterSeconds": 10, "evictYoungestDriver": True}
         arena.api.patch(f"{QUEUES}/{ground.name}", {"spec": {"stall": stall}}, MERGE)
-        driver = ground.pod("unused", app="stuck", role="driver", cpu="6", use=("100m", "100Mi"))
+        driver = ground.pod("unused", app="stuck", role="driver", cpu="6", use=("6", "100Mi"))
         _job(ground, driver)
         (first,) = ground.until_bound(1, 40)
         ground.create([ground.pod("task", app="stuck", cpu="4", use=("4", "1Gi"))])
@@ -110,7 +111,7 @@ def test_a_stall_never_costs_a_bare_pod(arena: Field) -> None:
     with arena.ground("bare", nodes=1) as ground:
         stall = {"afterSeconds": 10, "evictYoungestDriver": True}
         arena.api.patch(f"{QUEUES}/{ground.name}", {"spec": {"stall": stall}}, MERGE)
-        ground.create([ground.pod("driver", app="stuck", role="driver", memory="28Gi", use=("100m", "100Mi"))])
+        ground.create([ground.pod("driver", app="stuck", role="driver", memory="28Gi", use=("100m", "28Gi"))])
         ground.until_bound(1, 40)
         ground.create([ground.pod("task", app="stuck", memory="8Gi", use=("100m", "8Gi"))])
         pattern = f'slackwater_operator_stalls_total{{queue="{ground.name}"}}'
