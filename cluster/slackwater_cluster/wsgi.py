@@ -20,7 +20,7 @@ class GunicornLogs(Logger):  # type: ignore[misc] # its base has no types
 
 
 class OneProcess(BaseApplication):  # type: ignore[misc] # its base has no types
-    """A server of one worker. `load` is called in the worker, after the fork, and gives the application."""
+    """A server of one worker. A subclass's `load` is called in it, after the fork, and gives the application."""
 
     def __init__(self, host: str, port: int, threads: int, options: Mapping[str, Any]) -> None:
         self._options: dict[str, Any] = {
@@ -38,7 +38,3 @@ class OneProcess(BaseApplication):  # type: ignore[misc] # its base has no types
         """Turn our options into gunicorn's."""
         for name, value in self._options.items():
             self.cfg.set(name, value)
-
-    def load(self) -> Any:
-        """The application."""
-        raise NotImplementedError

@@ -21,6 +21,13 @@ def slackwater(*arguments: str, **environment: str) -> subprocess.CompletedProce
     )
 
 
+def without(library: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """The program, where a library is not installed."""
+    code = f"import sys; sys.modules[{library!r}] = None; {PROGRAM[2]}"
+    command = [sys.executable, "-c", code, *arguments]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+
+
 def test_version() -> None:
     """Name and number."""
     assert slackwater("--version").stdout == f"slackwater {__version__}\n"
@@ -68,14 +75,7 @@ def test_missing_library_says_which_extra_to_install(tmp_path: Path) -> None:
     """Parquet needs pyarrow, which a bare installation lacks."""
     path = tmp_path / "t.parquet"
     path.write_bytes(b"PAR1" + bytes(20))
-    code = f"import sys; sys.modules['pyarrow'] = None; {PROGRAM[2]}"
-    missing = subprocess.run(
-        [sys.executable, "-c", code, "simulate", str(path), "--cluster", "1x1"],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    missing = without("pyarrow", "simulate", str(path), "--cluster", "1x1")
     assert missing.returncode == 2
     assert missing.stderr == "pyarrow is not installed; run: pip install 'slackwater[sim]'\n"
 
@@ -106,15 +106,8 @@ def test_a_report_that_cannot_be_drawn_is_refused_before_the_play(tmp_path: Path
     """Nobody waits minutes for the sentence that matplotlib is missing."""
     series = tmp_path / "cpu.csv"
     series.write_text("\n".join(",".join(["10"] * 288) for _ in range(10)), encoding="utf-8")
-    code = f"import sys; sys.modules['matplotlib'] = None; {PROGRAM[2]}"
     asked = [str(series) if word == "SERIES" else word for word in line]
-    refused = subprocess.run(
-        [sys.executable, "-c", code, *asked, "--report", str(tmp_path / "out")],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    refused = without("matplotlib", *asked, "--report", str(tmp_path / "out"))
     assert refused.returncode == 2
     assert refused.stderr == "matplotlib is not installed; run: pip install 'slackwater[sim]'\n"
 

@@ -89,12 +89,10 @@ def demo(user: Newcomer, block: str) -> str:
 
 def assess(user: Newcomer, block: str) -> str:
     """The service that uses a tenth of its core is found. The lab has no week: its last minutes are asked about."""
-    said: list[str] = []
 
     def found() -> bool:
         result = user.types(f"{block} --since 5m")  # it refuses until there is a sample
-        said.append(result.stdout + result.stderr)
-        return result.returncode == 0 and "shop" in said[-1]
+        return result.returncode == 0 and "shop" in result.stdout
 
     until("a complete window was measured", found, 120, 5)
     return "waste found"

@@ -88,8 +88,10 @@ def test_memory_that_runs_out_costs_one_task_where_the_queue_says_so(arena: Fiel
 
 
 def test_a_true_stall_is_told_and_ended(arena: Field, tell: Tell) -> None:
-    """A driver holds and uses what its only task needs: an event says so; the driver, which a Job brings back, is
-    evicted. (Did it use less, the task would start as soon as that is measured.)"""
+    """A driver holds what its only task needs: an event says so; the driver, which a Job brings back, is evicted.
+
+    It uses what it holds: else the task would start as soon as that is measured.
+    """
     with arena.ground("stall", nodes=1) as ground:
         stall = {"afterSeconds": 10, "evictYoungestDriver": True}
         arena.api.patch(f"{QUEUES}/{ground.name}", {"spec": {"stall": stall}}, MERGE)

@@ -55,7 +55,8 @@ class AdmissionRound:
         self.queue, self.pool, self.rooms, self.drivers, self.facts = queue, pool, rooms, drivers, sizes.facts
         self._possible = PossibleApps(queue, rooms, apps)
         self.shapes, self.apps, self.grows = self._possible.shapes, self._possible.apps, self._possible.grows
-        self.sizes = {app.id: sizes.of(app, pool) for app in self.apps}
+        scale = pool.scale if pool else None
+        self.sizes = {app.id: sizes.of(app, scale) for app in self.apps}
         self.line: list[App] = []  # waiting apps in order
         self.waits: dict[str, float | None] = {}  # … and the seconds until their turn comes, as far as they are known
         self.running = [app for app in self.apps if app.started]

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from slackwater.cycle.snapshot import App, PodGroup, Pool
+from slackwater.cycle.snapshot import App, PodGroup, PoolScale
 from slackwater.pools.pools import Category, classify, slots
 from slackwater.resources import NOTHING, Resources
 from slackwater.roles import Role
@@ -70,7 +70,7 @@ class AppFacts(NamedTuple):
 
 class _Known(NamedTuple):
     app: App
-    scale: object
+    scale: PoolScale | None
     size: AppSize
 
 
@@ -81,12 +81,11 @@ class AppSizes:
         self._known: dict[str, _Known] = {}
         self._facts: dict[str, AppFacts] = {}
 
-    def of(self, app: App, pool: Pool | None) -> AppSize:
-        """The app in slots of the pool."""
-        scale = (pool.slot, pool.nominal, pool.theta) if pool else None
+    def of(self, app: App, scale: PoolScale | None) -> AppSize:
+        """The app in slots of its pool, if it has one."""
         known = self._known.get(app.id)
         if known is None or known.app is not app or known.scale != scale:
-            known = self._known[app.id] = _Known(app, scale, measure(app, pool))
+            known = self._known[app.id] = _Known(app, scale, measure(app, scale))
         return known.size
 
     def facts(self, app: App) -> AppFacts:
@@ -109,9 +108,9 @@ class AppSizes:
             self._facts = {id_: known for id_, known in self._facts.items() if id_ in stay}
 
 
-def measure(app: App, pool: Pool | None) -> AppSize:
-    """Measure one app in slots of the pool."""
-    each = tuple(slots(group.request, pool.slot) for group in app.groups) if pool else (0.0,) * len(app.groups)
+def measure(app: App, scale: PoolScale | None) -> AppSize:
+    """Measure one app in slots of its pool."""
+    each = tuple(slots(group.request, scale.slot) for group in app.groups) if scale else (0.0,) * len(app.groups)
     charged = held = coming = 0.0
     for group, size in zip(app.groups, each, strict=True):
         charged += size * group.charged
@@ -121,17 +120,17 @@ def measure(app: App, pool: Pool | None) -> AppSize:
     if app.has_driver and all(group.role is Role.DRIVER for group in app.groups):
         coming = app.demand or 0.0
     pods = sum(len(group.held) for group in app.groups)
-    own = category(app, pool), driver_size(app), task_size(app)
-    return AppSize(*own, each, charged, held, pods, coming if pool else 0.0)
+    own = category(app, scale), driver_size(app), task_size(app)
+    return AppSize(*own, each, charged, held, pods, coming if scale else 0.0)
 
 
-def category(app: App, pool: Pool | None) -> Category:
+def category(app: App, scale: PoolScale | None) -> Category:
     """The app's class: what it was given once, else by its demand; an unknown size counts as large."""
     if app.category is not None:
         return app.category
-    if pool is None or app.demand is None:
+    if scale is None or app.demand is None:
         return Category.LARGE
-    return classify(app.demand, pool.nominal, pool.theta)
+    return classify(app.demand, scale.nominal, scale.theta)
 
 
 def driver_size(app: App) -> Resources:

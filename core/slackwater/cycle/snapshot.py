@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from slackwater.admission.capacity import NodeShares
 from slackwater.nodes import NodeTable
@@ -110,6 +110,14 @@ class Queue:
     shares: NodeShares | None = field(default=None, compare=False)
 
 
+class PoolScale(NamedTuple):
+    """What apps of a pool are counted in, and how small ones are told from large ones."""
+
+    slot: Resources
+    nominal: float
+    theta: float
+
+
 @dataclass(frozen=True, slots=True)
 class Pool:
     """A reservation pool pair (004): δ·Tot slots for small apps, the rest for large ones."""
@@ -125,6 +133,11 @@ class Pool:
     releases: Mapping[Category, float] = field(default_factory=dict)  # forecast F1, F2 within the horizon
     # Releases to come, of both pools: (seconds from now, slots); for the wait estimate.
     outlook: tuple[tuple[float, float], ...] = ()
+
+    @property
+    def scale(self) -> PoolScale:
+        """What its apps are counted in."""
+        return PoolScale(self.slot, self.nominal, self.theta)
 
 
 @dataclass(frozen=True, slots=True)

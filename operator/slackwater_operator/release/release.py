@@ -15,7 +15,6 @@ from time import perf_counter
 
 import structlog
 
-from slackwater.cycle.appsize import AppSizes
 from slackwater.cycle.cycle import Release, Round, decide
 from slackwater.cycle.ranks import ranks
 from slackwater.cycle.snapshot import Snapshot
@@ -69,7 +68,6 @@ class Releaser:
     recorder: Recorder | None = None  # writes down what each round saw and decided
     pause: Callable[[float], Awaitable[None]] = asyncio.sleep
     _instance: str = ""  # of the extender that told the last rooms
-    _sizes: AppSizes = field(default_factory=AppSizes)
     _under_way: set[asyncio.Task[None]] = field(default_factory=set)
 
     def __post_init__(self) -> None:
@@ -174,7 +172,7 @@ class Releaser:
     def _decide(self, snapshot: Snapshot) -> tuple[Snapshot, Round]:
         """The decision; apps that make it fail are found by deciding on each alone, and set aside."""
         try:
-            return snapshot, decide(snapshot, sizes=self._sizes)
+            return snapshot, decide(snapshot)
         except Exception as problem:
             guilty = {app.id for app in snapshot.apps if _fails(replace(snapshot, apps=(app,)))}
             if not guilty:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Protocol
 
 import msgspec
 
@@ -47,26 +48,22 @@ class Inbox:
         self._letters.clear()
 
 
-class Watcher:
+class Watcher(Protocol):
     """Somebody who watches pods and nodes."""
 
     inbox: Inbox
 
     def set_pods(self, records: Sequence[PodRecord]) -> None:
         """Pods are new or changed."""
-        raise NotImplementedError
 
     def drop_pods(self, records: Sequence[PodRecord]) -> None:
         """Pods are gone."""
-        raise NotImplementedError
 
     def set_nodes(self, records: Sequence[NodeRecord]) -> None:
         """Nodes are new or changed."""
-        raise NotImplementedError
 
     def drop_nodes(self, records: Sequence[NodeRecord]) -> None:
         """Nodes are gone."""
-        raise NotImplementedError
 
 
 class Cluster(World):

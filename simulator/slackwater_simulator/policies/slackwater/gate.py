@@ -16,7 +16,7 @@ import numpy as np
 
 from slackwater.cycle.appsize import AppSizes
 from slackwater.cycle.cycle import Round, decide
-from slackwater.cycle.snapshot import App, Pool, Queue, Snapshot
+from slackwater.cycle.snapshot import App, Pool, PoolScale, Queue, Snapshot
 from slackwater.cycle.starts.poolbuilder import PoolMember, PoolTerms, SlotScale, build_pool
 from slackwater.ordering.alignment import factor
 from slackwater.pools.appphases import AppPhases
@@ -205,12 +205,12 @@ class Gate:
     def _pool(self, now: float, apps: Sequence[App], capacity: Resources, left: NDArray[np.float64]) -> Pool:
         scale, parts = SlotScale(self._slot(), slot_count(capacity, self._median)), self.parts
         terms = PoolTerms(QUEUE, self._delta, parts.theta, parts.delta_minimum)
-        unit = Pool(QUEUE, scale.slot, tot=1.0, nominal=scale.nominal, theta=parts.theta)
+        counted_in = PoolScale(scale.slot, scale.nominal, parts.theta)
         members = [
             PoolMember(
                 app.id,
                 self.views.categories.get(int(app.id), Category.LARGE),
-                self._sizes.of(app, unit).charged,
+                self._sizes.of(app, counted_in).charged,
                 slots(app.task_request or scale.slot, scale.slot),
             )
             for app in apps
