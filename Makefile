@@ -59,9 +59,11 @@ pyright: $(STAMP)
 contracts: $(STAMP)
 	@$(BIN)/lint-imports --no-logo
 
-# Processes steal work from each other, so that a long file at the end keeps none of them waiting.
-PYTEST := $(BIN)/python -m pytest -q -n auto --dist worksteal
-unit: $(STAMP) ## tests and branch coverage, in as many processes as there are cores; the slowest tests are named
+# Processes steal work from each other, so that a long file at the end keeps none of them waiting. One more than there are
+# cores: some tests wait for a server or a browser.
+PROCESSES = $(shell $(BIN)/python -c 'import os; print((os.cpu_count() or 1) + 1)')
+PYTEST = $(BIN)/python -m pytest -q -n $(PROCESSES) --dist worksteal
+unit: $(STAMP) ## tests and branch coverage, in one process more than there are cores; the slowest tests are named
 	@$(PYTEST) -m "not lab and not bench and not frameworks and not package" --cov --cov-report=term --durations=25
 
 WORLDS ?= 1000

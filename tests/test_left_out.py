@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import pytest
 
 from support.reporting import not_run, want
+from support.untraced import TOGETHER, unneeded
 
 
 @pytest.mark.parametrize(
@@ -34,3 +37,10 @@ def test_the_line_counts_what_is_missing() -> None:
 def test_nothing_left_out_is_told_too() -> None:
     """CI looks for this line."""
     assert not_run(iter(())) == "not run: none"
+
+
+def test_a_test_that_adds_no_branch_needs_no_tracer() -> None:
+    """The cheapest set of tests that takes every branch is traced; the list names the others."""
+    one, two, three = (0, 1, 2), (0, 2, 3), (0, 3, 4)
+    branches = {TOGETHER: {one}, "dear": {one, two, three}, "second": {two}, "third": {three}, "known": {one}}
+    assert unneeded(branches, Counter({"dear": 9, "second": 1, "third": 1, "known": 1})) == ["dear", "known"]

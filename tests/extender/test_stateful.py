@@ -16,6 +16,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from slackwater.ledger.types import ClaimState
 from support.builders import objects
 from support.builders.ledgers import rebuilt, table_without
+from support.examples import examples
 from support.fakes.extender import World, pod_record, world
 
 NODES = ("n0", "n1", "n2")
@@ -197,4 +198,4 @@ def node_of(pod: dict[str, Any]) -> str:
 
 
 TestCluster = Cluster.TestCase
-TestCluster.settings = settings(max_examples=40, stateful_step_count=30, deadline=None)
+TestCluster.settings = settings(max_examples=examples(40), stateful_step_count=30, deadline=None)

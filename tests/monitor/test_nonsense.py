@@ -26,6 +26,7 @@ from slackwater_monitor.sources.explanation import explain
 from slackwater_monitor.sources.live import Live
 from slackwater_monitor.web.app import dashboard
 from support.builders.mutants import mutated
+from support.examples import examples
 from support.fakes.httpcluster import PROXY, usual
 
 PAGES = (
@@ -85,7 +86,7 @@ def nonsense(seed: int) -> dict[str, bytes]:
     return answers
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(st.integers(0, 10**9))
 @example(1403)  # 1e308 cores on two nodes: their sum was infinite
 @example(2617)

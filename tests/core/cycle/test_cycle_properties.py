@@ -18,6 +18,7 @@ from slackwater.resources import Resources, total
 from slackwater.roles import Role
 from slackwater.validation import TOLERANCE
 from support.builders.nodes import node_table
+from support.examples import examples
 
 sizes = st.builds(
     lambda cpu, memory: Resources(cpu=cpu, memory=memory),
@@ -156,7 +157,7 @@ def test_an_owners_bound_of_delta_is_kept(snapshot: Snapshot) -> None:
         assert before + taken <= max(share * pool.tot, before + portion) + TOLERANCE * 100
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(snapshots(), st.booleans(), st.booleans())
 def test_nothing_is_held_for_nobody(snapshot: Snapshot, divided: bool, narrow: bool) -> None:
     """The rule: what has room on a node and no better claim against it is released; by sums, and node by node."""

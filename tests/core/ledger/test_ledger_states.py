@@ -16,6 +16,7 @@ from slackwater.ledger.ledger import Ledger
 from slackwater.ledger.types import ClaimState, LedgerConfig, NodeSpec, PodClaim, Sample
 from slackwater.roles import Role
 from support.builders.ledgers import rebuilt, table_without
+from support.examples import examples
 
 # No app names: what apps teach has its own tests, and would make the plain ledger a second implementation of it.
 TERMS = LedgerConfig(kinds=("cpu", "gpu"), tau0={"cpu": 3.0}, margins={"cpu": Margin(0.875, 0.15)}, floor=False)
@@ -265,4 +266,4 @@ class LedgerStates(RuleBasedStateMachine):
 
 
 TestLedgerStates = LedgerStates.TestCase
-TestLedgerStates.settings = settings(max_examples=60, stateful_step_count=30, deadline=None)
+TestLedgerStates.settings = settings(max_examples=examples(60), stateful_step_count=30, deadline=None)

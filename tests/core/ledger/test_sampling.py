@@ -14,6 +14,7 @@ from slackwater.ledger.ledger import Ledger
 from slackwater.ledger.types import ClaimState, LedgerConfig, NodeSpec, PodClaim, Sample
 from slackwater.roles import Role
 from support.builders.ledgers import changed
+from support.examples import examples
 
 NODES = ("a", "b", "c")
 PODS = ("p", "q", "r")
@@ -104,7 +105,7 @@ def apply(ledger: Ledger, now: float, what: str, *rest: object) -> None:
         changed(ledger, str(pod), declared=rest[1], native=rest[1])
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(st.lists(steps, min_size=5, max_size=30))
 def test_looking_at_what_changed_is_looking_at_everything(events: list[tuple[str, ...]]) -> None:
     """A twin whose pods are all looked at with every sample says the same of every node, after every sample."""

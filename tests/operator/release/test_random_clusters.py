@@ -16,9 +16,10 @@ from hypothesis import strategies as st
 from slackwater.cycle.verdicts import WaitReason
 from slackwater_cluster.watch.records import NodeRecord
 from support.builders.apps import Life
+from support.examples import examples
 from support.fakes.cluster import Operator, World, enforcing, node
 
-CLUSTERS = int(os.environ.get("SLACKWATER_RANDOM_CLUSTERS", "120"))
+CLUSTERS = int(os.environ.get("SLACKWATER_RANDOM_CLUSTERS", examples(120)))
 # A failing cluster takes seconds to play: it is shown as found, not searched for a smaller one.
 PHASES = (Phase.explicit, Phase.reuse, Phase.generate)
 

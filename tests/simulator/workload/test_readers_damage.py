@@ -13,6 +13,7 @@ from slackwater_simulator.workload.generators.catalogue import generate
 from slackwater_simulator.workload.readers import jsonl, parquet
 from slackwater_simulator.workload.readers.formats import open_workload
 from slackwater_simulator.workload.workload import Workload
+from support.examples import examples
 
 SAMPLES = Path(__file__).parents[1] / "samples"
 NAMES = ["swim.tsv", "tiny.swf", "rumen.json", "sls.json", "synth.json", "own.jsonl", "own.parquet"]
@@ -30,7 +31,7 @@ def content(name: str, folder: Path) -> bytes:
 
 
 @pytest.mark.parametrize("name", NAMES)
-@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(80), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_damaged_file_is_read_or_refused(tmp_path: Path, name: str, data: st.DataObject) -> None:
     """One span of a good file is replaced by something else; with and without skipping."""

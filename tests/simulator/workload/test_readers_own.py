@@ -17,6 +17,7 @@ from slackwater_simulator.workload.readers import jsonl, parquet
 from slackwater_simulator.workload.readers.formats import detect, open_workload
 from slackwater_simulator.workload.readers.schema import job_entry
 from slackwater_simulator.workload.workload import Driver, Job, Stage, Usage, Workload
+from support.examples import examples
 
 numbers = st.floats(min_value=0, max_value=1e15, allow_nan=False).map(lambda x: x + 0.0)
 words = st.text(alphabet="abcxyz0189-_/ é", max_size=6)
@@ -102,7 +103,7 @@ def plain(workload: Workload) -> object:
 
 
 @pytest.mark.parametrize("name", ["t.jsonl", "t.jsonl.gz", "t.parquet"])
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(40), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(workload=workloads())
 def test_what_is_written_is_read_back(tmp_path: Path, name: str, workload: Workload) -> None:
     """Both encodings keep every field of every job."""
