@@ -34,10 +34,13 @@ ROWS = {
     "wait for the first task, p95, s": ("wait_p95", 1),
     "pod created to bound, p50, s": ("pod_wait_p50", 2),
     "pod created to bound, p95, s": ("pod_wait_p95", 2),
+    "freed slot to next binding, p50, s": ("slot_wait_p50", 2),
+    "freed slot to next binding, p95, s": ("slot_wait_p95", 2),
     "node-seconds over capacity": ("node_seconds_over", 1),
     "pods created": ("pods", 0),
     "bindings a second, busiest 10 s": ("binds_per_second", 1),
     "API requests per pod": ("requests_per_pod", 1),
+    "API server's answer, p95, s": ("answer_p95", 3),
 }
 CONTROL = ("etcd", "apiserver", "controller-manager", "kwok")  # every lab has them
 BARS = {"mean completion": "completion_mean", "completion, p95": "completion_p95", "makespan": "makespan"}
@@ -68,7 +71,7 @@ def of_workload(lines: Sequence[Line]) -> str:
 
     rows = [row("jobs finished", _finished)]
     for name, (key, digits) in ROWS.items():
-        rows.append(row(name, lambda column, key=key, digits=digits: told([f[key] for f in column], digits)))
+        rows.append(row(name, lambda column, key=key, digits=digits: told([f.get(key) for f in column], digits)))
     rows.insert(8, row("CPU in use, %", lambda column: told([100 * f["cpu_used"] for f in column], 1)))
     rows += [
         row("CPU of the control plane, ms per pod", lambda c: told([_sum(f["cpu_ms_per_pod"], CONTROL) for f in c], 1)),
@@ -186,6 +189,8 @@ HOW = """## How it is measured
 - A task's CPU use is what its annotation says. Simulated nodes do not slow down when they are too full: "node-seconds
   over capacity" tells how long that would have happened.
 - CPU time and memory are read from the system for each process of the lab. All of them share the machine.
+- "Freed slot to next binding" counts only while pods wait. Where the API server's answers take seconds, the machine was
+  too busy, and everything that depends on it waited too: such a play says little.
 - A play in which no pod is created, started or ended for 90 s is stopped.
 - Schedulers take turns within a workload, and every second round goes the other way round. All schedulers of a round
   get the same jobs; the next round has the next seed.

@@ -33,10 +33,11 @@ class PodTimes:
 
 @dataclass(slots=True)
 class AuditTimes:
-    """All pods of a namespace by name, and requests by sender and kind."""
+    """All pods of a namespace by name, requests by sender and kind, and how long they took."""
 
     pods: dict[str, PodTimes] = field(default_factory=dict)
     requests: Counter[tuple[str, str]] = field(default_factory=Counter)
+    answers: list[float] = field(default_factory=list)  # seconds the API server took for each of them
 
 
 def read(lines: Iterable[str], namespace: str) -> AuditTimes:
@@ -53,6 +54,7 @@ def read(lines: Iterable[str], namespace: str) -> AuditTimes:
         if target.get("resource") == "leases" or _is_node_status(target):
             continue
         found.requests[sender(event), _kind(event, target)] += 1
+        found.answers.append(moment(event["stageTimestamp"]) - moment(event["requestReceivedTimestamp"]))
         if target.get("resource") == "pods" and target.get("namespace") == namespace and _done(event):
             _note(found.pods.setdefault(target.get("name", ""), PodTimes()), event, target)
     found.pods.pop("", None)  # a request about all pods

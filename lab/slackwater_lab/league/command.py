@@ -39,7 +39,7 @@ def league(
     made, logged = [name for name in names if not is_log(name)], [name for name in names if is_log(name)]
     wanted = turns(rounds, made, players, size, seed) + turns(rounds, logged, players, scale, seed)
     for turn in wanted:  # an unknown name is told before anything is built
-        peer(turn.scheduler), turn.jobs
+        _ = peer(turn.scheduler), turn.jobs
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # leave in order: the lab must be stopped
     failed = play_all(wanted, results, _say, logs=logs)
     if failed:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -54,6 +55,7 @@ def measures(workload: Workload, times: AuditTimes, last: float) -> dict[str, ob
         **_spread("completion", [job.completion for job in jobs]),
         **_spread("wait", [job.wait for job in jobs]),
         **_spread("pod_wait", [pod.bound - pod.created for pod in known if pod.bound and pod.created]),
+        **_spread("slot_wait", slot_waits(known)),
         "cpu_used": _rounded(sum(r.use * (r.end - r.start) for r in runs) / (workload.cores * (horizon - origin)), 4),
         "node_seconds_over": _rounded(over(runs, CORES)),
         "pods": created,
@@ -61,6 +63,7 @@ def measures(workload: Workload, times: AuditTimes, last: float) -> dict[str, ob
         "bound": len(binds),
         "binds_per_second": _rounded(busiest(binds) / WINDOW, 2),
         "requests_per_pod": _rounded(sum(times.requests.values()) / max(1, created), 2),
+        "answer_p95": _rounded(percentile(sorted(times.answers), 0.95), 3) if times.answers else None,
         "requests": _by_sender(times, created),
         "watched": [_told(job) for job in jobs if job.id in workload.watched],
     }
@@ -115,6 +118,25 @@ def over(runs: Sequence[_Run], cores: float) -> float:
             total += at - since if level > cores + 1e-6 else 0.0
             level, since = level + change, at
     return total
+
+
+def slot_waits(pods: Sequence[PodTimes]) -> list[float]:
+    """Seconds from each pod's end to the binding that takes its place, where a pod waited at that moment already."""
+    created = sorted(pod.created for pod in pods if pod.created)
+    binds = sorted(pod.bound for pod in pods if pod.bound)
+    ends = sorted(pod.ended for pod in pods if pod.bound and pod.ended)
+    found, free, queue = [], 0, iter(ends)
+    upcoming = next(queue, math.inf)
+    freed: list[float] = []
+    for bind in binds:
+        while upcoming < bind:
+            freed.append(upcoming)
+            upcoming = next(queue, math.inf)
+        if free < len(freed):
+            since, free = freed[free], free + 1
+            if bisect_right(created, since) > bisect_right(binds, since):
+                found.append(bind - since)
+    return found
 
 
 def busiest(moments: Sequence[float], window: float = WINDOW) -> int:

@@ -3,6 +3,8 @@
 import json
 from typing import Any
 
+import pytest
+
 from slackwater_lab.league.audit import PLAYER, moment, read, sender
 
 NOON = "2026-11-16T12:00:"
@@ -43,6 +45,7 @@ def test_a_pods_life_is_read_from_the_requests_about_it() -> None:
     pod = read(lines, "league").pods["a"]
     assert [_second(at) for at in (pod.created, pod.bound, pod.started, pod.ended)] == [0.5, 2.0, 3.0, 9.0]
     assert (pod.node, pod.succeeded) == ("node-001", True)
+    assert read(lines, "league").answers == [pytest.approx(0.5)] * 6
 
 
 def test_a_pod_that_is_deleted_has_ended_without_success() -> None:

@@ -3,7 +3,7 @@
 import pytest
 
 from slackwater_lab.league.audit import AuditTimes, PodTimes
-from slackwater_lab.league.measures import begin, busiest, job_times, measures, percentile
+from slackwater_lab.league.measures import begin, busiest, job_times, measures, percentile, slot_waits
 from slackwater_lab.league.workloads import Workload
 from slackwater_lab.live.workload import Part, Play, Size
 
@@ -28,6 +28,7 @@ def _times() -> AuditTimes:
         "a-map-1": _pod(3.0, 6.0, 16.0),
         "b-map-0": _pod(2.5, 3.0, 13.0, "node-001"),
     }
+    found.answers = [0.01] * 11 + [0.5]
     found.requests.update({("kube-scheduler", "create pods/binding"): 4, ("kwok", "patch pods/status"): 8})
     return found
 
@@ -65,7 +66,7 @@ def test_figures_of_a_whole_play() -> None:
     found = measures(TWO, _times(), ZERO + 20.0)
     assert (found["jobs"], found["finished"], found["makespan"], found["pods"]) == (2, 2, 16.0, 4)
     assert found["cpu_used"] == pytest.approx((270 + 7) / (32 * 16), abs=1e-4)
-    assert found["requests_per_pod"] == 3.0
+    assert (found["requests_per_pod"], found["answer_p95"]) == (3.0, 0.5)
     assert found["requests"] == {"kwok": 2.0, "kube-scheduler": 1.0}
     assert found["watched"] == [{"id": "a", "wait": 3.0, "completion": 15.0, "spread": 2.0}]
 
@@ -88,6 +89,13 @@ def test_bindings_are_counted_in_the_busiest_window() -> None:
     """Wherever it lies."""
     assert busiest([0.0, 1.0, 30.0, 31.0, 32.0, 39.9, 41.0], 10.0) == 4
     assert busiest([], 10.0) == 0
+
+
+def test_a_freed_slot_waits_while_a_pod_does() -> None:
+    """The first end is taken up 2 s later by a pod that waited; after the second nobody waited yet."""
+    first, second = _pod(0.0, 1.0, 10.0), _pod(0.0, 1.0, 20.0)
+    waited, came_later = _pod(5.0, 12.5, 40.0), _pod(30.0, 33.0, 40.0)
+    assert slot_waits([first, second, waited, came_later]) == [2.0]
 
 
 def test_percentiles_are_values_that_occurred() -> None:
