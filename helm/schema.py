@@ -108,7 +108,7 @@ def schema() -> Schema:
             clusterDomain=TEXT,
             prometheus=prometheus(),
             **{name: custom(plural) for name, plural in CUSTOM.items()},
-            admission=fields(mutating=choice("auto", "on", "off"), guard=FLAG),
+            admission=fields(mutating=choice("auto", "policy", "webhook", "on", "off"), guard=FLAG),
             extender=component(host=TEXT, port=PORT, logLevel=LEVEL, settings=SETTINGS, extraEnv=LIST),
             operator=operator(),
             scheduler=scheduler(),
@@ -118,6 +118,7 @@ def schema() -> Schema:
                 patience={"type": "number", "minimum": 1},
                 rate={"type": "number", "exclusiveMinimum": 0, "maximum": 1000},
             ),
+            webhook=component(replicas=REPLICAS, port=PORT),
             monitor=component(enabled=FLAG, port=PORT, settings=SETTINGS, extraEnv=LIST),
             tls=tls(),
             priorityClasses=fields(create=FLAG, batch={"type": "object", "additionalProperties": PRIORITY}),
@@ -188,7 +189,7 @@ def tls() -> Schema:
         renew={"type": ["string", "integer"]},
         clientName={"type": "string", "minLength": 1},
         certManager=fields(issuerRef=issuer, duration=DURATION, renewBefore=DURATION),
-        existing=fields(extenderSecret=TEXT, schedulerSecret=TEXT),
+        existing=fields(extenderSecret=TEXT, schedulerSecret=TEXT, webhookSecret=TEXT, webhookAuthority=TEXT),
     )
 
 

@@ -16,6 +16,7 @@ from slackwater_cluster.prometheus.transport import QueryConnection
 from slackwater_monitor.sources import decoding
 
 KINDS = ("slackpolicies", "admissionqueues", "reservationpools")
+OLDEST = 33  # the minor version before which the chart refuses a cluster
 
 
 class Mark(StrEnum):
@@ -59,8 +60,8 @@ def _server(api: ApiClient) -> Finding:
         return Finding("API server", Mark.BAD, str(problem))
     text = f"Kubernetes {version.get('gitVersion', '?')} at {api.endpoint.url}"
     minor = int("".join(filter(str.isdigit, version.get("minor", "0"))) or 0)
-    if minor < 36:
-        return Finding("API server", Mark.WARNING, f"{text}: before 1.36 only the modes observe and score are possible")
+    if minor < OLDEST:
+        return Finding("API server", Mark.WARNING, f"{text}: nothing before 1.{OLDEST} was ever tried")
     return Finding("API server", Mark.GOOD, text)
 
 

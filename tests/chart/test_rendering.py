@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import re
+import ssl
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import jsonschema  # type: ignore[import-untyped] # no types
@@ -27,8 +31,8 @@ BUILT_IN = ("k8s.io", "apps", "batch", "policy", "v1")
 
 
 def usable(version: str, name: str) -> bool:
-    """Mode enforce is refused before 1.36; a test of its own says so."""
-    return name not in ("enforce", "kind", "enforced") or version >= "1.36"
+    """Who asks for the policy needs an API server that has it."""
+    return name not in ("policy", "enforced") or version >= "1.36"
 
 
 def twin(version: str) -> str:
@@ -125,7 +129,7 @@ def test_the_cluster_may_choose_the_user() -> None:
         assert not {"runAsUser", "runAsGroup", "fsGroup"} & set(spec["securityContext"]), who
 
 
-@pytest.mark.parametrize("name", ["everything", "kind"])
+@pytest.mark.parametrize("name", ["everything", "kind", "webhook"])
 def test_pods_pass_the_restricted_standard(name: str) -> None:
     """Nothing runs as root, writes to its image, keeps a capability or leaves the runtime's seccomp profile."""
     for who, spec in pod_specs(objects(NEWEST, *ALL[name])).items():
@@ -164,27 +168,83 @@ def test_the_scheduler_has_the_version_of_the_cluster(version: str, image: str) 
     assert spec["containers"][0]["image"] == image
 
 
-@pytest.mark.parametrize("version", ["1.33.2", "1.35.9"])
-def test_enforce_is_refused_before_1_36(version: str) -> None:
-    """The error says what is missing and what works instead."""
-    done = template(version, "--set", "policy.spec.mode=enforce")
-    assert done.returncode != 0
-    assert "needs Kubernetes 1.36" in done.stderr
-    assert "use observe or score" in done.stderr
-
-
-def test_enforce_without_the_mutating_policy_is_refused() -> None:
+def test_enforce_without_admission_is_refused() -> None:
     """Nothing would ever be gated, which is not what was asked for."""
     done = template(NEWEST, "--set", "policy.spec.mode=enforce,admission.mutating=off")
     assert "no pod would ever be gated" in done.stderr
 
 
-@pytest.mark.parametrize(("version", "there"), [("1.35.1", False), ("1.36.0", True)], ids=["before", "since"])
-def test_the_mutating_policy_comes_with_1_36(version: str, there: bool) -> None:
-    """Earlier servers do not serve its kind."""
-    kinds = {each["kind"] for each in objects(version)}
-    assert ("MutatingAdmissionPolicy" in kinds) is there
+POLICY_KIND = "admissionregistration.k8s.io/v1/MutatingAdmissionPolicy"
+
+
+@pytest.mark.parametrize(
+    ("version", "options", "kind"),
+    [
+        ("1.33.2", (), "MutatingWebhookConfiguration"),
+        ("1.35.9", (), "MutatingWebhookConfiguration"),
+        ("1.36.0", (), "MutatingAdmissionPolicy"),
+        ("1.36.0", ("--api-versions=v1/Pod",), "MutatingWebhookConfiguration"),
+        ("1.36.0", ("--api-versions=v1/Pod", f"--api-versions={POLICY_KIND}"), "MutatingAdmissionPolicy"),
+        ("1.36.0", ("--set=admission.mutating=webhook",), "MutatingWebhookConfiguration"),
+    ],
+    ids=["1.33", "1.35", "1.36", "1.36, not served", "1.36, served", "asked for"],
+)
+def test_pods_are_changed_by_policy_where_it_is_served_else_by_webhook(
+    version: str, options: tuple[str, ...], kind: str
+) -> None:
+    """What the cluster serves counts; where helm could not ask it, its version."""
+    kinds = {each["kind"] for each in objects(version, "--set=policy.spec.mode=enforce", *options)}
+    assert {"MutatingAdmissionPolicy", "MutatingWebhookConfiguration"} & kinds == {kind}
+    assert ("Deployment/slackwater-webhook" in pod_specs(objects(version, *options))) is (
+        kind.endswith("Configuration")
+    )
     assert "ValidatingAdmissionPolicy" in kinds
+
+
+def test_api_servers_believe_the_webhooks_certificate(tmp_path: Path) -> None:
+    """A handshake as theirs: the name of the Service that they call, and the authority of the registration."""
+    found = objects(NEWEST, *SWITCHES["webhook"])
+    data = named(found, "Secret", "slackwater-webhook-tls")["data"]
+    for name in ("tls.crt", "tls.key"):
+        (tmp_path / name).write_bytes(base64.b64decode(data[name]))
+    server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    server.load_cert_chain(tmp_path / "tls.crt", tmp_path / "tls.key")
+    for hook in named(found, "MutatingWebhookConfiguration", "slackwater-pods")["webhooks"]:
+        called = hook["clientConfig"]["service"]
+        authority = base64.b64decode(hook["clientConfig"]["caBundle"]).decode()
+        shake_hands(server, ssl.create_default_context(cadata=authority), f"{called['name']}.{called['namespace']}.svc")
+
+
+def shake_hands(server: ssl.SSLContext, client: ssl.SSLContext, name: str) -> None:
+    """A whole TLS handshake in memory; raises where the client does not believe the server."""
+    there, back = ssl.MemoryBIO(), ssl.MemoryBIO()
+    ends = [client.wrap_bio(back, there, server_hostname=name), server.wrap_bio(there, back, server_side=True)]
+    for _ in range(4):
+        for end in list(ends):
+            with suppress(ssl.SSLWantReadError):
+                end.do_handshake()
+                ends.remove(end)
+    assert ends == []
+
+
+def test_two_webhooks_answer_and_every_api_server_may_ask() -> None:
+    """Two replicas apart from each other, never both away, and no NetworkPolicy between them and API servers."""
+    found = objects(NEWEST, *SWITCHES["webhook"])
+    spec = named(found, "Deployment", "slackwater-webhook")["spec"]
+    assert spec["replicas"] == 2
+    assert spec["strategy"]["rollingUpdate"]["maxUnavailable"] == 0
+    assert spec["template"]["spec"]["topologySpreadConstraints"]
+    assert named(found, "PodDisruptionBudget", "slackwater-webhook")["spec"]["maxUnavailable"] == 1
+    (rule,) = named(found, "NetworkPolicy", "slackwater-webhook")["spec"]["ingress"]
+    assert "from" not in rule
+
+
+def test_own_certificates_without_one_for_the_webhook_leave_older_clusters_as_they_were() -> None:
+    """Observe and score need no webhook; enforce does, and says which Secret is missing."""
+    own = "tls.mode=existing,tls.existing.extenderSecret=a,tls.existing.schedulerSecret=b"
+    assert "MutatingWebhookConfiguration" not in {each["kind"] for each in objects("1.35.9", "--set", own)}
+    assert "tls.existing.webhookSecret" in template("1.35.9", "--set", f"{own},policy.spec.mode=enforce").stderr
+    assert "tls.existing.webhookSecret" in template("1.35.9", "--set", f"{own},admission.mutating=webhook").stderr
 
 
 def test_clusters_before_1_33_are_refused() -> None:

@@ -10,7 +10,7 @@ from support.lab.chart import ROOT, objects
 
 EVERYTHING = (
     "--set=monitor.enabled=true,prometheus.url=http://prometheus",
-    "--set=operator.may.resize=true,operator.may.evict=true",
+    "--set=operator.may.resize=true,operator.may.evict=true,admission.mutating=webhook",
 )
 PAGE = ROOT / "docs" / "reference" / "rbac.md"
 HEADING = re.compile(r"^#+ ((?:Cluster)?Role slackwater-\S+)$")

@@ -81,7 +81,7 @@ NODE
 
 SLACKWATER_E2E_KIND=$name SLACKWATER_E2E_KUBECONFIG=$KUBECONFIG "$python" -m pytest -q -rs -p no:randomly -m lab tests/e2e "$@"
 helm uninstall slackwater -n slackwater-system --wait --timeout 5m
-if kubectl get clusterroles,mutatingadmissionpolicies,validatingadmissionpolicies -o name | grep slackwater; then
+if kubectl get clusterroles,mutatingadmissionpolicies,mutatingwebhookconfigurations,validatingadmissionpolicies -o name | grep slackwater; then
   echo "the uninstall left these behind" >&2
   exit 1
 fi

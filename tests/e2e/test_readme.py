@@ -231,6 +231,7 @@ def remains(user: Newcomer) -> list[str]:
     kinds = [
         "/apis/admissionregistration.k8s.io/v1/mutatingadmissionpolicies",
         "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies",
+        "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations",
         "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations",
         "/apis/rbac.authorization.k8s.io/v1/clusterroles",
         "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings",

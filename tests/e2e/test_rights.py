@@ -94,7 +94,7 @@ def test_leaving_lifts_every_gate_and_takes_the_policies_along(arena: Field) -> 
             assert said.returncode == 0, said.stderr
             assert not any(map(gated, ground.pods()))
             assert len(bound(ground.pods())) == 14
-            for kind in ("mutatingadmissionpolicies", "validatingadmissionpolicies"):
+            for kind in ("mutatingadmissionpolicies", "mutatingwebhookconfigurations", "validatingadmissionpolicies"):
                 left = arena.api.find(f"/apis/admissionregistration.k8s.io/v1/{kind}") or {"items": []}
                 assert "slackwater" not in json.dumps([each["metadata"]["name"] for each in left["items"]])
         finally:

@@ -51,17 +51,44 @@ slackwater-extender.{{ .Release.Namespace }}.svc
 https://{{ include "slackwater.extenderHost" . }}:{{ .Values.extender.port }}
 {{- end }}
 
-{{/* MutatingAdmissionPolicy is stable, and on, from 1.36. */}}
-{{- define "slackwater.canEnforce" -}}
-{{- if semverCompare ">=1.36.0-0" .Capabilities.KubeVersion.Version }}true{{ end }}
+{{/* Whether the cluster serves MutatingAdmissionPolicy v1: asked, where helm has asked it for its kinds; else by its version
+     (stable, and on, from 1.36), because `helm template` knows no kinds unless it is told them. */}}
+{{- define "slackwater.hasPolicies" -}}
+{{- if .Capabilities.APIVersions.Has "v1/Pod" }}
+{{- if .Capabilities.APIVersions.Has "admissionregistration.k8s.io/v1/MutatingAdmissionPolicy" }}true{{ end }}
+{{- else if semverCompare ">=1.36.0-0" .Capabilities.KubeVersion.Version }}true
+{{- end }}
+{{- end }}
+
+{{/* How pods are changed at their creation: policy, webhook or off. A webhook needs a certificate, so `auto` does without one
+     where all certificates are yours and none was named for it. */}}
+{{- define "slackwater.admission" -}}
+{{- $asked := .Values.admission.mutating }}
+{{- $foreign := and (eq .Values.tls.mode "existing") (not .Values.tls.existing.webhookSecret) }}
+{{- if and (eq $asked "auto") (include "slackwater.hasPolicies" .) }}policy
+{{- else if eq $asked "auto" }}{{ ternary "off" "webhook" $foreign }}
+{{- else if eq $asked "on" }}policy
+{{- else }}{{ $asked }}
+{{- end }}
 {{- end }}
 
 {{- define "slackwater.mutates" -}}
-{{- if or (eq .Values.admission.mutating "on") (and (eq .Values.admission.mutating "auto") (include "slackwater.canEnforce" .)) }}true{{ end }}
+{{- if ne (include "slackwater.admission" .) "off" }}true{{ end }}
+{{- end }}
+
+{{/* Who signs certificates in mode certManager: yours, or an authority of our own. */}}
+{{- define "slackwater.issuer" -}}
+{{- if .Values.tls.certManager.issuerRef.name }}{{ toYaml .Values.tls.certManager.issuerRef }}
+{{- else }}{{ toYaml (dict "name" "slackwater" "kind" "Issuer" "group" "cert-manager.io") }}
+{{- end }}
 {{- end }}
 
 {{- define "slackwater.extenderSecret" -}}
 {{- if eq .Values.tls.mode "existing" }}{{ .Values.tls.existing.extenderSecret }}{{ else }}slackwater-extender-tls{{ end }}
+{{- end }}
+
+{{- define "slackwater.webhookSecret" -}}
+{{- if eq .Values.tls.mode "existing" }}{{ .Values.tls.existing.webhookSecret }}{{ else }}slackwater-webhook-tls{{ end }}
 {{- end }}
 
 {{- define "slackwater.schedulerSecret" -}}

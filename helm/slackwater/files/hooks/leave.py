@@ -1,6 +1,6 @@
 """Leaves a cluster in good order, before `helm uninstall` removes the programs.
 
-1. The admission policies go, so that no new pod is gated or shrunk.
+1. The admission policies, or the webhook, go, so that no new pod is gated or shrunk.
 2. Every gate and every parking mark is lifted.
 3. The scheduler stays until no unbound pod names it: otherwise those pods would wait for ever.
 
@@ -33,6 +33,7 @@ GUARDS = (
 DOOMED = (
     "mutatingadmissionpolicybindings/slackwater-pods",
     "mutatingadmissionpolicies/slackwater-pods",
+    "mutatingwebhookconfigurations/slackwater-pods",
     *(f"validatingadmissionpolicybindings/{name}" for name in GUARDS),
     *(f"validatingadmissionpolicies/{name}" for name in GUARDS),
 )
