@@ -7,8 +7,9 @@ import asyncio
 import pytest
 
 from slackwater_cluster import names
+from slackwater_lab.faults.rules import Fault, Watch
 from support.fakes.cluster import World, enforcing, node
-from support.fakes.faults import Fault, FaultyWorld, Watch
+from support.fakes.faults import FaultyWorld
 
 WRITES = 16  # of the life below without faults; a test holds this
 

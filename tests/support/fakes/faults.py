@@ -3,43 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-import random
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
-from enum import StrEnum
+from random import Random
 from typing import Any
 
 from slackwater.errors import Unavailable
 from slackwater.resources import total
 from slackwater_cluster.api.session import Answer
 from slackwater_cluster.watch.records import PodRecord
+from slackwater_lab.faults.rules import STATUS, Deliveries, Fault, FaultPlan, Watch
 from slackwater_operator.release.extenderclient import Placement, PlaceRequest
 from support.fakes.cluster import Operator, World
-
-
-class Fault(StrEnum):
-    """What happens at a write."""
-
-    KILLED = "killed right after it"
-    LOST = "written, and the answer is lost"
-    CONFLICT = "409"
-    EXPIRED = "410"
-    BUSY = "429"
-    BROKEN = "500"
-    SILENT = "not written, no answer"
-
-
-STATUS = {Fault.CONFLICT: 409, Fault.EXPIRED: 410, Fault.BUSY: 429, Fault.BROKEN: 500}
-
-
-class Watch(StrEnum):
-    """What a watch makes of an event."""
-
-    PROMPT = "prompt"
-    LATE = "late by three steps"
-    TWICE = "told twice"
-    SHUFFLED = "late by up to three steps, pods in any order"
-    LOSSY = "every third is lost until the next list"
 
 
 class Killed(BaseException):
@@ -54,30 +29,35 @@ class FaultyWorld(World):
     at: int = 0  # the number of the write, from 1
     watch: Watch = Watch.PROMPT
     seed: int = 0
-    attempts: int = 0
     kills: int = 0
     dead: bool = False
     _steps: int = 0
-    _told: int = 0
-    _events: list[tuple[int, float, PodRecord, bool]] = field(default_factory=list)  # due, order, pod, gone
+    _plan: FaultPlan = field(default_factory=FaultPlan)
+    _events: Deliveries[tuple[PodRecord, bool]] = field(default_factory=Deliveries)  # pods, and whether they are gone
 
     def __post_init__(self) -> None:
-        self._random = random.Random(self.seed)
+        self._plan = FaultPlan(self.fault, self.at)
+        self._events = Deliveries(self.watch, Random(self.seed))
+
+    @property
+    def attempts(self) -> int:
+        """Writes so far."""
+        return self._plan.counts.total()
 
     # -- writes -----------------------------------------------------------------------------------------------------
 
     async def write(self, method: str, path: str, body: Any, *, content_type: str = "") -> Answer:
         """As the API server would, but for the one fault."""
         self._alive()
-        self.attempts += 1
-        if self.fault is None or self.attempts != self.at:
-            return await super().write(method, path, body, content_type=content_type)
-        if self.fault in STATUS:
-            return Answer(STATUS[self.fault], b"{}")
-        if self.fault is Fault.SILENT:
+        fault = self._plan.strikes()
+        if fault in STATUS:
+            return Answer(STATUS[fault], b"{}")
+        if fault is Fault.SILENT:
             raise Unavailable("no answer")
-        await super().write(method, path, body, content_type=content_type)
-        if self.fault is Fault.LOST:
+        answer = await super().write(method, path, body, content_type=content_type)
+        if fault is None:
+            return answer
+        if fault is Fault.LOST:
             raise Unavailable("half an answer")
         self.dead = True
         raise Killed
@@ -112,36 +92,22 @@ class FaultyWorld(World):
     def deliver(self) -> None:
         """A step passes: what is due is told; every tenth step everything is listed anew."""
         self._steps += 1
-        due = sorted(each for each in self._events if each[0] <= self._steps)
-        self._events = [each for each in self._events if each[0] > self._steps]
-        for _, _, record, gone in sorted(due, key=lambda each: each[:2]):
+        for record, gone in self._events.due(self._steps):
             self._hand_over(record, gone=gone)
         if self._steps % 10 == 0:
             self._list()
 
     def _list(self) -> None:
         """What a reflector does after a list: everything that is there, and that others are not."""
-        self._events.clear()
+        self._events.rest()
         known = {pod.uid: pod for pod in self.cache.index.pods()}
         self.cache.drop_pods([pod for uid, pod in known.items() if uid not in self.pods], self.now)
         self.cache.set_pods(list(self.pods.values()), self.now)
 
     def _tell(self, records: Sequence[PodRecord], *, gone: bool) -> None:
         for record in records:
-            self._told += 1
-            if self.watch is Watch.LOSSY and self._told % 3 == 0:
-                continue
-            if self.watch in (Watch.PROMPT, Watch.TWICE, Watch.LOSSY):
-                for _ in range(2 if self.watch is Watch.TWICE else 1):
-                    self._hand_over(record, gone=gone)
-                continue
-            self._events.append((self._due(record), self._told, record, gone))
-
-    def _due(self, record: PodRecord) -> int:
-        """Events of one pod keep their order, as in a watch; those of different pods need not."""
-        late = self._random.randint(0, 3) if self.watch is Watch.SHUFFLED else 3
-        before = max((due for due, _, other, _ in self._events if other.uid == record.uid), default=0)
-        return max(before, self._steps + late)
+            for each in self._events.take(self._steps, record.uid, (record, gone)):
+                self._hand_over(each[0], gone=each[1])
 
     def _hand_over(self, record: PodRecord, *, gone: bool) -> None:
         if gone:
@@ -192,7 +158,7 @@ class FaultyWorld(World):
 
     def _started(self) -> Operator:
         """A new leader: it lists everything and clears what a dead one left."""
-        self._events.clear()
+        self._events.rest()
         operator = self.restart()
         operator.take_over()
         return operator
