@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from heapq import nlargest
 from typing import Any
 
 import structlog
@@ -39,6 +40,8 @@ ADMITTED = "Admitted"
 GOING = (Phase.STARTED.value, Phase.RUNNING.value)
 # Seconds the last object of a series stays, for the size of the next run: a weekly job finds its own.
 KEEP_LEARNED = 8 * 86_400.0
+# … but of so many series of a namespace at most, the youngest: names that never come again must not fill etcd.
+MOST_SERIES = 500
 
 
 @dataclass
@@ -138,14 +141,14 @@ class TrackedAppWriter:
         return {"observedGeneration": 1, "conditions": conditions(old, judged, 1, now, ADMITTED)}
 
     def _last_runs(self) -> frozenset[str]:
-        """The youngest object of each series."""
-        found: dict[tuple[str, str], tuple[float, str]] = {}
+        """The youngest object of each series, for the youngest series of each namespace."""
+        found: dict[str, dict[str, tuple[float, str]]] = {}
         for key, record in self._known.items():
             learned = self._shown(key).get("learned")
             if isinstance(learned, Mapping):
-                series = (record.namespace, str(learned.get("series")))
-                found[series] = max(found.get(series, (float("-inf"), "")), (record.created, key))
-        return frozenset(key for _, key in found.values())
+                runs, series = found.setdefault(record.namespace, {}), str(learned.get("series"))
+                runs[series] = max(runs.get(series, (float("-inf"), "")), (record.created, key))
+        return frozenset(key for runs in found.values() for _, key in nlargest(MOST_SERIES, runs.values()))
 
     async def _end(self, key: str) -> bool:
         """Write that an app is gone; whether its object says so now, or is itself gone."""

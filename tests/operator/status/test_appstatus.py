@@ -14,13 +14,21 @@ from slackwater_cluster import names
 from slackwater_cluster.api.session import Answer, Session
 from slackwater_cluster.apps.frameworks import Framework, LabelTerm
 from slackwater_cluster.customresources import SlackPolicySpec
+from slackwater_cluster.watch.records import CustomRecord
 from slackwater_operator.metrics import Metrics
 from slackwater_operator.ratelimit import TokenBucket
 from slackwater_operator.status.appstatus import AppStatus, account, status, written
 from slackwater_operator.status.conditions import conditions, judge, limits, unlisted
 from slackwater_operator.status.events import EventWriter, Happened, Happening
 from slackwater_operator.status.podreasons import due
-from slackwater_operator.status.trackedapps import READABLE, TrackedAppWriter, differs, object_name
+from slackwater_operator.status.trackedapps import (
+    KEEP_LEARNED,
+    MOST_SERIES,
+    READABLE,
+    TrackedAppWriter,
+    differs,
+    object_name,
+)
 from support.fakes.cluster import World, enforcing, node
 
 
@@ -48,6 +56,32 @@ def told(world: World, app: str, operator: Any) -> tuple[Any, AppStatus, Any]:
     said = operator.said(app)
     each = world.cache.views[f"team/{app}"]
     return each, said, status(each, said, world.cache, operator.releaser.outlook, None)
+
+
+def test_names_that_never_come_again_do_not_fill_etcd() -> None:
+    """The last object of a series stays for the next run, but only so many of a namespace do, the youngest."""
+    world, writes = enforcing(node("a")), Writes()
+    track = tracker(world, writes)
+    runs = [f"run-{number:04}" for number in range(MOST_SERIES + 3)]
+    track.set(
+        [
+            CustomRecord(
+                name=name,
+                namespace="team",
+                created=float(at),
+                spec={"app": name},
+                status={"phase": "Finished", "learned": {"series": f"once {name}", "tasks": 2}},
+            )
+            for at, name in enumerate(runs)
+        ]
+    )
+    asyncio.run(track.sweep(world.cache))
+    world.now += 61
+    asyncio.run(track.sweep(world.cache))
+    assert [path.rpartition("/")[2] for method, path, _ in writes.made if method == "DELETE"] == runs[:3]
+    world.now += KEEP_LEARNED
+    asyncio.run(track.sweep(world.cache))
+    assert sum(method == "DELETE" for method, *_ in writes.made) == len(runs)
 
 
 def test_tracked_app_is_written_once_in_ten_seconds() -> None:
