@@ -21,6 +21,7 @@ from slackwater_operator.cache.watch import Feed
 from slackwater_operator.program import CONFIGURING, Program
 from slackwater_operator.release.extenderclient import Extender
 from slackwater_operator.settings import Settings
+from slackwater_operator.steadyclock import SteadyClock
 from support.fakes.cluster import _merge
 from support.search.cluster import Cluster, Inbox, Watcher
 from support.search.plan import AppPlan, NodePlan, StagePlan, WorldPlan
@@ -43,14 +44,18 @@ PLAN = WorldPlan(
 class Store(Cluster):
     """The API server: pods and nodes, and our custom resources and namespaces, shown to everybody who watches."""
 
-    def __init__(self) -> None:
-        super().__init__(PLAN, managed=True)
+    def __init__(self, plan: WorldPlan = PLAN) -> None:
+        super().__init__(plan, managed=True)
         self.customs: dict[Key, CustomRecord] = {}
         self.labels: dict[str, dict[str, str]] = {}
         self.pairs: list[Pair] = []
         self.generation = 0
         for name in TEAMS:
             self.label(name, {names.MANAGED: "true", names.POLICY: "default"})
+
+    def wall(self) -> float:
+        """Unix seconds as the machines of our programs have them."""
+        return self.now
 
     def label(self, name: str, labels: Mapping[str, str]) -> None:
         """A namespace with these labels."""
@@ -112,7 +117,7 @@ class ListingExtender(ExtenderProgram):
 
     def _started(self) -> Components:
         store = self.cluster
-        parts = assemble(EXTENDER, clock=store.clock, wall=store.clock)
+        parts = assemble(EXTENDER, clock=store.clock, wall=store.wall)
         self.parts = parts
         self.namespaces([NamespaceRecord(name=name, labels=labels) for name, labels in store.labels.items()])
         for kind in ("SlackPolicy", *GUARDED):
@@ -141,15 +146,22 @@ class ListingExtender(ExtenderProgram):
 
 
 class Pair(Watcher):
-    """One operator and one extender that started just now and listed everything."""
+    """One operator that started just now and listed everything, and one extender that did so now or earlier."""
 
-    def __init__(self, store: Store, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(
+        self,
+        store: Store,
+        loop: asyncio.AbstractEventLoop,
+        extender: ListingExtender | None = None,
+        settings: Settings = SETTINGS,
+        clock: SteadyClock | None = None,
+    ) -> None:
         self.store, self.loop = store, loop
         self.inbox = Inbox(0.0, store.clock)
-        self.extender = ListingExtender(store)
+        self.extender = extender or ListingExtender(store)
         self.client = Client(self.extender)
-        self.program = Program(SETTINGS)
-        self.program.clock = store.clock  # type: ignore[assignment]  # the cluster's time in place of the machine's
+        self.program = Program(settings)
+        self.program.clock = clock or store.clock  # type: ignore[assignment]  # the cluster's time, not the machine's
         self.program.cycle = self.program._cycle(cast("Session", store), cast("Extender", self.client))
         self.cycle = self.program.cycle
         self.program._set_namespaces([NamespaceRecord(name=n, labels=each) for n, each in store.labels.items()])
@@ -168,14 +180,14 @@ class Pair(Watcher):
         self.store.pairs.append(self)
         self.store.watchers += [self, self.extender]
 
-    def step(self) -> None:
-        """A round of everybody; a second passes."""
+    def step(self, seconds: float = 1.0) -> None:
+        """A round of everybody; then time passes."""
         self.extender.step()
         self.loop.run_until_complete(self._step())
         schedule(self.store, self.extender)
         schedule(self.store)
         self.store.kubelets()
-        self.store.now += 1.0
+        self.store.now += seconds
 
     async def _step(self) -> None:
         await self.cycle.look_up()
