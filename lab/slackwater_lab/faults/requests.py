@@ -1,0 +1,25 @@
+"""What a request to the API server is for: faults strike at each kind of write in turn."""
+
+import re
+from collections.abc import Mapping
+
+READ, WATCH, OTHER = "read", "watch", "other"
+NOMINATION, GATE = "nomination", "gate"
+STATUS, EVENT, LEASE, LEARNED = "status", "event", "lease", "learned"
+WRITES = (NOMINATION, GATE, STATUS, EVENT, LEASE, LEARNED)  # of ours, in the order of a release
+
+_KINDS = (
+    (re.compile(r"/api/v1/namespaces/[^/]+/pods/[^/]+/status$"), NOMINATION),
+    (re.compile(r"/api/v1/namespaces/[^/]+/pods/[^/]+$"), GATE),
+    (re.compile(r"/apis/slackwater\.io/"), STATUS),
+    (re.compile(r"/events$"), EVENT),
+    (re.compile(r"/leases(/|$)"), LEASE),
+    (re.compile(r"/configmaps/"), LEARNED),
+)
+
+
+def kind(method: str, path: str, query: Mapping[str, str]) -> str:
+    """The kind of a request. What reads, reads: also of a Lease."""
+    if method in ("GET", "HEAD"):
+        return WATCH if query.get("watch") in ("1", "true", "True") else READ
+    return next((found for pattern, found in _KINDS if pattern.search(path)), OTHER)

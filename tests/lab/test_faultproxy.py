@@ -1,0 +1,147 @@
+"""The proxy that makes trouble: each fault and each bad watch as a program behind it meets them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass, field
+from random import Random
+
+import pytest
+
+from slackwater.errors import Unavailable
+from slackwater_cluster.api.endpoint import Endpoint
+from slackwater_cluster.api.session import Session
+from slackwater_cluster.watch.records import PodRecord
+from slackwater_cluster.watch.reflector import Reflector
+from slackwater_cluster.watch.sources import PODS
+from slackwater_lab.faults import requests
+from slackwater_lab.faults.proxy import FaultProxy
+from slackwater_lab.faults.rules import STATUS, Deliveries, Fault, Watch
+from support.builders import objects
+from support.fakes.apiserver import ApiServer
+
+POD = "/api/v1/namespaces/team/pods/a"
+
+
+@dataclass
+class Behind:
+    """An API server, and a session with the proxy before it."""
+
+    server: ApiServer
+    proxy: FaultProxy
+    session: Session
+    killed: list[str]
+
+
+@pytest.fixture
+async def behind() -> AsyncIterator[Behind]:
+    """A program's place."""
+    server, killed = ApiServer(), list[str]()
+    async with server.running() as where:
+        with FaultProxy(where, lambda: killed.append("program")) as proxy:
+            async with Session(Endpoint(proxy.url, tls=False, headers=dict)) as session:
+                yield Behind(server, proxy, session, killed)
+
+
+@pytest.mark.parametrize("fault", list(STATUS), ids=str)
+async def test_the_planned_write_is_refused_and_not_done(behind: Behind, fault: Fault) -> None:
+    """The second write of its kind; those before and after it are done."""
+    behind.proxy.arm(requests.GATE, 2, fault)
+    said = [(await behind.session.write("PATCH", POD, {})).status for _ in range(3)]
+    assert said == [200, STATUS[fault], 200]
+    assert behind.server.asked[POD] == 2
+    assert behind.proxy.disarm()[requests.GATE] == 3
+
+
+@pytest.mark.parametrize(("fault", "done"), [(Fault.SILENT, 0), (Fault.LOST, 1), (Fault.KILLED, 1)], ids=str)
+async def test_without_an_answer_nobody_knows_whether_it_was_done(behind: Behind, fault: Fault, done: int) -> None:
+    """No answer, half of one, or an end of the program before it: the write was done or not."""
+    behind.proxy.arm(requests.GATE, 1, fault)
+    with pytest.raises(Unavailable):
+        await behind.session.write("PATCH", POD, {"metadata": {}})
+    assert behind.server.asked[POD] == done
+    assert behind.killed == (["program"] if fault is Fault.KILLED else [])
+
+
+async def test_half_a_list_is_no_list(behind: Behind) -> None:
+    """Whoever reads it is told that the answer broke off."""
+    behind.proxy.arm(requests.READ, 1, Fault.LOST)
+    with pytest.raises(Unavailable):
+        await behind.session.get("/api/v1/pods")
+    assert (await behind.session.get("/api/v1/pods")).ok
+
+
+@dataclass
+class Told:
+    """Who is told."""
+
+    pods: dict[str, PodRecord] = field(default_factory=dict)
+    lists: int = 0
+
+    def changed(self, records: Sequence[PodRecord]) -> None:
+        """These exist now."""
+        self.pods.update({record.name: record for record in records})
+
+    def vanished(self, records: Sequence[PodRecord]) -> None:
+        """These do not."""
+        for record in records:
+            self.pods.pop(record.name, None)
+
+    def synced(self) -> None:
+        """A whole list was delivered."""
+        self.lists += 1
+
+
+@pytest.mark.parametrize("watch", list(Watch), ids=str)
+async def test_a_reflector_behind_a_bad_watch_comes_to_the_truth(
+    behind: Behind, monkeypatch: pytest.MonkeyPatch, watch: Watch
+) -> None:
+    """Late, doubled, shuffled or lost events: in the end it holds what is there."""
+    monkeypatch.setattr("slackwater_lab.faults.proxy.STEP", 0.03)
+    monkeypatch.setattr("slackwater_lab.faults.proxy.LOSSY_SECONDS", 0.2)
+    told = Told()
+    reflector = Reflector(behind.session, PODS, told, rng=Random(1), sleep=lambda _: asyncio.sleep(0.005))
+    with behind.proxy.watching(watch, seed=1):
+        task = asyncio.create_task(reflector.run())
+        try:
+            async with asyncio.timeout(20):
+                while not behind.server.watchers(PODS.path):  # noqa: ASYNC110 - it happens in a server
+                    await asyncio.sleep(0.005)
+                made = [behind.server.put(PODS.path, objects.pod(f"p{number}")) for number in range(9)]
+                for gone in made[::4]:
+                    behind.server.remove(PODS.path, gone)
+                wanted = {thing["metadata"]["name"] for thing in behind.server.objects[PODS.path].values()}
+                while set(told.pods) != wanted or (watch is Watch.LOSSY and told.lists < 2):  # noqa: ASYNC110
+                    await asyncio.sleep(0.005)
+        finally:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+    assert watch is Watch.PROMPT or behind.proxy.told[f"watch: {watch}"] >= len(made)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_events_of_one_object_keep_their_order(seed: int) -> None:
+    """Those of different objects need not; none is lost."""
+    deliveries = Deliveries[tuple[str, int]](Watch.SHUFFLED, Random(seed))
+    heard: list[tuple[str, int]] = []
+    for step in range(20):
+        heard += deliveries.due(step)
+        heard += deliveries.take(step, "ab"[step % 2], ("ab"[step % 2], step))
+    heard += deliveries.rest()
+    assert sorted(heard, key=lambda each: each[1]) == [("ab"[step % 2], step) for step in range(20)]
+    for name in "ab":
+        own = [step for about, step in heard if about == name]
+        assert own == sorted(own)
+
+
+def test_writes_are_known_by_what_they_are_for() -> None:
+    """Each write of a release, status, event and lease is counted apart."""
+    custom = "/apis/slackwater.io/v1alpha1/namespaces/team/trackedapps/etl/status"
+    lease = "/apis/coordination.k8s.io/v1/namespaces/slackwater-system/leases/slackwater-operator"
+    learned = "/api/v1/namespaces/slackwater-system/configmaps/slackwater-learned"
+    asked = [("PATCH", f"{POD}/status"), ("PATCH", POD), ("PATCH", custom), ("POST", "/api/v1/namespaces/team/events")]
+    found = [requests.kind(method, path, {}) for method, path in [*asked, ("PUT", lease), ("PATCH", learned)]]
+    assert found == list(requests.WRITES)
+    assert requests.kind("GET", lease, {}) == requests.READ
+    assert requests.kind("GET", "/api/v1/pods", {"watch": "1"}) == requests.WATCH
