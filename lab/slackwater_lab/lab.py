@@ -104,7 +104,7 @@ class Lab:
         access.ensure(self.site)
         self.processes.start("etcd", control.etcd(self.site))
         self._until_well("etcd")
-        self.processes.start("apiserver", control.apiserver(self.site, audit=self.plan.audit))
+        self.processes.start("apiserver", control.apiserver(self.site, audit=self.plan.audit, gates=self.plan.gates))
         with self.api() as api:
             until_serving(self.processes, "apiserver", api.ready)
             self.processes.start("controller-manager", control.controller_manager(self.site, lease(self.plan.nodes)))
@@ -138,6 +138,7 @@ class Lab:
                 services.kubeconfig(self.site, "scheduler", api) if profile == PROFILE else self.site.kubeconfig
             )
         command = scheduler(self.site, name, kubeconfig, profile, extender)
+        command += control.switched(self.plan.gates) if profile == PLAIN else []
         if self.site.read(f"{name}.yaml") != before:
             self.processes.stop(name)
         self.processes.start(name, command)

@@ -44,6 +44,9 @@ class Plan:
     scrape: str = "2s"
     operators: int = 1  # 2: a second one stands by
     audit: bool = False  # the API server writes down every request
+    gates: tuple[
+        str, ...
+    ] = ()  # features of API server and plain scheduler to switch on, with the alpha APIs they need
     values: tuple[str, ...] = ()  # of the chart, as helm's --set takes them
 
     def __post_init__(self) -> None:

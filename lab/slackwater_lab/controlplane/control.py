@@ -1,5 +1,7 @@
 """Command lines of the control plane: etcd, API server, controller manager."""
 
+from collections.abc import Sequence
+
 import yaml
 
 from slackwater_lab.nodes import network
@@ -42,7 +44,7 @@ def etcd(site: Site) -> list[str]:
     ]
 
 
-def apiserver(site: Site, *, audit: bool = False) -> list[str]:
+def apiserver(site: Site, *, audit: bool = False, gates: Sequence[str] = ()) -> list[str]:
     """RBAC and every default admission plugin on, so that roles and policies are really exercised."""
     certs = site.certificates
     return [
@@ -68,7 +70,13 @@ def apiserver(site: Site, *, audit: bool = False) -> list[str]:
         "--profiling=false",
         "--v=0",
         *(_audit(site) if audit else ()),
+        *([*switched(gates), "--runtime-config=api/alpha=true"] if gates else ()),
     ]
+
+
+def switched(gates: Sequence[str]) -> list[str]:
+    """The flag that switches features on; none for none."""
+    return [f"--feature-gates={','.join(f'{gate}=true' for gate in gates)}"] if gates else []
 
 
 def _audit(site: Site) -> list[str]:

@@ -13,17 +13,23 @@ from rich.console import Console
 from slackwater.errors import Unavailable
 from slackwater_lab.league.rounds import is_log, play_all, turns
 from slackwater_lab.league.workloads import WORKLOADS
-from slackwater_lab.peers.catalogue import PEERS, peer
+from slackwater_lab.peers.catalogue import PEERS, TRIED, UNTRIED, peer
 
 console = Console(highlight=False)
-ALL = "all"
+ALL, EVERY = "all", "every"
 
 
 def league(
     workloads: Annotated[
         str, typer.Option(help=f"Comma-separated, of: {', '.join(WORKLOADS)}; or a trace (.jsonl).")
     ] = ALL,
-    schedulers: Annotated[str, typer.Option(help=f"Comma-separated, of: {', '.join(PEERS)}.")] = ALL,
+    schedulers: Annotated[
+        str,
+        typer.Option(
+            help=f"Comma-separated, of: {', '.join(TRIED)} (these are all); "
+            f"written and not yet played: {', '.join(UNTRIED)} (with these: every)."
+        ),
+    ] = ALL,
     rounds: Annotated[int, typer.Option(min=1, help="How often each pair is played.")] = 3,
     size: Annotated[float, typer.Option(help="A share of nodes and jobs, for a short play.")] = 1.0,
     scale: Annotated[float, typer.Option(help="How many times as fast a trace is played.")] = 1.0,
@@ -35,7 +41,7 @@ def league(
 ) -> None:
     """Play the same jobs under several schedulers, each in a fresh lab, and keep what the audit log tells."""
     names = list(WORKLOADS) if workloads == ALL else _split(workloads)
-    players = list(PEERS) if schedulers == ALL else _split(schedulers)
+    players = {ALL: list(TRIED), EVERY: list(PEERS)}.get(schedulers) or _split(schedulers)
     made, logged = [name for name in names if not is_log(name)], [name for name in names if is_log(name)]
     wanted = turns(rounds, made, players, size, seed) + turns(rounds, logged, players, scale, seed)
     for turn in wanted:  # an unknown name is told before anything is built

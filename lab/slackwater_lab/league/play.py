@@ -42,6 +42,7 @@ def played(peer: Peer, workload: Workload, name: str, progress: Progress, logs: 
         nodes=workload.nodes,
         shape=Shape(f"{CORES:g}", f"{NODE_MEMORY:.0f}"),
         values=peer.values,
+        gates=peer.gates,
         audit=True,
     )
     with Lab(open_site(name), plan) as lab:

@@ -29,6 +29,7 @@ class Peer:
     managed = False  # whether the namespace is one of Slackwater's
     parts: frozenset[str] = frozenset({"kwok", "scheduler"})  # of the lab
     values: tuple[str, ...] = ()  # of Slackwater's chart
+    gates: tuple[str, ...] = ()  # features of Kubernetes that are off by default
     sources: tuple[GoSource, ...] = ()  # what must have been built
 
     @property
