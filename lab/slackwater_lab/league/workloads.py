@@ -119,10 +119,10 @@ def urgent(size: float, seed: int) -> Workload:
 
 
 def gang(size: float, seed: int) -> Workload:
-    """A gang of half the cluster's cores comes among small jobs; its members should start together."""
-    crowd = _made(seed, _Jobs(_share(size, 50), 40.0, (1, 3), seconds=(8.0, 25.0), use=(0.8, 0.95)))
+    """A gang of half the cluster's cores comes when small jobs have filled it; its members should start together."""
+    crowd = _made(seed, _Jobs(_share(size, 90), 25.0, (1, 3), seconds=(8.0, 25.0), use=(0.8, 0.95)))
     members = _share(size, 48)
-    group = Play("gang-000", 10.0, (Part("map", _size(1.0, 0.9), (20.0,) * members),), gang=True)
+    group = Play("gang-000", 15.0, (Part("map", _size(1.0, 0.9), (20.0,) * members),), gang=True)
     return Workload("gang", _line(gang), (*crowd, group), 400.0, _nodes(size), frozenset({group.id}))
 
 

@@ -34,6 +34,17 @@ def test_drivers_alone_fill_the_cluster() -> None:
     assert last.submit < first.submit + first.startup
 
 
+@pytest.mark.parametrize("size", [0.34, 1.0])
+def test_a_gang_finds_the_cluster_full(size: float) -> None:
+    """What was submitted within the shortest task's time before it leaves no room for all its members."""
+    made = workload("gang", size)
+    (gang,) = (play for play in made.plays if play.gang)
+    shortest = min(min(part.durations) for play in made.plays for part in play.parts)
+    recent = [play for play in made.plays if gang.submit - shortest <= play.submit < gang.submit]
+    held = sum(play.tasks + 1 for play in recent)
+    assert held + gang.tasks > made.cores
+
+
 def test_slack_is_asked_for_and_not_used() -> None:
     """At most six tenths of each request are used, and together the requests exceed the cluster."""
     made = workload("slack")
