@@ -28,18 +28,28 @@ if TYPE_CHECKING:
     from slackwater_lab.live.pods import Stage
 
 _NEIGHBOURS = {
-    "cri-api": "v0.34.8",
-    "kube-proxy": "v0.34.8",
-    "sample-apiserver": "v0.34.8",
-    "externaljwt": "v0.34.4",
-    "sample-controller": "v0.34.3",
+    "v0.34.8": (
+        "cli-runtime",
+        "cluster-bootstrap",
+        "code-generator",
+        "cri-client",
+        "csi-translation-lib",
+        "dynamic-resource-allocation",
+        "endpointslice",
+        "kube-aggregator",
+        "kube-controller-manager",
+        "kubectl",
+        "pod-security-admission",
+    ),
+    "v0.34.4": ("cri-api", "externaljwt", "kube-proxy", "sample-apiserver"),
+    "v0.34.3": ("sample-controller",),
 }
 PLUGINS = GoSource(
     "scheduler-plugins",
     "sigs.k8s.io/scheduler-plugins",
     "v0.34.7",
     "./cmd/scheduler",
-    tuple(f"k8s.io/{name}=k8s.io/{name}@{version}" for name, version in _NEIGHBOURS.items()),
+    tuple(f"k8s.io/{name}=k8s.io/{name}@{version}" for version, names in _NEIGHBOURS.items() for name in names),
 )
 GROUPS = "/apis/scheduling.x-k8s.io/v1alpha1"
 MEASURED = frozenset({"kwok", "prometheus"})
