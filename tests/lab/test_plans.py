@@ -1,11 +1,13 @@
 """What a lab consists of is decided, and refused, before anything starts."""
 
+import base64
 from typing import Any
 
 import pytest
 import yaml
 
 from slackwater.errors import InvalidInput, UnknownName
+from slackwater_lab.controlplane.chart import called_here
 from slackwater_lab.controlplane.prometheus import configuration as prometheus_configuration
 from slackwater_lab.controlplane.schedulers import PROFILE, Extender, configuration
 from slackwater_lab.nodes.kwok import STAGES
@@ -158,3 +160,15 @@ def test_another_version_is_kept_beside_the_usual_one(monkeypatch: pytest.Monkey
     monkeypatch.setenv("SLACKWATER_LAB_VERSION", "latest")
     with pytest.raises(InvalidInput, match=r"write it like 1\.35\.8"):
         binary(program("kube-apiserver"))
+
+
+def test_webhooks_of_the_chart_lead_to_the_labs_own_process(site: Site) -> None:
+    """An API server of the lab reaches no Service; everything else of the registration stays."""
+    site.certificates.mkdir(parents=True)
+    (site.certificates / "ca.crt").write_text("authority")
+    service = {"name": "slackwater-webhook", "path": "/pods"}
+    hook = {"name": "pods.slackwater.io", "clientConfig": {"service": service}, "failurePolicy": "Ignore"}
+    [changed] = called_here(site, {"webhooks": [hook]})["webhooks"]
+    assert changed["clientConfig"]["url"] == f"https://127.0.0.1:{site.ports['webhook']}/pods"
+    assert base64.b64decode(changed["clientConfig"]["caBundle"]) == b"authority"
+    assert changed["failurePolicy"] == "Ignore"
