@@ -10,12 +10,18 @@ from slackwater_lab.peers.stock import Stock
 from slackwater_lab.peers.volcano import Volcano
 from slackwater_lab.peers.yunikorn import Yunikorn, YunikornGang
 
-_PLAYED: tuple[Peer, ...] = (Stock(), NativeGang(), Slackwater(), KueuePods(), KueueGroups())
+_PLAYED: tuple[Peer, ...] = (
+    Stock(),
+    NativeGang(),
+    Slackwater(),
+    KueuePods(),
+    KueueGroups(),
+    Yunikorn(),
+    YunikornGang(),
+)
 # Written from their documentation, and not yet played: their programs have still to be built here for the first time.
 _UNTRIED: tuple[Peer, ...] = (
     Volcano(),
-    Yunikorn(),
-    YunikornGang(),
     TargetLoadPacking(),
     LoadVariationRiskBalancing(),
     Coscheduling(),
