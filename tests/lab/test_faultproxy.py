@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
 from random import Random
 
+import aiohttp
 import pytest
 
 from slackwater.errors import Unavailable
@@ -62,6 +63,23 @@ async def test_without_an_answer_nobody_knows_whether_it_was_done(behind: Behind
         await behind.session.write("PATCH", POD, {"metadata": {}})
     assert behind.server.asked[POD] == done
     assert behind.killed == (["program"] if fault is Fault.KILLED else [])
+
+
+async def test_in_a_round_every_second_write_of_a_kind_fails_in_turn(behind: Behind) -> None:
+    """Other kinds are left alone."""
+    behind.proxy.arm_round((requests.GATE,), (Fault.CONFLICT, Fault.BUSY))
+    said = [(await behind.session.write("PATCH", POD, {})).status for _ in range(4)]
+    assert said == [200, 429, 200, 409]
+    assert (await behind.session.write("PATCH", f"{POD}/status", {})).ok
+
+
+async def test_a_write_that_names_no_type_gets_none_on_its_way(behind: Behind) -> None:
+    """The client library of the Lease names none and means JSON; another one would be refused with 415."""
+    async with aiohttp.ClientSession() as plain:
+        skipped = {"Content-Type"}
+        async with plain.put(f"{behind.proxy.url}{POD}", data=b"{}", skip_auto_headers=skipped) as reply:
+            assert reply.status == 200
+    assert behind.server.types[-1] == ""
 
 
 async def test_half_a_list_is_no_list(behind: Behind) -> None:

@@ -18,10 +18,9 @@ import aiohttp
 from aiohttp import web
 from yarl import URL
 
-from slackwater.errors import Unavailable
 from slackwater_cluster.api.endpoint import Endpoint
 from slackwater_lab.faults import requests
-from slackwater_lab.faults.rules import STATUS, Deliveries, Fault, FaultPlan, Watch
+from slackwater_lab.faults.rules import STATUS, Deliveries, Fault, FaultPlan, FaultRound, Watch
 
 STEP = 0.3  # seconds of a watch's step
 LOSSY_SECONDS = 4.0  # after which a watch that loses events ends with 410, so that everything is listed anew
@@ -34,7 +33,8 @@ class FaultProxy:
 
     def __init__(self, where: Endpoint, kill: Callable[[], None] = lambda: None) -> None:
         self._where, self._kill = where, kill
-        self.plan, self.watch, self.struck = FaultPlan(), Watch.PROMPT, 0
+        self.plan: FaultPlan | FaultRound = FaultPlan()
+        self.watch = Watch.PROMPT
         self.told: Counter[str] = Counter()  # what was done to answers and events
         self._rng = Random(0)  # noqa: S311 - of faults, not of secrets
         self._loop = asyncio.new_event_loop()
@@ -56,7 +56,11 @@ class FaultProxy:
 
     def arm(self, kind: str, at: int, fault: Fault) -> None:
         """The next but so many requests of a kind meets this fault."""
-        self.plan, self.struck = FaultPlan(fault, at, kind), 0
+        self.plan = FaultPlan(fault, at, kind)
+
+    def arm_round(self, kinds: tuple[str, ...], faults: tuple[Fault, ...]) -> None:
+        """Every second request of these kinds meets one of these faults in turn."""
+        self.plan = FaultRound(kinds, faults)
 
     def disarm(self) -> Counter[str]:
         """No fault any more; returns how many requests of each kind came since the last one was planned."""
@@ -107,7 +111,6 @@ class FaultProxy:
         kind = requests.kind(request.method, request.path, request.query)
         fault = self.plan.strikes(kind)
         if fault is not None:
-            self.struck += 1
             self.told[f"{kind}: {fault}"] += 1
         if fault in STATUS:
             return _refused(STATUS[fault])
@@ -138,7 +141,13 @@ class FaultProxy:
     def _ask(self, request: web.Request, body: bytes | None = None) -> aiohttp.client._RequestContextManager:
         headers = {key: request.headers[key] for key in PASSED if key in request.headers}
         url = f"{self._where.url}{request.raw_path}"
-        return self._http.request(request.method, URL(url, encoded=True), data=body or None, headers=headers)
+        return self._http.request(
+            request.method,
+            URL(url, encoded=True),
+            data=body or None,
+            headers=headers,
+            skip_auto_headers=("Content-Type",),  # who names no type means JSON
+        )
 
     # -- watches ------------------------------------------------------------------------------------------------------
 
@@ -213,7 +222,6 @@ def _refused(status: int) -> web.Response:
 
 def _hung_up(request: web.Request, said: web.StreamResponse | None = None) -> web.StreamResponse:
     """End the connection; whatever was said of an answer is all of it."""
-    if request.transport is None:
-        raise Unavailable("the program has gone")
-    request.transport.abort()
+    if request.transport is not None:  # else the program has gone
+        request.transport.abort()
     return said or web.Response()

@@ -54,6 +54,22 @@ class FaultPlan:
 
 
 @dataclass
+class FaultRound:
+    """Every second request of each kind meets the next of these faults."""
+
+    kinds: tuple[str, ...]
+    faults: tuple[Fault, ...]
+    counts: Counter[str] = field(default_factory=Counter)
+
+    def strikes(self, kind: str = "") -> Fault | None:
+        """Count a request; the fault, if it is its turn. Each kind begins with another one."""
+        self.counts[kind] += 1
+        if kind not in self.kinds or self.counts[kind] % 2:
+            return None
+        return self.faults[(self.counts[kind] // 2 + self.kinds.index(kind)) % len(self.faults)]
+
+
+@dataclass
 class Deliveries(Generic[T]):
     """What one watch tells, and when. Events of one object keep their order, as in a watch; others need not."""
 

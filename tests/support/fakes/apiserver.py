@@ -25,6 +25,7 @@ class ApiServer:
     troubles: dict[str, deque[int]] = field(default_factory=dict)
     asked: Counter[str] = field(default_factory=Counter)
     seen: list[dict[str, str]] = field(default_factory=list)
+    types: list[str] = field(default_factory=list)  # the content type that each request named
     accounts: dict[str, str] = field(default_factory=dict)  # token → user, for TokenReview
     version: int = 100
     expired: int = 0  # watches from before this version get 410
@@ -87,6 +88,7 @@ class ApiServer:
         path = request.path
         self.asked[path] += 1
         self.seen.append({"path": path, **request.query})
+        self.types.append(request.headers.get("Content-Type", ""))
         if waiting := self.troubles.get(path):
             status = waiting.popleft()
             return web.json_response({"kind": "Status", "code": status, "message": f"trouble {status}"}, status=status)

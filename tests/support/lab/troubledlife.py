@@ -1,0 +1,99 @@
+"""A small life of apps on a lab, played while programs meet faults: what must hold all the time, and in the end."""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from slackwater_lab.faults.behind import Behind
+from slackwater_lab.nodes.simulated import Shape
+from support.lab.testcluster import Field
+from support.lab.testnamespace import Ground, bound, declared_cpu, gated, phase, states
+
+NODE = Shape(cpu="4", memory="16Gi")
+CORES = 4.0
+TRACKED = "/apis/slackwater.io/v1alpha1/namespaces/{}/trackedapps"
+LASTS = 1.5  # seconds of a task
+End = dict[str, Any]
+
+
+@dataclass
+class TroubledLife:
+    """Two apps that ask for more than two nodes have. Without samples no node may hold more than it declares."""
+
+    arena: Field
+    ground: Ground
+    programs: Sequence[Behind]
+    each_look: Callable[[], None] = lambda: None
+    kills: int = 0
+    usual: End = field(default_factory=dict)  # the end of a life without faults
+    _round: int = 0
+
+    def play(self, patience: float = 150.0) -> End:
+        """From creation to the end of all pods; programs that were killed are started again."""
+        self._round += 1
+        self._arrive()
+        limit = time.monotonic() + patience
+        while not self._over():
+            assert time.monotonic() < limit, f"stranded: {states(self.ground.pods())}"
+            self._revive()
+            self.each_look()
+            time.sleep(0.2)
+        self._revive()
+        found = self._settled(limit)
+        self.ground.clear()
+        return found
+
+    def _arrive(self) -> None:
+        pods = [self._pod("driver", "etl", "1", role="driver", lasts=3 * LASTS)]
+        pods += [self._pod(f"batch-{number}", "batch", "2") for number in range(3)]
+        pods += [self._pod(f"etl-{number}", "etl", "1500m") for number in range(4)]
+        self.ground.create(pods)
+
+    def _pod(self, name: str, app: str, cpu: str, role: str = "task", lasts: float = LASTS) -> Any:
+        return self.ground.pod(name, app=f"{app}-{self._round}", role=role, cpu=cpu, lasts=lasts)
+
+    def _over(self) -> bool:
+        """Whether all are over; meanwhile no room is given twice, by what was declared."""
+        pods = self.ground.pods()
+        here = defaultdict(list)
+        for pod in pods:
+            node = pod["spec"].get("nodeName") or pod["status"].get("nominatedNodeName")
+            if node and phase(pod) in ("Pending", "Running"):
+                here[node].append(pod)
+        for node, those in here.items():
+            assert declared_cpu(those) <= CORES, f"room of {node} was given twice: {states(those)}"
+        return len(pods) == 8 and all(phase(pod) == "Succeeded" for pod in pods)
+
+    def _revive(self) -> None:
+        for program in self.programs:
+            if not program.alive:
+                self.kills += 1
+                program.start()
+
+    def _settled(self, limit: float) -> End:
+        """What is left once nothing is charged any more and the objects of both apps say so."""
+        while (found := self._end())["charged"] or not found["told"]:
+            assert time.monotonic() < limit, f"left behind: {found}"
+            time.sleep(0.2)
+        return found
+
+    def _end(self) -> End:
+        pods = self.ground.pods()
+        tracked = (self.arena.api.find(TRACKED.format(self.ground.name)) or {"items": []})["items"]
+        mine = {each["spec"]["app"]: each.get("status", {}).get("phase") for each in tracked}
+        return {
+            "pods": {pod["metadata"]["name"]: (phase(pod), gated(pod), bool(bound([pod]))) for pod in pods},
+            "parked": [
+                pod["metadata"]["name"] for pod in pods if "slackwater.io/parked" in pod["metadata"]["annotations"]
+            ],
+            "charged": [name for name in self.ground.nodes if self._charged(name)],
+            "told": all(mine.get(f"{app}-{self._round}") == "Finished" for app in ("etl", "batch")),
+        }
+
+    def _charged(self, node: str) -> bool:
+        found = self.arena.node(node)
+        return bool(found.get("declared", {}).get("cpu", 1.0) > 0)
