@@ -112,7 +112,7 @@ class FaultProxy:
         fault = self.plan.strikes(kind)
         if fault is not None:
             self.told[f"{kind}: {fault}"] += 1
-        if fault in STATUS:
+        if fault is not None and fault in STATUS:
             return _refused(STATUS[fault])
         if fault is Fault.SILENT:
             return _hung_up(request)

@@ -14,6 +14,7 @@ from typing import Any, cast
 from slackwater_cluster.api.client import ApiClient
 from slackwater_extender.components import Components
 from slackwater_extender.sampler.learnedstore import LearnedStore
+from slackwater_operator.ratelimit import TokenBucket
 from slackwater_operator.settings import Settings
 from slackwater_operator.steadyclock import SteadyClock
 from support.soak.cluster import SoakCluster
@@ -147,6 +148,12 @@ class Soak:
         store.pairs.clear()
         clock = SteadyClock(store.wall, store.clock)
         pair = Pair(store, self.loop, self.extender, self.settings, clock)
+        # A step of ours is ten of theirs: as many writes a second as ever must fit into it.
+        for writer, rate in (
+            (pair.cycle.tracker, self.settings.track_rate),
+            (pair.cycle.labeller, self.settings.reason_rate),
+        ):
+            writer.bucket = TokenBucket(rate, rate * STEP, clock)
         self.loop.run_until_complete(pair.cycle.upkeep.clean())
         pair.join()
         return pair
