@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 from functools import cache
@@ -15,6 +16,8 @@ CHART = ROOT / "helm" / "slackwater"
 NAMESPACE = "slackwater-system"
 # Where the lab keeps what it built; a helm on the path serves as well.
 BUILT = Path.home() / ".cache" / "slackwater-lab" / "bin"
+# A program that lives half a second needs neither threads nor its garbage collected: a quarter less time.
+SMALL = os.environ | {"GOMAXPROCS": "1", "GOGC": "off"}
 
 Object = dict[str, Any]
 
@@ -29,7 +32,9 @@ def call(*arguments: str, seconds: float = 60) -> subprocess.CompletedProcess[st
     """Run helm; the caller looks at what came of it."""
     program = helm()
     assert program, "no helm here; the fixture should have skipped this test"
-    return subprocess.run([program, *arguments], capture_output=True, text=True, timeout=seconds, check=False)
+    return subprocess.run(
+        [program, *arguments], capture_output=True, text=True, timeout=seconds, check=False, env=SMALL
+    )
 
 
 def template(version: str, *options: str, release: str = "slackwater") -> subprocess.CompletedProcess[str]:
