@@ -28,6 +28,7 @@ TROUBLE = {
     "slackwater_operator_driver_evictions_total",
     "slackwater_operator_task_evictions_total",
     "slackwater_operator_nominations_moved_total",
+    "slackwater_extender_risk_factor",  # nothing is kept back before a promise was judged
     "slackwater_app_wait_estimate_seconds",  # there is none before an app of the queue has ended
 }
 
@@ -59,10 +60,10 @@ def configure(lab: Any) -> None:
 
 
 def submit(kube: Any) -> None:
-    """Spark-like apps under mode enforce."""
+    """Spark-like apps under mode enforce with a stated risk."""
     kube.patch(
         "/apis/slackwater.io/v1alpha1/slackpolicies/default",
-        {"spec": {"mode": "enforce"}},
+        {"spec": {"mode": "enforce", "estimation": {"risk": "5%"}}},
         "application/merge-patch+json",
     )
     pods = f"/api/v1/namespaces/{kube.namespace('panels', slackwater_io__managed='true')}/pods"

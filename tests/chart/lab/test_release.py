@@ -10,6 +10,7 @@ import pytest
 import yaml
 
 from support.lab.chart import CHART, NAMESPACE
+from support.lab.testnamespace import until
 
 pytestmark = pytest.mark.lab
 
@@ -65,6 +66,7 @@ def fields(kube: Any) -> set[str]:
 def test_a_release_from_its_first_day_to_its_last(kube: Any, release: Any, hooks: Any, tmp_path: Path) -> None:
     """Definitions are brought up to date, certificates survive, a rollback restores, nothing stays behind."""
     kube.delete(DEFINITION)
+    until("the definition is gone", lambda: not kube.get(DEFINITION).ok)
     release.install("--set=policy.spec.mode=observe", chart=earlier(tmp_path))
     before = certificate(kube, "extender"), certificate(kube, "scheduler")
     assert "score" not in fields(kube)
