@@ -239,7 +239,7 @@ def test_repair_brings_back_what_has_ended(lab: Lab, api: ApiClient) -> None:
 def test_a_frozen_process_answers_nothing_and_goes_on(lab: Lab, api: ApiClient) -> None:
     """As a program that hangs: alive, its port open, and silent until it is thawed."""
     lab.processes.freeze("state-metrics")
-    assert not answers(f"{lab.site.url('state-metrics')}/healthz")
+    until("it is silent", lambda: not answers(f"{lab.site.url('state-metrics')}/healthz"), 20.0)
     lab.processes.thaw("state-metrics")
     until("it answers again", lambda: answers(f"{lab.site.url('state-metrics')}/healthz"), 20.0)
     assert api.ready()

@@ -25,11 +25,13 @@ UNGATE = {"spec": {"schedulingGates": [{"$patch": "delete", "name": "slackwater.
 
 
 @pytest.fixture(autouse=True)
-def switched_on(kube: Any, replicas: Any) -> None:
+def switched_on(kube: Any, replicas: Any) -> Iterator[None]:
     """A policy in force and the switch on, whatever the test before did to them."""
     assert replicas is not None  # it made the policy
     kube.namespace(OPERATOR["namespace"])
     assert kube.patch(SWITCH, {"subjects": [OPERATOR]}, MERGE).ok
+    yield
+    assert kube.patch(SWITCH, {"subjects": [OPERATOR]}, MERGE).ok  # as other tests expect it
 
 
 @pytest.fixture
