@@ -105,11 +105,17 @@ def test_operator_and_extender_recognise_every_pod_alike(cluster: MixedCluster) 
     assert "uid-team-daemon" not in first
 
 
-def test_the_extender_s_ledger_charges_under_these_names(cluster: MixedCluster) -> None:
-    """What the guard and the learned peaks are asked under is the operator's id."""
+def test_the_extender_asks_and_learns_under_these_names(cluster: MixedCluster) -> None:
+    """The guard is asked under the operator's id; peaks are learned under the series of the operator's own."""
     program, cache = operator(cluster), extender(cluster)
-    expected = {uid: f"{pod.namespace}/{program.cache.index.member(uid).app}" for uid, pod in _pods(program)}  # type: ignore[union-attr] # it has one
-    assert {pod.uid: cache.claim(pod).app for pod in cache.index.pods.values() if cache.managed(pod)} == expected
+    members = {uid: (pod.namespace, program.cache.index.member(uid)) for uid, pod in _pods(program)}
+    managed = [pod for pod in cache.index.pods.values() if cache.managed(pod)]
+    asked = {uid: f"{namespace}/{member.app}" for uid, (namespace, member) in members.items() if member}
+    assert {pod.uid: cache.recognise(pod)[1] for pod in managed} == asked
+    learned = {
+        uid: f"{namespace}/{member.series}/{member.stage}" for uid, (namespace, member) in members.items() if member
+    }
+    assert {pod.uid: cache.claim(pod).app for pod in managed} == learned
 
 
 def _pods(program: Program) -> Iterator[tuple[str, PodRecord]]:

@@ -42,7 +42,7 @@ class PodClaim(NamedTuple):
     declared: Amounts  # D as annotated; charged after clamping to [N, N × c]
     native: Amounts  # N
     role: Role = Role.UNKNOWN
-    app: str = ""  # name under which peaks are learned
+    app: str = ""  # name under which peaks are learned: what the runs of an app share, and its stage
     state: ClaimState = ClaimState.BOUND
     started: float | None = None  # container start, in the clock of sample timestamps
     ceiling: Amounts = ()  # c from the sealed annotation; () means 1: the pod was not shrunk

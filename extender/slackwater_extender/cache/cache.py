@@ -110,8 +110,14 @@ class ClusterCache:
     def claim(self, pod: PodRecord, node: str = "", kinds: Kinds | None = None) -> PodClaim:
         """The pod's claim on its node, or on the one given."""
         managed = self.managed(pod)
-        role, app = self.recognise(pod) if managed else (Role.UNKNOWN, "")
-        return conversion.claim(pod, kinds or self.kinds, role=role, app=app, managed=managed, node=node)
+        role = self.recognise(pod)[0] if managed else Role.UNKNOWN
+        learned_as = self._learned_as(pod) if managed else ""
+        return conversion.claim(pod, kinds or self.kinds, role=role, app=learned_as, managed=managed, node=node)
+
+    def _learned_as(self, pod: PodRecord) -> str:
+        """The name under which a pod's use is learned: what the runs of its app share, and its stage."""
+        member = self.index.member(pod)
+        return sys.intern(f"{pod.namespace}/{member.series or member.app}/{member.stage}")
 
     def recognise(self, pod: PodRecord) -> tuple[Role, str]:
         """The pod's role, and the app it belongs to as namespace/id."""
@@ -311,7 +317,7 @@ class ClusterCache:
 
     def reserve(self, pod: PodRecord, node: str, role: Role, app: str) -> bool:
         """Reserve a node for one of our pods at answer time (eq. 2); it lapses unless the watch confirms it."""
-        claim = conversion.claim(pod, self.kinds, role=role, app=app, managed=True, node=node)
+        claim = conversion.claim(pod, self.kinds, role=role, app=self._learned_as(pod), managed=True, node=node)
         self.transfers.begin(pod.uid, node, () if role is Role.DRIVER else self.outputs.inputs(pod, app))
         return self.ledger.reserve(claim, self.clock() + self.settings.expiry)
 

@@ -66,7 +66,7 @@ def _claimed(cache: ClusterCache, claim: PodClaim) -> dict[str, Any]:
         "pod": record.key if record else "",
         "state": claim.state,
         "role": claim.role,
-        "app": claim.app,
+        "app": cache.recognise(record)[1] if record and claim.managed else "",
         "managed": claim.managed,
         "declared": named(cache.kinds, claim.charged),
         "native": named(cache.kinds, claim.native),
