@@ -23,7 +23,7 @@ from slackwater.roles import Role
 from slackwater_cluster import names
 from slackwater_cluster.apps.frameworks import ExtendedTable
 from slackwater_cluster.apps.membership import PodIndex
-from slackwater_cluster.apps.resolver import role_of
+from slackwater_cluster.apps.resolver import Member, role_of
 from slackwater_cluster.governance import Governance
 from slackwater_cluster.pods.nodefit import allows
 from slackwater_cluster.pods.resourcekinds import counted
@@ -110,14 +110,10 @@ class ClusterCache:
     def claim(self, pod: PodRecord, node: str = "", kinds: Kinds | None = None) -> PodClaim:
         """The pod's claim on its node, or on the one given."""
         managed = self.managed(pod)
-        role = self.recognise(pod)[0] if managed else Role.UNKNOWN
-        learned_as = self._learned_as(pod) if managed else ""
+        member = self.index.member(pod) if managed else None
+        role = role_of(pod, member) if member else Role.UNKNOWN
+        learned_as = _learned_as(pod, member) if member else ""
         return conversion.claim(pod, kinds or self.kinds, role=role, app=learned_as, managed=managed, node=node)
-
-    def _learned_as(self, pod: PodRecord) -> str:
-        """The name under which a pod's use is learned: what the runs of its app share, and its stage."""
-        member = self.index.member(pod)
-        return sys.intern(f"{pod.namespace}/{member.series or member.app}/{member.stage}")
 
     def recognise(self, pod: PodRecord) -> tuple[Role, str]:
         """The pod's role, and the app it belongs to as namespace/id."""
@@ -317,7 +313,8 @@ class ClusterCache:
 
     def reserve(self, pod: PodRecord, node: str, role: Role, app: str) -> bool:
         """Reserve a node for one of our pods at answer time (eq. 2); it lapses unless the watch confirms it."""
-        claim = conversion.claim(pod, self.kinds, role=role, app=self._learned_as(pod), managed=True, node=node)
+        learned_as = _learned_as(pod, self.index.member(pod))
+        claim = conversion.claim(pod, self.kinds, role=role, app=learned_as, managed=True, node=node)
         self.transfers.begin(pod.uid, node, () if role is Role.DRIVER else self.outputs.inputs(pod, app))
         return self.ledger.reserve(claim, self.clock() + self.settings.expiry)
 
@@ -364,3 +361,8 @@ class ClusterCache:
             for claim in lapsed:
                 self.transfers.end(claim.uid)
             return lapsed
+
+
+def _learned_as(pod: PodRecord, member: Member) -> str:
+    """The name under which a pod's use is learned: what the runs of its app share, and its stage."""
+    return sys.intern(f"{pod.namespace}/{member.series or member.app}/{member.stage}")

@@ -119,19 +119,14 @@ def _build(schedulers: Iterable[str], report: Report) -> set[str]:
 
 
 def _played(turn: Turn, folder: Path, *, logs: bool) -> dict[str, Any]:
-    chosen, began = peer(turn.scheduler), time.time()
-    found = played(chosen, turn.jobs, "league", lambda _: None, folder / "logs" / turn.name if logs else None)
+    chosen, jobs, began = peer(turn.scheduler), turn.jobs, time.time()
+    found = played(chosen, jobs, "league", lambda _: None, folder / "logs" / turn.name if logs else None)
     with gzip.open(folder / f"{turn.name}.json.gz", "wt") as file:
         json.dump(found.pop("times"), file)
     when = time.strftime("%Y-%m-%d %H:%M", time.gmtime(began))
     return {
         "turn": asdict(turn),
-        "jobs": {
-            "about": turn.jobs.about,
-            "count": len(turn.jobs.plays),
-            "pods": turn.jobs.pods,
-            "nodes": turn.jobs.nodes,
-        },
+        "jobs": {"about": jobs.about, "count": len(jobs.plays), "pods": jobs.pods, "nodes": jobs.nodes},
         "when": when,
         "version": chosen.version,
         "machine": machine(),

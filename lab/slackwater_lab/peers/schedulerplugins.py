@@ -10,6 +10,7 @@ not served, a neighbour is taken.
 from __future__ import annotations
 
 import sys
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -56,7 +57,7 @@ MEASURED = frozenset({"kwok", "prometheus"})
 SERVER, WATCHER = 0, 1  # ports
 
 
-class _Plugin(Peer):
+class _Plugin(Peer, ABC):
     """kube-scheduler with one of the plugins."""
 
     scheduler = "league-plugins"
@@ -68,13 +69,13 @@ class _Plugin(Peer):
         """The build's."""
         return f"scheduler-plugins {PLUGINS.version}"
 
+    @abstractmethod
     def arguments(self, lab: Lab) -> dict[str, Any]:
         """What the plugin is told."""
-        raise NotImplementedError
 
+    @abstractmethod
     def enabled(self) -> dict[str, Any]:
         """Where the plugin takes part."""
-        raise NotImplementedError
 
     def start(self, lab: Lab) -> None:
         """The scheduler, with a profile of one name."""

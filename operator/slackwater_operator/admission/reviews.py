@@ -38,7 +38,7 @@ class Policies(Protocol):
     @property
     def complete(self) -> bool:
         """Whether everything was listed."""
-        raise NotImplementedError
+        ...
 
     async def policy(self, namespace: str) -> SlackPolicySpec | None:
         """The SlackPolicy in force there; None where there is none."""
