@@ -83,9 +83,14 @@ class DriverNodes:
         left = np.where(table.open[:, None], table.total, 0.0)
         if self._snapshot.foreign is not None:
             left = left - self._snapshot.foreign
+        rows: list[int] = []
+        held: list[list[float]] = []
         for group in (group for app in self._snapshot.apps for group in app.groups if group.seats):
-            rows = [table.index[name] for name in group.seats if name in table.index]
-            np.subtract.at(left, rows, group.request.vector(table.kinds))
+            here = [table.index[name] for name in group.seats if name in table.index]
+            rows += here
+            held += [[group.request[kind] for kind in table.kinds]] * len(here)
+        if rows:
+            np.subtract.at(left, rows, held)
         return left
 
     @cached_property
@@ -127,7 +132,22 @@ class DriverNodes:
         return found
 
     def _served(self, need: TaskNeed) -> bool:
-        return self._of(need).total >= need.together
+        return self._goes_into_emptiest(need) or self._of(need).total >= need.together
+
+    @cached_property
+    def _emptiest(self) -> int:
+        """The node that had the most left of the first kind when somebody first asked; −1 without nodes."""
+        return int(np.argmax(self.left[:, 0])) if self.left.size else -1
+
+    def _goes_into_emptiest(self, need: TaskNeed) -> bool:
+        """One look at one node, which answers for most tasks; no says nothing."""
+        table, queue = self._table, self._queues.get(need.queue)
+        if table is None or need.together > 1 or self._emptiest < 0:
+            return False
+        if queue is not None and self._reach(queue, need.constraints) is not None:
+            return False
+        left = dict(zip(table.kinds, self.left[self._emptiest].tolist(), strict=True))
+        return all(left.get(kind, 0.0) >= amount for kind, amount in need.request.items() if amount > 0)
 
     def _claims(self, app: App) -> list[TaskNeed]:
         """What drivers must leave room for: not for stages whose turn never comes, as one before them has no place."""

@@ -58,6 +58,7 @@ class NodeRooms:
         self._fits: Mask = np.zeros((0, len(table)), np.bool_)
         self._needed = self._needed_native = np.zeros((0, len(table.kinds)))
         self._counts: NDArray[np.intp] = np.zeros(0, np.intp)
+        self._slacks: dict[int, Floats] = {}  # by shape, see _slack; renewed row by row as pods take their room
 
     def shapes(self, queue: Queue, groups: Iterable[PodGroup]) -> list[int]:
         """The numbers of these groups' shapes; new ones are looked for on all nodes at once."""
@@ -113,10 +114,10 @@ class NodeRooms:
 
     def take(self, shape: int, barred: Mask | None = None) -> int:
         """Give one pod of the shape its room; the row, or −1 where no node has any."""
-        rows = np.flatnonzero(self._fits[shape] if barred is None else self._fits[shape] & ~barred)
-        if not rows.size:
+        slack = self._slack(shape)
+        row = int(np.argmin(slack if barred is None else np.where(barred, np.inf, slack))) if slack.size else -1
+        if row < 0 or not self._fits[shape, row] or (barred is not None and barred[row]):
             return -1
-        row = int(rows[0]) if rows.size == 1 else int(rows[np.argmin(self._slack(rows, shape))])
         self.room[row] -= self._asked[shape]
         self.native[row] -= self._natives[shape]
         self._renew(row)
@@ -127,14 +128,14 @@ class NodeRooms:
         before = self._state()
         if self.take_most(wanted) == sum(count for _, count in wanted):
             return True
-        self.room, self.native, self._fits, self._counts = before
+        self._restore(before)
         return False
 
     def holds_all(self, wanted: Sequence[tuple[int, int]]) -> bool:
         """Whether so many pods of each shape would all find room."""
         before = self._state()
         found = self.take_all(wanted)
-        self.room, self.native, self._fits, self._counts = before
+        self._restore(before)
         return found
 
     def take_most(self, wanted: Sequence[tuple[int, int]]) -> int:
@@ -151,26 +152,39 @@ class NodeRooms:
     def _state(self) -> tuple[Floats, Floats, Mask, NDArray[np.intp]]:
         return self.room.copy(), self.native.copy(), self._fits.copy(), self._counts.copy()
 
+    def _restore(self, state: tuple[Floats, Floats, Mask, NDArray[np.intp]]) -> None:
+        self.room, self.native, self._fits, self._counts = state
+        self._slacks.clear()
+
     def close(self, row: int) -> None:
         """Keep a node from everybody."""
         self.room[row] = -np.inf
         self._renew(row)
 
-    def _slack(self, rows: NDArray[np.intp], shape: int) -> Floats:
-        """What would be left of the rows, as a share of them."""
-        left = (self.room.take(rows, axis=0) - self._asked[shape]) / self._scale.take(rows, axis=0)
-        shares: Floats = left[:, 0].copy() if left.shape[1] else np.zeros(len(rows))
-        for kind in range(1, left.shape[1]):  # a kind at a time, as in the search
-            shares += left[:, kind]
-        return shares
+    # Σ over kinds of (room − asked) ÷ total; infinite where it does not fit
+    def _slack(self, shape: int) -> Floats:
+        """What a pod of the shape would leave of each node, as a share of it."""
+        slack = self._slacks.get(shape)
+        if slack is None:
+            left, slack = (self.room - self._asked[shape]) / self._scale, np.zeros(len(self.names))
+            for kind in range(left.shape[1]):  # a kind at a time, as in the search
+                slack += left[:, kind]
+            slack[~self._fits[shape]] = np.inf
+            self._slacks[shape] = slack
+        return slack
 
     def _renew(self, row: int) -> None:
-        held = np.flatnonzero(self._fits[:, row])
-        if held.size:
-            short = (self.room[row] < self._needed[held]) | (self.native[row] < self._needed_native[held])
-            lost = held[short.any(axis=1)]
-            self._fits[lost, row] = False
-            self._counts[lost] -= 1
+        """Less is left of a node: see which shapes it has no room for any more."""
+        short = (self.room[row] < self._needed) | (self.native[row] < self._needed_native)
+        lost = np.logical_or.reduce(short, axis=1) & self._fits[:, row]
+        self._fits[lost, row] = False
+        self._counts -= lost
+        if self._slacks:
+            room, scale = self.room[row].tolist(), self._scale[row].tolist()
+        for shape, slack in self._slacks.items():
+            asked = self._asked[shape].tolist()
+            shares = ((have - ask) / whole for have, ask, whole in zip(room, asked, scale, strict=True))
+            slack[row] = sum(shares) if self._fits[shape, row] else np.inf
 
     # ---- ever -----------------------------------------------------------------------------------------------------
 

@@ -121,9 +121,14 @@ class Growth:
         """A pod has ended: compare what it told with the most it used. Where that was more, it tells again."""
         if not self._taught[slot]:
             return
-        peak, _, _, told = self._table[:, :, slot]
-        ratio = np.where(self._strict & (told > 0), peak / np.where(told > 0, told, 1.0), 1.0)
-        self.ratios[:, self._ended % ENDED] = ratio
+        peaks, _, _, told = self._table[:, :, slot].tolist()  # plain numbers: every task of a long log comes here
+        ratios = [
+            peak / said if strict and said > 0 else 1.0
+            for peak, said, strict in zip(peaks, told, self._strict.tolist(), strict=True)
+        ]
+        place = self.ratios[:, self._ended % ENDED]
+        if place.tolist() != ratios:
+            place[:] = ratios
+            self._factors = None
         self._ended += 1
-        self._factors = None
-        self._taught[slot] = bool((ratio <= 1.0).all())
+        self._taught[slot] = max(ratios) <= 1.0

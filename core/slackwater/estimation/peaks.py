@@ -189,4 +189,5 @@ class Peaks:
 
 def scaled(peaks: Floats, beyond: Floats) -> Floats:
     """Peaks and their margin; infinite where either is."""
-    return np.where(np.isfinite(beyond), peaks * np.where(np.isfinite(beyond), beyond, 1.0), np.inf)
+    finite = np.isfinite(beyond)
+    return peaks * beyond if finite.all() else np.where(finite, peaks * np.where(finite, beyond, 1.0), np.inf)

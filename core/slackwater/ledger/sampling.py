@@ -131,8 +131,9 @@ class SampleIntake:
             self._estimates.sample_node(row, used[row], float(dt[row]), seen)
         self._learn(slots, uses)
         self._guard(self._estimates.pods.held)
-        every = np.arange(len(self._pods.apps))
-        covered = self._covered(every, self._estimates.pods.homes - 1, len(used), slots)
+        held = self._estimates.pods.held
+        held = slice(len(self._pods.apps)) if isinstance(held, slice) else held
+        covered = self._covered(held, self._estimates.pods.homes[held] - 1, len(used), slots)
         rows = slice(None) if row is None else slice(row, row + 1)
         self._estimates.cover(rows, covered[rows], np.isfinite(used[rows]))
 
@@ -254,14 +255,14 @@ class SampleIntake:
             least = np.bincount(others, use, minlength=len(used) + 1)[1:]
             np.maximum(used[:, kind], least, out=used[:, kind], where=used[:, kind] >= 0)
 
-    def _covered(self, slots: Slots, at: Slots, rows: int, measured: Slots) -> Floats:
+    def _covered(self, slots: Held, at: Slots, rows: int, measured: Slots) -> Floats:
         """How much of U requests cover, row × kind; `at` is the row of each slot, −1 where it has none.
 
         A measured pod's request covers its use up to the most it is charged; one that only runs is taken to use that
         most. Drivers are not in U.
         """
         cells, known = self._estimates.pods.table, self._mask(measured)[slots]
-        running = ~known & self._started()[slots]
+        running = ~known & self._started(slots)
         counted = ~self._pods.drivers[slots] & (known | running)
         covered = np.zeros((rows + 1, len(self._measured)))
         for kind in range(len(self._measured)):
@@ -283,10 +284,10 @@ class SampleIntake:
         ages: Floats = np.fmax(stamps - self._pods.started[slots], 0.0)  # NaN (not started) becomes 0
         return ages
 
-    def _started(self) -> NDArray[np.bool_]:
+    def _started(self, slots: Held = slice(None)) -> NDArray[np.bool_]:
         """Which containers had started when their node's newest sample was taken."""
-        stamps = np.concatenate([[-np.inf], self.freshness.stamps])[self._estimates.pods.homes]
-        return self._pods.started <= stamps
+        stamps = np.concatenate([[-np.inf], self.freshness.stamps])[self._estimates.pods.homes[slots]]
+        return self._pods.started[slots] <= stamps
 
     def _mask(self, slots: Slots) -> NDArray[np.bool_]:
         mask = np.zeros(len(self._pods.apps), np.bool_)

@@ -40,7 +40,8 @@ class DriverBudget:
         size = self._sizes[app.id]
         self._drivers.start(app)
         if size.driver:
-            self.means.start_driver(size.driver, size.task)
+            if self._means is not None:
+                self._means.start_driver(size.driver, size.task)
             self._grounds.enter(app)
 
     def test(self, app: App) -> DriverVerdict:

@@ -45,8 +45,11 @@ class PoolSlots:
         for app in running:
             size = sizes[app.id]
             self._charged[size.category] += size.charged
+            committed = size.committed(app)
             # What can never run beside the drivers there are is promised nothing.
-            self._occupy(app, size.committed(app) if serves(app) else size.charged, size.charged)
+            if committed != size.charged and not serves(app):
+                committed = size.charged
+            self._occupy(app, committed, size.charged)
 
     def _occupy(self, app: App, committed: float, charged: float) -> None:
         kind = self._sizes[app.id].category
