@@ -43,10 +43,13 @@ class Settings(BaseSettings):
         default=0.25,
         gt=0,
         le=60,
-        description="Seconds between rounds while there is news: p95 of a release stays below 2.",
+        description="Seconds between rounds while there is news, at most: rounds that are short come sooner.",
     )
     idle_period: float = Field(
-        default=5.0, gt=0, le=300, description="Seconds between rounds without news: samples free room silently."
+        default=5.0,
+        gt=0,
+        le=300,
+        description="Seconds between rounds without news, for what neither watches nor the extender tell.",
     )
     window: int = Field(
         default=200,

@@ -30,6 +30,7 @@ from slackwater_cluster.pods.resourcekinds import counted
 from slackwater_cluster.watch.records import Constraints, NodeRecord, OwnerRef, PodRecord
 from slackwater_cluster.watch.timeslices import slices
 from slackwater_extender.cache import conversion
+from slackwater_extender.cache.freed import FreedRoom
 from slackwater_extender.cache.limits import Guard
 from slackwater_extender.cache.locality import AssignedTransfers, Outputs, arrivals
 from slackwater_extender.cache.lock import PriorityLock
@@ -64,6 +65,7 @@ class ClusterCache:
         self.nodes: dict[str, NodeRecord] = {}
         self.ledger = Ledger(conversion.ledger_config(self.governance, (CPU, MEMORY)))
         self.synced: set[str] = set()
+        self.freed = FreedRoom()
         self.outputs = Outputs()
         self.transfers = AssignedTransfers()
         self.load: dict[str, float] = {}  # bytes per second into each node, as last measured
@@ -166,6 +168,8 @@ class ClusterCache:
     def _release(self, uid: str) -> None:
         self.transfers.end(uid)
         claim = self.ledger.remove(uid)
+        if claim is not None:
+            self.freed.note()
         if claim is not None and claim.node in self._strangers:
             self._strangers[claim.node].discard(uid)
 
@@ -206,6 +210,8 @@ class ClusterCache:
         before = self.nodes.get(node.name)
         self.nodes[node.name] = node
         self.ledger.upsert_node(conversion.host(node, self.kinds, self.settings.eviction))
+        if before is None or (before.open, before.allocatable) != (node.open, node.allocatable):
+            self.freed.note()
         if before is None or (before.labels, before.taints) != (node.labels, node.taints):
             self._masks.clear()
         if before is None or before.allocatable["pods"] != node.allocatable["pods"]:
@@ -360,6 +366,8 @@ class ClusterCache:
             lapsed = self.ledger.expire(self.clock())
             for claim in lapsed:
                 self.transfers.end(claim.uid)
+            if lapsed:
+                self.freed.note()
             return lapsed
 
 

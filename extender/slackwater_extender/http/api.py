@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
 from functools import partial
 from typing import Any
@@ -31,6 +32,7 @@ def api(parts: Components) -> Blueprint:
         "/v1/decisions": decisions,
         "/v1/explain/<namespace>/<name>": explain,
         "/v1/wakeups": wakeups,
+        "/v1/freed": freed,
         "/v1/usage": usage,
         "/v1/version": version,
         "/openapi.json": described,
@@ -97,14 +99,30 @@ def wakeups(parts: Components) -> Response:
     Waiting holds a thread, so it needs a caller that proves itself, and only so many wait at once: others are told what
     there is now.
     """
-    wait = min(float(_number("wait", 0)), LONGEST_WAIT)
-    if wait > 0:
-        caller = parts.doorkeeper.admit(request.environ)
-        with parts.long_polls.hold(caller) as may_wait:
-            last, news = parts.waiting.news(_number("after", 0), wait if may_wait else 0.0)
-    else:
-        last, news = parts.waiting.news(_number("after", 0), 0.0)
+    with _waiting(parts) as wait:
+        last, news = parts.waiting.news(_number("after", 0), wait)
     return said({"next": last, "pods": [asdict(each) for each in news], "waiting": len(parts.waiting)})
+
+
+def freed(parts: Components) -> Response:
+    """GET /v1/freed?after=N&wait=SECONDS: the number of the last moment at which room may have grown.
+
+    It answers when that is another than N, or the time is over; who may wait is as with wake-ups.
+    """
+    with _waiting(parts) as wait:
+        return said({"next": parts.cache.freed.after(_number("after", 0), wait)})
+
+
+@contextmanager
+def _waiting(parts: Components) -> Iterator[float]:
+    """How many seconds this caller may wait for news."""
+    wait = min(float(_number("wait", 0)), LONGEST_WAIT)
+    if wait <= 0:
+        yield 0.0
+        return
+    caller = parts.doorkeeper.admit(request.environ)
+    with parts.long_polls.hold(caller) as may_wait:
+        yield wait if may_wait else 0.0
 
 
 def usage(parts: Components) -> Response:

@@ -62,6 +62,7 @@ def document() -> dict[str, Any]:
                 "get": _read("Why a pod waits, or is where it is.", path=("namespace", "name"))
             },
             "/v1/wakeups": {"get": _read("Refused pods that have room now.", after=_NUMBER, wait=_NUMBER)},
+            "/v1/freed": {"get": _read("When room may have grown, as a number.", after=_NUMBER, wait=_NUMBER)},
             "/v1/usage": {
                 "get": _read("What each managed pod was last measured to use, by uid; and each node.", nodes=_FLAG)
             },

@@ -105,6 +105,7 @@ class SamplingLoop:
             with self.cache.lock.background():
                 self._apply(found, turn)
         self.newest = max([self.newest, *found.stamps.values()])
+        self.cache.freed.note()
 
     def _homes(self, uids: list[str]) -> tuple[NodeTable, NDArray[np.intp]]:
         """All nodes, and the row of each pod's node: −1 where it has none."""

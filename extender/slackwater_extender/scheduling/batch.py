@@ -75,7 +75,10 @@ class Placer:
     def unreserve(self, uids: Sequence[str]) -> list[str]:
         """Take back what will not come true; returns those that had a reservation."""
         with self.cache.lock:
-            return [uid for uid in uids if self.cache.unreserve(uid) is not None]
+            taken_back = [uid for uid in uids if self.cache.unreserve(uid) is not None]
+        if taken_back:
+            self.cache.freed.note()
+        return taken_back
 
     # -- 1. who asks ----------------------------------------------------------------------------------------------
 

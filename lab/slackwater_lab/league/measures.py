@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from bisect import bisect_right
 from collections import Counter
 from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
 from slackwater_lab.league.audit import AuditTimes, PodTimes
+from slackwater_lab.league.slots import slot_waits
 from slackwater_lab.league.workloads import CORES, Workload
 from slackwater_lab.live.workload import Play
 
@@ -55,7 +55,7 @@ def measures(workload: Workload, times: AuditTimes, last: float) -> dict[str, ob
         **_spread("completion", [job.completion for job in jobs]),
         **_spread("wait", [job.wait for job in jobs]),
         **_spread("pod_wait", [pod.bound - pod.created for pod in known if pod.bound and pod.created]),
-        **_spread("slot_wait", slot_waits(known)),
+        **_spread("empty_slot", slot_waits(_asked(workload.plays, times), CORES)),
         "cpu_used": _rounded(sum(r.use * (r.end - r.start) for r in runs) / (workload.cores * (horizon - origin)), 4),
         "node_seconds_over": _rounded(over(runs, CORES)),
         "pods": created,
@@ -120,25 +120,6 @@ def over(runs: Sequence[_Run], cores: float) -> float:
     return total
 
 
-def slot_waits(pods: Sequence[PodTimes]) -> list[float]:
-    """Seconds from each pod's end to the binding that takes its place, where a pod waited at that moment already."""
-    created = sorted(pod.created for pod in pods if pod.created)
-    binds = sorted(pod.bound for pod in pods if pod.bound)
-    ends = sorted(pod.ended for pod in pods if pod.bound and pod.ended)
-    found, free, queue = [], 0, iter(ends)
-    upcoming = next(queue, math.inf)
-    freed: list[float] = []
-    for bind in binds:
-        while upcoming < bind:
-            freed.append(upcoming)
-            upcoming = next(queue, math.inf)
-        if free < len(freed):
-            since, free = freed[free], free + 1
-            if bisect_right(created, since) > bisect_right(binds, since):
-                found.append(bind - since)
-    return found
-
-
 def busiest(moments: Sequence[float], window: float = WINDOW) -> int:
     """How many of the moments lie in the window that holds most."""
     ordered, first, most = sorted(moments), 0, 0
@@ -164,6 +145,15 @@ def _uses(plays: Sequence[Play]) -> dict[str, float]:
         for part in play.parts:
             found |= {f"{play.id}-{part.name}-{number}": part.size.used_cpu for number in range(len(part.durations))}
     return found
+
+
+def _asked(plays: Sequence[Play], times: AuditTimes) -> list[tuple[PodTimes, float]]:
+    """Every pod of the jobs with the CPUs it asks for."""
+    sizes = {f"{play.id}-driver": play.driver.cpu for play in plays if play.driver is not None}
+    for play in plays:
+        for part in play.parts:
+            sizes |= {f"{play.id}-{part.name}-{number}": part.size.cpu for number in range(len(part.durations))}
+    return [(pod, sizes[base]) for name, pod in times.pods.items() if (base := _base(name, sizes)) is not None]
 
 
 def _slots(plays: Sequence[Play]) -> dict[str, str]:

@@ -78,6 +78,7 @@ class OperatorCache:
         self._size_asked: set[str] = set()  # apps whose framework was asked for their size
         self._names: dict[str, AppName] = {}  # what apps are called, for as long as a pod of theirs is there
         self.news = True  # something changed since the last snapshot
+        self.holding = True  # whether some pod waits for its release, as far as is known
         self._everyone: dict[str, PodRecord] = {}  # every pod of namespaces that might become managed
         self._stray: dict[str, float] = {}  # pods behind our gate in a namespace that is not managed, and since when
 
@@ -88,6 +89,7 @@ class OperatorCache:
         for record in records:
             self._everyone[record.uid] = record
             self._guarded(record, now)
+        self.holding = self.holding or any((each.gated or each.parked) and not each.node for each in records)
         self.news = True
 
     def set_aside(self, pod: PodRecord, problem: str) -> None:
@@ -305,7 +307,10 @@ class OperatorCache:
         self.refresh()
         self.news = self.news and supposed
         self.refused = {uid: until for uid, until in self.refused.items() if until > now}
-        return SnapshotBuilder(self, now, rooms, supposed).snapshot()
+        found = SnapshotBuilder(self, now, rooms, supposed).snapshot()
+        if not supposed:
+            self.holding = any(group.held for app in found.apps for group in app.groups)
+        return found
 
     def freed(self, now: float) -> list[PodRecord]:
         """Held and parked pods of namespaces whose mode holds nothing, or that opted out: they are let go."""

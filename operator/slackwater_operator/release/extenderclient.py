@@ -20,6 +20,7 @@ from slackwater_operator.cache.rooms import Rooms
 
 # The extender's words for a pod its watch has not shown it yet: no lack of room, and over in a moment.
 NOT_SEEN = "slackwater: pod not known yet"
+WAIT = 2  # seconds to wait for room to come free; an extender that is told to stop waits no longer for us
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +130,10 @@ class PlacementSource(Protocol):
         """Refused pods that have room now, and the number to ask from next."""
         ...
 
+    async def freed(self, after: int) -> int:
+        """The number of the last moment at which room may have grown; waits for another than `after`, for a while."""
+        ...
+
     async def usage(self, *, nodes: bool = False) -> Usage:
         """What each managed pod was last measured to use, and each node if asked."""
         ...
@@ -194,6 +199,11 @@ class Extender:
         """GET /v1/wakeups."""
         answer = await self._call("GET", "/v1/wakeups", params={"after": str(after)})
         return int(answer["next"]), [each["uid"] for each in answer["pods"]]
+
+    async def freed(self, after: int) -> int:
+        """GET /v1/freed."""
+        answer = await self._call("GET", "/v1/freed", params={"after": str(after), "wait": str(WAIT)})
+        return int(answer["next"])
 
     async def usage(self, *, nodes: bool = False) -> Usage:
         """GET /v1/usage. An extender that does not serve it is Unavailable for this alone."""

@@ -1,6 +1,6 @@
-"""Three loops side by side: rounds of releases, maintenance (releases under way, use, status) and look-ups.
+"""Four loops side by side: rounds of releases, room that came free, maintenance (releases, use, status), look-ups.
 
-Look-ups and maintenance hold up no release.
+Only rounds release; the others hold up none.
 
 Telling is cheap but writes, one write after the other: in the same loop as the rounds it cost a third of their time.
 """
@@ -8,6 +8,7 @@ Telling is cheap but writes, one write after the other: in the same loop as the 
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from time import perf_counter
@@ -27,7 +28,9 @@ from slackwater_operator.release.eviction import PressureRelief
 from slackwater_operator.release.extenderclient import Usage
 from slackwater_operator.release.nominations import Nominations
 from slackwater_operator.release.ownerlookup import OwnerLookup
+from slackwater_operator.release.pace import LEAST, for_news, rest, until_held
 from slackwater_operator.release.release import Releaser
+from slackwater_operator.release.roomwatch import RoomWatch
 from slackwater_operator.settings import Settings
 from slackwater_operator.status.appstatus import AppStatus, account, status
 from slackwater_operator.status.customstatus import ResourceStatusWriter
@@ -83,9 +86,11 @@ class ReleaseLoop:
         """Release, and look after everything else beside it, until cancelled."""
         left = await self.upkeep.clean()
         log.info("leading", cleared_nominations=left, apps=len(self.cache.views), pods=len(self.cache.index))
+        room = RoomWatch(self.cache, self.releaser.places, self.news.set, self.settings.period)
         try:
             async with asyncio.TaskGroup() as group:
                 group.create_task(self._repeat("turn", self._turn_and_rest), name="rounds")
+                group.create_task(self._repeat("room", room.look), name="room")
                 group.create_task(self._repeat("maintenance", self._maintain_and_rest), name="maintenance")
                 group.create_task(self._repeat("lookups", self._look_up_and_rest), name="lookups")
         except ExceptionGroup as problems:
@@ -107,8 +112,9 @@ class ReleaseLoop:
                 await asyncio.sleep(self.settings.period)
 
     async def _turn_and_rest(self) -> None:
+        began = perf_counter()
         released = await self.turn()
-        await self._rest(busy=released > 0)
+        await self._rest(perf_counter() - began, busy=released > 0)
 
     async def _maintain_and_rest(self) -> None:
         await self.maintain()
@@ -116,7 +122,7 @@ class ReleaseLoop:
 
     async def _look_up_and_rest(self) -> None:
         await self.look_up()
-        await _for_news(self.turned, MAINTENANCE)
+        await for_news(self.turned, MAINTENANCE)
         self.turned.clear()
 
     async def look_up(self) -> None:
@@ -157,19 +163,24 @@ class ReleaseLoop:
         if taken:
             await self.announcer.post()
 
-    async def _rest(self, *, busy: bool) -> None:
+    async def _rest(self, took: float, *, busy: bool) -> None:
         """Until there is news, at least a moment, at most the idle period."""
         if busy:
             await asyncio.sleep(0)
             return
-        await asyncio.sleep(self.settings.period)
+        await asyncio.sleep(rest(took, self.settings.period))
+        await until_held(self.cache, self.news, self.settings.period)
         if self.cache.news:
             return
         self.news.clear()
-        # Releases under way, stalls and refused pods have times of their own; nothing else moves without news.
+        await for_news(self.news, self._until_due())
+
+    def _until_due(self) -> float:
+        """Releases under way, stalls and refused pods have times of their own; nothing else moves without news."""
         timed = self.cache.in_flight or self.cache.refused
         limit = MAINTENANCE if timed else self.settings.idle_period
-        await _for_news(self.news, limit)
+        due = min(self.cache.refused.values(), default=math.inf) - self.clock()
+        return min(limit, max(LEAST, due))
 
     async def _look_at_use(self) -> None:
         """Ask what pods use; without an answer nothing is learned or relieved, and the reporter says so."""
@@ -280,12 +291,3 @@ class ReleaseLoop:
                 size = outlook.round.categories.get(each.id)
                 self.startlog.wait(each.id, queue, size.value if size else "", verdict.position, verdict.wait, now)
         self.startlog.keep(self.cache.views)
-
-
-async def _for_news(event: asyncio.Event, seconds: float) -> None:
-    """Until the event, at most so long. `wait_for` might swallow a cancellation that comes with the event."""
-    try:
-        async with asyncio.timeout(seconds):
-            await event.wait()
-    except TimeoutError:
-        return

@@ -48,6 +48,8 @@ log = structlog.get_logger(__name__)
 TRIES = 4
 # Seconds for a write to reach another program's watch.
 SETTLE = 1.0
+# Seconds by which the extender's watch may be behind ours on an ordinary day.
+BEHIND = 0.05
 
 
 @dataclass
@@ -267,7 +269,7 @@ class Releaser:
         now = self.clock()
         for uid, reason in placement.refused.items():
             if reason == NOT_SEEN:
-                self.cache.refuse(uid, now + self.settings.period)
+                self.cache.refuse(uid, now + min(BEHIND, self.settings.period))
                 continue
             self.cache.refuse(uid, now + self.settings.retry)
             self.no_node[apps.get(uid, "")] = reason

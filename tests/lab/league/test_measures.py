@@ -3,7 +3,7 @@
 import pytest
 
 from slackwater_lab.league.audit import AuditTimes, PodTimes
-from slackwater_lab.league.measures import begin, busiest, job_times, measures, percentile, slot_waits
+from slackwater_lab.league.measures import begin, busiest, job_times, measures, percentile
 from slackwater_lab.league.workloads import Workload
 from slackwater_lab.live.workload import Part, Play, Size
 
@@ -89,13 +89,6 @@ def test_bindings_are_counted_in_the_busiest_window() -> None:
     """Wherever it lies."""
     assert busiest([0.0, 1.0, 30.0, 31.0, 32.0, 39.9, 41.0], 10.0) == 4
     assert busiest([], 10.0) == 0
-
-
-def test_a_freed_slot_waits_while_a_pod_does() -> None:
-    """The first end is taken up 2 s later by a pod that waited; after the second nobody waited yet."""
-    first, second = _pod(0.0, 1.0, 10.0), _pod(0.0, 1.0, 20.0)
-    waited, came_later = _pod(5.0, 12.5, 40.0), _pod(30.0, 33.0, 40.0)
-    assert slot_waits([first, second, waited, came_later]) == [2.0]
 
 
 def test_percentiles_are_values_that_occurred() -> None:

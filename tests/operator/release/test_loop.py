@@ -1,7 +1,7 @@
 """The whole loop on a cluster in memory: rounds, upkeep, look-ups, words and status."""
 
 import asyncio
-from typing import Any, cast
+from typing import Any
 
 import pytest
 from prometheus_client import generate_latest
@@ -11,48 +11,11 @@ import slackwater
 from slackwater.pools.pools import Category
 from slackwater.resources import Resources
 from slackwater_cluster import names
-from slackwater_cluster.api.session import Session
 from slackwater_cluster.watch.records import CustomRecord, PodRecord
-from slackwater_operator.metrics import Metrics
-from slackwater_operator.ratelimit import TokenBucket
-from slackwater_operator.release.deadlock import StallKeeper
-from slackwater_operator.release.eviction import PressureRelief
-from slackwater_operator.release.extenderclient import DegradedMode, NodeUse
+from slackwater_operator.release.extenderclient import NodeUse
 from slackwater_operator.release.loop import ReleaseLoop
-from slackwater_operator.release.nominations import Nominations
-from slackwater_operator.release.ownerlookup import OwnerLookup
-from slackwater_operator.release.podwriter import PodWriter
-from slackwater_operator.release.release import Releaser
-from slackwater_operator.settings import Settings
-from slackwater_operator.status.customstatus import ResourceStatusWriter
-from slackwater_operator.status.events import EventWriter
-from slackwater_operator.status.podreasons import ReasonWriter
-from slackwater_operator.status.trackedapps import TrackedAppWriter
 from support.fakes.cluster import GIB, World, enforcing, node, owned
-
-
-def cycle(world: World, **wishes: Any) -> ReleaseLoop:
-    """Every part of the loop, on the world's clock."""
-    session, metrics, settings = cast("Session", world), Metrics(), Settings(**wishes)
-    world.cache.ask_sizes = True
-    writer = PodWriter(session)
-    clock = world.clock
-    announcer = EventWriter(session, metrics, clock, TokenBucket(100, 100, clock))
-    return ReleaseLoop(
-        cache=world.cache,
-        releaser=Releaser(world.cache, world, writer, settings, metrics, DegradedMode(60, clock), clock),
-        upkeep=Nominations(world.cache, world, writer, metrics, clock, told=announcer.parked),
-        lookups=OwnerLookup(session),
-        tracker=TrackedAppWriter(session, clock, 10, TokenBucket(100, 100, clock), 60),
-        announcer=announcer,
-        labeller=ReasonWriter(writer, TokenBucket(100, 100, clock), clock, 5),
-        reporter=ResourceStatusWriter(session, world.cache, clock),
-        stalls=StallKeeper(world.cache, clock),
-        relief=PressureRelief(world.cache, writer, announcer, metrics, clock),
-        settings=settings,
-        metrics=metrics,
-        clock=clock,
-    )
+from support.fakes.loop import release_loop
 
 
 def turn(made: ReleaseLoop, world: World, times: int = 1, seconds: float = 1.0) -> None:
@@ -85,7 +48,7 @@ def test_one_turn_releases_and_the_next_ones_tell() -> None:
     world = enforcing(node("a"))
     for number in range(3):
         world.create(f"t{number}", app="etl")
-    made = cycle(world)
+    made = release_loop(world)
     turn(made, world, 20)
     assert all(pod.node for pod in world.pods.values())
     assert written(world, "/trackedapps/etl/status")[-1]["status"]["pods"]["bound"] == 3
@@ -96,7 +59,7 @@ def test_a_parked_pod_is_told() -> None:
     """Somebody took the room of a released pod: after the timeout it is parked, with an event that says so."""
     world = enforcing(node("a", cpu=2))
     pod = world.create("t", cpu=2, app="etl")
-    made = cycle(world)
+    made = release_loop(world)
     asyncio.run(made.turn())
     other = world.create("thief", cpu=2, namespace="kube-system", gates=(), scheduler="default-scheduler")
     world.change(other.uid, node="a", phase="Running")
@@ -111,7 +74,7 @@ def test_at_rest_nothing_is_written() -> None:
     world = enforcing(node("a", cpu=2))
     for number in range(4):
         world.create(f"t{number}", app="etl")
-    made = cycle(world)
+    made = release_loop(world)
     seen(made, "SlackPolicy", "default")
     turn(made, world, 60)
     before = (len(world.posted), len(world.writes))
@@ -123,7 +86,7 @@ def test_held_pods_get_a_reason_only_in_quiet_times() -> None:
     """Not while releases go on, and once per class."""
     world = enforcing(node("a", cpu=1))
     pod = world.create("t", cpu=4, app="etl")
-    made = cycle(world)
+    made = release_loop(world)
     made.releaser.last_release = world.now
     turn(made, world, 3)
     assert names.REASON not in world.pods[pod.uid].annotations
@@ -150,7 +113,7 @@ def test_owners_are_looked_up_through_discovery() -> None:
         "/apis/batch/v1/namespaces/team/jobs/train-w-0": {"metadata": {"uid": "job", "ownerReferences": [owner]}},
     }
     world.create("w-0", labels=labels, owners=[job])
-    made = cycle(world)
+    made = release_loop(world)
     turn(made, world)
     turn(made, world, 3)
     assert list(made.cache.views) == ["team/jobset/train"]
@@ -160,7 +123,7 @@ def test_owner_that_is_gone_does_not_hold_a_pod_for_ever() -> None:
     """An executor whose driver was deleted long ago is released as what it is: a pod."""
     world = enforcing(node("a"))
     pod = world.create("exec", labels={"spark-app-selector": "s"}, owners=[owned("Pod", "driver", uid="long-gone")])
-    made = cycle(world)
+    made = release_loop(world)
     turn(made, world, 3)
     assert world.pods[pod.uid].node == "a"
 
@@ -176,7 +139,7 @@ def test_size_is_read_from_the_frameworks_object() -> None:
     world.create(
         "head", role="driver", labels=labels, owners=[owned("RayCluster", "r", group="ray.io")], gates=(names.GATE, "x")
     )
-    made = cycle(world)
+    made = release_loop(world)
     turn(made, world, 2)
     size = made.cache.views["team/ray/r"].size
     assert size is not None
@@ -193,7 +156,7 @@ def test_job_whose_pods_are_still_being_made_is_not_small() -> None:
     labels = {"batch.kubernetes.io/job-name": "big"}
     world.create("big-0", labels=labels, owners=[owned("Job", "big", group="batch")])
     world.create("named-0", app="etl", labels=labels, owners=[owned("Job", "big", group="batch")])
-    made = cycle(world)
+    made = release_loop(world)
     turn(made, world)
     assert made.cache.categories == {"team/job/big": Category.LARGE, "team/etl": Category.LARGE}
 
@@ -212,7 +175,7 @@ def test_job_around_a_driver_says_nothing_of_tasks(app: str, tasks: int) -> None
     )
     for number in range(tasks):
         world.create(f"t{number}", app=app, labels=labels, owners=[owned("Pod", "one-0", uid=boss.uid)])
-    made = cycle(world)
+    made = release_loop(world)
     turn(made, world, 2)
     assert made.cache.views[f"team/{app or 'job/one'}"].size is None
     assert world.pods[boss.uid].node == "a"
@@ -223,7 +186,7 @@ def test_sizes_of_runs_outlive_the_leader() -> None:
     world = enforcing(node("a", cpu=32))
     pods = [world.create("n-28900-driver", role="driver", app="nightly-28900")]
     pods += [world.create(f"n-28900-{number}", cpu=0.5, app="nightly-28900") for number in range(4)]
-    made = cycle(world)
+    made = release_loop(world)
     turn(made, world, 3)
     world.delete(*[world.pods[pod.uid] for pod in pods])
     turn(made, world, 3)
@@ -231,7 +194,7 @@ def test_sizes_of_runs_outlive_the_leader() -> None:
     assert status["phase"] == "Finished"
     assert status["learned"] == {"series": "nightly", "tasks": 4, "request": {"cpu": "500m", "memory": str(2**30)}}
     world.restart()
-    fresh = cycle(world)
+    fresh = release_loop(world)
     spec = {"app": "nightly-28900"}
     fresh.tracker.set([CustomRecord(name="nightly-28900", namespace="team", spec=spec, status=status)])
     fresh.tracker.restore(fresh.cache)
@@ -252,7 +215,7 @@ def test_a_new_leader_sizes_an_app_that_is_here_already_by_the_run_before_it(tas
     for number in range(tasks):
         world.create(f"n-28901-{number}", app="nightly-28901")
     world.cache.refresh()
-    made = cycle(world)
+    made = release_loop(world)
     status = {"learned": {"series": "nightly", "tasks": 4, "request": {"cpu": "500m"}}}
     spec = {"app": "nightly-28901"}
     made.tracker.set([CustomRecord(name="nightly-28901", namespace="team", spec=spec, status=status)])
@@ -264,7 +227,7 @@ def test_a_new_leader_sizes_an_app_that_is_here_already_by_the_run_before_it(tas
 def test_an_app_submitted_again_with_lower_requests_is_judged_by_these() -> None:
     """Refused as infeasible, taken away, and back under its name as the refusal advised: what it asked then is over."""
     world = enforcing(node("a", cpu=2))
-    made = cycle(world)
+    made = release_loop(world)
     for attempt, cpu in (("first", 4.0), ("second", 0.5)):
         pods = [world.create(f"{attempt}-driver", cpu=0.1, role="driver", app="etl")]
         pods += [world.create(f"{attempt}-{number}", cpu=cpu, app="etl") for number in range(2)]
@@ -280,7 +243,7 @@ def test_app_that_is_gone_is_not_told_as_held() -> None:
     """Two seconds after its pods were deleted the TrackedApp counts none of them."""
     world = enforcing(node("a", cpu=1))
     pod = world.create("t", cpu=4, app="etl")
-    made = cycle(world)
+    made = release_loop(world)
     turn(made, world, 12)
     assert written(world, "/trackedapps/etl/status")[-1]["status"]["pods"]["held"] == 1
     world.delete(world.pods[pod.uid])
@@ -300,7 +263,7 @@ def stalled(world: World, *, bare: bool, evict: bool = True) -> ReleaseLoop:
         world.change(boss.uid, node="a", gates=(), phase="Running", started=world.now)
         world.create(f"{name}-task", cpu=4, app=name)
         world.now += 5
-    return cycle(world)
+    return release_loop(world)
 
 
 def drivers(world: World) -> list[str]:
@@ -343,7 +306,7 @@ def test_a_node_whose_memory_runs_out_is_relieved_where_its_queue_says_so(evict:
     """The loop looks every ten seconds: one task goes, told by event and metric; the other stays."""
     world = enforcing(node("a", memory=32))
     world.configure("AdmissionQueue", "default", relief={"evictYoungestTask": evict})
-    made = cycle(world)
+    made = release_loop(world)
     for name in ("zero", "one"):
         world.create(name, app=name, owners=[owned("Job", name, group="batch")])
         turn(made, world, 3)
@@ -372,7 +335,7 @@ def test_status_of_custom_resources(kind: str, name: str, fields: set[str]) -> N
     world.configure("AdmissionQueue", "default")
     world.configure("ReservationPool", "pool", queue="default")
     world.create("t", app="etl")
-    made = cycle(world)
+    made = release_loop(world)
     seen(made, kind, name)
     turn(made, world, 2)
     body = written(world, f"/{name}/status")[0]["status"]
@@ -384,7 +347,7 @@ def test_a_budget_that_is_used_up_is_written_once() -> None:
     """Tasks without drivers leave drivers no budget: 0 is said, once."""
     world = enforcing(node("a", cpu=4))
     world.configure("AdmissionQueue", "default")
-    made = cycle(world)
+    made = release_loop(world)
     seen(made, "AdmissionQueue", "default")
     turn(made, world, 12)
     path = "/apis/slackwater.io/v1alpha1/admissionqueues/default/status"
@@ -405,7 +368,7 @@ def test_everything_that_is_counted_can_be_scraped() -> None:
         world.create(f"{name}-driver", cpu=1, role="driver", app=name)
         for number in range(6):
             world.create(f"{name}-{number}", cpu=2, app=name)
-    made = cycle(world)
+    made = release_loop(world)
     turn(made, world, 6)
     text = generate_latest(made.metrics.registry).decode()
     for line in (
@@ -431,7 +394,7 @@ def test_wait_estimates_are_told_with_their_past_error() -> None:
     """Gangs wait for the end of a wave of tasks; the first one's estimate is compared with what came."""
     world = enforcing(node("a", cpu=8))
     world.configure("ReservationPool", "pool", queue="default")
-    made = cycle(world, track_seconds=1)
+    made = release_loop(world, track_seconds=1)
     for number in range(7):  # they start three seconds apart, and so they are expected to end
         world.create(f"wave-{number}", app="wave", stage="map")
         turn(made, world, 3)
@@ -459,7 +422,7 @@ def test_wait_estimates_are_told_with_their_past_error() -> None:
 def test_apps_that_wait_are_told_when_they_start_once_enough_have() -> None:
     """Whole-node apps one after the other; later ones are told an interval, and the queue tells the next."""
     world = enforcing(node("a", cpu=8))
-    made = cycle(world, track_seconds=1)
+    made = release_loop(world, track_seconds=1)
     seen(made, "AdmissionQueue", "default")
     for number in range(16):
         world.create(f"solo-{number:02}", app=f"solo-{number:02}", cpu=8)
@@ -481,7 +444,7 @@ def test_reclaim_without_usage_is_warned_about() -> None:
     """The policy asks for learning, and nobody tells what pods use."""
     world = enforcing(node("a"))
     world.configure("SlackPolicy", "default", mode="enforce", reclaim={"enabled": True})
-    made = cycle(world)
+    made = release_loop(world)
     seen(made, "SlackPolicy", "default")
     outlook = made.releaser._look(None)
     status = asyncio.run(made.reporter.status(("SlackPolicy", "default"), outlook))
@@ -492,7 +455,7 @@ def test_tracked_apps_of_ended_apps_are_removed_after_a_while() -> None:
     """A minute here; the app is gone, its object goes."""
     world = enforcing(node("a"))
     pod = world.create("t", app="etl")
-    made = cycle(world)
+    made = release_loop(world)
     turn(made, world, 2)
     world.delete(world.pods[pod.uid])
     turn(made, world, 70)
@@ -504,7 +467,7 @@ def test_tracked_apps_of_ended_apps_are_removed_after_a_while() -> None:
 def test_a_failed_turn_is_counted_and_the_next_one_goes_on() -> None:
     """An error in one turn is not the end, many in a row are."""
     world = enforcing(node("a"))
-    made = cycle(world, period=0.001, idle_period=0.001)
+    made = release_loop(world, period=0.001, idle_period=0.001)
 
     async def fail() -> int:
         raise ValueError("broken")
@@ -527,7 +490,7 @@ def test_a_spark_app_keeps_its_driver_s_name() -> None:
     world = enforcing()
     driver = spark(world, "driver", "driver", "nightly-etl")
     spark(world, "exec", "executor", "MyApp", owners=(owned("Pod", "driver", driver.uid),))
-    made = cycle(world)
+    made = release_loop(world)
     turn(made, world, 3)
     world.add_nodes(node("a"))
     turn(made, world, 20)
@@ -547,7 +510,7 @@ def test_a_new_leader_calls_an_app_as_the_one_before_it() -> None:
     world.cache.learn(owned("Pod", "driver", "gone"), [])
     world.cache.refresh()
     (each,) = world.cache.views.values()
-    made = cycle(world)
+    made = release_loop(world)
     status = {"learned": {"series": "nightly-etl", "tasks": 1}}
     spec = {"app": each.app, "name": "nightly-etl"}
     made.tracker.set([CustomRecord(name="t", namespace="team", spec=spec, status=status)])
@@ -565,7 +528,7 @@ def test_nothing_is_told_of_an_app_before_its_owners_were_looked_up() -> None:
         owned("DaskCluster", "simple", "dc", "kubernetes.dask.org"),
     )
     world.create("s", role="", labels=labels, owners=(replicas,))
-    made = cycle(world)
+    made = release_loop(world)
     world.broken = lambda path: path == "/apis" or path.startswith("/apis/apps")
     turn(made, world, 3)
     assert not written(world, "/trackedapps")
@@ -588,7 +551,7 @@ def test_idle_cores_are_told_by_reason() -> None:
     """A node of 8 cores given away by requests, half used: a pod waits because of what others are charged."""
     world = enforcing(node("a", cpu=8))
     world.create("driver", cpu=2, role="driver", app="one")
-    made = cycle(world)
+    made = release_loop(world)
     turn(made, world, 3)
     for number in range(4):
         world.create(f"task-{number}", cpu=2, app="one")
@@ -605,7 +568,7 @@ def test_idle_cores_of_a_cluster_without_waiting_pods() -> None:
     """Nothing waits, whatever is charged."""
     world = enforcing(node("a", cpu=8))
     world.create("task", cpu=2, app="one")
-    made = cycle(world)
+    made = release_loop(world)
     world.samples = {"a": NodeUse(Resources(cpu=1), world.now, False, Resources(cpu=2), Resources())}
     turn(made, world, 40)
     assert idle_cores(made) == {"nothing-waits": 7}

@@ -120,7 +120,7 @@ class _LateWatch(World):
 
     def __init__(self, world: World, rooms: Rooms) -> None:
         self.place, self.reserve, self.unreserve = world.place, world.reserve, world.unreserve  # type: ignore[method-assign] # a stand-in
-        self.wakeups, self.usage = world.wakeups, world.usage  # type: ignore[method-assign] # a stand-in
+        self.wakeups, self.freed, self.usage = world.wakeups, world.freed, world.usage  # type: ignore[method-assign] # a stand-in
         self._known = rooms
 
     async def rooms(self) -> Rooms:
@@ -320,7 +320,7 @@ class _Away:
 
         raise Unavailable("connection refused")
 
-    place = reserve = unreserve = rooms = wakeups = usage = _fail
+    place = reserve = unreserve = rooms = wakeups = freed = usage = _fail
 
 
 def test_a_pod_the_extender_has_not_seen_yet_is_asked_about_again_at_once() -> None:
@@ -340,7 +340,7 @@ class _Behind:
 
     def __init__(self, world: World) -> None:
         self.rooms, self.reserve, self.unreserve = world.rooms, world.reserve, world.unreserve
-        self.wakeups, self.usage = world.wakeups, world.usage
+        self.wakeups, self.freed, self.usage = world.wakeups, world.freed, world.usage
 
     async def place(self, wishes: Sequence[PlaceRequest], *, cold: bool = False, alpha: float = 0.0) -> Placement:
         """Refuse with the extender's own words."""

@@ -71,6 +71,7 @@ class World:
     pods: dict[str, PodRecord] = field(default_factory=dict)
     cache: OperatorCache = field(default_factory=OperatorCache)
     released: list[str] = field(default_factory=list)  # every gate that was lifted, in order
+    freed_room: int = 0  # how often room came free
     woken: list[str] = field(default_factory=list)  # refused pods that have room now
     reserved: dict[str, Reservation] = field(default_factory=dict)  # pods the extender was told of without a node
     writes: list[str] = field(default_factory=list)
@@ -306,6 +307,14 @@ class World:
         """What a test says, once."""
         woken, self.woken = self.woken, []
         return after, woken
+
+    async def freed(self, after: int) -> int:
+        """How often room came free, once that is another number."""
+        for _ in range(200):
+            if self.freed_room != after:
+                break
+            await asyncio.sleep(0.01)
+        return self.freed_room
 
     async def usage(self, *, nodes: bool = False) -> Usage:
         """What pods and nodes use, as a test says."""

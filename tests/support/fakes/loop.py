@@ -1,0 +1,47 @@
+"""The whole loop over a cluster in memory."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from slackwater_cluster.api.session import Session
+from slackwater_operator.metrics import Metrics
+from slackwater_operator.ratelimit import TokenBucket
+from slackwater_operator.release.deadlock import StallKeeper
+from slackwater_operator.release.eviction import PressureRelief
+from slackwater_operator.release.extenderclient import DegradedMode
+from slackwater_operator.release.loop import ReleaseLoop
+from slackwater_operator.release.nominations import Nominations
+from slackwater_operator.release.ownerlookup import OwnerLookup
+from slackwater_operator.release.podwriter import PodWriter
+from slackwater_operator.release.release import Releaser
+from slackwater_operator.settings import Settings
+from slackwater_operator.status.customstatus import ResourceStatusWriter
+from slackwater_operator.status.events import EventWriter
+from slackwater_operator.status.podreasons import ReasonWriter
+from slackwater_operator.status.trackedapps import TrackedAppWriter
+from support.fakes.cluster import World
+
+
+def release_loop(world: World, **wishes: Any) -> ReleaseLoop:
+    """Every part of the loop, on the world's clock."""
+    session, metrics, settings = cast("Session", world), Metrics(), Settings(**wishes)
+    world.cache.ask_sizes = True
+    writer = PodWriter(session)
+    clock = world.clock
+    announcer = EventWriter(session, metrics, clock, TokenBucket(100, 100, clock))
+    return ReleaseLoop(
+        cache=world.cache,
+        releaser=Releaser(world.cache, world, writer, settings, metrics, DegradedMode(60, clock), clock),
+        upkeep=Nominations(world.cache, world, writer, metrics, clock, told=announcer.parked),
+        lookups=OwnerLookup(session),
+        tracker=TrackedAppWriter(session, clock, 10, TokenBucket(100, 100, clock), 60),
+        announcer=announcer,
+        labeller=ReasonWriter(writer, TokenBucket(100, 100, clock), clock, 5),
+        reporter=ResourceStatusWriter(session, world.cache, clock),
+        stalls=StallKeeper(world.cache, clock),
+        relief=PressureRelief(world.cache, writer, announcer, metrics, clock),
+        settings=settings,
+        metrics=metrics,
+        clock=clock,
+    )
