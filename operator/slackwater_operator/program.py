@@ -16,7 +16,7 @@ from slackwater_cluster.api.endpoint import endpoint
 from slackwater_cluster.api.session import Session
 from slackwater_cluster.apps.frameworks import ExtendedTable
 from slackwater_cluster.governance import Governance
-from slackwater_cluster.watch import sources
+from slackwater_cluster.watch import garbage, sources
 from slackwater_cluster.watch.records import CustomRecord, NamespaceRecord, NodeRecord, PodRecord
 from slackwater_cluster.watch.reflector import Reflector, Source
 from slackwater_cluster.watch.sources import NAMESPACES, NODES, PODS, reflect
@@ -105,9 +105,11 @@ class Program:
         return self.clock() - self.cycle.beat < 60 + self.settings.idle_period
 
     async def _work(self, cycle: ReleaseLoop) -> None:
+        garbage.expect_many()
         await asyncio.gather(*(feed.complete.wait() for feed in self._feeds))
         self.cache.govern()
         self.cache.refresh()
+        garbage.set_apart()
         cycle.tracker.restore(self.cache)
         await cycle.run()
 

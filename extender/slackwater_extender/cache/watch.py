@@ -18,7 +18,7 @@ from slackwater.errors import SlackwaterError, Unavailable
 from slackwater_cluster.api.endpoint import Endpoint
 from slackwater_cluster.api.session import Session
 from slackwater_cluster.apps.ownerlookup import OwnerReader
-from slackwater_cluster.watch import trim
+from slackwater_cluster.watch import garbage, trim
 from slackwater_cluster.watch import wire as shapes
 from slackwater_cluster.watch.records import CustomRecord, NamespaceRecord, NodeRecord, PodRecord
 from slackwater_cluster.watch.reflector import Reflector
@@ -66,6 +66,11 @@ class PodSink(Sink):
         self.cache.drop_pods(records)
         for record in records:
             self.waiting.drop(record.uid)
+
+    def synced(self) -> None:
+        """All pods are known."""
+        super().synced()
+        garbage.set_apart()
 
 
 class NodeSink(Sink):
@@ -172,6 +177,7 @@ class Watcher:
 
     def start(self) -> None:
         """Begin to watch."""
+        garbage.expect_many()
         self._loop = asyncio.new_event_loop()
         self._session: Session | None = None
         self._stop, self._keys_changed = asyncio.Event(), asyncio.Event()
@@ -253,7 +259,10 @@ class Watcher:
     async def _look_up(self, owners: OwnerReader) -> None:
         """Look up owners that recognition asks about, some at a time, as the operator does."""
         while True:
-            found = await owners.parents(self.cache.index.unknown())
+            wanted = self.cache.index.unknown()
+            if "pods" not in self.cache.synced:  # a pod above them may stand further down the list
+                wanted = [each for each in wanted if each[0].kind != "Pod"]
+            found = await owners.parents(wanted)
             for owner, parents in found:
                 self.cache.learn_owner(owner, () if isinstance(parents, Exception) else parents)
             await asyncio.sleep(0 if found else LOOK_UP_SECONDS)
