@@ -36,11 +36,10 @@ def ground(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Playground]:
         yield Playground(lab, api)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture
 def recorder() -> Iterator[Recorder]:
-    """Keeps what each case showed; what was not played this time stays as it was last seen."""
-    known = json.loads(RESULTS.read_text()) if RESULTS.exists() else []
-    made = Recorder.of(known)
+    """Writes down each case as soon as it has ended; what is not played this time stays as it was last seen."""
+    made = Recorder.of(json.loads(RESULTS.read_text()) if RESULTS.exists() else [])
     yield made
     RESULTS.write_text(json.dumps(made.rows(), indent=1) + "\n")
     TABLE.write_text(made.page(TABLE.read_text()))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +18,10 @@ HEAD = """
 Written by `make frameworks` (marker `frameworks`): real programs of each framework on two real nodes (kubelet,
 containerd) of the lab that claim 8 cores and 16 GiB each, beside two tainted nodes of 32 cores, with the chart's
 defaults in mode `enforce`. Seconds are from the submission to the end, on a machine with two real cores that had other
-work too: they show that it ends, not how fast it is.
+work too: they show that it ends, not how fast it is. A case that was not played again keeps the day on which it was.
 
-| Framework | Version | Case | Result | Seconds |
-|---|---|---|---|---|
+| Framework | Version | Case | Result | Seconds | Day |
+|---|---|---|---|---|---|
 """
 RECORDED = Path(__file__).resolve().parents[2] / "cluster" / "apps" / "recorded"
 KEPT = ("name", "generateName", "namespace", "uid", "labels", "annotations", "ownerReferences", "creationTimestamp")
@@ -65,6 +66,7 @@ class Row:
     case: str
     result: str
     seconds: int
+    day: str = field(default_factory=lambda: datetime.now(UTC).date().isoformat())
 
 
 @dataclass
@@ -101,7 +103,7 @@ class Recorder:
     def page(self, before: str) -> str:
         """The page with the table of this run in the place of the last one's."""
         lines = [
-            f"| {row.framework} | {row.version} | {row.case} | {row.result} | {row.seconds} |\n"
+            f"| {row.framework} | {row.version} | {row.case} | {row.result} | {row.seconds} | {row.day} |\n"
             for _, row in sorted(self._rows.items())
         ]
         own = before.partition(BEGIN)[0].rstrip("\n")
