@@ -18,12 +18,13 @@ from dataclasses import replace
 from slackwater_cluster import names
 from slackwater_cluster.apps.frameworks import FrameworkTable, RoleRule, builtin
 from slackwater_cluster.apps.owners import KnownOwners
+from slackwater_cluster.apps.recent import RecentAnswers
 from slackwater_cluster.apps.resolver import NAMED, Member, Resolver, Rule
 from slackwater_cluster.governance import Governance
 from slackwater_cluster.watch.records import OwnerRef, PodRecord
 
-# Distinct looks of pods whose answer is remembered; beyond that memory starts anew.
-REMEMBERED = 50_000
+# Distinct looks of pods whose answer is remembered at least; in a larger cluster as many as there are pods.
+REMEMBERED = 1_000
 
 Look = tuple[object, ...]
 AppKey = tuple[str, str]  # namespace, and the id within it
@@ -49,8 +50,7 @@ class PodIndex(KnownOwners):
         self._rules = governance.role_rules()
         self._resolvers: dict[str, Resolver] = {}  # by policy
         self._keys = keys_read(self.table)
-        self._remembered: dict[Look, Member] = {}
-        self._unsettled: dict[str, list[Look]] = {}  # those to forget when an owner is known, by its uid
+        self._remembered = RecentAnswers[Look, Member]()
         self._latest: tuple[PodRecord | None, Member | None] = (None, None)  # a pod just taken in is asked about next
         self._owner_looks: dict[str, object] = {}  # what recognition reads of pods that own pods, by uid
         self._asking: dict[str, dict[str, None]] = {}  # uid of an owner nobody looked at → pods that wait for it
@@ -99,7 +99,8 @@ class PodIndex(KnownOwners):
         self.table, self._rules, self._latest = table, rules, (None, None)
         self._keys = keys_read(table, [rule for some in rules.values() for rule in some])
         self._owner_looks.clear()
-        for memory in (self._resolvers, self._remembered, self._unsettled, self._asking, self._unknown, self._waiting):
+        self._remembered.clear()
+        for memory in (self._resolvers, self._asking, self._unknown, self._waiting):
             memory.clear()
         self._drivers.clear()
         self._namesakes.clear()
@@ -164,8 +165,6 @@ class PodIndex(KnownOwners):
 
     def _answered(self, owner: str) -> list[PodRecord]:
         """An owner is known now: recognise the pods that waited for it, and return all pods that this concerns."""
-        for look in self._unsettled.pop(owner, ()):
-            self._remembered.pop(look, None)
         if owner not in self._asking:
             return []
         waited = self.asking(owner)
@@ -177,20 +176,11 @@ class PodIndex(KnownOwners):
             return known
         look = self._look(pod)
         found = self._remembered.get(look)
-        if found is None:
+        if found is None or (found.unknown is not None and self.knows(found.unknown)):
             found = self._resolver(pod.namespace).resolve(pod, self)
-            self._remember(look, found)
+            self._remembered.put(look, found, max(REMEMBERED, len(self.pods)))
         self._latest = (pod, found)
         return found
-
-    def _remember(self, look: Look, member: Member) -> None:
-        """The same answer for all pods that look alike; where an owner is not known, until it is."""
-        if len(self._remembered) >= REMEMBERED:
-            self._remembered.clear()
-            self._unsettled.clear()
-        self._remembered[look] = member
-        if member.unknown is not None:
-            self._unsettled.setdefault(member.unknown.uid, []).append(look)
 
     def _resolver(self, namespace: str) -> Resolver:
         policy = self._governance.policy_name(namespace)
@@ -215,10 +205,12 @@ class PodIndex(KnownOwners):
         )
 
     def _owner_look(self, uid: str) -> object:
-        """What recognition reads of a pod that owns pods; None where it is not known."""
+        """What recognition reads of a pod that owns pods, kept while it is there; None where it is not known."""
         found = self._owner_looks.get(uid)
         if found is None and (pod := self.pod(uid)) is not None:
-            found = self._owner_looks[uid] = (self._read(pod.labels), pod.owners)
+            found = (self._read(pod.labels), pod.owners)
+            if uid in self.pods:
+                self._owner_looks[uid] = found
         return found
 
     def _read(self, strings: Mapping[str, str]) -> tuple[tuple[str, str], ...]:

@@ -13,6 +13,8 @@ from slackwater_cluster.watch.records import OwnerRef, PodRecord
 DEPTH = 10
 # Owners remembered. Each is a few hundred bytes; the oldest go first, and are looked up again if needed.
 MOST_OWNERS = 50_000
+# So many are kept without a look whether a pod below them is still there.
+FEW_OWNERS = 1_000
 # Driver pods remembered after their end, so that executors which outlive them for a moment keep their app.
 MOST_GONE = 5_000
 
@@ -61,9 +63,13 @@ def chain(pod: PodRecord, lineage: OwnerGraph) -> OwnerChain:
 
 
 def _above(owner: OwnerRef, lineage: OwnerGraph) -> Sequence[OwnerRef] | None:
-    pod = lineage.pod(owner.uid) if owner.kind == "Pod" and not owner.group else None
+    pod = lineage.pod(owner.uid) if _is_pod(owner) else None
     # A pod that is not known may have been looked up too, and found to be gone.
     return lineage.parents(owner) if pod is None else pod.owners
+
+
+def _is_pod(owner: OwnerRef) -> bool:
+    return owner.kind == "Pod" and not owner.group
 
 
 class KnownOwners:
@@ -74,6 +80,7 @@ class KnownOwners:
         self._children: dict[str, int] = {}  # uid of an owner → pods that name it
         self._gone: dict[str, PodRecord] = {}
         self._parents: dict[str, tuple[OwnerRef, ...]] = {}
+        self._many = FEW_OWNERS  # owners at which those without pods are forgotten
 
     def add(self, pod: PodRecord) -> PodRecord | None:
         """Take in a pod; return its owner pod if this is the first child that makes it a driver."""
@@ -86,7 +93,7 @@ class KnownOwners:
         return self._count(pod, +1)
 
     def remove(self, uid: str) -> None:
-        """A pod is gone. One that owns pods is remembered for a while: they may outlive it for a moment."""
+        """A pod is gone. One that owns pods is remembered as long as one of them is there."""
         known = self.pods.pop(uid, None)
         if known is None:
             return
@@ -99,8 +106,22 @@ class KnownOwners:
     def set_parents(self, owner: OwnerRef, parents: Sequence[OwnerRef]) -> None:
         """What a look-up found above an owner; nothing, where it no longer exists."""
         self._parents[owner.uid] = tuple(parents)
+        if len(self._parents) > self._many:
+            self._forget_owners()
         while len(self._parents) > MOST_OWNERS:
             del self._parents[next(iter(self._parents))]
+
+    def _forget_owners(self) -> None:
+        """Keep the owners above pods that are there; the next look is at twice as many."""
+        waiting = [owner for pod in (*self.pods.values(), *self._gone.values()) for owner in pod.owners]
+        kept: set[str] = set()
+        while waiting:
+            uid = waiting.pop().uid
+            if uid not in kept:
+                kept.add(uid)
+                waiting += self._parents.get(uid, ())
+        self._parents = {uid: parents for uid, parents in self._parents.items() if uid in kept}
+        self._many = max(FEW_OWNERS, 2 * len(self._parents))
 
     def pod(self, uid: str) -> PodRecord | None:
         """The pod with this uid, if it is or was known."""
@@ -109,6 +130,10 @@ class KnownOwners:
     def parents(self, owner: OwnerRef) -> Sequence[OwnerRef] | None:
         """The owners of an object that is no pod; None while nobody looked."""
         return self._parents.get(owner.uid)
+
+    def knows(self, owner: OwnerRef) -> bool:
+        """Whether it is known what stands above an owner."""
+        return owner.uid in self._parents or (_is_pod(owner) and self.pod(owner.uid) is not None)
 
     def owns_pods(self, uid: str) -> bool:
         """Whether some pod names this uid as its owner."""
@@ -124,6 +149,7 @@ class KnownOwners:
                 self._children[owner.uid] = children
             else:
                 self._children.pop(owner.uid, None)
+                self._gone.pop(owner.uid, None)
             if step > 0 and children == 1:
                 first = self.pods.get(owner.uid)
         return first

@@ -7,10 +7,13 @@ import pytest
 
 from slackwater_cluster import names
 from slackwater_cluster.apps.frameworks import ExtendedTable, Framework, LabelTerm, builtin
-from slackwater_cluster.apps.membership import PodIndex, keys_read
+from slackwater_cluster.apps.membership import REMEMBERED, PodIndex, keys_read
+from slackwater_cluster.apps.owners import FEW_OWNERS
+from slackwater_cluster.apps.recent import RecentAnswers
 from slackwater_cluster.governance import Governance
 from slackwater_cluster.watch.records import CustomRecord, NamespaceRecord, OwnerRef, PodRecord
 from support.builders.owners import owner, pod
+from support.soak.sizes import sizes
 
 SPARK = {"spark-app-selector": "spark-1", "spark-app-name": "pi"}
 DRIVER = {**SPARK, "spark-role": "driver"}
@@ -297,3 +300,32 @@ def test_labels_that_number_pods_are_not_read() -> None:
     keys = keys_read(builtin().extended([row]))
     assert {"example.com/run", "example.com/kind", "spark-app-name", names.APP} <= keys
     assert "spark-exec-id" not in keys
+
+
+def test_what_is_remembered_of_pods_that_are_gone_is_forgotten() -> None:
+    """1,200 short apps, one after the other: memory is that of the pods that are there."""
+    found = index()
+    for number in range(1200):
+        job = owner("Job", f"j{number}", uid=f"job-{number}", group="batch")
+        driver = pod(f"d{number}", DRIVER, owners=[job])
+        task = executor(f"e{number}", f"d{number}")
+        for each in (driver, task):
+            found.set_pod(each)
+        found.learn(job, [])
+        assert all(found.member(each).settled for each in (driver, task))
+        for each in (driver, task):
+            found.drop_pod(each)
+    held = sizes(found)
+    assert held["PodIndex._gone"] == held["PodIndex._owner_looks"] == 0
+    assert held["PodIndex._parents"] <= FEW_OWNERS + 1
+    assert sum(count for name, count in held.items() if name.startswith("RecentAnswers")) <= 2 * REMEMBERED
+
+
+def test_answers_of_pods_that_are_there_are_kept() -> None:
+    """Others come and go in any number; who is asked about all the time is recognised once."""
+    recent = RecentAnswers[int, str]()
+    recent.put(0, "stays", 10)
+    for number in range(1, 1000):
+        assert recent.get(0) == "stays"
+        recent.put(number, "passes", 10)
+    assert len(recent) <= 20

@@ -66,10 +66,10 @@ def _fields(thing: object) -> Iterable[tuple[str, Any]]:
 # Containers that fill up to a stated bound: names that tenants choose are remembered, and the oldest make room.
 # Both programs have some of them.
 BOUNDED = {
-    "PodIndex._remembered": 2 * 50_000,
-    "PodIndex._gone": 2 * 5_000,
-    "PodIndex._parents": 2 * 50_000,
-    "UsageHistory._lessons": 10_000 * 65,
+    "RecentAnswers._younger": 2 * 1_000,
+    "RecentAnswers._older": 2 * 1_000,
+    "PodIndex._parents": 2 * 1_000,
+    "UsageHistory._lessons": 10_000,
     "RunHistory._past": 10_000,
     "Peaks._ids": 20_000,
     "Peaks._rings[]": 2**15,
