@@ -16,21 +16,21 @@ from slackwater_lab.processes.waiting import answers
 from slackwater_lab.site import Site
 
 OPERATORS = ("operator", "operator-2")  # the second waits for the first to fall
-SERVICES = ("extender", *OPERATORS, WEBHOOK)
+EXTENDERS = ("extender", "extender-2")  # the second is there in an upgrade
+SERVICES = (*EXTENDERS, *OPERATORS, WEBHOOK)
 
 
 def command(name: str) -> list[str]:
     """The command line of a program: its console script, or its module where the scripts were not made anew."""
     if name == WEBHOOK:
         return [sys.executable, "-m", "slackwater_operator.admission.webhook"]
-    kind = _kind(name)
-    script = Path(sys.executable).with_name(f"slackwater-{kind}")
-    return [str(script)] if script.exists() else [sys.executable, "-m", f"slackwater_{kind}.main"]
+    script = Path(sys.executable).with_name(f"slackwater-{kind(name)}")
+    return [str(script)] if script.exists() else [sys.executable, "-m", f"slackwater_{kind(name)}.main"]
 
 
 def available(name: str) -> bool:
     """Whether the program can be started."""
-    package = f"slackwater_{'operator' if name == WEBHOOK else _kind(name)}"
+    package = f"slackwater_{'operator' if name == WEBHOOK else kind(name)}"
     return find_spec(package) is not None and find_spec(f"{package}.main") is not None
 
 
@@ -39,12 +39,12 @@ def environment(site: Site, name: str, kubeconfig: Path, measured: bool, scrape:
 
     Rates are taken over five scrapes: a pod that has ended is still in them for as long.
     """
-    kind = _kind(name)
+    program = kind(name)
     settings = {"KUBECONFIG": str(kubeconfig), "LOG_FORMAT": "console"}
-    if kind == WEBHOOK:
+    if program == WEBHOOK:
         files = {ending: str(site.certificates / f"{WEBHOOK}.{ending}") for ending in ("crt", "key")}
         settings |= {"PORT": str(site.ports[name]), "CERTIFICATE": files["crt"], "KEY": files["key"]}
-    elif kind == "extender":
+    elif program == "extender":
         settings |= {"SERVER__HOST": "127.0.0.1", "SERVER__PORT": str(site.ports[name])}
         window = str(5 * seconds(scrape))
         settings |= {"PROMETHEUS__URL": site.url("prometheus"), "PROMETHEUS__WINDOW": window} if measured else {}
@@ -57,12 +57,12 @@ def environment(site: Site, name: str, kubeconfig: Path, measured: bool, scrape:
             "NAMESPACE": NAMESPACE,
             "IDENTITY": name,
         }
-    return {f"SLACKWATER_{kind.upper()}_{key}": value for key, value in settings.items()}
+    return {f"SLACKWATER_{program.upper()}_{key}": value for key, value in settings.items()}
 
 
 def healthy(site: Site, name: str) -> bool:
     """Whether the program can do its work: the extender has its lists, the operator is alive."""
-    if name == "extender":
+    if name in EXTENDERS:
         return answers(f"{site.url(name)}/readyz")
     if name == WEBHOOK:
         return answers(f"{site.url(name, 'https')}/readyz")
@@ -74,7 +74,7 @@ def kubeconfig(site: Site, name: str, api: ApiClient) -> Path:
 
     Without the chart there is no such account, and the program gets the administrator's.
     """
-    account = f"/api/v1/namespaces/{NAMESPACE}/serviceaccounts/slackwater-{_kind(name)}"
+    account = f"/api/v1/namespaces/{NAMESPACE}/serviceaccounts/slackwater-{kind(name)}"
     if api.find(account) is None:
         return site.kubeconfig
     path = site.folder / "config" / f"{name}.kubeconfig"
@@ -93,5 +93,6 @@ def _token(api: ApiClient, account: str) -> str:
     return str(granted["status"]["token"])
 
 
-def _kind(name: str) -> str:
-    return "operator" if name in OPERATORS else name
+def kind(name: str) -> str:
+    """Which of our programs it is."""
+    return "operator" if name in OPERATORS else "extender" if name in EXTENDERS else name

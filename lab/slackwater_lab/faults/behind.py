@@ -27,8 +27,8 @@ class Behind:
         """Start it, and wait until it serves."""
         with self.lab.api() as api:
             usual = services.kubeconfig(self.lab.site, self.name, api)
-        kind = "operator" if self.name in services.OPERATORS else self.name
-        self.lab.restart(self.name, {f"SLACKWATER_{kind.upper()}_KUBECONFIG": str(self._detour(usual))})
+        kind = services.kind(self.name).upper()
+        self.lab.restart(self.name, {f"SLACKWATER_{kind}_KUBECONFIG": str(self._detour(usual))})
 
     def _detour(self, usual: Path) -> Path:
         config = yaml.safe_load(usual.read_text())

@@ -39,6 +39,7 @@ NAMES = (
     "kuberay-health",
     "jobset",
     "webhook",
+    "extender-2",
 )
 KUBELETS = 22  # from here on in the block: two ports for each real node
 REAL_NODES = (SIZE - KUBELETS) // 2
