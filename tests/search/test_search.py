@@ -14,7 +14,7 @@ from support.search.generate import plan
 from support.search.plan import WorldPlan
 from support.search.play import Outcome, play
 
-SECONDS = float(os.environ.get("SLACKWATER_SEARCH_SECONDS", "8"))  # of CPU; CI gives it three minutes
+SECONDS = float(os.environ.get("SLACKWATER_SEARCH_SECONDS", "6"))  # of CPU; CI gives it three minutes
 FOUND = Path(__file__).parent / "worlds.jsonl"
 
 

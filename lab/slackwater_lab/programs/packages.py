@@ -21,7 +21,11 @@ PACKAGES = {
     "debootstrap": "/usr/sbin/debootstrap",
 }
 # What tests of pages and of measured use need of Debian, beside what the lab needs.
-TESTING = {"chromium": "/usr/bin/chromium", "prometheus": "/usr/bin/prometheus", "openssl": "/usr/bin/openssl"}
+TESTING = {
+    "chromium-headless-shell": "/usr/bin/chromium-headless-shell",
+    "prometheus": "/usr/bin/prometheus",
+    "openssl": "/usr/bin/openssl",
+}
 POLICY = Path("/usr/sbin/policy-rc.d")
 
 

@@ -8,7 +8,7 @@ import pytest
 from slackwater_simulator.reports.page import write
 from slackwater_simulator.reports.story import told
 from support.builders.outcomes import outcome
-from support.lab.browser import chromium
+from support.lab.browser import FLAGS, chromium
 
 CHROMIUM = chromium()
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed")
@@ -28,7 +28,7 @@ def browser() -> Iterator[object]:
     """Debian's Chromium."""
     api = pytest.importorskip("playwright.sync_api")
     with api.sync_playwright() as playwright:
-        made = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-dev-shm-usage"])
+        made = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
         yield made
         made.close()
 

@@ -7,12 +7,12 @@ from slackwater.errors import InvalidInput
 from slackwater_simulator.workload.generators.estimation import COURSE, COURSE_AT, MEAN, generate
 from slackwater_simulator.workload.workload import GIBI, Workload
 
-SEEDS = range(5)
+SEEDS = range(3)
 
 
 @pytest.fixture(scope="module")
 def weeks() -> list[Workload]:
-    """Five weeks of 8,000 jobs."""
+    """Three weeks of 8,000 jobs."""
     return [generate(seed=seed, jobs=8000) for seed in SEEDS]
 
 

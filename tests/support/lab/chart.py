@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
 import os
 import shutil
 import subprocess
+import tempfile
+import time
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -16,6 +20,8 @@ CHART = ROOT / "helm" / "slackwater"
 NAMESPACE = "slackwater-system"
 # Where the lab keeps what it built; a helm on the path serves as well.
 BUILT = Path.home() / ".cache" / "slackwater-lab" / "bin"
+RENDERED = ROOT / ".pytest_cache" / "rendered"
+DAY = 86_400.0  # seconds
 # A program that lives half a second needs neither threads nor its garbage collected: a quarter less time.
 SMALL = os.environ | {"GOMAXPROCS": "1", "GOGC": "off"}
 
@@ -44,10 +50,39 @@ def template(version: str, *options: str, release: str = "slackwater") -> subpro
 
 @cache
 def text(version: str, *options: str) -> str:
-    """What helm would install, as YAML."""
+    """What helm would install, as YAML; rendered once for all processes that test the same chart."""
+    kept = RENDERED / f"{_digest(version, *options)}.yaml"
+    if kept.exists():
+        return kept.read_text(encoding="utf-8")
     done = template(version, *options)
     assert done.returncode == 0, done.stderr
+    _make_place()
+    with tempfile.NamedTemporaryFile("w", dir=RENDERED, delete=False, encoding="utf-8") as half:
+        half.write(done.stdout)
+    Path(half.name).replace(kept)  # whole or not at all
     return done.stdout
+
+
+def _make_place() -> None:
+    """Somewhere to keep renderings, without those of charts of other days."""
+    RENDERED.mkdir(parents=True, exist_ok=True)
+    for old in RENDERED.iterdir():
+        with contextlib.suppress(FileNotFoundError):  # another process was first
+            if time.time() - old.stat().st_mtime > DAY:
+                old.unlink()
+
+
+def _digest(*arguments: str) -> str:
+    """Everything that a rendering depends on: the program, the chart's files, the arguments and files they name."""
+    digest = hashlib.sha256(repr((helm(), arguments)).encode())
+    for path in (*_files(), *(Path(each) for each in arguments if each.endswith(".yaml"))):
+        digest.update(f"{path}\0".encode() + path.read_bytes())
+    return digest.hexdigest()[:32]
+
+
+@cache
+def _files() -> tuple[Path, ...]:
+    return tuple(path for path in sorted(CHART.rglob("*")) if path.is_file())
 
 
 def objects(version: str, *options: str) -> list[Object]:
