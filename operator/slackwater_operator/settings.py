@@ -61,6 +61,17 @@ class Settings(BaseSettings):
     in_flight: int = Field(
         default=16, ge=1, le=256, description="Writes at once; more made the API server slower, not faster."
     )
+    steer_nodes: int = Field(
+        default=100,
+        ge=0,
+        description="Up to so many nodes no nomination is written: the extender answers with the pod's node "
+        "alone. Above 100 nodes the scheduler must look at all of them (percentageOfNodesToScore: 100).",
+    )
+    steer_lowered: bool = Field(
+        default=False,
+        description="The same for tasks whose requests were lowered. Only where the scheduler does not go on without "
+        "an answer (extender.ignorable: false): else it would place them by what is left of their requests.",
+    )
     retry: float = Field(default=2.0, gt=0, description="Seconds before a pod that found no node is asked about again.")
 
     track_seconds: float = Field(default=10.0, ge=1, description="Seconds between two writes of one TrackedApp.")

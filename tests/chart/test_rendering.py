@@ -279,6 +279,25 @@ def test_the_scheduler_asks_the_extender_and_proves_itself() -> None:
     assert set(block["tlsConfig"]) == {"serverName", "caFile", "certFile", "keyFile"}
 
 
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        ("scheduler.extender.ignorable=true", "false"),
+        ("scheduler.extender.ignorable=false", "true"),
+        ("scheduler.extender.ignorable=false,scheduler.enabled=false", "false"),
+    ],
+    ids=["ignorable", "not ignorable", "a scheduler of your own"],
+)
+def test_lowered_tasks_go_without_nomination_only_where_the_scheduler_waits_for_the_filter(
+    settings: str, expected: str
+) -> None:
+    """A scheduler that goes on without an answer would place them by their lowered requests."""
+    found = objects(NEWEST, "--set", settings)
+    container = named(found, "Deployment", "slackwater-operator")["spec"]["template"]["spec"]["containers"][0]
+    variables = {each["name"]: each.get("value") for each in container["env"]}
+    assert variables["SLACKWATER_OPERATOR_STEER_LOWERED"] == expected
+
+
 def test_a_scheduler_of_your_own_gets_the_block_to_add() -> None:
     """There the extender must be ignorable: other pods depend on that scheduler."""
     found = objects(NEWEST, "--set", "scheduler.enabled=false")

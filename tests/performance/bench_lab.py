@@ -2,7 +2,8 @@
 
     nominated   pods wait while their scheduler is stopped; ours are released and nominated. First bind to last bind.
     slow        the same, but somebody else took our gates away: no nomination, so filter (shortlist) and prioritize.
-    whole       pods are created and bound; ours are gated, placed, nominated, released. First creation to last bind.
+    whole       pods are created and bound; ours are gated, placed, released. First creation to last bind.
+    release     the same with two operators in turn: one nominates, one leaves the way to the extender's filter.
 
 One part at a time: `--part slow --nodes 1000`. Prints tables for docs/performance.md and holds the ratios against
 tests/performance/lab.toml.
@@ -41,6 +42,9 @@ sys.path.insert(0, str(HERE.parent))
 from support.bench.costs import Cost, costs  # noqa: E402 - a script finds its neighbours only after the line above
 
 PLAIN, OURS = "default-scheduler", "slackwater"
+ALL = ("nominated", "slow", "whole")
+NOMINATED, STEERED = "nominated", "steered"  # ours in both cases
+PARTS_OF = {"release": (PLAIN, NOMINATED, STEERED)}  # who plays; the others: plain and ours
 PROCESS = {PLAIN: "scheduler", OURS: "slackwater-scheduler"}
 # A pod may wait long for a scheduler that is stopped on purpose, and pools would measure their own rules.
 VALUES = ("policy.spec.mode=enforce", "queue.spec.release.timeoutSeconds=900", "pool.create=false")
@@ -107,6 +111,20 @@ class Bench:
             await _until(lambda: len(crowd.bound) == self.pods, f"all pods are bound by {scheduler}")
             seconds = max(crowd.bound.values()) - began
             return _run(crowd, self.pods / seconds, seconds, costs(self.lab) - before)
+
+    async def release(self, contender: str) -> Run:
+        """The whole path with an operator that nominates, or does not."""
+        if contender == PLAIN:
+            return await self.whole(PLAIN)
+        settings = {
+            "SLACKWATER_OPERATOR_STEER_NODES": str(10**6 if contender == STEERED else 0),
+            "SLACKWATER_OPERATOR_STEER_LOWERED": "true",  # what it costs is the same if the extender is not ignorable
+            "SLACKWATER_OPERATOR_LEAD_ALONE": "true",  # the one before it need not give back its Lease
+        }
+        self.lab.processes.kill("operator")
+        await asyncio.to_thread(self.lab.restart, "operator", settings)
+        await asyncio.sleep(3.0)  # it lists everything
+        return await self.whole(OURS)
 
     async def nominated(self, scheduler: str) -> Run:
         """Let a scheduler find all pods waiting, ours released and nominated."""
@@ -220,45 +238,50 @@ WHOLE_ONLY = ("creation to bound, p50, s", "creation to bound, p99, s", "creatio
 
 def report(part: str, runs: Runs, pods: int) -> list[str]:
     """Tables for people: rates and costs, then CPU time by process and requests by kind."""
-    lines = ["| measure, median (least to most) | plain | slackwater | ratio |", "|---|---|---|---|"]
+    names = " | ".join({PLAIN: "plain"}.get(which, which) for which in runs)
+    rule = "|---" * len(runs) + "|"
+    lines = [f"| measure, median (least to most) | {names} | over plain |", f"|---|---{rule}"]
     for name, measure in MEASURES.items():
-        if part == "whole" or name not in WHOLE_ONLY:
-            lines.append(_row(name, *([measure(run, pods) for run in runs[which]] for which in (PLAIN, OURS))))
-    lines += ["", "| CPU milliseconds per pod | plain | slackwater |", "|---|---|---|"]
+        if part in ("whole", "release") or name not in WHOLE_ONLY:
+            lines.append(_row(name, [[measure(run, pods) for run in runs[which]] for which in runs]))
+    lines += ["", f"| CPU milliseconds per pod | {names} |", f"|---{rule}"]
     lines += _shares(runs, lambda run: {name: value / pods * 1000 for name, value in run.cost.cpu.items()}, 0.05)
-    lines += ["", "| requests per pod | plain | slackwater |", "|---|---|---|"]
+    lines += ["", f"| requests per pod | {names} |", f"|---{rule}"]
     lines += _shares(runs, lambda run: {name: value / pods for name, value in run.cost.requests.items()}, 0.05)
-    lines += ["", "| milliseconds per pod in the API server's admission | plain | slackwater |", "|---|---|---|"]
+    lines += ["", f"| milliseconds per pod in the API server's admission | {names} |", f"|---{rule}"]
     return lines + _shares(
         runs, lambda run: {name: value / pods * 1000 for name, value in run.cost.admission.items()}, 0.05
     )
 
 
-def _row(name: str, plain: list[float], ours: list[float]) -> str:
-    cells = [f"{statistics.median(v):.2f} ({min(v):.2f} to {max(v):.2f})" for v in (plain, ours)]
-    below = statistics.median(plain)
-    return f"| {name} | {cells[0]} | {cells[1]} | {f'{statistics.median(ours) / below:.2f}' if below else ''} |"
+def _row(name: str, values: list[list[float]]) -> str:
+    cells = [f"{statistics.median(v):.2f} ({min(v):.2f} to {max(v):.2f})" for v in values]
+    below, *others = [statistics.median(v) for v in values]
+    ratios = [f"{each / below:.2f}" for each in others] if below else []
+    return f"| {name} | {' | '.join(cells)} | {', '.join(ratios)} |"
 
 
 def _shares(runs: Runs, look: Callable[[Run], dict[str, float]], least: float) -> list[str]:
     """Medians by key, the largest first; what hardly counts is left out."""
-    seen = {which: [look(run) for run in runs[which]] for which in (PLAIN, OURS)}
-    keys = {key for each in (*seen[PLAIN], *seen[OURS]) for key in each}
+    seen = {which: [look(run) for run in runs[which]] for which in runs}
+    keys = {key for column in seen.values() for each in column for key in each}
+    last = list(runs)[-1]
     middle = {
         which: {key: statistics.median([each.get(key, 0.0) for each in seen[which]]) for key in keys} for which in seen
     }
-    rows = sorted(keys, key=lambda key: -middle[OURS][key])
+    rows = sorted(keys, key=lambda key: -middle[last][key])
     return [
-        f"| {key} | {middle[PLAIN][key]:.2f} | {middle[OURS][key]:.2f} |"
+        f"| {key} | {' | '.join(f'{middle[which][key]:.2f}' for which in runs)} |"
         for key in rows
-        if max(middle[PLAIN][key], middle[OURS][key]) >= least
+        if max(middle[which][key] for which in runs) >= least
     ]
 
 
 def verdict(part: str, nodes: int, runs: Runs) -> str:
-    """The ratio of the medians beside the bound for this size, if there is one."""
-    ratio = statistics.median(run.rate for run in runs[OURS]) / statistics.median(run.rate for run in runs[PLAIN])
-    bound = tomllib.loads(BOUNDS.read_text())[part].get(str(nodes))
+    """The ratio of the medians beside the bound for this size, if there is one; the last one plays for us."""
+    ours = list(runs)[-1]
+    ratio = statistics.median(run.rate for run in runs[ours]) / statistics.median(run.rate for run in runs[PLAIN])
+    bound = tomllib.loads(BOUNDS.read_text()).get(part, {}).get(str(nodes))
     wanted = "no bound for this size" if bound is None else f"wanted {bound}: {'kept' if ratio >= bound else 'MISSED'}"
     return f"{part}, {nodes} nodes: ours over plain {ratio:.2f}; {wanted}"
 
@@ -270,16 +293,16 @@ async def rounds(lab: Lab, part: str, pods: int, count: int, runs: Runs) -> None
     """Plain and ours in turn, so that a busy moment of the machine meets both."""
     async with Session(endpoint(lab.site.kubeconfig), in_flight=16) as session:
         bench = Bench(lab, session, pods)
-        play = {"nominated": bench.nominated, "slow": bench.slow, "whole": bench.whole}[part]
+        play = {"nominated": bench.nominated, "slow": bench.slow, "whole": bench.whole, "release": bench.release}[part]
         for number in range(count):
-            for scheduler in (PLAIN, OURS) if number % 2 == 0 else (OURS, PLAIN):
+            for scheduler in list(runs) if number % 2 == 0 else reversed(runs):
                 runs[scheduler].append(await play(scheduler))
                 sys.stderr.write(f"{part}, round {number + 1}, {scheduler}: {runs[scheduler][-1].rate:.1f} pods/s\n")
 
 
 def measure(part: str, nodes: int, pods: int, count: int) -> Runs:
     """All rounds of one part in a lab of its own; a run that is told to end keeps the rounds it has."""
-    runs: Runs = {PLAIN: [], OURS: []}
+    runs: Runs = {contender: [] for contender in PARTS_OF.get(part, (PLAIN, OURS))}
     # Scrapes of that many simulated nodes would fill the machine: without samples, reservations count. Where nobody
     # shall nominate there is no operator.
     unwanted = {"prometheus", "state-metrics"} | ({"operator"} if part == "slow" else set())
@@ -294,7 +317,7 @@ def measure(part: str, nodes: int, pods: int, count: int) -> Runs:
 def main() -> None:
     """Run the parts that were asked for, print, and say whether the bounds were kept."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--part", choices=("nominated", "slow", "whole"), action="append", help="default: all")
+    parser.add_argument("--part", choices=(*ALL, "release"), action="append", help=f"default: {', '.join(ALL)}")
     parser.add_argument("--nodes", type=int, default=1000)
     parser.add_argument("--pods", type=int, default=3000)
     parser.add_argument("--rounds", type=int, default=3)
@@ -305,7 +328,7 @@ def main() -> None:
     verdicts = []
     with tempfile.TemporaryDirectory() as home:
         os.environ["SLACKWATER_LAB_HOME"] = home
-        for part in asked.part or ("nominated", "slow", "whole"):
+        for part in asked.part or ALL:
             runs = measure(part, asked.nodes, asked.pods, asked.rounds)
             if not all(runs.values()):
                 raise SystemExit(f"{part}: not one round was finished")
@@ -314,7 +337,7 @@ def main() -> None:
                 f"`python tests/performance/bench_lab.py --part {part} --nodes {asked.nodes} --pods {asked.pods} "
                 f"--rounds {asked.rounds}`\n\n" + "\n".join(report(part, runs, asked.pods)) + "\n"
             )
-            verdicts.append(f"{verdict(part, asked.nodes, runs)} ({len(runs[OURS])} rounds)")
+            verdicts.append(f"{verdict(part, asked.nodes, runs)} ({min(map(len, runs.values()))} rounds)")
     sys.stdout.write("\n" + "\n".join(verdicts) + f"\nload average {os.getloadavg()[1]:.1f} at the end\n")
 
 

@@ -69,6 +69,7 @@ class ClusterCache:
         self.outputs = Outputs()
         self.transfers = AssignedTransfers()
         self.load: dict[str, float] = {}  # bytes per second into each node, as last measured
+        self.assigned: set[str] = set()  # pods whose reservation is a batch's placement: they shall go to that node
         self._names: dict[str, dict[str, str]] = {}  # namespace → pod name → uid
         self._strangers: dict[str, set[str]] = {}  # node → running pods on it that are not ours
         self._masks: dict[Constraints, NDArray[np.bool_] | None] = {}
@@ -167,6 +168,7 @@ class ClusterCache:
 
     def _release(self, uid: str) -> None:
         self.transfers.end(uid)
+        self.assigned.discard(uid)
         claim = self.ledger.remove(uid)
         if claim is not None:
             self.freed.note()
@@ -338,8 +340,14 @@ class ClusterCache:
             claim = claim._replace(declared=nothing, native=nothing)
         return not claim.node and self.ledger.reserve(claim, self.clock() + self.settings.expiry)
 
+    def assigned_node(self, uid: str) -> str:
+        """The node that a batch chose for a pod which is not bound yet; "" where it chose none, or not any more."""
+        held = self.ledger.claim(uid) if uid in self.assigned else None
+        return held.node if held is not None else ""
+
     def give_up_node(self, uid: str) -> None:
         """A node serves its pod no longer: the pod stays reserved without one, so that it may try others."""
+        self.assigned.discard(uid)
         held, expires = self.ledger.claim(uid), self.ledger.reservations().get(uid)
         if held is not None and expires is not None:
             self.transfers.end(uid)
@@ -347,6 +355,7 @@ class ClusterCache:
 
     def unreserve(self, uid: str) -> PodClaim | None:
         """Take back what did not come true; a bound pod stays."""
+        self.assigned.discard(uid)
         if (held := self.ledger.unreserve(uid)) is not None:
             self.transfers.end(uid)
         return held
@@ -366,6 +375,7 @@ class ClusterCache:
             lapsed = self.ledger.expire(self.clock())
             for claim in lapsed:
                 self.transfers.end(claim.uid)
+                self.assigned.discard(claim.uid)
             if lapsed:
                 self.freed.note()
             return lapsed

@@ -180,6 +180,7 @@ class Placer:
                     self._refuse(each, _refusing(outcome), reply)
                     self.waiting.add(each.pod, outcome.reason.value)
                 elif live.take(outcome, each) and self.cache.reserve(each.pod, outcome.node, each.role, each.app):
+                    self.cache.assigned.add(outcome.uid)
                     reply.placed.append(Placed(outcome.uid, outcome.node))
                     self.waiting.drop(outcome.uid)
                     self._note(each, Result.PLACED, node=outcome.node)

@@ -49,6 +49,9 @@ class NodeNameList(Sequence[str]):
     def __len__(self) -> int:
         return len(self.begins)
 
+    def __contains__(self, name: object) -> bool:
+        return isinstance(name, str) and f'"{name}"'.encode() in self.text
+
 
 def lot(text: bytes) -> NodeNameList | None:
     """The names, if the array is long and holds nothing but plain strings; else None: read it as any JSON."""

@@ -1,6 +1,7 @@
 """The two questions of kube-scheduler: which of these nodes may the pod use, and how much each one is liked.
 
     filter      1. not ours: everything passes   2. refused as a whole (parked, guard)   3. examined node by node
+                   (one that a batch has placed: on its node alone, while that serves)
                 4. the best is entered in the ledger at once (eq. 2), before the scheduler has decided anything
     prioritize  the same examination; the placement follows the node that leads now
 
@@ -10,7 +11,7 @@ moves it, else it lapses.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from slackwater_cluster.customresources import Mode
@@ -84,6 +85,8 @@ class Verbs:
         if found.refusal is not None and found.mode is Mode.ENFORCE:
             nowhere = dict.fromkeys(names, found.refusal.value)
             return wire.filtered(question, [], {}, nowhere), self._refused(found, nowhere)
+        if (alone := self._assigned(found, names)) is not None:
+            return self._answer(question, found, alone)
         findings = examine(self.cache, found, names, self._finder)
         if found.mode is not Mode.ENFORCE:
             decision = self._noted("filter", found, findings, Result.OBSERVED)
@@ -91,6 +94,19 @@ class Verbs:
                 self._place(found, decision.node)
             return wire.filtered(question, names, {}, {}), decision
         return self._answer(question, found, findings)
+
+    def _assigned(self, found: PodContext, names: Sequence[str]) -> NodeFits | None:
+        """The node that a batch placed the pod on, if it is asked about and still serves: the pod goes there alone.
+
+        So a release need not nominate. A node that is hidden from us or serves no longer is given up for others.
+        """
+        node = self.cache.assigned_node(found.pod.uid)
+        if not node or found.mode is not Mode.ENFORCE:
+            return None
+        if node in names and (alone := examine(self.cache, found, [node])).fitting:
+            return alone
+        self.cache.assigned.discard(found.pod.uid)
+        return None
 
     def _answer(self, question: wire.Question, found: PodContext, findings: NodeFits) -> tuple[bytes, Decision]:
         best = findings.best(found.policy.score.shortlist)

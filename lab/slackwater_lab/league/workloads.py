@@ -137,6 +137,21 @@ def whole(size: float, seed: int) -> Workload:
     return Workload("whole", _line(whole), (*crowd, *large), 400.0, _nodes(size), frozenset(p.id for p in large))
 
 
+def full(size: float, seed: int) -> Workload:
+    """Short tasks that use all they ask for fill the cluster: nothing to gain, and what a freed slot waits shows."""
+    rnd = random.Random(seed)  # noqa: S311 - a workload, not a secret
+    count = _share(size, 60)
+    plays = [
+        Play(
+            f"full-{n:03d}",
+            round(rnd.uniform(0, 10.0), 2),
+            (Part("map", _size(1.0, 1.0), tuple(round(rnd.uniform(3.0, 8.0), 2) for _ in range(8))),),
+        )
+        for n in range(count)
+    ]
+    return Workload("full", _line(full), tuple(plays), 300.0, _nodes(size))
+
+
 def stream(size: float, seed: int) -> Workload:
     """2,000 short pods, 100 a second, with room for all: what one pod costs, and how many a second are bound."""
     rnd = random.Random(seed)  # noqa: S311 - a workload, not a secret
@@ -153,6 +168,7 @@ WORKLOADS: dict[str, Callable[[float, int], Workload]] = {
     "urgent": urgent,
     "gang": gang,
     "whole": whole,
+    "full": full,
     "stream": stream,
 }
 

@@ -86,6 +86,7 @@ class Placement:
 
     placed: Mapping[str, str] = field(default_factory=dict)
     refused: Mapping[str, str] = field(default_factory=dict)
+    reserved: bool = True  # in the extender's ledger
 
 
 @dataclass(frozen=True, slots=True)
@@ -289,7 +290,7 @@ def declared_sums(
         best = max(fitting, key=lambda name: (left[name]["cpu"], name))
         left[best] = left[best] - request
         placed[each.uid] = best
-    return Placement(placed, refused)
+    return Placement(placed, refused, reserved=False)
 
 
 def _node_use(said: Mapping[str, Any]) -> NodeUse:

@@ -1,4 +1,4 @@
-"""One round of the release loop: decide on a snapshot, have nodes named, write nominations and lift gates.
+"""One round of the release loop: decide on a snapshot, have nodes named, lift gates, and nominate where that is needed.
 
 1. let go of everything in namespaces that no longer hold
 2. ask for room; without the extender hold for the grace time, then go on with declared sums
@@ -9,7 +9,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from time import perf_counter
 
@@ -27,7 +27,7 @@ from slackwater_operator.cache.lastcycle import Outlook
 from slackwater_operator.cache.quarantine import Part, sentence
 from slackwater_operator.cache.rooms import Rooms
 from slackwater_operator.metrics import Metrics
-from slackwater_operator.release.batch import batch
+from slackwater_operator.release.batch import GROWN, LIFTED, NOMINATED, STEERED, Handover, batch, steerable
 from slackwater_operator.release.extenderclient import (
     NOT_SEEN,
     DegradedMode,
@@ -120,7 +120,7 @@ class Releaser:
             await self.places.reserve([Reservation(pod.uid, pod.declared) for pod in pods])
         except Unavailable as problem:
             self.grace.failed(problem)  # they are let go all the same: holding is what must not happen
-        return await self._write([(pod, "", False) for pod in pods], "freed")
+        return await self._write([Handover(pod, "", "freed") for pod in pods])
 
     # -- 2. ---------------------------------------------------------------------------------------------------------
 
@@ -205,13 +205,28 @@ class Releaser:
         apps = {each.uid: each.app for each in chosen}
         placement = await self._whole(placement, apps)
         self._step_aside(placement, apps)
-        pairs = [(pod, node, False) for uid, node in placement.placed.items() if (pod := self.cache.index.pod(uid))]
-        pairs += [(pod, "", True) for uid in grown if (pod := self.cache.index.pod(uid))]
+        steered = self._steered(chosen) if placement.reserved else set[str]()
         for uid in placement.placed:
             self.no_node.pop(apps[uid], None)
-        lifted = [(pod, "", False) for uid in bare if (pod := self.cache.index.pod(uid))]
-        released = await self._write(lifted, "lifted") if lifted else 0
-        return released + await self._write(pairs, "nominated"), len(placement.refused)
+        found = [(uid, "", LIFTED) for uid in bare]
+        found += [(uid, node, STEERED if uid in steered else NOMINATED) for uid, node in placement.placed.items()]
+        found += [(uid, "", GROWN) for uid in grown]
+        return await self._write(self._handovers(found)), len(placement.refused)
+
+    def _steered(self, chosen: Sequence[Release]) -> set[str]:
+        """Pods that the extender's filter brings to their nodes: none if the scheduler may leave out nodes."""
+        if self.rooms is None or self.outlook is None or len(self.rooms.table) > self.settings.steer_nodes:
+            return set()
+        found = steerable(self.outlook.snapshot, chosen)
+        return found if self.settings.steer_lowered else {uid for uid in found if not self._lowered(uid)}
+
+    def _lowered(self, uid: str) -> bool:
+        """Whether a pod asks the scheduler for less than it declares."""
+        pod = self.cache.index.pod(uid)
+        return pod is None or not pod.declared.fits(pod.native)
+
+    def _handovers(self, found: Iterable[tuple[str, str, str]]) -> list[Handover]:
+        return [Handover(pod, node, how) for uid, node, how in found if (pod := self.cache.index.pod(uid))]
 
     def _nominates(self, queue: str) -> bool:
         """Whether pods of a queue get their node from us; else the gate is all that is written."""
@@ -263,7 +278,8 @@ class Releaser:
             return placement
         await self._unreserve(back)
         kept = {uid: node for uid, node in placement.placed.items() if uid not in set(back)}
-        return Placement(kept, {**placement.refused, **dict.fromkeys(back, "a pod of its gang found no node")})
+        alone = dict.fromkeys(back, "a pod of its gang found no node")
+        return Placement(kept, {**placement.refused, **alone}, placement.reserved)
 
     def _step_aside(self, placement: Placement, apps: dict[str, str]) -> None:
         now = self.clock()
@@ -283,38 +299,39 @@ class Releaser:
 
     # -- writes -----------------------------------------------------------------------------------------------------
 
-    async def _write(self, pairs: Sequence[tuple[PodRecord, str, bool]], how: str) -> int:
+    async def _write(self, handovers: Sequence[Handover]) -> int:
         """Hand over releases to be written; each is charged before its first write. Returns how many.
 
         The next round need not wait for the last answer of this one: what is on its way counts as released. So writes
         go on while the next ones are decided, and only a backlog holds up the rounds.
         """
         now = self.clock()
-        for pod, node, growth in pairs:
-            self.cache.begin(pod.uid, now, node, growth=growth)
-        for pod, node, _ in pairs:
-            task = asyncio.create_task(self._carry(pod, node, how))
+        for each in handovers:
+            self.cache.begin(each.pod.uid, now, each.node, growth=each.how == GROWN)
+        for each in handovers:
+            task = asyncio.create_task(self._carry(each))
             self._under_way.add(task)
             task.add_done_callback(self._under_way.discard)
         while len(self._under_way) > 2 * self.settings.in_flight:
             await asyncio.wait(self._under_way, return_when=asyncio.FIRST_COMPLETED)
-        return len(pairs)
+        return len(handovers)
 
     async def drain(self) -> None:
         """Wait until everything is written."""
         if self._under_way:
             await asyncio.wait(self._under_way)
 
-    async def _carry(self, pod: PodRecord, node: str, how: str) -> None:
+    async def _carry(self, release: Handover) -> None:
         """Write one release; one that could not be written is taken back."""
+        pod, nominate = release.pod, release.node if release.nominates else ""
         async with self._hands:
-            written = await self._write_one(pod, node)
+            written = await self._write_one(pod, nominate)
         if written:
             self.last_release = self.clock()
-            self.metrics.released.labels(how).inc()
+            self.metrics.released.labels(release.how).inc()
             return
         self.cache.end(pod.uid)
-        if node:
+        if nominate:
             self.cache.nominated_in_vain.add(pod.uid)
         await self._unreserve([pod.uid])
 

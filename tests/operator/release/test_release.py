@@ -12,7 +12,7 @@ from slackwater_extender.scheduling.batch import UNKNOWN_POD
 from slackwater_operator.cache.podstate import InFlightPods
 from slackwater_operator.cache.rooms import Rooms
 from slackwater_operator.release.extenderclient import Placement, PlaceRequest
-from support.fakes.cluster import World, enforcing, node, owned
+from support.fakes.cluster import GIB, World, enforcing, node, owned
 
 
 def running(world: World) -> list[str]:
@@ -20,12 +20,60 @@ def running(world: World) -> list[str]:
     return sorted(pod.name for pod in world.pods.values() if pod.node and not pod.done)
 
 
+def test_tasks_are_released_by_their_gate_alone_where_the_filter_knows_their_node() -> None:
+    """Room for two on each node: one write for each pod, and each goes to the node that the extender placed it on."""
+    world = enforcing(node("a", cpu=2), node("b", cpu=2))
+    for number in range(4):
+        world.create(f"task-{number}", app="etl")
+    assert world.operator().step() == 4
+    assert len(world.writes) == 4
+    assert not any(pod.nominated or pod.gates for pod in world.pods.values())
+    placed = dict(world.entered)
+    world.schedule()
+    assert {pod.uid: pod.node for pod in world.pods.values()} == placed
+
+
+@pytest.mark.parametrize("what", ["driver", "gang", "selector", "parked", "lowered", "without the extender"])
+def test_what_must_keep_its_node_is_nominated(what: str) -> None:
+    """An extender that is started anew would let it search, and without an answer the scheduler would choose alone.
+
+    It would choose by native requests: for a pod whose requests were lowered those are less than it may come to use.
+    """
+    world = enforcing(node("a", pool="batch"))
+    role = names.DRIVER if what == "driver" else names.TASK
+    gang = {names.GANG: "true"} if what == "gang" else {}
+    world.create("pod", app="etl", role=role, annotations=gang)
+    if what == "selector":
+        world.configure("AdmissionQueue", "batch", namespaces=["team"], nodeSelector={"pool": "batch"})
+    operator = world.operator(grace=0)
+    if what == "parked":
+        (pod,) = world.pods.values()
+        world.change(pod.uid, gates=(), annotations={**pod.annotations, names.PARKED: "2026-01-01T00:00:00+00:00"})
+    if what == "lowered":
+        (pod,) = world.pods.values()
+        world.change(pod.uid, native=Resources(cpu=0.5, memory=GIB))
+    if what == "without the extender":
+        operator.releaser.places = operator.upkeep.places = _Away()
+        operator.step()
+    operator.step()
+    assert [pod.nominated for pod in world.pods.values()] == ["a"]
+
+
+def test_lowered_tasks_need_no_nomination_where_the_scheduler_waits_for_an_answer() -> None:
+    """The chart says so to the operator where the extender is not ignorable."""
+    world = enforcing(node("a"))
+    pod = world.create("task", app="etl")
+    world.change(pod.uid, native=Resources(cpu=0.5, memory=GIB))
+    world.operator(steer_lowered=True).step()
+    assert (world.released, world.pods[pod.uid].nominated, len(world.writes)) == ([pod.uid], "", 1)
+
+
 def test_held_pods_are_nominated_and_released() -> None:
-    """Room for two: both get a node named and lose their gate, with two writes each."""
+    """In a cluster whose scheduler looks at some nodes only: a node named and the gate lifted, two writes each."""
     world = enforcing(node("a"))
     for number in range(2):
         world.create(f"task-{number}", app="etl")
-    assert world.operator().step() == 2
+    assert world.operator(steer_nodes=0).step() == 2
     assert all(pod.nominated == "a" and not pod.gates for pod in world.pods.values())
     assert len(world.writes) == 4
     world.schedule()

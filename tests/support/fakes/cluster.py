@@ -295,12 +295,14 @@ class World:
         self.reserved.clear()
 
     def _unplaced(self) -> dict[str, Resources]:
-        """What is reserved without a node, by namespace, until it is bound."""
+        """What is reserved without a node, by namespace, until it is bound; the watch shows who is on its way."""
         sums: dict[str, Resources] = {}
-        for uid, each in self.reserved.items():
-            pod = self.pods.get(uid)
-            if pod is not None and not pod.node and not pod.done and not pod.parked and not each.growth:
-                sums[pod.namespace] = sums.get(pod.namespace, NOTHING) + each.declared
+        for uid, pod in self.pods.items():
+            each = self.reserved.get(uid)
+            if pod.node or pod.done or pod.parked or pod.nominated or uid in self.entered or (each and each.growth):
+                continue
+            if each is not None or (not pod.gates and pod.scheduler == names.SCHEDULER):
+                sums[pod.namespace] = sums.get(pod.namespace, NOTHING) + pod.declared
         return sums
 
     async def wakeups(self, after: int) -> tuple[int, Sequence[str]]:
@@ -337,16 +339,17 @@ class World:
         return bound
 
     def _candidates(self, pod: PodRecord) -> list[str]:
-        others = [name for name in sorted(self.nodes) if name != pod.nominated]
-        known = [self.nodes[name] for name in [pod.nominated, *others] if name in self.nodes]
+        first = pod.nominated or self._placed(pod)  # the scheduler tries it first, or the filter answers with it alone
+        others = [name for name in sorted(self.nodes) if name != first]
+        known = [self.nodes[name] for name in [first, *others] if name in self.nodes]
         return [each.name for each in known if each.open and allows(pod.constraints, each)]
 
     def _native(self, name: str, asking: PodRecord) -> Resources:
-        """What the scheduler sees free: bound pods, and pods nominated there that wait (of no lower priority)."""
+        """What scheduler and filter leave: bound pods, and pods that wait and are nominated or placed there."""
         seated = [
             pod.native
             for pod in self.pods.values()
-            if pod.uid != asking.uid and not pod.done and name in (pod.node, "" if pod.node else pod.nominated)
+            if pod.uid != asking.uid and not pod.done and name == (pod.node or pod.nominated or self._placed(pod))
         ]
         return self.nodes[name].allocatable - total(seated)
 

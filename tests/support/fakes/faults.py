@@ -26,6 +26,7 @@ class FaultyWorld(World):
     """A world with one fault at the write of a given number, and a watch that is not prompt."""
 
     fault: Fault | None = None
+    steer: int = 100  # nodes up to which nobody nominates
     at: int = 0  # the number of the write, from 1
     watch: Watch = Watch.PROMPT
     seed: int = 0
@@ -159,7 +160,7 @@ class FaultyWorld(World):
     def _started(self) -> Operator:
         """A new leader: it lists everything and clears what a dead one left."""
         self._events.rest()
-        operator = self.restart()
+        operator = self.restart(steer_nodes=self.steer)
         operator.take_over()
         return operator
 
