@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from slackwater.cycle.verdicts import WaitReason
 from slackwater_monitor.sources.explanation import Explanation, arithmetic
 from slackwater_monitor.sources.views import Amounts, App, Pool, Queue
 from slackwater_simulator.charts.amounts import amount, percent, seconds
@@ -35,6 +36,7 @@ def lines(found: Explanation, shown: int | None = SHOWN) -> list[tuple[str, str]
     if found.pool is not None and found.pool.delta is not None:
         made.append(("pool", _pool_line(found.pool)))
     made += _ledger_lines(found.ledger or {}, shown)
+    made += _since(found)
     made += list(found.resources.items())
     return made + [("missing", each) for each in found.problems]
 
@@ -95,6 +97,14 @@ def _ledger_lines(ledger: dict[str, Any], shown: int | None) -> list[tuple[str, 
         own = f"; your score: {each['own']}" if each.get("own") else ""
         made.append(("decided", " ".join(words.split()) + own))
     return made
+
+
+def _since(found: Explanation) -> list[tuple[str, str]]:
+    """The reason is of the last round, the nodes are as they are now: say so where they seem to contradict."""
+    fitting = ((found.ledger or {}).get("now") or {}).get("fitting")
+    if found.app is None or found.app.reason != WaitReason.FRAGMENTED or not found.gates or not fitting:
+        return []
+    return [("since then", "room has come free after the round that gave this reason; the next round decides")]
 
 
 def _told(found: Amounts) -> str:

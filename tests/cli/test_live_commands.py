@@ -101,6 +101,15 @@ def test_explain_tells_when_a_held_pod_starts(run: Run, cluster: Cluster, start:
     assert said in run("apps", "-o", "wide").stdout
 
 
+def test_explain_says_that_room_came_free_after_the_reason(run: Run, cluster: Cluster) -> None:
+    """The reason is of the last round, the nodes are of now: that is no contradiction, but one has to say it."""
+    assert "since then" not in run("explain", "etl-0").stdout
+    listed = cluster.answers[f"{GROUP}/trackedapps"]
+    assert isinstance(listed, dict)
+    listed["items"][0]["status"] |= {"reason": "no-node-has-room", "message": "no single node has room for 2 cores"}
+    assert "room has come free after the round that gave this reason" in run("explain", "etl-0").stdout
+
+
 def test_explain_tells_running_from_missing_by_exit_code(run: Run) -> None:
     """0 on a node, 1 no such pod."""
     assert run("explain", "team-a/ran").exit_code == 0
