@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import importlib
 import os
 import pkgutil
@@ -48,6 +49,9 @@ def pytest_collection_finish() -> None:
             if not module.name.endswith("__main__"):
                 with contextlib.suppress(ModuleNotFoundError):  # an extra that is not installed
                     importlib.import_module(module.name)
+    # Thousands of tests were collected, which stay: the garbage collector need not go over them again and again.
+    gc.freeze()
+    gc.set_threshold(20_000, 20, 50)
 
 
 def pytest_configure() -> None:

@@ -16,7 +16,7 @@ WANTS = {
     "Go": r"\bGo\b|module cache",
     "Dask and Ray": r"needs dask|needs ray",
     "root": r"\broot\b",
-    "time": r"minutes; set",
+    "time": r"minutes; set|played in CI",
 }
 
 
