@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from slackwater.cycle.snapshot import App, PodGroup, Pool
 from slackwater.cycle.starts.poolbuilder import PoolMember, PoolTerms, SlotScale, build_pool, slot_scale
 from slackwater.pools.appphases import AppPhases
-from slackwater.pools.pools import Category, classify, median_slot, slots
+from slackwater.pools.mediantask import MedianTask
+from slackwater.pools.pools import Category, classify, slots
 from slackwater.resources import NOTHING, Resources
 from slackwater.roles import Role
 from slackwater.validation import clip
@@ -16,19 +17,13 @@ from slackwater_cluster.customresources import ReservationPoolSpec
 from slackwater_operator.cache.appview import AppView
 from slackwater_operator.cache.phases import Accuracy
 
-# The median task changes slowly; it is looked for again after this many seconds.
-SLOT_SECONDS = 5.0
-# Pods of one group that vote for the median; more would not change it.
-VOTES = 200
-
 
 @dataclass
 class PoolState:
     """What must be remembered of one pool between rounds."""
 
     delta: float
-    median: Resources = NOTHING  # the median declared task: how many of it there are is how many slots there are
-    slot_at: float = float("-inf")
+    median_task: MedianTask = field(default_factory=MedianTask)  # as many as there are of it, so many slots there are
     accuracy: Accuracy = field(default_factory=Accuracy)
 
 
@@ -59,11 +54,11 @@ def pool(
     now: float,
 ) -> Pool | None:
     """The pool as one round sees it; None while no task is known that could say how large a slot is."""
-    if now - state.slot_at >= SLOT_SECONDS or not state.median:
-        state.median, state.slot_at = median_slot(_tasks(apps)), now
-    if not state.median:
+    for app in apps:
+        state.median_task.see(f"{app.namespace}/{app.series or app.app}", _task(app))
+    if not state.median_task.current:
         return None
-    scale = slot_scale(capacity, state.median)
+    scale = slot_scale(capacity, state.median_task.current)
     members = [
         PoolMember(
             app.id,
@@ -124,12 +119,7 @@ def _category(app: AppView, scale: SlotScale, theta: float) -> Category:
     return Category.LARGE if wanted is None else classify(wanted, scale.nominal, theta)
 
 
-def _tasks(apps: Iterable[AppView]) -> list[Resources]:
-    votes: list[Resources] = []
-    for app in apps:
-        for group in app.groups:
-            if group.role is not Role.DRIVER:
-                votes += [group.request] * min(VOTES, max(1, _coming(group)))
-        if app.size is not None and app.size.request and all(group.role is Role.DRIVER for group in app.groups):
-            votes += [app.size.request] * min(VOTES, app.size.tasks)
-    return votes
+def _task(app: AppView) -> Resources:
+    """What a task of the app declares: the first kind of those that exist, else what its framework says of them."""
+    existing = next((group.request for group in app.groups if group.role is not Role.DRIVER), NOTHING)
+    return existing or (app.size.request if app.size is not None else NOTHING)

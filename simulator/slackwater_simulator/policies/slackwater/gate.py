@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from statistics import median
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -22,7 +21,7 @@ from slackwater.ordering.alignment import factor
 from slackwater.pools.appphases import AppPhases
 from slackwater.pools.pools import Category, balanced_slot, slot_count, slots
 from slackwater.pools.startlog import StartLog
-from slackwater.resources import Resources
+from slackwater.resources import NOTHING, Resources
 from slackwater_simulator.policies.slackwater.ledger import Books
 from slackwater_simulator.policies.slackwater.snapshot import QUEUE, Views
 
@@ -48,8 +47,7 @@ class Gate:
         self.requests, self.waiting = self.views.requests, self.views.waiting
         self.wishes = self.views.promises.wishes
         self._phases, self._sizes = AppPhases(), AppSizes()
-        # The median declared task of every app seen so far; renewed as their number doubles, so that it is calm.
-        self._measured, self._median, self._balanced = 0, Resources(), Resources()
+        self._balanced: tuple[Resources, Resources] = (NOTHING, NOTHING)  # median task, and the slot made of it
         self._delta = parts.delta
         self.alpha = 0.0  # HaSTE-A's factor for the apps that have started
         self.deltas: list[tuple[float, float]] = []
@@ -156,7 +154,7 @@ class Gate:
         apps = self.views.all()
         capacity = self.views.named(tuple(self.world.total))
         left = self.books.everywhere(driver=False).sum(axis=0)
-        pools = (self._pool(now, apps, capacity, left),) if self.parts.pools and self.views.sizes else ()
+        pools = (self._pool(now, apps, capacity, left),) if self.parts.pools and len(self.views.median_task) else ()
         queue = Queue(
             QUEUE,
             capacity if self.parts.admission else capacity * 1e9,
@@ -203,7 +201,7 @@ class Gate:
         return Resources.from_vector(self.kinds, [max(have, 0.0) for have in free])
 
     def _pool(self, now: float, apps: Sequence[App], capacity: Resources, left: NDArray[np.float64]) -> Pool:
-        scale, parts = SlotScale(self._slot(), slot_count(capacity, self._median)), self.parts
+        scale, parts = SlotScale(self._slot(), slot_count(capacity, self.views.median_task.current)), self.parts
         terms = PoolTerms(QUEUE, self._delta, parts.theta, parts.delta_minimum)
         counted_in = PoolScale(scale.slot, scale.nominal, parts.theta)
         members = [
@@ -221,13 +219,11 @@ class Gate:
 
     def _slot(self) -> Resources:
         """What sizes are counted in: a balanced slot of the median task, renewed with it."""
-        known = self.views.sizes
-        if known and len(known) >= 2 * self._measured:
-            self._measured = len(known)
-            sizes = list(known.values())
-            self._median = Resources({kind: median(size[kind] for size in sizes) for kind in self.kinds})
-            self._balanced = balanced_slot(Resources.from_vector(self.kinds, self.world.cluster.total), self._median)
-        return self._balanced
+        median = self.views.median_task.current
+        if median is not self._balanced[0]:
+            whole = Resources.from_vector(self.kinds, self.world.cluster.total)
+            self._balanced = median, balanced_slot(whole, median)
+        return self._balanced[1]
 
     # ---- released and waiting for a node (worlds with heartbeats) ------------------------------------------------
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, overload
 
 from slackwater.cycle.snapshot import App, PodGroup
+from slackwater.pools.mediantask import MedianTask
 from slackwater.pools.pools import Category, slots
 from slackwater.resources import Resources
 from slackwater.roles import Role
@@ -57,7 +58,7 @@ class Views:
         self.started: set[int] = set()
         self.categories: dict[int, Category] = {}
         self.seats: dict[int, tuple[str, ...]] = {}  # the nodes of drivers, by app
-        self.sizes: dict[str, Resources] = {}  # the declared task of every app seen so far, by name
+        self.median_task = MedianTask()
         self._made: dict[int, App] = {}
         self._named: dict[tuple[float, ...], Resources] = {}
 
@@ -99,7 +100,7 @@ class Views:
         groups = tuple(self._groups(app))
         task = self.named(app.requests[0].shape) if app.requests else None
         if task is not None:
-            self.sizes.setdefault(job.name or job.id, task)
+            self.median_task.see(job.name or job.id, task)
         size = slots(task, self._slot()) if task is not None else 0.0
         widest = stage = 0
         for request in app.requests:
