@@ -38,8 +38,10 @@ def ground(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Playground]:
 
 @pytest.fixture
 def recorder() -> Iterator[Recorder]:
-    """Writes down each case as soon as it has ended; what is not played this time stays as it was last seen."""
-    made = Recorder.of(json.loads(RESULTS.read_text()) if RESULTS.exists() else [])
+    """Writes down each case as soon as it has ended, beside what others have written by then."""
+    made = Recorder()
     yield made
-    RESULTS.write_text(json.dumps(made.rows(), indent=1) + "\n")
-    TABLE.write_text(made.page(TABLE.read_text()))
+    written = json.loads(RESULTS.read_text()) if RESULTS.exists() else []
+    known = Recorder.of([*written, *made.rows()])
+    RESULTS.write_text(json.dumps(known.rows(), indent=1) + "\n")
+    TABLE.write_text(known.page(TABLE.read_text()))
