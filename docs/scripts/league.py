@@ -200,7 +200,11 @@ FOUND = """## What was looked into
   busy for that play. How much of the load was kueue's own (19 requests per pod) was not separated: look again in
   quiet rounds, at the rows about freed slots and about the API server's answers.
 - **kueue, pod groups**: by its source the quota of a task that has succeeded is free at once, but the next job is
-  admitted as a whole. We expect freed slots to wait until a whole job fits; this was not checked further."""
+  admitted as a whole. We expect freed slots to wait until a whole job fits; this was not checked further.
+- **urgent**: the stock scheduler ends pods of low priority for the urgent job and they are made again (see "pods
+  created"). Slackwater ends nobody for priority: the urgent job gets the next cores that come free. In a play after
+  this page its driver waited 0.05 s instead of 1.1 s, since rounds follow news at once, and its four tasks 0.3, 1.6,
+  2.1 and 3.5 s, each bound within 60 ms of its release. What is left is the wait for somebody's end."""
 
 HOW = """## How it is measured
 

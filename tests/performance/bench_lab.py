@@ -3,7 +3,8 @@
     nominated   pods wait while their scheduler is stopped; ours are released and nominated. First bind to last bind.
     slow        the same, but somebody else took our gates away: no nomination, so filter (shortlist) and prioritize.
     whole       pods are created and bound; ours are gated, placed, released. First creation to last bind.
-    release     the same with two operators in turn: one nominates, one leaves the way to the extender's filter.
+    lone        one pod at a time on an idle cluster; the rate is of the seconds in which one waited. Give few --pods.
+    release     the whole path with two operators in turn: one nominates, one leaves the way to the extender's filter.
 
 One part at a time: `--part slow --nodes 1000`. Prints tables for docs/performance.md and holds the ratios against
 tests/performance/lab.toml.
@@ -112,6 +113,16 @@ class Bench:
             seconds = max(crowd.bound.values()) - began
             return _run(crowd, self.pods / seconds, seconds, costs(self.lab) - before)
 
+    async def lone(self, scheduler: str) -> Run:
+        """One pod after the other, each when the one before it is bound and everybody is at rest."""
+        async with self._watched(scheduler) as (path, crowd):
+            before, began = costs(self.lab), time.monotonic()
+            for number in range(self.pods):
+                await asyncio.sleep(1.0)
+                await self._create(path, scheduler, crowd, number, 1)
+                await _until(lambda: len(crowd.bound) == len(crowd.created), f"a pod is bound by {scheduler}")
+            return _run(crowd, self.pods / sum(crowd.waits()), time.monotonic() - began, costs(self.lab) - before)
+
     async def release(self, contender: str) -> Run:
         """The whole path with an operator that nominates, or does not."""
         if contender == PLAIN:
@@ -168,7 +179,7 @@ class Bench:
             finally:
                 watch.cancel()
 
-    async def _create(self, path: str, scheduler: str, crowd: Crowd) -> None:
+    async def _create(self, path: str, scheduler: str, crowd: Crowd, first: int = 0, count: int = 0) -> None:
         async def one(number: int) -> None:
             body = _pod(f"pod-{number}", scheduler, number % 10)
             crowd.created[f"pod-{number}"] = time.monotonic()
@@ -176,7 +187,7 @@ class Bench:
             if not answer.ok:
                 raise SystemExit(answer.message())
 
-        await asyncio.gather(*(one(number) for number in range(self.pods)))
+        await asyncio.gather(*(one(number) for number in range(first, first + (count or self.pods))))
 
     async def _ungate(self, path: str) -> None:
         answer = await self.session.write("PATCH", path, UNGATE, content_type=STRATEGIC)
@@ -242,7 +253,7 @@ def report(part: str, runs: Runs, pods: int) -> list[str]:
     rule = "|---" * len(runs) + "|"
     lines = [f"| measure, median (least to most) | {names} | over plain |", f"|---|---{rule}"]
     for name, measure in MEASURES.items():
-        if part in ("whole", "release") or name not in WHOLE_ONLY:
+        if part in ("whole", "lone", "release") or name not in WHOLE_ONLY:
             lines.append(_row(name, [[measure(run, pods) for run in runs[which]] for which in runs]))
     lines += ["", f"| CPU milliseconds per pod | {names} |", f"|---{rule}"]
     lines += _shares(runs, lambda run: {name: value / pods * 1000 for name, value in run.cost.cpu.items()}, 0.05)
@@ -293,7 +304,8 @@ async def rounds(lab: Lab, part: str, pods: int, count: int, runs: Runs) -> None
     """Plain and ours in turn, so that a busy moment of the machine meets both."""
     async with Session(endpoint(lab.site.kubeconfig), in_flight=16) as session:
         bench = Bench(lab, session, pods)
-        play = {"nominated": bench.nominated, "slow": bench.slow, "whole": bench.whole, "release": bench.release}[part]
+        parts = (bench.nominated, bench.slow, bench.whole, bench.lone, bench.release)
+        play = {each.__name__: each for each in parts}[part]
         for number in range(count):
             for scheduler in list(runs) if number % 2 == 0 else reversed(runs):
                 runs[scheduler].append(await play(scheduler))
@@ -317,7 +329,7 @@ def measure(part: str, nodes: int, pods: int, count: int) -> Runs:
 def main() -> None:
     """Run the parts that were asked for, print, and say whether the bounds were kept."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--part", choices=(*ALL, "release"), action="append", help=f"default: {', '.join(ALL)}")
+    parser.add_argument("--part", choices=(*ALL, "lone", "release"), action="append", help=f"default: {', '.join(ALL)}")
     parser.add_argument("--nodes", type=int, default=1000)
     parser.add_argument("--pods", type=int, default=3000)
     parser.add_argument("--rounds", type=int, default=3)

@@ -1,6 +1,6 @@
 """What must hold in every world, judged from the cluster itself and not from what the programs say about it.
 
-given twice     native requests of bound and nominated pods never exceed a node
+given twice     native requests of pods that are bound, nominated or placed never exceed a node
 ceiling         declared requests of what is bound never exceed the node times the ceiling
 priority        no pod is released before one of higher priority that could have had its node
 idle room       no pod waits before room that stock would give it while everything stands still
@@ -63,20 +63,20 @@ class Checks:
     def _given_twice(self) -> None:
         nominated: dict[str, list[PodRecord]] = {}
         for pod in self.cluster.waiting.values():
-            if pod.nominated in self.cluster.nodes and not pod.gates:
-                nominated.setdefault(pod.nominated, []).append(pod)
+            if (node := self.cluster.destination(pod)) in self.cluster.nodes and not pod.gates:
+                nominated.setdefault(node, []).append(pod)
         for name, pods in nominated.items():
             left = self.cluster.free(name)
             for kind, value in total(pod.native for pod in pods).items():
                 if value > left.get(kind, 0.0) + SLACK * max(1.0, value):
-                    text = f"{name} has {left.get(kind, 0.0):g} {kind} left, pods nominated there ask for {value:g}"
+                    text = f"{name} has {left.get(kind, 0.0):g} {kind} left, pods on their way there ask for {value:g}"
                     self._fail("given twice", text, pods=[pod.uid for pod in pods])
 
     # -- priority turned round ----------------------------------------------------------------------------------------
 
     def _priority(self, operator: OperatorProgram) -> None:
         fresh = [self.cluster.pods[uid] for uid in self.cluster.released[self._seen :] if uid in self.cluster.pods]
-        lower = [pod for pod in fresh if pod.nominated in self.cluster.nodes]
+        lower = [pod for pod in fresh if self.cluster.destination(pod) in self.cluster.nodes]
         if not lower:
             return
         known = self.cluster.now - self.plan.operator_lag - self.plan.extender_lag - 1.0
@@ -85,7 +85,8 @@ class Checks:
                 continue
             for pod in lower:
                 if self._turned_round(operator, held, pod):
-                    text = f"{pod.uid} ({pod.priority}) got {pod.nominated} before {held.uid} ({held.priority})"
+                    node = self.cluster.destination(pod)
+                    text = f"{pod.uid} ({pod.priority}) got {node} before {held.uid} ({held.priority})"
                     self._fail("priority", text)
                     return
 
@@ -100,7 +101,7 @@ class Checks:
             and _role(held) == _role(pod) == names.TASK
             and held.declared.fits(pod.declared)
             and held.native.fits(pod.native)
-            and allows(held.constraints, self.cluster.nodes[pod.nominated])
+            and allows(held.constraints, self.cluster.nodes[self.cluster.destination(pod)])
         )
 
     # -- idle room ----------------------------------------------------------------------------------------------------
@@ -147,7 +148,7 @@ class Checks:
         A pod that uses more memory than it declared counts by its use.
         """
         node = self.cluster.nodes[name]
-        nominated = (pod for pod in self.cluster.waiting.values() if pod.nominated == name)
+        nominated = (pod for pod in self.cluster.waiting.values() if self.cluster.destination(pod) == name)
         there = [pod for pods in (self.cluster.on[name].values(), nominated) for pod in pods]
         outgrown = sum(max(0.0, self.cluster.uses_of(pod)[1] - pod.declared[MEMORY]) for pod in there)
         left = node.allocatable - total(pod.declared for pod in there) - Resources(memory=outgrown)
@@ -192,7 +193,7 @@ class Checks:
         return False
 
     def _left_to_tasks(self, name: str) -> Resources:
-        nominated = (pod for pod in self.cluster.waiting.values() if pod.nominated == name)
+        nominated = (pod for pod in self.cluster.waiting.values() if self.cluster.destination(pod) == name)
         stay = (pod for pods in (self.cluster.on[name].values(), nominated) for pod in pods if _role(pod) != names.TASK)
         return self.cluster.nodes[name].allocatable - total(pod.declared for pod in stay)
 

@@ -78,12 +78,17 @@ class Cluster(World):
         self.moves = 0  # whatever changed
         self.progress = 0  # creations, binds, starts and ends: releases that lead to nothing are none
         self.uses_of: Uses = lambda _: (0.0, 0.0)
+        self.assigned: Callable[[str], str] = lambda _: ""  # the node that the extender has placed a pod on, by uid
         self.evictions = 0
         self._names: dict[tuple[str, str], str] = {}
         self.unstarted: dict[str, PodRecord] = {}
         self._version = 0
         for node in plan.nodes:
             self.join(node)
+
+    def destination(self, pod: PodRecord) -> str:
+        """The node that a pod without one is on its way to: nominated, or known to the filter alone."""
+        return pod.nominated or self.assigned(pod.uid)
 
     # -- the API server -----------------------------------------------------------------------------------------------
 

@@ -109,6 +109,11 @@ class ExtenderProgram(Watcher):
         self.silent = False
         self.last_sample = cluster.now
         self.parts = self._started()
+        cluster.assigned = self.assigned
+
+    def assigned(self, uid: str) -> str:
+        """The node that this process has placed a pod on."""
+        return self.parts.cache.assigned_node(uid)
 
     def restart(self) -> None:
         """A new process, which knows what its lists show."""
