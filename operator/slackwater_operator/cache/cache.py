@@ -78,6 +78,7 @@ class OperatorCache:
         self._size_asked: set[str] = set()  # apps whose framework was asked for their size
         self._names: dict[str, AppName] = {}  # what apps are called, for as long as a pod of theirs is there
         self.news = True  # something changed since the last snapshot
+        self.pressing = True  # … that could let a held pod go; of running pods, what ends is told by the extender
         self.holding = True  # whether some pod waits for its release, as far as is known
         self._everyone: dict[str, PodRecord] = {}  # every pod of namespaces that might become managed
         self._stray: dict[str, float] = {}  # pods behind our gate in a namespace that is not managed, and since when
@@ -89,7 +90,8 @@ class OperatorCache:
         for record in records:
             self._everyone[record.uid] = record
             self._guarded(record, now)
-        self.holding = self.holding or any((each.gated or each.parked) and not each.node for each in records)
+        pressing = any(map(self._presses, records))
+        self.holding, self.pressing = self.holding or pressing, self.pressing or pressing
         self.news = True
 
     def set_aside(self, pod: PodRecord, problem: str) -> None:
@@ -115,18 +117,18 @@ class OperatorCache:
         """Nodes are new or changed; room there may be new room."""
         self.node_requests.set_nodes(records)
         self.refused.clear()
-        self.news = True
+        self.press()
 
     def drop_nodes(self, records: Sequence[NodeRecord]) -> None:
         """Nodes are gone."""
         self.node_requests.drop_nodes(records)
-        self.news = True
+        self.press()
 
     def set_namespaces(self, records: Iterable[NamespaceRecord], now: float) -> None:
         """Namespaces may have become managed, or follow another policy."""
         for name in self.governing.set_namespaces(records):
             self._review(name, now)
-        self.news = True
+        self.press()
 
     def drop_namespaces(self, records: Iterable[NamespaceRecord], now: float) -> None:
         """Namespaces are gone."""
@@ -140,12 +142,12 @@ class OperatorCache:
         self.pool_states = {name: each for name, each in self.pool_states.items() if name in self.governing.pools}
         for pod in list(self._everyone.values()):
             self.node_requests.set(pod)
-        self.news = True
+        self.press()
 
     def learn(self, owner: OwnerRef, parents: Sequence[OwnerRef]) -> None:
         """An owner was looked up."""
         self.index.learn(owner, parents)
-        self.news = True
+        self.press()
 
     def unsized(self, each: AppView) -> bool:
         """Whether the app waits for its size to be asked for: driver admission or a pool will need it.
@@ -176,7 +178,7 @@ class OperatorCache:
     def sized(self, each: AppView, size: AppSize | None) -> None:
         """The app's framework was asked; None where it states no size."""
         self._size_asked.add(each.id)
-        self.news = True
+        self.press()
         if size is not None:
             self.resize(each, size)
 
@@ -185,7 +187,7 @@ class OperatorCache:
         self.sizes[each.id] = size
         if each.id in self.views:
             self.views[each.id] = self._sized(self.views[each.id])
-        self.news = True
+        self.press()
 
     def measured(self, uses: Mapping[str, Resources]) -> None:
         """What pods use now, as the extender measured it."""
@@ -309,6 +311,7 @@ class OperatorCache:
         self.refused = {uid: until for uid, until in self.refused.items() if until > now}
         found = SnapshotBuilder(self, now, rooms, supposed).snapshot()
         if not supposed:
+            self.pressing = False
             self.holding = any(group.held for app in found.apps for group in app.groups)
         return found
 
@@ -325,6 +328,17 @@ class OperatorCache:
         ]
 
     # -- parts ----------------------------------------------------------------------------------------------------
+
+    def _presses(self, pod: PodRecord) -> bool:
+        """Whether news of a pod may let a held one go at once: it is held itself, or a driver that others wait for."""
+        if not pod.node:
+            return pod.gated or pod.parked
+        member = self.index.member(pod.uid)
+        return member is not None and role_of(pod, member) is Role.DRIVER
+
+    def press(self) -> None:
+        """Something changed that could let a held pod go."""
+        self.news = self.pressing = True
 
     def _guarded(self, pod: PodRecord, now: float) -> None:
         """Take in one pod; one that cannot be taken in is set aside, and the others of this turn are not lost."""

@@ -28,7 +28,7 @@ from slackwater_operator.release.eviction import PressureRelief
 from slackwater_operator.release.extenderclient import Usage
 from slackwater_operator.release.nominations import Nominations
 from slackwater_operator.release.ownerlookup import OwnerLookup
-from slackwater_operator.release.pace import LEAST, for_news, rest, until_held
+from slackwater_operator.release.pace import LEAST, for_news, rest, until_pressing
 from slackwater_operator.release.release import Releaser
 from slackwater_operator.release.roomwatch import RoomWatch
 from slackwater_operator.settings import Settings
@@ -169,7 +169,7 @@ class ReleaseLoop:
             await asyncio.sleep(0)
             return
         await asyncio.sleep(rest(took, self.settings.period))
-        await until_held(self.cache, self.news, self.settings.period)
+        await until_pressing(self.cache, self.news, min(self.settings.period, self._until_due()))
         if self.cache.news:
             return
         self.news.clear()

@@ -23,11 +23,11 @@ def rest(took: float, most: float) -> float:
     return min(most, max(LEAST, took * (1.0 - SHARE) / SHARE))
 
 
-async def until_held(cache: OperatorCache, news: asyncio.Event, seconds: float) -> None:
-    """Until a pod waits for its release, at most so long: news of running pods alone are not pressing."""
+async def until_pressing(cache: OperatorCache, news: asyncio.Event, seconds: float) -> None:
+    """Until something could let a held pod go, at most so long: other news of running pods can wait."""
     try:
         async with asyncio.timeout(seconds):
-            while not cache.holding:
+            while not cache.pressing:
                 news.clear()
                 await news.wait()
     except TimeoutError:

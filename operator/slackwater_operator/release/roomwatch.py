@@ -42,7 +42,7 @@ class RoomWatch:
             return
         if number != self._number:
             self._number = number
-            self.cache.news = True
+            self.cache.press()
             self.wake()
             await asyncio.sleep(LEAST)
         elif perf_counter() - began < WAIT / 2:  # others wait there, and we may not

@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 
+from slackwater_cluster import names
 from slackwater_extender.scheduling.batch import UNKNOWN_POD
+from slackwater_operator.cache.rooms import Rooms
 from slackwater_operator.release.extenderclient import Placement, PlaceRequest
 from slackwater_operator.release.loop import ReleaseLoop
 from slackwater_operator.release.pace import LEAST, rest
@@ -98,6 +100,59 @@ def test_a_pod_the_extender_learns_of_a_moment_later_is_released_then() -> None:
 
     running(world, story)
     assert behind.asked > 1
+
+
+def test_tasks_follow_the_start_of_their_driver_at_once() -> None:
+    """They are held until it runs, and its start is no news of a held pod."""
+    world = enforcing(node("a"))
+
+    async def story(made: ReleaseLoop) -> None:
+        driver = world.create("driver", app="etl", role=names.DRIVER)
+        task = world.create("task", app="etl")
+        made.news.set()
+        assert await released(world, driver.uid)
+        world.schedule()
+        made.news.set()
+        assert await released(world, task.uid)
+
+    running(world, story)
+
+
+def test_news_of_running_tasks_bring_no_round_of_their_own() -> None:
+    """A full cluster tells of its pods all the time; only what could let a held pod go is pressing."""
+    world = enforcing(node("a", cpu=4))
+    other = world.create("other", cpu=4, app="other", gates=())
+    world.schedule()
+
+    async def story(made: ReleaseLoop) -> None:
+        world.create("task", app="etl")
+        made.news.set()
+        await asyncio.sleep(0.2)
+        rounds = len(asked)
+        for number in range(5):
+            world.change(other.uid, annotations={"note": str(number)})
+            made.news.set()
+            await asyncio.sleep(0.03)
+        assert len(asked) == rounds
+        world.create("second", app="etl")
+        made.news.set()
+        await asyncio.sleep(0.2)
+        assert len(asked) > rounds
+
+    asked = _counted(world)
+    running(world, story)
+
+
+def _counted(world: World) -> list[float]:
+    """A line for each time that a round asks for room."""
+    asked, rooms = list[float](), world.rooms
+
+    async def counted() -> Rooms:
+        asked.append(world.now)
+        return await rooms()
+
+    world.rooms = counted  # type: ignore[method-assign]  # the question is what is counted
+    return asked
 
 
 class _FirstBehind:
