@@ -93,6 +93,13 @@ class DriverNodes:
             np.subtract.at(left, rows, held)
         return left
 
+    def left_on(self, nodes: Mask | None) -> Resources | None:
+        """The same of some nodes together, all by default; None where nodes are not known one by one."""
+        if not self.known or self._table is None:
+            return None
+        left = self.left if nodes is None else self.left[nodes]
+        return Resources.from_vector(self._table.kinds, np.maximum(left, 0.0).sum(axis=0).tolist())
+
     @cached_property
     def _needs(self) -> dict[TaskNeed, str]:
         """Of all apps that have started, each with an app that has it."""

@@ -139,15 +139,15 @@ class Ledger:
 
         Often it is gone before a sample has seen what it used.
         """
-        if claim.managed and not claim.driver and claim.app:
-            self._intake.outgrown(self._intake.peaks.identify(_kindred(claim)), np.array(claim.charged))
+        if claim.managed and claim.app:
+            self._intake.outgrown(self._intake.peaks.identify(_successors(claim)), np.array(claim.charged))
 
     def expected(self, claim: PodClaim) -> Floats:
         """What a pod is expected to come to use: what it declares, or of strict kinds its likes' peak if it is more."""
         declared, peaks = np.array(claim.charged), self._intake.peaks
-        if not peaks or claim.driver or not claim.managed:
+        if not peaks or not claim.managed:
             return declared
-        peak, _ = peaks.expected(peaks.identify(_kindred(claim)))
+        peak, _ = peaks.expected(peaks.identify(_successors(claim)))
         return np.where(self._rooms.strict, np.maximum(declared, peak), declared)
 
     def without_tasks(self) -> Floats:
@@ -356,6 +356,11 @@ class Ledger:
 def _kindred(claim: PodClaim) -> str:
     """Under what name a pod's use is learned: its app's pods of the same size. An app's stages differ in size."""
     return _sized(claim.app, claim.charged) if claim.app else ""
+
+
+def _successors(claim: PodClaim) -> str:
+    """Under what name it is kept that a pod was ended for its memory. A driver's end says nothing of tasks its size."""
+    return f"{_kindred(claim)} driver" if claim.driver and claim.app else _kindred(claim)
 
 
 @lru_cache(maxsize=8192)

@@ -130,3 +130,12 @@ def test_other_sizes_of_the_app_are_charged_what_they_declare() -> None:
     ledger.evicted(large)
     small = large._replace(uid="q", declared=(1.0, 3.0), native=(0.5, 2.0))
     assert ledger.expected(small).tolist() == [1.0, 3.0]
+
+
+def test_a_driver_that_was_evicted_is_expected_to_use_twice_as_much_and_tasks_of_its_size_are_not() -> None:
+    """Seed 2206: it was put on the small node again and again, and killed there each time."""
+    ledger = ledger_with()
+    driver = PodClaim("p", "n", (1.0, 30.0), (1.0, 30.0), Role.DRIVER, "app", ClaimState.BOUND, None)
+    ledger.evicted(driver)
+    assert ledger.expected(driver).tolist() == [1.0, 60.0]
+    assert ledger.expected(driver._replace(uid="q", role=Role.TASK)).tolist() == [1.0, 30.0]

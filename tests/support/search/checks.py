@@ -77,7 +77,7 @@ class Checks:
     def _priority(self, operator: OperatorProgram) -> None:
         fresh = [self.cluster.pods[uid] for uid in self.cluster.released[self._seen :] if uid in self.cluster.pods]
         lower = [pod for pod in fresh if self.cluster.destination(pod) in self.cluster.nodes]
-        if not lower:
+        if not lower or self.excused:
             return
         known = self.cluster.now - self.plan.operator_lag - self.plan.extender_lag - 1.0
         for held in self._held():
@@ -183,7 +183,8 @@ class Checks:
             return False
         left = {name: self._left_to_tasks(name) for name in self.cluster.nodes}
         beside = {**left, node: left[node] - driver.declared}
-        own = [_first_task(self._life(driver).plan, driver)] if self._life(driver).plan.announces else []
+        life = self._life(driver)
+        own = [_first_task(life.plan, driver)] if life.plan.announces or life.shown else []
         for task in (*own, *(pod for pod in self._held() if _role(pod) == names.TASK)):
             mine = task.uid == driver.uid
             if not any(task.declared.fits(beside[name]) for name in self._nodes(task)) and (

@@ -31,6 +31,7 @@ class Life:
     failed: bool = False  # its tasks were evicted too often, and its controller gave up
     driver: str = ""
     evicted: int = 0  # pods of it that kubelets ended
+    shown: bool = False  # whether there was a task of it: what its tasks ask for is known from then on
     _begun: bool = False
     _made: int = 0
 
@@ -134,6 +135,7 @@ class Life:
 
     def _task(self, stage: _Stage) -> PodRecord:
         self._made += 1
+        self.shown = True
         annotations: dict[str, str] = {}
         if self.plan.gang:
             annotations |= {names.GANG: "true", names.TASKS: str(stage.plan.tasks - stage.done)}

@@ -91,7 +91,14 @@ class DriverBudget:
     def leaves_a_task(self, app: App, largest: Resources) -> bool:
         """Beside all drivers and this one, the largest task of any of their apps, or of this one, still fits."""
         asked = self._sizes[app.id].driver + self._larger(largest, app)
-        return all((ground.means.charged + asked).fits(ground.capacity) for ground in self._grounds.of(app))
+        return all(self._holds(ground, asked) for ground in self._grounds.of(app))
+
+    def _holds(self, ground: Ground, asked: Resources) -> bool:
+        """Whether the ground holds so much beside its drivers. Tasks of other queues end: they keep no node idle."""
+        if (ground.means.charged + asked).fits(ground.capacity):
+            return True
+        left = self._drivers.left_on(ground.nodes)
+        return left is not None and asked.fits(left)
 
     def largest_task(self, started: Iterable[App]) -> Resources:
         """What the largest task of any app with a driver asks for, kind by kind."""
