@@ -104,7 +104,9 @@ class Lab:
         access.ensure(self.site)
         self.processes.start("etcd", control.etcd(self.site))
         self._until_well("etcd")
-        self.processes.start("apiserver", control.apiserver(self.site, audit=self.plan.audit, gates=self.plan.gates))
+        plan = self.plan
+        command = control.apiserver(self.site, audit=plan.audit, gates=plan.gates, event_ttl=plan.event_ttl)
+        self.processes.start("apiserver", command)
         with self.api() as api:
             until_serving(self.processes, "apiserver", api.ready)
             self.processes.start("controller-manager", control.controller_manager(self.site, lease(self.plan.nodes)))

@@ -44,7 +44,7 @@ def etcd(site: Site) -> list[str]:
     ]
 
 
-def apiserver(site: Site, *, audit: bool = False, gates: Sequence[str] = ()) -> list[str]:
+def apiserver(site: Site, *, audit: bool = False, gates: Sequence[str] = (), event_ttl: str = "1h") -> list[str]:
     """RBAC and every default admission plugin on, so that roles and policies are really exercised."""
     certs = site.certificates
     return [
@@ -59,7 +59,9 @@ def apiserver(site: Site, *, audit: bool = False, gates: Sequence[str] = ()) -> 
         f"--service-account-signing-key-file={certs / 'sa.key'}",
         f"--service-account-issuer={ISSUER}",
         f"--token-auth-file={site.folder / 'tokens.csv'}",
-        "--authorization-mode=RBAC",
+        # Kubelets are bounded as kubeadm sets it up; those of the lab act as administrators.
+        "--authorization-mode=Node,RBAC",
+        "--enable-admission-plugins=NodeRestriction",
         f"--service-cluster-ip-range={network.of(site.ports).services}",
         "--allow-privileged=true",
         "--kubelet-preferred-address-types=InternalIP",
@@ -67,6 +69,7 @@ def apiserver(site: Site, *, audit: bool = False, gates: Sequence[str] = ()) -> 
         "--max-requests-inflight=3000",
         "--max-mutating-requests-inflight=1500",
         "--delete-collection-workers=16",  # one by default: clearing 3,000 pods away would take minutes
+        f"--event-ttl={event_ttl}",
         "--profiling=false",
         "--v=0",
         *(_audit(site) if audit else ()),

@@ -10,18 +10,18 @@ from typing import Any
 
 import pytest
 
-from slackwater_cluster import names
-from support.lab.tries import ELSEWHERE, FOREIGN, LEASES, MANAGED, OWN, RBAC, TRIES, Try, pod, pods
+from support.lab.tries import MANAGED, OWN, RBAC, TRIES, make_victims, remove_victims, tried
 
 pytestmark = pytest.mark.lab
 
-READS = {"ours: read pods", "ours: read queues"}
+READS = {"ours: read pods", "ours: read queues", "ours: read policies", "ours: read namespaces"}
 RELEASES = {"ours: lift our gate", "ours: give a reason"}
 # kube-scheduler's own role, which the cluster brings along: whoever has it binds, deletes and reports on any pod.
 SCHEDULES = {
     *(f"{where}: {what}" for where in ("managed", "elsewhere") for what in ("delete it", "invent its phase")),
     "leases: make one in kube-system",
     "ours: read pods",
+    "ours: read namespaces",
     "ours: nominate",
     "ours: tell an Event",
     "ours: ask whose token",
@@ -43,13 +43,14 @@ MAY: dict[str, set[str]] = {
     "slackwater-definitions": {"definitions: change ours"},
     "slackwater-leave": {*RELEASES, "ours: read pods", "policies: delete the guard"},
     "releaser": {*RELEASES},
+    "slackwater-webhook": {"ours: read policies", "ours: read namespaces"},
     "default": set(),
 }
 EVERYTHING = (
     "--set=monitor.enabled=true,prometheus.url=http://prometheus",
     "--set=operator.may.resize=true,operator.may.evict=true",
 )
-LEASE = f"{LEASES}/{OWN}/leases/slackwater-operator"
+VERSIONS = ("1.36.4", "1.35.8")  # the second one has a webhook
 KINDS = ("ServiceAccount", "Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding")
 
 
@@ -57,21 +58,17 @@ KINDS = ("ServiceAccount", "Role", "RoleBinding", "ClusterRole", "ClusterRoleBin
 def accounts(kube: Any) -> Iterator[dict[str, str]]:
     """Everything that the chart grants, and something to attack; the path of each account."""
     chart = pytest.importorskip("support.lab.chart")
-    for name, labels in ((MANAGED, {"managed": "true", "policy": "stolen"}), (ELSEWHERE, {}), (OWN, {})):
-        kube.namespace(name, **{f"slackwater_io__{key}": value for key, value in labels.items()})
-    policy = {"apiVersion": names.API_VERSION, "kind": "SlackPolicy", "metadata": {"name": "stolen"}}
-    assert kube.apply({**policy, "spec": {"mode": "enforce"}}, f"/apis/{names.API_VERSION}/slackpolicies").ok
+    make_victims(kube)
     found = {}
-    for each in (each for each in chart.objects("1.36.4", *EVERYTHING) if each["kind"] in KINDS):
+    rendered = [each for version in VERSIONS for each in chart.objects(version, *EVERYTHING)]
+    for each in (each for each in rendered if each["kind"] in KINDS):
         assert (answer := kube.apply(each, where(each))).ok, answer.message
         if each["kind"] == "ServiceAccount":
             found[each["metadata"]["name"]] = f"{where(each)}/{each['metadata']['name']}"
     found["default"] = f"/api/v1/namespaces/{OWN}/serviceaccounts/default"
     found["releaser"] = _releaser(kube)
-    _victims(kube)
     yield found
-    for path in (*(f"/api/v1/namespaces/{name}" for name in (MANAGED, ELSEWHERE)), LEASE):
-        kube.delete(path)
+    remove_victims(kube)
 
 
 def where(body: dict[str, Any]) -> str:
@@ -94,26 +91,6 @@ def _releaser(kube: Any) -> str:
     assert kube.apply(account, where(account)).ok
     assert kube.apply(binding, where(binding)).ok
     return f"{where(account)}/releaser"
-
-
-def _victims(kube: Any) -> None:
-    """A pod in each namespace that two systems hold, and ConfigMaps of ours."""
-    for namespace in (MANAGED, ELSEWHERE):
-        answer = kube.post(pods(namespace), pod("held", schedulingGates=[{"name": FOREIGN}]))
-        assert answer.ok, answer.message
-    held = kube.get(pods(MANAGED, "held")).body
-    assert {gate["name"] for gate in held["spec"]["schedulingGates"]} == {names.GATE, FOREIGN}
-    for name in ("slackwater-learned", "others"):
-        body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}}
-        assert kube.apply(body, f"/api/v1/namespaces/{OWN}/configmaps").ok
-    lease = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": "slackwater-operator"}}
-    kube.apply({**lease, "spec": {}}, LEASE.rpartition("/")[0])
-
-
-def tried(session: Any, each: Try) -> Any:
-    """The API server's answer."""
-    dry = "" if each.method == "GET" or not each.dry else ("&" if "?" in each.path else "?") + "dryRun=All"
-    return session.ask(each.method, f"{each.path}{dry}", each.body, each.kind, dict(each.headers))
 
 
 def test_every_account_of_the_chart_is_tried(accounts: dict[str, str]) -> None:

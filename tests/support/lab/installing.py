@@ -7,10 +7,11 @@ from pathlib import Path
 
 import yaml
 
+from slackwater_cluster import names
 from slackwater_cluster.policies.mutating import NAME
 from slackwater_lab.controlplane.chart import CONFIGURATION, called_here
 from slackwater_lab.lab import Lab
-from support.lab.session import CUSTOM, Kube, Object, until
+from support.lab.session import CUSTOM, PODS, Kube, Object, until
 
 CHART = Path(__file__).parents[3] / "helm" / "slackwater"
 MUTATING = ("MutatingAdmissionPolicyBinding", "MutatingAdmissionPolicy")
@@ -40,6 +41,27 @@ def install(kube: Kube, lab: Lab) -> None:
         mutate_by_policy(kube)
     else:
         mutate_by_webhook(kube, lab)
+
+
+def until_acting(kube: Kube, namespace: str, acting: bool = True) -> None:
+    """Wait until the policies act on pods of a managed namespace: they hold new ones and refuse what is forged.
+
+    An API server learns of policies, and of their parameters, some time after they were written.
+    """
+    where = f"{PODS.format(namespace)}?dryRun=All"
+    resources = {"requests": {"cpu": "10m"}}
+    body: Object = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "spec": {"containers": [{"name": "m", "image": "none", "resources": resources}]},
+    }
+
+    def seen() -> bool:
+        made = kube.post(where, {**body, "metadata": {"name": "probe"}})
+        forged = kube.post(where, {**body, "metadata": {"name": "probe", "annotations": {names.PARKED: "now"}}})
+        return made.ok and bool(made.body["spec"].get("schedulingGates")) == acting == (forged.status == 403)
+
+    until(seen, 60)
 
 
 def has_policies(kube: Kube) -> bool:

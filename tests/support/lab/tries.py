@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from slackwater_cluster import names
+from support.lab.installing import until_acting
 from support.lab.session import JSON, MERGE, STRATEGIC
 
 MANAGED, ELSEWHERE, OWN = "stolen-managed", "stolen-elsewhere", names.SYSTEM_NAMESPACE
@@ -168,6 +169,8 @@ def _of_ours() -> dict[str, Try]:
         "ours: see who leads": Try("GET", f"{LEASES}/{OWN}/leases/slackwater-operator"),
         "ours: turn the switch": Try("PATCH", switch, {"subjects": []}, MERGE),
         "ours: read queues": Try("GET", f"{CUSTOM}/admissionqueues"),
+        "ours: read policies": Try("GET", f"{CUSTOM}/slackpolicies"),
+        "ours: read namespaces": Try("GET", "/api/v1/namespaces"),
         "ours: ask whose token": Try(
             "POST",
             "/apis/authentication.k8s.io/v1/tokenreviews",
@@ -179,3 +182,35 @@ def _of_ours() -> dict[str, Try]:
 
 
 TRIES: dict[str, Try] = {**_on_pods(MANAGED), **_on_pods(ELSEWHERE), **_on_the_cluster(), **_of_ours()}
+
+
+LEASE = f"{LEASES}/{OWN}/leases/slackwater-operator"
+
+
+def make_victims(kube: Any) -> None:
+    """A pod that two systems hold, in a managed namespace and elsewhere, and ConfigMaps and a Lease of ours."""
+    for name, labels in ((MANAGED, {"managed": "true", "policy": "stolen"}), (ELSEWHERE, {}), (OWN, {})):
+        kube.namespace(name, **{f"slackwater_io__{key}": value for key, value in labels.items()})
+    policy = _object(names.API_VERSION, "SlackPolicy", "stolen", spec={"mode": "enforce"})
+    assert kube.apply(policy, f"{CUSTOM}/slackpolicies").ok
+    until_acting(kube, MANAGED)
+    for namespace in (MANAGED, ELSEWHERE):
+        answer = kube.post(pods(namespace), pod("held", schedulingGates=[{"name": FOREIGN}]))
+        assert answer.ok, answer.message
+    held = kube.get(pods(MANAGED, "held")).body
+    assert {gate["name"] for gate in held["spec"]["schedulingGates"]} == {names.GATE, FOREIGN}
+    for name in ("slackwater-learned", "others"):
+        assert kube.apply(_object("v1", "ConfigMap", name), f"/api/v1/namespaces/{OWN}/configmaps").ok
+    kube.apply(_object("coordination.k8s.io/v1", "Lease", "slackwater-operator", spec={}), LEASE.rpartition("/")[0])
+
+
+def remove_victims(kube: Any) -> None:
+    """Take them away again."""
+    for path in (*(f"/api/v1/namespaces/{name}" for name in (MANAGED, ELSEWHERE)), LEASE):
+        kube.delete(path)
+
+
+def tried(session: Any, each: Try) -> Any:
+    """The API server's answer."""
+    dry = "" if each.method == "GET" or not each.dry else ("&" if "?" in each.path else "?") + "dryRun=All"
+    return session.ask(each.method, f"{each.path}{dry}", each.body, each.kind, dict(each.headers))
