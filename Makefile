@@ -8,7 +8,7 @@ INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c c
 # Bytecode that is kept saves every process of the tests from compiling them anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help install demo test quick light check lint types pyright contracts unit search walk soak faults tools bench bench-simulator bench-extender bench-lab league frameworks lab lab-down lab-test lab-build e2e e2e-kind kind-image crds chart image package docs clean fuzz requirements
+.PHONY: help install demo test quick light check lint types pyright contracts unit search walk soak soak-lab faults kills tools bench bench-simulator bench-extender bench-lab league frameworks lab lab-down lab-test lab-build e2e e2e-kind kind-image crds chart image package docs clean fuzz requirements
 help: ## list the commands
 	@grep -hE '^[a-z0-9-]+:.*?## ' $(MAKEFILE_LIST) | awk -F':.*?## ' '{printf "  make %-16s %s\n", $$1, $$2}'
 
@@ -76,8 +76,14 @@ walk: $(STAMP) ## every value of every field of our custom resources, then SEEDS
 soak: $(STAMP) ## HOURS (144) of churn in process, with restarts, no samples for an hour a day and clocks set wrong; it resumes
 	@PYTHONPATH=tests $(BIN)/python -m support.soak --hours $(or $(HOURS),144) $(if $(RATE),--rate $(RATE)) $(if $(RESTARTS),--restarts $(RESTARTS))
 
+soak-lab: lab-build ## MINUTES (60) of churn on a lab at the highest rate it holds: memory of each program, objects in etcd, ledger and cluster
+	@PYTHONPATH=tests $(BIN)/python -m support.soak.lab --minutes $(or $(MINUTES),60)
+
 faults: lab-build ## SEEDS (20) of faults between our programs and a lab's API server: kills, refusals, bad watches; it resumes
 	@PYTHONPATH=tests $(BIN)/python -m support.lab.faultwalk --seeds $(or $(SEEDS),20)
+
+kills: lab-build ## operator and extender killed after each of their writes in turn, on a lab; SEEDS (1) of bad watches; it resumes
+	@PYTHONPATH=tests $(BIN)/python -m support.lab.killwalk --seeds $(or $(SEEDS),1)
 
 tools: $(STAMP) ## fetch what tests of chart and pages need beyond Python (helm, Chromium, Prometheus), where possible
 	@$(BIN)/python -m slackwater_lab tools
