@@ -8,21 +8,20 @@ import pytest
 
 from slackwater_lab.frameworks import layers
 from slackwater_lab.frameworks.spark import Submission, submit
+from support.frameworks.patience import SLOW
 from support.frameworks.playground import Playground, phase
 from support.frameworks.results import Recorder, Row
 
 pytestmark = [pytest.mark.frameworks, pytest.mark.timeout(7200)]
 ROUNDS = int(os.environ.get("SLACKWATER_FRAMEWORK_ROUNDS", "1"))
 SETTINGS = {
+    **SLOW,
     # Drivers of 2 cores and executors of 2: seven drivers fill both nodes of 8 cores.
     "spark.driver.memory": "512m",
     "spark.executor.memory": "512m",
     "spark.executor.instances": "1",
     "spark.kubernetes.driver.request.cores": "2",
     "spark.kubernetes.executor.request.cores": "2",
-    "spark.network.timeout": "1200s",
-    "spark.executor.heartbeatInterval": "60s",
-    "spark.kubernetes.allocation.driver.readinessTimeout": "300s",
 }
 DYNAMIC = {
     "spark.dynamicAllocation.enabled": "true",
