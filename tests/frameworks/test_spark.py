@@ -1,29 +1,32 @@
 """Real Spark: submitted by `spark-submit`, recognised, held, released, and right in the end."""
 
+import re
+import shlex
 import subprocess
 import time
+from pathlib import Path
 
 import httpx2
 import pytest
 
 from slackwater_cluster.pods.quantities import resources
 from slackwater_lab.frameworks import layers
-from slackwater_lab.frameworks.spark import Submission, client_command, environment, submit
+from slackwater_lab.frameworks.spark import Submission, client_command, environment, home, submit
 from slackwater_lab.nodes import network
+from support.frameworks.patience import SLOW
 from support.frameworks.playground import Object, Playground, notes, phase, requests, role, until
 from support.frameworks.results import Recorder, Row
 
 pytestmark = [pytest.mark.frameworks, pytest.mark.timeout(1500)]
 TEAM = "spark-team"
 SMALL = {
+    **SLOW,
     "spark.driver.memory": "512m",
     "spark.executor.memory": "512m",
     "spark.executor.instances": "2",
-    # Two slow cores for everything: heartbeats may be late.
-    "spark.network.timeout": "600s",
-    "spark.executor.heartbeatInterval": "60s",
 }
 PATIENCE = 900.0
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "users" / "spark.md"
 USE = 'max(container_memory_working_set_bytes{pod=~"hold-.*-exec-.*",container!=""})'
 
 
@@ -74,6 +77,31 @@ def test_cluster_mode_runs_a_shuffle_with_the_right_result(spark: Playground, re
     recorder.keep(f"spark-{layers.SPARK}-cluster-mode", seen.values(), spark.api)
     result = "recognised as one app, driver 1 cpu kept, executors 1 → 0.5 cpu, shuffle right"
     recorder.add(Row("Spark", layers.SPARK, "cluster mode, PySpark shuffle", result, round(time.monotonic() - start)))
+
+
+def test_the_example_of_the_page_for_users_runs_as_it_stands_there(spark: Playground, recorder: Recorder) -> None:
+    """Only the address of the API server and the place of `spark-submit` are put in."""
+    start = time.monotonic()
+    written = [block for block in re.findall(r"```sh\n(.*?)```", PAGE.read_text(), re.DOTALL) if "API-SERVER" in block]
+    line = written[0].replace("\\\n", "").replace("https://API-SERVER", spark.lab.site.url("apiserver", "https"))
+    [program, *words] = shlex.split(line)
+    assert (len(written), program) == (1, "spark-submit")
+    name = words[words.index("--name") + 1]
+    before = {pod["metadata"]["uid"] for pod in spark.pods(TEAM, spark_app_name=name)}
+    command = [str(home() / "bin" / "spark-submit"), *words]
+    ended = subprocess.run(command, env=environment(spark.lab.site), capture_output=True, timeout=PATIENCE, check=False)
+    assert ended.returncode == 0, ended.stderr.decode()[-2000:]
+    [boss] = [
+        pod
+        for pod in spark.pods(TEAM, spark_app_name=name, spark_role="driver")
+        if pod["metadata"]["uid"] not in before
+    ]
+    assert "RESULT right" in spark.log(boss)
+    spark.api.delete(f"/api/v1/namespaces/{TEAM}/pods/{boss['metadata']['name']}")
+    case = "the example in docs/users/spark.md"
+    recorder.add(
+        Row("Spark", layers.SPARK, case, "submitted as it stands there, right", round(time.monotonic() - start))
+    )
 
 
 def test_dynamic_allocation_grows_and_ends(spark: Playground, recorder: Recorder) -> None:
