@@ -17,8 +17,9 @@ HEAD = """
 
 Written by `make frameworks` (marker `frameworks`): real programs of each framework on two real nodes (kubelet,
 containerd) of the lab that claim 8 cores and 16 GiB each, beside two tainted nodes of 32 cores, with the chart's
-defaults in mode `enforce`. Seconds are from the submission to the end, on a machine with two real cores that had other
-work too: they show that it ends, not how fast it is. A case that was not played again keeps the day on which it was.
+defaults in mode `enforce`. Where a node runs short of memory, the two nodes claim 4 GiB and stand alone. Seconds are
+from the submission to the end, on a machine with two real cores that had other work too: they show that it ends, not
+how fast it is. A case that was not played again keeps the day on which it was.
 
 | Framework | Version | Case | Result | Seconds | Day |
 |---|---|---|---|---|---|
