@@ -79,6 +79,7 @@ class TroubledLife:
         """What is left once nothing is charged any more and the objects of both apps say so."""
         while (found := self._end())["charged"] or not found["told"]:
             assert time.monotonic() < limit, f"left behind: {found}"
+            self._revive()  # the last write may be the one that kills
             time.sleep(0.2)
         return found
 
