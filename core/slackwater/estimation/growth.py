@@ -99,14 +99,21 @@ class Growth:
         """Whether a pod has something to tell that it has not told yet."""
         return not self._taught[slot] and any(self._table[0, :, slot].tolist())
 
-    def take_peaks(self, slots: NDArray[np.intp], *, ended: bool = False) -> tuple[NDArray[np.intp], Floats, Floats]:
-        """Slots, peaks and ramps, a row per pod, of those that have used anything and have not told yet."""
+    def take_peaks(
+        self, slots: NDArray[np.intp], declared: Floats, *, ended: bool = False
+    ) -> tuple[NDArray[np.intp], Floats, Floats]:
+        """Slots, peaks and ramps, a row per pod, of those that have used anything and have not told yet.
+
+        What is only expected (g) goes up to what a pod declares (kind × slot); more counts once it was used.
+        """
         ready = ~self._taught[slots] & self._table[0].take(slots, axis=1).any(axis=0)
         told: NDArray[np.intp] = slots[ready]
         self._taught[told] = True
         peaks, _, ramps = self._table[:3].take(told, axis=2)
         self._table[3][:, told] = peaks
-        return told, (peaks if ended else peaks * self.factors).T, ramps.T
+        if not ended:
+            peaks = np.minimum(peaks * self.factors, np.maximum(peaks, declared.take(told, axis=1)))
+        return told, peaks.T, ramps.T
 
     def grown_since(self, slots: NDArray[np.intp], uses: Floats) -> NDArray[np.intp]:
         """Which of some pods (kind × pod) have told, and use more than they ever did."""

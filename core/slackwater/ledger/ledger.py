@@ -150,6 +150,10 @@ class Ledger:
         peak, _ = peaks.expected(peaks.identify(_successors(claim)))
         return np.where(self._rooms.strict, np.maximum(declared, peak), declared)
 
+    def killed(self, claim: PodClaim) -> bool:
+        """Whether a kubelet ended a pod like this one because memory ran out."""
+        return self._intake.was_outgrown(self._intake.peaks.identify(_successors(claim)))
+
     def without_tasks(self) -> Floats:
         """What each node has beside drivers and pods of others, node × kind: tasks find it once tasks have ended."""
         return self._rooms.without_tasks()

@@ -170,7 +170,8 @@ class SampleIntake:
 
     def learn_peaks(self, slots: Slots, *, ended: bool = False) -> None:
         """Let apps learn from these pods, from each once; from one that outgrew what it told again when it `ended`."""
-        told, peaks, ramps = self._growth.take_peaks(slots, ended=ended)
+        declared = self._estimates.pods.table[Measure.DECLARED]
+        told, peaks, ramps = self._growth.take_peaks(slots, declared, ended=ended)
         if told.size:
             self._pods.changed[told] = True  # from now on its own peak is known
             self.peaks.learn(self._pods.apps[told], peaks, ramps)
@@ -180,6 +181,11 @@ class SampleIntake:
         peaks, _ = self.peaks.expected(app)
         peak = np.where(self._strict, np.maximum(peaks, OUTGROWN * declared), peaks)
         self.peaks.learn(np.array([app], np.intp), peak[None, :], np.where(self._strict, FOR_LIFE, 0.0)[None, :])
+
+    def was_outgrown(self, app: int) -> bool:
+        """Whether a pod of the app was killed for its memory."""
+        _, ramps = self.peaks.expected(app)
+        return bool((ramps >= FOR_LIFE).any())
 
     def learn_peak_of(self, slot: int) -> None:
         """The same for one pod that ends. Most have told already; what they told may have been too little."""

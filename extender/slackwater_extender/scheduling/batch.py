@@ -141,9 +141,10 @@ class Placer:
         return made
 
     def _roomy(self, each: _Wanted, ask: PodAsk, table: NodeTable) -> PodAsk:
-        """A pod whose likes use more memory than they declare goes where there is room for what they use.
+        """A pod whose likes use more memory than they declare goes where there is room for what they use, if anywhere.
 
-        Only while some node could have it, once the tasks there have ended: else it goes by what it declares.
+        If one of them was killed for it, it waits for such room while some node could have it, once the tasks there
+        have ended. Else it goes by what it declares, as with any scheduler.
         """
         with self.cache.lock:
             claim = self.cache.claim(each.pod)
@@ -151,9 +152,11 @@ class Placer:
             more = expected > np.array(claim.charged) * (1 + TOLERANCE)
             if not more.any():
                 return ask
-            left = self.cache.ledger.without_tasks()
-        allowed = np.ones(len(table), np.bool_) if ask.allowed is None else ask.allowed
-        if len(left) != len(table) or not (allowed & (left >= expected)[:, more].all(axis=1)).any():
+            killed, left = self.cache.ledger.killed(claim), self.cache.ledger.without_tasks()
+        if len(left) != len(table):
+            return ask
+        could = (left >= expected)[:, more].all(axis=1) if killed else _holds(table, expected, ask)
+        if not (could if ask.allowed is None else could & ask.allowed).any():
             return ask
         return replace(ask, declared=tuple(expected.tolist()))
 
@@ -298,3 +301,9 @@ class _Live:
 def _refusing(refusal: Refusal) -> Refusing:
     counts = {reason.value: number for reason, number in refusal.counts}
     return Refusing(refusal.uid, refusal.reason.value, counts)
+
+
+def _holds(table: NodeTable, expected: np.ndarray, ask: PodAsk) -> np.ndarray:
+    """The nodes that have room for as much now, by measurement and by requests."""
+    short = np.logical_or.reduce((table.room < expected) | (table.native < np.array(ask.native)), axis=1)
+    return np.asarray(table.open & ~short)

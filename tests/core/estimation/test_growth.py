@@ -9,6 +9,7 @@ from slackwater.estimation.growth import ENDED, Growth
 
 CPU, MEMORY = 0, 1
 POD = np.array([0])
+PLENTY = np.full((2, 1), np.inf)  # declared
 
 
 def live(growth: Growth, first: float, last: float) -> tuple[list[float], list[float]]:
@@ -16,10 +17,10 @@ def live(growth: Growth, first: float, last: float) -> tuple[list[float], list[f
     growth.reset(0)
     for age in (5.0, 10.0):
         growth.watch(POD, np.full((2, 1), first), np.array([age]))
-    told = growth.take_peaks(POD)[1][0].tolist()
+    told = growth.take_peaks(POD, PLENTY)[1][0].tolist()
     growth.note(POD, np.full((2, 1), last), np.array([60.0]))
     growth.end(0)
-    again = growth.take_peaks(POD, ended=True)
+    again = growth.take_peaks(POD, PLENTY, ended=True)
     return told, [*again[1].ravel().tolist(), *again[2].ravel().tolist()]
 
 
@@ -59,3 +60,13 @@ def test_a_settled_pod_counts_what_others_came_to(use: float, expected: float) -
         live(growth, 2.0, 5.0)
     live(growth, 2.0, 2.0)
     assert growth.settled_peaks(POD, np.full((2, 1), use))[MEMORY, 0] == expected
+
+
+def test_what_is_only_expected_goes_up_to_what_a_pod_declares() -> None:
+    """World 5351: pods that grew sevenfold let steady ones of another app wait for seven times their request."""
+    growth = Growth([False, True])
+    for _ in range(6):
+        live(growth, 1.0, 7.0)
+    growth.reset(0)
+    growth.watch(POD, np.full((2, 1), 1.0), np.array([5.0]))
+    assert growth.take_peaks(POD, np.full((2, 1), 1.5))[1].tolist() == [[1.0, 1.5]]

@@ -11,6 +11,8 @@ from slackwater.errors import BadNumber
 from slackwater.estimation.growth import OLD, Growth
 from slackwater.estimation.peaks import ENOUGH, MARGIN, NO_APP, PODS, Peaks
 
+PLENTY = np.full((1, 1), np.inf)  # declared
+
 
 def watch(growth: Growth, curve: list[tuple[float, float]]) -> list[int]:
     """Show one pod's use at its ages; return at which points it had settled."""
@@ -41,7 +43,7 @@ def test_peak_and_the_age_at_which_it_was_reached(curve: list[tuple[float, float
     """The ramp ends at 90 % of the peak."""
     growth = Growth([True])
     watch(growth, curve)
-    _, peaks, ramps = growth.take_peaks(np.array([0]))
+    _, peaks, ramps = growth.take_peaks(np.array([0]), PLENTY)
     assert (peaks.tolist(), ramps.tolist()) == ([[peak]], [[ramp]])
 
 
@@ -54,14 +56,14 @@ def test_a_pod_teaches_once() -> None:
     """When it has settled or, before that, when it ends."""
     growth = Growth([True])
     watch(growth, [(5.0, 1.0), (10.0, 1.0)])
-    assert [growth.take_peaks(np.array([0]))[0].size for _ in range(2)] == [1, 0]
+    assert [growth.take_peaks(np.array([0]), PLENTY)[0].size for _ in range(2)] == [1, 0]
 
 
 def test_a_pod_never_measured_teaches_nothing() -> None:
     """Zero would be a dangerous lesson."""
     growth = Growth([True])
     growth.reset(0)
-    assert growth.take_peaks(np.array([0]))[0].size == 0
+    assert growth.take_peaks(np.array([0]), PLENTY)[0].size == 0
 
 
 def test_floor_holds_until_a_quarter_after_the_ramp_ends() -> None:
