@@ -66,7 +66,7 @@ class SoakCluster(Store):
 
     def __getstate__(self) -> dict[str, Any]:
         """Everything but who watches."""
-        gone = ("cache", "uses_of", "broken")
+        gone = ("cache", "uses_of", "broken", "assigned")
         kept = {name: value for name, value in vars(self).items() if name not in gone}
         return {**kept, "watchers": [], "pairs": []}
 
@@ -74,6 +74,7 @@ class SoakCluster(Store):
         """As it was written; only for tests, which read their own files."""
         vars(self).update(kept)
         self.broken = lambda _: False
+        self.assigned = lambda _: ""
         self.uses_of = self._use
 
     def wall(self) -> float:
