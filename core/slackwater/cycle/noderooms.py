@@ -179,8 +179,7 @@ class NodeRooms:
         lost = np.logical_or.reduce(short, axis=1) & self._fits[:, row]
         self._fits[lost, row] = False
         self._counts -= lost
-        if self._slacks:
-            room, scale = self.room[row].tolist(), self._scale[row].tolist()
+        room, scale = self.room[row].tolist(), self._scale[row].tolist()
         for shape, slack in self._slacks.items():
             asked = self._asked[shape].tolist()
             shares = ((have - ask) / whole for have, ask, whole in zip(room, asked, scale, strict=True))
