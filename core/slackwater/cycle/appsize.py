@@ -110,16 +110,17 @@ class AppSizes:
 
 def measure(app: App, scale: PoolScale | None) -> AppSize:
     """Measure one app in slots of its pool."""
-    each = tuple(slots(group.request, scale.slot) for group in app.groups) if scale else (0.0,) * len(app.groups)
+    each = tuple([slots(group.request, scale.slot) for group in app.groups]) if scale else (0.0,) * len(app.groups)
     charged = held = coming = 0.0
+    pods = 0
     for group, size in zip(app.groups, each, strict=True):
         charged += size * group.charged
         held += size * len(group.held)
         coming += size * (group.total - group.finished)
+        pods += len(group.held)
     # The tasks of a driver that has just started do not exist yet: its whole demand is still to come.
     if app.has_driver and all(group.role is Role.DRIVER for group in app.groups):
         coming = app.demand or 0.0
-    pods = sum(len(group.held) for group in app.groups)
     own = category(app, scale), driver_size(app), task_size(app)
     return AppSize(*own, each, charged, held, pods, coming if scale else 0.0)
 

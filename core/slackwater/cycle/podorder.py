@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
+_NO_BARS = Bars()
+
 
 class ReleaseQueue:
     """The candidates, a row each, in order of submission; `pick` takes one pod after the other.
@@ -141,7 +143,7 @@ class ReleaseQueue:
     def _bars(self, app: str, request: Resources) -> Bars:
         """Where a driver of the app may not go; "" is no driver."""
         if not app or self._seats is None:
-            return Bars()
+            return _NO_BARS
         return self._seats.bars(self.rows[self._members[app][0]].app, request)
 
     def lacking(self, row: int) -> tuple[str, float, float]:

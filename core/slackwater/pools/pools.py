@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
 from statistics import median
 
 from slackwater.resources import Resources
@@ -117,6 +118,7 @@ def classify(demand: float, nominal: float, theta: float = THETA) -> Category:
     return Category.LARGE if amount("demand", demand) > limit + TOLERANCE else Category.SMALL
 
 
+@lru_cache(maxsize=4096)
 def slots(request: Resources, slot: Resources) -> float:
     """How many slots a request takes: max over kinds of request / slot. Kinds a slot has none of are not pooled."""
     return max([request[kind] / size for kind, size in slot.items() if size > 0], default=0.0)
