@@ -99,7 +99,7 @@ def test_progress_is_shown_on_the_error_stream_of_a_terminal_only(url: str, tmp_
     options = ["assess", "--prometheus", url, "--since", "1d", "--until", UNTIL, "--rate", "1000", "-o", "json"]
     program = [sys.executable, "-c", "from slackwater_cli.main import run; run()", *options]
     said = {}
-    for name, more in (("terminal", {"FORCE_COLOR": "1"}), ("pipe", {})):
+    for name, more in (("terminal", {"FORCE_COLOR": "1", "TERM": "xterm"}), ("pipe", {})):
         env = {key: value for key, value in os.environ.items() if key not in ("FORCE_COLOR", "TTY_INTERACTIVE")} | more
         done = subprocess.run(
             [*program, "--cache", str(tmp_path / name)], env=env, capture_output=True, text=True, check=True
