@@ -7,6 +7,7 @@ import pytest
 from slackwater.ledger.ledger import Ledger
 from slackwater.ledger.types import ClaimState, LedgerConfig, NodeSpec, PodClaim, Sample
 from slackwater.roles import Role
+from support.builders.measuring import measure
 
 
 def ledger(tasks: int, use: float) -> Ledger:
@@ -16,7 +17,7 @@ def ledger(tasks: int, use: float) -> Ledger:
     for number in range(tasks):
         made.put(PodClaim(str(number), "n", (2.0,), (1.0,), Role.TASK, "", ClaimState.RUNNING, 0.0, (2.0,)))
     for stamp in (1000.0, 2000.0):
-        made.sample(stamp, {"n": Sample(stamp, (use,))}, {str(number): (use / tasks,) for number in range(tasks)})
+        measure(made, stamp, {"n": Sample(stamp, (use,))}, {str(number): (use / tasks,) for number in range(tasks)})
     return made
 
 

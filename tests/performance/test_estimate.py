@@ -16,6 +16,7 @@ from slackwater.estimation.vectorized import NodeEstimates
 from slackwater.ledger.ledger import Ledger
 from slackwater.ledger.types import ClaimState, LedgerConfig, NodeSpec, PodClaim, Sample
 from slackwater.roles import Role
+from support.builders.measuring import measure
 
 BOUNDS = tomllib.loads((Path(__file__).parent / "bounds.toml").read_text())["estimate"]
 NODES, PODS = BOUNDS["nodes"], BOUNDS["pods"]
@@ -54,7 +55,7 @@ def full_ledger() -> Ledger:
                 f"pod-{pod}", f"node-{pod % NODES}", (1.0, 2e9), (0.5, 1.5e9), Role.TASK, "", ClaimState.RUNNING, 0.0
             )
         )
-    ledger.sample(0.0, {f"node-{node}": Sample(100.0, (4.0, 2e10)) for node in range(NODES)})
+    measure(ledger, 0.0, {f"node-{node}": Sample(100.0, (4.0, 2e10)) for node in range(NODES)})
     return ledger
 
 

@@ -156,10 +156,6 @@ class PodMatrix:
             summed = [[np.bincount(homes, each, minlength=self.rows + 1) for each in kinds] for kinds in by]
             self._sums[: self.rows + 1, measures] += np.moveaxis(np.array(summed), 2, 0)
 
-    def refresh_row(self, row: int, measure: int, slots: NDArray[np.intp]) -> None:
-        """Sum a measure anew for one row, given the slots of its pods."""
-        self._sums[row + 1, measure] = self._cells[measure][:, slots].sum(axis=1)
-
     def _new_slot(self) -> int:
         self.slots += 1
         self._cells = grown(self._cells, 2, self.slots)

@@ -254,15 +254,6 @@ class NodeEstimates:
         self.pods.refresh(Measure.RESIDUAL, self.pods.held)
         self._attack(slice(None), usable, used)
 
-    def sample_node(self, row: int, used: Floats, dt: float, seen: NDArray[np.intp]) -> None:
-        """The same for one node whose heartbeat comes alone; pods on other nodes may be among those seen."""
-        rows, slots = slice(row, row + 1), self.pods.on_row(row)
-        usable, keep, used = self._step(rows, used[None, :], np.array([dt]))
-        self.pods.cells[Measure.RESIDUAL][:, np.intersect1d(slots, seen)] *= keep[0][:, None]
-        for measure in (Measure.RESIDUAL, Measure.TOP, Measure.EXTRA):
-            self.pods.refresh_row(row, measure, slots)
-        self._attack(rows, usable, used)
-
     def sample_rows(
         self,
         rows: NDArray[np.intp],

@@ -165,23 +165,8 @@ class Ledger:
 
     # ---- samples
 
-    def sample(
-        self,
-        now: float,
-        nodes: Mapping[str, Sample],
-        pods: Mapping[str, Amounts] | None = None,
-        seen: Collection[str] | None = None,
-    ) -> None:
-        """One round of measurement: use by node, and use by pod where it is known.
-
-        Nodes and pods that are not known, and readings not newer than the last, are passed over. `seen` names the
-        pods that the samples saw running; by default those in `pods`, and without `pods` those started by then.
-        """
-        self._intake.sample(now, nodes, pods, seen)
-        self._rooms.touch_all()
-
     def sample_all(self, now: float, nodes: Floats, uids: Collection[str] | NDArray[np.intp], pods: Floats) -> None:
-        """The same from arrays, for a shell that measures every node at one moment: row × kind and kind × pod.
+        """A round of measurement by a shell that measures every node at one moment: row × kind and kind × pod.
 
         Rows are the nodes in the order in which they were added; the samples are as new as `now`. Pods are given by
         their uids, or by their slots.
@@ -198,9 +183,10 @@ class Ledger:
         uses: Floats,
         beside: Collection[str] = (),
     ) -> None:
-        """The same for a shell that takes the nodes in turns: kind × pod for `uids`; `beside` are seen without a use.
+        """A round by a shell that takes the nodes in turns: kind × pod for `uids`; `beside` are seen without a use.
 
-        A pod whose container started after its node was measured is not seen, whatever a series of its name says.
+        Nodes and pods that are not known, and readings not newer than the last, are passed over. A pod whose container
+        started after its node was measured is not seen, whatever a series of its name says.
         """
         self._intake.sample_some(now, nodes, uids, uses, beside)
         self._rooms.touch_all()

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from functools import reduce
-from itertools import chain
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -28,7 +27,7 @@ from slackwater.ledger.nodeindex import NodeIndex
 from slackwater.ledger.podindex import PodIndex
 from slackwater.ledger.recall import collect, restore
 from slackwater.ledger.riskreserve import RiskMargins
-from slackwater.ledger.types import Amounts, LedgerConfig, Sample
+from slackwater.ledger.types import LedgerConfig, Sample
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -59,43 +58,19 @@ class SampleIntake:
         if terms.risk is not None and terms.alpha > 0:
             self.margins = RiskMargins(nodes, estimates, pods, terms, terms.risk)
 
-    def sample(
-        self,
-        now: float,
-        nodes: Mapping[str, Sample],
-        pods: Mapping[str, Amounts] | None,
-        seen: Collection[str] | None,
-    ) -> None:
-        """One round; see the steps above."""
-        index = self._nodes.index
-        known = [(index[name], reading) for name, reading in nodes.items() if name in index]
-        rows = np.array([row for row, _ in known], np.intp)
-        stamps = np.array([reading.stamp for _, reading in known], np.float64)
-        values = np.array([reading.used for _, reading in known], np.float64).reshape(len(known), len(self._measured))
-        kinds = len(self._measured)
-        given = pods or {}
-        uses = np.fromiter(chain.from_iterable(given.values()), np.float64, len(given) * kinds).reshape(-1, kinds).T
-        slots, uses = self._known_uses(self._pods.find(given), uses)
-        used, dt = self._read(now, rows, stamps, values)
-        watched = slots if seen is None else self._pods.find(seen)
-        if seen is None and pods is None:
-            watched = np.flatnonzero(self._started())
-        self._take(used, dt, slots, uses, watched[watched >= 0], int(rows[0]) if len(rows) == 1 else None)
-        self._promise(now, slots, uses)
-
     def sample_all(self, now: float, values: Floats, slots: Slots, uses: Floats) -> None:
-        """The same for a shell that measures everything at one moment: node × kind and kind × pod."""
+        """One round (the steps above) of a shell that measures everything at one moment: node × kind and kind × pod."""
         slots, uses = self._known_uses(slots, uses)
         used, dt = values.copy(), self.freshness.record_all(now)
         if self._declared:
             used[:, ~self._measured] = np.nan
-        self._take(used, dt, slots, uses, slots)
+        self._take(used, dt, slots, uses)
         self._promise(now, slots, uses)
 
     def sample_some(
         self, now: float, nodes: Mapping[str, Sample], uids: Collection[str], uses: Floats, beside: Collection[str]
     ) -> None:
-        """The same for some nodes with the use of their pods as kind × pod.
+        """One round (the steps above) for some nodes, with the use of their pods as kind × pod.
 
         A pod is seen if its use came, or if it is named in `beside`, and its container ran when its node was measured.
         """
@@ -121,21 +96,17 @@ class SampleIntake:
         self._estimates.cover(rows, self._covered(here, at[here], len(rows), slots), np.isfinite(used[rows]))
         self._promise(now, slots, uses)
 
-    def _take(self, used: Floats, dt: Floats, slots: Slots, uses: Floats, seen: Slots, row: int | None = None) -> None:
-        """Steps 2 to 5 for all nodes, or for one."""
+    def _take(self, used: Floats, dt: Floats, slots: Slots, uses: Floats) -> None:
+        """Steps 2 to 6 for all nodes."""
         self._without_drivers(used, slots, uses)
         self._recall(slots, uses, used)
-        if row is None:
-            self._estimates.sample(used, dt, seen)
-        else:
-            self._estimates.sample_node(row, used[row], float(dt[row]), seen)
+        self._estimates.sample(used, dt, slots)
         self._learn(slots, uses)
         self._guard(self._estimates.pods.held)
         held = self._estimates.pods.held
         held = slice(len(self._pods.apps)) if isinstance(held, slice) else held
         covered = self._covered(held, self._estimates.pods.homes[held] - 1, len(used), slots)
-        rows = slice(None) if row is None else slice(row, row + 1)
-        self._estimates.cover(rows, covered[rows], np.isfinite(used[rows]))
+        self._estimates.cover(slice(None), covered, np.isfinite(used))
 
     def learned(self) -> Learned:
         """What was learned about apps, growth and risk."""

@@ -99,7 +99,9 @@ class Pair:
         seen_at = np.array([slot for pod, slot in self.slots.items() if pod in seen], np.intp)
         rows = len(self.scalars)
         if alone:
-            self.fleet.sample_node(0, np.array(used[0]), dt, seen_at)
+            here = self.fleet.pods.on_row(0)
+            at, ran = np.zeros(len(here), np.intp), np.isin(here, seen_at)
+            self.fleet.sample_rows(np.array([0]), np.array(used[:1]), np.array([dt]), here, at, ran)
         else:
             self.fleet.sample(np.array(used[:rows]), np.full(rows, dt), seen_at)
         slots = np.arange(self.fleet.pods.slots)

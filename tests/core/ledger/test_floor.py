@@ -12,6 +12,7 @@ from slackwater.estimation.margins import Margin
 from slackwater.ledger.ledger import Ledger
 from slackwater.ledger.types import ClaimState, LedgerConfig, NodeSpec, PodClaim, Sample
 from slackwater.roles import Role
+from support.builders.measuring import measure
 
 NODE = NodeSpec("n", (16.0, 64.0), (16.0, 64.0))
 
@@ -32,7 +33,7 @@ def measured(ledger: Ledger, *uses: tuple[float, float], system: tuple[float, fl
     pods = {f"p{number}": use for number, use in enumerate(uses)}
     node = tuple(float(part) for part in np.sum([system, *uses], axis=0))
     for stamp in (10.0, 400.0, 800.0, 1200.0):
-        ledger.sample(stamp, {"n": Sample(stamp, node)}, pods)
+        measure(ledger, stamp, {"n": Sample(stamp, node)}, pods)
     return ledger
 
 

@@ -26,6 +26,7 @@ from slackwater.ledger.learned import (
 from slackwater.ledger.ledger import Ledger
 from slackwater.ledger.types import ClaimState, LedgerConfig, NodeSpec, PodClaim, Sample
 from slackwater.roles import Role
+from support.builders.measuring import measure
 
 KINDS = ("cpu", "memory")
 GIB = 2.0**30
@@ -134,7 +135,7 @@ def taught(**terms: Any) -> Ledger:
     for number in range(10):
         made.put(task(f"t{number}", 0.0))
     for now in (5.0, 10.0, 15.0):
-        made.sample(now, {"n": Sample(now, (2.0, 10 * GIB))}, {f"t{n}": (0.2, GIB) for n in range(10)})
+        measure(made, now, {"n": Sample(now, (2.0, 10 * GIB))}, {f"t{n}": (0.2, GIB) for n in range(10)})
     return made
 
 
@@ -173,7 +174,7 @@ def compared(made: Ledger, horizon: float) -> Ledger:
     """Promises were made and compared for a while."""
     made.put(task("t", 0.0))
     for now in np.arange(5.0, 40 * horizon, 5.0).tolist():
-        made.sample(now, {"n": Sample(now, (0.2, GIB))}, {"t": (0.2, GIB * (1.0 + 0.2 * (now % 35 == 0)))})
+        measure(made, now, {"n": Sample(now, (0.2, GIB))}, {"t": (0.2, GIB * (1.0 + 0.2 * (now % 35 == 0)))})
     return made
 
 

@@ -14,6 +14,7 @@ from slackwater.ledger.ledger import Ledger
 from slackwater.ledger.types import ClaimState, LedgerConfig, NodeSpec, PodClaim, Sample
 from slackwater.roles import Role
 from support.builders.ledgers import changed, rebuilt, table_without
+from support.builders.measuring import measure
 
 # The arithmetic of the paper's room for a kind that is kept back; what margins and the floor add has tests of its own.
 KEPT = Margin(allowance=0.875, peak=0.15)
@@ -30,7 +31,7 @@ def task(uid: str, node: str = "n", **more: object) -> PodClaim:
 def steady(ledger: Ledger, used: float, pods: dict[str, tuple[float, ...]] | None = None, at: float = 0.0) -> None:
     """Two samples far enough apart for the estimate to have learned all there is."""
     for stamp in (1000.0, 2000.0):
-        ledger.sample(at, {"n": Sample(stamp, (used,))}, pods)
+        measure(ledger, at, {"n": Sample(stamp, (used,))}, pods)
 
 
 def six_tasks() -> Ledger:
@@ -84,7 +85,7 @@ def test_a_driver_is_charged_in_full_instead_of_its_use() -> None:
     ledger.put(PodClaim("driver", "n", (4.0,), (4.0,), Role.DRIVER, state=ClaimState.RUNNING, started=0.0))
     steady(ledger, 1.5, {"driver": (0.5,)})
     assert ledger.table(0.0).room[0, 0] == pytest.approx(14.0 - 1.0 - 4.0)
-    ledger.sample(0.0, {"n": Sample(3000.0, (6.0,))}, {"driver": (5.0,)})
+    measure(ledger, 0.0, {"n": Sample(3000.0, (6.0,))}, {"driver": (5.0,)})
     assert ledger.table(0.0).room[0, 0] == pytest.approx(14.0 - 1.0 - 5.0)
 
 
@@ -94,7 +95,7 @@ def test_a_driver_seen_using_more_than_its_node_leaves_nothing_to_the_others() -
     ledger.upsert_node(NODE)
     ledger.put(PodClaim("driver", "n", (4.0,), (4.0,), Role.DRIVER, state=ClaimState.RUNNING, started=0.0))
     steady(ledger, 8.0, {"driver": (2.0,)})
-    ledger.sample(0.0, {"n": Sample(9000.0, (1.0,))}, {"driver": (2.0,)})
+    measure(ledger, 0.0, {"n": Sample(9000.0, (1.0,))}, {"driver": (2.0,)})
     assert ledger.explain("n", 0.0)["cpu"].used == 0.0
     assert ledger.table(0.0).room[0, 0] == pytest.approx(14.0 - 4.0)
 
@@ -131,7 +132,7 @@ def test_gpus_are_never_overcommitted() -> None:
     ledger.upsert_node(NodeSpec("n", (16.0, 8.0), (16.0, 8.0)))
     ledger.put(PodClaim("p", "n", (2.0, 6.0), (2.0, 6.0), Role.TASK, state=ClaimState.RUNNING, started=0.0))
     for stamp in (1000.0, 2000.0):
-        ledger.sample(0.0, {"n": Sample(stamp, (0.5, 0.0))}, {"p": (0.5, 0.0)})
+        measure(ledger, 0.0, {"n": Sample(stamp, (0.5, 0.0))}, {"p": (0.5, 0.0)})
     assert ledger.table(0.0).room[0] == pytest.approx([13.5, 2.0])
 
 
@@ -247,7 +248,7 @@ def test_a_new_container_has_yet_to_show_its_use() -> None:
 
 
 def test_a_pod_not_seen_keeps_its_residual() -> None:
-    """By default a sample sees those whose container had started when it was taken."""
+    """A sample sees those whose container had started when it was taken, whatever series have the names of others."""
     ledger = Ledger(CPU)
     ledger.upsert_node(NODE)
     ledger.put(task("pulling"))
@@ -255,8 +256,12 @@ def test_a_pod_not_seen_keeps_its_residual() -> None:
     ledger.put(task("later", state=ClaimState.RUNNING, started=5000.0))
     steady(ledger, 0.5)
     assert ledger.explain("n", 0.0)["cpu"].residual == pytest.approx(4.0)
-    ledger.sample(0.0, {"n": Sample(4000.0, (0.5,))}, seen={"pulling", "running", "later", "stranger"})
-    assert ledger.explain("n", 0.0)["cpu"].residual == pytest.approx(0.0)
+    measure(ledger, 0.0, {"n": Sample(4000.0, (0.5,))}, seen={"pulling", "running", "later", "stranger"})
+    assert ledger.explain("n", 0.0)["cpu"].residual == pytest.approx(4.0)
+    ledger.start("later", 4500.0)
+    for stamp in (5000.0, 6000.0):
+        measure(ledger, 0.0, {"n": Sample(stamp, (0.5,))})
+    assert ledger.explain("n", 0.0)["cpu"].residual == pytest.approx(2.0)
 
 
 def test_closed_nodes_are_marked() -> None:
@@ -290,7 +295,7 @@ def test_limit_is_the_smaller_of_allowance_and_real_capacity(host: NodeSpec, roo
 def test_samples_that_are_not_new_are_passed_over() -> None:
     """A repeated or late timestamp says nothing, and does not make the node fresh again."""
     ledger = six_tasks()
-    ledger.sample(10_000.0, {"n": Sample(2000.0, (9.0,)), "stranger": Sample(9000.0, (1.0,))})
+    measure(ledger, 10_000.0, {"n": Sample(2000.0, (9.0,)), "stranger": Sample(9000.0, (1.0,))})
     assert ledger.table(10_000.0).stale.tolist() == [True]
     assert ledger.explain("n", 10_000.0)["cpu"].used == 3.0
 
@@ -299,14 +304,14 @@ def test_bad_measurements_leave_everything_as_it_was() -> None:
     """NaN, infinite and negative numbers are samples that did not come."""
     ledger = six_tasks()
     for step, bad in enumerate((math.nan, math.inf, -1.0)):
-        ledger.sample(0.0, {"n": Sample(3000.0 + step, (bad,))}, {"old-0": (bad,)}, seen=())
+        measure(ledger, 0.0, {"n": Sample(3000.0 + step, (bad,))}, {"old-0": (bad,)}, seen=())
         assert numbers(ledger) == pytest.approx((3.0, 11.0, 23.0))
 
 
 def test_an_empty_ledger_answers() -> None:
     """No node, no pod, no error."""
     ledger = Ledger()
-    ledger.sample(0.0, {}, {})
+    measure(ledger, 0.0, {}, {})
     assert len(ledger.table(0.0)) == 0
     assert ledger.pool_total(0.0).tolist() == [0.0, 0.0]
     assert ledger.expire(0.0) == []
@@ -341,12 +346,12 @@ def test_young_pods_are_charged_what_their_app_came_to_use() -> None:
     ledger.upsert_node(replace(NODE, allocatable=(64.0,), capacity=(64.0,)))
     ledger.put(PodClaim("first", "n", (4.0,), (4.0,), Role.TASK, "app", ClaimState.RUNNING, started=0.0))
     for age, use in ((10.0, 0.2), (30.0, 0.4), (90.0, 3.6), (200.0, 3.6)):
-        ledger.sample(age, {"n": Sample(age, (use,))}, {"first": (use,)})
+        measure(ledger, age, {"n": Sample(age, (use,))}, {"first": (use,)})
     ledger.put(PodClaim("second", "n", (4.0,), (4.0,), Role.TASK, "app", ClaimState.RUNNING, started=200.0))
     for age in (40.0, 80.0):
-        ledger.sample(200.0, {"n": Sample(200.0 + age, (4.0,))}, {"first": (3.6,), "second": (0.4,)})
+        measure(ledger, 200.0, {"n": Sample(200.0 + age, (4.0,))}, {"first": (3.6,), "second": (0.4,)})
     assert ledger.explain("n", 200.0)["cpu"].estimate == pytest.approx(7.2, abs=0.01)
-    ledger.sample(200.0, {"n": Sample(313.0, (4.0,))}, {"first": (3.6,), "second": (0.4,)})
+    measure(ledger, 200.0, {"n": Sample(313.0, (4.0,))}, {"first": (3.6,), "second": (0.4,)})
     assert ledger.explain("n", 200.0)["cpu"].estimate == pytest.approx(4.0, abs=0.01)
 
 
@@ -358,14 +363,14 @@ def test_a_restart_finds_the_estimate_of_steady_pods_again() -> None:
     again = rebuilt(ledger.nodes, ledger.claims(), CPU)
     assert again.table(0.0).stale.all()
     assert numbers(again)[0] == 14.0
-    again.sample(0.0, {"n": Sample(2000.0, (4.5,))}, uses)  # 3.5 of the pods, 1 of the system
+    measure(again, 0.0, {"n": Sample(2000.0, (4.5,))}, uses)  # 3.5 of the pods, 1 of the system
     assert numbers(again)[0] == pytest.approx(1.0 + 3.5 + 0.875**5 * 1.5)
 
 
 def test_restart_without_use_by_pod_is_the_larger_of_use_and_requests() -> None:
     """Nothing is known of the pods: max(U, Σ RR)."""
     again = rebuilt([NODE], six_tasks().claims(), CPU)
-    again.sample(0.0, {"n": Sample(2000.0, (3.0,))})
+    measure(again, 0.0, {"n": Sample(2000.0, (3.0,))})
     assert numbers(again)[0] == 12.0
 
 
@@ -375,7 +380,7 @@ def test_rows_follow_their_nodes_when_one_goes() -> None:
     for name in "abc":
         ledger.upsert_node(replace(NODE, name=name))
     ledger.put(task("p", "c"))
-    ledger.sample(0.0, {"b": Sample(1.0, (5.0,))})
+    measure(ledger, 0.0, {"b": Sample(1.0, (5.0,))})
     ledger.remove_node("a")
     table = ledger.table(0.0)
     assert (table.names, dict(table.index)) == (("b", "c"), {"b": 0, "c": 1})

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from slackwater.ledger.ledger import Ledger
 from slackwater.ledger.types import ClaimState, NodeSpec, PodClaim, Sample
 from slackwater.roles import Role
+from support.builders.measuring import measure
 
 NODES = [f"n{index}" for index in range(4)]
 pods = st.lists(
@@ -37,7 +38,7 @@ def test_turns_equal_the_whole(listed: list[tuple[str, float, bool, bool]], use:
         readings = {name: Sample(stamp, (used, used)) for name, used in zip(NODES, use, strict=True)}
         uses = {f"u{index}": (each[1], each[1]) for index, each in enumerate(listed)}
         ran = {f"u{index}" for index, each in enumerate(listed) if not each[3]}
-        at_once.sample(now, readings, uses, ran)
+        measure(at_once, now, readings, uses, ran)
         for first in range(0, len(NODES), size):
             names = NODES[first : first + size]
             here = [f"u{index}" for index, each in enumerate(listed) if each[0] in names]
@@ -52,12 +53,12 @@ def test_turns_equal_the_whole(listed: list[tuple[str, float, bool, bool]], use:
 def test_arrays_of_everything_equal_the_same_by_name(
     listed: list[tuple[str, float, bool, bool]], use: list[float]
 ) -> None:
-    """`sample_all` is `sample` for a shell that measures all nodes at one moment; pods it does not know are ignored."""
-    by_name, by_array, by_slot = built(listed), built(listed), built(listed)
+    """`sample_all` is for a shell that measures all that runs at one moment; pods it does not know are ignored."""
+    by_name, by_array, by_slot = (built([(*each[:3], False) for each in listed]) for _ in range(3))
     uids = [f"u{index}" for index in range(len(listed))]
     for now in (100.0, 105.0, 110.0):
         readings = {name: Sample(now, (used, used)) for name, used in zip(NODES, use, strict=True)}
-        by_name.sample(now, readings, {uid: (each[1], each[1]) for uid, each in zip(uids, listed, strict=True)})
+        measure(by_name, now, readings, {uid: (each[1], each[1]) for uid, each in zip(uids, listed, strict=True)})
         uses = np.array([[each[1] for each in listed] + [9.0]] * 2)
         by_array.sample_all(now, np.column_stack((use, use)), [*uids, "stranger"], uses)
         slots = np.array([by_slot.slot(uid) for uid in [*uids, "stranger"]], np.intp)

@@ -10,6 +10,7 @@ from slackwater.ledger.ledger import Ledger
 from slackwater.ledger.types import ClaimState, NodeSpec, PodClaim, Sample
 from slackwater.nodes import PodAsk
 from slackwater.placement.filter import fit_one, judge_one
+from support.builders.measuring import measure
 
 NODES = [f"n{index}" for index in range(5)]
 claims = st.lists(st.tuples(st.sampled_from(NODES), st.floats(0.1, 4), st.booleans()), max_size=12)
@@ -22,7 +23,7 @@ def built(pods: list[tuple[str, float, bool]]) -> Ledger:
     for index, (node, cpu, placed) in enumerate(pods):
         claim = PodClaim(f"u{index}", node, (cpu, 1.0), (cpu, 1.0), state=ClaimState.RUNNING, started=0.0)
         ledger.reserve(claim, 60.0) if placed else ledger.put(claim)
-    ledger.sample(0.0, {name: Sample(10.0, (1.0, 2.0)) for name in NODES[:3]})
+    measure(ledger, 0.0, {name: Sample(10.0, (1.0, 2.0)) for name in NODES[:3]})
     return ledger
 
 

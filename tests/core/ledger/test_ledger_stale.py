@@ -10,6 +10,7 @@ from slackwater.estimation.margins import Margin
 from slackwater.ledger.ledger import Ledger
 from slackwater.ledger.types import ClaimState, LedgerConfig, NodeSpec, PodClaim, Sample
 from slackwater.roles import Role
+from support.builders.measuring import measure
 
 LATE = 100.0  # long after the last sample
 
@@ -22,7 +23,7 @@ def sampled(uses: list[float], system: float, role: Role = Role.TASK) -> Ledger:
         ledger.put(PodClaim(f"u{index}", "n", (2.0, 4.0), (2.0, 4.0), role, state=ClaimState.RUNNING, started=0.0))
     for beat in range(60):
         reading = {"n": Sample(5.0 * beat, (sum(uses) + system, 1.0))}
-        ledger.sample(0.0, reading, {f"u{index}": (use, 0.1) for index, use in enumerate(uses)})
+        measure(ledger, 0.0, reading, {f"u{index}": (use, 0.1) for index, use in enumerate(uses)})
     return ledger
 
 
@@ -46,7 +47,7 @@ def test_fresh_samples_speak_for_themselves() -> None:
     before = room(ledger, 1.0)
     ledger.remove("u0")
     assert room(ledger, 1.0) == pytest.approx(before)
-    ledger.sample(LATE, {"n": Sample(400.0, (11.0, 1.0))}, {f"u{index}": (2.0, 0.1) for index in range(1, 6)})
+    measure(ledger, LATE, {"n": Sample(400.0, (11.0, 1.0))}, {f"u{index}": (2.0, 0.1) for index in range(1, 6)})
     assert room(ledger, LATE + 99) == pytest.approx(14 - 11)
 
 

@@ -16,6 +16,7 @@ from slackwater.ledger.ledger import Ledger
 from slackwater.ledger.types import ClaimState, LedgerConfig, NodeSpec, PodClaim, Sample
 from slackwater.roles import Role
 from support.builders.ledgers import rebuilt, table_without
+from support.builders.measuring import measure
 from support.examples import examples
 
 # No app names: what apps teach has its own tests, and would make the plain ledger a second implementation of it.
@@ -176,7 +177,7 @@ class LedgerStates(RuleBasedStateMachine):
             )
             self.expiry[uid] = self.now + wait
 
-    @rule(uid=pods, node=nodes, state=st.sampled_from(ClaimState), native=cores, start=st.none() | st.floats(0, 100))
+    @rule(uid=pods, node=nodes, state=st.sampled_from(ClaimState), native=cores, start=st.none() | st.floats(-10, 10))
     def watched(self, uid: str, node: str, state: ClaimState, native: float, start: float | None) -> None:
         """The API shows the pod, somewhere, in some state and size."""
         managed = native != 1.0
@@ -219,12 +220,13 @@ class LedgerStates(RuleBasedStateMachine):
             uid: use
             for uid, use in seen.items()
             if (claim := self.plain.pods.get(uid))
+            and (claim.started is not None and claim.started <= at)
             and claim.node in used
             and claim.node in self.plain.nodes
             and self.plain.stamps.get(claim.node, (-math.inf, 0.0))[0] < at
         }
         readings = {name: Sample(at, (use, 0.0)) for name, use in used.items()}
-        self.ledger.sample(self.now, readings, {uid: (use, 0.0) for uid, use in here.items()})
+        measure(self.ledger, self.now, readings, {uid: (use, 0.0) for uid, use in here.items()})
         for name, use in used.items():
             if name in self.plain.nodes:
                 mine = {uid: use for uid, use in here.items() if self.plain.pods[uid].node == name}

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 from slackwater.ledger.ledger import Ledger
 from slackwater.ledger.types import Amounts, ClaimState, LedgerConfig, NodeSpec, PodClaim, Sample
 from slackwater.roles import Role
+from support.builders.measuring import measure
 
 NODES = 12
 HEARTBEAT = 5.0
@@ -42,7 +43,7 @@ class Cluster:
         for uid, (_, node, _) in self._live.items():
             used[node] += uses[uid]
         samples = {name: Sample(self.now, tuple(amounts.tolist())) for name, amounts in used.items()}
-        self.ledger.sample(self.now, samples, uses)
+        measure(self.ledger, self.now, samples, uses)
 
     def _replace(self, level: float) -> None:
         for uid, (end, _, _) in list(self._live.items()):

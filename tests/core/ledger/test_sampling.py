@@ -14,6 +14,7 @@ from slackwater.ledger.ledger import Ledger
 from slackwater.ledger.types import ClaimState, LedgerConfig, NodeSpec, PodClaim, Sample
 from slackwater.roles import Role
 from support.builders.ledgers import changed
+from support.builders.measuring import measure
 from support.examples import examples
 
 NODES = ("a", "b", "c")
@@ -45,7 +46,7 @@ def built() -> Ledger:
         ledger.put(PodClaim(f"old-{n}", "a", (2.0, 4.0), (2.0, 4.0), Role.TASK, "x", ClaimState.RUNNING, 0.0))
     for now in (5.0, 30.0, 60.0):
         uses = {f"old-{n}": (1.0, 3.0) for n in range(ENOUGH)}
-        ledger.sample(now, {name: Sample(now, (4.0, 12.0)) for name in NODES}, uses)
+        measure(ledger, now, {name: Sample(now, (4.0, 12.0)) for name in NODES}, uses)
     return ledger
 
 
@@ -62,11 +63,11 @@ def test_use_that_no_request_covers_is_charged_beside_the_cap(system: float) -> 
         ledger.put(task(f"old-{n}", ClaimState.RUNNING, now))
     for now in np.arange(5.0, 300.0, 5.0):
         uses = {f"old-{n}": (1.0,) for n in range(10)}
-        ledger.sample(now, {"n": Sample(now, (system + 10.0,))}, uses)
+        measure(ledger, now, {"n": Sample(now, (system + 10.0,))}, uses)
     for n in range(10):
         ledger.remove(f"old-{n}")
     for now in np.arange(300.0, 600.0, 5.0):
-        ledger.sample(now, {"n": Sample(now, (system,))}, {})
+        measure(ledger, now, {"n": Sample(now, (system,))}, {})
     placed = 0
     while ledger.table(now).room[0, 0] >= 4.0 and ledger.table(now).native[0, 0] >= 2.0:
         ledger.reserve(task(f"new-{placed}", ClaimState.RESERVED), now + 600.0)
@@ -79,7 +80,7 @@ def sample(ledger: Ledger, now: float, how: str, used: dict[str, tuple[float, ..
     """All nodes at once, in turns, or one of them."""
     readings = {host.name: Sample(now, (3.0, 9.0)) for host in ledger.nodes}
     if how == "sample":
-        ledger.sample(now, readings, used)
+        measure(ledger, now, readings, used)
     for name in {"sample": (), "turn": tuple(readings), "one": tuple(readings)[:1]}[how]:
         here = [uid for uid in used if (claim := ledger.claim(uid)) and claim.node == name]
         matrix = np.array([used[uid] for uid in here]).reshape(len(here), 2).T

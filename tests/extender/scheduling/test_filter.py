@@ -168,7 +168,7 @@ def test_a_native_shortage_may_be_cured_by_preemption() -> None:
     """It goes into FailedNodes; measured room never does."""
     made = world(objects.node("n", cpu="2"))
     made.sample({"n": (0.0, 0.0)})
-    made.show(objects.pod("other", cpu="1500m", node="n", namespace="elsewhere"))
+    made.show(objects.pod("other", cpu="1500m", node="n", namespace="elsewhere", status=objects.running()))
     for _ in range(60):
         made.clock.now += 5
         made.sample({"n": (0.0, 0.0)}, {"uid-elsewhere-other": (0.0, 0.0)})

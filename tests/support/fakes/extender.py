@@ -19,6 +19,7 @@ from slackwater_extender.http.app import create
 from slackwater_extender.scheduling.verbs import NEEDED
 from slackwater_extender.settings import Settings
 from support.builders import objects
+from support.builders.measuring import measure
 
 Object = dict[str, Any]
 START = 1_767_225_600.0  # 2026-01-01T00:00:00Z, when the builders' pods were created
@@ -91,7 +92,7 @@ class World:
         """A round of measurement: use by node, and by uid of pod."""
         readings = {name: Sample(self.clock.wall(), tuple(each)) for name, each in use.items()}
         measured = {uid: tuple(each) for uid, each in (pods or {}).items()}
-        self.parts.cache.ledger.sample(self.clock.now, readings, measured)
+        measure(self.parts.cache.ledger, self.clock.now, readings, measured)
 
     def ask(self, verb: str, thing: Object, names: Sequence[str]) -> Any:
         """The scheduler's question with names only."""
