@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 REACHED = 0.9  # share of the peak that counts as having got there
 OLD = 60.0  # seconds; a pod first sampled later than this had grown before we looked
+SOONEST = 5.0  # seconds; nobody has settled before: one sample shows no growth
 ENDED = 64  # pods that have ended lately, by which the others are judged
 SHARE = 0.95  # of them that g is enough for
 
@@ -69,7 +70,7 @@ class Growth:
         # A pod first met when it was old (we have just started) says what it uses, but not how it came there.
         first = self._table[0].take(slots, axis=1) == 0
         peak, reach = self._grow(slots, uses, np.where(first & (ages > OLD), 0.0, ages))
-        told: NDArray[np.intp] = slots[(ages >= 2.0 * reach).all(axis=0) & (peak > 0).any(axis=0)]
+        told: NDArray[np.intp] = slots[(ages >= np.maximum(2.0 * reach, SOONEST)).all(axis=0) & (peak > 0).any(axis=0)]
         return told
 
     def _grow(self, slots: NDArray[np.intp], uses: Floats, ages: Floats) -> tuple[Floats, Floats]:

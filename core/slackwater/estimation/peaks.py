@@ -4,6 +4,9 @@ A task does not use its memory at once: image pull, start-up and metric lag take
 believe its low first samples. So the ledger charges a pod younger than its app's learned ramp, and a quarter of that
 more, at least max(own use, app's learned peak) (paper 000 on a live cluster).
 
+Of an app of which nothing is known yet the same holds with what its pods ask for in place of a peak, for kinds of which
+a lack kills: low first samples of its first pods say nothing of what they grow to.
+
 Learned from pods of the same app name and declared size: peak = largest use seen, ramp = age at which 90 % of that was
 first reached. An app's values are the largest of its last few pods, so one lazy pod does not make the next twenty
 unsafe.
@@ -129,6 +132,10 @@ class Peaks:
     def expected(self, app: int) -> tuple[Floats, Floats]:
         """Learned peak and ramp of an app; zeros while nothing is known."""
         return self._tops[0, :, app].copy(), self._tops[1, :, app].copy()
+
+    def unknown(self, apps: NDArray[np.intp]) -> NDArray[np.bool_]:
+        """Which of these are apps of which no pod has told anything yet."""
+        return (self._seen[apps] == 0) & (apps != NO_APP)
 
     def spread(self, apps: NDArray[np.intp], kind: int) -> tuple[Floats, Floats]:
         """Mean and variance of what the pods of these apps came to use, of one kind; NaN where too few were watched."""

@@ -220,6 +220,12 @@ class NodeEstimates:
         """Eq. 4: give back what is left of the request."""
         self.pods.drop(slot)
 
+    def bound(self, slot: int, floor: Floats | None, cap: Floats | None) -> None:
+        """Set floor and cap of one pod; None: it has none."""
+        nothing = np.zeros(len(self.tau0))
+        floors, caps = nothing if floor is None else floor, nothing + np.inf if cap is None else cap
+        self.guard(np.array([slot], np.intp), floors[:, None], caps[:, None])
+
     def guard(self, slots: NDArray[np.intp], floors: Floats, caps: Floats, held: Held | None = None) -> None:
         """Set floors (0: not young) and caps (infinite: not known) of some pods, kind × pod; their uses are known here.
 

@@ -329,11 +329,11 @@ class Ledger:
         self._estimates.resize(slot, *_weights(claim))
         self._estimates.renew(slot)
         self._intake.begin(slot)
+        self._estimates.bound(slot, *self._expected(claim, self._intake.peaks.identify(_kindred(claim))))
 
     def _expected(self, claim: PodClaim, app: int) -> tuple[Floats | None, Floats | None]:
-        """Floor and cap of a new pod, which is as young as can be."""
-        peaks = self._intake.peaks
-        return peaks.of_new_pod(app) if peaks and not claim.driver else (None, None)
+        """Floor and cap of a new pod; drivers have neither."""
+        return (None, None) if claim.driver else self._intake.of_new_pod(app, np.array(claim.charged))
 
     def _find_home(self, claim: PodClaim) -> None:
         waiting = self._homeless.get(claim.node)

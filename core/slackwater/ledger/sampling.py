@@ -49,7 +49,13 @@ class SampleIntake:
         self._strict = np.array([kind not in COMPRESSIBLE for kind in terms.kinds], np.bool_) & self._measured
         self._declared = not self._measured.all()  # kinds that are never overcommitted count at what is declared
         margins = terms.kept()
-        self.peaks = Peaks(len(terms.kinds), margin=[margin.peak for margin in margins])
+        # Of kinds that are not measured nobody is known to use less than it asks for.
+        peaks = [
+            margin.peak if kind in terms.measured else None for kind, margin in zip(terms.kinds, margins, strict=True)
+        ]
+        self.peaks = Peaks(len(terms.kinds), margin=peaks)
+        # Strict kinds of which less than a request is ever believed: only there does knowing nothing matter.
+        self._trusting = self._strict & np.isfinite(self.peaks.beyond[:, 0])
         self._growth = Growth(self._strict)
         # Kinds of which drivers are charged what they use and this much of it; 0: at least what they declared.
         self._by_use = np.array([1.0 + (margin.peak or 0.0) if margin.by_use else 0.0 for margin in margins])
@@ -292,16 +298,16 @@ class SampleIntake:
     def _guard(self, held: Held, *, anew: bool = True) -> None:
         """Young pods are charged at least their app's learned peak, known ones at most that and a margin.
 
+        While nothing is known of an app, its pods are charged what they ask for of kinds of which a lack kills.
         That depends on a pod's app, age and use, so only those are looked at of which any has changed: pods that are
         new, young or use more or less than before, and all pods of apps that have learned. Drivers are charged in full
         anyway.
         """
-        if not self.peaks:
-            return
         slots = self._concerned(held)
         if slots.size:
             apps = self._pods.apps[slots]
             floors = np.where(self._pods.drivers[slots], 0.0, self.peaks.floors(apps, self._ages(slots)))
+            floors = np.maximum(floors, self._believed(apps, self._estimates.pods.table[Measure.REQUEST, :, slots].T))
             uses = self._estimates.uses.take(slots, axis=1)
             caps = self.peaks.caps(apps, uses)
             # Older than its app's ramp and no longer growing: its own peak says more than those of its brothers.
@@ -309,6 +315,15 @@ class SampleIntake:
             caps = np.where(floors > 0, caps, np.minimum(caps, own))
             self._estimates.guard(slots, floors, caps, held if anew else None)
             self._pods.changed[slots] = floors.any(axis=0)
+
+    def _believed(self, apps: Slots, asked: Floats) -> Floats:
+        """Kind × pod: what pods ask for, of strict kinds and while nothing is known of their app; else 0."""
+        return np.where(self._trusting[:, None] & self.peaks.unknown(apps), asked, 0.0)
+
+    def of_new_pod(self, app: int, asked: Floats) -> tuple[Floats, Floats]:
+        """Floor and cap of a pod that has not begun, and is as young as can be."""
+        floor, cap = self.peaks.of_new_pod(app)
+        return np.maximum(floor, self._believed(np.array([app], np.intp), asked[:, None])[:, 0]), cap
 
     def _concerned(self, held: Held) -> Slots:
         """Those of the pods held of which something has changed, and all pods of apps that have learned."""

@@ -70,3 +70,11 @@ def test_what_is_only_expected_goes_up_to_what_a_pod_declares() -> None:
     growth.reset(0)
     growth.watch(POD, np.full((2, 1), 1.0), np.array([5.0]))
     assert growth.take_peaks(POD, np.full((2, 1), 1.5))[1].tolist() == [[1.0, 1.5]]
+
+
+def test_a_pod_that_was_sampled_as_it_started_has_not_settled() -> None:
+    """It has grown for no time, which is no sign that it will not."""
+    growth = Growth([False, True])
+    growth.reset(0)
+    assert growth.watch(POD, np.full((2, 1), 0.1), np.array([0.0])).tolist() == []
+    assert growth.watch(POD, np.full((2, 1), 0.1), np.array([5.0])).tolist() == [0]

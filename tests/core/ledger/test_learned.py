@@ -154,6 +154,22 @@ def test_a_ledger_that_remembers_charges_new_pods_as_the_old_one_did() -> None:
     assert charge(remembering) == pytest.approx(charge(taught()), rel=1e-3) == pytest.approx(1.15, rel=1e-3)
 
 
+def test_memory_of_an_app_that_nobody_knows_is_believed_as_it_is_asked_for() -> None:
+    """A first task that grows all its life has shown a tenth of its 4 GiB after a minute; of CPU less is believed."""
+    made = ledger()
+    made.put(task("first", 0.0))
+    for now in np.arange(0.0, 65.0, 5.0).tolist():
+        use = (0.1, max(0.1 * now / 60.0, 0.001) * 4 * GIB)
+        measure(made, now, {"n": Sample(now, use)}, {"first": use})
+    lines = made.explain("n", 60.0)
+    assert lines["memory"].estimate == pytest.approx(4 * GIB, rel=0.02)
+    assert lines["cpu"].estimate < 0.9
+    made.remove("first")
+    made.put(task("second", 60.0))
+    measure(made, 65.0, {"n": Sample(65.0, (0.1, 0.1 * GIB))}, {"second": (0.1, 0.1 * GIB)})
+    assert made.explain("n", 65.0)["memory"].known == pytest.approx(4 * GIB), "one pod's word is not enough to cap"
+
+
 def test_what_is_known_already_is_not_overwritten() -> None:
     """News is worth more than memory."""
     made, other = taught(), taught()

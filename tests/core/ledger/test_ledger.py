@@ -126,11 +126,12 @@ def test_declared_is_clamped(declared: float, ceiling: tuple[float, ...], charge
     assert ledger.explain("n", 0.0)["cpu"].reserved == charged
 
 
-def test_gpus_are_never_overcommitted() -> None:
-    """They count at what is declared, of all that is allocatable, whatever is measured."""
+@pytest.mark.parametrize("app", ["", "known"])
+def test_gpus_are_never_overcommitted(app: str) -> None:
+    """They count at what is declared, of all that is allocatable, whatever is measured and known of the app."""
     ledger = Ledger(LedgerConfig(kinds=("cpu", "nvidia.com/gpu"), margins={"cpu": KEPT}, floor=False))
     ledger.upsert_node(NodeSpec("n", (16.0, 8.0), (16.0, 8.0)))
-    ledger.put(PodClaim("p", "n", (2.0, 6.0), (2.0, 6.0), Role.TASK, state=ClaimState.RUNNING, started=0.0))
+    ledger.put(PodClaim("p", "n", (2.0, 6.0), (2.0, 6.0), Role.TASK, app, state=ClaimState.RUNNING, started=0.0))
     for stamp in (1000.0, 2000.0):
         measure(ledger, 0.0, {"n": Sample(stamp, (0.5, 0.0))}, {"p": (0.5, 0.0)})
     assert ledger.table(0.0).room[0] == pytest.approx([13.5, 2.0])
@@ -241,10 +242,10 @@ def test_a_pod_that_left_an_unknown_node_is_not_drawn_back_to_it() -> None:
 
 
 def test_a_new_container_has_yet_to_show_its_use() -> None:
-    """After a crash the pod counts in full again."""
+    """After a crash the pod counts in full again; the other five as what they have settled at, and 15 % of it."""
     ledger = six_tasks()
     ledger.start("old-0", at=1990.0)
-    assert ledger.explain("n", 0.0)["cpu"].estimate == pytest.approx(5.0)
+    assert ledger.explain("n", 0.0)["cpu"].estimate == pytest.approx(5 * 0.5 * 1.15 + 2.0)
 
 
 def test_a_pod_not_seen_keeps_its_residual() -> None:
