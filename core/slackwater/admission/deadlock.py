@@ -1,7 +1,7 @@
 """The true stall (paper 002): drivers hold everything, tasks wait, and nothing will ever end by itself.
 
 Admission prevents it among apps that pass our gate. It can still come from outside: lost nodes, drivers that grew,
-unmanaged pods. So it is watched for, reported, and on request one driver is given up.
+unmanaged pods. So it is watched for, reported, and on request one pod is given up.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ class StallWatch:
 
 
 @dataclass(frozen=True, slots=True)
-class RunningDriver:
-    """A driver that may be asked to leave. `controlled`: something would bring it back."""
+class RunningPod:
+    """A driver or task that may be asked to leave. `controlled`: something would bring it back."""
 
     uid: str
     started: float
@@ -32,7 +32,7 @@ class RunningDriver:
 
 
 def observe(watch: StallWatch, now: float, *, running: int, pending: int, fits: bool) -> StallWatch:
-    """Look once. Stuck means: no task runs, some wait, and none of those that wait fits anywhere."""
+    """Look once. Stuck means: no task that could end runs, some wait, and none of those that wait fits anywhere."""
     finite("now", now)
     stuck = running == 0 and pending > 0 and not fits
     if not stuck:
@@ -46,6 +46,6 @@ def stalled(watch: StallWatch, now: float, patience: float = PATIENCE_SECONDS) -
     return watch.since is not None and finite("now", now) - watch.since >= amount("patience", patience)
 
 
-def victim(drivers: Iterable[RunningDriver]) -> RunningDriver | None:
-    """The youngest driver with a controller, which loses the least work; never a bare pod, nobody would restart it."""
-    return max((d for d in drivers if d.controlled), key=lambda d: (d.started, d.uid), default=None)
+def victim(pods: Iterable[RunningPod]) -> RunningPod | None:
+    """The youngest pod with a controller, which loses the least work; never a bare pod, nobody would restart it."""
+    return max((pod for pod in pods if pod.controlled), key=lambda pod: (pod.started, pod.uid), default=None)

@@ -135,7 +135,8 @@ class Peaks:
 
     def unknown(self, apps: NDArray[np.intp]) -> NDArray[np.bool_]:
         """Which of these are apps of which no pod has told anything yet."""
-        return (self._seen[apps] == 0) & (apps != NO_APP)
+        unknown: NDArray[np.bool_] = (self._seen[apps] == 0) & (apps != NO_APP)
+        return unknown
 
     def spread(self, apps: NDArray[np.intp], kind: int) -> tuple[Floats, Floats]:
         """Mean and variance of what the pods of these apps came to use, of one kind; NaN where too few were watched."""

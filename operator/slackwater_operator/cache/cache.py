@@ -22,7 +22,7 @@ from slackwater_cluster.customresources import Mode
 from slackwater_cluster.governance import Governance
 from slackwater_cluster.watch.records import NamespaceRecord, NodeRecord, OwnerRef, PodRecord
 from slackwater_operator.cache import phases as watching
-from slackwater_operator.cache.apps import AppIndex, Key
+from slackwater_operator.cache.apps import AppIndex, Key, Pod
 from slackwater_operator.cache.appview import AppView, app_view
 from slackwater_operator.cache.nodes import NodeRequests
 from slackwater_operator.cache.podstate import InFlightPods, PodState, ours, state
@@ -405,15 +405,14 @@ class OperatorCache:
     def _seat_queue(self, pod: PodRecord) -> str:
         return self.governing.queue_of(pod.namespace) if self.governing.manages(pod) else ""
 
-    def drivers(self, apps: Iterable[AppView]) -> list[PodRecord]:
-        """The driver pods of some apps."""
+    def pods_of(self, apps: Iterable[AppView]) -> list[Pod]:
+        """The pods of some apps."""
         wanted = {(each.namespace, each.app) for each in apps}
+        found = ((record, self.index.member(record.uid)) for record in self.index.pods())
         return [
-            pod
-            for pod in self.index.pods()
-            if (member := self.index.member(pod.uid)) is not None
-            and (pod.namespace, member.app) in wanted
-            and role_of(pod, member) is Role.DRIVER
+            Pod(record, member)
+            for record, member in found
+            if member is not None and (record.namespace, member.app) in wanted
         ]
 
     def looks_on(self) -> bool:

@@ -1,8 +1,9 @@
-"""Watches for the true stall (paper 002): tasks wait, none runs where they could, and nothing of them goes.
+"""Watches for the true stall (paper 002): tasks wait, none that could end runs where they could, and none of them goes.
 
 Looked at ground by ground: tasks that can use other nodes do not help those that cannot. What keeps the tasks does not
 matter here, be it full nodes, a closed pool or a node that is too small: where nothing runs and nothing goes, nothing
-will end by itself.
+will end by itself. Tasks that run and wait for held ones of their own app (a later stage, the rest of a gang) will not
+end either: a lost node or an eviction can leave them in the room of the very tasks they wait for.
 
 And for the driver that is in the way of its own tasks: no node could take one beside the drivers there are, but one
 could if that driver were elsewhere or gone. It will never get on, and others may wait for what it holds.
@@ -13,14 +14,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
-from slackwater.admission.deadlock import RunningDriver, StallWatch, observe, stalled, victim
+from slackwater.admission.deadlock import RunningPod, StallWatch, observe, stalled, victim
 from slackwater.cycle.drivernodes import DriverNodes
 from slackwater.cycle.feasibility import fitting, reachable
+from slackwater.cycle.order.earlystart import stuck
 from slackwater.cycle.snapshot import App, PodGroup, Queue, Snapshot
 from slackwater.cycle.verdicts import describe
 from slackwater.resources import Resources
 from slackwater.roles import Role
 from slackwater_cluster.watch.records import PodRecord
+from slackwater_operator.cache.apps import Pod
+from slackwater_operator.cache.appview import role
 from slackwater_operator.cache.cache import OperatorCache
 from slackwater_operator.cache.lastcycle import Outlook
 from slackwater_operator.cache.podstate import PodState
@@ -36,7 +40,7 @@ class Stall:
     queue: str
     seconds: float
     waiting: int
-    driver: PodRecord | None  # the youngest one that a controller brings back
+    victim: PodRecord | None  # the youngest one that a controller brings back, of those that lose least
     evict: bool
     words: str = ""
     told: tuple[tuple[str, PodRecord], ...] = ()  # the apps that wait, each with the pod that stands for it
@@ -63,12 +67,12 @@ class StallKeeper:
             terms = self.cache.governing.queue(queue.name).stall
             for asked, waiting in _by_constraints(apps).items():
                 key = (queue.name, asked)
-                near = [group for group in _tasks(apps) if _meet(snapshot, queue, group, asked)]
-                ended[key] = sum(group.finished for group in near)
+                near = [(app, group) for app, group in _tasks(apps) if _meet(snapshot, queue, group, asked)]
+                ended[key] = sum(group.finished for _, group in near)
                 watches[key] = observe(
                     self._watches.get(key, StallWatch()),
                     now,
-                    running=sum(group.charged for group in near),
+                    running=sum(group.charged for app, group in near if not stuck(app, group)),
                     pending=sum(len(group.held) for _, group in waiting),
                     fits=bool(outlook.holding) or queue.paused or ended[key] > self._ended.get(key, 0),
                 )
@@ -99,7 +103,7 @@ class StallKeeper:
         lead = self._lead(app.id)
         count = sum(len(group.held) for group in app.groups)
         told = ((app.id, lead),) if lead is not None else ()
-        return Stall(app.queue, seconds, count, self._victim([app.id]), evict, words, told, (app.id, task))
+        return Stall(app.queue, seconds, count, self._victim([app]), evict, words, told, (app.id, task))
 
     def reset(self, queue: str) -> None:
         """Something was done about it: count anew."""
@@ -109,32 +113,54 @@ class StallKeeper:
     def _stall(
         self, outlook: Outlook, queue: Queue, waiting: Sequence[tuple[App, PodGroup]], seconds: float, evict: bool
     ) -> Stall:
-        apps = list(dict.fromkeys(app.id for app, _ in waiting))
+        apps = list({app.id: app for app, _ in waiting}.values())
         count = sum(len(group.held) for _, group in waiting)
-        verdict = outlook.round.verdicts.get(apps[0])
+        verdict = outlook.round.verdicts.get(apps[0].id)
         why = verdict.sentence if verdict else ""
+        runs = sum(group.charged for app, group in _tasks(apps) if stuck(app, group))
+        others = f"the {runs} of them that run wait for these" if runs else "none runs"
         words = (
-            f"queue {queue.name} has not moved for {seconds:.0f} s: {count} tasks of {len(apps)} apps wait and none "
-            f"runs; {_room(outlook.snapshot, queue, waiting)}" + (f"; {apps[0]}: {why}" if why else "")
+            f"queue {queue.name} has not moved for {seconds:.0f} s: {count} tasks of {len(apps)} apps wait and "
+            f"{others}; {_room(outlook.snapshot, queue, waiting)}" + (f"; {apps[0].id}: {why}" if why else "")
         )
-        leads = [(app, pod) for app in apps[:TOLD] if (pod := self._lead(app)) is not None]
-        driver = self._victim(apps)
+        leads = [(app.id, pod) for app in apps[:TOLD] if (pod := self._lead(app.id)) is not None]
+        chosen = self._victim(apps)
         own = {app.id: task for app, task in _blocked(outlook)} if evict else {}
-        blocked = next(((app, own[app]) for app, pod in leads if pod == driver and app in own), None)
-        return Stall(queue.name, seconds, count, driver, evict, words, tuple(leads), blocked)
+        blocked = next(((app, own[app]) for app, pod in leads if pod == chosen and app in own), None)
+        return Stall(queue.name, seconds, count, chosen, evict, words, tuple(leads), blocked)
 
     def _lead(self, app: str) -> PodRecord | None:
         known = self.cache.views.get(app)
         return self.cache.index.pod(known.lead) if known else None
 
-    def _victim(self, apps: Iterable[str]) -> PodRecord | None:
-        known = [self.cache.views[app] for app in apps if app in self.cache.views]
-        pods = {pod.uid: pod for pod in self.cache.drivers(known) if self.cache.state_of(pod) is PodState.BOUND}
-        chosen = victim(
-            RunningDriver(uid, pod.started or pod.created, any(owner.controller for owner in pod.owners))
-            for uid, pod in pods.items()
+    def _victim(self, apps: Sequence[App]) -> PodRecord | None:
+        """A task that waits for a stage before it, which has done nothing yet; else a driver; else one of a gang."""
+        pods = self.cache.pods_of(self.cache.views[app.id] for app in apps if app.id in self.cache.views)
+        waiting = [(app, group) for app, group in _tasks(apps) if stuck(app, group)]
+        stages = {_place(app, group) for app, group in waiting if not app.gang}
+        gangs = {_place(app, group) for app, group in waiting if app.gang}
+        return (
+            self._youngest(pod.record for pod in pods if _seat(pod) in stages)
+            or self._youngest(pod.record for pod in pods if role(pod) is Role.DRIVER)
+            or self._youngest(pod.record for pod in pods if _seat(pod) in gangs)
         )
-        return pods[chosen.uid] if chosen else None
+
+    def _youngest(self, pods: Iterable[PodRecord]) -> PodRecord | None:
+        bound = {pod.uid: pod for pod in pods if self.cache.state_of(pod) is PodState.BOUND}
+        chosen = victim(
+            RunningPod(uid, pod.started or pod.created, any(owner.controller for owner in pod.owners))
+            for uid, pod in bound.items()
+        )
+        return bound[chosen.uid] if chosen else None
+
+
+def _place(app: App, group: PodGroup) -> tuple[str, Role, str, Resources]:
+    """What tells the pods of a group from others."""
+    return app.id, group.role, group.stage, group.request
+
+
+def _seat(pod: Pod) -> tuple[str, Role, str, Resources]:
+    return f"{pod.record.namespace}/{pod.member.app}", role(pod), pod.member.stage, pod.record.declared
 
 
 def _blocked(outlook: Outlook) -> list[tuple[App, Resources]]:
@@ -169,8 +195,8 @@ def _by_constraints(apps: Iterable[App]) -> dict[str, list[tuple[App, PodGroup]]
     return found
 
 
-def _tasks(apps: Iterable[App]) -> Iterable[PodGroup]:
-    return (group for app in apps for group in app.groups if group.role is not Role.DRIVER)
+def _tasks(apps: Iterable[App]) -> Iterable[tuple[App, PodGroup]]:
+    return ((app, group) for app in apps for group in app.groups if group.role is not Role.DRIVER)
 
 
 def _meet(snapshot: Snapshot, queue: Queue, group: PodGroup, constraints: str) -> bool:

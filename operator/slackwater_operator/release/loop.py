@@ -258,7 +258,7 @@ class ReleaseLoop:
         for stall in self.stalls.look(outlook):
             self.metrics.stalls.labels(stall.queue).inc()
             self._tell_stall(stall)
-            if stall.evict and stall.driver is not None:
+            if stall.evict and stall.victim is not None:
                 await self._evict(stall)
             self.stalls.reset(stall.queue)
 
@@ -269,9 +269,9 @@ class ReleaseLoop:
             self.announcer.add(app, Happened(Happening.STALLED, driver, stall.words))
 
     async def _evict(self, stall: Stall) -> None:
-        assert stall.driver is not None  # noqa: S101 - the caller looked
-        written = await self.upkeep.writer.evict(stall.driver)
-        log.warning("driver evicted to end a stall", pod=stall.driver.key, outcome=written.outcome.value)
+        assert stall.victim is not None  # noqa: S101 - the caller looked
+        written = await self.upkeep.writer.evict(stall.victim)
+        log.warning("pod evicted to end a stall", pod=stall.victim.key, outcome=written.outcome.value)
         if written.done:
             self.cache.unblock(stall.blocked)
             self.metrics.evictions.labels(stall.queue).inc()

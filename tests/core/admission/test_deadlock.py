@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from slackwater.admission.deadlock import RunningDriver, StallWatch, observe, stalled, victim
+from slackwater.admission.deadlock import RunningPod, StallWatch, observe, stalled, victim
 from slackwater.errors import BadNumber
 
 
@@ -39,9 +39,9 @@ def test_movement_starts_the_minute_again() -> None:
 
 def test_youngest_driver_that_would_come_back_is_chosen() -> None:
     """A bare pod is never given up, however young."""
-    old = RunningDriver("old", 0, controlled=True)
-    young = RunningDriver("young", 50, controlled=True)
-    bare = RunningDriver("bare", 90, controlled=False)
+    old = RunningPod("old", 0, controlled=True)
+    young = RunningPod("young", 50, controlled=True)
+    bare = RunningPod("bare", 90, controlled=False)
     assert victim([young, bare, old]) == young
     assert victim([bare]) is None
     assert victim([]) is None
@@ -49,7 +49,7 @@ def test_youngest_driver_that_would_come_back_is_chosen() -> None:
 
 def test_equal_ages_choose_alike_in_any_order() -> None:
     """The listing does not decide."""
-    pair = [RunningDriver("a", 5, controlled=True), RunningDriver("b", 5, controlled=True)]
+    pair = [RunningPod("a", 5, controlled=True), RunningPod("b", 5, controlled=True)]
     assert victim(pair) == victim(pair[::-1])
 
 

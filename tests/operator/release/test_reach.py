@@ -5,6 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from slackwater_cluster import names
 from slackwater_cluster.watch.records import Constraints, NodeRecord, OwnerRef, PodRecord, Tolerated
 from slackwater_operator.release.deadlock import Stall
 from support.builders.apps import Life
@@ -140,7 +141,7 @@ def test_a_stall_is_told_on_bare_drivers_too() -> None:
     for number in range(2):
         world.create(f"task-{number}", app=f"app-{number}", cpu=2)
     [stall] = stalls(world, world.operator(), 30)
-    assert stall.driver is None
+    assert stall.victim is None
     assert {pod.uid for _, pod in stall.told} == {driver.uid for driver in drivers}
 
 
@@ -154,8 +155,8 @@ def test_a_driver_in_the_way_of_its_own_tasks_is_given_up_and_then_refused() -> 
     world.create("other", app="other", cpu=2)
     operator = world.operator()
     [stall] = stalls(world, operator, 30)
-    assert stall.driver is not None
-    assert stall.driver.uid == driver.uid
+    assert stall.victim is not None
+    assert stall.victim.uid == driver.uid
     assert stall.blocked == ("team/own", task.declared)
     world.cache.unblock(stall.blocked)
     world.delete(driver)
@@ -167,6 +168,47 @@ def test_a_driver_in_the_way_of_its_own_tasks_is_given_up_and_then_refused() -> 
     assert said.refused
     assert "asks for 5 cpu at the least, but queue default has at most 4" in said.sentence
     assert "other" in {pod.name for pod in world.pods.values() if not pod.gates}
+
+
+def running(world: World, name: str, *, app: str, **more: Any) -> PodRecord:
+    """A task on node a that a controller would bring back."""
+    made = world.create(name, app=app, cpu=3, owners=(OwnerRef("Job", app, f"job-{app}", "batch", True),), **more)
+    world.change(made.uid, node="a", gates=(), phase="Running", started=world.now)
+    return made
+
+
+def test_a_later_stage_that_waits_for_a_held_one_hides_no_stall() -> None:
+    """World 5202: the map was evicted, and the reduce that waits for it holds its room. The reduce has to go."""
+    world = enforcing(node("a", cpu=4))
+    world.configure("AdmissionQueue", "default", stall={"afterSeconds": 10, "evictYoungestDriver": True})
+    reduce = running(world, "reduce", app="dag", stage="s1", annotations={names.PARENTS: "s0"})
+    world.create("map", app="dag", cpu=2, stage="s0")
+    [stall] = stalls(world, world.operator(), 30)
+    assert stall.victim is not None
+    assert stall.victim.uid == reduce.uid
+    assert "1 tasks of 1 apps wait and the 1 of them that run wait for these" in stall.words
+
+
+def test_half_a_gang_that_waits_for_the_rest_hides_no_stall() -> None:
+    """World 5420: the rest fits no node, and whoever could run waits behind what the half holds."""
+    world = enforcing(node("a", cpu=4))
+    world.configure("AdmissionQueue", "default", stall={"afterSeconds": 10, "evictYoungestDriver": True})
+    gang = {names.GANG: "true", names.TASKS: "2"}
+    half = running(world, "half", app="gang", annotations=gang)
+    world.create("rest", app="gang", cpu=3, annotations=gang)
+    [stall] = stalls(world, world.operator(), 30)
+    assert stall.victim is not None
+    assert stall.victim.uid == half.uid
+
+
+def test_maps_that_run_are_movement_whatever_reduces_wait() -> None:
+    """A stage that goes on will end, and then the next one does."""
+    world = enforcing(node("a", cpu=4))
+    world.configure("AdmissionQueue", "default", stall={"afterSeconds": 10})
+    running(world, "map-1", app="dag", stage="s0")
+    world.create("map-2", app="dag", cpu=2, stage="s0")
+    world.create("reduce", app="dag", cpu=2, stage="s1", annotations={names.PARENTS: "s0"})
+    assert stalls(world, world.operator(), 30) == []
 
 
 def test_tasks_that_run_elsewhere_do_not_hide_a_stall() -> None:

@@ -230,7 +230,7 @@ def test_a_stall_from_outside_is_found_and_ended() -> None:
             break
     assert [stall.queue for stall in found] == ["default"]
     assert found[0].evict
-    assert found[0].driver is not None
+    assert found[0].victim is not None
     assert found[0].waiting == 4
 
 

@@ -281,9 +281,9 @@ class OperatorProgram(Watcher):
         if self.releaser.outlook is None:
             return
         for stall in self.stalls.look(self.releaser.outlook):
-            if stall.evict and stall.driver is not None:
+            if stall.evict and stall.victim is not None:
                 try:
-                    written = await self.upkeep.writer.evict(stall.driver)
+                    written = await self.upkeep.writer.evict(stall.victim)
                 except Unavailable:
                     continue
                 if written.done:

@@ -45,6 +45,21 @@ def startable(app: App, group: PodGroup) -> int:
     return 0 if app.gang else min(count, _early(tasks, group))
 
 
+def stuck(app: App, group: PodGroup) -> bool:
+    """Whether pods of the group that run cannot end: they wait for pods of their own app that are held.
+
+    A stage waits for those before it, a gang for all of it.
+    """
+    held = [each for each in app.groups if each.held and each.role is not Role.DRIVER]
+    return any(app.gang or _precedes(app, each, group) for each in held)
+
+
+def _precedes(app: App, first: PodGroup, second: PodGroup) -> bool:
+    if app.strict:
+        return first.level < second.level
+    return second.waiting and (not first.waiting or first.level < second.level)
+
+
 def _early(tasks: Sequence[PodGroup], group: PodGroup) -> int:
     leading = [each for each in tasks if not each.waiting]
     waiting = [each for each in tasks if each.waiting]
