@@ -83,8 +83,8 @@ class Stall(Part):
     after_seconds: float = Field(default=60, ge=10, le=86400, description="How long it must last to be called so.")
     evict_youngest_driver: bool = Field(
         default=False,
-        description="Evict the youngest driver that a controller brings back, or the youngest task that waits for a held "
-        "stage of its own app; never a bare pod.",
+        description="Evict the youngest driver that a controller brings back, or the youngest task that waits for a "
+        "held stage of its own app; never a bare pod.",
     )
 
 

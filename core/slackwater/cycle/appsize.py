@@ -176,4 +176,4 @@ def task_needs(app: App) -> Iterable[TaskNeed]:
             yield TaskNeed(group.request, group.constraints, app.queue, max(1, together), group.waiting)
     if not tasks and app.task_request:
         home = next((group.constraints for group in app.groups), "")
-        yield TaskNeed(app.task_request, home, app.queue)
+        yield TaskNeed(app.task_request, home, app.queue, app.together)

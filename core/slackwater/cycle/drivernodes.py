@@ -208,8 +208,8 @@ class DriverNodes:
         beside = self._count(need, table.total - driver.request.vector(table.kinds))
         return bool(((places.sum() - places + beside)[homes] >= need.together).any())
 
-    def in_the_way(self, app: App) -> Resources | None:
-        """What a task asks for that cannot run beside the drivers there are, but could if its own driver were gone."""
+    def in_the_way(self, app: App) -> TaskNeed | None:
+        """Tasks that cannot run beside the drivers there are, but could if their own driver were gone."""
         table = self._table
         needs = self.facts(app).needs
         seated = [group for group in app.groups if group.role is Role.DRIVER and group.seats]
@@ -219,7 +219,7 @@ class DriverNodes:
         for group in seated:
             rows = [table.index[name] for name in group.seats if name in table.index]
             np.add.at(left, rows, group.request.vector(table.kinds))
-        return next((n.request for n in needs if float(self._count(n, left).sum()) >= n.together), None)
+        return next((need for need in needs if float(self._count(need, left).sum()) >= need.together), None)
 
     def bars(self, app: App, request: Resources) -> Bars:
         """Where a driver of the app may not go. Where there are places enough for all nobody looks closer."""

@@ -74,6 +74,7 @@ class App:
     category: Category | None = None  # None: not classified yet
     demand: float | None = None  # slots it wants at once; None: unknown, so it counts as large
     task_request: Resources | None = None  # declared size of a task, before any task exists
+    together: int = 1  # tasks that run all at once or not at all, before any task exists
     has_driver: bool = False  # the framework has a driver, even if its pod does not exist yet
     tasks_to_come: bool = False  # its driver will ask for tasks, and nobody knows yet how large they are
     gang: bool = False  # all pods at once or none

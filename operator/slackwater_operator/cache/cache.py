@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 
 import structlog
 
+from slackwater.cycle.appsize import TaskNeed
 from slackwater.cycle.cycle import Round
 from slackwater.cycle.snapshot import Snapshot
 from slackwater.pools.appphases import AppPhases
@@ -74,7 +75,7 @@ class OperatorCache:
         self.learning = UsageHistory()
         self.quarantine = Quarantine()
         self.nominated_in_vain: set[str] = set()  # pods whose gate could not be lifted after their nomination
-        self.blocked: dict[str, Resources] = {}  # apps whose driver was in the way of such a task
+        self.blocked: dict[str, TaskNeed] = {}  # apps whose driver was in the way of such tasks
         self._size_asked: set[str] = set()  # apps whose framework was asked for their size
         self._names: dict[str, AppName] = {}  # what apps are called, for as long as a pod of theirs is there
         self.news = True  # something changed since the last snapshot
@@ -225,7 +226,7 @@ class OperatorCache:
         """No node has room for a pod; others may be asked about meanwhile."""
         self.refused[uid] = until
 
-    def unblock(self, blocked: tuple[str, Resources] | None) -> None:
+    def unblock(self, blocked: tuple[str, TaskNeed] | None) -> None:
         """A driver was evicted that was in the way of its own tasks: its next one is placed by what they ask for."""
         if blocked is not None:
             self.blocked.pop(blocked[0], None)

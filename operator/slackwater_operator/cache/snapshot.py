@@ -165,6 +165,7 @@ class SnapshotBuilder:
     # -- apps -------------------------------------------------------------------------------------------------------
 
     def _app(self, each: AppView, queue: str, guarded: Pool | None) -> App:
+        task_request, together = self._tasks(each)
         return App(
             id=each.id,
             namespace=each.namespace,
@@ -175,7 +176,8 @@ class SnapshotBuilder:
             started=each.started,
             category=self.cache.categories.get(each.id),
             demand=demand(each, guarded.slot) if guarded else None,
-            task_request=self.cache.blocked.get(each.id) or (each.size.request if each.size else None),
+            task_request=task_request,
+            together=together,
             has_driver=each.has_driver,
             tasks_to_come=each.leads and each.size is None,
             gang=each.gang,
@@ -184,6 +186,14 @@ class SnapshotBuilder:
             stages=each.stages,
             paused=each.pause == "true" or (each.pause == "drain" and not each.started),
         )
+
+    def _tasks(self, each: AppView) -> tuple[Resources | None, int]:
+        """What a task asks for and how many run at once: of tasks that an earlier driver kept out, else as told."""
+        if (need := self.cache.blocked.get(each.id)) is not None:
+            return need.request, need.together
+        if each.size is None:
+            return None, 1
+        return each.size.request, each.size.tasks if each.gang else 1
 
     def _groups(self, each: AppView) -> tuple[PodGroup, ...]:
         """Without pods that may not be released now, and with a mark on those that just found no node."""

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from slackwater.admission.deadlock import RunningPod, StallWatch, observe, stalled, victim
+from slackwater.cycle.appsize import TaskNeed
 from slackwater.cycle.drivernodes import DriverNodes
 from slackwater.cycle.feasibility import fitting, reachable
 from slackwater.cycle.order.earlystart import stuck
@@ -44,7 +45,7 @@ class Stall:
     evict: bool
     words: str = ""
     told: tuple[tuple[str, PodRecord], ...] = ()  # the apps that wait, each with the pod that stands for it
-    blocked: tuple[str, Resources] | None = None  # an app that its own driver blocks, and what a task of it asks for
+    blocked: tuple[str, TaskNeed] | None = None  # an app that its own driver blocks, and the tasks that cannot run
 
 
 @dataclass
@@ -86,7 +87,8 @@ class StallKeeper:
     def _own_drivers(self, outlook: Outlook) -> list[Stall]:
         """Apps that their own driver has kept from running any task for long enough, while others wait."""
         now, before, found = self.clock(), self._blocked, list[Stall]()
-        blocked = _blocked(outlook)
+        waiting = {app.id for app in outlook.snapshot.apps if any(group.held for group in app.groups)}
+        blocked = _blocked(outlook) if len(waiting) > 1 else []
         self._blocked = {app.id: before.get(app.id, now) for app, _ in blocked}
         for app, task in blocked:
             seconds, terms = now - self._blocked[app.id], self.cache.governing.queue(app.queue).stall
@@ -95,10 +97,13 @@ class StallKeeper:
                 self._blocked[app.id] = now
         return found
 
-    def _own_driver(self, app: App, task: Resources, seconds: float, evict: bool) -> Stall:
+    def _own_driver(self, app: App, task: TaskNeed, seconds: float, evict: bool) -> Stall:
+        asked = f"a task asks for {describe(task.request)}"
+        if task.together > 1:
+            asked = f"{task.together} tasks that run at once ask for {describe(task.request)} each"
         words = (
-            f"app {app.id} has not moved for {seconds:.0f} s: a task asks for {describe(task)}, and its own driver "
-            "holds the node that could take it; lower one of them, or announce the size of its tasks"
+            f"app {app.id} has not moved for {seconds:.0f} s: {asked}, and its own driver "
+            "holds a node that they need; lower one of them, or announce the size of its tasks"
         )
         lead = self._lead(app.id)
         count = sum(len(group.held) for group in app.groups)
@@ -163,10 +168,9 @@ def _seat(pod: Pod) -> tuple[str, Role, str, Resources]:
     return f"{pod.record.namespace}/{pod.member.app}", role(pod), pod.member.stage, pod.record.declared
 
 
-def _blocked(outlook: Outlook) -> list[tuple[App, Resources]]:
-    """Apps that their own driver keeps from running any task while others wait, and what a task asks for."""
-    waiting = {app.id for app in outlook.snapshot.apps if any(group.held for group in app.groups)}
-    if outlook.holding or len(waiting) < 2:
+def _blocked(outlook: Outlook) -> list[tuple[App, TaskNeed]]:
+    """Apps that their own driver keeps from running any task, and those tasks."""
+    if outlook.holding:
         return []
     nodes = DriverNodes(outlook.snapshot)
     idle = [app for app in outlook.snapshot.apps if _idle(app)]

@@ -157,7 +157,8 @@ def test_a_driver_in_the_way_of_its_own_tasks_is_given_up_and_then_refused() -> 
     [stall] = stalls(world, operator, 30)
     assert stall.victim is not None
     assert stall.victim.uid == driver.uid
-    assert stall.blocked == ("team/own", task.declared)
+    assert stall.blocked is not None
+    assert (stall.blocked[0], stall.blocked[1].request) == ("team/own", task.declared)
     world.cache.unblock(stall.blocked)
     world.delete(driver)
     world.delete(task)
@@ -209,6 +210,28 @@ def test_maps_that_run_are_movement_whatever_reduces_wait() -> None:
     world.create("map-2", app="dag", cpu=2, stage="s0")
     world.create("reduce", app="dag", cpu=2, stage="s1", annotations={names.PARENTS: "s0"})
     assert stalls(world, world.operator(), 30) == []
+
+
+def test_a_driver_that_its_gang_does_not_fit_beside_takes_another_node() -> None:
+    """World 6037: five tasks at once fit beside the driver on the large node, not beside it on the small one."""
+    world = enforcing(node("large", cpu=24), node("small", cpu=8))
+    world.configure("AdmissionQueue", "default", stall={"afterSeconds": 10, "evictYoungestDriver": True})
+    driver = standing(world, "gang", "small", 4)
+    world.change(driver.uid, owners=(OwnerRef("Job", "gang", "job", "batch", True),))
+    wanted = {names.GANG: "true", names.TASKS: "5"}
+    tasks = [world.create(f"task-{number}", app="gang", cpu=5, annotations=wanted) for number in range(5)]
+    operator = world.operator()
+    [stall] = stalls(world, operator, 30)
+    assert stall.victim is not None
+    assert stall.victim.uid == driver.uid
+    assert stall.blocked is not None
+    assert stall.blocked[1].together == 5
+    world.cache.unblock(stall.blocked)
+    world.delete(driver, *tasks)
+    again = world.create("again", app="gang", role="driver", cpu=4)
+    operator.step()
+    world.schedule()
+    assert world.pods[again.uid].node == "large"
 
 
 def test_tasks_that_run_elsewhere_do_not_hide_a_stall() -> None:
