@@ -143,7 +143,9 @@ class TestTasksWithoutAPlace:
         """It could run if the driver were elsewhere; one that another driver blocks is not named."""
         own, other = led("own", driver=3, task=8), led("other", driver=1, task=8, seat="node-1")
         nodes = DriverNodes(on_nodes(own, total=[8.0]))
-        assert nodes.in_the_way(own) == cpu(8)
+        blocked = nodes.in_the_way(own)
+        assert blocked is not None
+        assert (blocked.request, blocked.together) == (cpu(8), 1)
         assert DriverNodes(on_nodes(own, other, total=[8.0, 2.0])).in_the_way(other) is None
 
 
