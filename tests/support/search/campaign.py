@@ -27,8 +27,8 @@ class Tally:
     worlds: int = 0
     seconds: float = 0.0  # of CPU
     rounds: int = 0
-    stock: float = 0.0
-    ours: float = 0.0
+    apps: tuple[int, int, int] = (0, 0, 0)  # in all, finished under stock, finished under ours
+    whole: tuple[int, float, float] = (0, 0.0, 0.0)  # worlds that both finish to the last app; stock's seconds and ours
     kinds: Counter[str] = field(default_factory=Counter)
     failures: list[dict[str, object]] = field(default_factory=list)
 
@@ -37,17 +37,20 @@ class Tally:
         self.worlds += int(str(line["worlds"]))
         self.seconds += float(str(line["seconds"]))
         self.rounds += int(str(line["rounds"]))
-        self.stock += float(str(line["stock"]))
-        self.ours += float(str(line["ours"]))
+        self.apps = tuple(map(sum, zip(self.apps, line["apps"], strict=True)))  # type: ignore[assignment,call-overload] # of `_chunk`
+        self.whole = tuple(map(sum, zip(self.whole, line["whole"], strict=True)))  # type: ignore[assignment,call-overload] # likewise
         for failure in line["failures"]:  # type: ignore[attr-defined] # written by `_chunk` below
             self.kinds[failure["kind"]] += 1
             self.failures.append(failure)
 
     def __str__(self) -> str:
         found = ", ".join(f"{kind}: {count}" for kind, count in sorted(self.kinds.items())) or "nothing found"
+        apps, stock, ours = self.apps
+        worlds, theirs, mine = self.whole
         return (
-            f"{self.worlds} worlds, {self.rounds} rounds, {self.seconds:.0f} s of CPU; makespans of worlds without a "
-            f"failure: stock {self.stock:.0f} s, ours {self.ours:.0f} s; {found}"
+            f"{self.worlds} worlds, {self.rounds} rounds, {self.seconds:.0f} s of CPU; of {apps} apps stock finishes "
+            f"{stock}, ours {ours}; {worlds} worlds that both finish whole: stock {theirs:.0f} s, ours {mine:.0f} s; "
+            f"{found}"
         )
 
 
@@ -88,14 +91,14 @@ def _chunk(seeds: tuple[int, int]) -> dict[str, object]:
         outcomes = [play(plan(seed), loop) for seed in range(*seeds)]
     finally:
         loop.close()
-    sound = [outcome for outcome in outcomes if not outcome.failures]
+    whole = [each for each in outcomes if each.apps == each.stock_finished == each.ours_finished]
     return {
         "first": seeds[0],
         "worlds": len(outcomes),
         "seconds": round(time.process_time() - began, 3),
         "rounds": sum(outcome.rounds for outcome in outcomes),
-        "stock": sum(outcome.stock for outcome in sound),
-        "ours": sum(outcome.ours for outcome in sound),
+        "apps": [sum(getattr(each, part) for each in outcomes) for part in ("apps", "stock_finished", "ours_finished")],
+        "whole": [len(whole), sum(each.stock for each in whole), sum(each.ours for each in whole)],
         "failures": [_failure(outcome) for outcome in outcomes if outcome.failures],
     }
 
