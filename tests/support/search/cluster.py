@@ -19,6 +19,7 @@ from support.fakes.cluster import World
 from support.search.plan import GIB, AppPlan, NodePlan, WorldPlan
 
 TAINT = "dedicated"
+PRESSURE = ("node.kubernetes.io/memory-pressure", "", "NoSchedule")
 DAEMON = (OwnerRef("DaemonSet", "daemon", "daemon", "apps", True),)
 Uses = Callable[[PodRecord], tuple[float, float]]
 
@@ -80,6 +81,7 @@ class Cluster(World):
         self.uses_of: Uses = lambda _: (0.0, 0.0)
         self.assigned: Callable[[str], str] = lambda _: ""  # the node that the extender has placed a pod on, by uid
         self.evictions = 0
+        self.pressed: dict[str, float] = {}  # nodes that are tainted because their kubelet evicted, and until when
         self._names: dict[tuple[str, str], str] = {}
         self.unstarted: dict[str, PodRecord] = {}
         self._version = 0
@@ -225,10 +227,11 @@ class Cluster(World):
 
     def kubelets(self) -> None:
         """Start what was bound, and evict where memory runs out."""
+        self._relieve()
         for pod in list(self.unstarted.values()):
             if self.now >= pod.scheduled + self.plan.start_lag - 1e-9:
                 self.change(pod.uid, phase="Running", started=self.now)
-        for name, node in self.nodes.items():
+        for name, node in list(self.nodes.items()):
             if self.memory_used(name) > node.allocatable[MEMORY]:
                 self._evict(name)
 
@@ -243,6 +246,22 @@ class Cluster(World):
         if most > 0:
             self.evictions += 1
             self.change(uid, phase="Failed", reason="Evicted", finished=self.now)
+            self._press(node)
+
+    def _press(self, node: str) -> None:
+        """As kubelets and node controller do: pods stay away until memory has been enough for a while."""
+        if self.plan.pressure > 0:
+            known = self.nodes[node]
+            self.pressed[node] = self.now + self.plan.pressure
+            if PRESSURE not in known.taints:
+                self.add_nodes(msgspec.structs.replace(known, taints=(*known.taints, PRESSURE)))
+
+    def _relieve(self) -> None:
+        for name in [name for name, until in self.pressed.items() if until <= self.now + 1e-9]:
+            del self.pressed[name]
+            if (known := self.nodes.get(name)) is not None:
+                taints = tuple(taint for taint in known.taints if taint != PRESSURE)
+                self.add_nodes(msgspec.structs.replace(known, taints=taints))
 
     def free(self, node: str) -> dict[str, float]:
         """What a node has left by native requests, as kube-scheduler counts."""

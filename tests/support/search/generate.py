@@ -32,6 +32,7 @@ def plan(seed: int) -> WorldPlan:
         extender_lag=rng.choice((0.5, 1.0, 2.0)) if lagging else 0.0,
         start_lag=rng.choice((0.0, 0.0, 1.0, 3.0)),
         measured=rng.random() < 0.9,
+        pressure=rng.choice((0.0, 300.0, 300.0)),  # 300 is what kubelets do by default
     )
 
 

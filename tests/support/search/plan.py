@@ -98,6 +98,7 @@ class WorldPlan:
     extender_lag: float = 0.0
     start_lag: float = 0.0  # seconds between a bind and the container's start
     measured: bool = True  # whether samples arrive at all
+    pressure: float = 0.0  # seconds for which a node whose kubelet evicted a pod is tainted
 
     def queue(self, namespace: str) -> QueuePlan:
         """The queue a namespace waits in: the one that names it, else the one for all others."""

@@ -83,6 +83,7 @@ class _Side:
         times = [life.next_event() for life in self.lives]
         times += [START + each.at for each in self._troubles] + [at for at, _ in (*self._returns, *self._ends)]
         times += [pod.scheduled + self.cluster.plan.start_lag for pod in self.cluster.unstarted.values()]
+        times += self.cluster.pressed.values()
         return max(now, min(times, default=math.inf))
 
     def _trouble(self) -> None:
