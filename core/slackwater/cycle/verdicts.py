@@ -5,6 +5,7 @@ The sentence is made only when somebody reads it: a round over thousands of apps
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -53,13 +54,13 @@ REFUSALS = frozenset(
 )
 
 SENTENCES: Mapping[WaitReason, str] = {
-    WaitReason.RELEASED: "{count} of {held} held pods are released now",
+    WaitReason.RELEASED: "released now: {count} of {held} held pods",
     WaitReason.COMPLETE: "no pod of this app is held",
     WaitReason.PAUSED: "{what} is paused; remove the annotation slackwater.io/pause to let it go on",
     WaitReason.DRAINING: "queue {queue} is draining: what runs may finish, nothing new starts",
-    WaitReason.FOREIGN: "{count} pods also carry a scheduling gate of another controller, which lifts it itself",
+    WaitReason.FOREIGN: "another controller keeps a scheduling gate on {count} pods, and lifts it itself",
     WaitReason.INFEASIBLE: (
-        "asks for {ask:g} {kind} at the least, but queue {queue} has at most {limit:g}; "
+        "asks for {ask} {kind} at the least, but queue {queue} has at most {limit}; "
         "lower the requests or raise the queue's maximum"
     ),
     WaitReason.TOO_LARGE: (
@@ -71,26 +72,26 @@ SENTENCES: Mapping[WaitReason, str] = {
         "even when they are empty; ask for fewer, or raise the queue's maximum"
     ),
     WaitReason.BUDGET: (
-        "drivers of queue {queue} may hold {budget:g} {kind} of {capacity:g}, so that each can still run a task "
-        "({reserved:g} kept for tasks): {charged:g} is taken and this driver asks for {ask:g}"
+        "drivers of queue {queue} may hold {budget} {kind} of {capacity}, so that each can still run a task "
+        "({reserved} kept for tasks): {charged} is taken and this driver asks for {ask}"
     ),
     WaitReason.BEHIND: "waits behind {ahead}, which waits for {why}",
     WaitReason.POOL: (
         "the {category} pool has {size:.1f} of {tot:.1f} slots, {occupied:.1f} are taken, this app needs {need:.1f}"
     ),
-    WaitReason.GANG: "a gang starts with all of its {expected} pods or none; {present} exist",
+    WaitReason.GANG: "a gang starts with all of its {expected} pods or none; there so far: {present}",
     WaitReason.WHOLE: (
-        "a gang starts with all of its pods or none: together they ask for {ask:g} {kind}, "
-        "the nodes of queue {queue} have {free:g} free"
+        "a gang starts with all of its pods or none: together they ask for {ask} {kind}, "
+        "the nodes of queue {queue} have {free} free"
     ),
     WaitReason.SCATTERED: (
         "a gang starts with all of its pods or none: no set of nodes of queue {queue} has room for its {count} pods now"
     ),
-    WaitReason.DRIVER: "its driver is not running yet; {count} pods wait for it",
+    WaitReason.DRIVER: "its driver is not running yet, and {count} pods have to wait for it",
     WaitReason.PARENTS: "stage {stage} (level {level}) starts once the stages before it are placed",
-    WaitReason.ROOM: "the nodes of queue {queue} have {free:g} {kind} free in all, a pod of this app asks for {ask:g}",
+    WaitReason.ROOM: "the nodes of queue {queue} have {free} {kind} free in all, a pod of this app asks for {ask}",
     WaitReason.FRAGMENTED: "no single node of queue {queue} has room for {ask}; it goes as soon as one has",
-    WaitReason.WINDOW: "{flight} pods are released and not bound yet; the window allows {window}",
+    WaitReason.WINDOW: "released and not bound yet are {flight} pods; the window allows {window}",
     WaitReason.GROWTH: "released {count} pods beyond the present nodes so that the autoscaler sees the need",
     WaitReason.ASSEMBLING: (
         "room is kept for {claimant} for another {seconds:.0f} s: it has waited for {waited:.0f} s and fits nowhere yet"
@@ -107,9 +108,23 @@ SENTENCES: Mapping[WaitReason, str] = {
 }
 
 
+_ONE = re.compile(r"\b(1 (?:held )?(?:pod|task|app|node))s\b")
+# Numbers that are amounts of the kind that is named beside them.
+AMOUNTS = frozenset({"ask", "limit", "most", "free", "budget", "capacity", "reserved", "charged"})
+
+
 def describe(request: Resources) -> str:
     """A request in words, such as `2 cpu and 4 GiB memory`."""
     return " and ".join(f"{quantity(kind, value)} {kind}" for kind, value in sorted(request.items())) or "nothing"
+
+
+def singular(text: str) -> str:
+    """The text with `1 pod` for `1 pods`, and likewise for tasks, apps and nodes."""
+    return _ONE.sub(r"\1", text)
+
+
+def _worded(kind: str, name: str, number: object) -> object:
+    return quantity(kind, number) if name in AMOUNTS and isinstance(number, int | float) else number
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,4 +145,6 @@ class Verdict:
     @property
     def sentence(self) -> str:
         """The reason in words, with the numbers that decided it."""
-        return SENTENCES[self.reason].format_map(self.numbers)
+        kind = str(self.numbers.get("kind", ""))
+        worded = {name: _worded(kind, name, number) for name, number in self.numbers.items()}
+        return singular(SENTENCES[self.reason].format_map(worded))

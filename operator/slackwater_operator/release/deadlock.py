@@ -20,7 +20,7 @@ from slackwater.cycle.drivernodes import DriverNodes
 from slackwater.cycle.feasibility import fitting, reachable
 from slackwater.cycle.order.earlystart import stuck
 from slackwater.cycle.snapshot import App, PodGroup, Queue, Snapshot
-from slackwater.cycle.verdicts import describe
+from slackwater.cycle.verdicts import describe, singular
 from slackwater.resources import Resources
 from slackwater.roles import Role
 from slackwater_cluster.watch.records import PodRecord
@@ -123,9 +123,9 @@ class StallKeeper:
         verdict = outlook.round.verdicts.get(apps[0].id)
         why = verdict.sentence if verdict else ""
         runs = sum(group.charged for app, group in _tasks(apps) if stuck(app, group))
-        others = f"the {runs} of them that run wait for these" if runs else "none runs"
-        words = (
-            f"queue {queue.name} has not moved for {seconds:.0f} s: {count} tasks of {len(apps)} apps wait and "
+        others = f"what runs of them has to wait for those ({runs} tasks)" if runs else "none runs"
+        words = singular(
+            f"queue {queue.name} has not moved for {seconds:.0f} s: held are {count} tasks of {len(apps)} apps, and "
             f"{others}; {_room(outlook.snapshot, queue, waiting)}" + (f"; {apps[0].id}: {why}" if why else "")
         )
         leads = [(app.id, pod) for app in apps[:TOLD] if (pod := self._lead(app.id)) is not None]
@@ -218,4 +218,4 @@ def _room(snapshot: Snapshot, queue: Queue, waiting: Iterable[tuple[App, PodGrou
     if any(fits is not None and fits.any() for fits, _ in masks):
         return "a node they can use has room for one of them"
     reached = max((int(rows.sum()) for _, rows in masks if rows is not None), default=0)
-    return f"none of the {reached} nodes they can use has room for one of them"
+    return f"no node of the {reached} that they can use has room for one of them"

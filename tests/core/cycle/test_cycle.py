@@ -89,7 +89,7 @@ class TestHeads:
         app = App("ray", "team", 0.0, groups, started=True, has_driver=True)
         outcome = decide(snapshot(app))
         assert released(outcome) == []
-        assert outcome.verdicts["ray"].sentence == "its driver is not running yet; 5 pods wait for it"
+        assert outcome.verdicts["ray"].sentence == "its driver is not running yet, and 5 pods have to wait for it"
 
     def test_executors_that_come_before_their_driver_wait(self) -> None:
         """The framework says there is a driver, even though its pod does not exist yet."""
@@ -253,7 +253,7 @@ class TestGangs:
         app = App("gang", "team", 0.0, (group("gang", held=3, expected=4),), gang=True)
         outcome = decide(snapshot(app))
         assert released(outcome) == []
-        assert outcome.verdicts["gang"].sentence == "a gang starts with all of its 4 pods or none; 3 exist"
+        assert outcome.verdicts["gang"].sentence == "a gang starts with all of its 4 pods or none; there so far: 3"
 
     def test_goes_whole_or_not_at_all(self) -> None:
         """Room for three of four releases none."""
@@ -376,7 +376,7 @@ class TestLimits:
         """With the numbers."""
         busy = App("busy", "team", 0.0, (group("busy", released=10, held=1),), started=True)
         outcome = decide(snapshot(busy, on=queue(100), window=10))
-        assert outcome.verdicts["busy"].sentence == "10 pods are released and not bound yet; the window allows 10"
+        assert outcome.verdicts["busy"].sentence == "released and not bound yet are 10 pods; the window allows 10"
 
     def test_never_releases_more_than_is_free(self) -> None:
         """And says which kind lacks."""

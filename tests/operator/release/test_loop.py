@@ -283,7 +283,9 @@ def test_a_stall_is_ended_by_evicting_the_youngest_driver() -> None:
     assert made.metrics.evictions.labels("default")._value.get() == 1
     told = [body for body in written(world, "/events") if body["reason"] == "Stalled"]
     assert sorted(body["involvedObject"]["name"] for body in told) == ["older-driver", "younger-driver"]
-    assert "2 tasks of 2 apps wait and none runs; none of the 1 nodes they can use has room" in told[0]["message"]
+    assert (
+        "held are 2 tasks of 2 apps, and none runs; no node of the 1 that they can use has room" in told[0]["message"]
+    )
     assert {pod.name: pod.node for pod in world.pods.values()}["older-task"] == "a"
 
 

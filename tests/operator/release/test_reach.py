@@ -130,7 +130,7 @@ def test_a_stall_shows_although_the_rooms_of_nodes_add_up() -> None:
         world.create(f"task-{name}", app=f"app-{name}", cpu=2)
     [stall] = stalls(world, world.operator(), 30)
     assert stall.waiting == 4
-    assert "none of the 4 nodes" in stall.words
+    assert "no node of the 4" in stall.words
 
 
 def test_a_stall_is_told_on_bare_drivers_too() -> None:
@@ -187,7 +187,7 @@ def test_a_later_stage_that_waits_for_a_held_one_hides_no_stall() -> None:
     [stall] = stalls(world, world.operator(), 30)
     assert stall.victim is not None
     assert stall.victim.uid == reduce.uid
-    assert "1 tasks of 1 apps wait and the 1 of them that run wait for these" in stall.words
+    assert "held are 1 task of 1 app, and what runs of them has to wait for those (1 task)" in stall.words
 
 
 def test_half_a_gang_that_waits_for_the_rest_hides_no_stall() -> None:
