@@ -175,6 +175,7 @@ def tables(of: Callable[[str], list[Row]]) -> dict[str, str]:
 
 def played(traces: Path, kept: Path) -> Callable[[str], list[Row]]:
     """Gives a sweep's result, played where it is not kept."""
+    kept.mkdir(parents=True, exist_ok=True)
 
     def result(name: str) -> list[Row]:
         path = kept / f"{name}.json"
