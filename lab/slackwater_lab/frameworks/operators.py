@@ -3,7 +3,7 @@
 import base64
 import shutil
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -34,13 +34,18 @@ def start(lab: Lab, name: str, report: Report) -> None:
     if name not in _COMMANDS:
         raise UnknownName("operator", name, list(_COMMANDS))
     with lab.api() as api:
-        for body in definitions(name):
-            api.create(DEFINITIONS, body)
-            until(f"{body['metadata']['name']} is served", partial(_served, api, body["spec"]), 60.0)
+        define(api, definitions(name))
     lab.processes.start(name, _COMMANDS[name](lab), {"KUBECONFIG": str(lab.site.kubeconfig)})
     if name == "jobset":
         _register_webhooks(lab)
     report(f"operator {name} {version(name)}")
+
+
+def define(api: ApiClient, bodies: Iterable[Mapping[str, Any]]) -> None:
+    """Create custom resource definitions, and wait until each is served."""
+    for body in bodies:
+        api.create(DEFINITIONS, body)
+        until(f"{body['metadata']['name']} is served", partial(_served, api, body["spec"]), 60.0)
 
 
 def _served(api: ApiClient, spec: Mapping[str, Any]) -> bool:
