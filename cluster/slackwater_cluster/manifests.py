@@ -1,6 +1,7 @@
 """Writes generated Kubernetes objects as YAML files that a person can read and a test can compare."""
 
-from collections.abc import Iterable, Mapping
+import argparse
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +38,15 @@ def render(objects: Iterable[Manifest], command: str) -> str:
         allow_unicode=True,
     )
     return HEADER.format(command=command) + body
+
+
+def command(said: str | None, line: str, files: Callable[[], Mapping[str, str]]) -> None:
+    """Write files into the folder that is given, else into the one of the command's usual line."""
+    parser = argparse.ArgumentParser(description=said)
+    parser.add_argument(
+        "folder", nargs="?", type=Path, default=Path(line.rsplit(maxsplit=1)[-1]), help="default: %(default)s"
+    )
+    write(parser.parse_args().folder, files())
 
 
 def write(folder: Path, files: Mapping[str, str]) -> list[Path]:

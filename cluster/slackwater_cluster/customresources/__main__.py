@@ -1,10 +1,7 @@
 """`python -m slackwater_cluster.customresources FOLDER` writes the CustomResourceDefinitions, one file per kind."""
 
-import sys
-from pathlib import Path
-
 from slackwater_cluster.customresources.definition import KINDS, definition
-from slackwater_cluster.manifests import render, write
+from slackwater_cluster.manifests import command, render
 
 COMMAND = "python -m slackwater_cluster.customresources helm/slackwater/crds"
 
@@ -15,4 +12,4 @@ def files() -> dict[str, str]:
 
 
 if __name__ == "__main__":
-    write(Path(sys.argv[1] if len(sys.argv) > 1 else "helm/slackwater/crds"), files())
+    command(__doc__, COMMAND, files)

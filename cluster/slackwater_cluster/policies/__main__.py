@@ -1,10 +1,7 @@
 """`python -m slackwater_cluster.policies FOLDER` writes the admission policies."""
 
-import sys
-from pathlib import Path
-
 from slackwater_cluster.apps.frameworks import builtin
-from slackwater_cluster.manifests import render, write
+from slackwater_cluster.manifests import command, render
 from slackwater_cluster.policies.guard import guard
 from slackwater_cluster.policies.mutating import mutating
 from slackwater_cluster.policies.webhook import webhook
@@ -22,4 +19,4 @@ def files() -> dict[str, str]:
 
 
 if __name__ == "__main__":
-    write(Path(sys.argv[1] if len(sys.argv) > 1 else "helm/slackwater/files"), files())
+    command(__doc__, COMMAND, files)
