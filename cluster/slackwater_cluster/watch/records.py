@@ -110,6 +110,11 @@ class PodRecord(Record, frozen=True, gc=False, kw_only=True):
         return names.PARKED in self.annotations
 
     @property
+    def cleared_node(self) -> str:
+        """The node that a scheduler clears for it, by preemption, or has chosen before it binds it; "" for none."""
+        return "" if self.node or self.gates or self.deleted or self.done else self.nominated
+
+    @property
     def daemon(self) -> bool:
         """Whether a DaemonSet controls it: such a pod is bound to its node and never ours to place."""
         for owner in self.owners:  # noqa: SIM110 - asked of every pod several times; a generator takes three times as long

@@ -44,6 +44,7 @@ T = TypeVar("T")
 NOBODY: Mapping[str, str] = {}
 
 EVICTED = "Evicted"  # a kubelet's word for a pod that it ended because its node ran out of something
+CLEARED = 86_400.0  # seconds that a nomination of somebody else's pod counts; its end is seen, so this is a last resort
 SLICE = 50  # records per hold of the lock: some 4 ms
 MASKS = 512  # distinct constraints remembered
 
@@ -150,10 +151,14 @@ class ClusterCache:
             self._note_stranger(pod, managed=claim.managed)
         elif pod.parked:
             self._release(pod.uid)
-        elif released and not pod.gates and pod.uid not in self.ledger and self.managed(pod):
-            # It is on its way, whoever released it: reservations that a restart forgot are known again by their pods.
-            self.ledger.reserve(self.claim(pod, pod.nominated), self.clock() + self.settings.expiry)
-        elif pod.uid in self.ledger and not self.managed(pod):
+        elif self.managed(pod):
+            if released and not pod.gates and pod.uid not in self.ledger:
+                # It is on its way, whoever released it: what a restart forgot is known again by the pods.
+                self.ledger.reserve(self.claim(pod, pod.nominated), self.clock() + self.settings.expiry)
+        elif pod.cleared_node:
+            # What pods leave that were preempted for it is not ours to give away until its nomination goes.
+            self.ledger.reserve(self.claim(pod, pod.cleared_node), self.clock() + CLEARED)
+        elif pod.uid in self.ledger:
             self._release(pod.uid)  # its namespace opted out: it is on its way as anybody's pod, and counts when bound
 
     def _note_stranger(self, pod: PodRecord, *, managed: bool) -> None:

@@ -10,6 +10,7 @@ import numpy as np
 
 from slackwater.admission.capacity import NodeShare, NodeShares
 from slackwater.resources import NOTHING, Kinds, Resources, total
+from slackwater_cluster.names import SCHEDULER
 from slackwater_cluster.pods.resourcekinds import counted_amounts
 from slackwater_cluster.watch.records import NodeRecord, PodRecord
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class BoundPod:
-    """A pod on a node. `queue` is "" for a pod that is not ours."""
+    """A pod on a node, or one of others that a node is cleared for. `queue` is "" for a pod that is not ours."""
 
     node: str
     queue: str
@@ -81,20 +82,22 @@ class NodeRequests:
 
     def set(self, pod: PodRecord) -> None:
         """Take over where a pod sits."""
-        if not pod.node or pod.done:
+        queue = self.queue_of(pod)
+        ours = bool(queue) and pod.scheduler == SCHEDULER
+        node = pod.node or ("" if ours else pod.cleared_node)  # what is cleared for others is theirs
+        if not node or pod.done:
             self.drop(pod)
             return
         known = self.seats.get(pod.uid)
-        queue = self.queue_of(pod)
         # Only pods of managed namespaces passed our admission policy: elsewhere anybody may write its annotations.
-        seat = BoundPod(pod.node, queue, pod.native, pod.declared if queue else pod.native)
+        seat = BoundPod(node, queue, pod.native, pod.declared if queue else pod.native)
         if known == seat:
             return
         if known is not None:
             self.drop(pod)
         self.seats[pod.uid] = seat
-        self._on.setdefault(pod.node, {})[pod.uid] = None
-        self._touch(pod.node, seat.queue)
+        self._on.setdefault(node, {})[pod.uid] = None
+        self._touch(node, seat.queue)
 
     def drop(self, pod: PodRecord) -> None:
         """A pod holds nothing any more."""

@@ -168,3 +168,36 @@ def test_other_terms_carry_reservations_over() -> None:
     made.policy(mode="enforce", estimation={"allowance": 0.75})
     assert made.parts.cache.ledger.reservations() == before
     assert rooms(made).reserved["batch"]["cpu"] == 8.0
+
+
+def nominated(name: str, node: str, **more: Any) -> dict[str, Any]:
+    """A pod of a namespace that is not ours, for which another scheduler clears a node."""
+    made = waiting(name, namespace="others", scheduler="default-scheduler", **more)
+    made["status"] = {"phase": "Pending", "nominatedNodeName": node}
+    return made
+
+
+def test_a_node_that_is_cleared_for_somebody_else_s_pod_is_not_given_away() -> None:
+    """Pods that it preempted leave one by one: what the first leaves is the preemptor's, until it is bound or gone."""
+    made = one()
+    made.show(nominated("first", "n"))
+    assert free(made) == 10.0
+    made.show(nominated("first", ""))
+    assert free(made) == 14.0
+    made.show(nominated("first", "n"))
+    made.show(waiting("first", node="n", namespace="others", scheduler="default-scheduler"))
+    assert free(made) == 10.0
+    made.gone(waiting("first", node="n", namespace="others", scheduler="default-scheduler"))
+    made.show(nominated("second", "n"))
+    assert free(made) == 10.0
+    made.gone(nominated("second", "n"))
+    assert free(made) == 14.0
+
+
+def test_a_pod_behind_somebody_else_s_gate_keeps_no_room() -> None:
+    """It may wait for ever."""
+    made = one()
+    held = nominated("first", "n")
+    held["spec"]["schedulingGates"] = [{"name": "example.com/later"}]
+    made.show(held)
+    assert free(made) == 14.0

@@ -65,3 +65,14 @@ def test_room_without_extender_counts_declared_in_full() -> None:
     made = occupied(seat("shrunk", "a", 1, "q", declared=2))
     assert made.free("a")["cpu"] == 6
     assert made.free("nowhere")["cpu"] == 0
+
+
+def test_a_node_that_is_cleared_for_somebody_else_s_pod_is_taken() -> None:
+    """What preempted pods leave is not ours, until the preemptor is nominated no more; a gate keeps no room."""
+    waits = {"uid": "first", "native": Resources(cpu=6), "declared": Resources(cpu=6), "scheduler": "default-scheduler"}
+    made = occupied(PodRecord(name="first", nominated="a", **waits))
+    assert (made.free("a")["cpu"], made.free("b")["cpu"]) == (2, 8)
+    made.set(PodRecord(name="first", node="b", nominated="a", **waits))
+    assert (made.free("a")["cpu"], made.free("b")["cpu"]) == (8, 2)
+    made.set(PodRecord(name="first", nominated="a", gates=("example.com/later",), **waits))
+    assert (made.free("a")["cpu"], made.free("b")["cpu"]) == (8, 8)
