@@ -19,6 +19,7 @@ from slackwater.cycle.cycle import Round
 from slackwater.errors import Unavailable
 from slackwater.pools.startlog import StartLog
 from slackwater_cluster.customresources import Mode
+from slackwater_cluster.watch.records import PodRecord
 from slackwater_operator.cache.appview import AppView
 from slackwater_operator.cache.cache import OperatorCache
 from slackwater_operator.cache.lastcycle import Outlook
@@ -29,6 +30,7 @@ from slackwater_operator.release.extenderclient import Usage
 from slackwater_operator.release.nominations import Nominations
 from slackwater_operator.release.ownerlookup import OwnerLookup
 from slackwater_operator.release.pace import LEAST, for_news, rest, until_pressing
+from slackwater_operator.release.podwriter import WriteOutcome
 from slackwater_operator.release.release import Releaser
 from slackwater_operator.release.roomwatch import RoomWatch
 from slackwater_operator.settings import Settings
@@ -269,12 +271,24 @@ class ReleaseLoop:
             self.announcer.add(app, Happened(Happening.STALLED, driver, stall.words))
 
     async def _evict(self, stall: Stall) -> None:
+        """Ask the pod to leave, once; one that stays is asked again when the stall has lasted as long again."""
         assert stall.victim is not None  # noqa: S101 - the caller looked
-        written = await self.upkeep.writer.evict(stall.victim)
+        try:
+            written = await self.upkeep.writer.evict(stall.victim)
+        except Unavailable as problem:
+            self._tell_kept(stall.victim, str(problem))
+            return
         log.warning("pod evicted to end a stall", pod=stall.victim.key, outcome=written.outcome.value)
         if written.done:
             self.cache.unblock(stall.blocked)
             self.metrics.evictions.labels(stall.queue).inc()
+        elif written.outcome is WriteOutcome.REFUSED:
+            self._tell_kept(stall.victim, written.message)
+
+    def _tell_kept(self, pod: PodRecord, why: str) -> None:
+        log.warning("pod not evicted", pod=pod.key, why=why)
+        words = f"asked to leave, to end a stall, and not evicted ({why}); while the stall goes on it is asked again"
+        self.announcer.add(pod.uid, Happened(Happening.NOT_EVICTED, pod, words))
 
     def _log_starts(self, views: list[AppView], outlook: Outlook) -> None:
         """Tell the log of starts who waits at which place, and who of them started."""

@@ -24,6 +24,7 @@ from slackwater_operator.learning.usage import resized
 
 GONE = (404, 409)  # it does not exist, or another pod has its name
 TOO_MANY = 429  # a disruption budget's answer to an eviction
+BUDGETS = "PodDisruptionBudget"  # in the words of the 500 that a pod gets which two budgets select
 
 
 class WriteOutcome(StrEnum):
@@ -106,7 +107,8 @@ class PodWriter:
             "deleteOptions": {"preconditions": {"uid": pod.uid}},
         }
         answer = await self.session.write("POST", f"{path(pod)}/eviction", body)
-        return Written(WriteOutcome.REFUSED, answer.message()) if answer.status == TOO_MANY else _written(answer)
+        kept = answer.status == TOO_MANY or (answer.status == 500 and BUDGETS in answer.message())
+        return Written(WriteOutcome.REFUSED, answer.message()) if kept else _written(answer)
 
     async def _patch(self, where: str, body: dict[str, Any], pod: PodRecord, kind: str = STRATEGIC) -> Written:
         body["metadata"] = {**body.get("metadata", {}), "uid": pod.uid}

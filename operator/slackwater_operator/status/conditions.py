@@ -106,8 +106,12 @@ def _range(body: Mapping[str, Any], factors: Mapping[str, float]) -> Iterable[st
                     f"{factor:g} × {least} is lowered below it and refused; lower min, or the ceiling"
                 )
             ratio = item.get("maxLimitRequestRatio", {}).get(kind)
-            if ratio is not None and factor > 1 and quantity(str(ratio)) < factor:
-                yield f"{where} allows a limit of {ratio} × request for {kind}, lowering makes it {factor:g}; raise it"
+            if ratio is not None and factor > 1:
+                yield (
+                    f"{where} allows limits of {ratio} × request for {kind}: a task whose {kind} limit is more than "
+                    f"{quantity(str(ratio)) / factor:.3g} × what it declares is refused; raise the ratio, or lower "
+                    f"the ceiling"
+                )
 
 
 def _quota(body: Mapping[str, Any], factors: Mapping[str, float]) -> Iterable[str]:

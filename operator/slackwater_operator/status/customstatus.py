@@ -29,8 +29,8 @@ from slackwater_operator.status.conditions import ConditionSet, conditions, judg
 
 log = structlog.get_logger(__name__)
 
-# LimitRanges and quotas change rarely; they are read again after this many seconds.
-LIMITS_SECONDS = 600.0
+# LimitRanges and quotas change rarely; they are read again after this many seconds, or when a namespace joins.
+LIMITS_SECONDS = 60.0
 Key = tuple[str, str]
 
 
@@ -47,6 +47,7 @@ class ResourceStatusWriter:
     _objects: dict[Key, CustomRecord] = field(default_factory=dict)
     _at: dict[Key, float] = field(default_factory=dict)
     _limits: tuple[float, list[Any], list[Any]] = (float("-inf"), [], [])
+    _limited: frozenset[str] = frozenset()  # the namespaces that were managed when limits were last read
 
     def set(self, kind: str, records: Iterable[CustomRecord]) -> None:
         """Objects of one kind as the watch shows them."""
@@ -152,11 +153,12 @@ class ResourceStatusWriter:
         return {"namespaces": users[:1000], "warnings": warnings[:100]}
 
     async def _read_limits(self) -> tuple[float, list[Any], list[Any]]:
-        if self.clock() - self._limits[0] >= LIMITS_SECONDS:
+        managed = frozenset(self.cache.governing.managed_namespaces())
+        if self.clock() - self._limits[0] >= LIMITS_SECONDS or not managed <= self._limited:
             try:
                 found = [await self.session.get(api_path(plural)) for plural in ("limitranges", "resourcequotas")]
                 items = [each.json().get("items") or [] if each.ok else [] for each in found]
-                self._limits = (self.clock(), items[0], items[1])
+                self._limits, self._limited = (self.clock(), items[0], items[1]), managed
             except Unavailable as problem:
                 log.warning("limits not read", trouble=str(problem))
         return self._limits

@@ -1,4 +1,4 @@
-"""Events on the pod that stands for an app: admitted, held, released, refused, parked, stalled, outgrown.
+"""Events on the pod that stands for an app: admitted, held, released, refused, parked, stalled, outgrown, not evicted.
 
 Never a flood.
 """
@@ -43,6 +43,7 @@ class Happening(StrEnum):
     PARKED = "Parked"
     STALLED = "Stalled"
     OUTGROWN = "Outgrown"  # it is evicted, because it uses more than it declared on a node near its limit
+    NOT_EVICTED = "NotEvicted"  # it was asked to leave, to end a stall, and stays: a disruption budget, or no answer
     UNREADABLE = "Unreadable"  # something the pod states, or the pod itself, could not be read and was set aside
     DOUBTED = "Doubted"  # labels that nothing vouches for, or that cannot be meant
 

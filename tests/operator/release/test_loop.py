@@ -1,8 +1,10 @@
 """The whole loop on a cluster in memory: rounds, upkeep, look-ups, words and status."""
 
 import asyncio
+from dataclasses import dataclass
 from typing import Any
 
+import msgspec
 import pytest
 from prometheus_client import generate_latest
 from structlog.testing import capture_logs
@@ -11,6 +13,7 @@ import slackwater
 from slackwater.pools.pools import Category
 from slackwater.resources import Resources
 from slackwater_cluster import names
+from slackwater_cluster.api.session import Answer
 from slackwater_cluster.watch.records import CustomRecord, PodRecord
 from slackwater_operator.release.extenderclient import NodeUse
 from slackwater_operator.release.loop import ReleaseLoop
@@ -266,6 +269,22 @@ def stalled(world: World, *, bare: bool, evict: bool = True) -> ReleaseLoop:
     return release_loop(world)
 
 
+@dataclass
+class Guarded(World):
+    """A cluster whose disruption budgets refuse every eviction, with this status and these words."""
+
+    status: int = 429
+    words: str = ""
+    asked: int = 0
+
+    async def write(self, method: str, path: str, body: Any, *, content_type: str = "") -> Answer:
+        """Evictions are refused, everything else as in any world."""
+        if not path.endswith("/eviction"):
+            return await super().write(method, path, body, content_type=content_type)
+        self.asked += 1
+        return Answer(self.status, msgspec.json.encode({"message": self.words}))
+
+
 def drivers(world: World) -> list[str]:
     """Driver pods that exist."""
     return sorted(pod.name for pod in world.pods.values() if pod.labels[names.ROLE] == names.DRIVER)
@@ -301,6 +320,30 @@ def test_a_stall_is_only_told_where_nobody_may_be_evicted(bare: bool, evict: boo
     assert "stall" in {each["event"] for each in logs}
     told = {body["involvedObject"]["name"] for body in written(world, "/events") if body["reason"] == "Stalled"}
     assert told == {"older-driver", "younger-driver"}
+
+
+@pytest.mark.parametrize(
+    ("status", "words"),
+    [
+        (429, "Cannot evict pod as it would violate the pod's disruption budget."),
+        (500, "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."),
+    ],
+    ids=["a budget", "two budgets"],
+)
+def test_a_driver_that_a_budget_keeps_is_told_and_asked_again(status: int, words: str) -> None:
+    """The stall goes on: each time that it lasted long enough the driver is asked; what was answered is an event."""
+    world = Guarded(now=1000.0, status=status, words=words)
+    world.configure("SlackPolicy", "default", mode="enforce")
+    world.namespace("team")
+    world.add_nodes(node("a", cpu=8))
+    made = stalled(world, bare=False)
+    turn(made, world, 30)
+    assert drivers(world) == ["older-driver", "younger-driver"]
+    assert 2 <= world.asked <= 3
+    told = [body for body in written(world, "/events") if body["reason"] == "NotEvicted"]
+    assert [body["involvedObject"]["name"] for body in told] == ["younger-driver"]
+    assert words in told[0]["message"]
+    assert made.metrics.evictions.labels("default")._value.get() == 0
 
 
 @pytest.mark.parametrize("evict", [True, False], ids=["asked to", "not asked to"])
@@ -451,6 +494,21 @@ def test_reclaim_without_usage_is_warned_about() -> None:
     outlook = made.releaser._look(None)
     status = asyncio.run(made.reporter.status(("SlackPolicy", "default"), outlook))
     assert any("reclaim.enabled has no effect" in warning for warning in status["warnings"])
+
+
+def test_the_limits_of_a_namespace_are_warned_of_as_soon_as_it_joins() -> None:
+    """Not only when they are read again after a minute: its first pods may be refused before that."""
+    world = enforcing(node("a"))
+    made = release_loop(world)
+    seen(made, "SlackPolicy", "default")
+    turn(made, world, 12)
+    path = "/apis/slackwater.io/v1alpha1/slackpolicies/default/status"
+    assert world.statuses[path]["warnings"] == []
+    limit = {"metadata": {"namespace": "late", "name": "least"}, "spec": {"limits": [{"min": {"cpu": "1"}}]}}
+    world.objects["/api/v1/limitranges"] = {"items": [limit]}
+    world.namespace("late")
+    turn(made, world, 12)
+    assert "LimitRange late/least refuses cpu requests below 1" in world.statuses[path]["warnings"][0]
 
 
 def test_tracked_apps_of_ended_apps_are_removed_after_a_while() -> None:

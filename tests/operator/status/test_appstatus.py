@@ -348,6 +348,14 @@ def test_limit_ranges_and_quotas_are_warned_about() -> None:
     assert limits(SlackPolicySpec(), ranges, quotas, []) == ()
 
 
+def test_a_ratio_above_the_ceiling_is_warned_about_too() -> None:
+    """Limits of three times the request are allowed; lowered to a half, only those of 1.5 times are."""
+    item = {"maxLimitRequestRatio": {"cpu": "3"}}
+    ranges = [{"metadata": {"namespace": "team", "name": "r"}, "spec": {"limits": [item]}}]
+    (found,) = limits(SlackPolicySpec(), ranges, [], ["team"])
+    assert "a task whose cpu limit is more than 1.5 × what it declares is refused" in found
+
+
 def test_frameworks_of_users_need_their_labels_in_the_policy() -> None:
     """Else the API server would not know their roles."""
     row = Framework(name="house", app=("x/run",), drivers=(LabelTerm(key="x/part", values=("leader",)),))
