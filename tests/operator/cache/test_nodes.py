@@ -1,5 +1,7 @@
 """What pods request on nodes: capacity of queues, and room without the extender."""
 
+from typing import Any
+
 from slackwater.resources import Resources
 from slackwater_cluster.watch.records import PodRecord
 from slackwater_operator.cache.nodes import NodeRequests
@@ -69,7 +71,8 @@ def test_room_without_extender_counts_declared_in_full() -> None:
 
 def test_a_node_that_is_cleared_for_somebody_else_s_pod_is_taken() -> None:
     """What preempted pods leave is not ours, until the preemptor is nominated no more; a gate keeps no room."""
-    waits = {"uid": "first", "native": Resources(cpu=6), "declared": Resources(cpu=6), "scheduler": "default-scheduler"}
+    asked = Resources(cpu=6)
+    waits: dict[str, Any] = {"uid": "first", "native": asked, "declared": asked, "scheduler": "default-scheduler"}
     made = occupied(PodRecord(name="first", nominated="a", **waits))
     assert (made.free("a")["cpu"], made.free("b")["cpu"]) == (2, 8)
     made.set(PodRecord(name="first", node="b", nominated="a", **waits))
