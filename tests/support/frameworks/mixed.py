@@ -152,6 +152,7 @@ class Outcome:
 
     player: MixedPlayer
     courses: Sequence[Course]
+    doubts: int  # pods whose labels nothing vouched for
     lines: list[Line] = field(default_factory=list)
 
     def __post_init__(self) -> None:

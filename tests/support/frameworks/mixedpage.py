@@ -43,7 +43,10 @@ def _order(key: str) -> tuple[int, str, str]:
 def _table(played: Mapping[str, Any]) -> str:
     lines = "".join(_line(line) for line in played["lines"])
     where = f"{played['nodes']} nodes of {played['cores']} cores"
-    how = f"a scrape every {played['scrape']}, a limit of {played['limit']:,.0f} s, {played['day']}"
+    scrape = (
+        f"a scrape every {played['scrape']}, " if played["world"] == "slackwater" else ""
+    )  # stock has no Prometheus
+    how = f"{scrape}a limit of {played['limit']:,.0f} s, {played['day']}"
     return f"\n**{NAMES[played['world']]}**, {where}, {how}:\n\n{COLUMNS}{lines}"
 
 
