@@ -65,7 +65,7 @@ SENTENCES: Mapping[WaitReason, str] = {
     ),
     WaitReason.TOO_LARGE: (
         "a pod asks for {ask} {kind}, and no node of queue {queue} that it may use has more than {most}; "
-        "lower the request, or let it use larger nodes"
+        "lower the request, or let it use larger nodes (those that are cordoned, not ready or tainted do not count)"
     ),
     WaitReason.GANG_TOO_LARGE: (
         "a gang starts with all of its {expected} pods or none, and the nodes of queue {queue} hold {places} of them "
