@@ -25,7 +25,11 @@ DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 FOLDERS = {  # where a module keeps its custom resources
     "kuberay": "config/crd/bases",
     "jobset": "config/components/crd/bases",
+    "argo": "manifests/base/crds/minimal",
 }
+ARGO_NAMESPACE = "argo"
+# Argo's own settings: no port for metrics, because the lab's Prometheus does not ask for them.
+ARGO_SETTINGS = {"metricsConfig": "enabled: false\n", "telemetryConfig": "enabled: false\n"}
 OF_JOBSET = {"matchExpressions": [{"key": "jobset.sigs.k8s.io/jobset-name", "operator": "Exists"}]}
 
 
@@ -35,7 +39,10 @@ def start(lab: Lab, name: str, report: Report) -> None:
         raise UnknownName("operator", name, list(_COMMANDS))
     with lab.api() as api:
         define(api, definitions(name))
-    lab.processes.start(name, _COMMANDS[name](lab), {"KUBECONFIG": str(lab.site.kubeconfig)})
+        if name == "argo":
+            _configure_argo(api)
+    environment = {"KUBECONFIG": str(lab.site.kubeconfig), "LEADER_ELECTION_DISABLE": "true"}  # the second is Argo's
+    lab.processes.start(name, _COMMANDS[name](lab), environment)
     if name == "jobset":
         _register_webhooks(lab)
     report(f"operator {name} {version(name)}")
@@ -112,6 +119,22 @@ def _jobset(lab: Lab) -> list[str]:
     return [built("jobset"), f"--config={lab.site.write('jobset.yaml', yaml.safe_dump(config))}"]
 
 
+def _argo(lab: Lab) -> list[str]:
+    """Simulated nodes run no container, so its executor's image need not exist."""
+    access = [f"--kubeconfig={lab.site.kubeconfig}", f"--namespace={ARGO_NAMESPACE}"]
+    return [built("argo"), *access, "--executor-image=none"]
+
+
+def _configure_argo(api: ApiClient) -> None:
+    """It wants its settings in a ConfigMap, and reads them before anything else."""
+    settings = {"name": "workflow-controller-configmap", "namespace": ARGO_NAMESPACE}
+    create(
+        api,
+        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": ARGO_NAMESPACE}},
+        {"apiVersion": "v1", "kind": "ConfigMap", "metadata": settings, "data": ARGO_SETTINGS},
+    )
+
+
 def _register_webhooks(lab: Lab) -> None:
     """Let the API server call the process; pods of others are none of its business."""
     port = lab.site.ports["jobset"]
@@ -154,6 +177,7 @@ _COMMANDS: dict[str, Callable[[Lab], list[str]]] = {
     "kuberay": _kuberay,
     "dask-operator": _dask,
     "jobset": _jobset,
+    "argo": _argo,
 }
 
 

@@ -100,12 +100,14 @@ KIND = (
     Program("coredns", "coredns", "github.com/coredns/coredns", "github.com/coredns/coredns"),
 )
 
+_ARGO = "github.com/argoproj/argo-workflows/v3"
 _KUBERAY = "github.com/ray-project/kuberay/ray-operator"
 # What the frameworks need besides: a name service, and the operators of those that have one. Built only when named.
 FRAMEWORKS = (
     Program("dns", "dns", "github.com/coredns/coredns", "."),
     Program("kuberay", "kuberay", _KUBERAY, _KUBERAY),
     Program("jobset", "jobset", "sigs.k8s.io/jobset", "sigs.k8s.io/jobset"),
+    Program("argo", "argo", _ARGO, f"{_ARGO}/cmd/workflow-controller", f"{_ARGO}.version"),
 )
 
 

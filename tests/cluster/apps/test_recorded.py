@@ -20,7 +20,7 @@ EXPECTED = {
     "dask-operator": ("dask", {"driver": 1, "task": 2}),
     "kuberay": ("ray", {"driver": 1, "task": 2}),
     "jobset": ("jobset", {"task": 4}),
-    "argo": ("argo", {}),
+    "argo": ("argo", {"task": 8}),
 }
 
 

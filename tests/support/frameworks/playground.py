@@ -25,6 +25,7 @@ class Playground:
     lab: Lab
     api: ApiClient
     loaded: set[str] = field(default_factory=set)
+    nodes: tuple[str, ...] = ("real-1", "real-2")  # those that pods may use
 
     def load(self, *images: str) -> None:
         """Bring images of frameworks to the nodes."""
@@ -64,8 +65,8 @@ class Playground:
         return {item["spec"]["app"]: item for item in listed["items"]}
 
     def cordon(self, *, closed: bool) -> None:
-        """Close the real nodes for new pods, or open them again."""
-        for name in ("real-1", "real-2"):
+        """Close the nodes for new pods, or open them again."""
+        for name in self.nodes:
             self.api.patch(f"/api/v1/nodes/{name}", {"spec": {"unschedulable": closed}}, STRATEGIC)
 
     def clear(self, namespace: str) -> None:
