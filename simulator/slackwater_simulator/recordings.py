@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from slackwater.cycle.cycle import decide
-from slackwater.cycle.review.recording import decision, recorded
+from slackwater.cycle.review.recording import decision, differences, recorded
 from slackwater.errors import InvalidInput
 
 
@@ -34,8 +34,7 @@ def replay(path: Path) -> Iterator[Replayed]:
         snapshot, then = recorded(line)
         now = decision(decide(snapshot))
         held = sum(len(group.held) for app in snapshot.apps for group in app.groups)
-        differences = tuple(f"{key}: {then.get(key)!r} became {now[key]!r}" for key in now if then.get(key) != now[key])
-        yield Replayed(snapshot.now, len(now["releases"]), held, differences)
+        yield Replayed(snapshot.now, len(now["releases"]), held, differences(then, now))
 
 
 def _lines(path: Path) -> Iterable[bytes]:

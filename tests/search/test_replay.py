@@ -41,7 +41,7 @@ def crowd() -> WorldPlan:
 
 
 def test_a_recorded_run_of_a_thousand_pods_is_decided_alike(tmp_path: Path) -> None:
-    """Every round of the run, its releases in order, starts, borders and sentences."""
+    """Every round of the run, its releases in order, starts, borders, reasons and their numbers."""
     path = tmp_path / "rounds.jsonl.gz"
     loop = asyncio.new_event_loop()
     with quietly(), Recorder(path) as recorder:

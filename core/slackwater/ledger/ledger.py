@@ -305,7 +305,12 @@ class Ledger:
             self._intake.begin(slot)
         else:
             slot = self._pods.slots[claim.uid]
+            before = int(self._pods.apps[slot])
             self._update(slot, held, claim, row)
+            if app != before or _cost(held) != _cost(claim):
+                # What is known of its app, or what it asks for, is another: as after a fresh start, until a sample.
+                self._estimates.bound(slot, *self._expected(claim, app))
+                self._pods.changed[slot] = True
         self._pods.enter(slot, claim, app)
         if row == NOWHERE and claim.node:
             self._homeless.setdefault(claim.node, set()).add(claim.uid)

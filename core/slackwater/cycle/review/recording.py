@@ -21,6 +21,7 @@ import numpy as np
 from slackwater.admission.capacity import NodeShares
 from slackwater.cycle.cycle import Round
 from slackwater.cycle.snapshot import App, Order, PodGroup, Pool, Queue, Snapshot
+from slackwater.cycle.verdicts import Verdict
 from slackwater.errors import InvalidInput
 from slackwater.nodes import NodeTable
 from slackwater.pools.pools import Category
@@ -56,8 +57,26 @@ def decision(decided: Round) -> dict[str, Any]:
         "started": list(decided.started),
         "categories": {app: kind.name for app, kind in sorted(decided.categories.items())},
         "borders": {pool: moved.delta for pool, moved in sorted(decided.adjustments.items())},
-        "verdicts": {app: [said.reason.value, said.sentence] for app, said in sorted(decided.verdicts.items())},
+        "verdicts": {app: [said.reason.value, _numbers(said)] for app, said in sorted(decided.verdicts.items())},
     }
+
+
+def _numbers(said: Verdict) -> dict[str, object]:
+    """What a verdict's sentence is made of, as JSON gives it back."""
+    return {name: each if isinstance(each, int | float) else str(each) for name, each in said.numbers.items()}
+
+
+def differences(then: Mapping[str, Any], now: Mapping[str, Any]) -> tuple[str, ...]:
+    """Where two decisions differ, in words."""
+    found = ((key, *_compared(key, then.get(key), now[key])) for key in now)
+    return tuple(f"{key}: {before!r} became {after!r}" for key, before, after in found if before != after)
+
+
+def _compared(key: str, then: Any, now: Any) -> tuple[Any, Any]:
+    """The two as they are compared: recordings of older versions hold words for numbers, and words may change."""
+    if key != "verdicts" or not then or all(isinstance(numbers, dict) for _, numbers in then.values()):
+        return then, now
+    return {app: said[0] for app, said in then.items()}, {app: said[0] for app, said in now.items()}
 
 
 def plain(thing: object) -> Any:
