@@ -126,7 +126,7 @@ def measure(app: App, scale: PoolScale | None) -> AppSize:
 
 
 def category(app: App, scale: PoolScale | None) -> Category:
-    """The app's class: what it was given once, else by its demand; an unknown size counts as large."""
+    """The app's class: as given, by the most it has wanted, else by its demand; an unknown size counts as large."""
     if app.category is not None:
         return app.category
     if scale is None or app.demand is None:

@@ -71,7 +71,7 @@ class App:
     queue: str = "default"
     priority: int = 0
     started: bool = False  # passed admission and pool before; its pods only have to wait for room and order
-    category: Category | None = None  # None: not classified yet
+    category: Category | None = None  # by the most it has wanted so far; None: by its demand
     demand: float | None = None  # slots it wants at once; None: unknown, so it counts as large
     task_request: Resources | None = None  # declared size of a task, before any task exists
     together: int = 1  # tasks that run all at once or not at all, before any task exists
@@ -126,7 +126,7 @@ class Pool:
     name: str
     slot: Resources  # one container's worth: the median declared task
     tot: float  # slots in all, elastic: slots that pods hold + slots that fit into what is left
-    nominal: float  # slots in all by capacity: classifies, so that an app never changes class
+    nominal: float  # slots in all by capacity: classifies, so that measured room changes no category
     delta: float = 0.1
     theta: float = 0.1
     low: float = 0.0  # the owner's own bounds of delta, inside [1/Tot, 1 − 1/Tot]

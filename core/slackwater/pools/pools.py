@@ -21,7 +21,7 @@ _Fit = Callable[[float, float], bool]
 
 
 class Category(StrEnum):
-    """Which of the two pools a job belongs to (the paper's SD and LD); fixed when it is first seen."""
+    """Which of the two pools a job belongs to (the paper's SD and LD); see `demand`."""
 
     SMALL = "small"
     LARGE = "large"

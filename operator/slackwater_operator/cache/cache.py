@@ -12,7 +12,6 @@ from slackwater.cycle.cycle import Round
 from slackwater.cycle.snapshot import Snapshot
 from slackwater.pools.appphases import AppPhases
 from slackwater.pools.phases import Window
-from slackwater.pools.pools import Category
 from slackwater.resources import Resources, total
 from slackwater.roles import Role
 from slackwater_cluster import names
@@ -23,6 +22,7 @@ from slackwater_cluster.customresources import Mode
 from slackwater_cluster.governance import Governance
 from slackwater_cluster.watch.records import NamespaceRecord, NodeRecord, OwnerRef, PodRecord
 from slackwater_operator.cache import phases as watching
+from slackwater_operator.cache.apphistory import AppHistories, AppName
 from slackwater_operator.cache.apps import AppIndex, Key, Pod
 from slackwater_operator.cache.appview import AppView, app_view
 from slackwater_operator.cache.nodes import NodeRequests
@@ -42,15 +42,6 @@ MOST_BLOCKED = 1000  # apps remembered whose driver was in the way of their own 
 JOB = "job"  # the framework table's row for plain Jobs
 
 
-@dataclass(frozen=True, slots=True)
-class AppName:
-    """What people call an app, the name its runs share, and whether its driver said so."""
-
-    name: str
-    series: str
-    by_driver: bool
-
-
 @dataclass
 class OperatorCache:
     """The operator's whole memory. Watches and writers change it, `snapshot` reads it."""
@@ -67,8 +58,7 @@ class OperatorCache:
         self.reach = NodeReach(self.node_requests)
         self.phases = AppPhases()
         self.views: dict[str, AppView] = {}  # by cluster-wide app id
-        self.categories: dict[str, Category] = {}
-        self.sizes: dict[str, AppSize] = {}  # told by a framework's own object
+        self.histories = AppHistories()
         self.runs = RunHistory()
         self.pool_states: dict[str, PoolState] = {}
         self.refused: dict[str, float] = {}  # pods that found no node → not asked about again before
@@ -76,8 +66,6 @@ class OperatorCache:
         self.quarantine = Quarantine()
         self.nominated_in_vain: set[str] = set()  # pods whose gate could not be lifted after their nomination
         self.blocked: dict[str, TaskNeed] = {}  # apps whose driver was in the way of such tasks
-        self._size_asked: set[str] = set()  # apps whose framework was asked for their size
-        self._names: dict[str, AppName] = {}  # what apps are called, for as long as a pod of theirs is there
         self.news = True  # something changed since the last snapshot
         self.pressing = True  # … that could let a held pod go; of running pods, what ends is told by the extender
         self.holding = True  # whether some pod waits for its release, as far as is known
@@ -153,9 +141,9 @@ class OperatorCache:
     def unsized(self, each: AppView) -> bool:
         """Whether the app waits for its size to be asked for: driver admission or a pool will need it.
 
-        The round that fixes an app's category must not come first: a job whose pods are still being made looks small.
+        The round that lets its first pods go must not come first: a job whose pods are still being made looks small.
         """
-        if not self.ask_sizes or each.size is not None or each.started or each.id in self._size_asked:
+        if not self.ask_sizes or each.size is not None or each.started or self.histories.of(each.id).size_asked:
             return False
         needed = each.has_driver or bool(self.governing.pool_of(self.governing.queue_of(each.namespace)))
         return needed and bool(self.size_object(each, self.size_row(each)))
@@ -178,14 +166,14 @@ class OperatorCache:
 
     def sized(self, each: AppView, size: AppSize | None) -> None:
         """The app's framework was asked; None where it states no size."""
-        self._size_asked.add(each.id)
+        self.histories.of(each.id).size_asked = True
         self.press()
         if size is not None:
             self.resize(each, size)
 
     def resize(self, each: AppView, size: AppSize) -> None:
         """The app's size became known."""
-        self.sizes[each.id] = size
+        self.histories.of(each.id).size = size
         if each.id in self.views:
             self.views[each.id] = self._sized(self.views[each.id])
         self.press()
@@ -235,12 +223,7 @@ class OperatorCache:
                 del self.blocked[next(iter(self.blocked))]
 
     def remember(self, decided: Round) -> None:
-        """Keep what a round decided for later rounds: categories never change, the border moves on."""
-        for app, category in decided.categories.items():
-            each = self.views.get(app)
-            # Without a pool there are no categories; one that is made later classifies by its own terms.
-            if each is not None and self.governing.pool_of(self.governing.queue_of(each.namespace)):
-                self.categories.setdefault(app, category)
+        """Keep what a round decided for later rounds: the border moves on."""
         for name, adjustment in decided.adjustments.items():
             if name in self.pool_states:
                 self.pool_states[name].delta = adjustment.delta
@@ -280,26 +263,21 @@ class OperatorCache:
         """The app. One that cannot be put together is left out; the others go on."""
         try:
             pods = self.index.app(key)
-            return self._called(app_view(*key, pods, self.in_flight, self.table)) if pods else None
+            if not pods:
+                return None
+            return self.histories.of(app_id(key)).called(app_view(*key, pods, self.in_flight, self.table))
         except Exception as problem:
             log.exception("app set aside", namespace=key[0], app=key[1][:253])
             for pod in [pod for uid in self.index.members(key) if (pod := self.index.pod(uid)) is not None][:1]:
                 self.quarantine.add(Part.APP, pod, f"its app cannot be put together: {sentence(problem)}")
             return None
 
-    def _called(self, each: AppView) -> AppView:
-        """The app under one name for all its life: its driver's, also while or after only tasks are there."""
-        known = self._names.get(each.id)
-        if known is None or (each.named_by_driver and not known.by_driver):
-            known = self._names[each.id] = AppName(each.name, each.series, each.named_by_driver)
-        return replace(each, name=known.name, series=known.series)
-
     def restore_name(self, app: str, name: str, series: str) -> None:
         """What a leader before us called an app of which only tasks are left."""
-        each = self.views.get(app)
-        if each is not None and name and series and not self._names[app].by_driver:
-            self._names[app] = AppName(name, series, by_driver=True)
-            self.views[app] = replace(each, name=name, series=series)
+        each, known = self.views.get(app), self.histories.of(app)
+        if each is not None and name and series and not (known.name and known.name.by_driver):
+            known.name = AppName(name, series, by_driver=True)
+            self.views[app] = known.called(each)
 
     def resize_by_history(self) -> None:
         """What a leader before us learned of earlier runs counts for apps that are here already, too."""
@@ -392,15 +370,12 @@ class OperatorCache:
             self.news = True
 
     def _forget(self, app: str) -> None:
-        self.categories.pop(app, None)
-        self.sizes.pop(app, None)
-        self._size_asked.discard(app)
-        self._names.pop(app, None)
+        self.histories.forget(app)
         self.phases.forget(app)
 
     def _sized(self, each: AppView) -> AppView:
         """The size its user states, else what its framework's object or an earlier run says."""
-        known = self.sizes.get(each.id) or self.runs.expected(each)
+        known = self.histories.of(each.id).size or self.runs.expected(each)
         return replace(each, size=known) if each.size is None and known is not None else each
 
     def _seat_queue(self, pod: PodRecord) -> str:

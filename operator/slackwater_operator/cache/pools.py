@@ -6,14 +6,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from slackwater.cycle.snapshot import App, PodGroup, Pool
-from slackwater.cycle.starts.poolbuilder import PoolMember, PoolTerms, SlotScale, build_pool, slot_scale
+from slackwater.cycle.starts.poolbuilder import PoolMember, PoolTerms, build_pool, slot_scale
+from slackwater.pools import demand as rule
 from slackwater.pools.appphases import AppPhases
+from slackwater.pools.demand import Wanted, more
 from slackwater.pools.mediantask import MedianTask
-from slackwater.pools.pools import Category, classify, slots
+from slackwater.pools.pools import Category, slots
 from slackwater.resources import NOTHING, Resources
 from slackwater.roles import Role
 from slackwater.validation import clip
 from slackwater_cluster.customresources import ReservationPoolSpec
+from slackwater_operator.cache.apphistory import AppHistories
 from slackwater_operator.cache.appview import AppView
 from slackwater_operator.cache.phases import Accuracy
 
@@ -46,7 +49,7 @@ def pool(
     spec: ReservationPoolSpec,
     state: PoolState,
     apps: Sequence[AppView],
-    categories: Mapping[str, Category],
+    histories: AppHistories,
     phases: AppPhases,
     *,
     capacity: Resources,
@@ -59,10 +62,12 @@ def pool(
     if not state.median_task.current:
         return None
     scale = slot_scale(capacity, state.median_task.current)
+    for app in apps:
+        histories.of(app.id).want(wanted(app, scale.slot), scale.slot)
     members = [
         PoolMember(
             app.id,
-            categories.get(app.id) or _category(app, scale, spec.theta),
+            histories.of(app.id).classify(scale, spec.theta),
             sum(slots(group.request, scale.slot) * group.charged for group in app.groups),
             task_slots(app, scale.slot),
             app.counts.bound > 0,
@@ -74,20 +79,23 @@ def pool(
 
 
 def demand(app: AppView, slot: Resources) -> float | None:
-    """Slots an app wants at once; None where nobody said and no task exists yet.
+    """Slots an app wants at once; None where nobody said and no task exists yet."""
+    pods = wanted(app, slot)
+    return None if pods is None else rule.demand(pods, slot)
+
+
+def wanted(app: AppView, slot: Resources) -> Wanted | None:
+    """The pods an app wants at once: its drivers, and the tasks that exist or, where they are more, its stated size.
 
     An app that is over wants nothing: a completed driver stays for people to read, and would close its pool for good.
     """
     if app.over:
-        return 0.0
-    drivers = sum(slots(g.request, slot) * _coming(g) for g in app.groups if g.role is Role.DRIVER)
-    tasks = [g for g in app.groups if g.role is not Role.DRIVER]
-    existing = sum(slots(g.request, slot) * _coming(g) for g in tasks)
+        return ()
+    drivers = tuple((g.request, _coming(g)) for g in app.groups if g.role is Role.DRIVER)
+    tasks = tuple((g.request, _coming(g)) for g in app.groups if g.role is not Role.DRIVER)
     if app.size is not None:
-        return drivers + max(existing, slots(app.size.request, slot) * app.size.tasks)
-    if app.has_driver and not tasks:
-        return None
-    return drivers + existing
+        return drivers + more(tasks, ((app.size.request, app.size.tasks),), slot)
+    return None if app.has_driver and not tasks else drivers + tasks
 
 
 def task_slots(app: AppView, slot: Resources) -> float:
@@ -112,11 +120,6 @@ def side(guarded: Pool, kind: Category, delta: float, apps: Iterable[App]) -> di
 def _coming(group: PodGroup) -> int:
     """Pods of a group that are not finished."""
     return len(group.held) + group.blocked + group.charged
-
-
-def _category(app: AppView, scale: SlotScale, theta: float) -> Category:
-    wanted = demand(app, scale.slot)
-    return Category.LARGE if wanted is None else classify(wanted, scale.nominal, theta)
 
 
 def _task(app: AppView) -> Resources:

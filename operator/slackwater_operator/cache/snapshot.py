@@ -145,6 +145,8 @@ class SnapshotBuilder:
         cache = self.cache
         name = cache.governing.pool_of(queue)
         if not name:
+            for each in apps:
+                cache.histories.of(each.id).category = None
             return None
         spec = cache.governing.pools[name]
         if name not in cache.pool_states:
@@ -155,7 +157,7 @@ class SnapshotBuilder:
             spec,
             cache.pool_states[name],
             apps,
-            cache.categories,
+            cache.histories,
             cache.phases,
             capacity=capacity,
             free=free,
@@ -174,7 +176,7 @@ class SnapshotBuilder:
             queue=queue,
             priority=each.priority,
             started=each.started,
-            category=self.cache.categories.get(each.id),
+            category=self.cache.histories.category(each.id),
             demand=demand(each, guarded.slot) if guarded else None,
             task_request=task_request,
             together=together,

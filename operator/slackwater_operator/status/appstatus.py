@@ -118,7 +118,7 @@ def status(
     each: AppView, said: AppStatus, cache: OperatorCache, outlook: Outlook, wait_error: float | None
 ) -> TrackedAppStatus:
     """The status of the app's TrackedApp."""
-    kind = cache.categories.get(each.id)
+    kind = cache.histories.category(each.id)
     budget = outlook.round.budgets.get(said.queue)
     counts = each.counts
     declared = total(group.request * group.running for group in each.groups)

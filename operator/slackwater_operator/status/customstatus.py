@@ -138,7 +138,7 @@ class ResourceStatusWriter:
         return status
 
     def _guards(self, pool: str, kind: Category, app: App) -> bool:
-        return self.cache.categories.get(app.id) is kind and self.cache.governing.pool_of(app.queue) == pool
+        return self.cache.histories.category(app.id) is kind and self.cache.governing.pool_of(app.queue) == pool
 
     async def _policy(self, name: str) -> dict[str, Any]:
         governing = self.cache.governing

@@ -69,11 +69,10 @@ class TrackedAppWriter:
             self._forget(f"{record.namespace}/{record.name}")
 
     def restore(self, cache: OperatorCache) -> None:
-        """What a leader before us wrote: categories, fixed for an app's life, and sizes, good for the next run."""
+        """What a leader before us wrote: who is large, for an app's life, and sizes, good for the next run."""
         for record in sorted(self._known.values(), key=lambda each: each.created):
-            kind, app = record.status.get("category"), record.spec.get("app")
-            if isinstance(app, str) and kind in ("small", "large"):
-                cache.categories.setdefault(f"{record.namespace}/{app}", Category(kind))
+            if record.status.get("category") == Category.LARGE.value and _app(record) in cache.views:
+                cache.histories.of(_app(record)).was_large = True
             learned = record.status.get("learned")
             if isinstance(learned, Mapping):
                 cache.runs.restore(record.namespace, learned, cache.views.get(_app(record)))

@@ -2,7 +2,6 @@
 
 import pytest
 
-from slackwater.pools.pools import Category
 from slackwater_cluster import names
 from slackwater_cluster.customresources import ReservationPoolSpec
 from slackwater_operator.cache.phases import Accuracy
@@ -25,20 +24,6 @@ def test_border_stays_within_its_owners_bounds() -> None:
     spec = ReservationPoolSpec.model_validate({"delta": {"initial": 0.2, "minimum": 0.2, "maximum": 0.3}})
     assert bounds(spec) == (0.2, 0.3)
     assert restored(spec, {"delta": 0.9}).delta == 0.3
-
-
-def test_category_is_fixed_when_an_app_is_first_seen() -> None:
-    """A small app that grows stays small; a new leader takes its word from memory, not from size."""
-    world = enforcing(*(node(name, cpu=10) for name in "abcd"))
-    world.configure("ReservationPool", "pool", queue="default")
-    world.create("t0", app="etl")
-    operator = world.operator()
-    operator.step()
-    assert world.cache.categories["team/etl"] is Category.SMALL
-    for number in range(1, 30):
-        world.create(f"t{number}", app="etl")
-    operator.step()
-    assert world.cache.categories["team/etl"] is Category.SMALL
 
 
 def test_empty_cluster_is_open_as_soon_as_its_room_is_known() -> None:

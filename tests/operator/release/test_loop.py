@@ -150,7 +150,7 @@ def test_size_is_read_from_the_frameworks_object() -> None:
 
 
 def test_job_whose_pods_are_still_being_made_is_not_small() -> None:
-    """One pod of forty exists; the Job above it says what is to come, and the category is fixed by that."""
+    """One pod of forty exists; the Job above it says what is to come, and the category follows from that."""
     world = enforcing(*(node(name, cpu=10) for name in "abcd"))
     world.configure("ReservationPool", "pool", queue="default")
     template = {"spec": {"containers": [{"name": "c", "resources": {"requests": {"cpu": "1", "memory": "1Gi"}}}]}}
@@ -161,7 +161,7 @@ def test_job_whose_pods_are_still_being_made_is_not_small() -> None:
     world.create("named-0", app="etl", labels=labels, owners=[owned("Job", "big", group="batch")])
     made = release_loop(world)
     turn(made, world)
-    assert made.cache.categories == {"team/job/big": Category.LARGE, "team/etl": Category.LARGE}
+    assert made.cache.histories.categories() == {"team/job/big": Category.LARGE, "team/etl": Category.LARGE}
 
 
 @pytest.mark.parametrize("app", ["etl", ""], ids=["our label", "the Job's name"])

@@ -1,7 +1,7 @@
 """The pool of a queue as one round sees it (004), built here for the operator and for the simulator alike.
 
 slot      an equal share of every kind, as many of them as there are of the median task
-nominal   slots of the capacity: classifies apps, so that none changes its class
+nominal   slots of the capacity: classifies apps, so that measured room changes no category
 Tot       slots that pods hold + slots that fit into what is left (decision 0006)
 F1, F2    slots that tasks of either side give back within the horizon
 """

@@ -129,9 +129,7 @@ class Gate:
             views.started.add(int(name))
             views.drop(int(name))
         for name, category in outcome.categories.items():
-            if int(name) not in views.categories:
-                views.categories[int(name)] = category
-                views.drop(int(name))
+            views.categories[int(name)] = category
         for adjustment in outcome.adjustments.values():
             if adjustment.delta != self._delta:
                 self._delta = adjustment.delta

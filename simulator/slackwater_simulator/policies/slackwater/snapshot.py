@@ -56,6 +56,7 @@ class Views:
         self.promises = Promises()
         self.waiting = self.promises.counts  # released and not yet placed (worlds with heartbeats)
         self.started: set[int] = set()
+        # As of the last round. A job tells all it wants when it is submitted, so only nodes that fail may change it.
         self.categories: dict[int, Category] = {}
         self.seats: dict[int, tuple[str, ...]] = {}  # the nodes of drivers, by app
         self.median_task = MedianTask()
@@ -115,7 +116,6 @@ class Views:
             queue=QUEUE,
             priority=job.priority,
             started=app.index in self.started,
-            category=self.categories.get(app.index),
             demand=widest * size + (1.0 if app.master is not None else 0.0),
             task_request=task,
             has_driver=app.master is not None,
