@@ -21,6 +21,7 @@ from slackwater.cycle.starts.appline import AppLine, FairShares
 from slackwater.cycle.starts.assembly import Assembly, idle
 from slackwater.cycle.starts.driverbudget import DriverBudget
 from slackwater.cycle.starts.impossible import PossibleApps, incomplete
+from slackwater.cycle.starts.nodegrowth import NodeGrowth
 from slackwater.cycle.starts.poolslots import PoolSlots
 from slackwater.cycle.verdicts import Verdict, WaitReason, describe
 from slackwater.pools.pools import Adjustment, Category
@@ -51,10 +52,12 @@ class AdmissionRound:
         rooms: NodeRooms,
         drivers: DriverNodes,
         sizes: AppSizes,
+        growth: NodeGrowth,
     ) -> None:
         self.queue, self.pool, self.rooms, self.drivers, self.facts = queue, pool, rooms, drivers, sizes.facts
+        self.growth = growth
         self._possible = PossibleApps(queue, rooms, apps)
-        self.shapes, self.apps, self.grows = self._possible.shapes, self._possible.apps, self._possible.grows
+        self.shapes, self.apps, self.grows = self._possible.shapes, self._possible.apps, queue.grows
         scale = pool.scale if pool else None
         self.sizes = {app.id: sizes.of(app, scale) for app in self.apps}
         self.line: list[App] = []  # waiting apps in order
@@ -200,8 +203,8 @@ class AdmissionRound:
         if answer.outcome is DriverOutcome.INFEASIBLE:
             return self._more_than_all(app, answer, position), False
         self._blocked.setdefault(None, app)
-        beyond = answer.outcome is DriverOutcome.BEYOND_CAPACITY and self.queue.maximum is not None
-        if beyond and self._in_flight() < self.queue.growth:
+        driver = self.facts(app).driver
+        if answer.outcome is DriverOutcome.BEYOND_CAPACITY and driver is not None and self.growth.allows(driver):
             return None, True
         kept = answer.budget
         numbers = {
@@ -287,9 +290,6 @@ class AdmissionRound:
                 continue
             if self.assembly.keep(app):
                 return
-
-    def _in_flight(self) -> int:
-        return sum(group.released for app in self.apps for group in app.groups)
 
 
 def _never(verdict: Verdict) -> bool:

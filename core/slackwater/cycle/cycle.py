@@ -1,10 +1,11 @@
 """One round: a snapshot in; releases in order, and a verdict with numbers for every app, out.
 
-    1. sort the apps into their queues; set aside what no node could ever take
+    1. sort the apps into their queues; growth pods under way take their room; set aside what no node could ever take
     2. start whoever passes driver admission (002) and pool (004)                 admit
     3. line up the held pods of started apps by preference (001) or level (003)   podorder
     4. release from the lines in turn, as far as nodes, pools and the window allow; then, of the room that nobody with
-       a better claim can use, whatever fits (work conservation)                  queuepass
+       a better claim can use, whatever fits (work conservation); then, where nodes may be added, pods towards those
+                                                                                  queuepass, nodegrowth
     5. say of everything that is still held why, for whom, and for how long       holdreasons
 
 The operator and the simulator run this very function; placement then names a node for each release.
@@ -22,6 +23,7 @@ from slackwater.cycle.holdreasons import verdicts
 from slackwater.cycle.noderooms import NodeRooms
 from slackwater.cycle.queuepass import Lane, Release, grow, lane, release_all
 from slackwater.cycle.snapshot import App, Queue, Snapshot
+from slackwater.cycle.starts.nodegrowth import NodeGrowth, growing
 from slackwater.cycle.verdicts import Verdict
 from slackwater.pools.pools import Adjustment, Category
 
@@ -39,6 +41,7 @@ class Round:
     adjustments: Mapping[str, Adjustment]  # by pool: the new delta, and which branch moved it
     budgets: Mapping[str, Budget]  # by queue
     alphas: Mapping[str, float]  # by queue: HaSTE-A's factor, for placement to go by
+    seated: tuple[str, ...] = ()  # growth pods for which a node has room now: they get it before any release
 
 
 def decide(snapshot: Snapshot, *, explain: bool = True, sizes: AppSizes | None = None) -> Round:
@@ -50,8 +53,13 @@ def decide(snapshot: Snapshot, *, explain: bool = True, sizes: AppSizes | None =
     sizes = AppSizes() if sizes is None else sizes
     rooms, drivers = NodeRooms(snapshot), DriverNodes(snapshot, sizes)
     sizes.forget_others(snapshot.apps)
-    lanes = [lane(snapshot, rooms, drivers, queue, apps, sizes) for queue, apps in _by_queue(snapshot)]
-    flight = sum(group.released for app in snapshot.apps for group in app.groups)
+    queues = _by_queue(snapshot)
+    growths = [NodeGrowth(queue, apps, rooms) for queue, apps in queues]
+    lanes = [
+        lane(snapshot, rooms, drivers, growth, apps, sizes) for growth, (_, apps) in zip(growths, queues, strict=True)
+    ]
+    # Growth pods wait for a machine, not for the scheduler.
+    flight = sum(group.released for app in snapshot.apps for group in app.groups) - growing(snapshot.apps)
     release_all(lanes, snapshot.window - flight, idle=flight == 0)
     for each in lanes:
         grow(each)
@@ -67,6 +75,7 @@ def decide(snapshot: Snapshot, *, explain: bool = True, sizes: AppSizes | None =
         },
         budgets={each.queue.name: budget(each.queue.capacity, each.entrance.means) for each in lanes if explain},
         alphas={each.queue.name: each.alpha for each in lanes},
+        seated=tuple(uid for growth in growths for uid in growth.seated),
     )
 
 

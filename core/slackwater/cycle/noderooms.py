@@ -138,6 +138,13 @@ class NodeRooms:
         self._restore(before)
         return found
 
+    def seats(self, wanted: Sequence[tuple[int, int]]) -> list[int]:
+        """How many of so many pods of each shape would find room together."""
+        before = self._state()
+        found = [sum(self.take(shape) >= 0 for _ in range(count)) for shape, count in wanted]
+        self._restore(before)
+        return found
+
     def take_most(self, wanted: Sequence[tuple[int, int]]) -> int:
         """Give as many of these pods their room as find any; returns how many."""
         taken = 0

@@ -8,6 +8,7 @@ still left. "The pool is full" and "somebody is before you" hold nothing back th
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -22,9 +23,11 @@ from slackwater.cycle.order.candidates import Pick, ReleaseCandidate
 from slackwater.cycle.order.earlystart import startable
 from slackwater.cycle.podorder import ReleaseQueue
 from slackwater.cycle.snapshot import App, PodGroup, Pool, Queue, Snapshot
+from slackwater.cycle.starts.nodegrowth import NodeGrowth
 from slackwater.ordering.alignment import factor
 from slackwater.resources import Resources
 from slackwater.roles import Role
+from slackwater.validation import TOLERANCE
 
 
 class Release(NamedTuple):
@@ -63,11 +66,12 @@ class Lane:
 
 
 def lane(
-    snapshot: Snapshot, rooms: NodeRooms, drivers: DriverNodes, queue: Queue, apps: Sequence[App], sizes: AppSizes
+    snapshot: Snapshot, rooms: NodeRooms, drivers: DriverNodes, growth: NodeGrowth, apps: Sequence[App], sizes: AppSizes
 ) -> Lane:
     """Steps 1 to 3 for one queue."""
+    queue = growth.queue
     pool = next((pool for pool in snapshot.pools if pool.name == queue.pool), None)
-    entrance = AdmissionRound(snapshot, queue, pool, apps, rooms, drivers, sizes)
+    entrance = AdmissionRound(snapshot, queue, pool, apps, rooms, drivers, sizes, growth)
     starts = Admitted() if queue.paused else entrance.open()
     started = [] if queue.paused else [*entrance.running, *starts.started]
     line = _line(snapshot, queue, rooms, entrance, started, bounded=True)
@@ -229,26 +233,38 @@ def _backfill(each: Lane, left: int, priority: int, *, idle: bool) -> int:
 
 
 def grow(each: Lane) -> None:
-    """Where nodes can still be added, a few pods without room are released, so that an autoscaler sees the need."""
-    queue = each.queue
-    if queue.paused or queue.maximum is None or queue.maximum.fits(queue.capacity):
-        return
-    left = queue.growth - sum(group.released for app in each.entrance.apps for group in app.groups)
-    grown = [
-        Release(uid, app.id, group, submitted=app.submitted, growth=True)
-        for app in each.starts.grown
-        for group in app.groups
-        if group.role is Role.DRIVER
-        for uid in group.held
-    ]
-    for row, candidate in enumerate(each.line.rows):
-        if not (each.line.fits(row) and each.line.seated(row)) and not candidate.app.gang:
-            first = each.line.taken(row)
-            grown += [
-                Release(uid, candidate.app.id, candidate.group, submitted=candidate.app.submitted, growth=True)
-                for uid in candidate.group.held[first : candidate.count]
-            ]
-    each.releases += grown[: max(0, left)]
+    """Where nodes can still be added, pods without room are released as far as the maximum allows.
+
+    An autoscaler sees the need then. A gang asks as a whole or not at all.
+    """
+    growth, line = each.entrance.growth, each.line
+    for app in each.starts.grown:
+        drivers = [group for group in app.groups if group.role is Role.DRIVER]
+        each.releases += [_towards(app, group, uid) for group in drivers for uid in group.held if growth.ask(group)]
+    for row, candidate in enumerate(line.rows):
+        app, group = candidate.app, candidate.group
+        if app.gang or (line.fits(row) and line.seated(row)):
+            continue
+        open_slots = line.headroom(row) / candidate.slots if candidate.slots > 0 else math.inf
+        waiting = enumerate(group.held[line.taken(row) : candidate.count], start=1)
+        each.releases += [_towards(app, group, uid) for n, uid in waiting if n <= open_slots and growth.ask(group)]
+    for app in each.started:
+        if app.gang and _held(app):
+            _grow_gang(each, app)
+
+
+def _grow_gang(each: Lane, app: App) -> None:
+    rows = [row for row, candidate in enumerate(each.line.rows) if candidate.app.id == app.id]
+    members = [(each.line.rows[row].group, each.line.rows[row].shape) for row in rows]
+    whole = rows and sum(len(group.held) for group, _ in members) == _held(app) and not any(map(each.line.taken, rows))
+    slots = sum(each.line.rows[row].slots * len(each.line.rows[row].group.held) for row in rows)
+    if whole and slots <= each.line.headroom(rows[0]) + TOLERANCE and each.entrance.growth.ask_whole(members):
+        each.releases += [_towards(app, group, uid) for group, _ in members for uid in group.held]
+
+
+def _towards(app: App, group: PodGroup, uid: str) -> Release:
+    """A release towards a node that does not exist yet."""
+    return Release(uid, app.id, group, submitted=app.submitted, growth=True)
 
 
 def _release_of(pick: Pick) -> Release:

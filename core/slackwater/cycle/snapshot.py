@@ -48,6 +48,7 @@ class PodGroup:
     native: Resources | None = None  # what kube-scheduler counts of one pod; None: as declared
     seats: tuple[str, ...] = ()  # drivers: the nodes of those that run or are on their way
     constraints: str = ""  # what it asks of a node beside room, by a name that `Snapshot.reach` knows
+    growing: tuple[str, ...] = ()  # of the released: uids of those that wait for nodes that do not exist yet
 
     @property
     def charged(self) -> int:
@@ -109,6 +110,11 @@ class Queue:
     nodes: Mask | None = field(default=None, compare=False)  # rows of `Snapshot.nodes` that it selects; None: all
     # What each of those rows adds to C; None: only the sum is known, or the owner stated it.
     shares: NodeShares | None = field(default=None, compare=False)
+
+    @property
+    def grows(self) -> bool:
+        """Whether nodes may still be added."""
+        return self.maximum is not None and not self.maximum.fits(self.capacity)
 
 
 class PoolScale(NamedTuple):

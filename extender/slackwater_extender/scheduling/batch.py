@@ -99,7 +99,8 @@ class Placer:
             return None
         before = self.cache.unreserve(each.uid)
         role, app = self.cache.recognise(pod)
-        return _Wanted(each, pod, app, role, before is not None)
+        growth = before is not None and not any(before.declared)
+        return _Wanted(each, pod, app, role, before is not None, growth)
 
     # -- 2. one snapshot ------------------------------------------------------------------------------------------
 
@@ -194,7 +195,7 @@ class Placer:
 
     def _refuse(self, each: _Wanted, refusing: Refusing, reply: PlaceReply) -> None:
         if each.reserved and not each.pod.gates:  # it was on its way before, and goes on to look for a node by itself
-            self.cache.reserve_anywhere(each.uid, each.pod.declared)
+            self.cache.reserve_anywhere(each.uid, each.pod.declared, growth=each.growth)
         reply.refused.append(refusing)
         self._note(each, Result.REFUSED, reason=refusing.reason, counts=refusing.counts)
 
@@ -236,7 +237,8 @@ class _Wanted:
     pod: PodRecord
     app: str
     role: Role
-    reserved: bool = False  # it had a reservation when it was asked for
+    reserved: bool = False  # it had a reservation when it was asked for …
+    growth: bool = False  # … that took nothing of the nodes, as it waits for one that does not exist yet
 
     @property
     def driver(self) -> bool:

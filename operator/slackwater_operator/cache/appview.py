@@ -18,7 +18,7 @@ from slackwater_cluster.apps.size import AppSize, announced
 from slackwater_cluster.pods import metadata
 from slackwater_cluster.watch.records import Constraints
 from slackwater_operator.cache.apps import Pod
-from slackwater_operator.cache.podstate import InFlightPods, PodState, state
+from slackwater_operator.cache.podstate import InFlight, InFlightPods, PodState, state
 from slackwater_operator.cache.rooms import named
 
 _WAITING = frozenset({PodState.HELD, PodState.PARKED, PodState.BLOCKED, PodState.FOREIGN})
@@ -108,8 +108,12 @@ class _Tally:
     pending: list[tuple[float, str, str]] = field(default_factory=list)
     counts: dict[PodState, int] = field(default_factory=dict)
     seats: list[str] = field(default_factory=list)
+    growing: list[tuple[float, str, str]] = field(default_factory=list)
 
-    def add(self, pod: Pod, where: PodState, nominated: str) -> None:
+    def add(self, pod: Pod, where: PodState, flight: InFlight | None) -> None:
+        nominated = flight.node if flight is not None else ""
+        if where is PodState.RELEASED and flight is not None and flight.growth:
+            self.growing.append((pod.record.created, pod.record.name, pod.uid))
         self.counts[where] = self.counts.get(where, 0) + 1
         if where in (PodState.HELD, PodState.PARKED):
             self.held.append((pod.record.created, pod.record.name, pod.uid))
@@ -135,6 +139,7 @@ class _Tally:
             seats=tuple(sorted(self.seats)),
             native=None if self.native == self.request else self.native,
             constraints=named(self.constraints),
+            growing=tuple(uid for _, _, uid in sorted(self.growing)),
         )
 
 
@@ -150,9 +155,7 @@ def app_view(namespace: str, app: str, pods: Sequence[Pod], in_flight: InFlightP
         totals[where] = totals.get(where, 0) + 1
         # Pods that may use different nodes are not equal: one may find no node where the other does.
         key = (role(pod), pod.member.stage, pod.record.declared, pod.record.constraints)
-        flight = in_flight.get(pod.uid)
-        nominated = flight.node if flight is not None else ""
-        tallies.setdefault(key, _Tally(*key, pod.record.native)).add(pod, where, nominated)
+        tallies.setdefault(key, _Tally(*key, pod.record.native)).add(pod, where, in_flight.get(pod.uid))
     ordered = sorted(
         tallies.values(), key=lambda each: (each.role is not Role.DRIVER, each.stage, sorted(each.request.items()))
     )

@@ -205,6 +205,11 @@ class OperatorCache:
         self.in_flight.begin(uid, now, node, growth=growth)
         self._touch(uid)
 
+    def moved(self, uid: str, now: float, node: str) -> None:
+        """A pod on its way got another node, or none."""
+        self.in_flight.moved(uid, now, node)
+        self._touch(uid)
+
     def end(self, uid: str) -> None:
         """A release was taken back: it could not be written, or the pod was parked."""
         self.in_flight.end(uid)

@@ -64,9 +64,15 @@ class InFlightPods:
         self._by_uid[uid] = InFlight(now, node, growth=growth, tried=now)
 
     def moved(self, uid: str, now: float, node: str) -> None:
-        """Another node was named, or none."""
-        if uid in self._by_uid:
-            self._by_uid[uid] = replace(self._by_uid[uid], node=node, tried=now)
+        """Another node was named, or none. A growth pod that has its node is from then on one like others."""
+        on_its_way = self._by_uid.get(uid)
+        if on_its_way is None:
+            return
+        arrived = on_its_way.growth and bool(node)
+        since = now if arrived else on_its_way.since
+        self._by_uid[uid] = replace(
+            on_its_way, node=node, tried=now, since=since, growth=on_its_way.growth and not arrived
+        )
 
     def end(self, uid: str) -> InFlight | None:
         """Bound, parked, gone, or never written."""

@@ -201,7 +201,7 @@ class SnapshotBuilder:
         """Without pods that may not be released now, and with a mark on those that just found no node."""
         if self.cache.governing.mode(each.namespace) is not Mode.ENFORCE:
             # Nothing is held there, and what waits for our scheduler takes nothing of the window.
-            return tuple(replace(_without(group, group.held), released=0) for group in each.groups)
+            return tuple(replace(_without(group, group.held), released=0, growing=()) for group in each.groups)
         if not each.settled or self.cache.unsized(each):
             return tuple(_without(group, group.held) for group in each.groups)
         refused = self.cache.refused
@@ -217,7 +217,9 @@ class SnapshotBuilder:
         if self.cache.governing.mode(each.namespace) is Mode.ENFORCE:
             return self._groups(each)
         return tuple(
-            replace(group, held=each.pending[group.key], released=0, blocked=0) if group.key in each.pending else group
+            replace(group, held=each.pending[group.key], released=0, growing=(), blocked=0)
+            if group.key in each.pending
+            else group
             for group in each.groups
         )
 

@@ -138,7 +138,7 @@ class Nominations:
         await asyncio.gather(*(self._renominate(pod, placement.placed.get(pod.uid, "")) for pod, _ in stuck))
 
     async def _renominate(self, pod: PodRecord, node: str) -> None:
-        self.cache.in_flight.moved(pod.uid, self.clock(), node)
+        self.cache.moved(pod.uid, self.clock(), node)
         if node != pod.nominated and await self._nominate(pod, node):
             self.metrics.moves.labels("moved" if node else "cleared").inc()
 

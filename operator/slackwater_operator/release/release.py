@@ -9,7 +9,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from time import perf_counter
 
@@ -85,6 +85,7 @@ class Releaser:
             return released
         for _ in range(TRIES):
             outlook = self._look(rooms)
+            await self._seat(outlook.round.seated)
             chosen = batch(outlook.snapshot, outlook.round.releases, self._batch_size())
             if not chosen:
                 break
@@ -213,6 +214,32 @@ class Releaser:
         found += [(uid, "", GROWN) for uid in grown]
         return await self._write(self._handovers(found)), len(placement.refused)
 
+    async def _seat(self, uids: Sequence[str]) -> None:
+        """Growth pods for which a node has room get it before any held pod: they asked for the machine that came."""
+        pods = [pod for uid in uids if uid not in self.cache.refused and (pod := self.cache.index.pod(uid)) is not None]
+        if not pods or self.rooms is None:
+            return
+        queue_of, now = self.cache.governing.queue_of, self.clock()
+        wishes = [PlaceRequest(p.uid, submitted=p.created, nodes=self._nodes(queue_of(p.namespace))) for p in pods]
+        try:
+            placement = await self.places.place(wishes)
+        except Unavailable as problem:
+            self._failed(problem)
+            return
+        for uid in placement.refused:
+            self.cache.refuse(uid, now + self.settings.retry)
+        for pod in pods:
+            if (node := placement.placed.get(pod.uid)) is not None:
+                self.cache.moved(pod.uid, now, node)
+                self._start(self._nominate(pod, node))
+
+    async def _nominate(self, pod: PodRecord, node: str) -> None:
+        try:
+            await self.writer.nominate(pod, node)
+        except Unavailable as problem:  # the filter brings it there all the same
+            log.warning("nomination not written", pod=pod.key, trouble=str(problem))
+            self.metrics.errors.labels("nominate").inc()
+
     def _steered(self, chosen: Sequence[Release]) -> set[str]:
         """Pods that the extender's filter brings to their nodes: none if the scheduler may leave out nodes."""
         if self.rooms is None or self.outlook is None or len(self.rooms.table) > self.settings.steer_nodes:
@@ -309,12 +336,16 @@ class Releaser:
         for each in handovers:
             self.cache.begin(each.pod.uid, now, each.node, growth=each.how == GROWN)
         for each in handovers:
-            task = asyncio.create_task(self._carry(each))
-            self._under_way.add(task)
-            task.add_done_callback(self._under_way.discard)
+            self._start(self._carry(each))
         while len(self._under_way) > 2 * self.settings.in_flight:
             await asyncio.wait(self._under_way, return_when=asyncio.FIRST_COMPLETED)
         return len(handovers)
+
+    def _start(self, writing: Coroutine[object, object, None]) -> None:
+        """Write beside the rounds."""
+        task = asyncio.create_task(writing)
+        self._under_way.add(task)
+        task.add_done_callback(self._under_way.discard)
 
     async def drain(self) -> None:
         """Wait until everything is written."""

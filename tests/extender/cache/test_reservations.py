@@ -91,6 +91,18 @@ def test_towards_nodes_to_come_nothing_is_taken_of_those_that_are() -> None:
     assert reserve(made, "p", growth=True) == ["uid-batch-p"]
     assert made.parts.cache.live("uid-batch-p")
     assert free(made) == 14.0
+    made.show(waiting("p"))
+    assert free(made) == 14.0
+
+
+def test_a_growth_pod_that_finds_no_node_goes_on_to_wait_for_one_that_does_not_exist_yet() -> None:
+    """It is asked about whenever a node may have come; a refusal does not make it take room of those that are."""
+    made = one()
+    made.show(gated("p", cpu="20"))
+    reserve(made, "p", growth=True)
+    made.show(waiting("p", cpu="20"))
+    assert made.post("/v1/place", {"pods": [{"uid": "uid-batch-p"}]})["placed"] == []
+    assert free(made) == 14.0
 
 
 def test_reservations_lapse() -> None:

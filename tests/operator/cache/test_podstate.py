@@ -6,7 +6,7 @@ import pytest
 
 from slackwater_cluster import names
 from slackwater_cluster.watch.records import PodRecord
-from slackwater_operator.cache.podstate import InFlightPods, PodState, state
+from slackwater_operator.cache.podstate import InFlight, InFlightPods, PodState, state
 
 
 def pod(**fields: Any) -> PodRecord:
@@ -91,3 +91,13 @@ def test_pods_of_other_schedulers_never_fly() -> None:
     in_flight = InFlightPods()
     in_flight.observe(pod(gates=(), scheduler="default-scheduler"), 1.0)
     assert len(in_flight) == 0
+
+
+def test_a_growth_pod_that_gets_its_node_is_on_its_way_from_then_on() -> None:
+    """Its time as one that waits for a machine is over, and counts for nothing."""
+    in_flight = InFlightPods()
+    in_flight.begin("u", 10.0, "", growth=True)
+    in_flight.moved("u", 20.0, "")
+    assert in_flight.get("u") == InFlight(10.0, growth=True, tried=20.0)
+    in_flight.moved("u", 300.0, "a")
+    assert in_flight.get("u") == InFlight(300.0, "a", tried=300.0)

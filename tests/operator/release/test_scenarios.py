@@ -6,7 +6,7 @@ from time import process_time
 import pytest
 
 from slackwater.cycle.cycle import decide
-from slackwater_cluster.watch.records import PodRecord
+from slackwater_cluster.watch.records import NodeRecord, PodRecord
 from support.builders.apps import Life
 from support.fakes.cluster import Operator, World, enforcing, node, owned
 
@@ -247,6 +247,68 @@ def test_growth_releases_are_bounded() -> None:
     bound = [pod for pod in world.pods.values() if pod.node]
     assert len(bound) == 2
     assert len(world.released) - len(bound) == 3
+
+
+def growing(*nodes: NodeRecord, maximum: int = 64, pods: int = 100) -> World:
+    """A queue whose nodes may grow to so many cores."""
+    world = enforcing(*nodes)
+    capacity = {"maximum": {"cpu": maximum, "memory": "256Gi"}}
+    world.configure("AdmissionQueue", "default", capacity=capacity, growthPods=pods)
+    return world
+
+
+def test_growth_is_asked_for_as_far_as_the_maximum_allows() -> None:
+    """Round after round: four cores exist and two more are allowed, so two pods of one core ask, and never more."""
+    world = growing(node("a", cpu=4), maximum=6)
+    for number in range(20):
+        world.create(f"task-{number}", app="etl")
+    operator = world.operator()
+    for _ in range(5):
+        operator.step()
+        world.schedule()
+    assert len(world.released) == 6
+
+
+def test_a_machine_is_for_the_pods_that_asked_for_it() -> None:
+    """An app of higher priority comes while it boots; it is behind those that wait for the machine."""
+    world = growing(node("a", cpu=2), maximum=4)
+    tasks = [world.create(f"task-{number}", app="etl") for number in range(4)]
+    operator = world.operator()
+    operator.step()
+    world.schedule()
+    urgent = [world.create(f"urgent-{number}", app="urgent", priority=9) for number in range(4)]
+    world.add_nodes(node("b", cpu=2))
+    operator.step()
+    world.schedule()
+    assert all(world.pods[pod.uid].node for pod in tasks)
+    assert not any(world.pods[pod.uid].node for pod in urgent)
+
+
+def test_a_claim_on_a_machine_ends_with_the_release() -> None:
+    """No machine came in time: the pod is parked, and room that comes later is for whoever is first in line."""
+    world = growing(node("a", cpu=2), maximum=4)
+    tasks = [world.create(f"task-{number}", app="etl") for number in range(4)]
+    operator = world.operator()
+    operator.step()
+    world.schedule()
+    world.now += 10 * 60 + 1
+    operator.step()
+    assert [world.pods[pod.uid].parked for pod in tasks] == [False, False, True, True]
+
+
+def test_a_gang_asks_for_machines_as_a_whole() -> None:
+    """Four pods of one core, two of which have room: all are released, and none of them before."""
+    world = growing(node("a", cpu=2), maximum=4)
+    gang = {"slackwater.io/gang": "true", "slackwater.io/tasks": "4"}
+    pods = [world.create(f"task-{number}", app="gang", annotations=gang) for number in range(4)]
+    operator = world.operator()
+    operator.step()
+    world.schedule()
+    assert len(world.released) == 4
+    world.add_nodes(node("b", cpu=2))
+    operator.step()
+    world.schedule()
+    assert all(world.pods[pod.uid].node for pod in pods)
 
 
 def test_a_ten_thousand_pod_job_does_not_hold_up_others() -> None:

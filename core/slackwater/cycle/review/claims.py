@@ -17,7 +17,7 @@ these reasons is held for nobody: `Claim.NOBODY`, which no round may leave behin
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
@@ -30,6 +30,7 @@ from slackwater.cycle.order.earlystart import startable
 from slackwater.cycle.queuepass import led_by_driver
 from slackwater.cycle.snapshot import App, PodGroup, Queue, Snapshot
 from slackwater.cycle.starts.impossible import incomplete
+from slackwater.cycle.starts.nodegrowth import NodeGrowth, growing
 from slackwater.cycle.verdicts import Verdict, WaitReason, describe
 from slackwater.resources import Resources
 from slackwater.roles import Role
@@ -65,20 +66,24 @@ class Hold:
 def holds(snapshot: Snapshot, decided: Round) -> list[Hold]:
     """Every group that is still held after the round, and why."""
     rooms = NodeRooms(snapshot)
+    # Growth pods under way take their room first, as in the round itself.
+    growths = {q.name: NodeGrowth(q, [a for a in snapshot.apps if a.queue == q.name], rooms) for q in snapshot.queues}
+    snapshot = replace(snapshot, queues=tuple(each.queue for each in growths.values()))
     queues = {queue.name: queue for queue in snapshot.queues}
     after = _after(snapshot, decided, rooms, queues)
-    flight = sum(group.released for app in after.apps for group in app.groups)
+    flight = sum(group.released for app in after.apps for group in app.groups) - growing(after.apps)
     found: list[Hold] = []
     before = {app.id: app for app in snapshot.apps}
     for queue in snapshot.queues:
         apps = [app for app in after.apps if app.queue == queue.name]
-        found += _Holds(after, queue, apps, before, rooms, flight).all()
+        found += _Holds(after, growths[queue.name], apps, before, rooms, flight).all()
     return found
 
 
 def _after(snapshot: Snapshot, decided: Round, rooms: NodeRooms, queues: dict[str, Queue]) -> Snapshot:
     """The snapshot as it is once the round is carried out; `rooms` give up what was released."""
     released = Counter((release.app, release.group.key) for release in decided.releases)
+    grown = {release.uid for release in decided.releases if release.growth}
     homes = {app.id: app.queue for app in snapshot.apps}
     asked: dict[str, Resources] = {}
     for release in decided.releases:
@@ -86,20 +91,24 @@ def _after(snapshot: Snapshot, decided: Round, rooms: NodeRooms, queues: dict[st
             queue = queues[homes[release.app]]
             rooms.take(rooms.shapes(queue, [release.group])[0])
             asked[queue.name] = asked.get(queue.name, Resources()) + release.group.request
-    apps = tuple(_released(app, released) for app in snapshot.apps)
+    apps = tuple(_released(app, released, grown) for app in snapshot.apps)
     left = tuple(replace(q, free=q.free - asked[q.name]) if q.name in asked else q for q in snapshot.queues)
     return replace(snapshot, apps=apps, queues=left)
 
 
-def _released(app: App, released: Counter[tuple[str, str]]) -> App:
+def _released(app: App, released: Counter[tuple[str, str]], grown: Collection[str]) -> App:
     counts = [released[app.id, group.key] for group in app.groups]
     if not any(counts):
         return app
     groups = tuple(
-        replace(group, held=group.held[count:], released=group.released + count) if count else group
-        for group, count in zip(app.groups, counts, strict=True)
+        _without_first(group, count, grown) if count else group for group, count in zip(app.groups, counts, strict=True)
     )
     return replace(app, groups=groups, started=True)
+
+
+def _without_first(group: PodGroup, count: int, grown: Collection[str]) -> PodGroup:
+    towards = tuple(uid for uid in group.held[:count] if uid in grown)
+    return replace(group, held=group.held[count:], released=group.released + count, growing=(*group.growing, *towards))
 
 
 class _Holds:
@@ -108,17 +117,18 @@ class _Holds:
     def __init__(
         self,
         snapshot: Snapshot,
-        queue: Queue,
+        growth: NodeGrowth,
         apps: Sequence[App],
         before: Mapping[str, App],
         rooms: NodeRooms,
         flight: int,
     ) -> None:
+        queue = next(each for each in snapshot.queues if each.name == growth.queue.name)
         self.snapshot, self.queue, self.rooms, self.flight = snapshot, queue, rooms, flight
         self.before = before  # what the round saw: parents that go with it let their children go in the next one
         pool = next((pool for pool in snapshot.pools if pool.name == queue.pool), None)
         sizes = AppSizes()
-        self.entrance = AdmissionRound(snapshot, queue, pool, apps, rooms, DriverNodes(snapshot, sizes), sizes)
+        self.entrance = AdmissionRound(snapshot, queue, pool, apps, rooms, DriverNodes(snapshot, sizes), sizes, growth)
         self.apps = apps
 
     def all(self) -> list[Hold]:

@@ -22,18 +22,12 @@ class PossibleApps:
         self._impossible: dict[str, PodGroup] = {}  # by app: a group that no node could ever take
         self.apps = self._shaped(apps)
 
-    @property
-    def grows(self) -> bool:
-        """Whether nodes can still be added."""
-        maximum = self._queue.maximum
-        return maximum is not None and not maximum.fits(self._queue.capacity)
-
     def _shaped(self, apps: Sequence[App]) -> list[App]:
         held = [(app, group) for app in apps for group in app.groups if group.held]
         numbers = self._rooms.shapes(self._queue, [group for _, group in held])
         for (app, group), number in zip(held, numbers, strict=True):
             self.shapes[app.id, group.key] = number
-        if self.grows:
+        if self._queue.grows:
             return list(apps)  # nodes that do not exist yet may be larger
         never = {number for number in set(numbers) if not self._rooms.possible(number)}
         if not never:

@@ -1,0 +1,161 @@
+"""Pods released towards nodes that do not exist yet: how many, for whom, and whose the node is when it comes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from slackwater.cycle.cycle import Round, decide
+from slackwater.cycle.snapshot import App, Queue
+from slackwater.cycle.verdicts import WaitReason
+from slackwater.resources import Resources
+from slackwater.roles import Role
+from support.builders.snapshots import cpu, driver_app, group, pool, queue, snapshot, task_app
+
+
+def grown(outcome: Round) -> list[str]:
+    """The uids of growth releases."""
+    return [release.uid for release in outcome.releases if release.growth]
+
+
+def plain(outcome: Round) -> list[str]:
+    """The uids of releases onto nodes that exist."""
+    return [release.uid for release in outcome.releases if not release.growth]
+
+
+def asking(name: str, count: int, *, size: float = 1.0, held: int = 0, **more: object) -> App:
+    """A started app of which so many pods wait for their machine."""
+    waiting = tuple(f"{name}/growing/{number}" for number in range(count))
+    groups = (group(name, Role.TASK, size, held=held, released=count, growing=waiting, **more),)
+    return App(name, "team", 0.0, groups, started=True)
+
+
+class TestTheMaximum:
+    """Held pods ask exactly as far as the maximum of their queue allows."""
+
+    @pytest.mark.parametrize(
+        ("maximum", "waiting", "expected"),
+        [
+            pytest.param(64.0, 0, 20, id="room-for-all"),
+            pytest.param(22.0, 0, 6, id="a-part"),
+            pytest.param(22.0, 4, 2, id="less-what-has-asked-before"),
+            pytest.param(22.0, 6, 0, id="nothing-left"),
+            pytest.param(16.0, 0, 0, id="reached"),
+        ],
+    )
+    def test_bounds_what_is_asked_for(self, maximum: float, waiting: int, expected: int) -> None:
+        """Growth pods under way count against it until they have a node."""
+        on = queue(16, free=0, maximum=cpu(maximum), growth=1000)
+        outcome = decide(snapshot(asking("early", waiting), task_app("late", 1, held=20), on=on))
+        assert len(grown(outcome)) == expected
+
+    def test_counts_what_the_autoscaler_counts(self) -> None:
+        """Requests that were lowered to a half make half a machine necessary."""
+        lowered = App("half", "team", 0.0, (group("half", held=20, native=cpu(0.5)),))
+        outcome = decide(snapshot(lowered, on=queue(16, free=0, maximum=cpu(20), growth=1000)))
+        assert len(grown(outcome)) == 8
+
+    def test_a_kind_that_it_does_not_name_is_not_bounded(self) -> None:
+        """A maximum of cores says nothing of memory."""
+        wide = replace(group("wide", held=3), request=Resources(cpu=1, memory=2.0**30))
+        app = App("wide", "team", 0.0, (wide,))
+        on = Queue("default", Resources(cpu=16, memory=2.0**34), maximum=cpu(18))
+        assert len(grown(decide(snapshot(app, on=on)))) == 2
+
+    def test_a_smaller_pod_asks_where_a_larger_one_may_not(self) -> None:
+        """What the maximum leaves is not lost because the first in line is too large for it."""
+        on = queue(16, free=0, maximum=cpu(18))
+        outcome = decide(snapshot(task_app("large", 0, size=4), task_app("small", 1, size=1), on=on))
+        assert grown(outcome) == ["small/task/0"]
+
+
+class TestTheNumber:
+    """`growthPods` bounds how many wait for machines at once."""
+
+    def test_only_growth_pods_count(self) -> None:
+        """Pods that are on their way to nodes which exist take nothing of it."""
+        busy = App("busy", "team", 0.0, (group("busy", released=8, running=8),), started=True)
+        outcome = decide(snapshot(busy, task_app("late", 1, held=9), on=queue(16, free=0, maximum=cpu(64), growth=4)))
+        assert len(grown(outcome)) == 4
+
+    def test_growth_pods_take_nothing_of_the_window(self) -> None:
+        """They wait for minutes, and others would wait with them."""
+        on = queue(16, free=4, maximum=cpu(64), growth=4)
+        waiting = App(
+            "early", "team", 0.0, (group("early", size=8, released=3, growing=("a", "b", "c")),), started=True
+        )
+        assert len(plain(decide(snapshot(waiting, task_app("late", 1, held=4), on=on, window=3)))) == 3
+
+    def test_zero_switches_it_off(self) -> None:
+        """Then only the nodes that exist count, for gangs too."""
+        on = queue(16, free=0, maximum=cpu(64), growth=0)
+        apps = task_app("one", held=1), task_app("all", held=2, gang=True), driver_app("big", driver=20)
+        assert grown(decide(snapshot(*apps, on=on))) == []
+
+
+class TestPolicy:
+    """No node is added for a pod that policy holds."""
+
+    def test_an_app_that_waits_for_its_pool_asks_for_nothing(self) -> None:
+        """Its turn has not come; room would not help it."""
+        on = queue(16, free=0, maximum=cpu(64), pool="default")
+        busy = App("busy", "team", 0.0, (group("busy", running=16),), started=True)
+        outcome = decide(snapshot(busy, task_app("late", 1, held=12), on=on, pools=(pool(tot=16, delta=0.5),)))
+        assert outcome.verdicts["late"].reason is WaitReason.POOL
+        assert grown(outcome) == []
+
+    def test_paused_drained_and_unled_apps_ask_for_nothing(self) -> None:
+        """Neither a paused app, nor tasks whose driver does not run."""
+        on = queue(16, free=0, maximum=cpu(64))
+        unled = App("unled", "team", 0.0, (group("unled", held=5),), started=True, has_driver=True)
+        assert grown(decide(snapshot(unled, task_app("paused", paused=True), on=on))) == []
+        assert grown(decide(snapshot(task_app("late"), on=queue(16, free=0, maximum=cpu(64), draining=True)))) == []
+
+
+class TestClaims:
+    """The node that comes is for the pods that asked for it."""
+
+    def test_a_growth_pod_takes_room_before_a_held_one(self) -> None:
+        """Four cores came; four growth pods asked for them, and an earlier app would like them."""
+        earlier = App("earlier", "team", -1.0, (group("earlier", held=4),), started=True, priority=9)
+        on = queue(20, free=4, maximum=cpu(20))
+        outcome = decide(snapshot(earlier, asking("early", 4), on=on))
+        assert outcome.seated == tuple(f"early/growing/{number}" for number in range(4))
+        assert plain(outcome) == []
+
+    def test_what_they_leave_goes_to_held_pods(self) -> None:
+        """A machine may be larger than what was asked for."""
+        outcome = decide(snapshot(asking("early", 2), task_app("late", 1, held=9), on=queue(20, free=5)))
+        assert len(outcome.seated) == 2
+        assert len(plain(outcome)) == 3
+
+    def test_one_that_finds_room_asks_for_no_machine(self) -> None:
+        """The maximum leaves two cores: two growth pods have room by now, so two others may ask."""
+        on = queue(16, free=2, maximum=cpu(18))
+        assert len(grown(decide(snapshot(asking("early", 2), task_app("late", 1, held=9), on=on)))) == 2
+
+
+class TestGangs:
+    """A gang asks as a whole, or not at all."""
+
+    @pytest.mark.parametrize(
+        ("maximum", "free", "expected"),
+        [
+            pytest.param(20.0, 0.0, 4, id="all-of-it"),
+            pytest.param(19.0, 0.0, 0, id="not-a-part-of-it"),
+            pytest.param(18.0, 2.0, 4, id="room-that-exists-counts"),
+            pytest.param(64.0, 4.0, 0, id="no-machine-where-there-is-room"),
+        ],
+    )
+    def test_asks_whole(self, maximum: float, free: float, expected: int) -> None:
+        """As far as it finds no room it must be within the maximum."""
+        on = queue(16, free=free, maximum=cpu(maximum))
+        assert len(grown(decide(snapshot(task_app("gang", held=4, gang=True), on=on)))) == expected
+
+    def test_one_of_more_pods_than_may_wait_asks_alone(self) -> None:
+        """Else it never could; while somebody waits for machines it does not."""
+        on = queue(16, free=0, maximum=cpu(64), growth=4)
+        gang = task_app("gang", 1, held=9, gang=True)
+        assert len(grown(decide(snapshot(gang, on=on)))) == 9
+        assert grown(decide(snapshot(asking("early", 1), gang, on=on))) == []
