@@ -1,4 +1,4 @@
-"""How properties are searched, which tests are slow or not traced, and what is told about tests that were not run."""
+"""How properties are searched, which tests are slow or not traced, and what is told at the end of a run."""
 
 from __future__ import annotations
 
@@ -17,8 +17,9 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from slackwater_lab.processes.stealtime import look
 from support import logs
-from support.reporting import not_run
+from support.reporting import not_run, stolen
 
 # Without deadlines, which measure the machine. `dev` looks at few examples (make quick), `default` at other ones each
 # time (make test), `ci` at more and always the same.
@@ -28,6 +29,7 @@ settings.register_profile("ci", settings.get_profile("default"), max_examples=10
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE") or ("ci" if os.environ.get("CI") else "default"))
 
 
+BEGAN = look()
 HERE = Path(__file__).parent
 SLOW = frozenset((HERE / "slow.txt").read_text(encoding="utf-8").splitlines())
 UNTRACED = frozenset((HERE / "untraced.txt").read_text(encoding="utf-8").splitlines())
@@ -91,3 +93,4 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     skipped = terminalreporter.stats.get("skipped", [])
     reasons = (str(each.longrepr[2]).removeprefix("Skipped: ") for each in skipped if isinstance(each.longrepr, tuple))
     terminalreporter.write_line(not_run(reasons))
+    terminalreporter.write_line(stolen(BEGAN, look()))

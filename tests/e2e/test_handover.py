@@ -7,6 +7,7 @@ import pytest
 
 from slackwater_lab.controlplane.services import OPERATORS
 from slackwater_lab.nodes.simulated import Shape
+from slackwater_lab.processes.stealtime import Stopwatch
 from support.lab.testcluster import Field
 from support.lab.testnamespace import Ground, bound, until
 
@@ -23,10 +24,10 @@ def _work(ground: Ground, count: int = 160) -> None:
 
 
 def _longest_pause(ground: Ground, seconds: float) -> float:
-    """Look for so long; the longest time in which no further pod was bound."""
-    began = last = time.monotonic()
-    known, longest = len(bound(ground.pods())), 0.0
-    while (now := time.monotonic()) - began < seconds:
+    """Look for so long; the longest time of ours in which no further pod was bound."""
+    watch = Stopwatch()
+    known, last, longest = len(bound(ground.pods())), 0.0, 0.0
+    while (now := watch.seconds) < seconds:
         count = len(bound(ground.pods()))
         longest = max(longest, now - last)
         if count > known:
@@ -49,14 +50,14 @@ def test_after_all_operators_were_killed_new_ones_go_on_within_fifteen_seconds(a
         ground.until_bound(12, 60)
         for name in OPERATORS:
             arena.crew().kill(name)
-        killed, known = time.monotonic(), len(bound(ground.pods()))
+        watch, known = Stopwatch(), len(bound(ground.pods()))
         try:
             for name in OPERATORS:
                 lab.restart(name, {"SLACKWATER_OPERATOR_IDENTITY": f"{name}-new"})
-            ready = time.monotonic()
+            ready = watch.seconds
             until("releases go on", lambda: len(bound(ground.pods())) > known + 3, 60, 0.1)
-            took = time.monotonic() - killed
-            tell(f"bound again {took:.1f} s after all operators were killed ({ready - killed:.1f} s of it their start)")
+            took = watch.seconds
+            tell(f"bound again {took:.1f} s after all operators were killed ({ready:.1f} s of it their start)")
             assert took < 15
         finally:
             for name in OPERATORS:  # under their usual names

@@ -18,7 +18,8 @@ WORKLOAD = "gen:hour?apps=4"  # some 100 pods in an hour
 def _command(arena: Field, ground: Ground, scale: float) -> list[str]:
     place = ["--namespace", f"{ground.name}-play", "--selector", f"{LABEL}={ground.name}"]
     program = str(Path(sys.executable).with_name("slackwater"))
-    return [program, "simulate", WORKLOAD, "--live", "-p", "slackwater", "--scale", str(scale), "--limit", "90", *place]
+    pace = ["--scale", str(scale), "--limit", "300"]
+    return [program, "simulate", WORKLOAD, "--live", "-p", "slackwater", *pace, *place]
 
 
 def _environment(arena: Field) -> dict[str, str]:
@@ -31,7 +32,7 @@ def test_a_play_prints_prediction_beside_observation(arena: Field) -> None:
     with arena.ground("live", nodes=4) as ground:
         command = _command(arena, ground, 150)
         done = subprocess.run(
-            command, env=_environment(arena), capture_output=True, text=True, check=False, timeout=110
+            command, env=_environment(arena), capture_output=True, text=True, check=False, timeout=330
         )
         assert done.returncode == 0, done.stdout + done.stderr
         assert "4 of 4 jobs finished" in done.stdout
@@ -49,7 +50,8 @@ def test_an_interrupted_play_cleans_up_after_itself(arena: Field) -> None:
             played = Ground(arena.api, f"{ground.name}-play", [])
             until("pods of the play run", lambda: bound(played.pods()), 60, 0.2)
             play.send_signal(signal.SIGINT)
-            play.communicate(timeout=30)
+            until("the command ends", lambda: play.poll() is not None, 30)
+            play.communicate()
             assert play.returncode != 0
         _until_gone(arena, ground)
 

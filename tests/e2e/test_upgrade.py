@@ -20,6 +20,7 @@ from slackwater_lab.controlplane.schedulers import Extender
 from slackwater_lab.controlplane.services import EXTENDERS, OPERATORS
 from slackwater_lab.lab import Lab
 from slackwater_lab.nodes.simulated import Shape
+from slackwater_lab.processes.stealtime import Stopwatch
 from support.lab.testcluster import Field
 from support.lab.testnamespace import Ground, Object, bound, declared_cpu, gated, phase, states, until
 
@@ -73,7 +74,7 @@ class Load:
     ground: Ground
     refused: list[str] = field(default_factory=list)
     made: int = 0
-    pause: float = 0.0  # the longest time without a bind while pods were held
+    pause: float = 0.0  # the longest time of ours without a bind while pods were held
     bound: int = 0
 
     def play(self, change: Callable[[], None]) -> None:
@@ -105,12 +106,12 @@ class Load:
                 self.made += 1
 
     def _look(self, over: threading.Event) -> None:
-        last, known, more = time.monotonic(), 0, 3.0
+        watch, last, known, more = Stopwatch(), 0.0, 0, 3.0
         ended = 0.0
-        while not ended or time.monotonic() < ended + more:
+        while not ended or watch.seconds < ended + more:
             pods = self.ground.pods()
             _no_room_twice(pods)
-            now, count = time.monotonic(), len(bound(pods))
+            now, count = watch.seconds, len(bound(pods))
             if count > known or not any(gated(pod) for pod in pods):
                 known, last = max(known, count), now
             self.pause, self.bound = max(self.pause, now - last), known

@@ -1,10 +1,12 @@
-"""What is told at the end of a run about tests that were not run."""
+"""What is told at the end of a run: which tests were not run, and how much of the machine was there."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
 from collections.abc import Iterator
+
+from slackwater_lab.processes.stealtime import ProcessorSeconds
 
 # What a test was not run for want of, by the reason it gave.
 WANTS = {
@@ -30,3 +32,11 @@ def not_run(reasons: Iterator[str]) -> str:
     counts = Counter(want(reason) for reason in reasons)
     parts = [f"{number} for want of {thing}" for thing, number in counts.most_common()]
     return f"not run: {', '.join(parts)}" if parts else "not run: none"
+
+
+def stolen(before: ProcessorSeconds, now: ProcessorSeconds) -> str:
+    """One line: how much processor time this machine wanted and its host gave to other guests."""
+    taken, wall = now.stolen - before.stolen, now.wall - before.wall
+    wanted = now.used - before.used + taken
+    share = taken / wanted if wanted > 0 else 0.0
+    return f"machine: {wanted:.0f} s of processors wanted in {wall:.0f} s, {share:.0%} of them stolen by its host"

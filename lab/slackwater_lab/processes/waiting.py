@@ -1,4 +1,4 @@
-"""Waits for something to come true, and explains itself when it does not."""
+"""Waits for something to come true, and explains itself when it does not. Patience is in seconds of ours."""
 
 import time
 from collections.abc import Callable
@@ -7,13 +7,14 @@ import httpx2
 
 from slackwater.errors import Unavailable
 from slackwater_lab.processes.processes import Processes
+from slackwater_lab.processes.stealtime import Stopwatch
 
 
 def until(what: str, probe: Callable[[], bool], patience: float = 60.0, pause: float = 0.1) -> float:
     """Ask again and again until the probe says yes; returns the seconds it took."""
-    start = time.monotonic()
+    start, watch = time.monotonic(), Stopwatch()
     while not probe():
-        if time.monotonic() - start > patience:
+        if watch.seconds > patience:
             raise Unavailable(f"{what}: not within {patience:.0f} s")
         time.sleep(pause)
     return time.monotonic() - start

@@ -16,6 +16,7 @@ from typing import Any
 import httpx2
 
 from slackwater.errors import Unavailable
+from slackwater_lab.processes.stealtime import Stopwatch
 from support.builders import objects
 from support.fakes.apiserver import ApiServer
 
@@ -73,14 +74,14 @@ def extender(url: str, folder: Path, *flags: str) -> Iterator[tuple[subprocess.P
 
 def until(condition: Callable[[], Any], seconds: float = 60) -> None:
     """Wait for something to come true."""
-    limit = time.monotonic() + seconds
+    watch = Stopwatch()
     while True:
         try:
             if condition():
                 return
         except (httpx2.HTTPError, Unavailable):
             pass
-        assert time.monotonic() < limit, "waited in vain"
+        assert watch.seconds < seconds, "waited in vain"
         time.sleep(0.1)
 
 

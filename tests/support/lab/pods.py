@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from slackwater_cluster.api.client import ApiClient
+from slackwater_lab.processes.stealtime import Stopwatch
 
 PODS = "/api/v1/namespaces/default/pods"
 Object = dict[str, Any]
@@ -31,12 +32,12 @@ def task(
 
 def wait(api: ApiClient, name: str, probe: Callable[[Object], bool], patience: float = 30.0) -> Object:
     """The pod once the probe is true of it."""
-    limit = time.monotonic() + patience
+    watch = Stopwatch()
     while True:
         pod: Object | None = api.find(f"{PODS}/{name}")
         if pod is not None and probe(pod):
             return pod
-        if time.monotonic() > limit:
+        if watch.seconds > patience:
             raise AssertionError(f"{name} is not as wanted after {patience} s: {pod and pod['status']}")
         time.sleep(0.1)
 

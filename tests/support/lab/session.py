@@ -11,6 +11,7 @@ from typing import Any, Self
 import httpx2
 
 from slackwater_lab.controlplane.access import administrator_token
+from slackwater_lab.processes.stealtime import Stopwatch
 from slackwater_lab.site import Site
 
 Object = dict[str, Any]
@@ -125,8 +126,8 @@ def _answer(reply: httpx2.Response) -> Answer:
 
 def until(condition: Callable[[], bool], seconds: float = 20.0, every: float = 0.1) -> None:
     """Wait for a condition, or fail."""
-    end = time.monotonic() + seconds
+    watch = Stopwatch()
     while not condition():
-        if time.monotonic() > end:
+        if watch.seconds > seconds:
             raise AssertionError(f"not within {seconds} s")
         time.sleep(every)

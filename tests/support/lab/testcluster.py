@@ -21,6 +21,7 @@ from slackwater_lab.controlplane.access import TIMEOUT
 from slackwater_lab.lab import Lab
 from slackwater_lab.nodes.simulated import Shape
 from slackwater_lab.plan import Plan
+from slackwater_lab.processes.stealtime import Stopwatch
 from slackwater_lab.site import open_site
 from support.lab.restarts import Crew, KindCrew, LabCrew
 from support.lab.running import running
@@ -62,7 +63,7 @@ class Field:
     api: ApiClient
     extender: str = ""
     lab: Lab | None = None
-    start: float | None = None  # seconds its start took; None where it ran already
+    start: float | None = None  # seconds of ours that its start took; None where it ran already
     _left: list[Ground] = field(default_factory=list)  # grounds that could not be taken away
     _number: Callable[[], int] = field(default_factory=lambda: count(int(time.time()) % 100_000).__next__)
 
@@ -182,8 +183,8 @@ class Field:
 
 
 def _within(probe: Callable[[], bool], patience: float) -> bool:
-    limit = time.monotonic() + patience
-    while not (found := probe()) and time.monotonic() < limit:
+    watch = Stopwatch()
+    while not (found := probe()) and watch.seconds < patience:
         time.sleep(0.5)
     return found
 
@@ -214,9 +215,9 @@ def open_field(home: Path) -> Iterator[Field]:
 
 
 def _new_lab(home: Path) -> Iterator[Field]:
-    began = time.monotonic()
+    watch = Stopwatch()
     with running(_plan(), home) as lab, lab.api() as api:
-        yield Field(api, lab.site.url("extender"), lab, time.monotonic() - began)
+        yield Field(api, lab.site.url("extender"), lab, watch.seconds)
 
 
 def _plan() -> Plan:

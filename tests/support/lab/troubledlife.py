@@ -10,6 +10,7 @@ from typing import Any
 
 from slackwater_lab.faults.behind import Behind
 from slackwater_lab.nodes.simulated import Shape
+from slackwater_lab.processes.stealtime import Stopwatch
 from support.lab.testcluster import Field
 from support.lab.testnamespace import Ground, bound, declared_cpu, gated, phase, states
 
@@ -37,14 +38,14 @@ class TroubledLife:
         """From creation to the end of all pods; programs that were killed are started again."""
         self._round += 1
         self._arrive()
-        limit = time.monotonic() + patience
+        watch = Stopwatch()
         while not self._over():
-            assert time.monotonic() < limit, f"stranded: {states(self.ground.pods())}"
+            assert watch.seconds < patience, f"stranded: {states(self.ground.pods())}"
             self._revive()
             self.each_look()
             time.sleep(0.2)
         self._revive()
-        found = self._settled(limit)
+        found = self._settled(watch, patience)
         self.ground.clear()
         return found
 
@@ -75,10 +76,10 @@ class TroubledLife:
                 self.kills += 1
                 program.start()
 
-    def _settled(self, limit: float) -> End:
+    def _settled(self, watch: Stopwatch, patience: float) -> End:
         """What is left once nothing is charged any more and the objects of both apps say so."""
         while (found := self._end())["charged"] or not found["told"]:
-            assert time.monotonic() < limit, f"left behind: {found}"
+            assert watch.seconds < patience, f"left behind: {found}"
             self._revive()  # the last write may be the one that kills
             time.sleep(0.2)
         return found
