@@ -42,12 +42,18 @@ def life(cluster: Field, operator: Behind) -> Iterator[TroubledLife]:
         yield made
 
 
+@pytest.fixture(autouse=True)
+def _disarmed(operator: Behind) -> Iterator[None]:
+    """The next scenario begins without faults, however this one ended."""
+    yield
+    operator.proxy.disarm()
+
+
 def test_each_kind_of_write_may_fail_in_every_way(life: TroubledLife, operator: Behind, tell: Tell) -> None:
     """Every second write of each kind is refused, lost or answered by half, in turn."""
     operator.proxy.told.clear()
     operator.proxy.arm_round(requests.WRITES, ANSWERED)
     assert life.play() == life.usual
-    operator.proxy.disarm()
     assert {requests.NOMINATION, requests.GATE, requests.STATUS, requests.LEASE} <= {
         told.partition(":")[0] for told in operator.proxy.told
     }
@@ -62,7 +68,6 @@ def test_an_operator_that_dies_between_two_writes_leaves_nothing(
     life.kills = 0
     operator.proxy.arm(kind, 2, Fault.KILLED)
     assert life.play() == life.usual
-    operator.proxy.disarm()
     assert life.kills == 1
 
 

@@ -60,14 +60,22 @@ class Nominations:
         await self._clear()
 
     async def _clear(self) -> None:
-        """Take back nominations of pods whose gate could not be lifted: behind it they would keep room from others."""
-        memory = self.cache
-        for uid in list(memory.nominated_in_vain):
-            pod = memory.index.pod(uid)
-            waits = pod is not None and pod.gated and not pod.node and uid not in dict(memory.in_flight.all())
+        """Take back nominations of pods whose gate could not be lifted: behind it they would keep room from others.
+
+        Their room is given back only then: a nomination that was written and not confirmed still takes it.
+        """
+        for uid in list(self.cache.nominated_in_vain):
+            pod = self.cache.index.pod(uid)
             # Its nomination may not have been written, or not been seen yet; to clear nothing changes nothing.
-            if pod is None or not waits or await self._nominate(pod, ""):
-                memory.nominated_in_vain.discard(uid)
+            if pod is not None and self._waits(pod) and not await self._nominate(pod, ""):
+                continue
+            self.cache.nominated_in_vain.discard(uid)
+            if pod is None or self._waits(pod):
+                await self._unreserve([uid])
+
+    def _waits(self, pod: PodRecord) -> bool:
+        """Whether a pod is behind its gate, and not on its way again."""
+        return pod.gated and not pod.node and self.cache.in_flight.get(pod.uid) is None
 
     async def clean(self) -> int:
         """At take-over: a gated pod that is nominated or reserved for keeps room for nobody; a dead leader left it."""

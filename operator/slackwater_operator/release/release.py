@@ -362,9 +362,10 @@ class Releaser:
             self.metrics.released.labels(release.how).inc()
             return
         self.cache.end(pod.uid)
-        if nominate:
+        if nominate:  # the nomination may be written all the same: its room is kept until it is surely taken back
             self.cache.nominated_in_vain.add(pod.uid)
-        await self._unreserve([pod.uid])
+        else:
+            await self._unreserve([pod.uid])
 
     async def _write_one(self, pod: PodRecord, node: str) -> bool:
         began = perf_counter()

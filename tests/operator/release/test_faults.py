@@ -8,7 +8,7 @@ import pytest
 
 from slackwater_cluster import names
 from slackwater_lab.faults.rules import Fault, Watch
-from support.fakes.cluster import World, enforcing, node
+from support.fakes.cluster import Operator, World, enforcing, node
 from support.fakes.faults import FaultyWorld
 
 # Writes of the life below without faults, by the number of nodes up to which nobody nominates; a test holds this.
@@ -102,3 +102,24 @@ def test_another_extender_is_asked_only_after_what_the_first_placed_is_written(s
     asyncio.run(handed_over())
     assert len(made.released) == 4
     assert len(pauses) == 1
+
+
+def test_room_of_a_nomination_whose_answer_is_lost_is_kept_until_it_is_taken_back() -> None:
+    """It is written, and another pod got its room before the extender's watch showed it."""
+    made = world(fault=Fault.LOST, at=1, steer=0)
+    pod = made.create("driver", cpu=1, role=names.DRIVER, app="etl")
+    operator = made.restart(steer_nodes=0)
+    asyncio.run(_round(operator))
+    assert made.pods[pod.uid].nominated
+    assert made.pods[pod.uid].gates
+    assert pod.uid in made.entered
+    made.configure("AdmissionQueue", "default", annotations={"slackwater.io/pause": "true"})
+    operator.step()
+    assert not made.pods[pod.uid].nominated
+    assert pod.uid not in made.entered
+
+
+async def _round(operator: Operator) -> None:
+    """One round without upkeep."""
+    await operator.releaser.round()
+    await operator.releaser.drain()

@@ -37,6 +37,8 @@ class TroubledLife:
     def play(self, patience: float = 150.0) -> End:
         """From creation to the end of all pods; programs that were killed are started again."""
         self._round += 1
+        self._revive()
+        self.ground.clear()  # a play before this one may have failed and left its pods
         self._arrive()
         watch = Stopwatch()
         while not self._over():
