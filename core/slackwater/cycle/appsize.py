@@ -168,12 +168,19 @@ def facts(app: App) -> AppFacts:
 
 
 def task_needs(app: App) -> Iterable[TaskNeed]:
-    """What of the app is still to run beside drivers."""
+    """What of the app is still to run beside drivers: pods that wait, and while somebody can make them, those to come."""
     tasks = [group for group in app.groups if group.role is not Role.DRIVER]
+    led = _led(app)
     for group in tasks:
-        if group.held or group.total > group.charged + group.finished:
+        if group.held or (led and group.total > group.charged + group.finished):
             together = len(group.held) + group.charged if app.gang else 1
             yield TaskNeed(group.request, group.constraints, app.queue, max(1, together), group.waiting)
-    if not tasks and app.task_request:
+    if not tasks and app.task_request and led:
         home = next((group.constraints for group in app.groups), "")
         yield TaskNeed(app.task_request, home, app.queue, app.together)
+
+
+def _led(app: App) -> bool:
+    """Whether a driver is there or may still come: one that has ended makes no more tasks."""
+    drivers = [group for group in app.groups if group.role is Role.DRIVER]
+    return not drivers or any(group.total > group.finished for group in drivers)

@@ -139,6 +139,17 @@ class TestTasksWithoutAPlace:
         decided = decide(on_nodes(stuck, driver_app("next", 1, driver=4, task=3), total=[8.0], room=[7.0]))
         assert released(decided) == ["next/driver/0"]
 
+    def test_no_node_is_kept_for_tasks_of_an_app_whose_driver_has_ended(self) -> None:
+        """Seed 9141: four tasks were announced, three came, and the driver failed; nobody will make the fourth."""
+        ended = (
+            group("ended", Role.DRIVER, 2.0, finished=1),
+            replace(group("ended", Role.TASK, 8.0, finished=3), expected=4),
+        )
+        before = App("ended", "team", 0.0, ended, started=True, has_driver=True)
+        announced = App("announced", "team", 0.0, ended[:1], started=True, has_driver=True, task_request=cpu(8))
+        decided = decide(on_nodes(before, announced, driver_app("next", 1, driver=2), total=[8.0]))
+        assert released(decided) == ["next/driver/0"]
+
     def test_names_the_task_that_its_own_driver_keeps_from_running(self) -> None:
         """It could run if the driver were elsewhere; one that another driver blocks is not named."""
         own, other = led("own", driver=3, task=8), led("other", driver=1, task=8, seat="node-1")
