@@ -168,7 +168,7 @@ def facts(app: App) -> AppFacts:
 
 
 def task_needs(app: App) -> Iterable[TaskNeed]:
-    """What of the app is still to run beside drivers: pods that wait, and while somebody can make them, those to come."""
+    """What of the app is still to run beside drivers: pods that wait, and those to come while somebody makes them."""
     tasks = [group for group in app.groups if group.role is not Role.DRIVER]
     led = _led(app)
     for group in tasks:

@@ -79,6 +79,10 @@ class Peaks:
         self._ids.move_to_end(app)
         return self._ids[app]
 
+    def find(self, app: str) -> int:
+        """The id of an app that has one, else that of pods without an app."""
+        return self._ids.get(app, NO_APP)
+
     def learn(self, apps: NDArray[np.intp], peaks: Floats, ramps: Floats) -> None:
         """Take in pods, one per row: their app, peak and the age at which it was reached."""
         told = np.array([finite_array("peak", peaks), finite_array("ramp", ramps)])
@@ -132,6 +136,11 @@ class Peaks:
     def expected(self, app: int) -> tuple[Floats, Floats]:
         """Learned peak and ramp of an app; zeros while nothing is known."""
         return self._tops[0, :, app].copy(), self._tops[1, :, app].copy()
+
+    def tops(self, apps: NDArray[np.intp]) -> Floats:
+        """Kind × pod: the learned peaks of these apps; zeros while nothing is known."""
+        tops: Floats = self._tops[0].take(apps, axis=1)
+        return tops
 
     def unknown(self, apps: NDArray[np.intp]) -> NDArray[np.bool_]:
         """Which of these are apps of which no pod has told anything yet."""

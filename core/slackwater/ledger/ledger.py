@@ -137,10 +137,13 @@ class Ledger:
     def evicted(self, claim: PodClaim) -> None:
         """A kubelet ended the pod because memory ran out: its likes are expected to use twice what they declare.
 
-        Often it is gone before a sample has seen what it used.
+        Often it is gone before a sample has seen what it used. Which of an app's pods a kubelet chooses is chance, so
+        that the app is remembered, too.
         """
         if claim.managed and claim.app:
-            self._intake.outgrown(self._intake.peaks.identify(_successors(claim)), np.array(claim.charged))
+            declared, identify = np.array(claim.charged), self._intake.peaks.identify
+            self._intake.outgrown(identify(_successors(claim)), declared)
+            self._intake.outgrown(identify(_whole(claim)), np.zeros_like(declared))
 
     def expected(self, claim: PodClaim) -> Floats:
         """What a pod is expected to come to use: what it declares, or of strict kinds its likes' peak if it is more."""
@@ -151,8 +154,8 @@ class Ledger:
         return np.where(self._rooms.strict, np.maximum(declared, peak), declared)
 
     def killed(self, claim: PodClaim) -> bool:
-        """Whether a kubelet ended a pod like this one because memory ran out."""
-        return self._intake.was_outgrown(self._intake.peaks.identify(_successors(claim)))
+        """Whether a kubelet ended a pod of this one's app because memory ran out."""
+        return self._intake.was_outgrown(self._intake.peaks.find(_whole(claim)))
 
     def without_tasks(self) -> Floats:
         """What each node has beside drivers and pods of others, node × kind: tasks find it once tasks have ended."""
@@ -351,6 +354,11 @@ class Ledger:
 def _kindred(claim: PodClaim) -> str:
     """Under what name a pod's use is learned: its app's pods of the same size. An app's stages differ in size."""
     return _sized(claim.app, claim.charged) if claim.app else ""
+
+
+def _whole(claim: PodClaim) -> str:
+    """Under what name it is kept that pods of an app were ended for their memory: without the stage of `app/stage`."""
+    return claim.app.rpartition("/")[0] or claim.app
 
 
 def _successors(claim: PodClaim) -> str:

@@ -290,6 +290,18 @@ class SampleIntake:
         outgrown = self._running(slots, self.peaks.outgrown(apps, uses))
         if outgrown.size:
             self.peaks.correct(apps[outgrown], uses.take(outgrown, axis=1), self._growth.reaches(slots[outgrown]))
+        self._learn_excess(slots, uses)
+
+    def _learn_excess(self, slots: Slots, uses: Floats) -> None:
+        """Pods that use more than they declare of a kind of which a lack kills say so before they settle, too."""
+        apps = self._pods.apps[slots]
+        asked = self._estimates.pods.table[Measure.REQUEST].take(slots, axis=1)
+        known = self.peaks.tops(apps)
+        excess = (uses > np.maximum(asked, known))[self._strict].any(axis=0) & ~self._pods.drivers[slots]
+        more = self._running(slots, np.flatnonzero(excess))
+        if more.size:
+            # How long it took them to grow is not known: they may go on growing.
+            self.peaks.learn(apps[more], np.maximum(uses, known)[:, more].T, np.zeros((more.size, len(uses))))
 
     def _running(self, slots: Slots, at: Slots) -> Slots:
         """Those of some places in `slots` where the pod's container runs."""

@@ -140,3 +140,24 @@ def test_a_driver_that_was_evicted_is_expected_to_use_twice_as_much_and_tasks_of
     ledger.evicted(driver)
     assert ledger.expected(driver).tolist() == [1.0, 60.0]
     assert ledger.expected(driver._replace(uid="q", role=Role.TASK)).tolist() == [1.0, 30.0]
+
+
+def test_which_pod_of_an_app_a_kubelet_ends_is_chance() -> None:
+    """Seed 9026: the driver was ended each time, and tasks that use as much again were put beside the next one."""
+    ledger = ledger_with()
+    driver = PodClaim("p", "n", (1.0, 30.0), (1.0, 30.0), Role.DRIVER, "team/app/", ClaimState.BOUND, None)
+    task = driver._replace(uid="q", declared=(1.0, 4.0), native=(1.0, 4.0), role=Role.TASK, app="team/app/map")
+    assert not ledger.killed(task)
+    ledger.evicted(driver)
+    assert ledger.killed(task)
+    assert ledger.expected(task).tolist() == [1.0, 4.0]
+    assert not ledger.killed(task._replace(app="team/other/map"))
+
+
+def test_pods_that_use_more_memory_than_they_declare_say_so_at_once() -> None:
+    """Seed 9026: the fourth of four tasks went where three that run already show that it cannot."""
+    ledger = ledger_with((1.0, 4.0))
+    claim = ledger.claim("p0")
+    assert claim is not None
+    measure(ledger, 10.0, {"n": Sample(10.0, (1.0, 9.0))}, {"p0": (1.0, 9.0)})
+    assert ledger.expected(claim._replace(uid="next")).tolist() == [1.0, 9.0]
