@@ -112,6 +112,8 @@ class Growth:
         self._taught[told] = True
         peaks, _, ramps = self._table[:3].take(told, axis=2)
         self._table[3][:, told] = peaks
+        # Of what a pod used none it was watched for as long as it took to come to use the rest.
+        ramps = np.where(peaks > 0, ramps, ramps.max(axis=0))
         if not ended:
             peaks = np.minimum(peaks * self.factors, np.maximum(peaks, declared.take(told, axis=1)))
         return told, peaks.T, ramps.T

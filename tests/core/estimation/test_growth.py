@@ -78,3 +78,15 @@ def test_a_pod_that_was_sampled_as_it_started_has_not_settled() -> None:
     growth.reset(0)
     assert growth.watch(POD, np.full((2, 1), 0.1), np.array([0.0])).tolist() == []
     assert growth.watch(POD, np.full((2, 1), 0.1), np.array([5.0])).tolist() == [0]
+
+
+def test_a_pod_that_uses_none_of_a_kind_was_watched_all_the_same() -> None:
+    """Tasks that only wait use no CPU at all: their app counted as unknown, and each was charged what it declares."""
+    growth = Growth([False, True])
+    growth.reset(0)
+    for age in (2.0, 10.0, 20.0):
+        growth.watch(POD, np.array([[0.0], [3.0]]), np.array([age]))
+    told, peaks, ramps = growth.take_peaks(POD, PLENTY)
+    assert told.tolist() == [0]
+    assert peaks.tolist() == [[0.0, 3.0]]
+    assert ramps.tolist() == [[2.0, 2.0]]
