@@ -150,7 +150,7 @@ class Ledger:
         declared, peaks = np.array(claim.charged), self._intake.peaks
         if not peaks or not claim.managed:
             return declared
-        peak, _ = peaks.expected(peaks.identify(_successors(claim)))
+        peak, _ = peaks.expected(peaks.find(_successors(claim)))
         return np.where(self._rooms.strict, np.maximum(declared, peak), declared)
 
     def killed(self, claim: PodClaim) -> bool:
@@ -304,7 +304,7 @@ class Ledger:
         row = self._nodes.index.get(claim.node, NOWHERE)
         app = self._intake.peaks.identify(_kindred(claim))
         if held is None:
-            slot = self._estimates.add(row, *_weights(claim), *self._expected(claim, app))
+            slot = self._estimates.add(row, *self._fresh(claim), *self._expected(claim, app))
             self._intake.begin(slot)
         else:
             slot = self._pods.slots[claim.uid]
@@ -334,10 +334,14 @@ class Ledger:
     def _start_over(self, slot: int, claim: PodClaim) -> None:
         self._estimates.uses[:, slot] = 0.0
         self._pods.changed[slot] = True
-        self._estimates.resize(slot, *_weights(claim))
+        self._estimates.resize(slot, *self._fresh(claim))
         self._estimates.renew(slot)
         self._intake.begin(slot)
         self._estimates.bound(slot, *self._expected(claim, self._intake.peaks.identify(_kindred(claim))))
+
+    def _fresh(self, claim: PodClaim) -> tuple[Floats, Floats]:
+        """What a pod adds before it is measured: a driver, what it is placed by."""
+        return _weights(claim, self.expected(claim) if claim.driver else None)
 
     def _expected(self, claim: PodClaim, app: int) -> tuple[Floats | None, Floats | None]:
         """Floor and cap of a new pod; drivers have neither."""

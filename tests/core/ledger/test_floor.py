@@ -161,3 +161,12 @@ def test_pods_that_use_more_memory_than_they_declare_say_so_at_once() -> None:
     assert claim is not None
     measure(ledger, 10.0, {"n": Sample(10.0, (1.0, 9.0))}, {"p0": (1.0, 9.0)})
     assert ledger.expected(claim._replace(uid="next")).tolist() == [1.0, 9.0]
+
+
+def test_a_driver_is_charged_what_it_is_placed_by() -> None:
+    """Its likes were ended for their memory: until its first sample it took half of what its node was chosen for."""
+    ledger = ledger_with()
+    driver = PodClaim("p", "n", (1.0, 20.0), (1.0, 20.0), Role.DRIVER, "app", ClaimState.BOUND, None)
+    ledger.evicted(driver)
+    ledger.put(driver._replace(uid="next"))
+    assert room(ledger, 0.0)[1] == pytest.approx(24.0)
