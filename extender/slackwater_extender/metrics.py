@@ -116,16 +116,19 @@ class Gauges(Collector):
         yield modes
 
     def _risks(self) -> Iterator[GaugeMetricFamily]:
-        """What was asked and what came of it, by kind; without samples where no risk is stated."""
+        """What was asked, by kind, and what came of it, by machines, too; without samples where no risk is stated."""
+        asked = GaugeMetricFamily("slackwater_extender_risk_asked", RISK_ASKED, labels=["resource"])
         families = [
-            GaugeMetricFamily(f"slackwater_extender_risk_{name}", text, labels=["resource"])
+            GaugeMetricFamily(f"slackwater_extender_risk_{name}", text, labels=["resource", "machine"])
             for name, text in RISK_GAUGES.items()
         ]
         for kind, found in self.cache.ledger.risks().items():
-            values = (found.risk, found.realised, found.promises, 0.0 if found.young else found.factor)
-            for family, value in zip(families, values, strict=True):
-                family.add_metric([kind], value)
-        yield from families
+            asked.add_metric([kind], found.risk)
+            for machine, kept in found.machines.items():
+                values = (kept.realised, kept.promises, 0.0 if found.young else found.factor_of(machine))
+                for family, value in zip(families, values, strict=True):
+                    family.add_metric([kind, machine], value)
+        yield from (asked, *families)
 
     def _rows(self) -> list[GaugeMetricFamily]:
         """Requested, used, estimated, allowed and room of each node and kind."""
@@ -140,9 +143,9 @@ class Gauges(Collector):
         return list(families.values())
 
 
+RISK_ASKED = "The stated probability that a promise beyond reservations is exceeded."
 RISK_GAUGES = {
-    "asked": "The stated probability that a promise beyond reservations is exceeded.",
-    "realised": "The share of promises that were exceeded of late.",
+    "realised": "The share of promises for nodes of this type of machine that were exceeded of late.",
     "compared": "How many promises that share is of.",
     "factor": "How many spreads are kept back above what is expected; 0 while too little is known.",
 }

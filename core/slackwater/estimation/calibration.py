@@ -10,7 +10,8 @@ split conformal prediction, which needs no assumption about the form of the dist
 seen, the tail is taken as exponential (peaks over a threshold). Three corrections, all to the safe side: few scores,
 and neighbours that tell the same story, leave z uncertain, and a third of a standard error is taken off the
 probability; below 0.25 %, where hardly anything was ever seen, half of it is left; and where clearly more promises were
-exceeded of late than asked, z is taken for a smaller one until that has ended.
+exceeded of late than asked, on all nodes or on those of one type of machine, z is taken for a smaller one there until
+that has ended.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -42,6 +43,7 @@ NARROWEST = 0.125  # the least share of the asked risk that z is taken for
 FADE = 0.986  # of what was exceeded, per promise put aside: a half-life of a day
 SAFE = 0.35  # standard errors of the rate that are taken off it while few scores are known
 RARE = 0.5  # share of a risk so small that even SCORES scores hold fewer than FEW beyond z: its tail is a guess
+MACHINES = 32  # types of machines that are told apart
 ERRORS = 2.0  # standard errors by which the realised rate is above the asked one before the margin widens
 
 
@@ -71,16 +73,42 @@ def tail_quantile(scores: Floats, risk: float) -> float:
 
 
 @dataclass(slots=True)
+class Kept:
+    """How many promises were compared of late, and how many of them were exceeded."""
+
+    promises: float = 0.0
+    exceeded: float = 0.0
+
+    @property
+    def realised(self) -> float:
+        """The share that was exceeded."""
+        return self.exceeded / self.promises if self.promises else 0.0
+
+    def learn(self, exceeded: NDArray[np.bool_]) -> None:
+        """Take in some more; older ones fade."""
+        self.promises = FADE * self.promises + len(exceeded)
+        self.exceeded = FADE * self.exceeded + float(exceeded.sum())
+
+
+class Judged(NamedTuple):
+    """What became of a promise, node by node; nodes without a spread are not judged."""
+
+    scores: Floats
+    exceeded: NDArray[np.bool_]
+    rows: Rows
+
+
+@dataclass(slots=True)
 class Calibration:
-    """The scores of one class of nodes, and how many of its promises were exceeded."""
+    """The scores of all nodes, and how many promises were exceeded, also by type of machine."""
 
     risk: float = RISK
     overlap: float = HORIZON / EVERY  # promises open at once: their scores tell about as much as one
     count: int = 0  # scores kept
-    promises: float = 0.0  # compared of late
-    exceeded: float = 0.0  # of them
+    kept: Kept = field(default_factory=Kept)
+    machines: dict[str, Kept] = field(default_factory=dict)
     _scores: list[Floats] = field(default_factory=list)
-    _factor: float | None = None
+    _factors: dict[float, float] = field(default_factory=dict)  # z by the probability it is taken for
 
     def __post_init__(self) -> None:
         if not 0 < self.risk < 1:
@@ -92,31 +120,37 @@ class Calibration:
         return self.count < ENOUGH
 
     @property
-    def realised(self) -> float:
-        """The share of promises that were exceeded of late."""
-        return self.exceeded / self.promises if self.promises else 0.0
-
-    @property
     def asked(self) -> float:
-        """The probability that z is taken for.
+        """The probability that z is taken for on nodes of no type."""
+        return self._asked(self.kept)
+
+    def _asked(self, kept: Kept) -> float:
+        """The probability that z is taken for, where promises were kept so well.
 
         risk · (1 − SAFE / √(1 + risk · n / overlap)), n scores, and RARE of it for small risks; times (risk / r)² where
         even r, the realised rate less ERRORS standard errors, is above the risk.
         """
         known = 1.0 if self.risk * SCORES >= FEW else RARE
         certain = known - known * SAFE / math.sqrt(1.0 + self.risk * self.count / self.overlap)
-        surely = self.exceeded - ERRORS * math.sqrt(self.exceeded * self.overlap)
-        above = surely / (self.risk * self.promises) if surely > 0 else 0.0
+        surely = kept.exceeded - ERRORS * math.sqrt(kept.exceeded * self.overlap)
+        above = surely / (self.risk * kept.promises) if surely > 0 else 0.0
         return self.risk * max(NARROWEST, certain / max(1.0, above) ** 2)
 
     @property
     def factor(self) -> float:
         """z; infinite while the class is young, so that Σ requests are promised."""
+        return self.factor_of("")
+
+    def factor_of(self, machine: str) -> float:
+        """Z on nodes of one type: wider than elsewhere where more of their promises were exceeded than asked."""
         if self.young:
             return np.inf
-        if self._factor is None:
-            self._factor = tail_quantile(self.scores, self.asked)
-        return self._factor
+        own = self.machines.get(machine)
+        asked = self.asked if own is None else min(self.asked, self._asked(own))
+        found = self._factors.get(asked)
+        if found is None:
+            found = self._factors[asked] = tail_quantile(self.scores, asked)
+        return found
 
     @property
     def scores(self) -> Floats:
@@ -126,18 +160,24 @@ class Calibration:
     def restore(self, scores: Floats, promises: float, exceeded: float) -> None:
         """Begin with what became of earlier promises, unless some were compared here already."""
         if not self.count and len(scores):
-            self._scores, self.count, self._factor = [scores], len(scores), None
-            self.promises, self.exceeded = promises, exceeded
+            self._scores, self.count, self._factors = [scores], len(scores), {}
+            self.kept = Kept(promises, exceeded)
 
     def learn(self, scores: Floats, exceeded: NDArray[np.bool_]) -> None:
         """Take in what became of some promises."""
+        self._factors = {}
         self._scores.append(scores)
         self.count += len(scores)
         while self.count - len(self._scores[0]) >= SCORES:
             self.count -= len(self._scores.pop(0))
-        self.promises = FADE * self.promises + len(exceeded)
-        self.exceeded = FADE * self.exceeded + float(exceeded.sum())
-        self._factor = None
+        self.kept.learn(exceeded)
+
+    def learn_by_machine(self, exceeded: NDArray[np.bool_], machines: NDArray[np.str_]) -> None:
+        """The same by the type of each promise's node; of more types than MACHINES the first ones are told apart."""
+        for machine in np.unique(machines).tolist():
+            if machine and (machine in self.machines or len(self.machines) < MACHINES):
+                self.machines.setdefault(machine, Kept()).learn(exceeded[machines == machine])
+        self._factors = {}
 
 
 @dataclass(slots=True)
@@ -155,12 +195,12 @@ class Promise:
         self.expected = Outlook(*(change(part) for part in self.expected))
         self.peak, self.requests, self.used = change(self.peak), change(self.requests), change(self.used)
 
-    def judged(self) -> tuple[Floats, NDArray[np.bool_]]:
+    def judged(self) -> Judged:
         """Scores, and which promises were exceeded. What exceeds the requests themselves is not the promise's fault."""
         used = np.minimum(self.used, self.requests)
         centre, spread = self.expected
         told = spread > 0
-        return (used - centre)[told] / spread[told], (used > self.peak)[told]
+        return Judged((used - centre)[told] / spread[told], (used > self.peak)[told], np.flatnonzero(told))
 
 
 class Promises:

@@ -165,9 +165,9 @@ def summed(home: Rows, amounts: Floats, nodes: int) -> Floats:
     return np.bincount(home, amounts, minlength=nodes).astype(np.float64, copy=False)
 
 
-def promised(expected: Outlook, factor: float, requests: Floats) -> Floats:
+def promised(expected: Outlook, factor: float | Floats, requests: Floats) -> Floats:
     """The peak that is promised for each node: min(m + z·s, Σ requests), and never below 0."""
-    if not np.isfinite(factor):
+    if not np.isfinite(factor).all():
         return requests.copy()
     peak: Floats = np.clip(expected.centre + factor * expected.spread, 0.0, requests)
     return peak

@@ -24,7 +24,7 @@ def collect(terms: LedgerConfig, peaks: Peaks, growth: Growth, margins: RiskMarg
     for at, each in (margins.kinds if margins is not None else {}).items():
         it = each.calibration
         if it.count:
-            risks[terms.kinds[at]] = LearnedRisk(it.risk, terms.horizon, it.scores, it.promises, it.exceeded)
+            risks[terms.kinds[at]] = LearnedRisk(it.risk, terms.horizon, it.scores, it.kept.promises, it.kept.exceeded)
     return Learned(terms.kinds, peaks.lessons(MOST_APPS), growth.ratios.copy(), risks)
 
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from slackwater.estimation.calibration import Calibration, Promise, Promises
+from slackwater.estimation.calibration import Calibration, Judged, Promise, Promises
 from slackwater.estimation.peaks import NO_APP
 from slackwater.estimation.podmatrix import grown
 from slackwater.estimation.risk import Outlook, PodLevels, Together, Usual, by_app, outlook, promised, summed, usual
@@ -44,7 +44,7 @@ class NodePromise:
     """The arithmetic of one kind on one node, for people."""
 
     asked: float  # the risk that was asked for
-    realised: float  # the share of promises exceeded of late, over all nodes
+    realised: float  # the share of promises exceeded of late, on nodes of its type
     compared: float  # promises compared of late
     centre: float  # m
     spread: float  # s
@@ -94,6 +94,7 @@ class KindPromises:
         peaks: Peaks,
         apps: Slots,
         together: Together,
+        machines: NDArray[np.str_],
     ) -> None:
         """Judge promises that are over, and make new ones. `counted` are the pods on nodes that are no drivers."""
         rows, cells = estimates.pods.rows, estimates.pods.table[:, self._kind]
@@ -118,16 +119,26 @@ class KindPromises:
         nodes = np.arange(rows)
         everyone = np.append(use, system), np.append(home, nodes), np.append(since[counted], np.full(rows, -np.inf))
         for over in self._promises.watch(now, *everyone):
-            self.calibration.learn(*over.judged())
+            self._learn(over.judged(), machines)
         requests = summed(home, request, rows) + system
-        self.expected, self.peak = expected, promised(expected, self.calibration.factor, requests)
+        self.expected, self.peak = expected, promised(expected, self._factors(machines), requests)
         self._promises.put(Promise(now, expected, self.peak, requests, summed(home, use, rows) + system))
 
-    def explain(self, row: int) -> NodePromise:
+    def _learn(self, judged: Judged, machines: NDArray[np.str_]) -> None:
+        self.calibration.learn(judged.scores, judged.exceeded)
+        self.calibration.learn_by_machine(judged.exceeded, machines[judged.rows])
+
+    def _factors(self, machines: NDArray[np.str_]) -> Floats:
+        """Z of each node."""
+        types, at = np.unique(machines, return_inverse=True)
+        return np.array([self.calibration.factor_of(each) for each in types.tolist()], np.float64)[at]
+
+    def explain(self, row: int, machine: str) -> NodePromise:
         """The numbers behind one node's promise."""
         it = self.calibration
-        centre, spread = float(self.expected.centre[row]), float(self.expected.spread[row])
-        return NodePromise(it.risk, it.realised, it.promises, centre, spread, it.factor, float(self.peak[row]))
+        kept = it.machines.get(machine, it.kept)
+        centre, spread, peak = float(self.expected.centre[row]), float(self.expected.spread[row]), float(self.peak[row])
+        return NodePromise(it.risk, kept.realised, kept.promises, centre, spread, it.factor_of(machine), peak)
 
 
 class RiskMargins:
@@ -198,7 +209,7 @@ class RiskMargins:
         apps = self._pods.apps
         together = self._groups(self._estimates.pods.homes[counted] - 1, apps[counted])
         for kind, each in self.kinds.items():
-            each.settle(now, passed, self._estimates, counted, self._since, peaks, apps, together)
+            each.settle(now, passed, self._estimates, counted, self._since, peaks, apps, together, self._nodes.machines)
             if not each.calibration.young:
                 self.kept[:, kind] = each.peak - estimate[:, kind] - (whole - allowed)[:, kind]
 

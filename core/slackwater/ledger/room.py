@@ -220,7 +220,7 @@ class RoomTable:
 
     def _promise(self, row: int, kind: int) -> NodePromise | None:
         promises = self._margins.kinds.get(kind) if self._margins is not None else None
-        return None if promises is None else promises.explain(row)
+        return None if promises is None else promises.explain(row, self._nodes[row].machine)
 
     def _estimate(self, rows: Rows | slice, stale: NDArray[np.bool_]) -> Floats:
         """E, and at least Σ RR where samples are stale."""

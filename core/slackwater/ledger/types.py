@@ -80,6 +80,7 @@ class NodeSpec:
     eviction: Amounts = ()  # hard eviction thresholds; NC = capacity − eviction
     ready: bool = True
     cordoned: bool = False
+    machine: str = ""  # its type; promises are judged by it, too
 
     def check(self, kinds: Kinds) -> None:
         """Raise a typed error that names the field, if an amount is missing or not a usable number."""

@@ -23,6 +23,8 @@ from slackwater_cluster.watch.records import NodeRecord, PodRecord
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+INSTANCE_TYPE = "node.kubernetes.io/instance-type"
+
 
 @lru_cache(maxsize=16_384)
 def amounts(resources: Resources, kinds: Kinds) -> Amounts:
@@ -46,7 +48,14 @@ def host(node: NodeRecord, kinds: Kinds, eviction: Mapping[str, float]) -> NodeS
         eviction=tuple(min(eviction.get(kind, 0.0), node.capacity[kind]) for kind in kinds),
         ready=node.ready,
         cordoned=node.cordoned,
+        machine=machine(node),
     )
+
+
+def machine(node: NodeRecord) -> str:
+    """The type of a node's machine, as its cloud calls it; else its size."""
+    size = node.allocatable
+    return node.labels.get(INSTANCE_TYPE) or f"{size['cpu']:.0f} cpu, {size['memory'] / 2**30:.0f} GiB"
 
 
 def claim(pod: PodRecord, kinds: Kinds, *, role: Role, app: str, managed: bool, node: str = "") -> PodClaim:

@@ -34,7 +34,8 @@ class Slackwater:
         self._levels.sample(use, STEP)
         since: Floats = now - (moment.age.ravel() - 1) * np.float64(STEP)
         for over in self._promises.watch(now, use, home, since):
-            self.calibration.learn(*over.judged())
+            judged = over.judged()
+            self.calibration.learn(judged.scores, judged.exceeded)
         request, requests = np.full(len(use), moment.request), np.full(machines, moment.requests)
         expected = outlook(self._levels, request, home, machines, usual(self._levels, request))
         peak = promised(expected, self.calibration.factor, requests)

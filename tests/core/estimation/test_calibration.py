@@ -6,6 +6,7 @@ import pytest
 from slackwater.errors import BadNumber
 from slackwater.estimation.calibration import (
     ENOUGH,
+    MACHINES,
     NARROWEST,
     SCORES,
     Calibration,
@@ -66,9 +67,31 @@ def test_the_margin_widens_while_more_is_exceeded_than_asked() -> None:
     kept, broken = Calibration(0.05), Calibration(0.05)
     kept.learn(scores, np.zeros(2000, np.bool_))
     broken.learn(scores, np.arange(2000) < 200)
-    assert broken.realised == 0.1
+    assert broken.kept.realised == 0.1
     assert NARROWEST * 0.05 <= broken.asked < kept.asked
     assert broken.factor > kept.factor
+
+
+def test_the_margin_widens_on_machines_whose_promises_are_exceeded() -> None:
+    """Small machines break their promises, large ones keep theirs: all together look as if all was well."""
+    scores = np.random.default_rng(0).normal(size=2000)
+    machines = np.where(np.arange(2000) < 200, "small", "large")
+    exceeded = np.arange(2000) < 60
+    calibration = Calibration(0.05, overlap=1.0)
+    calibration.learn(scores, exceeded)
+    calibration.learn_by_machine(exceeded, machines)
+    assert calibration.kept.realised == 0.03
+    assert {name: kept.realised for name, kept in calibration.machines.items()} == {"large": 0.0, "small": 0.3}
+    assert calibration.factor_of("small") > calibration.factor_of("large") == calibration.factor_of("not seen yet")
+
+
+def test_types_of_machines_are_bounded() -> None:
+    """Whoever labels nodes may make as many as they like."""
+    calibration = Calibration(0.05)
+    names = np.array([f"type-{number}" for number in range(3 * MACHINES)] + [""])
+    calibration.learn_by_machine(np.zeros(len(names), np.bool_), names)
+    assert len(calibration.machines) == MACHINES
+    assert "" not in calibration.machines
 
 
 def test_a_risk_that_no_memory_can_show_is_halved() -> None:
@@ -104,7 +127,7 @@ def test_a_promise_is_about_the_pods_that_were_there() -> None:
     home, since = np.array([0, 0]), np.array([0.0, 50.0])
     assert promises.watch(60.0, np.array([6.0, 90.0]), home, since) == []
     (over,) = promises.watch(110.0, np.array([3.0, 90.0]), home, since)
-    scores, exceeded = over.judged()
+    scores, exceeded, _ = over.judged()
     assert scores.tolist() == [1.0]
     assert exceeded.tolist() == [True]
 
@@ -134,6 +157,6 @@ def test_the_first_promises_are_not_compared() -> None:
 
 def test_what_exceeds_the_requests_is_not_the_promise_s_fault() -> None:
     """Requests of 10 were promised in full and 15 are used: reservations alone overload that node."""
-    scores, exceeded = promise(0.0, peak=10.0, requests=10.0, used=15.0).judged()
+    scores, exceeded = promise(0.0, peak=10.0, requests=10.0, used=15.0).judged()[:2]
     assert scores.tolist() == [3.0]
     assert not exceeded.any()

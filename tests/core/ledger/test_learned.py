@@ -203,5 +203,5 @@ def test_a_risk_is_kept_from_the_first_sample_on() -> None:
     same.remember(learned)
     other.remember(learned)
     assert same.risks()["memory"].factor == pytest.approx(old.risks()["memory"].factor, rel=1e-3)
-    assert same.risks()["memory"].realised == pytest.approx(old.risks()["memory"].realised, rel=1e-3)
+    assert same.risks()["memory"].kept.realised == pytest.approx(old.risks()["memory"].kept.realised, rel=1e-3)
     assert other.risks()["memory"].young

@@ -316,10 +316,10 @@ class TestStatedRisk:
         assert "at a risk of 5.000% its pods use at most" in cpu["arithmetic"]
 
     def test_realised_beside_asked(self, risky: World) -> None:
-        """As gauges by resource."""
+        """As gauges by resource, and by type of machine."""
         page = risky.client.get("/metrics").text
         assert 'slackwater_extender_risk_asked{resource="cpu"} 0.05' in page
-        assert 'slackwater_extender_risk_realised{resource="memory"}' in page
+        assert 'slackwater_extender_risk_realised{machine="16 cpu, 64 GiB",resource="cpu"} 0.0' in page
 
     def test_nothing_of_it_without_a_risk(self, made: World) -> None:
         """No promise, no margin, no series."""
