@@ -108,6 +108,12 @@ def schema() -> Schema:
             clusterDomain=TEXT,
             prometheus=prometheus(),
             **{name: custom(plural) for name, plural in CUSTOM.items()},
+            # Names that the value of a namespace's label can be.
+            policies={
+                "type": "object",
+                "propertyNames": {"pattern": "^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$"},
+                "additionalProperties": custom("slackpolicies"),
+            },
             admission=fields(mutating=choice("auto", "policy", "webhook", "on", "off"), guard=FLAG),
             extender=component(host=TEXT, port=PORT, logLevel=LEVEL, settings=SETTINGS, extraEnv=LIST),
             operator=operator(),

@@ -257,9 +257,10 @@ def test_policies_follow_the_namespace_of_the_release() -> None:
     done = call("template", "tide", str(CHART), "--namespace", "elsewhere", "--kube-version", NEWEST)
     rendered = [each for each in yaml.safe_load_all(done.stdout) if each]
     assert "slackwater-system" not in done.stdout
-    assert "system:serviceaccount:elsewhere:slackwater-operator" in str(
-        named(rendered, "ValidatingAdmissionPolicy", "slackwater-guard-operator")
-    )
+    for name in ("slackwater-guard", "slackwater-guard-elsewhere", "slackwater-guard-evictions"):
+        assert "system:serviceaccount:elsewhere:slackwater-operator" in str(
+            named(rendered, "ValidatingAdmissionPolicy", name)
+        )
 
 
 def test_the_next_extender_is_ready_before_the_one_before_it_ends() -> None:

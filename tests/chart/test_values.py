@@ -60,12 +60,13 @@ def test_the_monitor_needs_prometheus() -> None:
     ("script", "function", "made"),
     [
         ("schema.py", "text", CHART / "values.schema.json"),
+        ("additions.py", "text", CHART / "files" / "additions.yaml"),
         ("reference.py", "content", ROOT / "docs" / "reference" / "values.md"),
     ],
-    ids=["schema", "page"],
+    ids=["schema", "additions", "page"],
 )
 def test_generated_files_are_what_their_source_makes(script: str, function: str, made: Path) -> None:
-    """After a change of a value or a custom resource: python helm/schema.py, python helm/reference.py."""
+    """After a change of a value or a custom resource: python helm/schema.py, additions.py and reference.py."""
     spec = importlib.util.spec_from_file_location(script.removesuffix(".py"), ROOT / "helm" / script)
     assert spec
     assert spec.loader
@@ -82,7 +83,7 @@ def test_every_value_of_the_file_is_in_the_schema_and_the_other_way_round() -> N
     assert set(values) == set(schema["properties"]) - {"global"}
     for name, part in values.items():
         if isinstance(part, dict):
-            assert set(part) == set(schema["properties"][name]["properties"]), name
+            assert set(part) == set(schema["properties"][name].get("properties", ())), name
 
 
 def test_every_section_of_the_values_is_explained() -> None:

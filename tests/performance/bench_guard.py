@@ -1,7 +1,9 @@
 """`python tests/performance/bench_guard.py` (with tests/ on the path): what the chart's policies add to a write.
 
 On a lab of its own, the same writes with the policies and without them, in turns: milliseconds as the client sees them,
-and CPU of the API server per write, which is the steadier figure on a shared machine.
+and CPU of the API server per write, which is the steadier figure on a shared machine. `--other FOLDER` plays the
+guard.yaml and mutating.yaml of another version beside them; `--policies 0,12` says how many SlackPolicies there are
+that no namespace of this bench names.
 """
 
 from __future__ import annotations
@@ -10,7 +12,8 @@ import argparse
 import statistics
 import time
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import Any
 
 import psutil
@@ -19,14 +22,17 @@ import yaml
 from slackwater_lab.lab import Lab
 from slackwater_lab.plan import Plan
 from slackwater_lab.site import open_site
-from support.lab.installing import CHART, PATHS, install, mutate_by_policy, mutate_no_more, until_acting
+from support.lab.installing import CHART, PATHS, install, until_acting
 from support.lab.session import CUSTOM, STRATEGIC, Answer, Kube
 
-NAMESPACE = "guarded"
-PODS = f"/api/v1/namespaces/{NAMESPACE}/pods"
-GUARD = tuple(yaml.safe_load_all((CHART / "files" / "guard.yaml").read_text(encoding="utf-8")))
+# Managed namespaces by the policy that they name, and one that is not managed.
+FOLLOWS, CHOSE, ELSEWHERE = "follows", "chose", "elsewhere"
+BY_HAND = "guarding"
 OPERATOR = "system:serviceaccount:slackwater-system:slackwater-operator"
+REFRESH = 1.5  # seconds: an API server looks for changed policies once a second
+NONE, OURS, OTHER = "none", "chart", "other"
 Write = Callable[[int], Answer]
+Objects = list[dict[str, Any]]
 
 
 def main() -> None:
@@ -34,14 +40,50 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=6)
     parser.add_argument("--writes", type=int, default=200, help="of each kind in each round")
+    parser.add_argument("--policies", default="0", help="numbers of further SlackPolicies, with commas")
+    parser.add_argument("--other", type=Path, help="folder with the policies of another version")
     parser.add_argument("--lab", default="guardcost")
     asked = parser.parse_args()
     with Lab(open_site(asked.lab), Plan(frozenset({"kwok"}), nodes=1)) as lab, Kube(lab.up().site) as kube:
         install(kube, lab)
-        _prepare(kube)
+        sets = {NONE: [], OURS: _read(CHART / "files")} | ({OTHER: _read(asked.other)} if asked.other else {})
+        switch = Switch(kube, sets)
+        _prepare(kube, switch)
         server = psutil.Process(_pid(lab))
         with kube.acting_as(OPERATOR, "system:masters") as operator:
-            _compare(_writes(kube, operator), lambda guarded: _switch(kube, guarded), server, asked)
+            for count in map(int, asked.policies.split(",")):
+                _further(kube, count)
+                _say(f"\n{count} further SlackPolicies")
+                _compare(_writes(kube, operator), switch, server, asked)
+
+
+def _read(folder: Path) -> Objects:
+    """The policies of a version, without the switch that its roles are."""
+    both = [folder / "guard.yaml", folder / "mutating.yaml"]
+    found = [each for path in both for each in yaml.safe_load_all(path.read_text(encoding="utf-8"))]
+    return [each for each in found if "Admission" in each["kind"]]
+
+
+class Switch:
+    """One set of policies, or another, or none."""
+
+    def __init__(self, kube: Kube, sets: dict[str, Objects]) -> None:
+        self._kube, self.sets = kube, sets
+
+    def turn(self, name: str) -> None:
+        """Take all away, then put a set in place; the API server needs a moment to see each."""
+        for each in (each for those in self.sets.values() for each in those):
+            answer = self._kube.delete(f"{PATHS[each['kind']]}/{each['metadata']['name']}")
+            assert answer.ok or answer.status == 404, answer.message
+        self._until(acting=False)
+        for each in self.sets[name]:
+            assert (answer := self._kube.apply(each, PATHS[each["kind"]])).ok, answer.message
+        self._until(acting=name != NONE)
+
+    def _until(self, *, acting: bool) -> None:
+        for namespace in (FOLLOWS, CHOSE):
+            until_acting(self._kube, namespace, acting)
+        time.sleep(REFRESH)
 
 
 def _pid(lab: Lab) -> int:
@@ -50,13 +92,31 @@ def _pid(lab: Lab) -> int:
     return found.pid
 
 
-def _prepare(kube: Kube) -> None:
-    """A managed namespace with one held pod as large as a Spark executor's, with what a kubelet reports of it."""
-    policy = {"apiVersion": "slackwater.io/v1alpha1", "kind": "SlackPolicy", "metadata": {"name": "guarding"}}
-    kube.apply({**policy, "spec": {"mode": "enforce"}}, f"{CUSTOM}/slackpolicies")
-    kube.namespace(NAMESPACE, slackwater_io__managed="true", slackwater_io__policy="guarding")
-    _switch(kube, guarded=True)
-    assert (made := kube.post(PODS, _pod("held"))).ok, made.message
+def _prepare(kube: Kube, switch: Switch) -> None:
+    """In each namespace a pod as large as a Spark executor's, with what a kubelet reports of it."""
+    for name in ("default", BY_HAND):
+        _policy(kube, name, "enforce")
+    kube.namespace(FOLLOWS, slackwater_io__managed="true")
+    kube.namespace(CHOSE, slackwater_io__managed="true", slackwater_io__policy=BY_HAND)
+    kube.namespace(ELSEWHERE)
+    switch.turn(OURS)
+    for namespace in (FOLLOWS, ELSEWHERE):
+        assert (made := kube.post(_pods(namespace), _pod("held"))).ok, made.message
+
+
+def _policy(kube: Kube, name: str, mode: str) -> None:
+    body = {"apiVersion": "slackwater.io/v1alpha1", "kind": "SlackPolicy", "metadata": {"name": name}}
+    assert kube.apply({**body, "spec": {"mode": mode}}, f"{CUSTOM}/slackpolicies").ok
+
+
+def _further(kube: Kube, count: int) -> None:
+    """As many SlackPolicies that nobody names."""
+    for number in range(count):
+        _policy(kube, f"further-{number:02}", "enforce")
+
+
+def _pods(namespace: str) -> str:
+    return f"/api/v1/namespaces/{namespace}/pods"
 
 
 def _pod(name: str) -> dict[str, Any]:
@@ -80,47 +140,45 @@ def _writes(kube: Kube, operator: Kube) -> dict[str, Write]:
     def marked(number: int, key: str) -> dict[str, Any]:
         return {"metadata": {"annotations": {key: f"{number}"}}}
 
-    held = f"{PODS}/held"
+    def created(namespace: str) -> Write:
+        return lambda number: kube.post(f"{_pods(namespace)}?dryRun=All", _pod(f"new-{number}"))
+
+    held, other = (f"{_pods(namespace)}/held" for namespace in (FOLLOWS, ELSEWHERE))
     return {
         "status, as a kubelet": lambda number: kube.patch(f"{held}/status", told(number), STRATEGIC),
         "annotation, as anybody": lambda number: kube.patch(held, marked(number, "example.com/x")),
         "annotation, as the operator": lambda number: operator.patch(held, marked(number, "slackwater.io/reason")),
-        "creation of a task (dry run)": lambda number: kube.post(f"{PODS}?dryRun=All", _pod(f"new-{number}")),
+        "status, not managed": lambda number: kube.patch(f"{other}/status", told(number), STRATEGIC),
+        "annotation, not managed": lambda number: kube.patch(other, marked(number, "example.com/x")),
+        "creation, not managed": created(ELSEWHERE),
+        "creation, default policy": created(FOLLOWS),
+        "creation, policy made by hand": created(CHOSE),
     }
 
 
-def _switch(kube: Kube, guarded: bool) -> None:
-    """All policies or none; the API server needs a moment to see it."""
-    for each in GUARD:
-        where = PATHS[each["kind"]]
-        answer = kube.apply(each, where) if guarded else kube.delete(f"{where}/{each['metadata']['name']}")
-        assert answer.ok or answer.status == 404, answer.message
-    if guarded:
-        mutate_by_policy(kube)
-    else:
-        mutate_no_more(kube)
-    until_acting(kube, NAMESPACE, guarded)
-
-
-def _compare(
-    writes: dict[str, Write], switch: Callable[[bool], None], server: psutil.Process, asked: argparse.Namespace
-) -> None:
-    wall: dict[tuple[str, bool], list[float]] = defaultdict(list)
-    cpu: dict[tuple[str, bool], list[float]] = defaultdict(list)
+def _compare(writes: dict[str, Write], switch: Switch, server: psutil.Process, asked: argparse.Namespace) -> None:
+    wall: dict[tuple[str, str], list[float]] = defaultdict(list)
+    cpu: dict[tuple[str, str], list[float]] = defaultdict(list)
     for turn in range(asked.rounds):
-        for guarded in (True, False) if turn % 2 else (False, True):
-            switch(guarded)
+        for name in _turned(switch.sets, turn):
+            switch.turn(name)
             for what, write in writes.items():
                 took, spent = _timed(write, asked.writes, server)
-                wall[what, guarded].append(took)
-                cpu[what, guarded].append(spent)
-    _say(f"{'write':30} {'ms without':>11} {'with':>7} {'ratio':>6}   {'CPU ms without':>14} {'with':>7} {'ratio':>6}")
-    for what in writes:
-        plain, ours = (statistics.median(wall[what, guarded]) * 1000 for guarded in (False, True))
-        bare, spent = (statistics.median(cpu[what, guarded]) * 1000 for guarded in (False, True))
-        _say(f"{what:30} {plain:11.2f} {ours:7.2f} {ours / plain:6.2f}   {bare:14.2f} {spent:7.2f} {spent / bare:6.2f}")
+                wall[what, name].append(took)
+                cpu[what, name].append(spent)
+    for unit, found in (("CPU of the API server", cpu), ("as the client waits", wall)):
+        _say(f"{f'ms, {unit}':31}" + "".join(f"{name:>8}{'':7}" for name in switch.sets))
+        for what in writes:
+            medians = {name: statistics.median(found[what, name]) * 1000 for name in switch.sets}
+            _say(f"{what:31}" + "".join(f"{each:8.2f} ({each / medians[NONE]:.2f})" for each in medians.values()))
     load = psutil.getloadavg()[0]
     _say(f"medians of {asked.rounds} rounds in turns, {asked.writes} writes each; load average {load:.1f}")
+
+
+def _turned(names: Iterable[str], turn: int) -> list[str]:
+    """The sets in another order each round."""
+    listed = list(names)
+    return listed[turn % len(listed) :] + listed[: turn % len(listed)]
 
 
 def _timed(write: Write, count: int, server: psutil.Process) -> tuple[float, float]:

@@ -27,32 +27,36 @@ MAY_RELEASE = (
     f".check('{names.RELEASE_VERB}').allowed()"
 )
 GATED = f"{{}}.spec.?schedulingGates.orValue([]).exists(g, g.name == '{names.GATE}')"
+IN_MANAGED: Manifest = {"matchLabels": {names.MANAGED: "true"}}
+IN_OTHERS: Manifest = {"matchExpressions": [{"key": names.MANAGED, "operator": "NotIn", "values": ["true"]}]}
+# Annotations can be changed through the subresources too.
+CHANGED = ("pods", "pods/status", "pods/resize", "pods/ephemeralcontainers")
 VERB = f"the verb '{names.RELEASE_VERB}' on {names.RELEASE_RESOURCE}.{names.GROUP}"
 
 
 def guard(operator: str = OPERATOR) -> list[Manifest]:
-    """The policies and their bindings. `operator` is the user name the operator appears under."""
+    """The policies and their bindings. `operator` is the user name the operator appears under.
+
+    Their matches are disjoint: a write of a pod meets one of them at most, because each that it meets costs the API
+    server another conversion of the pod.
+    """
     policies = [
-        _pods(),
+        _updates(operator),
+        _elsewhere(operator),
         _creations(),
         _priority(),
-        _operator(operator),
         _evictions(operator),
-        _releasers(operator),
         _definitions(),
     ]
     return [each for policy in policies for each in (policy, _binding(policy["metadata"]["name"]))]
 
 
-def _pods() -> Manifest:
+def _updates(operator: str) -> Manifest:
+    """Every change to a pod of a managed namespace."""
     before, after = (f"{which}.metadata.?annotations.orValue({{}})" for which in ("oldObject", "object"))
     return _policy(
         "slackwater-guard",
-        constraints={
-            "namespaceSelector": {"matchLabels": {names.MANAGED: "true"}},
-            # Annotations can be changed through the subresources too.
-            "resourceRules": [_rules("UPDATE", "pods", "pods/status", "pods/resize", "pods/ephemeralcontainers")],
-        },
+        constraints=_constraints("UPDATE", *CHANGED, namespaces=IN_MANAGED),
         # Who may lift gates is plain RBAC, by a verb of our own: the operator, and whom an administrator trusts.
         rules={
             f"!{GATED.format('oldObject')} || {GATED.format('object')} || {MAY_RELEASE}": (
@@ -66,6 +70,26 @@ def _pods() -> Manifest:
             f"{before}[?'{names.PARKED}'] == {after}[?'{names.PARKED}'] || {MAY_RELEASE}": (
                 f"the annotation {names.PARKED} is written by Slackwater; to change it by hand you need {VERB}"
             ),
+            **_of_the_operator(operator),
+            **_of_releasers(operator),
+        },
+    )
+
+
+def _elsewhere(operator: str) -> Manifest:
+    """Changes to pods of all other namespaces: what bounds the operator and releasers there.
+
+    A pod is ours to change there while it names our scheduler: gates are lifted, too, after the namespace's label was
+    taken away.
+    """
+    ours = f"oldObject.spec.?schedulerName.orValue('') == '{names.SCHEDULER}'"
+    return _policy(
+        "slackwater-guard-elsewhere",
+        constraints=_constraints("UPDATE", *CHANGED, namespaces=IN_OTHERS),
+        rules={
+            f"{_others(operator)} || {ours}": f"the Slackwater operator may change, {BOUND}",
+            **_of_the_operator(operator),
+            **_of_releasers(operator),
         },
     )
 
@@ -79,10 +103,7 @@ def _creations() -> Manifest:
     written = " && ".join(f"({text})" for text in (*written_conditions().values(), somebody_leads()))
     return _policy(
         "slackwater-guard-creations",
-        constraints={
-            "namespaceSelector": {"matchLabels": {names.MANAGED: "true"}},
-            "resourceRules": [_rules("CREATE", "pods")],
-        },
+        constraints=_constraints("CREATE", "pods", namespaces=IN_MANAGED),
         rules={
             f"!{cel.listed(names.SEALED)}.exists(k, k in {annotations}) || ({written})": (
                 "annotations slackwater.io/declared-*, admitted-role and shrunk are written by Slackwater alone, and "
@@ -92,33 +113,39 @@ def _creations() -> Manifest:
             f"!('{names.PARKED}' in {annotations})": (
                 f"the annotation {names.PARKED} is written by Slackwater alone; remove it"
             ),
+            **_reserved_priority(),
         },
     )
 
 
 def _priority() -> Manifest:
-    """Above every workload and preempting: for our own programs, in the namespaces of the cluster's own."""
-    own = cel.listed((names.SYSTEM_NAMESPACE, "kube-system"))
+    """What is asked of new pods in all other namespaces."""
     return _policy(
         "slackwater-guard-priority",
-        constraints={"resourceRules": [_rules("CREATE", "pods")]},
-        rules={
-            f"object.spec.?priorityClassName.orValue('') != '{names.CONTROL_PRIORITY}' || request.namespace in {own}": (
-                f"the PriorityClass {names.CONTROL_PRIORITY} is for Slackwater's own programs; name another one"
-            ),
-        },
+        constraints=_constraints("CREATE", "pods", namespaces=IN_OTHERS),
+        rules=_reserved_priority(),
     )
 
 
+def _reserved_priority() -> dict[str, str]:
+    """Above every workload and preempting: for our own programs, in the namespaces of the cluster's own."""
+    own = cel.listed((names.SYSTEM_NAMESPACE, "kube-system"))
+    return {
+        f"object.spec.?priorityClassName.orValue('') != '{names.CONTROL_PRIORITY}' || request.namespace in {own}": (
+            f"the PriorityClass {names.CONTROL_PRIORITY} is for Slackwater's own programs; name another one"
+        ),
+    }
+
+
 def _same(*fields: str) -> str:
-    """Whether an update leaves fields as they were; one that is absent equals one that is empty."""
+    """Whether an update leaves fields as they were, or absent."""
     return " && ".join(f"{_field('object', each)} == {_field('oldObject', each)}" for each in fields)
 
 
 def _field(holder: str, path: str) -> str:
     """A field as an optional, so that absent ones can be compared too."""
     first, *rest = path.split(".")
-    return f"{holder}.?{'.?'.join([first, *rest])}.orValue(null)"
+    return f"{holder}.?{'.?'.join([first, *rest])}"
 
 
 def _same_annotations(but: str = f"k.startsWith('{names.PREFIX}')") -> str:
@@ -164,45 +191,30 @@ STATUS = (
     "status.reason",
     "status.resourceClaimStatuses",
 )
-# A pod is ours to change in a managed namespace, or while it names our scheduler: gates are lifted there, too, after
-# the namespace's label was taken away.
-MANAGED = f"namespaceObject.metadata.?labels[?'{names.MANAGED}'].orValue('') == 'true'"
-OURS = f"{MANAGED} || oldObject.spec.?schedulerName.orValue('') == '{names.SCHEDULER}'"
 BOUND = "in pods of managed namespaces, our gate and slackwater.io/ annotations only"
+PART = "request.?subResource.orValue('')"
 
 
-def _operator(user: str) -> Manifest:
+def _others(operator: str) -> str:
+    """Whether somebody else writes; kubelets and schedulers, who write most, are let go here."""
+    return f"request.userInfo.username != '{operator}'"
+
+
+def _of_the_operator(user: str) -> dict[str, str]:
     """What the operator itself may change, so that its right to patch pods is not a right to everything in them."""
-    part = "request.?subResource.orValue('')"
-    return _policy(
-        "slackwater-guard-operator",
-        constraints={"resourceRules": [_rules("UPDATE", "pods", "pods/status", "pods/resize")]},
-        # Nobody else's updates (kubelets, schedulers) ever meet this policy.
-        conditions={"operator": f"request.userInfo.username == '{user}'"},
-        # A condition knows nothing of the namespace.
-        late={OURS: f"the Slackwater operator may change, {BOUND}"},
-        rules={
-            f"{_same(*METADATA)} && {_same_annotations()}": f"the Slackwater operator may change, {BOUND}",
-            f"{part} != '' || ({_same(*SPEC)} && {_same_gates()})": f"the Slackwater operator may change, {BOUND}",
-            f"{part} != 'status' || ({_same(*STATUS)})": (
-                "the Slackwater operator may change nominatedNodeName in the status of pods only"
-            ),
-        },
-    )
+    others = _others(user)
+    return {
+        f"{others} || ({_same(*METADATA)} && {_same_annotations()})": f"the Slackwater operator may change, {BOUND}",
+        f"{others} || {PART} in ['status', 'resize'] || ({_same(*SPEC)} && {_same_gates()})": (
+            f"the Slackwater operator may change, {BOUND}"
+        ),
+        f"{others} || {PART} != 'status' || ({_same(*STATUS)})": (
+            "the Slackwater operator may change nominatedNodeName in the status of pods only"
+        ),
+    }
 
 
-def _evictions(user: str) -> Manifest:
-    """Where the operator was given the right to evict, it evicts from managed namespaces only."""
-    return _policy(
-        "slackwater-guard-evictions",
-        constraints={"resourceRules": [_rules("CREATE", "pods/eviction")]},
-        conditions={"operator": f"request.userInfo.username == '{user}'"},
-        late={MANAGED: "the Slackwater operator may evict pods of managed namespaces only"},
-        rules={},
-    )
-
-
-def _releasers(operator: str) -> Manifest:
+def _of_releasers(operator: str) -> dict[str, str]:
     """People with the role `slackwater-releaser`, and programs that lift gates: their right to patch pods is bounded.
 
     They are known by what they may: lift gates, and patch pods, but not update them, as those may who edit pods anyway.
@@ -210,15 +222,20 @@ def _releasers(operator: str) -> Manifest:
     marks = f"k in {cel.listed(MARKS)}"
     same = f"{_same(*METADATA, *SPEC)} && {_same_gates()} && {_same_annotations(marks)}"
     edits = "authorizer.group('').resource('pods').namespace(request.namespace).check('update').allowed()"
+    # Rights are looked at last, because an authorizer may be asked far away.
+    return {
+        f"request.userInfo.username == '{operator}' || {PART} != '' || ({same}) || !{MAY_RELEASE} || {edits}": (
+            f"who may lift gates may change, in pods, our gate and {' and '.join(MARKS)} only"
+        ),
+    }
+
+
+def _evictions(user: str) -> Manifest:
+    """Where the operator was given the right to evict, it evicts from managed namespaces only."""
     return _policy(
-        "slackwater-guard-releasers",
-        constraints={"resourceRules": [_rules("UPDATE", "pods")]},
-        conditions={
-            "not-the-operator": f"request.userInfo.username != '{operator}'",
-            # The last look, because an authorizer may be asked far away.
-            "releases-only": f"!({same}) && {MAY_RELEASE} && !{edits}",
-        },
-        rules={same: f"who may lift gates may change, in pods, our gate and {' and '.join(MARKS)} only"},
+        "slackwater-guard-evictions",
+        constraints=_constraints("CREATE", "pods/eviction", namespaces=IN_OTHERS),
+        rules={_others(user): "the Slackwater operator may evict pods of managed namespaces only"},
     )
 
 
@@ -239,22 +256,13 @@ def _definitions() -> Manifest:
     return _policy(DEFINITIONS, constraints={"resourceRules": [rule]}, rules={"false": message})
 
 
-def _policy(
-    name: str,
-    *,
-    constraints: Manifest,
-    rules: dict[str, str],
-    conditions: dict[str, str] | None = None,
-    late: dict[str, str] | None = None,
-) -> Manifest:
-    """A policy of rules, each with what is said to those who break it; `late` ones are looked at always.
+def _policy(name: str, *, constraints: Manifest, rules: dict[str, str]) -> Manifest:
+    """A policy of rules, each with what is said to those who break it.
 
     The API server converts the pod anew for conditions, for rules, for messages and for audit annotations. So a
     condition looks first whether any rule is broken: an update that breaks none, as nearly all do, costs a quarter.
     """
-    chosen = dict(conditions or {})
-    if not late:
-        chosen["breaks-a-rule"] = "!(" + " && ".join(f"({rule})" for rule in rules) + ")"
+    broken = "!(" + " && ".join(f"({rule})" for rule in rules) + ")"
     return {
         "apiVersion": "admissionregistration.k8s.io/v1",
         "kind": "ValidatingAdmissionPolicy",
@@ -262,10 +270,9 @@ def _policy(
         "spec": {
             "failurePolicy": "Fail",
             "matchConstraints": constraints,
-            "matchConditions": [{"name": key, "expression": text} for key, text in chosen.items()],
+            "matchConditions": [{"name": "breaks-a-rule", "expression": broken}],
             "validations": [
-                {"expression": text, "message": message, "reason": "Forbidden"}
-                for text, message in {**(late or {}), **rules}.items()
+                {"expression": text, "message": message, "reason": "Forbidden"} for text, message in rules.items()
             ],
         },
     }
@@ -280,5 +287,7 @@ def _binding(name: str) -> Manifest:
     }
 
 
-def _rules(operation: str, *resources: str) -> Manifest:
-    return {"apiGroups": [""], "apiVersions": ["v1"], "operations": [operation], "resources": list(resources)}
+def _constraints(operation: str, *resources: str, namespaces: Manifest) -> Manifest:
+    """An operation on pods, or parts of them, in some namespaces."""
+    rule = {"apiGroups": [""], "apiVersions": ["v1"], "operations": [operation], "resources": list(resources)}
+    return {"namespaceSelector": namespaces, "resourceRules": [rule]}

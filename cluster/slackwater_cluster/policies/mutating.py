@@ -15,6 +15,7 @@ from slackwater_cluster.governance import exempt
 from slackwater_cluster.policies import cel
 
 NAME = "slackwater-pods"
+OTHERS = f"{NAME}-others"
 # The role and its binding that let the operator's account hold pods. Without the binding no pod is changed any more.
 HOLDING = "slackwater-holding"
 OPERATOR_ACCOUNT = "slackwater-operator"
@@ -27,7 +28,7 @@ Manifest = dict[str, Any]
 
 
 def mutating(rules: Sequence[RoleRule]) -> list[Manifest]:
-    """The policy and its binding."""
+    """The policy and its bindings."""
     policy = {
         "apiVersion": "admissionregistration.k8s.io/v1",
         "kind": "MutatingAdmissionPolicy",
@@ -46,14 +47,42 @@ def mutating(rules: Sequence[RoleRule]) -> list[Manifest]:
             "mutations": [{"patchType": "ApplyConfiguration", "applyConfiguration": {"expression": _mutation()}}],
         },
     }
-    binding = {
+    return [*holding(), policy, *bindings()]
+
+
+def bindings() -> list[Manifest]:
+    """Which SlackPolicy a namespace's pods meet; no namespace is matched by two of them.
+
+    Each SlackPolicy that a binding finds costs the API server an evaluation of the whole policy for each new pod. So a
+    namespace without the label meets `default` alone, and one that names a policy meets that one, where the chart knows
+    it (it adds a binding for each of its values `policies`). Policies that were made by hand are found by the last
+    binding, which tries all of them; the variable `mine` lets one act.
+    """
+    label = {"key": names.POLICY}
+    known = [names.DEFAULT_POLICY]
+    by_name = {"name": names.DEFAULT_POLICY}
+    return [
+        _binding(NAME, [{**label, "operator": "DoesNotExist"}], by_name),
+        _binding(f"slackwater-policy-{names.DEFAULT_POLICY}", [{**label, "operator": "In", "values": known}], by_name),
+        _binding(
+            OTHERS,
+            [{**label, "operator": "Exists"}, {**label, "operator": "NotIn", "values": known}],
+            {"selector": {}},
+        ),
+    ]
+
+
+def _binding(name: str, namespaces: list[Manifest], policies: Manifest) -> Manifest:
+    return {
         "apiVersion": "admissionregistration.k8s.io/v1",
         "kind": "MutatingAdmissionPolicyBinding",
-        "metadata": {"name": NAME},
-        # Every SlackPolicy is tried; the variable `mine` lets only the one act that the namespace names.
-        "spec": {"policyName": NAME, "paramRef": {"selector": {}, "parameterNotFoundAction": "Allow"}},
+        "metadata": {"name": name},
+        "spec": {
+            "policyName": NAME,
+            "paramRef": {**policies, "parameterNotFoundAction": "Allow"},
+            "matchResources": {"namespaceSelector": {"matchExpressions": namespaces}},
+        },
     }
-    return [*holding(), policy, binding]
 
 
 def holding() -> list[Manifest]:

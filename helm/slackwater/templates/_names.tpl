@@ -76,6 +76,13 @@ https://{{ include "slackwater.extenderHost" . }}:{{ .Values.extender.port }}
 {{- if ne (include "slackwater.admission" .) "off" }}true{{ end }}
 {{- end }}
 
+{{/* Whether a SlackPolicy that the chart writes gates and shrinks pods. */}}
+{{- define "slackwater.enforces" -}}
+{{- range prepend (.Values.policies | default dict | values) .Values.policy }}
+{{- if and (dig "create" true .) (eq (dig "spec" "mode" "" .) "enforce") }}true{{ end }}
+{{- end }}
+{{- end }}
+
 {{/* Who signs certificates in mode certManager: yours, or an authority of our own. */}}
 {{- define "slackwater.issuer" -}}
 {{- if .Values.tls.certManager.issuerRef.name }}{{ toYaml .Values.tls.certManager.issuerRef }}
@@ -105,4 +112,15 @@ https://{{ include "slackwater.extenderHost" . }}:{{ .Values.extender.port }}
 {{- with $auth.passwordKey }}{{ $_ := set $access "password_file" (printf "/prometheus/%s" .) }}{{ end }}
 {{- with $auth.caKey }}{{ $_ := set $access "ca" (printf "/prometheus/%s" .) }}{{ end }}
 {{- toYaml $access }}
+{{- end }}
+
+{{/* Values that the release before this one did not know get their defaults: `helm upgrade --reuse-values` reads no new ones. Every
+     template calls this first, because helm renders them in any order. */}}
+{{- define "slackwater.additions" -}}
+{{- range $path, $default := .Files.Get "files/additions.yaml" | fromYaml }}
+{{- $names := splitList "." $path }}
+{{- $holder := $.Values }}
+{{- range initial $names }}{{ $holder = index $holder . }}{{ end }}
+{{- if not (hasKey $holder (last $names)) }}{{ $_ := set $holder (last $names) $default }}{{ end }}
+{{- end }}
 {{- end }}

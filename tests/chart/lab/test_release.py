@@ -121,6 +121,23 @@ def test_uninstall_lifts_gates_and_waits_for_pods_of_our_scheduler(kube: Any, re
     kube.delete(f"/api/v1/namespaces/{namespace}")
 
 
+def test_policies_of_the_values_act_on_the_namespaces_that_name_them(kube: Any, release: Any) -> None:
+    """Each once, beside the default one and one that somebody made by hand."""
+    policies = "policies.half.spec.mode=enforce,policies.mine.create=false"
+    release.install("--no-hooks", f"--set=policy.spec.mode=observe,{policies}")
+    for name, percent in (("mine", 400), ("by-hand", 1000)):
+        body = {"apiVersion": "slackwater.io/v1alpha1", "kind": "SlackPolicy", "metadata": {"name": name}}
+        spec = {"mode": "enforce", "ceiling": {"cpuPercent": percent}}
+        assert kube.apply({**body, "spec": spec}, f"{CUSTOM}/slackpolicies").ok
+    for policy, cpu in {"half": "1", "mine": "500m", "by-hand": "200m"}.items():
+        namespace = kube.namespace(f"names-{policy}", slackwater_io__managed="true", slackwater_io__policy=policy)
+        held = gated(kube, f"/api/v1/namespaces/{namespace}/pods")
+        assert held["spec"]["containers"][0]["resources"]["requests"]["cpu"] == cpu
+        kube.delete(f"/api/v1/namespaces/{namespace}")
+    for name in ("mine", "by-hand"):
+        kube.delete(f"{CUSTOM}/slackpolicies/{name}")
+
+
 def gated(kube: Any, pods: str) -> Any:
     """A pod that the admission policy gated; a new policy takes up to 3 s to act."""
     from support.lab.session import until  # noqa: PLC0415 - needs the lab

@@ -106,6 +106,15 @@ def test_a_definition_cannot_be_deleted_while_the_policies_need_it(kube: Any, te
         assert kube.get(path).ok
 
 
+def test_the_api_server_finds_nothing_to_warn_of(kube: Any, tenant: Any) -> None:
+    """It checks the types of each expression, and writes what it doubts into the policy's status."""
+    policies = kube.get("/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies").body["items"]
+    ours = [each for each in policies if each["metadata"]["name"].startswith("slackwater-guard")]
+    doubts = {each["metadata"]["name"]: each.get("status", {}).get("typeChecking", {}) for each in ours}
+    assert {name: len(found["expressionWarnings"]) for name, found in doubts.items() if found} == {}
+    assert len(doubts) > 1
+
+
 def test_tenant_cannot_lift_the_gate(kube: Any, tenant: Any) -> None:
     """The right to patch pods is not the right to jump the queue."""
     answer = tenant.patch(made(kube, "gate-tenant"), UNGATE)

@@ -218,6 +218,13 @@ def test_namespace_chooses_its_policy(kube: Any, team: str) -> None:
     assert marks(stored)["shrunk"] == "400/300"
 
 
+def test_a_namespace_that_names_the_default_policy_follows_it_once(kube: Any, team: str) -> None:
+    """As one without the label does."""
+    stored = play(kube, "default by its name")
+    assert requests(stored) == {"cpu": "1", "memory": str(2 * GIB)}
+    assert marks(stored)["shrunk"] == "200/150"
+
+
 @pytest.mark.parametrize("case", ["policy does not exist", "not managed"])
 def test_without_a_policy_pods_pass_unchanged(kube: Any, team: str, case: str) -> None:
     """No SlackPolicy of that name, or no managed label: the pod is as it was written."""

@@ -26,7 +26,14 @@ POLICIES = {
     "tighter": {"mode": "enforce", "ceiling": {"cpuPercent": 400, "memoryPercent": 300}},
 }
 # Managed namespaces by the policy they name; "plain" is not managed.
-NAMESPACES = {"team": "", "observed": "looks", "scored": "prefers", "tight": "tighter", "lost": "nowhere"}
+NAMESPACES = {
+    "team": "",
+    "spelt": "default",
+    "observed": "looks",
+    "scored": "prefers",
+    "tight": "tighter",
+    "lost": "nowhere",
+}
 PLAIN = "plain"
 RUNTIME = {
     "apiVersion": "node.k8s.io/v1",
@@ -168,6 +175,7 @@ CASES: dict[str, Case] = {
     "observe, forged": Case(pod("liar", TASK, annotations={"slackwater.io/shrunk": "900/900"}), "observed"),
     "score": Case(pod("liked", TASK), "scored"),
     "tighter ceiling": Case(pod("quarter", TASK, container(cpu="2", memory="3Gi")), "tight"),
+    "default by its name": Case(pod("named", TASK, container(cpu="2", memory="3Gi")), "spelt"),
     "policy does not exist": Case(pod("free", TASK), "lost"),
     "not managed": Case(pod("free", TASK), PLAIN),
     **{f"role: {name}": Case(pod("same", each)) for name, each in LABELS.items()},

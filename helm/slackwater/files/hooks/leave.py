@@ -22,16 +22,14 @@ from slackwater_cluster.pods.gate import lifted
 POLICIES = "/apis/admissionregistration.k8s.io/v1"
 GUARDS = (
     "slackwater-guard",
+    "slackwater-guard-elsewhere",
     "slackwater-guard-creations",
     "slackwater-guard-priority",
-    "slackwater-guard-operator",
     "slackwater-guard-evictions",
-    "slackwater-guard-releasers",
     "slackwater-guard-definitions",
 )
-# Bindings first: a policy without a binding does nothing, a binding without a policy is an error to the API server.
+# Bindings of the policy that changes pods stay until helm takes them away: without their policy they do nothing.
 DOOMED = (
-    "mutatingadmissionpolicybindings/slackwater-pods",
     "mutatingadmissionpolicies/slackwater-pods",
     "mutatingwebhookconfigurations/slackwater-pods",
     *(f"validatingadmissionpolicybindings/{name}" for name in GUARDS),

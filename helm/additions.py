@@ -1,0 +1,36 @@
+"""Writes files/additions.yaml: values that came after the first chart, with their defaults.
+
+`python helm/additions.py` takes them from values.yaml. `helm upgrade --reuse-values` knows none but the values of the
+release before it, so templates fill in these where they are absent (`slackwater.additions`).
+"""
+
+from __future__ import annotations
+
+from functools import reduce
+from pathlib import Path
+
+import yaml
+
+CHART = Path(__file__).parent / "slackwater"
+TARGET = CHART / "files" / "additions.yaml"
+# A section that is new as a whole is named once. Not here: runAsUser, whose absence means that the cluster chooses.
+PATHS = (
+    "policies",
+    "prometheus.jobs",
+    "tls.existing.webhookAuthority",
+    "tls.existing.webhookSecret",
+    "watchdog",
+    "webhook",
+)
+HEAD = "# Generated from values.yaml: python helm/additions.py\n"
+
+
+def text() -> str:
+    """The file's content: each default by the path of its value."""
+    values = yaml.safe_load((CHART / "values.yaml").read_text(encoding="utf-8"))
+    found = {path: reduce(lambda part, name: part[name], path.split("."), values) for path in PATHS}
+    return HEAD + yaml.safe_dump(found, sort_keys=False, allow_unicode=True)
+
+
+if __name__ == "__main__":
+    TARGET.write_text(text(), encoding="utf-8")
