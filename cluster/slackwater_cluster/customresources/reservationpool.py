@@ -53,6 +53,13 @@ class ReservationPoolSpec(Part):
     delta: Delta = Field(default_factory=Delta, description="Bounds of the small jobs' share.")
     horizon_seconds: float = Field(default=1, gt=0, le=3600, description="How far releases are forecast.")
     phases: Phases = Field(default_factory=Phases, description="How phases are found.")
+    # A field that was once there stays in the definition: `kubectl apply` refuses a manifest with one that is unknown.
+    smoothing_seconds: float | None = Field(
+        default=None,
+        ge=0,
+        le=3600,
+        description="Does nothing any more (the total follows at once); accepted as before.",
+    )
 
 
 class Side(Part):

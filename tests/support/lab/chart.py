@@ -18,6 +18,8 @@ import yaml
 ROOT = Path(__file__).parents[3]
 CHART = ROOT / "helm" / "slackwater"
 NAMESPACE = "slackwater-system"
+# The chart as it was at commit 639cd46: `git archive --prefix=slackwater/ 639cd46:helm/slackwater | gzip -9n`.
+EARLIER = ROOT / "tests" / "chart" / "earlier.tgz"
 # Where the lab keeps what it built; a helm on the path serves as well.
 BUILT = Path.home() / ".cache" / "slackwater-lab" / "bin"
 RENDERED = ROOT / ".pytest_cache" / "rendered"

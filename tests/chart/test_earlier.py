@@ -1,0 +1,131 @@
+"""Values and definitions of an earlier chart (commit 639cd46, `earlier.tgz`) go on working with this one.
+
+`helm upgrade --reuse-values` reads the values of the release before and no new default; manifests of users hold fields
+that their version knew.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tarfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from support.lab.chart import CHART, EARLIER, call, objects
+
+NEWEST = "1.37.1"
+# Defaults that changed on purpose, as the earlier release would say them; and one whose absence has a meaning.
+CHANGED = "--set=scheduler.extender.ignorable=true,runAsUser=65532"
+KINDS = ("admissionqueues", "reservationpools", "slackpolicies", "trackedapps")
+
+Object = dict[str, Any]
+
+
+@pytest.fixture(scope="module")
+def earlier(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The earlier chart, unpacked."""
+    folder = tmp_path_factory.mktemp("earlier")
+    with tarfile.open(EARLIER) as packed:
+        packed.extractall(folder, filter="data")
+    return folder / "slackwater"
+
+
+def read(path: Path) -> Object:
+    """A file of YAML."""
+    found: Object = yaml.safe_load(path.read_text(encoding="utf-8"))
+    return found
+
+
+def test_a_release_that_reuses_its_values_gets_the_defaults_of_new_ones(earlier: Path, tmp_path: Path) -> None:
+    """As helm does it: the values of the release before take the place of the chart's own."""
+    mixed = tmp_path / "slackwater"
+    shutil.copytree(CHART, mixed)
+    shutil.copy(earlier / "values.yaml", mixed)
+    options = ("--namespace=slackwater-system", f"--kube-version={NEWEST}", CHANGED)
+    for more in ((), ("--set=admission.mutating=webhook",)):
+        done = call("template", "slackwater", str(mixed), *options, *more)
+        assert done.returncode == 0, done.stderr
+        rendered = [each for each in yaml.load_all(done.stdout, Loader=yaml.CSafeLoader) if each]
+        assert list(map(comparable, rendered)) == list(map(comparable, objects(NEWEST, *more)))
+
+
+def comparable(body: Object) -> Object:
+    """An object without what is made anew at each rendering: certificates, and the digest by which pods notice them."""
+    text = json.dumps({key: value for key, value in body.items() if key != "data" or body["kind"] != "Secret"})
+    found: Object = json.loads(text)
+    notes = found.get("spec", {}).get("template", {}).get("metadata", {}).get("annotations", {})
+    for key in [key for key in notes if key.startswith("checksum/")]:
+        del notes[key]
+    for hook in found.get("webhooks", []):
+        hook["clientConfig"].pop("caBundle", None)
+    return found
+
+
+def test_every_value_that_is_new_has_its_default_where_templates_find_it(earlier: Path) -> None:
+    """A path that is missing in helm/additions.py would be a nil pointer in somebody's upgrade."""
+    known = set(read(CHART / "files" / "additions.yaml"))
+    assert set(fresh(read(earlier / "values.yaml"), read(CHART / "values.yaml"))) == {*known, "runAsUser"}
+
+
+def fresh(before: Object, after: Object, path: tuple[str, ...] = ()) -> Iterator[str]:
+    """The paths of values that came after; a section that is new as a whole is one."""
+    for name, value in after.items():
+        if name not in before:
+            yield ".".join((*path, name))
+        elif isinstance(value, dict) and isinstance(before[name], dict):
+            yield from fresh(before[name], value, (*path, name))
+
+
+def test_every_template_fills_in_new_values_first() -> None:
+    """Helm renders them in any order."""
+    folder = CHART / "templates"
+    for path in (*folder.rglob("*.yaml"), folder / "NOTES.txt"):
+        assert path.read_text(encoding="utf-8").startswith('{{- include "slackwater.additions" . }}'), path
+
+
+@pytest.mark.parametrize("name", ["values", "values-observe", "values-enforce", "values-kind"])
+def test_earlier_values_are_still_accepted(earlier: Path, name: str) -> None:
+    """A file that somebody copied then is no error now."""
+    assert objects(NEWEST, "-f", str(earlier / f"{name}.yaml"))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_no_field_of_an_earlier_definition_is_gone_or_narrower(earlier: Path, kind: str) -> None:
+    """`kubectl apply` refuses a manifest with a field that the definition does not know."""
+    before, after = (schema(chart, kind) for chart in (earlier, CHART))
+    assert list(lost(before, after)) == []
+
+
+def schema(chart: Path, kind: str) -> Object:
+    """What users may write: the schema of a spec."""
+    version = read(chart / "crds" / f"{kind}.yaml")["spec"]["versions"][0]
+    found: Object = version["schema"]["openAPIV3Schema"]["properties"]["spec"]
+    return found
+
+
+BOUNDS = {"minimum": 1, "minLength": 1, "minItems": 1, "maximum": -1, "maxLength": -1, "maxItems": -1}
+
+
+def lost(before: Mapping[str, Any], after: Mapping[str, Any], path: str = "spec") -> Iterator[str]:
+    """What a manifest could say before and cannot say now."""
+    if before.get("type") != after.get("type"):
+        yield f"{path}: {before.get('type')} became {after.get('type')}"
+    if left := set(before.get("enum", ())) - set(after.get("enum", before.get("enum", ()))):
+        yield f"{path}: {sorted(left)}"
+    for bound, sign in BOUNDS.items():
+        if bound in after and (bound not in before or sign * after[bound] > sign * before[bound]):
+            yield f"{path}: {bound} {before.get(bound)} became {after[bound]}"
+    if new := set(after.get("required", ())) - set(before.get("required", ())):
+        yield f"{path}: {sorted(new)} became required"
+    children = {**before.get("properties", {}), **({"*": before["items"]} if "items" in before else {})}
+    now = {**after.get("properties", {}), **({"*": after["items"]} if "items" in after else {})}
+    for name, child in children.items():
+        if name in now:
+            yield from lost(child, now[name], f"{path}.{name}")
+        else:
+            yield f"{path}.{name}"
