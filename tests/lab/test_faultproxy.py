@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
 from random import Random
@@ -18,7 +19,7 @@ from slackwater_cluster.watch.reflector import Reflector
 from slackwater_cluster.watch.sources import PODS
 from slackwater_lab.faults import requests
 from slackwater_lab.faults.proxy import FaultProxy
-from slackwater_lab.faults.rules import STATUS, Deliveries, Fault, Watch
+from slackwater_lab.faults.rules import STATUS, Deliveries, Fault, Reading, Watch
 from support.builders import objects
 from support.fakes.apiserver import ApiServer
 
@@ -80,6 +81,25 @@ async def test_a_write_that_names_no_type_gets_none_on_its_way(behind: Behind) -
         async with plain.put(f"{behind.proxy.url}{POD}", data=b"{}", skip_auto_headers=skipped) as reply:
             assert reply.status == 200
     assert behind.server.types[-1] == ""
+
+
+@pytest.mark.parametrize("how", list(Reading), ids=str)
+async def test_whoever_reads_gets_answers_as_bad_as_wanted(
+    behind: Behind, monkeypatch: pytest.MonkeyPatch, how: Reading
+) -> None:
+    """All of them, until they are good again; writes are left alone."""
+    monkeypatch.setattr("slackwater_lab.faults.proxy.LATE_SECONDS", 0.2)
+    behind.proxy.reading = how
+    began = time.monotonic()
+    if how is Reading.HALF:
+        with pytest.raises(Unavailable):
+            await behind.session.get("/api/v1/pods")
+    else:
+        reply = await behind.session.get("/api/v1/pods")
+        assert reply.status == (503 if how is Reading.REFUSED else 200)
+        assert isinstance(reply.json().get("items"), list) is (how in (Reading.GOOD, Reading.LATE))
+    assert how is not Reading.LATE or time.monotonic() - began >= 0.2
+    assert (await behind.session.write("PATCH", POD, {})).ok
 
 
 async def test_half_a_list_is_no_list(behind: Behind) -> None:

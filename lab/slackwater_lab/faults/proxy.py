@@ -20,10 +20,14 @@ from yarl import URL
 
 from slackwater_cluster.api.endpoint import Endpoint
 from slackwater_lab.faults import requests
-from slackwater_lab.faults.rules import STATUS, Deliveries, Fault, FaultPlan, FaultRound, Watch
+from slackwater_lab.faults.rules import STATUS, Deliveries, Fault, FaultPlan, FaultRound, Reading, Watch
 
 STEP = 0.3  # seconds of a watch's step
 LOSSY_SECONDS = 4.0  # after which a watch that loses events ends with 410, so that everything is listed anew
+LATE_SECONDS = 2.0
+UNAVAILABLE = 503
+# Neither an object nor a list, and no answer of Prometheus.
+WRONG = b'{"status": 7, "data": [], "items": "none", "nodes": {"a": 1}}'
 PASSED = ("Authorization", "Content-Type", "Accept", "User-Agent")
 EXPIRED = b'{"type":"ERROR","object":{"kind":"Status","code":410,"message":"too old resource version: on purpose"}}\n'
 
@@ -35,6 +39,7 @@ class FaultProxy:
         self._where, self._kill = where, kill
         self.plan: FaultPlan | FaultRound = FaultPlan()
         self.watch = Watch.PROMPT
+        self.reading = Reading.GOOD
         self.told: Counter[str] = Counter()  # what was done to answers and events
         self._rng = Random(0)  # noqa: S311 - of faults, not of secrets
         self._loop = asyncio.new_event_loop()
@@ -117,11 +122,24 @@ class FaultProxy:
         if fault is Fault.SILENT:
             return _hung_up(request)
         try:
+            if kind == requests.READ and fault is None and self.reading is not Reading.GOOD:
+                return await self._spoiled(request)
             if kind == requests.WATCH and fault is None:
                 return await self._watch(request)
             return await self._answered(request, fault)
         except (aiohttp.ClientError, OSError):
             return _hung_up(request)
+
+    async def _spoiled(self, request: web.Request) -> web.StreamResponse:
+        """An answer as bad as readers get it now."""
+        self.told[f"{requests.READ}: {self.reading}"] += 1
+        if self.reading is Reading.REFUSED:
+            return _refused(UNAVAILABLE)
+        if self.reading is Reading.WRONG:
+            return web.Response(body=WRONG, content_type="application/json")
+        if self.reading is Reading.LATE:
+            await asyncio.sleep(LATE_SECONDS)
+        return await self._answered(request, Fault.LOST if self.reading is Reading.HALF else None)
 
     async def _answered(self, request: web.Request, fault: Fault | None) -> web.StreamResponse:
         """What the API server says; lost is the second half of it."""

@@ -34,6 +34,16 @@ class Watch(StrEnum):
     LOSSY = "every third is lost until the next list"
 
 
+class Reading(StrEnum):
+    """What becomes of every answer to whoever only reads."""
+
+    GOOD = "good"
+    REFUSED = "503"
+    LATE = "late by two seconds"
+    HALF = "broken off in the middle"
+    WRONG = "something else"
+
+
 LATENESS = 3  # steps
 
 

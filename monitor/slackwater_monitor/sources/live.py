@@ -107,7 +107,8 @@ class Live:
             return own
         if self._before is None:
             self._before = self._measured.history(own.time[0])
-        return joined(self._before, own)
+        # Without an answer it is asked again by one of the next pages.
+        return joined(self._before, own) if self._before is not None else own
 
     def used(self, namespace: str) -> Mapping[str, Amounts]:
         """What each pod of a namespace uses, where there is a Prometheus."""

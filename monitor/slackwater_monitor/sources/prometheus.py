@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeVar
 
 from slackwater.errors import Unavailable
 from slackwater_cluster.prometheus.client import Prometheus
 from slackwater_monitor.sources.views import Amounts, TimeSeries
 
+Answer = TypeVar("Answer")
+
+PAUSE = 10.0  # seconds without a question after one that was not answered: pages wait for none of them meanwhile
 BACK = 6 * 3600.0  # seconds shown before the monitor's own memory begins
 STEP = 60.0
 # Two kubelet endpoints may deliver the same container: the larger counts once.
@@ -22,14 +26,27 @@ IDLE = "max by (reason) (slackwater_idle_cores)"  # of two operators only the le
 USE = {"cpu": CPU, "memory": MEMORY}
 
 
-@dataclass(frozen=True, slots=True)
 class Measured:
     """One Prometheus. What it cannot answer is left out: the page is complete without it."""
 
-    server: Prometheus
+    def __init__(self, server: Prometheus, *, clock: Callable[[], float] = time.monotonic) -> None:
+        self.server, self._clock, self._next = server, clock, 0.0
 
-    def history(self, until: float) -> TimeSeries:
-        """Sums over all pods in the hours before a moment; empty where something is missing."""
+    def _ask(self, question: Callable[[], Answer]) -> Answer | None:
+        """The answer; None without one, and for a pause after that."""
+        if self._clock() < self._next:
+            return None
+        try:
+            return question()
+        except (Unavailable, ValueError):  # no answer, or numbers that are none
+            self._next = self._clock() + PAUSE
+            return None
+
+    def history(self, until: float) -> TimeSeries | None:
+        """Sums over all pods in the hours before a moment; empty where something is missing, None without an answer."""
+        return self._ask(lambda: self._history(until))
+
+    def _history(self, until: float) -> TimeSeries:
         lines: dict[str, dict[str, Sequence[float]]] = {}
         times: list[float] = []
         for kind, use in USE.items():
@@ -47,18 +64,12 @@ class Measured:
         return TimeSeries(times, lines)
 
     def _range(self, query: str, until: float) -> Mapping[float, float]:
-        try:
-            series = self.server.range(query, until - BACK, until, STEP)
-        except Unavailable:
-            return {}
+        series = self.server.range(query, until - BACK, until, STEP)
         return {float(at): float(value) for each in series[:1] for at, value in each.values}
 
     def idle(self, at: float) -> dict[str, float]:
         """Cores that do nothing by reason, as the operator counts them; empty where nobody scrapes it."""
-        try:
-            return {labels.get("reason", ""): value for labels, value in self.server.instant(IDLE, at)}
-        except Unavailable:
-            return {}
+        return {labels.get("reason", ""): value for labels, value in self._vector(IDLE, at)}
 
     def pods(self, namespace: str, at: float) -> dict[str, Amounts]:
         """What each pod of a namespace uses."""
@@ -66,9 +77,10 @@ class Measured:
         more = f',namespace="{namespace}"'
         for kind, use in USE.items():
             query = f"sum by (pod) ({use.replace('{more}', more)})"
-            try:
-                for labels, value in self.server.instant(query, at):
-                    found.setdefault(labels.get("pod", ""), {})[kind] = value
-            except Unavailable:
-                continue
+            for labels, value in self._vector(query, at):
+                found.setdefault(labels.get("pod", ""), {})[kind] = value
         return dict(found)
+
+    def _vector(self, query: str, at: float) -> list[tuple[dict[str, str], float]]:
+        """Labels and values at one moment."""
+        return self._ask(lambda: list(self.server.instant(query, at))) or []

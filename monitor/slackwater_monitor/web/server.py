@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
@@ -48,14 +49,14 @@ def serve_cluster(settings: Settings) -> None:
         api = ApiClient(where)
         known = Credentials(settings.extender_token_file, ca=settings.extender_ca)
         extender = ExtenderClient(api, settings.extender_url, namespace=settings.namespace, credentials=known)
-        source = Live(api, extender, measured=_measured(settings), system=settings.namespace)
+        source = Live(api, extender, measured=measured(settings), system=settings.namespace)
         watch(source, settings.interval)
         return dashboard(source, settings)
 
     Server(settings.host, settings.port, settings.threads, make).run()
 
 
-def _measured(settings: Settings) -> Measured | None:
+def measured(settings: Settings, clock: Callable[[], float] = time.monotonic) -> Measured | None:
     """Few and small queries, so hardly paced; a slow Prometheus must not keep a page waiting."""
     if not settings.prometheus_url:
         return None
@@ -66,11 +67,10 @@ def _measured(settings: Settings) -> Measured | None:
         settings.prometheus_ca,
         settings.prometheus_insecure,
     )
-    return Measured(
-        Prometheus(
-            QueryConnection(settings.prometheus_url, 50.0, 5.0, credentials=known, tenant=settings.prometheus_tenant)
-        )
+    connection = QueryConnection(
+        settings.prometheus_url, 50.0, 5.0, credentials=known, tenant=settings.prometheus_tenant, tries=1
     )
+    return Measured(Prometheus(connection), clock=clock)
 
 
 def watch(source: Source, interval: float) -> threading.Event:
