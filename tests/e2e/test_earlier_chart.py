@@ -7,10 +7,12 @@ over what is there.
 
 from __future__ import annotations
 
+import threading
 import time
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import pytest
 import yaml
@@ -22,7 +24,7 @@ from slackwater_lab.plan import Plan
 from slackwater_lab.programs.build import missing
 from support.lab.chart import CHART, EARLIER, NAMESPACE, call
 from support.lab.hooks import Standin
-from support.lab.session import CUSTOM, PODS, Kube, until
+from support.lab.session import CUSTOM, PODS, Answer, Kube, until
 
 pytestmark = pytest.mark.lab
 
@@ -59,6 +61,10 @@ PLURALS = {"SlackPolicy": "slackpolicies", "AdmissionQueue": "admissionqueues", 
 NAMESPACES = {"day": "", "night": "thrifty", "spelt": "default"}
 VALUES = "--set=policy.spec.mode=enforce,pool.spec.smoothingSeconds=15,hooks.leave.waitSeconds=3"
 TASKS = 4
+# What a task of 400m gets under the ceiling of its namespace's policy.
+LOWERED = {"day": "200m", "night": "100m", "spelt": "200m"}
+BINDINGS = ("slackwater-pods-others", "slackwater-policy-default")
+Tell = Callable[[str], None]
 
 
 class Release:
@@ -89,6 +95,41 @@ def kube(lab: Lab) -> Iterator[Kube]:
     """An administrator's session."""
     with Kube(lab.site) as session:
         yield session
+
+
+class Onlooker:
+    """Somebody who creates tasks all the time, as a dry run, and notes what becomes of them in each namespace."""
+
+    def __init__(self, lab: Lab) -> None:
+        self._lab, self._over = lab, threading.Event()
+        self._thread = threading.Thread(target=self._look, daemon=True)
+        self.seen: Counter[str] = Counter()
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over.wait(4)  # an API server sees the last change within three seconds
+        self._over.set()
+        self._thread.join(30)
+
+    def _look(self) -> None:
+        with Kube(self._lab.site) as kube:
+            while not self._over.wait(0.05):
+                for namespace, lowered in LOWERED.items():
+                    made = kube.post(
+                        f"{PODS.format(namespace)}?dryRun=All", pod("seen", {"slackwater.io/role": "task"})
+                    )
+                    self.seen[_became(made, lowered)] += 1
+
+
+def _became(made: Answer, lowered: str) -> str:
+    if not made.ok:
+        return "refused"
+    cpu = made.body["spec"]["containers"][0]["resources"]["requests"]["cpu"]
+    held = gates(made.body) == [GATE]
+    return {("400m", False): "not held", (lowered, True): "held"}.get((cpu, held), f"held: {held}, cpu: {cpu}")
 
 
 def apply_owned(lab: Lab, folder: Path) -> str:
@@ -170,7 +211,7 @@ def specs(kube: Kube) -> dict[str, Object]:
 
 
 def test_a_cluster_on_the_earlier_chart_is_upgraded_with_all_that_is_in_use(
-    lab: Lab, kube: Kube, tmp_path: Path
+    lab: Lab, kube: Kube, tmp_path: Path, tell: Tell
 ) -> None:
     """Held pods go on, objects keep their meaning, owners' manifests are still accepted; and a rollback is no trap."""
     release = Release(lab)
@@ -185,9 +226,11 @@ def test_a_cluster_on_the_earlier_chart_is_upgraded_with_all_that_is_in_use(
     assert {tuple(each["gates"]) for each in before.values()} == {(GATE,)}
 
     with Standin(lab.site, tmp_path / "hooks") as hooks:
-        release.must("upgrade", str(CHART), "--reuse-values", "--wait", "--timeout=120s")
+        with Onlooker(lab) as onlooker:
+            release.must("upgrade", str(CHART), "--reuse-values", "--wait", "--timeout=120s")
+        tell(f"tasks created during the upgrade: {dict(onlooker.seen)}")
+        assert set(onlooker.seen) <= {"held", "not held"}, "none is refused, none is lowered twice"
         assert "up to date" in hooks.said["slackwater-definitions"]
-        settle(kube)
         assert sealed(kube, "before") == before
         assert all(kept(spec, specs(kube)[name]) for name, spec in written.items())
         assert "refused" not in apply_owned(lab, tmp_path)
@@ -197,13 +240,12 @@ def test_a_cluster_on_the_earlier_chart_is_upgraded_with_all_that_is_in_use(
         start_programs(lab)
         until_done(kube)
 
-        back(lab, kube, release, before, tmp_path)
-
-
-def settle(kube: Kube) -> None:
-    """Policies and bindings of the new release act, and those of the one before no more."""
-    time.sleep(3)
-    until_held(kube)
+        kubectl(lab.site, "delete", "mutatingadmissionpolicybinding", *BINDINGS)
+        with Onlooker(lab) as onlooker:
+            release.must("rollback", "1", "--wait", "--timeout=120s")
+        tell(f"tasks created during the rollback: {dict(onlooker.seen)}")
+        assert set(onlooker.seen) <= {"held", "not held", "refused"}, "none is lowered twice"
+        back(lab, kube, before, tmp_path)
 
 
 def kept(before: Object, after: Object) -> bool:
@@ -238,10 +280,9 @@ def until_done(kube: Kube) -> None:
         time.sleep(1)
 
 
-def back(lab: Lab, kube: Kube, release: Release, before: dict[str, Object], folder: Path) -> None:
+def back(lab: Lab, kube: Kube, before: dict[str, Object], folder: Path) -> None:
     """Rolled back, the earlier policies act as they did; the programs of this version still free what they hold."""
-    release.must("rollback", "1", "--wait", "--timeout=120s")
-    settle(kube)
+    until_held(kube)
     apply_owned(lab, folder)
     create(kube, "back")
     until(lambda: len(sealed(kube, "back")) == len(before), 10)

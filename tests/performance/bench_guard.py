@@ -44,7 +44,7 @@ def main() -> None:
     parser.add_argument("--other", type=Path, help="folder with the policies of another version")
     parser.add_argument("--lab", default="guardcost")
     asked = parser.parse_args()
-    with Lab(open_site(asked.lab), Plan(frozenset({"kwok"}), nodes=1)) as lab, Kube(lab.up().site) as kube:
+    with Lab(open_site(asked.lab), Plan(frozenset(), nodes=0)) as lab, Kube(lab.up().site) as kube:
         install(kube, lab)
         sets = {NONE: [], OURS: _read(CHART / "files")} | ({OTHER: _read(asked.other)} if asked.other else {})
         switch = Switch(kube, sets)
