@@ -90,7 +90,7 @@ class Kept:
         self.exceeded = FADE * self.exceeded + float(exceeded.sum())
 
 
-class Judged(NamedTuple):
+class PromiseScores(NamedTuple):
     """What became of a promise, node by node; nodes without a spread are not judged."""
 
     scores: Floats
@@ -195,12 +195,12 @@ class Promise:
         self.expected = Outlook(*(change(part) for part in self.expected))
         self.peak, self.requests, self.used = change(self.peak), change(self.requests), change(self.used)
 
-    def judged(self) -> Judged:
+    def judged(self) -> PromiseScores:
         """Scores, and which promises were exceeded. What exceeds the requests themselves is not the promise's fault."""
         used = np.minimum(self.used, self.requests)
         centre, spread = self.expected
         told = spread > 0
-        return Judged((used - centre)[told] / spread[told], (used > self.peak)[told], np.flatnonzero(told))
+        return PromiseScores((used - centre)[told] / spread[told], (used > self.peak)[told], np.flatnonzero(told))
 
 
 class Promises:

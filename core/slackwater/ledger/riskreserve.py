@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from slackwater.estimation.calibration import Calibration, Judged, Promise, Promises
+from slackwater.estimation.calibration import Calibration, Promise, Promises, PromiseScores
 from slackwater.estimation.peaks import NO_APP
 from slackwater.estimation.podmatrix import grown
 from slackwater.estimation.risk import Outlook, PodLevels, Together, Usual, by_app, outlook, promised, summed, usual
@@ -124,7 +124,7 @@ class KindPromises:
         self.expected, self.peak = expected, promised(expected, self._factors(machines), requests)
         self._promises.put(Promise(now, expected, self.peak, requests, summed(home, use, rows) + system))
 
-    def _learn(self, judged: Judged, machines: NDArray[np.str_]) -> None:
+    def _learn(self, judged: PromiseScores, machines: NDArray[np.str_]) -> None:
         self.calibration.learn(judged.scores, judged.exceeded)
         self.calibration.learn_by_machine(judged.exceeded, machines[judged.rows])
 
