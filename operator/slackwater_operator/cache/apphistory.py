@@ -71,6 +71,11 @@ class AppHistories:
         """The app is over."""
         self._by_app.pop(app, None)
 
+    def unclassify(self) -> None:
+        """A round begins: whoever a pool guards now gets a category again, others have none."""
+        for each in self._by_app.values():
+            each.category = None
+
     def category(self, app: str) -> Category | None:
         """The app's category; None where no pool guards its queue, or no round has seen it."""
         known = self._by_app.get(app)

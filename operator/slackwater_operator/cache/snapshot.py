@@ -42,6 +42,7 @@ class SnapshotBuilder:
         pools: list[Pool] = []
         apps: list[App] = []
         members = self._by_queue()
+        self.cache.histories.unclassify()
         for name in self.cache.governing.queue_names():
             mine = members.get(name, [])
             shares, reached = self._shares(name, nodes), self._reached(name, mine)
@@ -145,8 +146,6 @@ class SnapshotBuilder:
         cache = self.cache
         name = cache.governing.pool_of(queue)
         if not name:
-            for each in apps:
-                cache.histories.of(each.id).category = None
             return None
         spec = cache.governing.pools[name]
         if name not in cache.pool_states:
