@@ -8,7 +8,7 @@ INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c c
 # Bytecode that is kept saves every process of the tests from compiling them anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help install demo test quick light check lint types pyright contracts unit search walk soak soak-lab faults kills tools bench bench-simulator bench-extender bench-lab league frameworks lab lab-down lab-test lab-build e2e e2e-kind kind-image crds chart image package docs clean fuzz requirements
+.PHONY: help install demo test quick light check lint types pyright contracts unit search walk soak soak-lab faults kills tools bench bench-simulator bench-extender bench-lab league autoscaler frameworks lab lab-down lab-test lab-build e2e e2e-kind kind-image crds chart image package docs clean fuzz requirements
 help: ## list the commands
 	@grep -hE '^[a-z0-9-]+:.*?## ' $(MAKEFILE_LIST) | awk -F':.*?## ' '{printf "  make %-16s %s\n", $$1, $$2}'
 
@@ -104,6 +104,11 @@ LEAGUE := $(or $(RESULTS),.league)
 league: lab-build ## the same jobs under several schedulers, then docs/league.md (hours; WORKLOADS, SCHEDULERS, ROUNDS, SIZE; resumes)
 	@$(BIN)/python -m slackwater_lab league --workloads $(or $(WORKLOADS),all) --schedulers $(or $(SCHEDULERS),all) --rounds $(or $(ROUNDS),3) --size $(or $(SIZE),1) --results $(LEAGUE)
 	@$(BIN)/python docs/scripts/league.py $(LEAGUE) --note "$(NOTE)"
+
+autoscaler: lab-build ## Karpenter in the lab: its scenarios, then machine-seconds and completion beside the stock scheduler (ROUNDS)
+	@$(BIN)/python -m slackwater_lab autoscaler --rounds 0
+	@$(BIN)/python -m pytest -q -p no:randomly -m frameworks tests/e2e/test_autoscaler.py
+	@$(BIN)/python -m slackwater_lab autoscaler --rounds $(or $(ROUNDS),1)
 
 lab: $(STAMP) ## build (cached) and start a real control plane on this machine, with Slackwater in it
 	@$(BIN)/python -m slackwater_lab up

@@ -10,6 +10,7 @@ from rich.console import Console
 
 from slackwater.errors import SlackwaterError, Unavailable
 from slackwater_lab import status
+from slackwater_lab.autoscaler.command import autoscaler
 from slackwater_lab.controlplane.schedulers import Extender
 from slackwater_lab.frameworks import imagefiles
 from slackwater_lab.lab import Lab
@@ -124,6 +125,7 @@ def install_packages() -> None:
 
 
 app.command()(league)
+app.command()(autoscaler)
 
 
 @app.command()

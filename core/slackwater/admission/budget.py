@@ -266,12 +266,14 @@ def admit(
 ) -> DriverVerdict:
     """Test one app against nominal capacity. `maximum` is the most its queue may ever have, where that is stated.
 
-    A kind the app asks for neither in its driver nor in its tasks does not refuse it.
+    A kind the app asks for neither in its driver nor in its tasks does not refuse it, nor one that the maximum does not
+    name.
     """
     _check(candidate)
     held = budget(capacity, running, candidate)
     smallest = candidate.driver + candidate.task
-    if maximum is not None and (lacking := _shortages(smallest, maximum)):
+    bounded = Resources({kind: smallest[kind] for kind in maximum or ()})
+    if maximum is not None and (lacking := _shortages(bounded, maximum)):
         return DriverVerdict(DriverOutcome.INFEASIBLE, held, lacking)
     if lacking := _shortages(smallest, capacity):
         return DriverVerdict(DriverOutcome.BEYOND_CAPACITY, held, lacking)

@@ -226,14 +226,15 @@ class AdmissionRound:
         """004: a gang needs all of its slots, any other app a driver and one task; the rest follows pod by pod.
 
         Its pool must have them all. Free must be what goes first: where slots come free one by one, an app that waited
-        for two at once would see each of them lent to the other side.
+        for two at once would see each of them lent to the other side. Slots of nodes that may be added are free, too:
+        whoever waits for these alone is held by no policy, and shall ask for them.
         """
         if self._slots is None:
             return None
         kind = self.sizes[app.id].category
         if kind in self._blocked and app.priority <= self._blocked[kind].priority:
             return _behind(app, self._blocked[kind], f"the {kind.name.lower()} pool", position)
-        pools = self._slots.pools(app.priority)
+        pools = self._slots.pools(app.priority, self.growth.slots(self._slots.pool.slot))
         need = self._slots.need(app, pools)
         if app.gang and (verdict := self._possible.gang_beyond_all(app, position)) is not None:
             return verdict

@@ -6,7 +6,7 @@ import asyncio
 import os
 import shutil
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import fmean
@@ -64,6 +64,8 @@ class _Span:
     memory: Mapping[str, float]
     load: float
     busy: float
+    node_seconds: float  # how long nodes were there, summed over nodes
+    most_nodes: int
 
 
 def _in(lab: Lab, peer: Peer, workload: Workload, progress: Progress) -> dict[str, Any]:
@@ -82,6 +84,8 @@ def _in(lab: Lab, peer: Peer, workload: Workload, progress: Progress) -> dict[st
         "memory_mib": {name: round(mebibytes) for name, mebibytes in span.memory.items()},
         "load": round(span.load, 1),
         "machine_busy": round(span.busy, 2),
+        "node_seconds": round(span.node_seconds),
+        "most_nodes": span.most_nodes,
         "times": {name: asdict(pod) for name, pod in times.pods.items()},
     }
 
@@ -103,10 +107,19 @@ async def _perform(lab: Lab, peer: Peer, workload: Workload, progress: Progress)
             loads.append(os.getloadavg()[0])
             await asyncio.sleep(5)
 
+    counts: list[tuple[float, int]] = []
+
+    async def count() -> None:
+        while True:
+            answer = await session.get("/api/v1/nodes", {"resourceVersion": "0"})
+            if answer.ok:
+                counts.append((time.time(), len(answer.json()["items"])))
+            await asyncio.sleep(1)
+
     async with Session(where) as session, house(session, NAMESPACE, managed=peer.managed):
         await asyncio.to_thread(_prepare, lab, peer, workload)
         await asyncio.sleep(SETTLE)
-        looking = asyncio.create_task(look())
+        looking, counting = asyncio.create_task(look()), asyncio.create_task(count())
         begin, before, idle = time.time(), costs.taken(lab.processes), _idle()
         try:
             await player.play(workload.plays, workload.limit)
@@ -114,8 +127,17 @@ async def _perform(lab: Lab, peer: Peer, workload: Workload, progress: Progress)
             raise Unavailable(f"the play was cut off: {group.exceptions[0]}") from group
         finally:
             looking.cancel()
+            counting.cancel()
         end, after = time.time(), costs.taken(lab.processes)
-        return _Span(begin, end, after.since(before), after.memory, fmean(loads), _share(idle, _idle()))
+        busy, most = _share(idle, _idle()), max((number for _, number in counts), default=0)
+        nodes = node_seconds(counts, end)
+        return _Span(begin, end, after.since(before), after.memory, fmean(loads), busy, nodes, most)
+
+
+def node_seconds(counts: Sequence[tuple[float, int]], end: float) -> float:
+    """How long nodes were there, summed over nodes; each count holds until the next one."""
+    moments = [at for at, _ in counts[1:]] + [end]
+    return sum(number * (until - at) for (at, number), until in zip(counts, moments, strict=True)) if counts else 0.0
 
 
 def _prepare(lab: Lab, peer: Peer, workload: Workload) -> None:

@@ -17,7 +17,7 @@ class Slackwater(Peer):
     scheduler = "slackwater"
     managed = True
     parts = frozenset(PARTS) - {"scheduler"}
-    values = ("policy.spec.mode=enforce", "policy.spec.estimation.heartbeatSeconds=2")
+    values: tuple[str, ...] = ("policy.spec.mode=enforce", "policy.spec.estimation.heartbeatSeconds=2")
 
     @property
     def version(self) -> str:

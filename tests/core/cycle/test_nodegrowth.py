@@ -13,6 +13,8 @@ from slackwater.resources import Resources
 from slackwater.roles import Role
 from support.builders.snapshots import cpu, driver_app, group, pool, queue, snapshot, task_app
 
+WIDE = Resources(cpu=1, memory=2.0**31)
+
 
 def grown(outcome: Round) -> list[str]:
     """The uids of growth releases."""
@@ -58,10 +60,19 @@ class TestTheMaximum:
 
     def test_a_kind_that_it_does_not_name_is_not_bounded(self) -> None:
         """A maximum of cores says nothing of memory."""
-        wide = replace(group("wide", held=3), request=Resources(cpu=1, memory=2.0**30))
+        wide = replace(group("wide", held=3), request=WIDE)
         app = App("wide", "team", 0.0, (wide,))
         on = Queue("default", Resources(cpu=16, memory=2.0**34), maximum=cpu(18))
         assert len(grown(decide(snapshot(app, on=on)))) == 2
+
+    def test_a_driver_and_a_gang_are_not_refused_for_a_kind_that_it_does_not_name(self) -> None:
+        """There may be more memory with more nodes; only of cores it is known how many there will be."""
+        on = Queue("default", Resources(cpu=16, memory=2.0**30), maximum=cpu(18), free=Resources(cpu=16))
+        gang = App("gang", "team", 0.0, (replace(group("gang", held=2), request=WIDE),), gang=True)
+        driver = App("boss", "team", 1.0, (replace(group("boss", Role.DRIVER, held=1), request=WIDE),), has_driver=True)
+        said = decide(snapshot(gang, driver, on=on, pools=())).verdicts
+        assert not said["gang"].refused
+        assert not said["boss"].refused
 
     def test_a_smaller_pod_asks_where_a_larger_one_may_not(self) -> None:
         """What the maximum leaves is not lost because the first in line is too large for it."""
@@ -97,13 +108,21 @@ class TestTheNumber:
 class TestPolicy:
     """No node is added for a pod that policy holds."""
 
-    def test_an_app_that_waits_for_its_pool_asks_for_nothing(self) -> None:
-        """Its turn has not come; room would not help it."""
+    @pytest.mark.parametrize(
+        ("low", "expected"),
+        [
+            pytest.param(0.9, 0, id="its-side-of-the-pool-is-full-on-more-nodes-too"),
+            pytest.param(0.0, 4, id="only-nodes-are-missing"),
+        ],
+    )
+    def test_an_app_that_waits_for_its_pool_asks_for_nothing(self, low: float, expected: int) -> None:
+        """Its turn has not come, and more nodes would not help it. Where they would, they are what it waits for."""
         on = queue(16, free=0, maximum=cpu(64), pool="default")
         busy = App("busy", "team", 0.0, (group("busy", running=16),), started=True)
-        outcome = decide(snapshot(busy, task_app("late", 1, held=12), on=on, pools=(pool(tot=16, delta=0.5),)))
-        assert outcome.verdicts["late"].reason is WaitReason.POOL
-        assert grown(outcome) == []
+        pools = (pool(tot=16, delta=max(0.5, low), low=low),)
+        outcome = decide(snapshot(busy, task_app("late", 1, held=12), on=on, pools=pools))
+        assert (outcome.verdicts["late"].reason is WaitReason.POOL) == (expected == 0)
+        assert len(grown(outcome)) == expected
 
     def test_paused_drained_and_unled_apps_ask_for_nothing(self) -> None:
         """Neither a paused app, nor tasks whose driver does not run."""

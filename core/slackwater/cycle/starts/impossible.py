@@ -68,7 +68,10 @@ class PossibleApps:
         """A gang that asks for more than the queue may ever have."""
         asked = total(group.request * group.total for group in app.groups)
         most = self._queue.capacity.at_least(self._queue.maximum or NOTHING)
-        lacking = asked.lacking(most)
+        unbounded = (
+            () if self._queue.maximum is None or not self._queue.grows else set(asked) - set(self._queue.maximum)
+        )
+        lacking = [kind for kind in asked.lacking(most) if kind not in unbounded]
         if not lacking:
             return None
         kind = lacking[0]

@@ -49,6 +49,12 @@ class NodeGrowth:
         """Whether machines for so many pods of a group may be asked for: pods and maximum have room for them."""
         return self._open and self._asked + count <= self._most and self._within(counted(group) * count)
 
+    def slots(self, slot: Resources) -> float:
+        """How many slots of a pool could still be added, by the kinds that the maximum names."""
+        if not self._open or self._asked >= self._most:
+            return 0.0
+        return max(0.0, min((self._left[k] / slot[k] for k in self._kinds if slot[k] > 0), default=0.0))
+
     def ask(self, group: PodGroup) -> bool:
         """Ask for a machine for one pod, if that is allowed."""
         if not self.allows(group):

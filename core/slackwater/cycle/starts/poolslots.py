@@ -67,10 +67,13 @@ class PoolSlots:
 
     # ---- what is left ---------------------------------------------------------------------------------------------
 
-    def pools(self, priority: int | None = None) -> Pools:
-        """The pools as they are; or as an app of this priority sees them: no promise to a lower one counts."""
+    def pools(self, priority: int | None = None, more: float = 0.0) -> Pools:
+        """The pools as they are; or as an app of this priority sees them: no promise to a lower one counts.
+
+        `more` slots will be there once nodes were added.
+        """
         small, large = (max(0.0, self.occupied[kind] - self._lower(kind, priority)) for kind in Category)
-        return Pools(self._delta, self.pool.tot, small, large)
+        return Pools(self._delta, self.pool.tot + more, small, large)
 
     def _lower(self, kind: Category, priority: int | None) -> float:
         """Slots that apps of lower priority were promised and do not hold."""
