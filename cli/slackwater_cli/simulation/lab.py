@@ -20,6 +20,7 @@ _COMMANDS = {
     "frameworks": "Build images and operators of the frameworks into the cache, without a registry.",
     "packages": "Install the Debian packages that the lab needs; as root.",
     "league": "Play the same jobs under several schedulers, each in a fresh lab, and keep what the audit log tells.",
+    "autoscaler": "Play the same jobs on machines that Karpenter adds and removes: machine-seconds and completion.",
     "tools": "Fetch what tests need beyond Python: helm by Go, Chromium and Prometheus of Debian, where possible.",
 }
 

@@ -27,7 +27,7 @@ def autoscaler(
     ),
     logs: Annotated[Path | None, typer.Option(help="Keep the logs of every lab below this folder.")] = None,
 ) -> None:
-    """Play the same jobs on machines that Karpenter adds and removes, and tell machine-seconds and completion."""
+    """Play the same jobs on machines that Karpenter adds and removes: machine-seconds and completion."""
     sources.build((KARPENTER,), _say)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # leave in order: the lab must be stopped
     found = []
