@@ -32,8 +32,8 @@ MACHINES = 12  # that may be added at most
 TRIAL_POOL = MachinePool(cores=int(CORES), most_cores=int(MACHINES * CORES))
 
 
-def jobs(seed: int, count: int = 30, within: float = 180.0) -> Workload:
-    """Tasks of one core that use half of it, in jobs that come over three minutes."""
+def jobs(seed: int, count: int = 20, within: float = 120.0) -> Workload:
+    """Tasks of one core that use half of it, in jobs that come over two minutes."""
     rnd = random.Random(seed)  # noqa: S311 - a workload, not a secret
     size = Size(1.0, 2 * GIB, 0.5, GIB)
     submits = sorted(round(rnd.uniform(0, within), 2) for _ in range(count))
