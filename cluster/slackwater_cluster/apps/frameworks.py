@@ -64,6 +64,7 @@ class SizeRule(FrameworkRow):
     each: str = ""  # path of a list of groups; empty: the object itself is the one group
     count: str
     times: str = ""  # a second factor of the count
+    driver: str = ""  # path of what is there only in apps with a driver; of a group: its name, a value of `drivers`
     pod: str = ""  # path of the pod spec within a group
     cpu: str = ""  # or paths of plain quantities
     memory: str = ""
@@ -102,8 +103,13 @@ class Framework(FrameworkRow):
         return next((labels[key] for key in self.stage if key in labels), "")
 
     @property
+    def driver_names(self) -> frozenset[str]:
+        """The values of labels that make a pod a driver."""
+        return frozenset(value for term in self.drivers for value in term.values)
+
+    @property
     def has_driver(self) -> bool:
-        """Whether every app of this framework has a driver; one that may name a coordinator has it only if it does."""
+        """Whether apps of this framework have a driver, as a rule; with a coordinator only those that name one."""
         return bool(self.drivers) and not self.headless
 
 

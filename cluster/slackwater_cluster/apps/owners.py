@@ -31,7 +31,7 @@ class OwnerGraph(Protocol):
         ...
 
     def owns_pods(self, uid: str) -> bool:
-        """Whether some pod names this uid as its owner."""
+        """Whether some pod names this uid as its owner, or once did."""
         ...
 
 
@@ -78,6 +78,7 @@ class KnownOwners:
     def __init__(self) -> None:
         self.pods: dict[str, PodRecord] = {}
         self._children: dict[str, int] = {}  # uid of an owner → pods that name it
+        self._once: set[str] = set()  # pods that are there and owned others that are gone: they are drivers for life
         self._gone: dict[str, PodRecord] = {}
         self._parents: dict[str, tuple[OwnerRef, ...]] = {}
         self._many = FEW_OWNERS  # owners at which those without pods are forgotten
@@ -98,7 +99,8 @@ class KnownOwners:
         if known is None:
             return
         self._count(known, -1)
-        if self.owns_pods(uid):
+        self._once.discard(uid)
+        if uid in self._children:
             self._gone[uid] = known
             while len(self._gone) > MOST_GONE:
                 del self._gone[next(iter(self._gone))]
@@ -136,8 +138,8 @@ class KnownOwners:
         return owner.uid in self._parents or (_is_pod(owner) and self.pod(owner.uid) is not None)
 
     def owns_pods(self, uid: str) -> bool:
-        """Whether some pod names this uid as its owner."""
-        return uid in self._children
+        """Whether some pod names this uid as its owner, or did so while the owner was there."""
+        return uid in self._children or uid in self._once
 
     def _count(self, pod: PodRecord, step: int) -> PodRecord | None:
         first = None
@@ -150,6 +152,8 @@ class KnownOwners:
             else:
                 self._children.pop(owner.uid, None)
                 self._gone.pop(owner.uid, None)
+                if owner.uid in self.pods:
+                    self._once.add(owner.uid)
             if step > 0 and children == 1:
                 first = self.pods.get(owner.uid)
         return first

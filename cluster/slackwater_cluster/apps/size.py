@@ -7,9 +7,9 @@ own object; earlier runs of an app of that name. If none knows, the app counts a
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -39,6 +39,13 @@ class AppSize:
     source: str  # annotation, resource or history
 
 
+class StatedSize(NamedTuple):
+    """What a framework's object says of its app; None each, where it does not say."""
+
+    size: AppSize | None = None
+    driver: bool | None = None  # whether there will be one
+
+
 def announced(annotations: Mapping[str, str]) -> AppSize | None:
     """The size its user states on a pod; raises InvalidInput when the statement cannot be read."""
     if names.TASKS not in annotations:
@@ -52,15 +59,32 @@ def announced(annotations: Mapping[str, str]) -> AppSize | None:
     return AppSize(tasks, Resources({kind: quantity(value) for kind, value in amounts.items()}), "annotation")
 
 
-def from_object(rule: SizeRule, body: Mapping[str, Any]) -> AppSize | None:
-    """The size a framework's object states; None when it leaves the count to the framework."""
-    groups = [group for group in (_group(rule, each) for each in _groups(rule, body)) if group]
+def from_object(rule: SizeRule, body: Mapping[str, Any], drivers: Collection[str] = ()) -> AppSize | None:
+    """The size a framework's object states; None when it leaves the count to the framework.
+
+    `drivers` are names of groups that are drivers, and no tasks.
+    """
+    listed = [each for each in _groups(rule, body) if not _is_driver(rule, each, drivers)]
+    groups = [group for group in (_group(rule, each) for each in listed) if group]
     tasks = sum(count for count, _ in groups)
     if not tasks:
         return None
     # One mean task stands for groups of different sizes: the sum over all is what pools and admission need.
     whole: Resources = sum((request * count for count, request in groups), NOTHING)
     return AppSize(min(tasks, MOST_TASKS), whole * (1 / tasks), "resource")
+
+
+def has_driver(rule: SizeRule, body: Mapping[str, Any], drivers: Collection[str] = ()) -> bool | None:
+    """Whether the object speaks of a driver; None where its framework's row does not say how it would."""
+    if not rule.driver:
+        return None
+    if not rule.each:
+        return at(body, rule.driver) is not None
+    return any(_is_driver(rule, each, drivers) for each in _groups(rule, body))
+
+
+def _is_driver(rule: SizeRule, group: Mapping[str, Any], drivers: Collection[str]) -> bool:
+    return bool(rule.each and rule.driver) and at(group, rule.driver) in drivers
 
 
 def _groups(rule: SizeRule, body: Mapping[str, Any]) -> Iterable[Mapping[str, Any]]:

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from slackwater.cycle.podorder import ReleaseQueue
 from slackwater.cycle.queuepass import Lane, led_by_driver
 from slackwater.cycle.snapshot import App, PodGroup, Queue, Snapshot
+from slackwater.cycle.starts.impossible import incomplete
 from slackwater.cycle.verdicts import Verdict, WaitReason, describe
 from slackwater.pools.pools import Category
 
@@ -123,6 +124,8 @@ def _not_yet(app: App, held: Sequence[PodGroup], queue: Queue) -> Verdict:
         return Verdict(app.id, WaitReason.FRAGMENTED, {"queue": queue.name, "ask": describe(stuck.request)})
     if not led_by_driver(app):
         return Verdict(app.id, WaitReason.DRIVER, {"count": sum(len(group.held) for group in held)})
+    if (verdict := incomplete(app)) is not None:
+        return verdict
     first = min(held, key=lambda group: group.level)
     return Verdict(app.id, WaitReason.PARENTS, {"stage": first.stage, "level": first.level})
 

@@ -23,6 +23,7 @@ from slackwater.cycle.order.candidates import Pick, ReleaseCandidate
 from slackwater.cycle.order.earlystart import startable
 from slackwater.cycle.podorder import ReleaseQueue
 from slackwater.cycle.snapshot import App, PodGroup, Pool, Queue, Snapshot
+from slackwater.cycle.starts.impossible import incomplete
 from slackwater.cycle.starts.nodegrowth import NodeGrowth
 from slackwater.ordering.alignment import factor
 from slackwater.resources import Resources
@@ -106,7 +107,7 @@ def candidates(app: App, entrance: AdmissionRound) -> Iterable[ReleaseCandidate]
     """The groups of an app that may go now, if there is room."""
     if app.paused or not any(group.held for group in app.groups):
         return
-    led = led_by_driver(app)
+    led = led_by_driver(app) and incomplete(app) is None
     size, shapes = entrance.sizes[app.id], entrance.shapes
     for group, slots in zip(app.groups, size.slots, strict=True):
         if not group.held or group.unplaceable or not (led or group.role is Role.DRIVER):

@@ -42,6 +42,7 @@ class PodGroup:
     expected: int = 0  # how many there will be in all, where the app says so
     stage: str = ""
     level: int = 0  # strict DAG: the level of the stage, roots at 0
+    early: bool = False  # strict DAG: a stage before it has no pod yet, and is waited for
     waiting: bool = False  # HaSTE: a stage that waits on another one of this app (reduce), not the earliest one
     unplaceable: bool = False  # placement found no node for it lately: it would only take the turn of others
     blocked: int = 0  # pods that carry somebody else's gate too: never released, never counted as held
@@ -79,6 +80,7 @@ class App:
     has_driver: bool = False  # the framework has a driver, even if its pod does not exist yet
     tasks_to_come: bool = False  # its driver will ask for tasks, and nobody knows yet how large they are
     gang: bool = False  # all pods at once or none
+    announced: int = 0  # tasks of a gang, of all its groups together; 0: not said
     strict: bool = False  # strict DAG: 003's levels take precedence over 001's preference
     stage: int = 0  # iterative apps: the current stage …
     stages: int = 0  # … of so many; 0 = not iterative

@@ -1,20 +1,27 @@
 """What was seen of an app and its present pods no longer show: its name, its size, the most it has wanted.
 
 Pods come one by one, in any order, and go again. A round must not decide by the first that it saw, nor forget with the
-last; so what counts for all of an app's life is kept here, and forgotten when the app is over.
+last; so what counts for all of an app's life is kept here, and forgotten when its run is over.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
+from slackwater.admission.currentrun import IDLE
+from slackwater.admission.graceperiod import GRACE, awaited, driver_awaited
+from slackwater.cycle.appsize import TaskNeed
 from slackwater.cycle.starts.poolbuilder import SlotScale
 from slackwater.pools.demand import Wanted, category, more
 from slackwater.pools.pools import Category
 from slackwater.resources import Resources
+from slackwater.roles import Role
+from slackwater_cluster import names
 from slackwater_cluster.apps.size import AppSize
-from slackwater_operator.cache.appview import AppView
+from slackwater_operator.cache.appview import AppView, AwaitedStages
+
+MOST_NAMED = 3  # stages that are told of, and parents of each: the first few tell enough
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +43,51 @@ class AppHistory:
     most: Wanted | None = None  # the most it has wanted at once; None: nobody knows
     was_large: bool = False  # a leader before us saw it want more than a small app does
     category: Category | None = None  # as of the last round; None where no pool guards its queue
+    latest: float | None = None  # when the last of its pods was created
+    led: bool = False  # a driver was seen
+    promoted: frozenset[str] = frozenset()  # drivers that were taken for tasks before they owned pods
+    driverless: bool = False  # its framework's own object says that there is none
+    assembled: bool = False  # a gang: its tasks have all been there, for some have gone
+    stages: set[str] = field(default_factory=set)  # those of which a pod was seen
+
+    def see(self, each: AppView) -> AppView:
+        """Take in what its pods show now; returns the app as it is known with all that was seen before."""
+        self.latest = each.latest if self.latest is None else max(self.latest, each.latest)
+        if each.settled:  # a pod whose owners are not known may belong to another app
+            self._keep(each)
+        return self._without_seen_parents(self.called(each))
+
+    def _keep(self, each: AppView) -> None:
+        if not each.promoted <= self.promoted:  # what seemed to be a task is a driver: count anew
+            self.most, self.assembled = None, False
+        self.promoted |= each.promoted
+        self.led = self.led or each.led
+        tasks = [group for group in each.groups if group.role is not Role.DRIVER]
+        self.assembled = self.assembled or any(group.charged or group.finished for group in tasks)
+        self.stages.update(group.stage for group in each.groups)
+
+    def _without_seen_parents(self, each: AppView) -> AppView:
+        """Stages that came and went are not waited for; of the others it is told that they are not there."""
+        if not each.awaited:
+            return each
+        missing = ((stage, parents - self.stages, since) for stage, parents, since in each.awaited)
+        lacking = tuple(AwaitedStages(*one) for one in missing if one[1])
+        told = [
+            f"{names.PARENTS}: stage {stage!r} waits for {', '.join(sorted(parents)[:MOST_NAMED])}, "
+            f"of which no pod has come; a strict one waits {GRACE:.0f} s for that"
+            for stage, parents, _ in lacking[:MOST_NAMED]
+        ]
+        return replace(each, awaited=lacking, problems=(*each.problems, *told))
+
+    def has_driver(self, each: AppView, now: float) -> bool:
+        """Whether the app has a driver, or waits for the one that its framework's apps have."""
+        if each.led or not each.has_driver:
+            return each.led
+        return not self.driverless and driver_awaited(seen=self.led, first_task=each.first_task, now=now)
+
+    def complete(self, each: AppView, now: float) -> bool:
+        """Whether a gang that was whole once goes on with what there is: no more of it came for a while."""
+        return self.assembled and not awaited(each.waits_since, now)
 
     def called(self, each: AppView) -> AppView:
         """The app under one name for all its life: its driver's, also while or after only tasks are there."""
@@ -44,14 +96,23 @@ class AppHistory:
         return replace(each, name=self.name.name, series=self.name.series)
 
     def want(self, wanted: Wanted | None, slot: Resources) -> None:
-        """The app wants so much now."""
-        if wanted is not None:
+        """The app wants so much now; one that is over wants nothing, which says nothing of what it will want."""
+        if wanted:
             self.most = wanted if self.most is None else more(self.most, wanted, slot)
 
-    def classify(self, scale: SlotScale, theta: float) -> Category:
-        """The app's category, by the most it has wanted so far."""
-        self.category = Category.LARGE if self.was_large else category(self.most, scale.slot, scale.nominal, theta)
+    def classify(self, wanted: Wanted | None, scale: SlotScale, theta: float) -> Category:
+        """The app's category, by the most it has wanted so far; `wanted` is what it wants now, if that is known."""
+        known = wanted if self.most is None else self.most
+        self.category = Category.LARGE if self.was_large else category(known, scale.slot, scale.nominal, theta)
         return self.category
+
+
+@dataclass(slots=True)
+class BlockedTasks:
+    """Tasks that found no room beside their own driver, and when a pod of their app was last seen alive."""
+
+    need: TaskNeed
+    alive: float
 
 
 class AppHistories:
@@ -59,6 +120,7 @@ class AppHistories:
 
     def __init__(self) -> None:
         self._by_app: dict[str, AppHistory] = {}
+        self._blocked: dict[str, BlockedTasks] = {}
 
     def __len__(self) -> int:
         return len(self._by_app)
@@ -66,6 +128,14 @@ class AppHistories:
     def of(self, app: str) -> AppHistory:
         """What was seen of an app; nothing yet, where it is new."""
         return self._by_app.setdefault(app, AppHistory())
+
+    def follow(self, each: AppView) -> bool:
+        """Begin anew where a name is used again: none of its pods was there before. Returns whether it is so."""
+        known = self._by_app.get(each.id)
+        if known is None or known.latest is None or each.began <= known.latest:
+            return False
+        self.forget(each.id)
+        return True
 
     def forget(self, app: str) -> None:
         """The app is over."""
@@ -75,6 +145,26 @@ class AppHistories:
         """A round begins: whoever a pool guards now gets a category again, others have none."""
         for each in self._by_app.values():
             each.category = None
+
+    def block(self, app: str, need: TaskNeed, now: float) -> None:
+        """The app's driver was evicted because such tasks of its own found no room beside it."""
+        self._blocked[app] = BlockedTasks(need, now)
+
+    def blocked(self, app: str) -> TaskNeed | None:
+        """Tasks that an earlier driver of the app's present run kept out.
+
+        An evicted driver may have been the last pod of its app, and the next one comes a moment later. So this lasts
+        beyond the last pod, as long as a run may pause.
+        """
+        known = self._blocked.get(app)
+        return known.need if known is not None else None
+
+    def expire(self, views: Mapping[str, AppView], now: float) -> None:
+        """Forget blocked tasks of apps whose run is over."""
+        self._blocked = {app: each for app, each in self._blocked.items() if now - each.alive <= IDLE}
+        for app, each in self._blocked.items():
+            if app in views and not views[app].over:
+                each.alive = now
 
     def category(self, app: str) -> Category | None:
         """The app's category; None where no pool guards its queue, or no round has seen it."""

@@ -17,7 +17,7 @@ from slackwater.roles import Role
 from slackwater_cluster import names
 from slackwater_cluster.apps.frameworks import Framework, FrameworkTable, builtin
 from slackwater_cluster.apps.resolver import role_of
-from slackwater_cluster.apps.size import AppSize
+from slackwater_cluster.apps.size import AppSize, StatedSize
 from slackwater_cluster.customresources import Mode
 from slackwater_cluster.governance import Governance
 from slackwater_cluster.watch.records import NamespaceRecord, NodeRecord, OwnerRef, PodRecord
@@ -38,7 +38,6 @@ log = structlog.get_logger(__name__)
 
 # Seconds a namespace must have been unmanaged before its held pods go: its label may only not have reached us yet.
 OPTED_OUT = 5.0
-MOST_BLOCKED = 1000  # apps remembered whose driver was in the way of their own tasks
 JOB = "job"  # the framework table's row for plain Jobs
 
 
@@ -65,7 +64,6 @@ class OperatorCache:
         self.learning = UsageHistory()
         self.quarantine = Quarantine()
         self.nominated_in_vain: set[str] = set()  # pods whose gate could not be lifted after their nomination
-        self.blocked: dict[str, TaskNeed] = {}  # apps whose driver was in the way of such tasks
         self.news = True  # something changed since the last snapshot
         self.pressing = True  # … that could let a held pod go; of running pods, what ends is told by the extender
         self.holding = True  # whether some pod waits for its release, as far as is known
@@ -164,12 +162,13 @@ class OperatorCache:
             return owner
         return each.app.split("/")[1] if "/" in each.app else each.app
 
-    def sized(self, each: AppView, size: AppSize | None) -> None:
-        """The app's framework was asked; None where it states no size."""
-        self.histories.of(each.id).size_asked = True
+    def sized(self, each: AppView, stated: StatedSize) -> None:
+        """The app's framework was asked."""
+        history = self.histories.of(each.id)
+        history.size_asked, history.driverless = True, stated.driver is False
         self.press()
-        if size is not None:
-            self.resize(each, size)
+        if stated.size is not None:
+            self.resize(each, stated.size)
 
     def resize(self, each: AppView, size: AppSize) -> None:
         """The app's size became known."""
@@ -219,13 +218,10 @@ class OperatorCache:
         """No node has room for a pod; others may be asked about meanwhile."""
         self.refused[uid] = until
 
-    def unblock(self, blocked: tuple[str, TaskNeed] | None) -> None:
+    def unblock(self, blocked: tuple[str, TaskNeed] | None, now: float) -> None:
         """A driver was evicted that was in the way of its own tasks: its next one is placed by what they ask for."""
         if blocked is not None:
-            self.blocked.pop(blocked[0], None)
-            self.blocked[blocked[0]] = blocked[1]
-            while len(self.blocked) > MOST_BLOCKED:
-                del self.blocked[next(iter(self.blocked))]
+            self.histories.block(*blocked, now)
 
     def remember(self, decided: Round) -> None:
         """Keep what a round decided for later rounds: the border moves on."""
@@ -247,22 +243,26 @@ class OperatorCache:
     def _rebuild(self, dirty: set[Key]) -> None:
         before = {key: self.views.pop(app_id(key), None) for key in dirty}
         found = {key: self._portrait(key) for key in dirty}
+        for key, each in found.items():
+            if each is None or self.histories.follow(each):
+                self._over(before[key], app_id(key))
         # What ended first: the next run of its series may be among those that are new.
-        for key, each in found.items():
-            old = before[key]
-            if each is not None:
-                self.runs.observe(each)
-            elif old is not None and self.governing.managed(old.namespace):
-                self.runs.gone(old)
-            elif old is not None:
-                self.runs.opted_out(old)
-        for key, each in found.items():
-            if each is not None:
-                self.views[each.id] = self._sized(each)
-                for stage, size in watching.sizes(self.views[each.id]).items():
-                    self.phases.expect(each.id, stage, size)
-            else:
-                self._forget(app_id(key))
+        seen = [self.histories.of(each.id).see(each) for each in found.values() if each is not None]
+        for each in seen:
+            self.runs.observe(each)
+        for each in seen:
+            self.views[each.id] = self._sized(each)
+            for stage, size in watching.sizes(self.views[each.id]).items():
+                self.phases.expect(each.id, stage, size)
+
+    def _over(self, old: AppView | None, app: str) -> None:
+        """A run of an app is over: its last pod is gone, or the next run has begun."""
+        if old is not None and self.governing.managed(old.namespace):
+            self.runs.gone(old)
+        elif old is not None:
+            self.runs.opted_out(old)
+        self.histories.forget(app)
+        self.phases.forget(app)
 
     def _portrait(self, key: Key) -> AppView | None:
         """The app. One that cannot be put together is left out; the others go on."""
@@ -270,7 +270,7 @@ class OperatorCache:
             pods = self.index.app(key)
             if not pods:
                 return None
-            return self.histories.of(app_id(key)).called(app_view(*key, pods, self.in_flight, self.table))
+            return app_view(*key, pods, self.in_flight, self.table)
         except Exception as problem:
             log.exception("app set aside", namespace=key[0], app=key[1][:253])
             for pod in [pod for uid in self.index.members(key) if (pod := self.index.pod(uid)) is not None][:1]:
@@ -293,6 +293,7 @@ class OperatorCache:
         self.refresh()
         self.news = self.news and supposed
         self.refused = {uid: until for uid, until in self.refused.items() if until > now}
+        self.histories.expire(self.views, now)
         found = SnapshotBuilder(self, now, rooms, supposed).snapshot()
         if not supposed:
             self.pressing = False
@@ -373,10 +374,6 @@ class OperatorCache:
         if pod is not None and member is not None:
             self.index.dirty.add((pod.namespace, member.app))
             self.news = True
-
-    def _forget(self, app: str) -> None:
-        self.histories.forget(app)
-        self.phases.forget(app)
 
     def _sized(self, each: AppView) -> AppView:
         """The size its user states, else what its framework's object or an earlier run says."""

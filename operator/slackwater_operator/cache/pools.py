@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from slackwater.cycle.snapshot import App, PodGroup, Pool
-from slackwater.cycle.starts.poolbuilder import PoolMember, PoolTerms, build_pool, slot_scale
+from slackwater.cycle.starts.poolbuilder import PoolMember, PoolTerms, SlotScale, build_pool, slot_scale
 from slackwater.pools import demand as rule
 from slackwater.pools.appphases import AppPhases
 from slackwater.pools.demand import Wanted, more
@@ -16,7 +16,7 @@ from slackwater.resources import NOTHING, Resources
 from slackwater.roles import Role
 from slackwater.validation import clip
 from slackwater_cluster.customresources import ReservationPoolSpec
-from slackwater_operator.cache.apphistory import AppHistories
+from slackwater_operator.cache.apphistory import AppHistories, AppHistory
 from slackwater_operator.cache.appview import AppView
 from slackwater_operator.cache.phases import Accuracy
 
@@ -62,12 +62,10 @@ def pool(
     if not state.median_task.current:
         return None
     scale = slot_scale(capacity, state.median_task.current)
-    for app in apps:
-        histories.of(app.id).want(wanted(app, scale.slot), scale.slot)
     members = [
         PoolMember(
             app.id,
-            histories.of(app.id).classify(scale, spec.theta),
+            _category(app, histories.of(app.id), scale, spec.theta),
             sum(slots(group.request, scale.slot) * group.charged for group in app.groups),
             task_slots(app, scale.slot),
             app.counts.bound > 0,
@@ -120,6 +118,13 @@ def side(guarded: Pool, kind: Category, delta: float, apps: Iterable[App]) -> di
 def _coming(group: PodGroup) -> int:
     """Pods of a group that are not finished."""
     return len(group.held) + group.blocked + group.charged
+
+
+def _category(app: AppView, history: AppHistory, scale: SlotScale, theta: float) -> Category:
+    pods = wanted(app, scale.slot)
+    if app.settled:
+        history.want(pods, scale.slot)
+    return history.classify(pods, scale, theta)
 
 
 def _task(app: AppView) -> Resources:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from slackwater.admission.capacity import NodeShares
+from slackwater.admission.graceperiod import awaited
 from slackwater.cycle.snapshot import App, Order, PodGroup, Pool, Queue, Snapshot
 from slackwater.resources import NOTHING, Resources, total
 from slackwater_cluster.customresources import Mode
@@ -167,6 +168,7 @@ class SnapshotBuilder:
 
     def _app(self, each: AppView, queue: str, guarded: Pool | None) -> App:
         task_request, together = self._tasks(each)
+        history = self.cache.histories.of(each.id)
         return App(
             id=each.id,
             namespace=each.namespace,
@@ -175,13 +177,14 @@ class SnapshotBuilder:
             queue=queue,
             priority=each.priority,
             started=each.started,
-            category=self.cache.histories.category(each.id),
+            category=history.category,
             demand=demand(each, guarded.slot) if guarded else None,
             task_request=task_request,
             together=together,
-            has_driver=each.has_driver,
+            has_driver=history.has_driver(each, self.now),
             tasks_to_come=each.leads and each.size is None,
             gang=each.gang,
+            announced=0 if history.complete(each, self.now) else each.announced,
             strict=each.strict,
             stage=each.stage,
             stages=each.stages,
@@ -190,7 +193,7 @@ class SnapshotBuilder:
 
     def _tasks(self, each: AppView) -> tuple[Resources | None, int]:
         """What a task asks for and how many run at once: of tasks that an earlier driver kept out, else as told."""
-        if (need := self.cache.blocked.get(each.id)) is not None:
+        if (need := self.cache.histories.blocked(each.id)) is not None:
             return need.request, need.together
         if each.size is None:
             return None, 1
@@ -203,12 +206,22 @@ class SnapshotBuilder:
             return tuple(replace(_without(group, group.held), released=0, growing=()) for group in each.groups)
         if not each.settled or self.cache.unsized(each):
             return tuple(_without(group, group.held) for group in each.groups)
+        groups = self._arrived(each)
         refused = self.cache.refused
         if not refused:
+            return groups
+        return tuple(
+            replace(group, unplaceable=True) if any(uid in refused for uid in group.held) else group for group in groups
+        )
+
+    def _arrived(self, each: AppView) -> tuple[PodGroup, ...]:
+        """With a mark on stages whose parents may still come, and without the rest of a gang that comes no more."""
+        early = {one.stage for one in each.awaited if each.strict and awaited(one.since, self.now)}
+        alone = each.announced and self.cache.histories.of(each.id).complete(each, self.now)
+        if not early and not alone:
             return each.groups
         return tuple(
-            replace(group, unplaceable=True) if any(uid in refused for uid in group.held) else group
-            for group in each.groups
+            replace(group, early=group.stage in early, expected=0 if alone else group.expected) for group in each.groups
         )
 
     def _supposed(self, each: AppView) -> tuple[PodGroup, ...]:

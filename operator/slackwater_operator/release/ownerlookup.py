@@ -1,4 +1,4 @@
-"""Looks up owners that recognition asks about, and the sizes that frameworks' own objects state. Once each.
+"""Looks up owners that recognition asks about, and the sizes that frameworks' own objects state, once each.
 
 Runs beside the rounds, never inside one: an app whose owners or size are not known yet waits, and nobody else does.
 """
@@ -14,15 +14,18 @@ import structlog
 
 from slackwater.errors import Unavailable
 from slackwater_cluster.api.paths import api_path
-from slackwater_cluster.api.session import Session
+from slackwater_cluster.api.session import Answer, Session
+from slackwater_cluster.apps.frameworks import Framework, SizeRule
 from slackwater_cluster.apps.ownerlookup import AT_ONCE, TOGETHER, OwnerReader
-from slackwater_cluster.apps.size import AppSize, from_object
+from slackwater_cluster.apps.size import StatedSize, from_object, has_driver
 from slackwater_cluster.watch.records import OwnerRef
 from slackwater_operator.cache.appview import AppView
 from slackwater_operator.cache.cache import OperatorCache
 from slackwater_operator.cache.quarantine import Part, sentence
 
 log = structlog.get_logger(__name__)
+
+AGAIN = 10.0  # seconds until a size is asked for again that nobody told
 
 
 @dataclass
@@ -34,6 +37,7 @@ class OwnerLookup:
 
     def __post_init__(self) -> None:
         self._owners = OwnerReader(self.session, self.clock)
+        self._again: dict[str, float] = {}  # apps whose size nobody answered, and when it is asked for again
 
     async def run(self, cache: OperatorCache) -> bool:
         """Look up what is unknown; returns whether anything was learned."""
@@ -51,31 +55,53 @@ class OwnerLookup:
         cache.learn(owner, parents)
 
     async def _sizes(self, cache: OperatorCache) -> bool:
-        """Ask for the sizes of apps that wait for it; one that cannot be read is asked for once only."""
+        """Ask for the sizes of apps that wait for it, and again where nobody answered; the app goes on meanwhile."""
         hands = asyncio.Semaphore(TOGETHER)
         cache.refresh()
-        wanting = [each for each in cache.views.values() if cache.unsized(each)][:AT_ONCE]
-        sizes = await asyncio.gather(*(self._size(each, cache, hands) for each in wanting))
-        for each, size in zip(wanting, sizes, strict=True):
-            cache.sized(each, size)
+        wanting = [*(each for each in cache.views.values() if cache.unsized(each)), *self._due(cache)][:AT_ONCE]
+        answers = await asyncio.gather(*(self._size(each, cache, hands) for each in wanting))
+        for each, answer in zip(wanting, answers, strict=True):
+            if answer is None:
+                self._again[each.id] = self.clock() + AGAIN
+            cache.sized(each, answer or StatedSize())
         return bool(wanting)
 
-    async def _size(self, each: AppView, cache: OperatorCache, hands: asyncio.Semaphore) -> AppSize | None:
+    def _due(self, cache: OperatorCache) -> list[AppView]:
+        """Apps whose size was asked for in vain a while ago."""
+        lacking = {app: due for app, due in self._again.items() if app in cache.views and not cache.views[app].over}
+        due = [app for app, at in lacking.items() if at <= self.clock()]
+        self._again = {app: at for app, at in lacking.items() if app not in due}
+        return [cache.views[app] for app in due if not cache.unsized(cache.views[app])]
+
+    async def _size(self, each: AppView, cache: OperatorCache, hands: asyncio.Semaphore) -> StatedSize | None:
+        """What the framework's object states; None where nobody answered."""
         row = cache.size_row(each)
         if row is None or row.size is None:
-            return None
+            return StatedSize()
         rule = row.size
         try:
             name = cache.size_object(each, row)
             path = api_path(rule.plural, name, group=rule.group, version=rule.version, namespace=each.namespace)
             async with hands:
                 answer = await self._owners.ask(path)
-            return from_object(rule, answer.json()) if answer.ok else None
+            return _stated(each, row, rule, answer)
         except Unavailable as problem:
             log.warning("size not read", app=each.id, trouble=str(problem))
+            return None
         except Exception as problem:  # noqa: BLE001 - whatever a tenant's object holds, its app alone goes without
             lead = cache.index.pod(each.lead)
             if lead is not None:
                 words = f"the size that {rule.kind} {each.app!r} states is not read"
                 cache.quarantine.add(Part.SIZE, lead, f"{words}: {sentence(problem)}")
-        return None
+        return StatedSize()
+
+
+def _stated(each: AppView, row: Framework, rule: SizeRule, answer: Answer) -> StatedSize:
+    if not answer.ok:
+        return StatedSize()
+    body = answer.json()
+    # An object of another kind may have the same name; of a driver only the app's own owner says that there is none.
+    mine = each.owner.partition("/")[0] == rule.kind
+    return StatedSize(
+        from_object(rule, body, row.driver_names), has_driver(rule, body, row.driver_names) if mine else None
+    )

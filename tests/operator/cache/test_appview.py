@@ -59,7 +59,7 @@ def test_a_small_pod_that_never_ends_keeps_no_place() -> None:
 
 def test_an_app_at_work_keeps_its_age() -> None:
     """Stages of different sizes, and tasks that have ended, speak for those that come after them."""
-    maps = [one(f"map-{i}", 1, created=1, node="a", phase="Succeeded") for i in range(4)]
+    maps = [one(f"map-{i}", 1, created=1, node="a", phase="Succeeded", finished=890.0) for i in range(4)]
     at_work = seen(*maps, one("reduce", 8, created=900))
     assert (at_work.submitted, at_work.started) == (1, True)
 

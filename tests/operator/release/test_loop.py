@@ -164,6 +164,71 @@ def test_job_whose_pods_are_still_being_made_is_not_small() -> None:
     assert made.cache.histories.categories() == {"team/job/big": Category.LARGE, "team/etl": Category.LARGE}
 
 
+def test_a_size_that_nobody_told_is_asked_for_again() -> None:
+    """The API server does not answer: the app goes without its size, and has it a while later."""
+    world = enforcing(node("a"))
+    world.configure("ReservationPool", "pool", queue="default")
+    template = {"spec": {"containers": [{"name": "c", "resources": {"requests": {"cpu": "1"}}}]}}
+    path = "/apis/batch/v1/namespaces/team/jobs/big"
+    world.objects[path] = {"metadata": {"uid": "Job-big"}, "spec": {"parallelism": 40, "template": template}}
+    world.cache.learn(owned("Job", "big", group="batch"), ())
+    labels = {"batch.kubernetes.io/job-name": "big"}
+    pod = world.create("big-0", labels=labels, owners=[owned("Job", "big", group="batch")])
+    made = release_loop(world)
+    world.broken = lambda asked: asked == path
+    turn(made, world, 2)
+    assert made.cache.views["team/job/big"].size is None
+    assert world.pods[pod.uid].node, "nobody waits for an answer that does not come"
+    world.broken = lambda _: False
+    turn(made, world, 15)
+    size = made.cache.views["team/job/big"].size
+    assert size is not None
+    assert size.tasks == 40
+
+
+TORCH = {"training.kubeflow.org/job-name": "fit", "training.kubeflow.org/job-role": "worker"}
+VOLCANO = {"volcano.sh/job-name": "fit", "volcano.sh/task-spec": "worker"}
+REPLICAS = {"Worker": {"replicas": 1}}
+
+
+@pytest.mark.parametrize(
+    ("labels", "owner", "path", "spec", "goes"),
+    [
+        (TORCH, ("PyTorchJob", "kubeflow.org"), "kubeflow.org/v1", {"pytorchReplicaSpecs": REPLICAS}, True),
+        (
+            TORCH,
+            ("PyTorchJob", "kubeflow.org"),
+            "kubeflow.org/v1",
+            {"pytorchReplicaSpecs": {**REPLICAS, "Master": {}}},
+            False,
+        ),
+        (TORCH, ("JAXJob", "kubeflow.org"), "kubeflow.org/v1", {"pytorchReplicaSpecs": REPLICAS}, False),
+        (VOLCANO, ("Job", "batch.volcano.sh"), "batch.volcano.sh/v1alpha1", {"tasks": [{"name": "worker"}]}, True),
+        (
+            VOLCANO,
+            ("Job", "batch.volcano.sh"),
+            "batch.volcano.sh/v1alpha1",
+            {"tasks": [{"name": "worker"}, {"name": "master"}]},
+            False,
+        ),
+    ],
+    ids=["workers only", "with a master", "another kind of that name", "Volcano, no master", "Volcano, with a master"],
+)
+def test_workers_do_not_wait_for_a_driver_that_their_object_does_not_have(
+    labels: dict[str, str], owner: tuple[str, str], path: str, spec: dict[str, Any], goes: bool
+) -> None:
+    """The object says that there is no master: they go at once."""
+    world = enforcing(node("a"))
+    above = owned(owner[0], "fit", group=owner[1])
+    plural = "jobs" if "volcano" in path else "pytorchjobs"
+    world.objects[f"/apis/{path}/namespaces/team/{plural}/fit"] = {"metadata": {"uid": above.uid}, "spec": spec}
+    world.cache.learn(above, ())
+    pod = world.create("w0", labels=labels, owners=[above])
+    made = release_loop(world)
+    turn(made, world, 3)
+    assert bool(world.pods[pod.uid].node) is goes
+
+
 @pytest.mark.parametrize("app", ["etl", ""], ids=["our label", "the Job's name"])
 @pytest.mark.parametrize("tasks", [0, 1], ids=["alone", "with a task of its own making"])
 def test_job_around_a_driver_says_nothing_of_tasks(app: str, tasks: int) -> None:

@@ -159,7 +159,7 @@ def test_a_driver_in_the_way_of_its_own_tasks_is_given_up_and_then_refused() -> 
     assert stall.victim.uid == driver.uid
     assert stall.blocked is not None
     assert (stall.blocked[0], stall.blocked[1].request) == ("team/own", task.declared)
-    world.cache.unblock(stall.blocked)
+    world.cache.unblock(stall.blocked, world.now)
     world.delete(driver)
     world.delete(task)
     world.create("again", app="own", role="driver", cpu=3)
@@ -226,7 +226,7 @@ def test_a_driver_that_its_gang_does_not_fit_beside_takes_another_node() -> None
     assert stall.victim.uid == driver.uid
     assert stall.blocked is not None
     assert stall.blocked[1].together == 5
-    world.cache.unblock(stall.blocked)
+    world.cache.unblock(stall.blocked, world.now)
     world.delete(driver, *tasks)
     again = world.create("again", app="gang", role="driver", cpu=4)
     operator.step()

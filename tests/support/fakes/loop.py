@@ -34,7 +34,7 @@ def release_loop(world: World, **wishes: Any) -> ReleaseLoop:
         cache=world.cache,
         releaser=Releaser(world.cache, world, writer, settings, metrics, DegradedMode(60, clock), clock),
         upkeep=Nominations(world.cache, world, writer, metrics, clock, told=announcer.parked),
-        lookups=OwnerLookup(session),
+        lookups=OwnerLookup(session, clock),
         tracker=TrackedAppWriter(session, clock, 10, TokenBucket(100, 100, clock), 60),
         announcer=announcer,
         labeller=ReasonWriter(writer, TokenBucket(100, 100, clock), clock, 5),

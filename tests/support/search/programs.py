@@ -287,7 +287,7 @@ class OperatorProgram(Watcher):
                 except Unavailable:
                     continue
                 if written.done:
-                    self.cache.unblock(stall.blocked)
+                    self.cache.unblock(stall.blocked, self.cluster.clock())
             self.stalls.reset(stall.queue)
 
     # -- what it watches ----------------------------------------------------------------------------------------------

@@ -34,6 +34,8 @@ def startable(app: App, group: PodGroup) -> int:
     Strict DAGs go by levels (003): a stage may start once every stage before it is placed.
     """
     count = len(group.held)
+    if app.strict and group.early:
+        return 0
     if app.strict:
         placed = all(not (g.held or g.released or g.blocked) for g in app.groups if g.level < group.level)
         return count if placed else 0

@@ -79,11 +79,16 @@ class PossibleApps:
         return Verdict(app.id, WaitReason.INFEASIBLE, numbers, position)
 
 
-def incomplete(app: App, position: int) -> Verdict | None:
-    """A gang starts with all of its pods or none, so all must exist first."""
-    if not app.gang:
+def incomplete(app: App, position: int = 0) -> Verdict | None:
+    """A gang's tasks go all at once or not at all, so all must exist first; a driver that makes them goes before.
+
+    Once some of them have gone, all have been there: what is made anew later need not be complete again.
+    """
+    tasks = [group for group in app.groups if group.role is not Role.DRIVER]
+    if not app.gang or not tasks or any(group.charged for group in tasks):
         return None
-    expected = sum(group.total for group in app.groups)
+    drivers = sum(group.total for group in app.groups) - sum(group.total for group in tasks)
+    expected = drivers + max(app.announced, sum(group.total for group in tasks))
     present = sum(len(group.held) + group.charged + group.finished for group in app.groups)
     if present >= expected:
         return None
