@@ -63,7 +63,7 @@ class OperatorCache:
         self.refused: dict[str, float] = {}  # pods that found no node → not asked about again before
         self.learning = UsageHistory()
         self.quarantine = Quarantine()
-        self.nominated_in_vain: set[str] = set()  # pods whose gate could not be lifted after their nomination
+        self.nominated_in_vain: dict[str, float] = {}  # pods whose release failed after their nomination, and when
         self.news = True  # something changed since the last snapshot
         self.pressing = True  # … that could let a held pod go; of running pods, what ends is told by the extender
         self.holding = True  # whether some pod waits for its release, as far as is known
@@ -97,7 +97,7 @@ class OperatorCache:
             watching.gone(self.phases, record, now)
             self._stray.pop(record.uid, None)
             self.quarantine.forget(record.uid)
-            self.nominated_in_vain.discard(record.uid)
+            self.nominated_in_vain.pop(record.uid, None)
         self.news = True
 
     def set_nodes(self, records: Sequence[NodeRecord]) -> None:

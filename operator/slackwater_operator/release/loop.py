@@ -136,6 +136,7 @@ class ReleaseLoop:
         """One round of releases; returns how many pods were released."""
         began = perf_counter()
         self.turned.set()
+        await self.upkeep.clear()  # a pod's own reservation would keep it from being released again
         released = await self.releaser.round()
         self.metrics.round.labels("turn").observe(perf_counter() - began)
         self.beat = self.clock()

@@ -7,6 +7,7 @@ block each other for ever.
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -27,6 +28,7 @@ log = structlog.get_logger(__name__)
 
 # A pod released for an autoscaler waits for a machine to boot, not for a scheduler.
 GROWTH_PATIENCE = 10.0
+SHOWN = 5.0  # seconds within which a write has reached our watch
 PIECE = 1000  # pods in one request to take reservations back
 
 
@@ -57,20 +59,25 @@ class Nominations:
                 stuck.append((pod, on_its_way))
         await self._park(late)
         await self._move(stuck)
-        await self._clear()
+        await self.clear()
 
-    async def _clear(self) -> None:
+    async def clear(self) -> None:
         """Take back nominations of pods whose gate could not be lifted: behind it they would keep room from others.
 
-        Their room is given back only then: a nomination that was written and not confirmed still takes it.
+        Their room is given back only then, because a nomination that was written and not confirmed still takes it; or
+        when the watch has shown for a while that none was written.
         """
-        for uid in list(self.cache.nominated_in_vain):
+        failed = self.cache.nominated_in_vain
+        for uid, since in list(failed.items()):
             pod = self.cache.index.pod(uid)
             # Its nomination may not have been written, or not been seen yet; to clear nothing changes nothing.
-            if pod is not None and self._waits(pod) and not await self._nominate(pod, ""):
+            if pod is None or not self._waits(pod) or await self._nominate(pod, ""):
+                failed.pop(uid, None)
+            elif pod.nominated or self.clock() - since < SHOWN:
                 continue
-            self.cache.nominated_in_vain.discard(uid)
-            if pod is None or self._waits(pod):
+            else:
+                failed[uid] = math.inf  # it is tried again, without its room
+            if since < math.inf and (pod is None or self._waits(pod)):
                 await self._unreserve([uid])
 
     def _waits(self, pod: PodRecord) -> bool:

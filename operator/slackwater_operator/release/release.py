@@ -363,7 +363,7 @@ class Releaser:
             return
         self.cache.end(pod.uid)
         if nominate:  # the nomination may be written all the same: its room is kept until it is surely taken back
-            self.cache.nominated_in_vain.add(pod.uid)
+            self.cache.nominated_in_vain[pod.uid] = self.clock()
         else:
             await self._unreserve([pod.uid])
 

@@ -123,3 +123,24 @@ async def _round(operator: Operator) -> None:
     """One round without upkeep."""
     await operator.releaser.round()
     await operator.releaser.drain()
+
+
+def test_room_is_given_back_where_the_watch_shows_no_nomination() -> None:
+    """Seeds 168 and 296: writes to one pod failed for long, and its room was kept from all others as long."""
+    made = world(steer=0)
+    pod = made.create("driver", cpu=1, role=names.DRIVER, app="etl")
+    operator = made.restart(steer_nodes=0)
+    made.broken = lambda path: "driver" in path
+    asyncio.run(_round(operator))
+    assert pod.uid in made.entered
+    made.configure("AdmissionQueue", "default", annotations={"slackwater.io/pause": "true"})
+    for _ in range(4):
+        operator.step()
+        assert pod.uid in made.entered
+    for _ in range(3):
+        operator.step()
+    assert pod.uid not in made.entered
+    assert pod.uid in made.cache.nominated_in_vain  # to be cleared once writes succeed again
+    made.broken = lambda _: False
+    operator.step()
+    assert not made.cache.nominated_in_vain

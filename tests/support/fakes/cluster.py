@@ -403,6 +403,7 @@ class Operator:
         return released
 
     async def _step(self) -> int:
+        await self.upkeep.clear()
         released = await self.releaser.round()
         await self.releaser.drain()
         await self.upkeep.run()

@@ -270,6 +270,7 @@ class OperatorProgram(Watcher):
         return self.loop.run_until_complete(self._step())
 
     async def _step(self) -> int:
+        await self.upkeep.clear()
         released = await self.releaser.round()
         await self.releaser.drain()
         await self.upkeep.run()
