@@ -38,6 +38,7 @@ class AppHistory:
     """What was seen of one app."""
 
     name: AppName | None = None
+    left: float = 0.0  # when a pod of it was last taken away
     size: AppSize | None = None  # told by its framework's own object
     size_asked: bool = False  # whether its framework was asked for its size
     most: Wanted | None = None  # the most it has wanted at once; None: nobody knows

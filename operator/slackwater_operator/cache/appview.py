@@ -193,9 +193,19 @@ class _Tallies:
         )
 
 
-def app_view(namespace: str, app: str, pods: Sequence[Pod], in_flight: InFlightPods, table: FrameworkTable) -> AppView:
-    """Put an app together from its pods; in which order they came, and are given, makes no difference."""
-    run = _present_run(pods)
+def app_view(
+    namespace: str,
+    app: str,
+    pods: Sequence[Pod],
+    in_flight: InFlightPods,
+    table: FrameworkTable,
+    left: float = 0.0,
+) -> AppView:
+    """Put an app together from its pods; in which order they came, and are given, makes no difference.
+
+    `left` is when a pod of the app was last taken away: until then it was at work, whatever the others say.
+    """
+    run = _present_run(pods, left)
     tallies = _Tallies()
     for pod in run:
         tallies.add(pod, state(pod.record, in_flight), in_flight.get(pod.uid))
@@ -231,12 +241,13 @@ def app_view(namespace: str, app: str, pods: Sequence[Pod], in_flight: InFlightP
     )
 
 
-def _present_run(pods: Sequence[Pod]) -> list[Pod]:
+def _present_run(pods: Sequence[Pod], left: float) -> list[Pod]:
     """The pods of the app's present run, oldest first."""
     ordered = sorted(pods, key=lambda pod: (pod.record.created, pod.record.name, pod.uid))
     if not any(pod.record.done or pod.record.deleted for pod in ordered):
         return ordered
-    start = currentrun.began(_life(pod.record) for pod in ordered)
+    gone = PodLife(ordered[0].record.created, left)
+    start = currentrun.began([gone, *(_life(pod.record) for pod in ordered)])
     return [pod for pod in ordered if pod.record.created >= start]
 
 

@@ -91,6 +91,8 @@ class OperatorCache:
         for record in records:
             self._everyone.pop(record.uid, None)
             self.node_requests.drop(record)
+            if (member := self.index.member(record.uid)) is not None:
+                self.histories.of(app_id((record.namespace, member.app))).left = now
             self.index.drop(record)
             self.in_flight.end(record.uid)
             self.refused.pop(record.uid, None)
@@ -270,7 +272,8 @@ class OperatorCache:
             pods = self.index.app(key)
             if not pods:
                 return None
-            return app_view(*key, pods, self.in_flight, self.table)
+            left = self.histories.of(app_id(key)).left
+            return app_view(*key, pods, self.in_flight, self.table, left)
         except Exception as problem:
             log.exception("app set aside", namespace=key[0], app=key[1][:253])
             for pod in [pod for uid in self.index.members(key) if (pod := self.index.pod(uid)) is not None][:1]:

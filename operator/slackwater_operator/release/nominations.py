@@ -28,7 +28,7 @@ log = structlog.get_logger(__name__)
 
 # A pod released for an autoscaler waits for a machine to boot, not for a scheduler.
 GROWTH_PATIENCE = 10.0
-SHOWN = 5.0  # seconds within which a write has reached our watch
+SHOWN = 1.0  # seconds within which a write has reached our watch
 PIECE = 1000  # pods in one request to take reservations back
 
 

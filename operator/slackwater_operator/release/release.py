@@ -371,7 +371,7 @@ class Releaser:
         began = perf_counter()
         try:
             await self._resize(pod)
-            written = await (self.writer.unpark(pod, node) if pod.parked else self.writer.release(pod, node))
+            written = await self._lifted(pod, node)
         except Unavailable as problem:
             log.warning("not released", pod=pod.key, trouble=str(problem))
             self.metrics.errors.labels("release").inc()
@@ -382,6 +382,14 @@ class Releaser:
         else:
             self._not_written(pod, written)
         return written.done
+
+    async def _lifted(self, pod: PodRecord, node: str) -> Written:
+        """Both writes of a release, once more where they failed: they are safe to repeat, and most then succeed."""
+        write = self.writer.unpark if pod.parked else self.writer.release
+        try:
+            return await write(pod, node)
+        except Unavailable:
+            return await write(pod, node)
 
     async def _resize(self, pod: PodRecord) -> None:
         """Give a task the requests its forerunners taught us; one that is refused goes with those it has."""

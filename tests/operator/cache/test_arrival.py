@@ -321,6 +321,22 @@ def test_stages_and_retries_are_one_run() -> None:
     assert (each.submitted, each.started, each.counts.done) == (1000.0, True, 3)
 
 
+def test_a_driver_that_is_gone_was_at_work_until_then() -> None:
+    """Seed 189: tasks ended long ago, the driver lived on, was evicted and is made anew: that is one run."""
+    world = enforcing(node("a"))
+    driver = world.create("driver", app="etl", role=names.DRIVER)
+    task = world.create("task", app="etl")
+    world.cache.refresh()
+    world.finish(task.uid)
+    world.now += 3600.0
+    world.cache.refresh()
+    world.delete(world.pods[driver.uid])
+    world.create("driver-2", app="etl", role=names.DRIVER)
+    world.cache.refresh()
+    each = world.cache.views["team/etl"]
+    assert (each.counts.done, each.began) == (1, 1000.0)
+
+
 def test_tasks_that_a_driver_kept_out_are_forgotten_with_its_run() -> None:
     """A driver that comes back within minutes is placed by them; the one of the next night is not."""
     world = enforcing(node("a"))
