@@ -7,7 +7,8 @@ import pytest
 
 from slackwater.cycle import cycle
 from slackwater_cluster import names
-from slackwater_operator.cache import appview, cache
+from slackwater_operator.cache import cache
+from slackwater_operator.cache.apps import appview
 from slackwater_operator.release import release
 from support.fakes.cluster import enforcing, node
 

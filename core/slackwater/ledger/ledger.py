@@ -15,7 +15,6 @@ takes longer to learn (`learned`) is handed over by whoever keeps it.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -24,12 +23,13 @@ from slackwater.errors import UnknownName
 from slackwater.estimation.calibration import Calibration
 from slackwater.estimation.podmatrix import NOWHERE
 from slackwater.estimation.vectorized import NodeEstimates
+from slackwater.ledger.claimcharge import cost, kindred, successors, weights, whole_app
 from slackwater.ledger.learned import Learned
 from slackwater.ledger.nodeindex import NodeIndex
 from slackwater.ledger.podindex import PodIndex
 from slackwater.ledger.room import RoomLine, RoomTable, Survey
 from slackwater.ledger.sampling import SampleIntake
-from slackwater.ledger.types import Amounts, ClaimState, LedgerConfig, NodeSpec, PodClaim, Sample
+from slackwater.ledger.types import ClaimState, LedgerConfig, NodeSpec, PodClaim, Sample
 from slackwater.nodes import NodeRow, NodeTable
 from slackwater.validation import finite
 
@@ -115,7 +115,7 @@ class Ledger:
             return
         # The common case: a container that was not there before changes nothing that is charged.
         slot = self._pods.slots[uid]
-        self._pods.enter(slot, claim, self._intake.peaks.identify(_kindred(claim)))
+        self._pods.enter(slot, claim, self._intake.peaks.identify(kindred(claim)))
 
     def remove(self, uid: str) -> PodClaim | None:
         """The pod finished or was deleted: eq. 4 gives back the residue at once. An unknown pod is no error."""
@@ -142,20 +142,20 @@ class Ledger:
         """
         if claim.managed and claim.app:
             declared, identify = np.array(claim.charged), self._intake.peaks.identify
-            self._intake.outgrown(identify(_successors(claim)), declared)
-            self._intake.outgrown(identify(_whole(claim)), np.zeros_like(declared))
+            self._intake.outgrown(identify(successors(claim)), declared)
+            self._intake.outgrown(identify(whole_app(claim)), np.zeros_like(declared))
 
     def expected(self, claim: PodClaim) -> Floats:
         """What a pod is expected to come to use: what it declares, or of strict kinds its likes' peak if it is more."""
         declared, peaks = np.array(claim.charged), self._intake.peaks
         if not peaks or not claim.managed:
             return declared
-        peak, _ = peaks.expected(peaks.find(_successors(claim)))
+        peak, _ = peaks.expected(peaks.find(successors(claim)))
         return np.where(self._rooms.strict, np.maximum(declared, peak), declared)
 
     def killed(self, claim: PodClaim) -> bool:
         """Whether a kubelet ended a pod of this one's app because memory ran out."""
-        return self._intake.was_outgrown(self._intake.peaks.find(_whole(claim)))
+        return self._intake.was_outgrown(self._intake.peaks.find(whole_app(claim)))
 
     def without_tasks(self) -> Floats:
         """What each node has beside drivers and pods of others, node × kind: tasks find it once tasks have ended."""
@@ -302,7 +302,7 @@ class Ledger:
             return
         claim.check(self.terms.kinds)
         row = self._nodes.index.get(claim.node, NOWHERE)
-        app = self._intake.peaks.identify(_kindred(claim))
+        app = self._intake.peaks.identify(kindred(claim))
         if held is None:
             slot = self._estimates.add(row, *self._fresh(claim), *self._expected(claim, app))
             self._intake.begin(slot)
@@ -310,7 +310,7 @@ class Ledger:
             slot = self._pods.slots[claim.uid]
             before = int(self._pods.apps[slot])
             self._update(slot, held, claim, row)
-            if app != before or _cost(held) != _cost(claim):
+            if app != before or cost(held) != cost(claim):
                 # What is known of its app, or what it asks for, is another: as after a fresh start, until a sample.
                 self._estimates.bound(slot, *self._expected(claim, app))
                 self._pods.changed[slot] = True
@@ -328,8 +328,8 @@ class Ledger:
         # A container that is down, new or elsewhere has yet to show what it uses.
         if moved or held.started not in (None, claim.started):
             self._start_over(slot, claim)
-        elif _cost(held) != _cost(claim):
-            self._estimates.resize(slot, *_weights(claim, self._estimates.uses[:, slot]))
+        elif cost(held) != cost(claim):
+            self._estimates.resize(slot, *weights(claim, self._estimates.uses[:, slot]))
 
     def _start_over(self, slot: int, claim: PodClaim) -> None:
         self._estimates.uses[:, slot] = 0.0
@@ -337,11 +337,11 @@ class Ledger:
         self._estimates.resize(slot, *self._fresh(claim))
         self._estimates.renew(slot)
         self._intake.begin(slot)
-        self._estimates.bound(slot, *self._expected(claim, self._intake.peaks.identify(_kindred(claim))))
+        self._estimates.bound(slot, *self._expected(claim, self._intake.peaks.identify(kindred(claim))))
 
     def _fresh(self, claim: PodClaim) -> tuple[Floats, Floats]:
         """What a pod adds before it is measured: a driver, what it is placed by."""
-        return _weights(claim, self.expected(claim) if claim.driver else None)
+        return weights(claim, self.expected(claim) if claim.driver else None)
 
     def _expected(self, claim: PodClaim, app: int) -> tuple[Floats | None, Floats | None]:
         """Floor and cap of a new pod; drivers have neither."""
@@ -353,52 +353,3 @@ class Ledger:
             waiting.discard(claim.uid)
             if not waiting:
                 del self._homeless[claim.node]
-
-
-def _kindred(claim: PodClaim) -> str:
-    """Under what name a pod's use is learned: its app's pods of the same size. An app's stages differ in size."""
-    return _sized(claim.app, claim.charged) if claim.app else ""
-
-
-def _whole(claim: PodClaim) -> str:
-    """Under what name it is kept that pods of an app were ended for their memory: without the stage of `app/stage`."""
-    return claim.app.rpartition("/")[0] or claim.app
-
-
-def _successors(claim: PodClaim) -> str:
-    """Under what name it is kept that a pod was ended for its memory. A driver's end says nothing of tasks its size."""
-    return f"{_kindred(claim)} driver" if claim.driver and claim.app else _kindred(claim)
-
-
-@lru_cache(maxsize=8192)
-def _sized(app: str, charged: Amounts) -> str:
-    return f"{app} {charged}"
-
-
-def _cost(claim: PodClaim) -> tuple[Amounts, Amounts, bool, bool]:
-    """Everything of a claim that its charge depends on."""
-    return claim.charged, claim.native, claim.driver, claim.managed
-
-
-def _weights(claim: PodClaim, use: Floats | None = None) -> tuple[Floats, Floats]:
-    """What a pod adds to its node: its request in the estimate, and charge, native, declared, reserved beside it.
-
-    A driver is not estimated but charged max(use, D).
-    """
-    request, beside = _weighed(*_cost(claim))
-    if use is not None and claim.driver:
-        beside = beside.copy()
-        beside[0] = np.maximum(beside[0], use)
-    return request, beside
-
-
-@lru_cache(maxsize=8192)
-def _weighed(charged: Amounts, native: Amounts, driver: bool, managed: bool) -> tuple[Floats, Floats]:
-    """The same before any use is known; shared by all pods of one size, so read-only."""
-    declared = np.array(charged)
-    nothing = np.zeros_like(declared)
-    request, charge = (nothing, declared) if driver else (declared, nothing)
-    beside = np.array([charge, np.array(native), declared if managed else nothing, declared])
-    request.setflags(write=False)
-    beside.setflags(write=False)
-    return request, beside

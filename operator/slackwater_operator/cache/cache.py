@@ -15,16 +15,17 @@ from slackwater.pools.phases import Window
 from slackwater.resources import Resources, total
 from slackwater.roles import Role
 from slackwater_cluster import names
-from slackwater_cluster.apps.frameworks import Framework, FrameworkTable, builtin
+from slackwater_cluster.apps.frameworks import FrameworkTable, builtin
 from slackwater_cluster.apps.resolver import role_of
 from slackwater_cluster.apps.size import AppSize, StatedSize
 from slackwater_cluster.customresources import Mode
 from slackwater_cluster.governance import Governance
 from slackwater_cluster.watch.records import NamespaceRecord, NodeRecord, OwnerRef, PodRecord
 from slackwater_operator.cache import phases as watching
-from slackwater_operator.cache.apphistory import AppHistories, AppName
-from slackwater_operator.cache.apps import AppIndex, Key, Pod
-from slackwater_operator.cache.appview import AppView, app_view
+from slackwater_operator.cache.apps import sizeobject
+from slackwater_operator.cache.apps.apphistory import AppHistories, AppName
+from slackwater_operator.cache.apps.appindex import AppIndex, Key, Pod, app_id
+from slackwater_operator.cache.apps.appview import AppView, app_view
 from slackwater_operator.cache.nodes import NodeRequests
 from slackwater_operator.cache.podstate import InFlightPods, PodState, ours, state
 from slackwater_operator.cache.pools import PoolState
@@ -38,7 +39,6 @@ log = structlog.get_logger(__name__)
 
 # Seconds a namespace must have been unmanaged before its held pods go: its label may only not have reached us yet.
 OPTED_OUT = 5.0
-JOB = "job"  # the framework table's row for plain Jobs
 
 
 @dataclass
@@ -146,23 +146,7 @@ class OperatorCache:
         if not self.ask_sizes or each.size is not None or each.started or self.histories.of(each.id).size_asked:
             return False
         needed = each.has_driver or bool(self.governing.pool_of(self.governing.queue_of(each.namespace)))
-        return needed and bool(self.size_object(each, self.size_row(each)))
-
-    def size_row(self, each: AppView) -> Framework | None:
-        """The framework whose object states the app's size; a Job above its pods says as much as a framework."""
-        row = self.table.named(each.framework or (JOB if each.job else ""))
-        return row if row is not None and row.size is not None else None
-
-    def size_object(self, each: AppView, row: Framework | None) -> str:
-        """The name of the object that states the app's size: its topmost owner, else what its id says."""
-        if row is None or row.size is None:
-            return ""
-        if row.name == JOB:
-            return each.job
-        above, _, owner = each.owner.partition("/")
-        if above == row.size.kind:
-            return owner
-        return each.app.split("/")[1] if "/" in each.app else each.app
+        return needed and bool(sizeobject.name(each, sizeobject.row(self.table, each)))
 
     def sized(self, each: AppView, stated: StatedSize) -> None:
         """The app's framework was asked."""
@@ -412,8 +396,3 @@ class OperatorCache:
     def state_of(self, pod: PodRecord) -> PodState:
         """Where a pod stands."""
         return state(pod, self.in_flight)
-
-
-def app_id(key: Key) -> str:
-    """The app's name in the whole cluster."""
-    return f"{key[0]}/{key[1]}"

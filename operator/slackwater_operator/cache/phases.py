@@ -10,7 +10,7 @@ from slackwater.pools.phases import Window
 from slackwater.roles import Role
 from slackwater_cluster.customresources import ReservationPoolSpec
 from slackwater_cluster.watch.records import PodRecord
-from slackwater_operator.cache.appview import AppView
+from slackwater_operator.cache.apps.appview import AppView
 
 # Weight of a new error in the mean error: about the last ten count.
 LEARNING = 0.1

@@ -16,8 +16,8 @@ from slackwater.resources import NOTHING, Resources
 from slackwater.roles import Role
 from slackwater.validation import clip
 from slackwater_cluster.customresources import ReservationPoolSpec
-from slackwater_operator.cache.apphistory import AppHistories, AppHistory
-from slackwater_operator.cache.appview import AppView
+from slackwater_operator.cache.apps.apphistory import AppHistories, AppHistory
+from slackwater_operator.cache.apps.appview import AppView
 from slackwater_operator.cache.phases import Accuracy
 
 

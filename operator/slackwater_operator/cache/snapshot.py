@@ -16,7 +16,7 @@ from slackwater_cluster.customresources import Mode
 from slackwater_cluster.customresources.admissionqueue import CapacitySource, QueueState
 from slackwater_cluster.pods.quantities import resources
 from slackwater_cluster.watch.records import ANYWHERE
-from slackwater_operator.cache.appview import AppView
+from slackwater_operator.cache.apps.appview import AppView
 from slackwater_operator.cache.pools import demand, pool, restored
 from slackwater_operator.cache.rooms import Rooms
 

@@ -12,7 +12,7 @@ from slackwater.errors import SlackwaterError
 from slackwater_cluster.apps.size import AppSize
 from slackwater_cluster.customresources.trackedapp import Learned
 from slackwater_cluster.pods.quantities import resources
-from slackwater_operator.cache.appview import AppView, run_size
+from slackwater_operator.cache.apps.appview import AppView, run_size
 
 # Series of runs whose size is remembered; the one learned longest ago goes first.
 MOST = 10_000

@@ -24,8 +24,7 @@ from slackwater.cycle.verdicts import describe, singular
 from slackwater.resources import Resources
 from slackwater.roles import Role
 from slackwater_cluster.watch.records import PodRecord
-from slackwater_operator.cache.apps import Pod
-from slackwater_operator.cache.appview import role
+from slackwater_operator.cache.apps.appindex import Pod
 from slackwater_operator.cache.cache import OperatorCache
 from slackwater_operator.cache.lastcycle import Outlook
 from slackwater_operator.cache.podstate import PodState
@@ -146,7 +145,7 @@ class StallKeeper:
         gangs = {_place(app, group) for app, group in waiting if app.gang}
         return (
             self._youngest(pod.record for pod in pods if _seat(pod) in stages)
-            or self._youngest(pod.record for pod in pods if role(pod) is Role.DRIVER)
+            or self._youngest(pod.record for pod in pods if pod.role is Role.DRIVER)
             or self._youngest(pod.record for pod in pods if _seat(pod) in gangs)
         )
 
@@ -165,7 +164,7 @@ def _place(app: App, group: PodGroup) -> tuple[str, Role, str, Resources]:
 
 
 def _seat(pod: Pod) -> tuple[str, Role, str, Resources]:
-    return f"{pod.record.namespace}/{pod.member.app}", role(pod), pod.member.stage, pod.record.declared
+    return f"{pod.record.namespace}/{pod.member.app}", pod.role, pod.member.stage, pod.record.declared
 
 
 def _blocked(outlook: Outlook) -> list[tuple[App, TaskNeed]]:

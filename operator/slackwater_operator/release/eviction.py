@@ -18,8 +18,7 @@ from slackwater.roles import Role
 from slackwater_cluster.customresources import Mode
 from slackwater_cluster.customresources.admissionqueue import Relief
 from slackwater_cluster.watch.records import PodRecord
-from slackwater_operator.cache.apps import Pod
-from slackwater_operator.cache.appview import role
+from slackwater_operator.cache.apps.appindex import Pod
 from slackwater_operator.cache.cache import OperatorCache
 from slackwater_operator.cache.podstate import PodState
 from slackwater_operator.metrics import Metrics
@@ -107,7 +106,7 @@ class PressureRelief:
         member = self.cache.index.member(pod.uid)
         return (
             member is not None
-            and role(Pod(pod, member)) is Role.TASK
+            and Pod(pod, member).role is Role.TASK
             and self.cache.state_of(pod) is PodState.BOUND
             and self.cache.governing.mode(pod.namespace) is Mode.ENFORCE
             and self._terms(pod).evict_youngest_task

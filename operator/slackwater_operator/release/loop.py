@@ -20,7 +20,7 @@ from slackwater.errors import Unavailable
 from slackwater.pools.startlog import StartLog
 from slackwater_cluster.customresources import Mode
 from slackwater_cluster.watch.records import PodRecord
-from slackwater_operator.cache.appview import AppView
+from slackwater_operator.cache.apps.appview import AppView
 from slackwater_operator.cache.cache import OperatorCache
 from slackwater_operator.cache.lastcycle import Outlook
 from slackwater_operator.metrics import Metrics
@@ -148,7 +148,7 @@ class ReleaseLoop:
         await self.upkeep.run()
         await self._look_at_use()
         # Words are writes too: while pods are being released they come less often, and without a new round not at all.
-        quiet = self.clock() - self.releaser.last_release >= MAINTENANCE
+        quiet = self.clock() - self.releaser.writes.last_release >= MAINTENANCE
         outlook = self.releaser.outlook
         if outlook is not None and outlook is not self._told and (quiet or self.clock() - self._last_words >= WORDS):
             self._told, self._last_words = outlook, self.clock()
@@ -214,7 +214,7 @@ class ReleaseLoop:
         await self._stall(outlook)
         await self.announcer.post()
         await self._track(accounts, outlook)
-        await self.labeller.write(self.cache, accounts, self.releaser.last_release)
+        await self.labeller.write(self.cache, accounts, self.releaser.writes.last_release)
         await self.reporter.report(outlook, self.startlog)
         measure(self.metrics, self.cache, accounts, outlook, self.clock())
         self._idle(outlook)

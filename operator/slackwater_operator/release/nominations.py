@@ -22,13 +22,12 @@ from slackwater_operator.cache.cache import OperatorCache
 from slackwater_operator.cache.podstate import InFlight, PodState
 from slackwater_operator.metrics import Metrics
 from slackwater_operator.release.extenderclient import PlacementSource, PlaceRequest
-from slackwater_operator.release.podwriter import PodWriter
+from slackwater_operator.release.podwriter import WATCH_DELAY, PodWriter
 
 log = structlog.get_logger(__name__)
 
 # A pod released for an autoscaler waits for a machine to boot, not for a scheduler.
 GROWTH_PATIENCE = 10.0
-SHOWN = 1.0  # seconds within which a write has reached our watch
 PIECE = 1000  # pods in one request to take reservations back
 
 
@@ -59,7 +58,6 @@ class Nominations:
                 stuck.append((pod, on_its_way))
         await self._park(late)
         await self._move(stuck)
-        await self.clear()
 
     async def clear(self) -> None:
         """Take back nominations of pods whose gate could not be lifted: behind it they would keep room from others.
@@ -73,7 +71,7 @@ class Nominations:
             # Its nomination may not have been written, or not been seen yet; to clear nothing changes nothing.
             if pod is None or not self._waits(pod) or await self._nominate(pod, ""):
                 failed.pop(uid, None)
-            elif pod.nominated or self.clock() - since < SHOWN:
+            elif pod.nominated or self.clock() - since < WATCH_DELAY:
                 continue
             else:
                 failed[uid] = math.inf  # it is tried again, without its room

@@ -19,7 +19,8 @@ from slackwater_cluster.apps.frameworks import Framework, SizeRule
 from slackwater_cluster.apps.ownerlookup import AT_ONCE, TOGETHER, OwnerReader
 from slackwater_cluster.apps.size import StatedSize, from_object, has_driver
 from slackwater_cluster.watch.records import OwnerRef
-from slackwater_operator.cache.appview import AppView
+from slackwater_operator.cache.apps import sizeobject
+from slackwater_operator.cache.apps.appview import AppView
 from slackwater_operator.cache.cache import OperatorCache
 from slackwater_operator.cache.quarantine import Part, sentence
 
@@ -75,12 +76,12 @@ class OwnerLookup:
 
     async def _size(self, each: AppView, cache: OperatorCache, hands: asyncio.Semaphore) -> StatedSize | None:
         """What the framework's object states; None where nobody answered."""
-        row = cache.size_row(each)
+        row = sizeobject.row(cache.table, each)
         if row is None or row.size is None:
             return StatedSize()
         rule = row.size
         try:
-            name = cache.size_object(each, row)
+            name = sizeobject.name(each, row)
             path = api_path(rule.plural, name, group=rule.group, version=rule.version, namespace=each.namespace)
             async with hands:
                 answer = await self._owners.ask(path)

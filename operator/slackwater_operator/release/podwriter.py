@@ -24,6 +24,7 @@ from slackwater_operator.learning.usage import resized
 
 GONE = (404, 409)  # it does not exist, or another pod has its name
 TOO_MANY = 429  # a disruption budget's answer to an eviction
+WATCH_DELAY = 1.0  # seconds within which a write has reached every watch, ours and the extender's
 BUDGETS = "PodDisruptionBudget"  # in the words of the 500 that a pod gets which two budgets select
 
 

@@ -9,7 +9,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from time import perf_counter
 
@@ -21,7 +21,6 @@ from slackwater.cycle.snapshot import Snapshot
 from slackwater.errors import Unavailable
 from slackwater.placement.knapsack import MAX_TASKS
 from slackwater_cluster.pods.nodefit import allows
-from slackwater_cluster.watch.records import PodRecord
 from slackwater_operator.cache.cache import OperatorCache
 from slackwater_operator.cache.lastcycle import Outlook
 from slackwater_operator.cache.quarantine import Part, sentence
@@ -38,16 +37,15 @@ from slackwater_operator.release.extenderclient import (
     declared_sums,
     wish,
 )
-from slackwater_operator.release.podwriter import PodWriter, WriteOutcome, Written
+from slackwater_operator.release.podwriter import WATCH_DELAY, PodWriter
 from slackwater_operator.release.recorder import Recorder
+from slackwater_operator.release.releasewriter import ReleaseWriter
 from slackwater_operator.settings import Settings
 
 log = structlog.get_logger(__name__)
 
 # Tries per round for those behind pods that found no node.
 TRIES = 4
-# Seconds for a write to reach another program's watch.
-SETTLE = 1.0
 # Seconds by which the extender's watch may be behind ours on an ordinary day.
 BEHIND = 0.05
 
@@ -64,17 +62,16 @@ class Releaser:
     grace: DegradedMode
     clock: Callable[[], float]
     outlook: Outlook | None = None
-    last_release: float = 0.0
     no_node: dict[str, str] = field(default_factory=dict)  # app → why its pods found no node
     rooms: Rooms | None = None  # as last asked for
     recorder: Recorder | None = None  # writes down what each round saw and decided
     pause: Callable[[float], Awaitable[None]] = asyncio.sleep
     _instance: str = ""  # of the extender that told the last rooms
-    _under_way: set[asyncio.Task[None]] = field(default_factory=set)
 
     def __post_init__(self) -> None:
-        # Both writes of a pod go back to back, before the next one's: a nominated pod behind its gate takes room.
-        self._hands = asyncio.Semaphore(self.settings.in_flight)
+        self.writes = ReleaseWriter(
+            self.cache, self.places, self.writer, self.settings, self.metrics, self.grace, self.clock
+        )
 
     async def round(self) -> int:
         """Run one round; returns how many pods were released."""
@@ -121,7 +118,7 @@ class Releaser:
             await self.places.reserve([Reservation(pod.uid, pod.declared) for pod in pods])
         except Unavailable as problem:
             self.grace.failed(problem)  # they are let go all the same: holding is what must not happen
-        return await self._write([Handover(pod, "", "freed") for pod in pods])
+        return await self.writes.hand_over([Handover(pod, "", "freed") for pod in pods])
 
     # -- 2. ---------------------------------------------------------------------------------------------------------
 
@@ -144,8 +141,8 @@ class Releaser:
         So everything that the one before it placed is written first, and gets the time to reach its watch.
         """
         log.info("another extender answers; what is on its way is written first")
-        await self.drain()
-        await self.pause(SETTLE)
+        await self.writes.drain()
+        await self.pause(WATCH_DELAY)
         return await self.places.rooms()
 
     def _failed(self, problem: Unavailable) -> None:
@@ -212,7 +209,7 @@ class Releaser:
         found = [(uid, "", LIFTED) for uid in bare]
         found += [(uid, node, STEERED if uid in steered else NOMINATED) for uid, node in placement.placed.items()]
         found += [(uid, "", GROWN) for uid in grown]
-        return await self._write(self._handovers(found)), len(placement.refused)
+        return await self.writes.hand_over(self._handovers(found)), len(placement.refused)
 
     async def _seat(self, uids: Sequence[str]) -> None:
         """Growth pods for which a node has room get it before any held pod: they asked for the machine that came."""
@@ -231,14 +228,7 @@ class Releaser:
         for pod in pods:
             if (node := placement.placed.get(pod.uid)) is not None:
                 self.cache.moved(pod.uid, now, node)
-                self._start(self._nominate(pod, node))
-
-    async def _nominate(self, pod: PodRecord, node: str) -> None:
-        try:
-            await self.writer.nominate(pod, node)
-        except Unavailable as problem:  # the filter brings it there all the same
-            log.warning("nomination not written", pod=pod.key, trouble=str(problem))
-            self.metrics.errors.labels("nominate").inc()
+                self.writes.start(self.writes.nominate(pod, node))
 
     def _steered(self, chosen: Sequence[Release]) -> set[str]:
         """Pods that the extender's filter brings to their nodes: none if the scheduler may leave out nodes."""
@@ -303,7 +293,7 @@ class Releaser:
         back = [uid for uid in placement.placed if apps[uid] in broken]
         if not back:
             return placement
-        await self._unreserve(back)
+        await self.writes.unreserve(back)
         kept = {uid: node for uid, node in placement.placed.items() if uid not in set(back)}
         alone = dict.fromkeys(back, "a pod of its gang found no node")
         return Placement(kept, {**placement.refused, **alone}, placement.reserved)
@@ -323,98 +313,6 @@ class Releaser:
         if not selector:
             return None
         return tuple(node.name for node in self.cache.node_requests.selected(selector))
-
-    # -- writes -----------------------------------------------------------------------------------------------------
-
-    async def _write(self, handovers: Sequence[Handover]) -> int:
-        """Hand over releases to be written; each is charged before its first write. Returns how many.
-
-        The next round need not wait for the last answer of this one: what is on its way counts as released. So writes
-        go on while the next ones are decided, and only a backlog holds up the rounds.
-        """
-        now = self.clock()
-        for each in handovers:
-            self.cache.begin(each.pod.uid, now, each.node, growth=each.how == GROWN)
-        for each in handovers:
-            self._start(self._carry(each))
-        while len(self._under_way) > 2 * self.settings.in_flight:
-            await asyncio.wait(self._under_way, return_when=asyncio.FIRST_COMPLETED)
-        return len(handovers)
-
-    def _start(self, writing: Coroutine[object, object, None]) -> None:
-        """Write beside the rounds."""
-        task = asyncio.create_task(writing)
-        self._under_way.add(task)
-        task.add_done_callback(self._under_way.discard)
-
-    async def drain(self) -> None:
-        """Wait until everything is written."""
-        if self._under_way:
-            await asyncio.wait(self._under_way)
-
-    async def _carry(self, release: Handover) -> None:
-        """Write one release; one that could not be written is taken back."""
-        pod, nominate = release.pod, release.node if release.nominates else ""
-        async with self._hands:
-            written = await self._write_one(pod, nominate)
-        if written:
-            self.last_release = self.clock()
-            self.metrics.released.labels(release.how).inc()
-            return
-        self.cache.end(pod.uid)
-        if nominate:  # the nomination may be written all the same: its room is kept until it is surely taken back
-            self.cache.nominated_in_vain[pod.uid] = self.clock()
-        else:
-            await self._unreserve([pod.uid])
-
-    async def _write_one(self, pod: PodRecord, node: str) -> bool:
-        began = perf_counter()
-        try:
-            await self._resize(pod)
-            written = await self._lifted(pod, node)
-        except Unavailable as problem:
-            log.warning("not released", pod=pod.key, trouble=str(problem))
-            self.metrics.errors.labels("release").inc()
-            return False
-        self.metrics.release.observe(perf_counter() - began)
-        if written.done:
-            self._waited(pod)
-        else:
-            self._not_written(pod, written)
-        return written.done
-
-    async def _lifted(self, pod: PodRecord, node: str) -> Written:
-        """Both writes of a release, once more where they failed: they are safe to repeat, and most then succeed."""
-        write = self.writer.unpark if pod.parked else self.writer.release
-        try:
-            return await write(pod, node)
-        except Unavailable:
-            return await write(pod, node)
-
-    async def _resize(self, pod: PodRecord) -> None:
-        """Give a task the requests its forerunners taught us; one that is refused goes with those it has."""
-        wanted = self.cache.wanted(pod)
-        if wanted is None:
-            return
-        written = await self.writer.resize(pod, wanted)
-        self.metrics.resizes.labels(written.outcome.value).inc()
-
-    def _waited(self, pod: PodRecord) -> None:
-        member = self.cache.index.member(pod.uid)
-        name = member.role if member else "unknown"
-        self.metrics.wait.labels(name).observe(max(0.0, self.clock() - pod.created))
-
-    def _not_written(self, pod: PodRecord, written: Written) -> None:
-        if written.outcome is WriteOutcome.REFUSED:
-            log.error("the API server refuses a release", pod=pod.key, message=written.message)
-            self.metrics.errors.labels("release").inc()
-            self.cache.refuse(pod.uid, self.clock() + 10 * self.settings.retry)
-
-    async def _unreserve(self, uids: Sequence[str]) -> None:
-        try:
-            await self.places.unreserve(uids)
-        except Unavailable as problem:
-            self.grace.failed(problem)  # its reservations lapse by themselves
 
 
 def _fails(snapshot: Snapshot) -> bool:

@@ -15,7 +15,7 @@ from slackwater_cluster.apps.size import AppSize
 from slackwater_cluster.customresources import Mode, TrackedAppStatus
 from slackwater_cluster.customresources.trackedapp import Category as Shown
 from slackwater_cluster.customresources.trackedapp import Learned, Phase, PodCounts, Start
-from slackwater_operator.cache.appview import AppView
+from slackwater_operator.cache.apps.appview import AppView
 from slackwater_operator.cache.cache import OperatorCache
 from slackwater_operator.cache.lastcycle import Outlook
 

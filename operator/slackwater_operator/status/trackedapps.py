@@ -20,7 +20,7 @@ from slackwater_cluster.api.session import MERGE, Session
 from slackwater_cluster.customresources import TrackedAppSpec, TrackedAppStatus
 from slackwater_cluster.customresources.trackedapp import Phase
 from slackwater_cluster.watch.records import CustomRecord
-from slackwater_operator.cache.appview import AppView
+from slackwater_operator.cache.apps.appview import AppView
 from slackwater_operator.cache.cache import OperatorCache
 from slackwater_operator.ratelimit import TokenBucket
 from slackwater_operator.status.appstatus import ended

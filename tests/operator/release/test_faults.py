@@ -97,7 +97,7 @@ def test_another_extender_is_asked_only_after_what_the_first_placed_is_written(s
         await releaser.round()
         made.replace_extender()
         await releaser.round()
-        await releaser.drain()
+        await releaser.writes.drain()
 
     asyncio.run(handed_over())
     assert len(made.released) == 4
@@ -124,7 +124,7 @@ def test_room_of_a_nomination_whose_answer_is_lost_is_kept_until_it_is_taken_bac
 async def _round(operator: Operator) -> None:
     """One round without upkeep."""
     await operator.releaser.round()
-    await operator.releaser.drain()
+    await operator.releaser.writes.drain()
 
 
 def test_room_is_given_back_where_the_watch_shows_no_nomination() -> None:

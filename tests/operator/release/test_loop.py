@@ -27,7 +27,7 @@ def turn(made: ReleaseLoop, world: World, times: int = 1, seconds: float = 1.0) 
     async def once() -> None:
         await made.look_up()
         await made.turn()
-        await made.releaser.drain()
+        await made.releaser.writes.drain()
         await made.maintain()
 
     for _ in range(times):
@@ -90,7 +90,7 @@ def test_held_pods_get_a_reason_only_in_quiet_times() -> None:
     world = enforcing(node("a", cpu=1))
     pod = world.create("t", cpu=4, app="etl")
     made = release_loop(world)
-    made.releaser.last_release = world.now
+    made.releaser.writes.last_release = world.now
     turn(made, world, 3)
     assert names.REASON not in world.pods[pod.uid].annotations
     turn(made, world, 10)

@@ -405,7 +405,7 @@ class Operator:
     async def _step(self) -> int:
         await self.upkeep.clear()
         released = await self.releaser.round()
-        await self.releaser.drain()
+        await self.releaser.writes.drain()
         await self.upkeep.run()
         return released
 

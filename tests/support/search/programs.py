@@ -272,7 +272,7 @@ class OperatorProgram(Watcher):
     async def _step(self) -> int:
         await self.upkeep.clear()
         released = await self.releaser.round()
-        await self.releaser.drain()
+        await self.releaser.writes.drain()
         await self.upkeep.run()
         await self._end_stalls()
         return released

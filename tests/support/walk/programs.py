@@ -192,7 +192,7 @@ class Pair(Watcher):
     async def _step(self) -> None:
         await self.cycle.look_up()
         await self.cycle.turn()
-        await self.cycle.releaser.drain()
+        await self.cycle.releaser.writes.drain()
         await self.cycle.maintain()
 
     def holds(self, namespace: str) -> bool:

@@ -13,7 +13,7 @@ from slackwater.cycle.starts.impossible import incomplete
 from slackwater.pools.pools import Category
 from slackwater_cluster import names
 from slackwater_cluster.watch.records import PodRecord
-from slackwater_operator.cache.appview import AppView
+from slackwater_operator.cache.apps.appview import AppView
 from support.examples import examples
 from support.fakes.cluster import World, enforcing, node, owned
 

@@ -19,7 +19,8 @@ from slackwater.resources import Resources
 from slackwater.roles import Role
 from slackwater_cluster import names
 from slackwater_cluster.apps.size import AppSize
-from slackwater_operator.cache.appview import AppView, AwaitedStages
+from slackwater_operator.cache.apps.appstages import AwaitedStages
+from slackwater_operator.cache.apps.appview import AppView
 
 MOST_NAMED = 3  # stages that are told of, and parents of each: the first few tell enough
 

@@ -5,51 +5,24 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple, TypedDict
+from typing import TypedDict
 
 from slackwater.admission import currentrun, standing
 from slackwater.admission.currentrun import PodLife
 from slackwater.cycle.snapshot import PodGroup
-from slackwater.errors import SlackwaterError
-from slackwater.ordering.daglevels import level_of
-from slackwater.resources import Resources, total
+from slackwater.resources import total
 from slackwater.roles import Role
 from slackwater_cluster import names
 from slackwater_cluster.apps import statements
 from slackwater_cluster.apps.frameworks import FrameworkTable
-from slackwater_cluster.apps.resolver import own, role_of
+from slackwater_cluster.apps.resolver import own
 from slackwater_cluster.apps.size import AppSize
-from slackwater_cluster.pods import metadata
 from slackwater_cluster.watch.records import Constraints, PodRecord
-from slackwater_operator.cache.apps import Pod
-from slackwater_operator.cache.podstate import InFlight, InFlightPods, PodState, state
+from slackwater_operator.cache.apps.appindex import Pod
+from slackwater_operator.cache.apps.appstages import AwaitedStages, levelled
+from slackwater_operator.cache.apps.podtally import GroupTally, PodCounts, PodTallies
+from slackwater_operator.cache.podstate import InFlightPods, state
 from slackwater_operator.cache.rooms import named
-
-_WAITING = frozenset({PodState.HELD, PodState.PARKED, PodState.BLOCKED, PodState.FOREIGN})
-_PASSED = frozenset({PodState.RELEASED, PodState.BOUND, PodState.DONE})
-# Dependencies between the stages of one app that are put into levels; they are looked at whenever a pod changes.
-MOST_EDGES = 10_000
-
-
-@dataclass(frozen=True, slots=True)
-class PodCounts:
-    """The app's pods by state."""
-
-    held: int = 0
-    blocked: int = 0
-    released: int = 0
-    parked: int = 0
-    bound: int = 0
-    done: int = 0
-    foreign: int = 0
-
-
-class AwaitedStages(NamedTuple):
-    """A stage whose parents have no pod there, and when its first pod was created."""
-
-    stage: str
-    parents: frozenset[str]
-    since: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,85 +87,6 @@ class AppView:
         return not (counts.held or counts.blocked or counts.released or counts.parked or counts.bound or counts.foreign)
 
 
-@dataclass(slots=True)
-class _Tally:
-    """A group while its pods are counted."""
-
-    role: Role
-    stage: str
-    request: Resources
-    constraints: Constraints
-    native: Resources
-    held: list[tuple[float, str, str]] = field(default_factory=list)
-    pending: list[tuple[float, str, str]] = field(default_factory=list)
-    counts: dict[PodState, int] = field(default_factory=dict)
-    seats: list[str] = field(default_factory=list)
-    growing: list[tuple[float, str, str]] = field(default_factory=list)
-
-    def add(self, pod: Pod, where: PodState, flight: InFlight | None) -> None:
-        nominated = flight.node if flight is not None else ""
-        if where is PodState.RELEASED and flight is not None and flight.growth:
-            self.growing.append((pod.record.created, pod.record.name, pod.uid))
-        self.counts[where] = self.counts.get(where, 0) + 1
-        if where in (PodState.HELD, PodState.PARKED):
-            self.held.append((pod.record.created, pod.record.name, pod.uid))
-        elif where is PodState.BOUND and self.role is Role.DRIVER:
-            self.seats.append(pod.record.node)
-        elif where in (PodState.FOREIGN, PodState.RELEASED):
-            if nominated and self.role is Role.DRIVER:
-                self.seats.append(nominated)
-            self.pending.append((pod.record.created, pod.record.name, pod.uid))
-
-    def group(self, number: int) -> PodGroup:
-        running = self.counts.get(PodState.BOUND, 0)
-        return PodGroup(
-            key=f"{self.role.value}/{self.stage}/{number}",
-            role=self.role,
-            request=self.request,
-            held=tuple(uid for _, _, uid in sorted(self.held)),
-            released=self.counts.get(PodState.RELEASED, 0),
-            running=running,
-            finished=self.counts.get(PodState.DONE, 0),
-            stage=self.stage,
-            blocked=self.counts.get(PodState.BLOCKED, 0) + self.counts.get(PodState.FOREIGN, 0),
-            seats=tuple(sorted(self.seats)),
-            native=None if self.native == self.request else self.native,
-            constraints=named(self.constraints),
-            growing=tuple(uid for _, _, uid in sorted(self.growing)),
-        )
-
-
-@dataclass(slots=True)
-class _Tallies:
-    """All groups of an app while its pods are counted."""
-
-    groups: dict[tuple[Role, str, Resources, Constraints], _Tally] = field(default_factory=dict)
-    totals: dict[PodState, int] = field(default_factory=dict)
-    waiting: list[Pod] = field(default_factory=list)
-    begun: set[str] = field(default_factory=set)  # stages of which a pod has passed the gate
-
-    def add(self, pod: Pod, where: PodState, flight: InFlight | None) -> None:
-        self.totals[where] = self.totals.get(where, 0) + 1
-        if where in _WAITING:
-            self.waiting.append(pod)
-        if where in _PASSED:
-            self.begun.add(pod.member.stage)
-        # Pods that may use different nodes are not equal: one may find no node where the other does.
-        key = (role(pod), pod.member.stage, pod.record.declared, pod.record.constraints)
-        self.groups.setdefault(key, _Tally(*key, pod.record.native)).add(pod, where, flight)
-
-    def ordered(self) -> list[_Tally]:
-        return sorted(
-            self.groups.values(),
-            key=lambda each: (
-                each.role is not Role.DRIVER,
-                each.stage,
-                sorted(each.request.items()),
-                named(each.constraints),
-            ),
-        )
-
-
 def app_view(
     namespace: str,
     app: str,
@@ -206,22 +100,22 @@ def app_view(
     `left` is when a pod of the app was last taken away: until then it was at work, whatever the others say.
     """
     run = _present_run(pods, left)
-    tallies = _Tallies()
+    tallies = PodTallies()
     for pod in run:
         tallies.add(pod, state(pod.record, in_flight), in_flight.get(pod.uid))
     ordered = tallies.ordered()
     groups = tuple(each.group(number) for number, each in enumerate(ordered))
     backed = _backed(groups)
-    groups, awaited, problems = _levelled(groups, run)
+    groups, awaited, problems = levelled(groups, run)
     said = _statements(run, tallies.begun, problems)
     return AppView(
         namespace=namespace,
         app=app,
         groups=_expected(groups, said["announced"]),
-        counts=_counts(tallies.totals),
+        counts=tallies.counts(),
         began=run[0].record.created if run else 0.0,
         latest=run[-1].record.created if run else 0.0,
-        first_task=min((pod.record.created for pod in run if role(pod) is not Role.DRIVER), default=None),
+        first_task=min((pod.record.created for pod in run if pod.role is not Role.DRIVER), default=None),
         submitted=min((pod.record.created for pod in (run if backed else tallies.waiting)), default=0.0),
         waits_since=min((pod.record.created for pod in tallies.waiting), default=0.0),
         priority=standing.priority(
@@ -258,7 +152,7 @@ def _life(pod: PodRecord) -> PodLife:
     return PodLife(pod.created, ended, frozenset({pod.uid, *(owner.uid for owner in pod.owners)}))
 
 
-def _pending(groups: Sequence[PodGroup], ordered: Sequence[_Tally]) -> dict[str, tuple[str, ...]]:
+def _pending(groups: Sequence[PodGroup], ordered: Sequence[GroupTally]) -> dict[str, tuple[str, ...]]:
     return {
         group.key: tuple(uid for _, _, uid in sorted(each.pending))
         for group, each in zip(groups, ordered, strict=True)
@@ -279,10 +173,10 @@ def _identity(pods: Sequence[Pod]) -> _Identity:
     naming = _naming(pods)
     return _Identity(
         name=naming.member.name if naming else "",
-        named_by_driver=naming is not None and role(naming) is Role.DRIVER,
+        named_by_driver=naming is not None and naming.role is Role.DRIVER,
         series=naming.member.series if naming else "",
         owner=next((pod.member.owner for pod in pods if pod.member.owner), ""),
-        job=next((name for pod in pods if role(pod) is not Role.DRIVER and (name := _job(pod))), ""),
+        job=next((name for pod in pods if pod.role is not Role.DRIVER and (name := _job(pod))), ""),
     )
 
 
@@ -338,21 +232,8 @@ def _statements(pods: Sequence[Pod], begun: Collection[str], more: Iterable[str]
     )
 
 
-def _backed(groups: Sequence[PodGroup]) -> bool:
-    """Whether a driver passed the gate, or tasks that are worth half of the largest pod that waits."""
-    passed = [(group, group.charged + group.finished) for group in groups]
-    if any(count and group.role is Role.DRIVER for group, count in passed):
-        return True
-    return standing.backed((g.request for g in groups if g.held), ((g.request, count) for g, count in passed if count))
-
-
-def role(pod: Pod) -> Role:
-    """The role for admission."""
-    return role_of(pod.record, pod.member)
-
-
 def _promoted(pod: Pod) -> bool:
-    return role(pod) is Role.DRIVER and pod.record.annotations.get(names.ADMITTED_ROLE) != names.DRIVER
+    return pod.role is Role.DRIVER and pod.record.annotations.get(names.ADMITTED_ROLE) != names.DRIVER
 
 
 def _job(pod: Pod) -> str:
@@ -362,7 +243,23 @@ def _job(pod: Pod) -> str:
 
 def _naming(pods: Sequence[Pod]) -> Pod | None:
     """The pod that names the app: its driver, because tasks may be labelled with another name; else the oldest."""
-    return min(pods, key=lambda pod: (role(pod) is not Role.DRIVER, pod.record.created, pod.uid), default=None)
+    return min(pods, key=lambda pod: (pod.role is not Role.DRIVER, pod.record.created, pod.uid), default=None)
+
+
+def _backed(groups: Sequence[PodGroup]) -> bool:
+    """Whether a driver passed the gate, or tasks that are worth half of the largest pod that waits."""
+    passed = [(group, group.charged + group.finished) for group in groups]
+    if any(count and group.role is Role.DRIVER for group, count in passed):
+        return True
+    return standing.backed((g.request for g in groups if g.held), ((g.request, count) for g, count in passed if count))
+
+
+def _expected(groups: tuple[PodGroup, ...], announced: int) -> tuple[PodGroup, ...]:
+    """A gang's tasks, as many as it announced; where they are of several kinds, nobody knows how many of which."""
+    tasks = [group for group in groups if group.role is not Role.DRIVER]
+    if not announced or len(tasks) != 1:
+        return groups
+    return tuple(replace(group, expected=announced) if group is tasks[0] else group for group in groups)
 
 
 def run_size(each: AppView) -> AppSize | None:
@@ -374,60 +271,10 @@ def run_size(each: AppView) -> AppSize | None:
     return AppSize(count, total(group.request * group.total for group in tasks) * (1 / count), "history")
 
 
-def _counts(totals: Mapping[PodState, int]) -> PodCounts:
-    return PodCounts(**{where.value: totals.get(where, 0) for where in PodState})
-
-
 def _lead(pods: Sequence[Pod]) -> str:
     living = [pod for pod in pods if not pod.record.done] or list(pods)
     return (
-        min(living, key=lambda pod: (role(pod) is not Role.DRIVER, pod.record.created, pod.record.name)).uid
+        min(living, key=lambda pod: (pod.role is not Role.DRIVER, pod.record.created, pod.record.name)).uid
         if living
         else ""
     )
-
-
-def _expected(groups: tuple[PodGroup, ...], announced: int) -> tuple[PodGroup, ...]:
-    """A gang's tasks, as many as it announced; where they are of several kinds, nobody knows how many of which."""
-    tasks = [group for group in groups if group.role is not Role.DRIVER]
-    if not announced or len(tasks) != 1:
-        return groups
-    return tuple(replace(group, expected=announced) if group is tasks[0] else group for group in groups)
-
-
-def _levelled(
-    groups: tuple[PodGroup, ...], pods: Sequence[Pod]
-) -> tuple[tuple[PodGroup, ...], tuple[AwaitedStages, ...], list[str]]:
-    """Levels of the stages (paper 003), and which groups wait on an earlier one (paper 001).
-
-    A stage that is named as a parent counts although no pod of it is there: it may come, or have come and gone.
-    """
-    edges = {(parent, pod.member.stage) for pod in pods for parent in metadata.parents(own(pod.record, names.PARENTS))}
-    if not edges:
-        return groups, (), []
-    if len(edges) > MOST_EDGES:
-        told = f"{names.PARENTS}: {len(edges)} dependencies between stages; at most {MOST_EDGES} are read"
-        return groups, (), [told]
-    here = {group.stage for group in groups}
-    try:
-        levels = level_of(sorted(here | {parent for parent, _ in edges}), sorted(edges))
-    except SlackwaterError as problem:
-        return groups, (), [f"{names.PARENTS}: {problem}"]
-    unfinished = [levels[g.stage] for g in groups if g.role is not Role.DRIVER and (g.held or g.charged or g.blocked)]
-    first = min(unfinished, default=0)
-    found = tuple(
-        replace(g, level=levels[g.stage], waiting=g.role is not Role.DRIVER and levels[g.stage] > first) for g in groups
-    )
-    return found, _absent(edges, here, pods), []
-
-
-def _absent(edges: Iterable[tuple[str, str]], here: Collection[str], pods: Sequence[Pod]) -> tuple[AwaitedStages, ...]:
-    """Stages that name parents of which no pod is there."""
-    lacking: dict[str, set[str]] = {}
-    for parent, stage in edges:
-        if parent not in here:
-            lacking.setdefault(stage, set()).add(parent)
-    first: dict[str, float] = {}
-    for pod in pods:  # the oldest first
-        first.setdefault(pod.member.stage, pod.record.created)
-    return tuple(AwaitedStages(stage, frozenset(each), first[stage]) for stage, each in sorted(lacking.items()))

@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from slackwater.roles import Role
 from slackwater_cluster.apps.frameworks import FrameworkTable
 from slackwater_cluster.apps.membership import AppKey, PodIndex
-from slackwater_cluster.apps.resolver import Member
+from slackwater_cluster.apps.resolver import Member, role_of
 from slackwater_cluster.governance import Governance
 from slackwater_cluster.watch.records import OwnerRef, PodRecord
 
@@ -29,6 +30,11 @@ class Pod:
     def uid(self) -> str:
         """The pod's uid."""
         return self.record.uid
+
+    @property
+    def role(self) -> Role:
+        """The role for admission."""
+        return role_of(self.record, self.member)
 
 
 class AppIndex:
@@ -137,3 +143,8 @@ class AppIndex:
         members.pop(uid, None)
         if not members:
             self._apps.pop(key, None)
+
+
+def app_id(key: Key) -> str:
+    """The app's name in the whole cluster."""
+    return f"{key[0]}/{key[1]}"

@@ -7,8 +7,8 @@ from slackwater_cluster import names
 from slackwater_cluster.apps.frameworks import builtin
 from slackwater_cluster.governance import Governance
 from slackwater_cluster.watch.records import NamespaceRecord, PodRecord
-from slackwater_operator.cache.apps import AppIndex
-from slackwater_operator.cache.appview import AppView, app_view
+from slackwater_operator.cache.apps.appindex import AppIndex
+from slackwater_operator.cache.apps.appview import AppView, app_view
 from slackwater_operator.cache.podstate import InFlightPods
 from support.builders.owners import pod
 

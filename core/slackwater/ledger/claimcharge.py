@@ -1,0 +1,64 @@
+"""What a claim is learned under and what it charges: the names its use is kept by, and its weights on a node."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from slackwater.ledger.types import Amounts, PodClaim
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+
+
+def kindred(claim: PodClaim) -> str:
+    """Under what name a pod's use is learned: its app's pods of the same size. An app's stages differ in size."""
+    return _sized(claim.app, claim.charged) if claim.app else ""
+
+
+def whole_app(claim: PodClaim) -> str:
+    """Under what name it is kept that pods of an app were ended for their memory: without the stage of `app/stage`."""
+    return claim.app.rpartition("/")[0] or claim.app
+
+
+def successors(claim: PodClaim) -> str:
+    """Under what name it is kept that a pod was ended for its memory. A driver's end says nothing of tasks its size."""
+    return f"{kindred(claim)} driver" if claim.driver and claim.app else kindred(claim)
+
+
+@lru_cache(maxsize=8192)
+def _sized(app: str, charged: Amounts) -> str:
+    return f"{app} {charged}"
+
+
+def cost(claim: PodClaim) -> tuple[Amounts, Amounts, bool, bool]:
+    """Everything of a claim that its charge depends on."""
+    return claim.charged, claim.native, claim.driver, claim.managed
+
+
+def weights(claim: PodClaim, use: Floats | None = None) -> tuple[Floats, Floats]:
+    """What a pod adds to its node: its request in the estimate, and charge, native, declared, reserved beside it.
+
+    A driver is not estimated but charged max(use, D).
+    """
+    request, beside = _weighed(*cost(claim))
+    if use is not None and claim.driver:
+        beside = beside.copy()
+        beside[0] = np.maximum(beside[0], use)
+    return request, beside
+
+
+@lru_cache(maxsize=8192)
+def _weighed(charged: Amounts, native: Amounts, driver: bool, managed: bool) -> tuple[Floats, Floats]:
+    """The same before any use is known; shared by all pods of one size, so read-only."""
+    declared = np.array(charged)
+    nothing = np.zeros_like(declared)
+    request, charge = (nothing, declared) if driver else (declared, nothing)
+    beside = np.array([charge, np.array(native), declared if managed else nothing, declared])
+    request.setflags(write=False)
+    beside.setflags(write=False)
+    return request, beside

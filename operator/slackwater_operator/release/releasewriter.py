@@ -1,0 +1,139 @@
+"""The writes of releases: they go on beside the rounds, and what could not be written is taken back."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import dataclass, field
+from time import perf_counter
+
+import structlog
+
+from slackwater.errors import Unavailable
+from slackwater_cluster.watch.records import PodRecord
+from slackwater_operator.cache.cache import OperatorCache
+from slackwater_operator.metrics import Metrics
+from slackwater_operator.release.batch import GROWN, Handover
+from slackwater_operator.release.extenderclient import DegradedMode, PlacementSource
+from slackwater_operator.release.podwriter import PodWriter, WriteOutcome, Written
+from slackwater_operator.settings import Settings
+
+log = structlog.get_logger(__name__)
+
+
+@dataclass
+class ReleaseWriter:
+    """Writes what rounds decided. `clock` gives Unix seconds."""
+
+    cache: OperatorCache
+    places: PlacementSource
+    writer: PodWriter
+    settings: Settings
+    metrics: Metrics
+    grace: DegradedMode
+    clock: Callable[[], float]
+    last_release: float = 0.0
+    _under_way: set[asyncio.Task[None]] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        # Both writes of a pod go back to back, before the next one's: a nominated pod behind its gate takes room.
+        self._hands = asyncio.Semaphore(self.settings.in_flight)
+
+    async def hand_over(self, handovers: Sequence[Handover]) -> int:
+        """Hand over releases to be written; each is charged before its first write. Returns how many.
+
+        The next round need not wait for the last answer of this one: what is on its way counts as released. So writes
+        go on while the next ones are decided, and only a backlog holds up the rounds.
+        """
+        now = self.clock()
+        for each in handovers:
+            self.cache.begin(each.pod.uid, now, each.node, growth=each.how == GROWN)
+        for each in handovers:
+            self.start(self._carry(each))
+        while len(self._under_way) > 2 * self.settings.in_flight:
+            await asyncio.wait(self._under_way, return_when=asyncio.FIRST_COMPLETED)
+        return len(handovers)
+
+    def start(self, writing: Coroutine[object, object, None]) -> None:
+        """Write beside the rounds."""
+        task = asyncio.create_task(writing)
+        self._under_way.add(task)
+        task.add_done_callback(self._under_way.discard)
+
+    async def drain(self) -> None:
+        """Wait until everything is written."""
+        if self._under_way:
+            await asyncio.wait(self._under_way)
+
+    async def nominate(self, pod: PodRecord, node: str) -> None:
+        """Nominate a pod that was released before; where that fails, the filter brings it there all the same."""
+        try:
+            await self.writer.nominate(pod, node)
+        except Unavailable as problem:
+            log.warning("nomination not written", pod=pod.key, trouble=str(problem))
+            self.metrics.errors.labels("nominate").inc()
+
+    async def _carry(self, release: Handover) -> None:
+        """Write one release; one that could not be written is taken back."""
+        pod, nominate = release.pod, release.node if release.nominates else ""
+        async with self._hands:
+            written = await self._write_one(pod, nominate)
+        if written:
+            self.last_release = self.clock()
+            self.metrics.released.labels(release.how).inc()
+            return
+        self.cache.end(pod.uid)
+        if nominate:  # the nomination may be written all the same: its room is kept until it is surely taken back
+            self.cache.nominated_in_vain[pod.uid] = self.clock()
+        else:
+            await self.unreserve([pod.uid])
+
+    async def _write_one(self, pod: PodRecord, node: str) -> bool:
+        began = perf_counter()
+        try:
+            await self._resize(pod)
+            written = await self._lifted(pod, node)
+        except Unavailable as problem:
+            log.warning("not released", pod=pod.key, trouble=str(problem))
+            self.metrics.errors.labels("release").inc()
+            return False
+        self.metrics.release.observe(perf_counter() - began)
+        if written.done:
+            self._waited(pod)
+        else:
+            self._not_written(pod, written)
+        return written.done
+
+    async def _lifted(self, pod: PodRecord, node: str) -> Written:
+        """Both writes of a release, once more where they failed: they are safe to repeat, and most then succeed."""
+        write = self.writer.unpark if pod.parked else self.writer.release
+        try:
+            return await write(pod, node)
+        except Unavailable:
+            return await write(pod, node)
+
+    async def _resize(self, pod: PodRecord) -> None:
+        """Give a task the requests its forerunners taught us; one that is refused goes with those it has."""
+        wanted = self.cache.wanted(pod)
+        if wanted is None:
+            return
+        written = await self.writer.resize(pod, wanted)
+        self.metrics.resizes.labels(written.outcome.value).inc()
+
+    def _waited(self, pod: PodRecord) -> None:
+        member = self.cache.index.member(pod.uid)
+        name = member.role if member else "unknown"
+        self.metrics.wait.labels(name).observe(max(0.0, self.clock() - pod.created))
+
+    def _not_written(self, pod: PodRecord, written: Written) -> None:
+        if written.outcome is WriteOutcome.REFUSED:
+            log.error("the API server refuses a release", pod=pod.key, message=written.message)
+            self.metrics.errors.labels("release").inc()
+            self.cache.refuse(pod.uid, self.clock() + 10 * self.settings.retry)
+
+    async def unreserve(self, uids: Sequence[str]) -> None:
+        """Give room back that was kept for pods."""
+        try:
+            await self.places.unreserve(uids)
+        except Unavailable as problem:
+            self.grace.failed(problem)  # its reservations lapse by themselves
