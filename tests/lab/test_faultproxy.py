@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import time
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
@@ -21,9 +22,10 @@ from slackwater_lab.faults import requests
 from slackwater_lab.faults.proxy import FaultProxy
 from slackwater_lab.faults.rules import STATUS, Deliveries, Fault, Reading, Watch
 from support.builders import objects
-from support.fakes.apiserver import ApiServer
+from support.fakes.apiserver import COMPRESSED, ApiServer
 
 POD = "/api/v1/namespaces/team/pods/a"
+RBAC = "/apis/rbac.authorization.k8s.io/v1"
 
 
 @dataclass
@@ -81,6 +83,18 @@ async def test_a_write_that_names_no_type_gets_none_on_its_way(behind: Behind) -
         async with plain.put(f"{behind.proxy.url}{POD}", data=b"{}", skip_auto_headers=skipped) as reply:
             assert reply.status == 200
     assert behind.server.types[-1] == ""
+
+
+async def test_a_large_answer_is_readable_to_whoever_asks_for_no_compression(behind: Behind) -> None:
+    """The proxy says nothing of its own about compression: what it passes on would be read as it comes."""
+    for number in range(400):
+        behind.server.put("/api/v1/pods", objects.pod(f"a-pod-with-a-long-name-{number}"))
+    async with aiohttp.ClientSession(auto_decompress=False) as plain:
+        skipped = {"Accept-Encoding"}
+        async with plain.get(f"{behind.proxy.url}/api/v1/pods", skip_auto_headers=skipped) as reply:
+            body = await reply.read()
+    assert len(body) > COMPRESSED
+    assert len(json.loads(body)["items"]) == 400
 
 
 @pytest.mark.parametrize("how", list(Reading), ids=str)
@@ -174,12 +188,13 @@ def test_events_of_one_object_keep_their_order(seed: int) -> None:
 
 
 def test_writes_are_known_by_what_they_are_for() -> None:
-    """Each write of a release, status, event and lease is counted apart."""
+    """Each write of a release, status, event, lease, learned sizes and the dead-man switch is counted apart."""
     custom = "/apis/slackwater.io/v1alpha1/namespaces/team/trackedapps/etl/status"
     lease = "/apis/coordination.k8s.io/v1/namespaces/slackwater-system/leases/slackwater-operator"
     learned = "/api/v1/namespaces/slackwater-system/configmaps/slackwater-learned"
     asked = [("PATCH", f"{POD}/status"), ("PATCH", POD), ("PATCH", custom), ("POST", "/api/v1/namespaces/team/events")]
-    found = [requests.kind(method, path, {}) for method, path in [*asked, ("PUT", lease), ("PATCH", learned)]]
+    asked += [("PUT", lease), ("PATCH", learned), ("PATCH", f"{RBAC}/clusterrolebindings/slackwater-holding")]
+    found = [requests.kind(method, path, {}) for method, path in asked]
     assert found == list(requests.WRITES)
     assert requests.kind("GET", lease, {}) == requests.READ
     assert requests.kind("GET", "/api/v1/pods", {"watch": "1"}) == requests.WATCH

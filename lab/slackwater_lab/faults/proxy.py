@@ -164,7 +164,8 @@ class FaultProxy:
             URL(url, encoded=True),
             data=body or None,
             headers=headers,
-            skip_auto_headers=("Content-Type",),  # who names no type means JSON
+            # Who names no type means JSON; and an answer must not be compressed for us, who pass it on as it is.
+            skip_auto_headers=("Content-Type", "Accept-Encoding"),
         )
 
     # -- watches ------------------------------------------------------------------------------------------------------

@@ -5,8 +5,9 @@ from collections.abc import Mapping
 
 READ, WATCH, OTHER = "read", "watch", "other"
 NOMINATION, GATE = "nomination", "gate"
-STATUS, EVENT, LEASE, LEARNED = "status", "event", "lease", "learned"
-WRITES = (NOMINATION, GATE, STATUS, EVENT, LEASE, LEARNED)  # of ours, in the order of a release
+STATUS, EVENT, LEASE, LEARNED, SWITCH = "status", "event", "lease", "learned", "switch"
+OPERATOR = (NOMINATION, GATE, STATUS, EVENT, LEASE)  # its writes, in the order of a release
+WRITES = (*OPERATOR, LEARNED, SWITCH)  # of all our programs
 
 _KINDS = (
     (re.compile(r"/api/v1/namespaces/[^/]+/pods/[^/]+/status$"), NOMINATION),
@@ -15,6 +16,7 @@ _KINDS = (
     (re.compile(r"/events$"), EVENT),
     (re.compile(r"/leases(/|$)"), LEASE),
     (re.compile(r"/configmaps/"), LEARNED),
+    (re.compile(r"/clusterrolebindings/"), SWITCH),
 )
 
 

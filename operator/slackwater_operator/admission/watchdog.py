@@ -7,6 +7,9 @@ It runs outside our namespace, and needs nothing of ours.
                                              oldest first
     renewed again                            pods are held again
 
+The switch is also its memory: one that starts anew and finds it off goes on letting pods go, unless somebody leads by
+its second look. Only a renewal that it saw itself turns the switch on.
+
 CEL has no clock, so the admission policy asks the authorizer whether the operator's account may `hold` gates. The
 ClusterRoleBinding that says so is the switch: it grants nothing else, and it is all that this account may change but
 for gates. Time in which the API server itself does not answer is no sign of a dead operator, and does not count.
@@ -37,10 +40,12 @@ from slackwater_cluster.settings import program, refusing
 log = structlog.get_logger(__name__)
 
 LEASE = "slackwater-operator"
-RBAC = "rbac.authorization.k8s.io"
+SWITCH = api_path("clusterrolebindings", HOLDING, group="rbac.authorization.k8s.io")
 # Pods of one page of the list, and seconds for one answer.
 PAGE = 500
 SECONDS = 10.0
+# What an answer of the wrong shape leads to, as of a proxy's or a login page's: no sign of a dead operator either.
+UNREADABLE = (AttributeError, LookupError, TypeError, ValueError)
 
 
 class WatchdogSettings(BaseSettings):
@@ -64,9 +69,14 @@ class LeaseWatch:
     """For how long the Lease has not been renewed, by our own clock: clocks of other machines may be wrong."""
 
     clock: Callable[[], float] = monotonic
-    _renewed: str | None = None
+    _renewed: str | None = None  # None before the first answer
     _last: float | None = None  # the last answer
     silent: float = 0.0
+
+    @property
+    def new(self) -> bool:
+        """Whether nothing was observed yet: the next answer tells nothing about how old it is."""
+        return self._renewed is None
 
     def observe(self, renewed: str) -> float:
         """An answer: when the Lease says it was renewed ("" where there is none). Returns the seconds of silence."""
@@ -99,6 +109,9 @@ class Watchdog:
     async def look(self) -> int:
         """One look; returns how many pods were let go."""
         try:
+            if self.lease.new:
+                await self._begin()
+                return 0
             silent = self.lease.observe(await self._renewed())
             if silent < self.settings.patience:
                 if silent == 0.0:
@@ -106,10 +119,17 @@ class Watchdog:
                 return 0
             await self._switch(on=False)
             return await self._free()
-        except Unavailable as problem:
-            log.warning("the API server does not answer", trouble=str(problem))
+        except (Unavailable, *UNREADABLE) as problem:
+            log.warning("the API server gives no answer that can be read", trouble=repr(problem)[:500])
             self.lease.unanswered()
             return 0
+
+    async def _begin(self) -> None:
+        """The first look. A switch that is off says that nobody has led for long: the patience is over already."""
+        subjects = await self._subjects()
+        self.lease.observe(await self._renewed())
+        if subjects == []:
+            self.lease.silent = self.settings.patience
 
     async def _renewed(self) -> str:
         """When the Lease was last renewed; "" where it is gone, or nobody holds it."""
@@ -120,15 +140,16 @@ class Watchdog:
 
     async def _switch(self, *, on: bool) -> None:
         """Let the admission policy hold pods, or not. Written only where it is not so already."""
-        path = api_path("clusterrolebindings", HOLDING, group=RBAC)
-        answer = await self._get(path)
-        if not answer.ok:
-            return  # without the binding nothing is held
         wanted = [holder(self.settings.namespace)] if on else []
-        if (answer.json().get("subjects") or []) == wanted:
+        if await self._subjects() in (None, wanted):
             return
-        written = await self.session.write("PATCH", path, {"subjects": wanted}, content_type=MERGE)
+        written = await self.session.write("PATCH", SWITCH, {"subjects": wanted}, content_type=MERGE)
         log.warning("pods are held again" if on else "no operator leads: pods are not held any more", ok=written.ok)
+
+    async def _subjects(self) -> list[Any] | None:
+        """Whom the switch names; None without it: then nothing is held."""
+        answer = await self._get(SWITCH)
+        return list(answer.json().get("subjects") or []) if answer.ok else None
 
     async def _free(self) -> int:
         """Lift our gate from the oldest held pods, as many as the rate allows until the next look."""

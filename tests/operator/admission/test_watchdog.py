@@ -25,6 +25,8 @@ class Server:
         self.pods: dict[str, dict[str, Any]] = {}
         self.freed: list[str] = []
         self.away = False
+        self.wrong: Any = None  # what it answers instead, whatever it is asked
+        self.switched: list[bool] = []  # each turn of the switch: whether it went on
 
     def hold(self, name: str, created: str, gate: str = names.GATE) -> None:
         """A held pod."""
@@ -36,6 +38,8 @@ class Server:
         del seconds
         if self.away:
             raise Unavailable("away")
+        if self.wrong is not None:
+            return Answer(200, self.wrong)
         if path == LEASE:
             if self.renewed is None:
                 return Answer(404, b"{}")
@@ -53,6 +57,7 @@ class Server:
         assert method == "PATCH"
         if path == SWITCH:
             self.subjects = body["subjects"]
+            self.switched.append(bool(self.subjects))
         else:
             name = path.rpartition("/")[2]
             del self.pods[name]
@@ -70,8 +75,12 @@ class Scene:
     def __init__(self, **settings: Any) -> None:
         self.now, self.server = 0.0, Server()
         self.pauses: list[float] = []
-        chosen = WatchdogSettings(patience=120, period=5, **settings)
-        self.dog = Watchdog(cast("Session", self.server), chosen, LeaseWatch(lambda: self.now), self._pause)
+        self.settings = WatchdogSettings(patience=120, period=5, **settings)
+        self.restart()
+
+    def restart(self) -> None:
+        """A new process, which knows what the API server shows and nothing else."""
+        self.dog = Watchdog(cast("Session", self.server), self.settings, LeaseWatch(lambda: self.now), self._pause)
 
     async def _pause(self, seconds: float) -> None:
         self.pauses.append(seconds)
@@ -143,3 +152,60 @@ def test_an_api_server_that_is_away_is_no_dead_operator() -> None:
     scene.server.hold("p", "2026-01-01T00:00:00Z")
     scene.look(times=20)
     assert not scene.server.freed
+
+
+@pytest.mark.parametrize("lease", ["1", None], ids=["not renewed", "deleted with its namespace"])
+def test_one_that_starts_anew_while_nobody_leads_goes_on(lease: str | None) -> None:
+    """The switch stays off all the time, and the rest is let go without another patience."""
+    scene = Scene(rate=0.2)  # one in a period
+    scene.look()
+    scene.server.renewed = lease
+    for name in ("a", "b", "c"):
+        scene.server.hold(name, "2026-01-01T00:00:00Z")
+    scene.look(times=24)
+    assert scene.server.freed == ["a"]
+    for _ in range(2):
+        scene.restart()
+        scene.look(times=2)
+    assert scene.server.freed == ["a", "b", "c"]
+    assert scene.server.switched == [False]
+
+
+def test_one_that_starts_anew_beside_a_leader_holds_pods_again() -> None:
+    """Even if the switch is still off: a second look shows a renewal, and nothing is let go before it."""
+    scene = Scene()
+    scene.look(times=30)
+    scene.server.hold("p", "2026-01-01T00:00:00Z")
+    scene.restart()
+    for renewed in ("2", "3"):
+        scene.server.renewed = renewed
+        scene.look()
+    assert scene.server.subjects == [holder("slackwater-system")]
+    assert not scene.server.freed
+
+
+def test_one_that_starts_anew_in_time_waits_for_its_whole_patience() -> None:
+    """It cannot know how long nobody has led; the switch is on, so that was not long."""
+    scene = Scene()
+    scene.server.hold("p", "2026-01-01T00:00:00Z")
+    scene.look(times=20)
+    scene.restart()
+    scene.look(times=24)
+    assert not scene.server.freed
+    scene.look()
+    assert scene.server.freed == ["p"]
+
+
+@pytest.mark.parametrize("wrong", [b"<html>", b"[]", b'{"spec": 7, "subjects": 7, "items": "none"}'], ids=str)
+def test_answers_that_cannot_be_read_are_none(wrong: bytes) -> None:
+    """It neither ends nor takes them for a dead operator; and afterwards it goes on."""
+    scene = Scene()
+    scene.look()
+    scene.server.hold("p", "2026-01-01T00:00:00Z")
+    scene.server.wrong = wrong
+    scene.look(times=120)
+    scene.server.wrong = None
+    scene.look(times=20)
+    assert not scene.server.freed
+    scene.look(times=10)
+    assert scene.server.freed == ["p"]

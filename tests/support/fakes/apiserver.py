@@ -15,6 +15,7 @@ from aiohttp import web
 from slackwater_cluster.api.endpoint import Endpoint
 
 Object = dict[str, Any]
+COMPRESSED = 128 * 1024  # bytes above which an answer is compressed
 
 
 @dataclass
@@ -96,7 +97,11 @@ class ApiServer:
             return web.json_response({"status": self._reviewed(orjson.loads(await request.read()))})
         if request.query.get("watch"):
             return await self._watch(request)
-        return web.Response(body=self._list(request), content_type="application/json")
+        body = self._list(request)
+        reply = web.Response(body=body, content_type="application/json")
+        if len(body) > COMPRESSED:  # as the real one, for whoever says that he can read it
+            reply.enable_compression()
+        return reply
 
     def _reviewed(self, body: Object) -> Object:
         user = self.accounts.get(body["spec"]["token"])

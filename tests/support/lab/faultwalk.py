@@ -68,7 +68,7 @@ def _walk(lab: Lab, seeds: list[int]) -> Iterator[dict[str, object]]:
 def _one(life: TroubledLife, programs: dict[str, Behind], seed: int) -> dict[str, object]:
     rng, began, life.kills = Random(seed), time.monotonic(), 0
     name = rng.choice(("operator", "operator", "extender"))
-    kind = rng.choice(requests.WRITES[:-1]) if name == "operator" else requests.READ
+    kind = rng.choice(requests.OPERATOR) if name == "operator" else requests.READ
     fault, at = rng.choice(list(Fault)), rng.randint(1, FIRST)
     watches = {each: rng.choice(list(Watch)) for each in programs}
     problem = ""
