@@ -26,6 +26,7 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from slackwater.errors import Unavailable
 from slackwater_cluster.api.endpoint import endpoint
 from slackwater_cluster.api.session import STRATEGIC, Session
 from slackwater_cluster.watch.records import PodRecord
@@ -174,10 +175,20 @@ class Bench:
             watch = asyncio.create_task(Reflector(self.session, Source(path, PODS.shape, PODS.trim), crowd).run())
             try:
                 yield path, crowd
-                await self.session.write("DELETE", f"{path}?gracePeriodSeconds=0", {})
+                await self._empty(path)
                 await _until(lambda: len(crowd.gone) == self.pods, "all pods are gone")
             finally:
                 watch.cancel()
+
+    async def _empty(self, path: str) -> None:
+        """Take all pods away; the answer names each of them, and a slow API server may cut it off half-way."""
+        for _ in range(5):
+            try:
+                await self.session.write("DELETE", f"{path}?gracePeriodSeconds=0", {})
+            except Unavailable:
+                continue
+            return
+        raise SystemExit("the pods of a run could not be deleted")
 
     async def _create(self, path: str, scheduler: str, crowd: Crowd, first: int = 0, count: int = 0) -> None:
         async def one(number: int) -> None:

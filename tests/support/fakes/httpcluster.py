@@ -124,6 +124,24 @@ def tracked(name: str, *, held: int = 0, bound: int = 0, position: int | None = 
 def usual() -> Cluster:
     """Two nodes, a queue, a pool, an app that runs and one that waits."""
     made = Cluster()
+    _put_apps(made)
+    _put_nodes(made)
+    _put_explanations(made)
+    made.answers[f"{PROXY}/readyz"] = {"status": "ready", "reasons": []}
+    made.answers["/version"] = {"gitVersion": "v1.36.4", "minor": "36"}
+    made.put("/api/v1/namespaces", {"metadata": {"name": "team-a"}})
+    made.put(
+        "/apis/coordination.k8s.io/v1/namespaces/slackwater-system/leases",
+        {
+            "metadata": {"name": "slackwater-operator"},
+            "spec": {"holderIdentity": "op-1", "renewTime": "2999-01-01T00:00:00.000000Z", "leaseDurationSeconds": 15},
+        },
+    )
+    return made
+
+
+def _put_apps(made: Cluster) -> None:
+    """Pods, their apps, and what governs them."""
     pods = [pod("etl-0"), pod("etl-1", gated=False, parked=True), pod("ran", node="n0", gated=False)]
     made.put("/api/v1/namespaces/team-a/pods", *pods)
     for body in pods:
@@ -142,6 +160,10 @@ def usual() -> Cluster:
         {"metadata": {"name": "default"}, "spec": {}, "status": {"delta": 0.1, "total": 23}},
     )
     made.put(f"{GROUP}/slackpolicies", {"metadata": {"name": "default"}, "spec": {}, "status": {}})
+
+
+def _put_nodes(made: Cluster) -> None:
+    """What the extender says of the nodes."""
     nodes = [
         {
             "name": name, "open": name != "n1", "stale": False, "room": {"cpu": 9.0, "memory": 40 * 2**30},
@@ -152,16 +174,10 @@ def usual() -> Cluster:
         for name in ("n0", "n1")
     ]  # fmt: skip
     made.answers[f"{PROXY}/v1/nodes"] = {"kinds": ["cpu", "memory"], "nodes": nodes}
-    made.answers[f"{PROXY}/readyz"] = {"status": "ready", "reasons": []}
-    made.answers["/version"] = {"gitVersion": "v1.36.4", "minor": "36"}
-    made.put("/api/v1/namespaces", {"metadata": {"name": "team-a"}})
-    made.put(
-        "/apis/coordination.k8s.io/v1/namespaces/slackwater-system/leases",
-        {
-            "metadata": {"name": "slackwater-operator"},
-            "spec": {"holderIdentity": "op-1", "renewTime": "2999-01-01T00:00:00.000000Z", "leaseDurationSeconds": 15},
-        },
-    )
+
+
+def _put_explanations(made: Cluster) -> None:
+    """What the extender says of one node, and of two pods."""
     line = {
         "allowed": 14.0, "real": 16.0, "estimate": 5.0, "drivers": 2.0, "room": 7.0, "used": 2.0, "learned": 2.0,
         "residual": 3.0, "reserved": 12.0, "declared": 12.0, "stale": False,
@@ -188,4 +204,3 @@ def usual() -> Cluster:
     }
     made.answers[f"{PROXY}/v1/explain/team-a/etl-0"] = explained
     made.answers[f"{PROXY}/v1/explain/team-a/ran"] = explained | {"sentence": "it is on n0", "now": None}
-    return made

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any, cast
 
 from slackwater_cluster.api.session import Session
+from slackwater_cluster.watch.records import CustomRecord
 from slackwater_operator.metrics import Metrics
 from slackwater_operator.ratelimit import TokenBucket
 from slackwater_operator.release.deadlock import StallKeeper
@@ -45,3 +47,28 @@ def release_loop(world: World, **wishes: Any) -> ReleaseLoop:
         metrics=metrics,
         clock=clock,
     )
+
+
+def turn(made: ReleaseLoop, world: World, times: int = 1, seconds: float = 1.0) -> None:
+    """Some turns, with time passing and pods being bound in between."""
+
+    async def once() -> None:
+        await made.look_up()
+        await made.turn()
+        await made.releaser.writes.drain()
+        await made.maintain()
+
+    for _ in range(times):
+        asyncio.run(once())
+        world.schedule()
+        world.now += seconds
+
+
+def seen(made: ReleaseLoop, kind: str, name: str, **status: Any) -> None:
+    """An object as the watch shows it."""
+    made.reporter.set(kind, [CustomRecord(name=name, generation=3, status=status)])
+
+
+def written(world: World, part: str) -> list[Any]:
+    """Bodies of writes whose path contains a part."""
+    return [body for _, path, body in world.posted if part in path]

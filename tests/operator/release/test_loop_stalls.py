@@ -1,0 +1,125 @@
+"""The whole loop on a cluster in memory: stalls and nodes short of memory."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+import pytest
+from structlog.testing import capture_logs
+
+from slackwater.resources import Resources
+from slackwater_cluster import names
+from slackwater_cluster.api.session import Answer
+from slackwater_operator.release.extenderclient import NodeUse
+from slackwater_operator.release.loop import ReleaseLoop
+from support.fakes.cluster import GIB, World, enforcing, node, owned
+from support.fakes.loop import release_loop, turn, written
+
+
+def stalled(world: World, *, bare: bool, evict: bool = True) -> ReleaseLoop:
+    """Two drivers on the only node, a task of each waits, and none fits."""
+    world.configure("AdmissionQueue", "default", stall={"afterSeconds": 10, "evictYoungestDriver": evict})
+    for name in ("older", "younger"):
+        owners = [] if bare else [owned("Controller", name)]
+        boss = world.create(f"{name}-driver", cpu=4, role="driver", app=name, owners=owners)
+        world.change(boss.uid, node="a", gates=(), phase="Running", started=world.now)
+        world.create(f"{name}-task", cpu=4, app=name)
+        world.now += 5
+    return release_loop(world)
+
+
+@dataclass
+class Guarded(World):
+    """A cluster whose disruption budgets refuse every eviction, with this status and these words."""
+
+    status: int = 429
+    words: str = ""
+    asked: int = 0
+
+    async def write(self, method: str, path: str, body: Any, *, content_type: str = "") -> Answer:
+        """Evictions are refused, everything else as in any world."""
+        if not path.endswith("/eviction"):
+            return await super().write(method, path, body, content_type=content_type)
+        self.asked += 1
+        return Answer(self.status, msgspec.json.encode({"message": self.words}))
+
+
+def drivers(world: World) -> list[str]:
+    """Driver pods that exist."""
+    return sorted(pod.name for pod in world.pods.values() if pod.labels[names.ROLE] == names.DRIVER)
+
+
+def test_a_stall_is_ended_by_evicting_the_youngest_driver() -> None:
+    """Once; it is told by event and metric, and the task of the other driver runs in the room it left."""
+    world = enforcing(node("a", cpu=8))
+    made = stalled(world, bare=False)
+    turn(made, world, 30)
+    assert drivers(world) == ["older-driver"]
+    assert [each for each in world.writes if "eviction" in each] == [
+        "POST /api/v1/namespaces/team/pods/younger-driver/eviction"
+    ]
+    assert made.metrics.evictions.labels("default")._value.get() == 1
+    told = [body for body in written(world, "/events") if body["reason"] == "Stalled"]
+    assert sorted(body["involvedObject"]["name"] for body in told) == ["older-driver", "younger-driver"]
+    assert (
+        "held are 2 tasks of 2 apps, and none runs; no node of the 1 that they can use has room" in told[0]["message"]
+    )
+    assert {pod.name: pod.node for pod in world.pods.values()}["older-task"] == "a"
+
+
+@pytest.mark.parametrize(("bare", "evict"), [(True, True), (False, False)], ids=["bare pods", "not asked to"])
+def test_a_stall_is_only_told_where_nobody_may_be_evicted(bare: bool, evict: bool) -> None:
+    """A driver that no controller brings back is never evicted, nor any where the queue does not say so."""
+    world = enforcing(node("a", cpu=8))
+    made = stalled(world, bare=bare, evict=evict)
+    with capture_logs() as logs:
+        turn(made, world, 30)
+    assert drivers(world) == ["older-driver", "younger-driver"]
+    assert made.metrics.stalls.labels("default")._value.get() >= 1
+    assert "stall" in {each["event"] for each in logs}
+    told = {body["involvedObject"]["name"] for body in written(world, "/events") if body["reason"] == "Stalled"}
+    assert told == {"older-driver", "younger-driver"}
+
+
+@pytest.mark.parametrize(
+    ("status", "words"),
+    [
+        (429, "Cannot evict pod as it would violate the pod's disruption budget."),
+        (500, "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."),
+    ],
+    ids=["a budget", "two budgets"],
+)
+def test_a_driver_that_a_budget_keeps_is_told_and_asked_again(status: int, words: str) -> None:
+    """The stall goes on: each time that it lasted long enough the driver is asked; what was answered is an event."""
+    world = Guarded(now=1000.0, status=status, words=words)
+    world.configure("SlackPolicy", "default", mode="enforce")
+    world.namespace("team")
+    world.add_nodes(node("a", cpu=8))
+    made = stalled(world, bare=False)
+    turn(made, world, 30)
+    assert drivers(world) == ["older-driver", "younger-driver"]
+    assert 2 <= world.asked <= 3
+    told = [body for body in written(world, "/events") if body["reason"] == "NotEvicted"]
+    assert [body["involvedObject"]["name"] for body in told] == ["younger-driver"]
+    assert words in told[0]["message"]
+    assert made.metrics.evictions.labels("default")._value.get() == 0
+
+
+@pytest.mark.parametrize("evict", [True, False], ids=["asked to", "not asked to"])
+def test_a_node_whose_memory_runs_out_is_relieved_where_its_queue_says_so(evict: bool) -> None:
+    """The loop looks every ten seconds: one task goes, told by event and metric; the other stays."""
+    world = enforcing(node("a", memory=32))
+    world.configure("AdmissionQueue", "default", relief={"evictYoungestTask": evict})
+    made = release_loop(world)
+    for name in ("zero", "one"):
+        world.create(name, app=name, owners=[owned("Job", name, group="batch")])
+        turn(made, world, 3)
+    world.uses = {uid: Resources(memory=15 * GIB) for uid in world.pods}
+    for _ in range(30):
+        full = 0.5 + 15 * len(world.pods)
+        world.samples = {"a": NodeUse(Resources(memory=full * GIB), world.now - 1, False)}
+        turn(made, world)
+    assert sorted(pod.name for pod in world.pods.values()) == (["zero"] if evict else ["one", "zero"])
+    told = [body["involvedObject"]["name"] for body in written(world, "/events") if body["reason"] == "Outgrown"]
+    assert told == (["one"] if evict else [])
+    assert made.metrics.task_evictions.labels("default", "evicted")._value.get() == len(told)

@@ -1,0 +1,84 @@
+"""The whole loop on a cluster in memory: what apps are called, and when nothing is told of them."""
+
+from typing import Any
+
+from slackwater_cluster.watch.records import CustomRecord, PodRecord
+from support.fakes.cluster import World, enforcing, node, owned
+from support.fakes.loop import release_loop, turn, written
+
+
+def test_app_that_is_gone_is_not_told_as_held() -> None:
+    """Two seconds after its pods were deleted the TrackedApp counts none of them."""
+    world = enforcing(node("a", cpu=1))
+    pod = world.create("t", cpu=4, app="etl")
+    made = release_loop(world)
+    turn(made, world, 12)
+    assert written(world, "/trackedapps/etl/status")[-1]["status"]["pods"]["held"] == 1
+    world.delete(world.pods[pod.uid])
+    turn(made, world, 2)
+    told = written(world, "/trackedapps/etl/status")
+    assert (told[-1]["status"]["phase"], sum(told[-1]["status"]["pods"].values())) == ("Finished", 0)
+    turn(made, world, 10)
+    assert len(written(world, "/trackedapps/etl/status")) == len(told)
+
+
+def spark(world: World, name: str, role: str, called: str, **more: Any) -> PodRecord:
+    """A pod of one Spark app, labelled with what it calls the app."""
+    labels = {"spark-app-selector": "spark-697870a6d7a34b0f8e2f3c5d6a7b8c9d", "spark-role": role}
+    return world.create(name, role="", labels={**labels, "spark-app-name": called}, **more)
+
+
+def test_a_spark_app_keeps_its_driver_s_name() -> None:
+    """The code's appName labels executors, --name the driver, whose name counts even when only executors are left."""
+    world = enforcing()
+    driver = spark(world, "driver", "driver", "nightly-etl")
+    spark(world, "exec", "executor", "MyApp", owners=(owned("Pod", "driver", driver.uid),))
+    made = release_loop(world)
+    turn(made, world, 3)
+    world.add_nodes(node("a"))
+    turn(made, world, 20)
+    (body,) = [body for body in written(world, "/trackedapps") if "spec" in body]
+    assert (body["spec"]["name"], body["metadata"]["name"][:12]) == ("nightly-etl", "nightly-etl-")
+    assert any("app nightly-etl starts" in event["message"] for event in written(world, "/events"))
+    world.delete(driver)
+    world.cache.refresh()
+    (each,) = world.cache.views.values()
+    assert (each.name, each.series) == ("nightly-etl", "nightly-etl")
+
+
+def test_a_new_leader_calls_an_app_as_the_one_before_it() -> None:
+    """Only executors are left; the TrackedApp knows what the driver called it."""
+    world = enforcing(node("a"))
+    spark(world, "exec", "executor", "MyApp", owners=(owned("Pod", "driver", "gone"),))
+    world.cache.learn(owned("Pod", "driver", "gone"), [])
+    world.cache.refresh()
+    (each,) = world.cache.views.values()
+    made = release_loop(world)
+    status = {"learned": {"series": "nightly-etl", "tasks": 1}}
+    spec = {"app": each.app, "name": "nightly-etl"}
+    made.tracker.set([CustomRecord(name="t", namespace="team", spec=spec, status=status)])
+    made.tracker.restore(world.cache)
+    (each,) = world.cache.views.values()
+    assert (each.name, each.series) == ("nightly-etl", "nightly-etl")
+
+
+def test_nothing_is_told_of_an_app_before_its_owners_were_looked_up() -> None:
+    """A Dask scheduler below a ReplicaSet: no event, no TrackedApp; the cluster above it may yet confirm its label."""
+    world = enforcing(node("a"))
+    labels = {"dask.org/cluster-name": "simple", "dask.org/component": "scheduler"}
+    replicas, cluster = (
+        owned("ReplicaSet", "simple-7c", "rs", "apps"),
+        owned("DaskCluster", "simple", "dc", "kubernetes.dask.org"),
+    )
+    world.create("s", role="", labels=labels, owners=(replicas,))
+    made = release_loop(world)
+    world.broken = lambda path: path == "/apis" or path.startswith("/apis/apps")
+    turn(made, world, 3)
+    assert not written(world, "/trackedapps")
+    assert not written(world, "/events")
+    world.broken = lambda _: False
+    world.cache.learn(replicas, [cluster])
+    world.cache.learn(cluster, [])
+    turn(made, world, 3)
+    assert [body["spec"]["app"] for body in written(world, "/trackedapps") if "spec" in body] == ["dask/simple"]
+    assert not any(body["reason"] == "Doubted" for body in written(world, "/events"))
