@@ -27,7 +27,7 @@ from slackwater_operator.cache.apps.apphistory import AppHistories, AppName
 from slackwater_operator.cache.apps.appindex import AppIndex, Key, Pod, app_id
 from slackwater_operator.cache.apps.appview import AppView, app_view
 from slackwater_operator.cache.nodes import NodeRequests
-from slackwater_operator.cache.podstate import InFlightPods, PodState, ours, state
+from slackwater_operator.cache.podstate import UNSCHEDULABLE, InFlightPods, PodState, ours, state
 from slackwater_operator.cache.pools import PoolState
 from slackwater_operator.cache.quarantine import Part, Quarantine, sentence
 from slackwater_operator.cache.rooms import NodeReach, Rooms
@@ -189,6 +189,21 @@ class OperatorCache:
         """A pod is about to be released."""
         self.in_flight.begin(uid, now, node, growth=growth)
         self._touch(uid)
+
+    def adopt_growth(self) -> None:
+        """At take-over: pods that were released and fit nowhere, in a queue that may grow, have asked for machines.
+
+        One of them may be on its way for another reason; it then gets the room that comes before any held pod.
+        """
+        for uid, _ in self.in_flight.all():
+            pod = self.index.pod(uid)
+            if pod is not None and pod.unscheduled == UNSCHEDULABLE and not pod.nominated and self._may_grow(pod):
+                self.in_flight.towards_growth(uid)
+                self._touch(uid)
+
+    def _may_grow(self, pod: PodRecord) -> bool:
+        spec = self.governing.queue(self.governing.queue_of(pod.namespace))
+        return bool(spec.capacity.maximum) and spec.growth_pods > 0
 
     def moved(self, uid: str, now: float, node: str) -> None:
         """A pod on its way got another node, or none."""

@@ -19,6 +19,8 @@ from enum import StrEnum
 from slackwater_cluster import names
 from slackwater_cluster.watch.records import PodRecord
 
+UNSCHEDULABLE = "Unschedulable"  # kube-scheduler's reason for a pod that it found no node for
+
 
 class PodState(StrEnum):
     """What may be done with a pod."""
@@ -62,6 +64,11 @@ class InFlightPods:
     def begin(self, uid: str, now: float, node: str, *, growth: bool = False) -> None:
         """Charge a pod from now on, before anything is written: a crash in between costs a timeout, not a deadlock."""
         self._by_uid[uid] = InFlight(now, node, growth=growth, tried=now)
+
+    def towards_growth(self, uid: str) -> None:
+        """A release that a leader before us wrote for an autoscaler to see."""
+        if (on_its_way := self._by_uid.get(uid)) is not None and not on_its_way.node:
+            self._by_uid[uid] = replace(on_its_way, growth=True)
 
     def moved(self, uid: str, now: float, node: str) -> None:
         """Another node was named, or none. A growth pod that has its node is from then on one like others."""

@@ -19,7 +19,7 @@ from slackwater_cluster.customresources import Mode
 from slackwater_cluster.customresources.admissionqueue import Release as Terms
 from slackwater_cluster.watch.records import PodRecord
 from slackwater_operator.cache.cache import OperatorCache
-from slackwater_operator.cache.podstate import InFlight, PodState
+from slackwater_operator.cache.podstate import UNSCHEDULABLE, InFlight, PodState
 from slackwater_operator.metrics import Metrics
 from slackwater_operator.release.extenderclient import PlacementSource, PlaceRequest
 from slackwater_operator.release.podwriter import WATCH_DELAY, PodWriter
@@ -83,7 +83,11 @@ class Nominations:
         return pod.gated and not pod.node and self.cache.in_flight.get(pod.uid) is None
 
     async def clean(self) -> int:
-        """At take-over: a gated pod that is nominated or reserved for keeps room for nobody; a dead leader left it."""
+        """At take-over: a gated pod that is nominated or reserved for keeps room for nobody; a dead leader left it.
+
+        Pods that it released for an autoscaler to see still wait for their machines.
+        """
+        self.cache.adopt_growth()
         held = [pod for pod in self.cache.index.pods() if pod.gated and not pod.node]
         left = [pod for pod in held if pod.nominated]
         await asyncio.gather(*(self._nominate(pod, "") for pod in left))
@@ -109,7 +113,7 @@ class Nominations:
         if pod.uid in woken:
             return True
         due = on_its_way.tried + self._terms(pod).unschedulable_seconds
-        return on_its_way.seen and not on_its_way.growth and pod.unscheduled == "Unschedulable" and self.clock() >= due
+        return on_its_way.seen and not on_its_way.growth and pod.unscheduled == UNSCHEDULABLE and self.clock() >= due
 
     async def _woken(self) -> Collection[str]:
         """Refused pods for which the extender has room now."""

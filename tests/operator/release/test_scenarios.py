@@ -284,6 +284,27 @@ def test_a_machine_is_for_the_pods_that_asked_for_it() -> None:
     assert not any(world.pods[pod.uid].node for pod in urgent)
 
 
+def test_a_new_leader_knows_who_has_asked_for_machines() -> None:
+    """It asks for no more of them, and the one that comes is for those who asked, whoever came meanwhile."""
+    world = growing(node("a", cpu=2), maximum=4)
+    tasks = [world.create(f"task-{number}", app="etl") for number in range(10)]
+    operator = world.operator()
+    operator.step()
+    world.schedule()
+    operator = world.restart()
+    operator.take_over()
+    for _ in range(3):
+        operator.step()
+        world.schedule()
+    assert [pod.uid in world.released for pod in tasks] == [True] * 4 + [False] * 6
+    urgent = [world.create(f"urgent-{number}", app="urgent", priority=9) for number in range(4)]
+    world.add_nodes(node("b", cpu=2))
+    operator.step()
+    world.schedule()
+    assert all(world.pods[pod.uid].node for pod in tasks[:4])
+    assert not any(world.pods[pod.uid].node for pod in urgent)
+
+
 def test_a_claim_on_a_machine_ends_with_the_release() -> None:
     """No machine came in time: the pod is parked, and room that comes later is for whoever is first in line."""
     world = growing(node("a", cpu=2), maximum=4)
