@@ -84,10 +84,28 @@ class Kept:
         """The share that was exceeded."""
         return self.exceeded / self.promises if self.promises else 0.0
 
-    def learn(self, exceeded: NDArray[np.bool_]) -> None:
+    def learn(self, promises: int, exceeded: int) -> None:
         """Take in some more; older ones fade."""
-        self.promises = FADE * self.promises + len(exceeded)
-        self.exceeded = FADE * self.exceeded + float(exceeded.sum())
+        self.promises = FADE * self.promises + promises
+        self.exceeded = FADE * self.exceeded + exceeded
+
+
+class MachineTypes(NamedTuple):
+    """The types of machines that some nodes are of: their names, and which of these each node has."""
+
+    names: tuple[str, ...]
+    codes: Rows
+
+    @classmethod
+    def of(cls, machines: Sequence[str]) -> MachineTypes:
+        """Told apart by name, in the order of the alphabet."""
+        names = sorted(set(machines))
+        places = {name: at for at, name in enumerate(names)}
+        return cls(tuple(names), np.array([places[machine] for machine in machines], np.intp))
+
+    def at(self, rows: Rows) -> MachineTypes:
+        """Those of some of the nodes."""
+        return MachineTypes(self.names, self.codes[rows])
 
 
 class PromiseScores(NamedTuple):
@@ -163,21 +181,30 @@ class Calibration:
             self._scores, self.count, self._factors = [scores], len(scores), {}
             self.kept = Kept(promises, exceeded)
 
-    def learn(self, scores: Floats, exceeded: NDArray[np.bool_]) -> None:
-        """Take in what became of some promises."""
+    def factors(self, machines: MachineTypes) -> Floats:
+        """Z of each node."""
+        usual = self.factor
+        by_name = [self.factor_of(name) if name in self.machines else usual for name in machines.names]
+        return np.array(by_name, np.float64)[machines.codes]
+
+    def learn(self, scores: Floats, exceeded: NDArray[np.bool_], machines: MachineTypes | None = None) -> None:
+        """Take in what became of some promises, and by the type of each one's node where that is given."""
         self._factors = {}
         self._scores.append(scores)
         self.count += len(scores)
         while self.count - len(self._scores[0]) >= SCORES:
             self.count -= len(self._scores.pop(0))
-        self.kept.learn(exceeded)
+        self.kept.learn(len(exceeded), int(exceeded.sum()))
+        if machines is not None:
+            self._learn_machines(exceeded, machines)
 
-    def learn_by_machine(self, exceeded: NDArray[np.bool_], machines: NDArray[np.str_]) -> None:
-        """The same by the type of each promise's node; of more types than MACHINES the first ones are told apart."""
-        for machine in np.unique(machines).tolist():
-            if machine and (machine in self.machines or len(self.machines) < MACHINES):
-                self.machines.setdefault(machine, Kept()).learn(exceeded[machines == machine])
-        self._factors = {}
+    def _learn_machines(self, exceeded: NDArray[np.bool_], machines: MachineTypes) -> None:
+        """By type of machine; of more types than MACHINES the first ones are told apart."""
+        counts = np.bincount(machines.codes, minlength=len(machines.names)).tolist()
+        broken = np.bincount(machines.codes[exceeded], minlength=len(machines.names)).tolist()
+        for name, promises, over in zip(machines.names, counts, broken, strict=True):
+            if promises and name and (name in self.machines or len(self.machines) < MACHINES):
+                self.machines.setdefault(name, Kept()).learn(promises, over)
 
 
 @dataclass(slots=True)
@@ -223,18 +250,26 @@ class Promises:
         if not self._open or promise.at - self._open[-1].at >= self._every:
             self._open.append(promise)
 
-    def watch(self, now: float, use: Floats, home: Rows, since: Floats) -> list[Promise]:
-        """Take in a sample of all pods (`since`: when each was first there); return the promises that are over.
+    def places(self, home: Rows, since: Floats) -> Rows:
+        """For `watch`: each pod's node and the first promise that is about it, as one number.
 
         A promise is about the pods that were there when it was made: those that came later do not count.
         """
+        first = np.searchsorted(np.array([promise.at for promise in self._open]), since)
+        return home * (len(self._open) + 1) + first
+
+    def watch(self, now: float, use: Floats, places: Rows, system: Floats | None = None) -> list[Promise]:
+        """Take in a sample of all pods, and of what no pod accounts for; return the promises that are over."""
         if not self._open:
             return []
-        nodes, made = len(self._open[0].used), np.array([promise.at for promise in self._open])
-        # A pod counts for every promise made since it came: sums by node and first such promise, then summed up.
-        first = np.searchsorted(made, since)
-        width = len(made) + 1
-        sums = np.bincount(home * width + first, use, minlength=nodes * width).reshape(nodes, width).cumsum(axis=1)
+        nodes, width = len(self._open[0].used), len(self._open) + 1
+        sums: Floats = (
+            np.bincount(places, use, minlength=nodes * width).reshape(nodes, width).astype(np.float64, copy=False)
+        )
+        if system is not None:
+            sums[:, 0] += system
+        # A pod counts for every promise made since it came.
+        sums = sums.cumsum(axis=1)
         for column, promise in enumerate(self._open):
             np.maximum(promise.used, sums[:, column], out=promise.used)
         over = [promise for promise in self._open if now - promise.at >= self._horizon]

@@ -25,6 +25,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
+from functools import reduce
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -63,7 +64,8 @@ class Peaks:
         # The same of peaks where enough pods were watched, else infinite.
         self._limits: Floats = np.full((kinds, 64), np.inf)
         self._learned = False
-        self._spreads: Floats | None = None  # mean and variance × app × kind, until something is learned
+        # Of pods watched from their start, kind × (mean, variance) × app; NaN where there were too few.
+        self._spreads: Floats = np.full((kinds, 2, 64), np.nan)
         self._news: set[int] = set()  # apps of which other things are known than when `newly` was asked
 
     def __bool__(self) -> bool:
@@ -112,13 +114,13 @@ class Peaks:
 
     def _sum_up(self, apps: NDArray[np.intp]) -> None:
         """Form anew what is asked for about apps whose rings have changed."""
-        self._spreads = None
         rings = self._rings[apps]
         tops = self._tops[:, :, apps] = rings.max(axis=1).transpose(1, 2, 0)
         # A pod that was first met when it was old has no ramp: it may still have been growing.
         if self._trusting:
             known = (rings[:, :, 1] > 0).sum(axis=1) >= ENOUGH
             self._limits[:, apps] = np.where(known.T & np.isfinite(self.beyond), tops[0], np.inf)
+        self._spreads[:, :, apps] = spreads(rings)
         self._news.update(apps.tolist())
 
     @property
@@ -149,15 +151,7 @@ class Peaks:
 
     def spread(self, apps: NDArray[np.intp], kind: int) -> tuple[Floats, Floats]:
         """Mean and variance of what the pods of these apps came to use, of one kind; NaN where too few were watched."""
-        if self._spreads is None:
-            peaks, ramps = self._rings[:, :, 0], self._rings[:, :, 1]  # app × lesson × kind
-            watched = ramps > 0
-            count = watched.sum(axis=1)
-            enough = np.where(count >= ENOUGH, count, np.nan)
-            mean = np.where(watched, peaks, 0.0).sum(axis=1) / enough
-            variance = np.where(watched, (peaks - mean[:, None]) ** 2, 0.0).sum(axis=1) / enough
-            self._spreads = np.array([mean, variance])
-        mean, variance = self._spreads[:, apps, kind]
+        mean, variance = self._spreads[kind].take(apps, axis=1)
         return mean, variance
 
     def caps(self, apps: NDArray[np.intp], uses: Floats) -> Floats:
@@ -192,7 +186,7 @@ class Peaks:
     def _new_id(self) -> int:
         if len(self._ids) < self._limit:
             self._rings = grown(self._rings, 0, len(self._ids) + 2)
-            self._spreads = None
+            self._spreads = grown(self._spreads, 2, len(self._ids) + 2, np.nan)
             self._seen = grown(self._seen, 0, len(self._ids) + 2)
             self._tops = grown(self._tops, 2, len(self._ids) + 2)
             self._limits = grown(self._limits, 1, len(self._ids) + 2, np.inf)
@@ -202,6 +196,17 @@ class Peaks:
         self._seen[recycled] = 0
         self._sum_up(np.array([recycled]))  # for pods that may still be there of the app that had it before
         return recycled
+
+
+def spreads(rings: Floats) -> Floats:
+    """Kind × (mean, variance) × app of the lessons of some apps, app × pod × (peak, ramp) × kind."""
+    peaks, ramps = rings.transpose(2, 1, 3, 0)  # each pod × kind × app
+    watched = ramps > 0
+    count = watched.sum(axis=0)
+    enough = np.where(count >= ENOUGH, count, np.nan)
+    mean = reduce(np.add, np.where(watched, peaks, 0.0)) / enough
+    variance = reduce(np.add, np.where(watched, (peaks - mean) ** 2, 0.0)) / enough
+    return np.stack([mean, variance], axis=1)
 
 
 def scaled(peaks: Floats, beyond: Floats) -> Floats:

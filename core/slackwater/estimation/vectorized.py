@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from slackwater.estimation.estimator import ALPHA, TAU0, Mode
-from slackwater.estimation.podmatrix import PodMatrix, grown
+from slackwater.estimation.podmatrix import PodMatrix, blocks, grown
 from slackwater.validation import fraction, positive
 
 if TYPE_CHECKING:
@@ -331,10 +331,12 @@ class NodeEstimates:
 
     def _weigh(self, slots: NDArray[np.intp]) -> Floats:
         """Set what the bounds of some pods decide; return by how much that changed, measure × kind × pod."""
-        cells = self.pods.table.take(slots, axis=2)
-        after = bounded(cells)
-        self.pods.table[BOUNDED][:, :, slots] = after
-        by: Floats = after - cells[BOUNDED]
+        table, by = self.pods.table, np.empty((BOUNDED.stop - BOUNDED.start, len(self.tau0), len(slots)))
+        for part in blocks(len(slots)):
+            cells = table.take(slots[part], axis=2)
+            after = bounded(cells)
+            table[BOUNDED][:, :, slots[part]] = after
+            np.subtract(after, cells[BOUNDED], out=by[:, :, part])
         return by
 
     def _write(self, slot: int, request: Floats, residual: Floats, beside: Floats | None) -> None:

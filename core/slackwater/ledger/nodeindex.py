@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from slackwater.errors import UnknownName
+from slackwater.estimation.calibration import MachineTypes
 from slackwater.ledger.types import LedgerConfig, NodeSpec
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ class NodeIndex:
         empty: Floats = np.zeros((0, len(terms.kinds)))
         self.total = self.allowed = self.real = empty
         self.open: NDArray[np.bool_] = np.zeros(0, np.bool_)
-        self.machines: NDArray[np.str_] = np.zeros(0, np.str_)
+        self.machines = MachineTypes.of(())
         self._current = True
 
     def __getitem__(self, row: int) -> NodeSpec:
@@ -83,7 +84,7 @@ class NodeIndex:
         self.allowed = self.total * self._allowance
         self.real = self._real().reshape(shape)
         self.open = np.array([host.ready and not host.cordoned for host in self._hosts], np.bool_)
-        self.machines = np.array([host.machine for host in self._hosts], np.str_)
+        self.machines = MachineTypes.of([host.machine for host in self._hosts])
         return True
 
     @property

@@ -13,11 +13,11 @@ were compared (`Calibration.young`) and where samples are stale the margin is 0:
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from slackwater.estimation.calibration import Calibration, Promise, Promises, PromiseScores
+from slackwater.estimation.calibration import Calibration, MachineTypes, Promise, Promises
 from slackwater.estimation.peaks import NO_APP
 from slackwater.estimation.podmatrix import grown
 from slackwater.estimation.risk import Outlook, PodLevels, Together, Usual, by_app, outlook, promised, summed, usual
@@ -52,86 +52,72 @@ class NodePromise:
     peak: float  # promised
 
 
+class Crowd(NamedTuple):
+    """The pods that promises are about, those on nodes that are no drivers, as they are at one moment."""
+
+    slots: Slots | slice
+    home: Slots
+    apps: Slots
+    since: Floats  # when each was first there
+    together: Together
+
+
 class KindPromises:
     """One kind of resource on all nodes."""
 
     def __init__(self, kind: int, risk: float, horizon: float, *, compressible: bool) -> None:
         self._kind, self._trust, self._compressible = kind, horizon / PARTS, compressible
         self.calibration = Calibration(risk, overlap=PROMISES)
-        self._promises = Promises(horizon, horizon / PROMISES, after=horizon / PROMISES)
-        self._levels, self._system = PodLevels.empty(64), PodLevels.empty(0)
+        self.promises = Promises(horizon, horizon / PROMISES, after=horizon / PROMISES)
+        self._system = PodLevels.empty(0)
         self.expected = Outlook(np.zeros(0), np.zeros(0))
         self.peak: Floats = np.zeros(0)
-
-    def begin(self, slot: int) -> None:
-        """Another pod, or another container, in this slot."""
-        self._levels.reserve(slot + 1)
-        self._levels.forget(np.array([slot]))
 
     def add_row(self) -> None:
         """A node came."""
         self._system.reserve(len(self._system.seen) + 1, exact=True)
         self.expected, self.peak = Outlook(*(np.append(part, 0.0) for part in self.expected)), np.append(self.peak, 0.0)
-        self._promises.add_node()
+        self.promises.add_node()
 
     def drop_row(self, row: int) -> None:
         """A node is gone; later rows move up by one."""
         self._system.drop(row)
         self.expected, self.peak = Outlook(*(np.delete(part, row) for part in self.expected)), np.delete(self.peak, row)
-        self._promises.drop_node(row)
-
-    def see(self, slots: Slots, use: Floats, dt: Floats) -> None:
-        """Take in the use of some pods."""
-        self._levels.sample(use, dt, self._trust, slots)
+        self.promises.drop_node(row)
 
     def settle(
         self,
         now: float,
         dt: float,
         estimates: NodeEstimates,
-        counted: Slots,
-        since: Floats,
+        crowd: Crowd,
+        levels: PodLevels,
+        places: Slots,
         peaks: Peaks,
-        apps: Slots,
-        together: Together,
-        machines: NDArray[np.str_],
+        machines: MachineTypes,
     ) -> None:
-        """Judge promises that are over, and make new ones. `counted` are the pods on nodes that are no drivers."""
-        rows, cells = estimates.pods.rows, estimates.pods.table[:, self._kind]
-        home, request, use = (
-            estimates.pods.homes[counted] - 1,
-            cells[Measure.REQUEST, counted],
-            cells[Measure.USE, counted],
-        )
-        levels = self._levels.take(counted)
+        """Judge promises that are over, and make new ones. `levels` are those of the crowd, `places` for promises."""
+        rows, home, cells = estimates.pods.rows, crowd.home, estimates.pods.table[:, self._kind]
+        request, use = cells[Measure.REQUEST, crowd.slots], cells[Measure.USE, crowd.slots]
         # A pod of an app that is not known may use all it asks for, and its siblings on the node with it. Who runs out
         # of CPU runs slower, and what pods usually use is good enough; who runs out of memory is killed.
         known = usual(levels, request, self._trust) if self._compressible else Usual()
-        prior = peaks.spread(apps[counted], self._kind)
-        expected = outlook(levels, request, home, rows, known, prior, self._trust, together)
+        prior = peaks.spread(crowd.apps, self._kind)
+        expected = outlook(levels, request, home, rows, known, prior, self._trust, crowd.together)
         # Use that no pod accounts for, the system's: pods without a reading are taken to use what they ask for.
-        unread = np.where(levels.seen > 0, use, request)
-        system = np.maximum(estimates.used[:, self._kind] - summed(home, unread, rows), 0.0)
+        used, read = summed(home, use, rows), levels.seen > 0
+        unread = used if read.all() else summed(home, np.where(read, use, request), rows)
+        system = np.maximum(estimates.used[:, self._kind] - unread, 0.0)
         self._system.sample(system, dt, self._trust)
         expected = Outlook(
             expected.centre + self._system.level, np.hypot(expected.spread, np.sqrt(self._system.variance))
         )
-        nodes = np.arange(rows)
-        everyone = np.append(use, system), np.append(home, nodes), np.append(since[counted], np.full(rows, -np.inf))
-        for over in self._promises.watch(now, *everyone):
-            self._learn(over.judged(), machines)
+        for over in self.promises.watch(now, use, places, system):
+            judged = over.judged()
+            self.calibration.learn(judged.scores, judged.exceeded, machines.at(judged.rows))
         requests = summed(home, request, rows) + system
-        self.expected, self.peak = expected, promised(expected, self._factors(machines), requests)
-        self._promises.put(Promise(now, expected, self.peak, requests, summed(home, use, rows) + system))
-
-    def _learn(self, judged: PromiseScores, machines: NDArray[np.str_]) -> None:
-        self.calibration.learn(judged.scores, judged.exceeded)
-        self.calibration.learn_by_machine(judged.exceeded, machines[judged.rows])
-
-    def _factors(self, machines: NDArray[np.str_]) -> Floats:
-        """Z of each node."""
-        types, at = np.unique(machines, return_inverse=True)
-        return np.array([self.calibration.factor_of(each) for each in types.tolist()], np.float64)[at]
+        self.expected, self.peak = expected, promised(expected, self.calibration.factors(machines), requests)
+        self.promises.put(Promise(now, expected, self.peak, requests, used + system))
 
     def explain(self, row: int, machine: str) -> NodePromise:
         """The numbers behind one node's promise."""
@@ -158,10 +144,12 @@ class RiskMargins:
             for at, kind in enumerate(terms.kinds)
             if kind in terms.measured
         }
+        self._trust = terms.horizon / PARTS
+        self._levels = PodLevels.empty(64, len(self.kinds))
         self._since: Floats = np.full(64, -np.inf)
         self._seen: Floats = np.full(64, -np.inf)
         self._now = -np.inf
-        self._grouped: tuple[Slots, Slots, Together] | None = None  # nodes and apps of the pods, and who rises together
+        self._crowd: Crowd | None = None  # of the last heartbeat
         self.kept: Floats = np.zeros((0, len(terms.kinds)))
 
     def begin(self, slot: int) -> None:
@@ -169,8 +157,8 @@ class RiskMargins:
         self._since, self._seen = grown(self._since, 0, slot + 1), grown(self._seen, 0, slot + 1)
         self._since[slot] = np.nextafter(self._now, np.inf)
         self._seen[slot] = -np.inf
-        for kind in self.kinds.values():
-            kind.begin(slot)
+        self._levels.reserve(slot + 1)
+        self._levels.forget(np.array([slot]))
 
     def add_row(self) -> None:
         """A node came: nothing is kept back until it was measured."""
@@ -186,36 +174,57 @@ class RiskMargins:
 
     def sample(self, now: float, heartbeat: float, slots: Slots, uses: Floats, peaks: Peaks) -> None:
         """Take in the use of some pods (kind × pod); when a heartbeat has passed, form all margins anew."""
-        if slots.size:
-            last = self._seen[slots]
-            dt = np.where(np.isfinite(last), np.maximum(now - last, 0.0), heartbeat)
-            told = np.flatnonzero(dt > 0)
-            self._seen[slots[told]] = now
-            for kind, each in self.kinds.items():
-                each.see(slots[told], uses[kind, told], dt[told])
+        if slots.size and self.kinds:
+            self._see(now, heartbeat, slots, uses)
         passed = now - self._now if np.isfinite(self._now) else heartbeat
         if passed >= heartbeat:
             self._settle(now, passed, peaks)
 
+    def _see(self, now: float, heartbeat: float, slots: Slots, uses: Floats) -> None:
+        """Take in the use of some pods; one that was seen at this moment already is passed over."""
+        at = _run(slots)
+        last = self._seen[at]
+        dt = np.where(np.isfinite(last), np.maximum(now - last, 0.0), heartbeat)
+        if len(self.kinds) < len(uses):
+            uses = uses[list(self.kinds)]
+        if dt.min() <= 0:
+            told = np.flatnonzero(dt > 0)
+            at, uses, dt = slots[told], uses[:, told], dt[told]
+        elif dt.max() == dt.min():
+            dt = dt[:1]  # a power for each pod would take as long as all the rest
+        self._seen[at] = now
+        self._levels.sample(uses, dt, self._trust, at)
+
     def _settle(self, now: float, passed: float, peaks: Peaks) -> None:
         self._now = now
         self._nodes.refresh()
-        counted = np.flatnonzero((self._estimates.pods.homes > 0) & ~self._pods.drivers)
         estimate, allowed = self._estimates.estimate(), np.minimum(self._nodes.allowed, self._nodes.real)
         # Where the capacity is not known, NC is AR.
         total, real = self._nodes.total, self._nodes.real
         whole = np.where(real == self._nodes.allowed, total, np.minimum(total, real))
         self.kept = np.zeros_like(estimate)
-        apps = self._pods.apps
-        together = self._groups(self._estimates.pods.homes[counted] - 1, apps[counted])
-        for kind, each in self.kinds.items():
-            each.settle(now, passed, self._estimates, counted, self._since, peaks, apps, together, self._nodes.machines)
+        crowd = self._crowd = self._gather()
+        levels = self._levels.take(crowd.slots)
+        # Promises of all kinds are made at the same moments.
+        places = next((each.promises.places(crowd.home, crowd.since) for each in self.kinds.values()), crowd.home)
+        for number, (kind, each) in enumerate(self.kinds.items()):
+            own = levels.of(number)
+            each.settle(now, passed, self._estimates, crowd, own, places, peaks, self._nodes.machines)
             if not each.calibration.young:
                 self.kept[:, kind] = each.peak - estimate[:, kind] - (whole - allowed)[:, kind]
 
-    def _groups(self, homes: Slots, apps: Slots) -> Together:
-        """Who rises together. Finding that out takes as long as all the rest, so it is done when pods have changed."""
-        last = self._grouped
-        if last is None or not (np.array_equal(last[0], homes) and np.array_equal(last[1], apps)):
-            last = self._grouped = homes, apps, by_app(homes, apps, NO_APP)
-        return last[2]
+    def _gather(self) -> Crowd:
+        """The pods that count now. Who rises together is found anew when pods have changed."""
+        homes = self._estimates.pods.homes
+        slots = _run(np.flatnonzero((homes > 0) & ~self._pods.drivers))
+        home, apps, last = homes[slots] - 1, self._pods.apps[slots].copy(), self._crowd
+        same = last is not None and np.array_equal(last.home, home) and np.array_equal(last.apps, apps)
+        together = last.together if last is not None and same else by_app(home, apps, NO_APP)
+        return Crowd(slots, home, apps, self._since[slots], together)
+
+
+def _run(slots: Slots) -> Slots | slice:
+    """The same slots, as a slice where they follow each other: numpy takes that several times as fast."""
+    if not slots.size or slots[-1] - slots[0] != slots.size - 1 or not (slots[1:] > slots[:-1]).all():
+        return slots
+    return slice(int(slots[0]), int(slots[-1]) + 1)

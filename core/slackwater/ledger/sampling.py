@@ -20,6 +20,7 @@ import numpy as np
 from slackwater.estimation.growth import Growth
 from slackwater.estimation.margins import COMPRESSIBLE
 from slackwater.estimation.peaks import Peaks, scaled
+from slackwater.estimation.podmatrix import blocks
 from slackwater.estimation.staleness import Staleness
 from slackwater.estimation.vectorized import Measure, NodeEstimates
 from slackwater.ledger.learned import Learned
@@ -317,16 +318,24 @@ class SampleIntake:
         """
         slots = self._concerned(held)
         if slots.size:
-            apps = self._pods.apps[slots]
-            floors = np.where(self._pods.drivers[slots], 0.0, self.peaks.floors(apps, self._ages(slots)))
-            floors = np.maximum(floors, self._believed(apps, self._estimates.pods.table[Measure.REQUEST, :, slots].T))
-            uses = self._estimates.uses.take(slots, axis=1)
-            caps = self.peaks.caps(apps, uses)
-            # Older than its app's ramp and no longer growing: its own peak says more than those of its brothers.
-            own = scaled(self._growth.settled_peaks(slots, uses), self.peaks.beyond)
-            caps = np.where(floors > 0, caps, np.minimum(caps, own))
+            floors, caps = np.empty((2, len(self._measured), len(slots)))
+            for part in blocks(len(slots)):
+                floors[:, part], caps[:, part] = self._bounds(slots[part])
             self._estimates.guard(slots, floors, caps, held if anew else None)
             self._pods.changed[slots] = floors.any(axis=0)
+
+    def _bounds(self, slots: Slots) -> tuple[Floats, Floats]:
+        """Floors and caps of some pods, kind × pod."""
+        apps = self._pods.apps[slots]
+        floors = np.where(self._pods.drivers[slots], 0.0, self.peaks.floors(apps, self._ages(slots)))
+        floors = np.maximum(
+            floors, self._believed(apps, self._estimates.pods.table[Measure.REQUEST].take(slots, axis=1))
+        )
+        uses = self._estimates.uses.take(slots, axis=1)
+        caps = self.peaks.caps(apps, uses)
+        # Older than its app's ramp and no longer growing: its own peak says more than those of its brothers.
+        own = scaled(self._growth.settled_peaks(slots, uses), self.peaks.beyond)
+        return floors, np.where(floors > 0, caps, np.minimum(caps, own))
 
     def _believed(self, apps: Slots, asked: Floats) -> Floats:
         """Kind × pod: what pods ask for, of strict kinds and while nothing is known of their app; else 0."""

@@ -33,7 +33,7 @@ class Slackwater:
         self._levels.forget(moment.arrived.ravel())
         self._levels.sample(use, STEP)
         since: Floats = now - (moment.age.ravel() - 1) * np.float64(STEP)
-        for over in self._promises.watch(now, use, home, since):
+        for over in self._promises.watch(now, use, self._promises.places(home, since)):
             judged = over.judged()
             self.calibration.learn(judged.scores, judged.exceeded)
         request, requests = np.full(len(use), moment.request), np.full(machines, moment.requests)

@@ -10,6 +10,7 @@ from slackwater.estimation.calibration import (
     NARROWEST,
     SCORES,
     Calibration,
+    MachineTypes,
     Promise,
     Promises,
     sufficient,
@@ -75,21 +76,22 @@ def test_the_margin_widens_while_more_is_exceeded_than_asked() -> None:
 def test_the_margin_widens_on_machines_whose_promises_are_exceeded() -> None:
     """Small machines break their promises, large ones keep theirs: all together look as if all was well."""
     scores = np.random.default_rng(0).normal(size=2000)
-    machines = np.where(np.arange(2000) < 200, "small", "large")
+    machines = MachineTypes.of(["small"] * 200 + ["large"] * 1800)
     exceeded = np.arange(2000) < 60
     calibration = Calibration(0.05, overlap=1.0)
-    calibration.learn(scores, exceeded)
-    calibration.learn_by_machine(exceeded, machines)
+    calibration.learn(scores, exceeded, machines)
     assert calibration.kept.realised == 0.03
     assert {name: kept.realised for name, kept in calibration.machines.items()} == {"large": 0.0, "small": 0.3}
     assert calibration.factor_of("small") > calibration.factor_of("large") == calibration.factor_of("not seen yet")
+    of_nodes = calibration.factors(MachineTypes.of(["small", "not seen yet", "large"]))
+    assert of_nodes.tolist() == [calibration.factor_of(name) for name in ("small", "not seen yet", "large")]
 
 
 def test_types_of_machines_are_bounded() -> None:
     """Whoever labels nodes may make as many as they like."""
     calibration = Calibration(0.05)
-    names = np.array([f"type-{number}" for number in range(3 * MACHINES)] + [""])
-    calibration.learn_by_machine(np.zeros(len(names), np.bool_), names)
+    names = [f"type-{number}" for number in range(3 * MACHINES)] + [""]
+    calibration.learn(np.zeros(len(names)), np.zeros(len(names), np.bool_), MachineTypes.of(names))
     assert len(calibration.machines) == MACHINES
     assert "" not in calibration.machines
 
@@ -125,8 +127,8 @@ def test_a_promise_is_about_the_pods_that_were_there() -> None:
     promises = Promises(horizon=100.0, every=30.0, after=0.0)
     promises.put(promise(10.0))
     home, since = np.array([0, 0]), np.array([0.0, 50.0])
-    assert promises.watch(60.0, np.array([6.0, 90.0]), home, since) == []
-    (over,) = promises.watch(110.0, np.array([3.0, 90.0]), home, since)
+    assert promises.watch(60.0, np.array([6.0, 90.0]), promises.places(home, since)) == []
+    (over,) = promises.watch(110.0, np.array([3.0, 90.0]), promises.places(home, since))
     scores, exceeded, _ = over.judged()
     assert scores.tolist() == [1.0]
     assert exceeded.tolist() == [True]
@@ -138,8 +140,8 @@ def test_promises_are_put_aside_now_and_then() -> None:
     for at in (0.0, 10.0, 30.0):
         promises.put(promise(at))
     home, since = np.array([0, 0]), np.array([0.0, 20.0])
-    (first,) = promises.watch(60.0, np.array([4.0, 2.0]), home, since)
-    (second,) = promises.watch(90.0, np.array([1.0, 1.0]), home, since)
+    (first,) = promises.watch(60.0, np.array([4.0, 2.0]), promises.places(home, since))
+    (second,) = promises.watch(90.0, np.array([1.0, 1.0]), promises.places(home, since))
     assert (first.at, first.used.tolist()) == (0.0, [4.0])
     assert (second.at, second.used.tolist()) == (30.0, [6.0])
 
@@ -149,9 +151,9 @@ def test_the_first_promises_are_not_compared() -> None:
     promises = Promises(horizon=100.0, every=30.0, after=40.0)
     for at in (0.0, 30.0, 60.0):
         promises.put(promise(at))
-    here = np.array([5.0]), np.array([0]), np.array([0.0])
-    assert promises.watch(130.0, *here) == []
-    (only,) = promises.watch(160.0, *here)
+    use, places = np.array([5.0]), promises.places(np.array([0]), np.array([0.0]))
+    assert promises.watch(130.0, use, places) == []
+    (only,) = promises.watch(160.0, use, places)
     assert only.at == 60.0
 
 

@@ -2,7 +2,11 @@
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
 
+from slackwater.estimation.podmatrix import BLOCK
 from slackwater.estimation.risk import Outlook, PodLevels, Usual, by_app, outlook, promised, usual
 
 HOUR = 3600.0
@@ -126,3 +130,64 @@ def test_an_app_on_two_nodes_rises_on_each_by_itself() -> None:
 def test_no_pods_are_no_groups() -> None:
     """An empty cluster has nothing to add up."""
     assert len(by_app(np.zeros(0, np.intp), np.zeros(0, np.intp)).home) == 0
+
+
+def many(pods: int) -> tuple[PodLevels, NDArray[np.float64], NDArray[np.intp]]:
+    """Pods watched twice, their requests, and the node of each: three on a node."""
+    rng = np.random.default_rng(pods)
+    levels = PodLevels.empty(pods)
+    for _ in range(2):
+        levels.sample(rng.random(pods), rng.uniform(1.0, 9.0, pods))
+    return levels, rng.uniform(1.0, 2.0, pods), np.arange(pods) // 3
+
+
+def test_pods_worked_on_in_blocks_are_worked_on_as_one_by_one() -> None:
+    """More pods than a block: each has the level, its node the outlook, that it has among few pods."""
+    pods, known = 3 * BLOCK, Usual(0.3, 0.01, 0.02)
+    levels, request, home = many(pods)
+    whole = outlook(levels, request, home, pods // 3, known)
+    some = slice(BLOCK - 6, BLOCK + 6)  # four nodes, about a border of blocks; the pods of one lie on both sides
+    first = home[some][0]
+    part = outlook(levels.take(some), request[some], home[some] - first, 5, known)
+    assert part.centre[1:4].tolist() == whole.centre[first + 1 : first + 4].tolist()
+    assert part.spread[1:4].tolist() == whole.spread[first + 1 : first + 4].tolist()
+    alone = levels.take(some)
+    use, dt = np.linspace(0.0, 1.0, pods), np.linspace(1.0, 9.0, pods)
+    before = PodLevels(alone.seen.copy(), alone.level.copy(), alone.variance.copy())
+    before.sample(use[some], dt[some])
+    levels.sample(use, dt)
+    assert levels.level[some].tolist() == before.level.tolist()
+    assert levels.variance[some].tolist() == before.variance.tolist()
+
+
+def test_usual_of_many_pods_is_their_weighted_mean() -> None:
+    """Added up block by block, or all at once."""
+    levels, request, _ = many(2 * BLOCK + 5)
+    found, weight, share = usual(levels, request), levels.seen / (levels.seen + HOUR), levels.level / request
+    assert found.mean == pytest.approx(np.average(share, weights=weight))
+    assert found.variance == pytest.approx(np.average(levels.variance / request**2, weights=weight))
+    assert found.between == pytest.approx(np.average((share - found.mean) ** 2, weights=weight))
+
+
+def test_kinds_are_sampled_together_as_each_by_itself() -> None:
+    """Seconds watched are those of the pod; levels are those of each kind."""
+    uses = np.array([[2.0, 4.0], [30.0, 10.0]])
+    both, apart = PodLevels.empty(2, 2), [PodLevels.empty(2), PodLevels.empty(2)]
+    for step in (uses, 2 * uses, uses):
+        both.sample(step, 5.0)
+        for kind, each in enumerate(apart):
+            each.sample(step[kind], 5.0)
+    for kind, each in enumerate(apart):
+        assert both.of(kind).level.tolist() == each.level.tolist()
+        assert both.of(kind).variance.tolist() == each.variance.tolist()
+
+
+@given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 4)), max_size=40))
+def test_groups_are_those_of_equal_labels(pods: list[tuple[int, int]]) -> None:
+    """In the order of nodes and apps, as `np.unique` numbers them; pods without an app come first, each alone."""
+    home, apps = np.array(pods, np.intp).reshape(-1, 2).T
+    label = np.where(apps == 0, -1 - np.arange(len(apps)), home * (apps.max(initial=0) + 1) + apps)
+    _, first, group = np.unique(label, return_index=True, return_inverse=True)
+    found = by_app(home, apps)
+    assert found.group.tolist() == group.tolist()
+    assert found.home.tolist() == home[first].tolist()

@@ -1,5 +1,7 @@
 """A ledger with a stated risk: what it keeps back, and when it does not."""
 
+import math
+
 import numpy as np
 import pytest
 from numpy.typing import NDArray
@@ -21,6 +23,7 @@ class Cluster:
         self._rng = np.random.default_rng(seed)
         self._live: dict[str, tuple[float, str, float]] = {}  # end, node, level
         self._made = 0
+        self.shown: dict[str, list[Amounts]] = {}  # every sample of each pod
         self.now = 0.0
         for number in range(nodes):
             self.ledger.upsert_node(NodeSpec(f"n{number}", (16.0, 64.0), (16.0, 64.0), (0.0, 1.0)))
@@ -42,8 +45,14 @@ class Cluster:
         used = {node.name: np.array([0.2, 1.0]) for node in self.ledger.nodes}
         for uid, (_, node, _) in self._live.items():
             used[node] += uses[uid]
+        for uid, amounts in uses.items():
+            self.shown.setdefault(uid, []).append(amounts)
         samples = {name: Sample(self.now, tuple(amounts.tolist())) for name, amounts in used.items()}
         measure(self.ledger, self.now, samples, uses)
+
+    def pods_on(self, node: str) -> list[str]:
+        """Those that are there now."""
+        return [uid for uid, (_, home, _) in self._live.items() if home == node]
 
     def _replace(self, level: float) -> None:
         for uid, (end, _, _) in list(self._live.items()):
@@ -181,3 +190,32 @@ def test_when_all_spike_together_the_margin_widens() -> None:
     assert wild.promise.realised > calm.promise.realised
     assert wild.promise.factor > calm.promise.factor
     assert wild.room < calm.room
+
+
+def watched(uses: list[float], dt: float, half_life: float) -> tuple[float, float, float]:
+    """Seconds, level and variance of one pod, sample by sample, as the formulas say."""
+    seen = level = variance = 0.0
+    for use in uses:
+        seen += dt
+        weight = max(dt / seen, 1 - 0.5 ** (dt / half_life))
+        off = use - level
+        level, variance = level + weight * off, (1 - weight) * (variance + weight * off * off)
+    return seen, level, variance
+
+
+def test_a_promise_is_what_the_formulas_say_pod_by_pod() -> None:
+    """Memory, while nothing is known of the app: centre and spread of its pods by hand, whatever arrays are kept."""
+    cluster = Cluster(0.01)
+    cluster.play(200)
+    trust = cluster.ledger.terms.horizon / 6
+    for node in ("n0", "n7"):
+        centre = deviation = 0.0
+        for uid in cluster.pods_on(node):
+            seen, level, variance = watched([amounts[1] for amounts in cluster.shown[uid]], HEARTBEAT, trust)
+            told = seen / (seen + trust)
+            centre += told * level + (1 - told) * 4.0
+            deviation += math.sqrt(told * variance)
+        promise = cluster.ledger.explain(node, cluster.now)["memory"].promise
+        assert promise is not None
+        assert promise.centre == pytest.approx(centre + 1.0)  # the system's GiB
+        assert promise.spread == pytest.approx(deviation, abs=1e-9)
