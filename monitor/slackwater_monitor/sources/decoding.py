@@ -84,9 +84,16 @@ def moment(text: str | None) -> float | None:
     return datetime.fromisoformat(text).timestamp() if text else None
 
 
-def app(body: Body) -> App:
-    """A TrackedApp."""
+def apps_at(now: float) -> Callable[[Body], App]:
+    """Reads TrackedApps for somebody who looks now: forecasts count from when they were written."""
+    return lambda body: app(body, now)
+
+
+def app(body: Body, now: float | None = None) -> App:
+    """A TrackedApp, as it is read now; else as it was written."""
     meta, spec, status = body["metadata"], body.get("spec") or {}, body.get("status") or {}
+    age = _age(status, now)
+    wait = status.get("waitSeconds")
     return App(
         namespace=meta["namespace"],
         name=spec.get("app", meta["name"]),
@@ -97,9 +104,9 @@ def app(body: Body) -> App:
         position=status.get("position"),
         reason=status.get("reason", ""),
         message=status.get("message", ""),
-        wait=status.get("waitSeconds"),
+        wait=None if wait is None else max(0.0, wait - age),
         wait_error=status.get("waitErrorSeconds"),
-        start=start(status.get("start")),
+        start=start(status.get("start"), age),
         pods={state: int(count) for state, count in (status.get("pods") or {}).items()},
         declared=amounts(status.get("declared")),
         used=amounts(status.get("used")),
@@ -109,12 +116,18 @@ def app(body: Body) -> App:
     )
 
 
-def start(found: Body | None) -> Start | None:
+def _age(status: Body, now: float | None) -> float:
+    """Seconds since a forecast was written; 0 of an operator that does not say when."""
+    written = moment((status.get("start") or {}).get("at"))
+    return max(0.0, now - written) if now is not None and written is not None else 0.0
+
+
+def start(found: Body | None, age: float = 0.0) -> Start | None:
     """When an app is expected to start, or why that is not known."""
     if not found:
         return None
     low, middle, high = (found.get(f"{name}Seconds") for name in ("low", "middle", "high"))
-    return Start(low, middle, high, found.get("source", ""), found.get("unknown", ""))
+    return Start(low, middle, high, found.get("source", ""), found.get("unknown", "")).after(age)
 
 
 def queue(body: Body) -> Queue:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -99,7 +100,8 @@ def _app(
         if not named:
             pods = listed_pods(api, namespace, system=system)
             named = next((pod.member.app for pod in pods if pod.record.uid == body["metadata"].get("uid")), "")
-        apps, _ = decoding.read(decoding.app, api.items(custom_path("trackedapps", namespace=namespace)), "trackedapps")
+        found = api.items(custom_path("trackedapps", namespace=namespace))
+        apps, _ = decoding.read(decoding.apps_at(time.time()), found, "trackedapps")
     except Unavailable as problem:
         problems.append(f"TrackedApps: {problem}")
         return None

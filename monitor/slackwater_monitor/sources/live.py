@@ -73,7 +73,7 @@ class Live:
     def _read(self) -> Snapshot:
         problems: list[str] = []
         nodes = self._nodes(problems)
-        apps = self._list("trackedapps", decoding.app, problems)
+        apps = self._list("trackedapps", decoding.apps_at(self._clock()), problems)
         queues = self._list("admissionqueues", decoding.queue, problems)
         pools = self._list("reservationpools", decoding.pool, problems)
         kinds = sorted({kind for node in nodes for kind in node.room} or {"cpu", "memory"})

@@ -6,13 +6,14 @@ Amounts are floats by kind of resource: cores, bytes, pieces. Times are Unix sec
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from slackwater_cluster.governance import first_pool
 from slackwater_simulator.charts.amounts import seconds
 
 Amounts = Mapping[str, float]
 NOTHING: Amounts = {}
+LATE = "it has waited for longer than was expected; the operator has not said more since"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +41,15 @@ class Start:
     high: float | None = None
     source: str = ""  # releases or pace
     unknown: str = ""
+
+    def after(self, age: float) -> Start:
+        """The same forecast for a reader who comes so many seconds later."""
+        if self.low is None or self.middle is None or self.high is None:
+            return self
+        if age >= self.high:
+            return Start(unknown=LATE)
+        low, middle = max(0.0, self.low - age), max(0.0, self.middle - age)
+        return replace(self, low=low, middle=middle, high=self.high - age)
 
     @property
     def known(self) -> bool:

@@ -26,6 +26,7 @@ from slackwater_operator.cache.lastcycle import Outlook
 from slackwater_operator.cache.pools import side
 from slackwater_operator.status.appstatus import said_start, written
 from slackwater_operator.status.conditions import ConditionSet, conditions, judge, limits, unlisted
+from slackwater_operator.status.mergepatch import replacing
 
 log = structlog.get_logger(__name__)
 
@@ -168,7 +169,7 @@ class ResourceStatusWriter:
         before: Mapping[str, Any] = self._objects[key].status
         self._at[key] = self.clock()
         changed = {
-            field: _replacing(before.get(field), value) for field, value in status.items() if before.get(field) != value
+            field: replacing(before.get(field), value) for field, value in status.items() if before.get(field) != value
         }
         if not changed:
             return
@@ -182,13 +183,3 @@ class ResourceStatusWriter:
             self._objects[key] = trim.custom(msgspec.json.decode(answer.body, type=wire.Custom, strict=False))
         elif answer.status != 404:
             log.warning("status not written", kind=kind, name=name, trouble=answer.message())
-
-
-def _replacing(before: Any, now: Any) -> Any:
-    """A merge patch keeps the keys of a map that it does not name: a kind that is 0 now must be named to go.
-
-    Otherwise the status keeps a number that is no longer true, differs for ever, and is written again and again.
-    """
-    if not (isinstance(before, Mapping) and isinstance(now, Mapping)):
-        return now
-    return {**dict.fromkeys((key for key in before if key not in now), None), **now}

@@ -25,6 +25,7 @@ from slackwater_operator.cache.cache import OperatorCache
 from slackwater_operator.ratelimit import TokenBucket
 from slackwater_operator.status.appstatus import ended
 from slackwater_operator.status.conditions import ConditionSet, conditions, written_conditions
+from slackwater_operator.status.mergepatch import replacing
 
 log = structlog.get_logger(__name__)
 
@@ -33,6 +34,8 @@ RESTLESS = ("waitSeconds", "start", "waitErrorSeconds", "message", "budget", "re
 # But whoever waits should not read an old sentence for long.
 READ = ("message", "waitSeconds")
 READ_SECONDS = 60.0
+# … and a forecast is written again once this share of what it expected has passed.
+FORECAST_SHARE = 0.25
 
 # The longest name of an object that leaves kubectl's columns their room in a terminal.
 READABLE = 30
@@ -87,17 +90,19 @@ class TrackedAppWriter:
         at, before = self._written.get(key, (float("-inf"), self._shown(key)))
         if not differs(before, body) and not reads(before, body):
             return True
-        patience = self.every if differs(before, body) else READ_SECONDS
+        patience = self.every if differs(before, body) else max(self.every, lasting(before))
         if self.clock() - at < patience or not self.bucket.take():
             return False
         body |= self._judged(before, body)
+        if body.get("start"):
+            body["start"] = {**body["start"], "at": self._time("milliseconds")}
         try:
             if key not in self._known:
                 await self._create(each, name, queue)
             answer = await self.session.write(
                 "PATCH",
                 _path(each.namespace, name, "status"),
-                {"status": _cleared(before, body)},
+                {"status": replacing(before, body)},
                 content_type=MERGE,
             )
         except Unavailable as problem:
@@ -135,9 +140,12 @@ class TrackedAppWriter:
         was = any(each.get("type") == ADMITTED and each.get("status") == "True" for each in old)
         admitted = was if body["phase"] == Phase.FINISHED.value else body["phase"] in GOING
         reason = body["reason"].title().replace("-", "") or "Unknown"
-        now = datetime.fromtimestamp(self.clock(), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         judged = ConditionSet(admitted, reason, body["message"])
-        return {"observedGeneration": 1, "conditions": conditions(old, judged, 1, now, ADMITTED)}
+        return {"observedGeneration": 1, "conditions": conditions(old, judged, 1, self._time(), ADMITTED)}
+
+    def _time(self, digits: str = "seconds") -> str:
+        """Now, as Kubernetes writes it."""
+        return datetime.fromtimestamp(self.clock(), UTC).isoformat(timespec=digits).replace("+00:00", "Z")
 
     def _last_runs(self) -> frozenset[str]:
         """The youngest object of each series, for the youngest series of each namespace."""
@@ -163,7 +171,7 @@ class TrackedAppWriter:
             answer = await self.session.write(
                 "PATCH",
                 _path(namespace, name, "status"),
-                {"status": {**_cleared(before, body), **kept}},
+                {"status": {**replacing(before, body), **kept}},
                 content_type=MERGE,
             )
         except Unavailable as problem:
@@ -241,7 +249,8 @@ def differs(before: Mapping[str, Any], now: Mapping[str, Any]) -> bool:
     """Whether anything but the restless numbers is different; that a number is known at all counts."""
     quiet = [key for key in {*before, *now} if key not in (*RESTLESS, "conditions", "observedGeneration")]
     known = [key for key in READ if (before.get(key) is None) != (now.get(key) is None)]
-    return bool(known) or any(before.get(key) != now.get(key) for key in quiet)
+    forecast = (_middle(before) is None) != (_middle(now) is None)
+    return bool(known) or forecast or any(before.get(key) != now.get(key) for key in quiet)
 
 
 def reads(before: Mapping[str, Any], now: Mapping[str, Any]) -> bool:
@@ -249,9 +258,17 @@ def reads(before: Mapping[str, Any], now: Mapping[str, Any]) -> bool:
     return any(before.get(key) != now.get(key) for key in READ)
 
 
-def _cleared(before: Mapping[str, Any], now: Mapping[str, Any]) -> dict[str, Any]:
-    """A merge patch keeps what it does not name: name what must go."""
-    return {**dict.fromkeys((key for key in before if key not in now), None), **now}
+def lasting(status: Mapping[str, Any]) -> float:
+    """Seconds for which a status may be read that only its words and its forecast tell from a newer one."""
+    middle = _middle(status)
+    return READ_SECONDS if middle is None else min(READ_SECONDS, FORECAST_SHARE * middle)
+
+
+def _middle(status: Mapping[str, Any]) -> float | None:
+    """The seconds that a start is expected in; None where that is not known."""
+    start = status.get("start")
+    middle = start.get("middleSeconds") if isinstance(start, Mapping) else None
+    return float(middle) if isinstance(middle, int | float) else None
 
 
 def _path(namespace: str, name: str = "", subresource: str = "") -> str:

@@ -1,6 +1,8 @@
 """Words: accounts, TrackedApps, events, reasons on pods, judgements of custom resources."""
 
 import asyncio
+from dataclasses import replace
+from datetime import datetime
 from typing import Any, cast
 
 import msgspec
@@ -9,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from structlog.testing import capture_logs
 
+from slackwater.pools.starts import Source, StartInterval
 from slackwater.resources import Resources
 from slackwater_cluster import names
 from slackwater_cluster.api.session import Answer, Session
@@ -20,6 +23,7 @@ from slackwater_operator.ratelimit import TokenBucket
 from slackwater_operator.status.appstatus import AppStatus, account, status, written
 from slackwater_operator.status.conditions import conditions, judge, limits, unlisted
 from slackwater_operator.status.events import EventWriter, Happened, Happening
+from slackwater_operator.status.mergepatch import replacing
 from slackwater_operator.status.podreasons import due
 from slackwater_operator.status.trackedapps import (
     KEEP_LEARNED,
@@ -30,6 +34,12 @@ from slackwater_operator.status.trackedapps import (
     object_name,
 )
 from support.fakes.cluster import World, enforcing, node
+
+NESTED = st.dictionaries(
+    st.sampled_from("abc"),
+    st.recursive(st.integers(0, 3), lambda inner: st.dictionaries(st.sampled_from("abc"), inner, max_size=3)),
+    max_size=3,
+)
 
 
 class Writes:
@@ -203,6 +213,61 @@ def test_sentences_are_renewed_once_a_minute() -> None:
             said.append(float(second))
         world.now += 1
     assert said[1:] == [0.0, 60.0, 120.0]
+
+
+@pytest.mark.parametrize(
+    ("middle", "seconds"),
+    [(8.0, [0.0, 10.0, 20.0]), (80.0, [0.0, 20.0]), (800.0, [0.0])],
+    ids=["soon", "in a minute", "in a while"],
+)
+def test_a_forecast_is_renewed_by_how_soon_the_start_is(middle: float, seconds: list[float]) -> None:
+    """Once a quarter of the expected time is over, at most every ten seconds; each writing says when it was made."""
+    world = enforcing(node("a", cpu=1))
+    world.create("t", cpu=4, app="etl")
+    operator = world.operator()
+    operator.step()
+    writes = Writes()
+    keeper = tracker(world, writes)
+    each, said, _ = told(world, "etl", operator)
+    began = world.now
+    for second in range(30):
+        left = StartInterval(0.0, middle - second / 100, 2 * middle, Source.PACE)
+        newer = replace(said, expected=left, wait=left.middle)
+        found = status(each, newer, world.cache, operator.releaser.outlook, None)
+        asyncio.run(keeper.write(each, found, "default"))
+        world.now += 1
+    stamps = [body["status"]["start"]["at"] for method, _, body in writes.made if method == "PATCH"]
+    assert [datetime.fromisoformat(stamp).timestamp() - began for stamp in stamps] == seconds
+
+
+def test_that_a_start_is_known_at_last_is_worth_a_write() -> None:
+    """Nobody reads "not known yet" for a minute after it is known."""
+    unknown, known = {"unknown": "too few"}, {"middleSeconds": 9.0}
+    assert differs({"waitSeconds": 5, "start": unknown}, {"waitSeconds": 9, "start": known})
+    assert not differs({"waitSeconds": 5, "start": known}, {"waitSeconds": 9, "start": {"middleSeconds": 5.0}})
+
+
+def test_a_forecast_that_is_not_known_any_more_leaves_nothing_behind() -> None:
+    """A merge patch keeps what it does not name, inside the forecast too: the old interval must be named to go."""
+    before = {"phase": "Waiting", "start": {"lowSeconds": 1.0, "highSeconds": 9.0, "source": "pace"}}
+    now = {"phase": "Waiting", "start": {"unknown": "it has waited for longer", "source": ""}}
+    patch = replacing(before, now)
+    assert patch["start"] == {**now["start"], "lowSeconds": None, "highSeconds": None}
+
+
+@given(NESTED, NESTED)
+def test_a_patch_makes_a_status_what_it_should_be(before: dict[str, Any], now: dict[str, Any]) -> None:
+    """Whatever it was, at every depth."""
+    assert merged(before, replacing(before, now)) == now
+
+
+def merged(target: Any, patch: Any) -> Any:
+    """What an API server makes of a merge patch (RFC 7386)."""
+    if not isinstance(patch, dict):
+        return patch
+    base = target if isinstance(target, dict) else {}
+    kept = {key: value for key, value in base.items() if key not in patch}
+    return kept | {key: merged(base.get(key), value) for key, value in patch.items() if value is not None}
 
 
 def test_amounts_as_quantities() -> None:
