@@ -26,7 +26,7 @@ from slackwater_monitor.sources.source import Chooser
 from slackwater_monitor.sources.views import Node, Snapshot
 from slackwater_monitor.web.app import dashboard
 from slackwater_monitor.web.pages.overview import held_back, shortage
-from slackwater_simulator.results.outcome import Series
+from slackwater_simulator.results.outcome import Hold, Series
 from support.builders.outcomes import outcome
 from support.fakes.httpcluster import Cluster, served, usual
 
@@ -214,6 +214,21 @@ def test_a_play_shows_what_its_run_counted() -> None:
     source = Replay(replace(outcome(ROWS, usage=True), idle=series))
     assert source.at(3.0).snapshot().idle[Cause.TASKS] == 2.0
     assert "tasks: charged, not used" in client(source).get("/?t=3").text
+
+
+def test_a_play_shows_why_its_gate_held_an_app() -> None:
+    """The newest sentence before the moment, on every page; none of before the app started, and none without a gate."""
+    said = [Hold(1.0, 9, "no-room", "the nodes have 1 cpu free"), Hold(5.0, 9, "driver-budget", "9 cpu are <taken>")]
+    source = Replay(replace(outcome(ROWS, usage=True), holds=tuple(said)))
+    pages = client(source)
+    assert "the nodes have 1 cpu free" in pages.get("/queue?t=4").text
+    assert "It waits: 9 cpu are &lt;taken&gt;" in pages.get("/pods/simulated/job-9-run-0?t=6").text
+    app = {at: next(app for app in source.at(at).snapshot().apps if app.name == "job-9") for at in (0.5, 6.0, 9.5)}
+    assert [(each.reason, each.message) for each in app.values()] == [
+        ("", "it is number 9 in line for its first pod"),
+        ("driver-budget", "9 cpu are <taken>"),
+        ("", ""),
+    ]
 
 
 def test_a_play_goes_round_and_can_be_held() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -43,7 +43,7 @@ def command(
     from slackwater_simulator.results.metrics import measure
 
     console = Console()
-    outcomes, makespans = _play(seed, hours)
+    outcomes, makespans = _play(seed, hours, reasons=serve)
     plays = {scene: {policy: outcomes[scene, policy] for policy in POLICIES} for scene in SCENES}
     metrics = {scene: {policy: measure(each) for policy, each in found.items()} for scene, found in plays.items()}
     further = _spread(seed, makespans)
@@ -78,7 +78,7 @@ def _serve(outcomes: dict[tuple[str, str], Outcome], port: int, console: Console
     show(Scenes(plays, SCENES), options("127.0.0.1", port))
 
 
-def _play(seed: int, hours: int) -> tuple[dict[tuple[str, str], Outcome], list[dict[str, float]]]:
+def _play(seed: int, hours: int, *, reasons: bool) -> tuple[dict[tuple[str, str], Outcome], list[dict[str, float]]]:
     """Both scenes under both schedulers, and when all work of each further hour was done under each."""
     from slackwater_simulator.results.metrics import measure
 
@@ -86,7 +86,8 @@ def _play(seed: int, hours: int) -> tuple[dict[tuple[str, str], Outcome], list[d
     with bars() as tick:
         for scene in SCENES:
             for policy, label in POLICIES.items():
-                outcomes[scene, policy] = _run(scene, policy, seed, tick(f"{scene}, {label}"))
+                options = {"reasons": True} if reasons and policy == "slackwater" else {}
+                outcomes[scene, policy] = _run(scene, policy, seed, tick(f"{scene}, {label}"), options)
         makespans.append({policy: measure(outcomes["hour", policy]).makespan for policy in POLICIES})
         for further in range(seed + 1, seed + hours):
             done = tick(f"another hour, seed {further}")
@@ -94,15 +95,16 @@ def _play(seed: int, hours: int) -> tuple[dict[tuple[str, str], Outcome], list[d
     return outcomes, makespans
 
 
-def _run(scene: str, policy: str, seed: int, progress: Callable[[float], None]) -> Outcome:
+def _run(
+    scene: str, policy: str, seed: int, progress: Callable[[float], None], options: Mapping[str, object] | None = None
+) -> Outcome:
     from slackwater_simulator.simulation import run
     from slackwater_simulator.workload.cluster import parse
     from slackwater_simulator.workload.generators.catalogue import cluster_of, generate
 
     name = f"gen:hour?case={scene}"
-    return run(
-        generate(name, seed=seed), parse(cluster_of(name)), policy, seed=seed, world="kubernetes", progress=progress
-    )
+    jobs, machines = generate(name, seed=seed), parse(cluster_of(name))
+    return run(jobs, machines, policy, seed=seed, world="kubernetes", progress=progress, **(options or {}))
 
 
 def _table(title: str, metrics: dict[str, Metrics]) -> Table:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from slackwater_simulator.policies.charges import Charges
-    from slackwater_simulator.results.outcome import Series
+    from slackwater_simulator.results.outcome import Hold, Series
     from slackwater_simulator.worlds.yarn.interface import World
     from slackwater_simulator.worlds.yarn.model import App, Container, Request
 
@@ -77,6 +77,10 @@ class Scheduler:
     def series(self) -> Mapping[str, Series]:
         """What the policy recorded over time, for reports."""
         return {}
+
+    def holds(self) -> tuple[Hold, ...]:
+        """What it said of jobs that it held, for the pages of a play."""
+        return ()
 
     def beat(self, node: int, /) -> None:
         """Place on this node what should run there now."""

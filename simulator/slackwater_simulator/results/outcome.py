@@ -53,6 +53,16 @@ class Series:
 
 
 @dataclass(frozen=True, slots=True)
+class Hold:
+    """What the policy's gate said of a job at a moment: a reason for machines, a sentence for people."""
+
+    time: float
+    job: int  # row in Jobs
+    reason: str
+    sentence: str
+
+
+@dataclass(frozen=True, slots=True)
 class Outcome:
     """One policy on one workload. `deadlock` says: nothing could ever happen again though jobs were waiting."""
 
@@ -79,6 +89,7 @@ class Outcome:
     # The same over time, in cores; and the containers that never gave back what they hold, where a run ended stuck.
     idle: Mapping[str, Series] = field(default_factory=dict)
     held: Containers | None = None
+    holds: tuple[Hold, ...] = ()  # in the order of time; empty where nobody asked for reasons
 
 
 @dataclass(slots=True)

@@ -133,6 +133,21 @@ def test_the_same_seed_gives_the_same_run() -> None:
     assert first.containers.node.tobytes() == second.containers.node.tobytes()
 
 
+@pytest.mark.parametrize("world", ["yarn", "kubernetes"])
+def test_reasons_are_kept_and_change_nothing(world: str) -> None:
+    """Why jobs waited, by the names of jobs; the run is the same byte for byte."""
+    jobs = [job(f"app{number:02}", 4, usage=IDLE) for number in range(40)]
+    plain, told = (play(jobs, world=world, reasons=reasons) for reasons in (False, True))
+    assert plain.containers.start.tobytes() == told.containers.start.tobytes()
+    assert plain.containers.node.tobytes() == told.containers.node.tobytes()
+    assert plain.decisions == told.decisions
+    assert plain.holds == ()
+    assert "behind-another-app" in {hold.reason for hold in told.holds}
+    behind = next(hold for hold in told.holds if hold.reason == "behind-another-app")
+    assert behind.sentence.startswith("waits behind app")
+    assert [hold.time for hold in told.holds] == sorted(hold.time for hold in told.holds)
+
+
 def test_a_part_that_does_not_exist_is_refused() -> None:
     """With the names of those that do."""
     with pytest.raises(UnknownName, match="overcommit"):

@@ -33,6 +33,7 @@ def apps(play: Play, now: float) -> list[App]:
         job, waits = play.jobs[at], begun[at] == 0
         line += int(waits)
         held = asking[at] if not waits else 1 if job.driver is not None else len(job.stages[0].durations)
+        said = play.hold(at, now) if held > 0 else None
         pods = {"held": held, "bound": int(running[at]), "finished": int(begun[at] - running[at])}
         made.append(
             App(
@@ -42,7 +43,8 @@ def apps(play: Play, now: float) -> list[App]:
                 queue=job.queue,
                 category="small" if play.small[at] else "large",
                 position=line if waits else None,
-                message=_why(waits, line, held),
+                reason=said.reason if said is not None else "",
+                message=said.sentence if said is not None else _why(waits, line, held),
                 wait=float(jobs.driver[at] - now) if waits and np.isfinite(jobs.driver[at]) else None,
                 pods={state: max(number, 0) for state, number in pods.items()},
                 declared=asked[at] if running[at] else {},
@@ -64,7 +66,7 @@ def _phase(play: Play, at: int, now: float, waits: bool) -> str:
 
 
 def _why(waits: bool, line: int, held: int) -> str:
-    """What is known of a play-back: its gate's reasons are not kept."""
+    """What is known of a play whose gate's reasons were not kept, or whose scheduler has no gate."""
     if waits:
         return f"it is number {line} in line for its first pod"
     wait = "waits" if held == 1 else "wait"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from dataclasses import fields, replace
 
 import numpy as np
@@ -11,7 +12,7 @@ from slackwater.ledger.types import LedgerConfig
 from slackwater_monitor.sources.simulated.usage import Wants
 from slackwater_monitor.sources.views import Node, Pool, Side
 from slackwater_simulator.results.metrics import requests, small_jobs
-from slackwater_simulator.results.outcome import Containers, Outcome
+from slackwater_simulator.results.outcome import Containers, Hold, Outcome
 from slackwater_simulator.results.status import DRIVER
 
 Floats = NDArray[np.float64]
@@ -41,6 +42,9 @@ class Play:
         self.usage = Wants(self.outcome)
         self.small = small_jobs(self.outcome)
         self.efficiency = self._efficiencies()
+        self._holds: dict[int, list[Hold]] = {}
+        for hold in self.outcome.holds:
+            self._holds.setdefault(hold.job, []).append(hold)
         kept = LedgerConfig(kinds=self.outcome.cluster.kinds).kept()
         self._allowance = [margin.allowance if self.overcommits else 1.0 for margin in kept]
 
@@ -146,6 +150,15 @@ class Play:
             at = max(int(np.searchsorted(found.time, now, side="right")) - 1, 0)
             made[cause] = float(found.value[at])
         return made if now < self.end else {}
+
+    def hold(self, job: int, now: float) -> Hold | None:
+        """What the gate last said of a job; None where that was before its driver started, or it said nothing."""
+        said = self._holds.get(job, [])
+        at = bisect_right(said, now, key=lambda each: each.time) - 1
+        if at < 0:
+            return None
+        begun = float(self.outcome.jobs.driver[job])
+        return said[at] if not begun <= now or said[at].time >= begun else None
 
     def _efficiencies(self) -> Floats:
         """Mean CPU level of each job's containers, weighted by request and time; NaN where nothing was held."""

@@ -32,6 +32,7 @@ class Parts:
     delta_minimum: float = 0.0  # share of the slots that stays with small jobs even while none of them waits
     window: int = 200
     forecasts: bool = False  # say of each app that waits when it will start, and keep what came of it
+    reasons: bool = False  # keep why each app is held, for the pages of a play
 
     def ceiling(self, kind: str) -> float:
         """How far a kind may be overcommitted."""

@@ -19,7 +19,8 @@ from slackwater_simulator.policies.base import Scheduler
 from slackwater_simulator.policies.charges import Charges
 from slackwater_simulator.policies.slackwater.gate import Gate
 from slackwater_simulator.policies.slackwater.options import Parts
-from slackwater_simulator.results.outcome import Series
+from slackwater_simulator.policies.slackwater.reviews import HoldReviews
+from slackwater_simulator.results.outcome import Hold, Series
 from slackwater_simulator.results.samples import Samples
 from slackwater_simulator.results.startforecasts import written
 
@@ -48,6 +49,7 @@ class Gatekept(Scheduler):
         super().start(world)
         self.gate = Gate(world, self._parts)
         self.gate.books.stretch()
+        self.reviews = HoldReviews(self.gate)
         self._waiting = False
         self._last = -np.inf
         self._estimates = Samples(("estimated_cpu", "estimated_memory"))
@@ -93,6 +95,7 @@ class Gatekept(Scheduler):
         now = self.world.engine.now
         self._estimates.add(now, self.gate.ledger.taken(now)[:2].tolist() if self._estimates.due else ())
         if self.world.pending:
+            self.reviews.look()
             self.stir()
 
     def charges(self) -> Charges:
@@ -108,6 +111,10 @@ class Gatekept(Scheduler):
             time, value = (np.array(column) for column in zip(*self.gate.deltas, strict=True))
             found["delta"] = Series(time, value)
         return found | written(self.gate.startlog.judged)
+
+    def holds(self) -> tuple[Hold, ...]:
+        """Why apps were held."""
+        return tuple(self.reviews.holds)
 
     # ---- rounds ---------------------------------------------------------------------------------------------------
 

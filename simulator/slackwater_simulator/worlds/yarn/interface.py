@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from slackwater_simulator.engine import Engine
     from slackwater_simulator.policies.charges import Charges
-    from slackwater_simulator.results.outcome import Recorder, Series
+    from slackwater_simulator.results.outcome import Hold, Recorder, Series
     from slackwater_simulator.workload.cluster import Cluster
     from slackwater_simulator.workload.workload import Workload
     from slackwater_simulator.worlds.yarn.heartbeats import Beats
@@ -338,4 +338,8 @@ class World(Protocol):
 
     def idle(self) -> Mapping[str, Series]:
         """Cores by cause over time; empty where they are not counted."""
+        ...
+
+    def holds(self) -> tuple[Hold, ...]:
+        """What the policy said of jobs that it held."""
         ...

@@ -51,6 +51,7 @@ def gather(world: World, policy: str) -> Outcome:
         core_hours=world.core_hours(),
         idle=world.idle(),
         held=_held(world) if stuck else None,
+        holds=world.holds(),
     )
 
 

@@ -17,7 +17,7 @@ from slackwater.errors import InvalidInput
 from slackwater_simulator.engine import BEAT, SWEEP, Engine
 from slackwater_simulator.physics.usage import UsageModel, wanted
 from slackwater_simulator.policies.registry import create
-from slackwater_simulator.results.outcome import Outcome, Recorder, Series
+from slackwater_simulator.results.outcome import Hold, Outcome, Recorder, Series
 from slackwater_simulator.results.status import DONE
 from slackwater_simulator.worlds.yarn.applications import Masters
 from slackwater_simulator.worlds.yarn.heartbeats import Beats, ascending, phases
@@ -346,6 +346,10 @@ class YarnWorld:
     def idle(self) -> Mapping[str, Series]:
         """Cores by cause over time; empty where they are not counted."""
         return {}
+
+    def holds(self) -> tuple[Hold, ...]:
+        """What the policy said of jobs that it held."""
+        return self.scheduler.holds()
 
     # ---- the whole run --------------------------------------------------------------------------------------------
 

@@ -1,0 +1,52 @@
+"""Why apps are held, looked up now and then while a simulation runs: what the operator writes on a cluster.
+
+The gatekeeper decides on the present snapshot once more and only its verdicts are kept, so a run with reasons is the
+same as one without.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from slackwater.cycle.cycle import decide
+from slackwater.cycle.verdicts import Verdict, WaitReason
+from slackwater_simulator.results.outcome import Hold
+
+if TYPE_CHECKING:
+    from slackwater_simulator.policies.slackwater.gate import Gate
+
+EVERY = 10.0  # seconds between two looks
+NAMED = ("ahead", "claimant")  # numbers of a verdict that are apps
+GOING = frozenset({WaitReason.RELEASED, WaitReason.COMPLETE})
+
+
+@dataclass
+class HoldReviews:
+    """What the gate says of the apps it holds."""
+
+    gate: Gate
+    holds: list[Hold] = field(default_factory=list)
+    _next: float = 0.0
+    _last: dict[str, str] = field(default_factory=dict)  # the sentence last kept of each app
+
+    def look(self) -> None:
+        """Note what is new, where reasons are wanted and it is time."""
+        now = self.gate.world.engine.now
+        if not self.gate.parts.reasons or now < self._next:
+            return
+        self._next = now + EVERY
+        for verdict in decide(self.gate.snapshot(now), explain=True).verdicts.values():
+            if verdict.reason not in GOING:
+                self._note(self._named(verdict), now)
+
+    def _note(self, verdict: Verdict, now: float) -> None:
+        if self._last.get(verdict.app) != (sentence := verdict.sentence):
+            self._last[verdict.app] = sentence
+            self.holds.append(Hold(now, int(verdict.app), verdict.reason.value, sentence))
+
+    def _named(self, verdict: Verdict) -> Verdict:
+        """The verdict with apps by the names of their jobs; the gate knows them by their rows."""
+        jobs = self.gate.world.workload.jobs
+        named = {key: jobs[int(str(verdict.numbers[key]))].id for key in NAMED if key in verdict.numbers}
+        return replace(verdict, numbers={**verdict.numbers, **named})
