@@ -8,7 +8,7 @@ INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c c
 # Bytecode that is kept saves every process of the tests from compiling them anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help install demo test quick light check lint types pyright contracts unit search walk soak soak-lab faults kills tools bench bench-simulator bench-extender bench-lab league autoscaler frameworks lab lab-down lab-test lab-build e2e e2e-kind kind-image crds chart image package docs clean fuzz requirements
+.PHONY: help install demo test quick light check lint types pyright contracts unit search walk soak soak-lab faults kills tools bench bench-simulator bench-extender bench-lab bench-starts league autoscaler frameworks lab lab-down lab-test lab-build e2e e2e-kind kind-image crds chart image package docs clean fuzz requirements
 help: ## list the commands
 	@grep -hE '^[a-z0-9-]+:.*?## ' $(MAKEFILE_LIST) | awk -F':.*?## ' '{printf "  make %-16s %s\n", $$1, $$2}'
 
@@ -99,6 +99,9 @@ bench-extender: $(STAMP) ## latency of the extender beside a do-nothing one, mem
 
 bench-lab: lab-build ## scheduling rate on a real control plane, plain and ours side by side
 	@$(BIN)/python tests/performance/bench_lab.py
+
+bench-starts: lab-build ## how often starts on a lab lay inside the intervals told (WORKLOAD, NODES, SCALE, SEED; a quarter of an hour)
+	@PYTHONPATH=tests $(BIN)/python tests/performance/bench_starts.py "$(or $(WORKLOAD),gen:hour?apps=150)" --nodes $(or $(NODES),6x16c64Gi) --scale $(or $(SCALE),10) --seed $(or $(SEED),10)
 
 LEAGUE := $(or $(RESULTS),.league)
 league: lab-build ## the same jobs under several schedulers, then docs/league.md (hours; WORKLOADS, SCHEDULERS, ROUNDS, SIZE; resumes)
