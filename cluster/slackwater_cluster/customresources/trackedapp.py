@@ -59,11 +59,11 @@ class Learned(Part):
 
 
 class Start(Part):
-    """When it is expected to start, in seconds from this writing: in four cases of five between low and high."""
+    """When it is expected to start, in seconds from `at`: in four cases of five between low and high."""
 
     at: str | None = Field(
         default=None,
-        description="When this was written: the seconds count from here.",
+        description="When this was forecast: the seconds count from here.",
         json_schema_extra={"format": "date-time"},
     )
     low_seconds: float | None = Field(default=None, ge=0, description="One in ten starts is earlier.")

@@ -53,6 +53,8 @@ USE = 10.0
 IDLE = 30.0  # … and what is used and charged of nodes, to say why cores are idle
 # Seconds between two times of telling while releases go on.
 WORDS = 5.0
+# Seconds between two looks at who waits and who has started.
+STARTS = 1.0
 
 
 @dataclass
@@ -78,6 +80,7 @@ class ReleaseLoop:
     _counting: bool = False  # whether starts are counted yet: those before our first look are nobody's pace
     _tracked: dict[str, tuple[AppView, AppStatus]] = field(default_factory=dict)  # as last written
     _last_words: float = 0.0
+    _last_starts: float = 0.0
     _told: Outlook | None = None  # the round that was last told about
     _last_use: float = 0.0
     _last_idle: float = 0.0
@@ -138,6 +141,7 @@ class ReleaseLoop:
         self.turned.set()
         await self.upkeep.clear()  # a pod's own reservation would keep it from being released again
         released = await self.releaser.round()
+        self._time_starts()
         self.metrics.round.labels("turn").observe(perf_counter() - began)
         self.beat = self.clock()
         return released
@@ -208,7 +212,7 @@ class ReleaseLoop:
         supposed = self.releaser.supposed()
         # Before its owners were looked up nobody can say which app a pod belongs to: nothing is told, nothing written.
         settled = [each for each in self.cache.views.values() if each.settled]
-        self._log_starts(settled, outlook)
+        self._log_starts(outlook)
         accounts = [self._account(each, outlook, supposed) for each in settled]
         self._announce(accounts)
         await self._stall(outlook)
@@ -229,8 +233,8 @@ class ReleaseLoop:
     def _account(self, each: AppView, outlook: Outlook, supposed: Round | None) -> AppStatus:
         verdict = outlook.round.verdicts.get(each.id)
         no_node = self.releaser.no_node.get(each.id, "")
-        expected = self.startlog.told(each.id, self.clock())
-        return account(each, verdict, self.cache, outlook, no_node, supposed, expected)
+        now = self.clock()
+        return account(each, verdict, self.cache, outlook, no_node, supposed, self.startlog.told(each.id, now), now)
 
     def _announce(self, accounts: list[AppStatus]) -> None:
         for said in accounts:
@@ -291,9 +295,17 @@ class ReleaseLoop:
         words = f"asked to leave, to end a stall, and not evicted ({why}); while the stall goes on it is asked again"
         self.announcer.add(pod.uid, Happened(Happening.NOT_EVICTED, pod, words))
 
-    def _log_starts(self, views: list[AppView], outlook: Outlook) -> None:
+    def _time_starts(self) -> None:
+        """Log starts by the clock of rounds: words are written seconds later where the API server is slow."""
+        outlook = self.releaser.outlook
+        if outlook is not None and self.clock() - self._last_starts >= STARTS:
+            self.cache.refresh()  # what was just released has started
+            self._log_starts(outlook)
+
+    def _log_starts(self, outlook: Outlook) -> None:
         """Tell the log of starts who waits at which place, and who of them started."""
-        now = self.clock()
+        now = self._last_starts = self.clock()
+        views = [each for each in self.cache.views.values() if each.settled]
         if not self._counting:
             self._counting = True
             self.startlog.begin(each.id for each in views if each.started)

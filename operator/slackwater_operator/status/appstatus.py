@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 
 from slackwater.cycle.cycle import Round
 from slackwater.cycle.verdicts import Verdict, WaitReason
@@ -38,6 +39,7 @@ class AppStatus:
     position: int | None = None
     wait: float | None = None
     expected: StartInterval | str = ""  # when it starts, or why that is not known; "" where it does not wait to
+    at: float = 0.0  # when that was found, in Unix seconds; 0 where there is nothing to count from
     held: int = 0
     queue: str = ""
     name: str = ""  # what people call it
@@ -51,6 +53,7 @@ def account(
     no_node: str = "",
     supposed: Round | None = None,
     expected: StartInterval | str = "",
+    now: float = 0.0,
 ) -> AppStatus:
     """What is said about one app."""
     queue = cache.governing.queue_of(each.namespace)
@@ -60,6 +63,7 @@ def account(
     else:
         reason, sentence = _would(supposed.verdicts.get(each.id) if supposed else None, mode)
     waits = verdict is not None and not each.started and each.counts.held + each.counts.parked > 0
+    starts = waits and verdict is not None and not verdict.refused
     return AppStatus(
         app=each.id,
         phase=_phase(each, verdict),
@@ -67,7 +71,8 @@ def account(
         sentence="; ".join([sentence, *each.problems[:3]]),
         position=verdict.position if waits and verdict and verdict.position else None,
         wait=_wait(verdict, expected) if waits and verdict else None,
-        expected=expected if waits and verdict and not verdict.refused else "",
+        expected=expected if starts else "",
+        at=now if starts and expected else 0.0,
         held=each.counts.held + each.counts.parked,
         queue=queue,
         name=each.name,
@@ -131,7 +136,7 @@ def status(
         message=said.sentence[:1024],
         wait_seconds=None if said.wait is None else round(said.wait, 1),
         wait_error_seconds=None if wait_error is None or said.wait is None else round(wait_error, 1),
-        start=said_start(said.expected),
+        start=said_start(said.expected, said.at),
         pods=PodCounts(
             held=counts.held + counts.blocked,
             released=counts.released,
@@ -148,12 +153,13 @@ def status(
     )
 
 
-def said_start(expected: StartInterval | str, digits: int = 3) -> Start | None:
+def said_start(expected: StartInterval | str, at: float = 0.0, digits: int = 3) -> Start | None:
     """The interval of a start, or why there is none, as a status holds it; few digits make few writes."""
+    when = datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z") if at else None
     if isinstance(expected, StartInterval):
         low, middle, high = (float(f"{each:.{digits}g}") for each in (expected.low, expected.middle, expected.high))
-        return Start(low_seconds=low, middle_seconds=middle, high_seconds=high, source=expected.source.value)
-    return Start(unknown=expected) if expected else None
+        return Start(at=when, low_seconds=low, middle_seconds=middle, high_seconds=high, source=expected.source.value)
+    return Start(at=when, unknown=expected) if expected else None
 
 
 def _learned(each: AppView, size: AppSize | None) -> Learned | None:

@@ -94,8 +94,6 @@ class TrackedAppWriter:
         if self.clock() - at < patience or not self.bucket.take():
             return False
         body |= self._judged(before, body)
-        if body.get("start"):
-            body["start"] = {**body["start"], "at": self._time("milliseconds")}
         try:
             if key not in self._known:
                 await self._create(each, name, queue)
@@ -140,12 +138,9 @@ class TrackedAppWriter:
         was = any(each.get("type") == ADMITTED and each.get("status") == "True" for each in old)
         admitted = was if body["phase"] == Phase.FINISHED.value else body["phase"] in GOING
         reason = body["reason"].title().replace("-", "") or "Unknown"
+        now = datetime.fromtimestamp(self.clock(), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         judged = ConditionSet(admitted, reason, body["message"])
-        return {"observedGeneration": 1, "conditions": conditions(old, judged, 1, self._time(), ADMITTED)}
-
-    def _time(self, digits: str = "seconds") -> str:
-        """Now, as Kubernetes writes it."""
-        return datetime.fromtimestamp(self.clock(), UTC).isoformat(timespec=digits).replace("+00:00", "Z")
+        return {"observedGeneration": 1, "conditions": conditions(old, judged, 1, now, ADMITTED)}
 
     def _last_runs(self) -> frozenset[str]:
         """The youngest object of each series, for the youngest series of each namespace."""

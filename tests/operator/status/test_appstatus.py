@@ -18,6 +18,7 @@ from slackwater_cluster.api.session import Answer, Session
 from slackwater_cluster.apps.frameworks import Framework, LabelTerm
 from slackwater_cluster.customresources import SlackPolicySpec
 from slackwater_cluster.watch.records import CustomRecord
+from slackwater_operator.cache.lastcycle import Outlook
 from slackwater_operator.metrics import Metrics
 from slackwater_operator.ratelimit import TokenBucket
 from slackwater_operator.status.appstatus import AppStatus, account, status, written
@@ -221,7 +222,7 @@ def test_sentences_are_renewed_once_a_minute() -> None:
     ids=["soon", "in a minute", "in a while"],
 )
 def test_a_forecast_is_renewed_by_how_soon_the_start_is(middle: float, seconds: list[float]) -> None:
-    """Once a quarter of the expected time is over, at most every ten seconds; each writing says when it was made."""
+    """Once a quarter of the expected time is over, at most every ten seconds; each says when it was made."""
     world = enforcing(node("a", cpu=1))
     world.create("t", cpu=4, app="etl")
     operator = world.operator()
@@ -232,8 +233,8 @@ def test_a_forecast_is_renewed_by_how_soon_the_start_is(middle: float, seconds: 
     began = world.now
     for second in range(30):
         left = StartInterval(0.0, middle - second / 100, 2 * middle, Source.PACE)
-        newer = replace(said, expected=left, wait=left.middle)
-        found = status(each, newer, world.cache, operator.releaser.outlook, None)
+        newer = replace(said, expected=left, wait=left.middle, at=world.now)
+        found = status(each, newer, world.cache, cast("Outlook", operator.releaser.outlook), None)
         asyncio.run(keeper.write(each, found, "default"))
         world.now += 1
     stamps = [body["status"]["start"]["at"] for method, _, body in writes.made if method == "PATCH"]
@@ -250,9 +251,9 @@ def test_that_a_start_is_known_at_last_is_worth_a_write() -> None:
 def test_a_forecast_that_is_not_known_any_more_leaves_nothing_behind() -> None:
     """A merge patch keeps what it does not name, inside the forecast too: the old interval must be named to go."""
     before = {"phase": "Waiting", "start": {"lowSeconds": 1.0, "highSeconds": 9.0, "source": "pace"}}
-    now = {"phase": "Waiting", "start": {"unknown": "it has waited for longer", "source": ""}}
-    patch = replacing(before, now)
-    assert patch["start"] == {**now["start"], "lowSeconds": None, "highSeconds": None}
+    unknown = {"unknown": "it has waited for longer", "source": ""}
+    patch = replacing(before, {"phase": "Waiting", "start": unknown})
+    assert patch["start"] == {**unknown, "lowSeconds": None, "highSeconds": None}
 
 
 @given(NESTED, NESTED)

@@ -112,6 +112,32 @@ def test_wait_estimates_are_told_with_their_past_error() -> None:
     assert any("apps like it have waited and started" in each for each in reasons)
 
 
+def test_starts_are_timed_by_rounds_however_late_words_are_written() -> None:
+    """Two apps that need the whole node: rounds alone tell the log that one waits, and when it has started."""
+    world = enforcing(node("a", cpu=8))
+    made = release_loop(world)
+
+    async def once() -> None:
+        await made.look_up()
+        await made.turn()
+        await made.releaser.writes.drain()
+
+    def rounds(count: int) -> None:
+        for _ in range(count):
+            asyncio.run(once())
+            world.schedule()
+            world.now += 1
+
+    rounds(1)  # what has started before the first look is nobody's pace
+    world.create("first-0", app="first", cpu=8)
+    world.create("second-0", app="second", cpu=8)
+    rounds(20)
+    world.finish(*[pod.uid for pod in world.pods.values() if pod.node])
+    rounds(10)
+    (judged,) = made.startlog.judged
+    assert judged.wait == pytest.approx(20.0, abs=2.0)
+
+
 def test_apps_that_wait_are_told_when_they_start_once_enough_have() -> None:
     """Whole-node apps one after the other; later ones are told an interval, and the queue tells the next."""
     world = enforcing(node("a", cpu=8))
