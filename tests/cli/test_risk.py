@@ -72,3 +72,31 @@ def test_a_risk_must_be_a_probability(series: str, text: str) -> None:
 def test_the_risk_may_be_a_share_or_a_percentage(series: str) -> None:
     """5 % is 0.05."""
     assert risk(series, *SMALL, "--risk", "5%") == risk(series, *SMALL, "--risk", "0.05")
+
+
+@pytest.mark.parametrize(
+    ("generator", "memory"),
+    [("gen:borg?tasks=60", False), ("gen:hour?apps=3&shape=spike", True), ("gen:hour?apps=3&noise=0.3", False)],
+)
+def test_a_generator_s_tasks_are_played(generator: str, memory: bool) -> None:
+    """Shapes are about memory, so that tasks can be lost; a seed gives the same numbers again."""
+    first = risk(generator, *SMALL, "-o", "json", "--seed", "4")
+    assert first == risk(generator, *SMALL, "-o", "json", "--seed", "4")
+    rows = json.loads(first)
+    assert [row["lost_tasks"] is not None for row in rows] == [memory] * 8
+    assert 0 < rows[-1]["savings"] < 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        pytest.param(("gen:tetris",), "gen:borg", id="unknown-generator"),
+        pytest.param(("gen:dress",), "gen:borg, gen:hour or gen:estimation", id="tells-no-use"),
+        pytest.param(("gen:borg", "--in-step"), "time of day", id="in-step"),
+        pytest.param(("gen:borg?shape=square",), "plateaus", id="unknown-shape"),
+    ],
+)
+def test_a_generator_that_cannot_be_played_is_told(arguments: tuple[str, ...], message: str) -> None:
+    """And what to write instead."""
+    with pytest.raises(InvalidInput, match=message):
+        CliRunner().invoke(app, ["risk", *arguments], catch_exceptions=False)

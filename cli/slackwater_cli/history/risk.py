@@ -17,6 +17,7 @@ from slackwater_cli.progress import bars
 
 if TYPE_CHECKING:
     from slackwater_simulator.risk.bench import Score
+    from slackwater_simulator.risk.series import UsageSeries
 
 
 class Resource(StrEnum):
@@ -29,8 +30,11 @@ class Resource(StrEnum):
 
 def command(
     series: Annotated[
-        Path,
-        typer.Argument(help="CSV, plain or gzipped: one series per line, five-minute samples in % of the request."),
+        str,
+        typer.Argument(
+            help="CSV, plain or gzipped: one series per line, five-minute samples in % of the request. Or a generator "
+            "whose tasks are played: gen:borg, gen:hour?noise=0.3, gen:hour?shape=spike (or ramp, plateaus)."
+        ),
     ],
     risk: Annotated[str, typer.Option(help="Probability that a promise of `slackwater` is exceeded.")] = "1%",
     residents: Annotated[int, typer.Option(help="Tasks on a machine at any moment.")] = 40,
@@ -44,7 +48,7 @@ def command(
         bool, typer.Option("--in-step", help="Play every task at its own time of day; all end at midnight.")
     ] = False,
     resource: Annotated[
-        Resource, typer.Option(help="auto: memory if the file's name says so, else cpu.")
+        Resource, typer.Option(help="auto: memory if the file's name says so or a generator has a shape, else cpu.")
     ] = Resource.AUTO,
     seed: Annotated[int, typer.Option(help="Of every draw: which series, how long, where.")] = 0,
     output: Output = Format.TABLE,
@@ -56,13 +60,13 @@ def command(
     from slackwater_simulator.risk.bench import estimators, judge
     from slackwater_simulator.risk.frontier import gathered, settings
     from slackwater_simulator.risk.machines import Play
-    from slackwater_simulator.risk.series import read
+    from slackwater_simulator.risk.series import about_memory
 
     chance = probability("--risk", risk)
     play = Play(machines, residents, days, steps("--horizon", horizon), seed, whole_day, in_step)
-    found = read(series)
+    memory = about_memory(Path(series).name) if resource is Resource.AUTO else resource is Resource.MEMORY
+    found = _series(series, memory, seed, whole_day)
     play.check(found)
-    memory = found.memory if resource is Resource.AUTO else resource is Resource.MEMORY
     asked = estimators(play, chance, memory)
     curves = settings(play) if report is not None else {}
     every = asked | {name: peak for group in curves.values() for name, peak in group.items()}
@@ -77,6 +81,17 @@ def command(
         title = f"{found.name}: {machines} machines of {residents} residents, horizon {horizon}, {days} days"
         Console(stderr=True, soft_wrap=True).print(f"report: {write(report, title, gathered(curves, scores), shown)}")
     _print(shown, output)
+
+
+def _series(text: str, memory: bool, seed: int, whole_day: float) -> UsageSeries:
+    """Those of a file, or the lives of a generator's tasks."""
+    from slackwater_simulator.risk.lives import live
+    from slackwater_simulator.risk.series import read
+    from slackwater_simulator.workload.generators.catalogue import PREFIX
+
+    if text.startswith(PREFIX):
+        return live(text, memory=memory, seed=seed, whole_day=whole_day)
+    return read(Path(text))
 
 
 def probability(option: str, text: str) -> float:

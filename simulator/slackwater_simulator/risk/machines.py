@@ -2,8 +2,8 @@
 
 Every machine has `residents` places. A place is taken by one task after another without a gap: a task is a cut of a
 series, of minutes to hours from anywhere in it, or the whole day. In step, every task is played at its own time of day
-instead: what all have in common by the hour stays, and at midnight all end together. Every request is 100, and samples
-are percent of it.
+instead: what all have in common by the hour stays, and at midnight all end together. A series that is one task's life
+(`lives`) is played from its start to its end. Every request is 100, and samples are percent of it.
 
 The truth of a machine at a step is the peak of its present residents over the horizon,
 
@@ -55,6 +55,8 @@ class Play:
             raise InvalidInput("--whole-day", f"{self.whole_day} is not a share", "give a number from 0 to 1")
         if self.days < 2:
             raise InvalidInput("--days", f"{self.days} is too short", "give at least 2: the first day is not counted")
+        if self.in_step and series.lives is not None:
+            raise InvalidInput("--in-step", "tasks of a generator have no time of day", "leave it out, or give a file")
         if self.horizon >= series.samples.shape[1]:
             length = series.samples.shape[1] * STEP / 3600
             raise InvalidInput("--horizon", "it is as long as the series", f"give less than {length:g}h")
@@ -94,7 +96,7 @@ class Machines:
         self.play = play
         self._rng = np.random.default_rng(play.seed)
         self._length = int(series.samples.shape[1])
-        self._series = len(series.samples)
+        self._series, self._lives = len(series.samples), series.lives
         shape = (play.machines, play.residents)
         # What a task showed before a sample and what comes after it, each as one window; masked by its age and end.
         self._past = sliding_window_view(np.pad(series.samples, ((0, 0), (HISTORY - 1, 0))), HISTORY, axis=1)
@@ -103,7 +105,7 @@ class Machines:
         )
         self._which = self._rng.integers(self._series, size=shape)
         # The first tasks are somewhere in their lives, or all that last a day would end together.
-        lengths = self._lengths(shape)
+        lengths = self._lengths(self._which)
         self._begin = self._offsets(lengths, 0)  # where in its series a task begins
         self._age = np.zeros(shape, np.int64) if play.in_step else self._rng.integers(0, lengths)
         self._left = lengths - self._age  # samples still to come of each task, the present one included
@@ -142,21 +144,30 @@ class Machines:
         self._left -= 1
         gone = self._arrived = self._left <= 0
         count = int(gone.sum())
-        self._which[gone] = self._rng.integers(self._series, size=count)
-        lengths = self._lengths((count,))
+        which = self._which[gone] = self._rng.integers(self._series, size=count)
+        lengths = self._lengths(which)
         begin = self._begin[gone] = self._offsets(lengths, step)
         self._left[gone] = np.minimum(lengths, self._length - begin)
         self._age[gone] = 0
 
     def _offsets(self, lengths: Integers, step: int) -> Integers:
-        """Where in its series each task begins: anywhere it fits, or at the present time of day."""
+        """Where in its series each task begins: anywhere it fits, at the time of day, or a life at its start."""
+        if self._lives is not None:
+            return np.zeros_like(lengths)
         if self.play.in_step:
             return np.full(lengths.shape, step % self._length)
         return self._rng.integers(0, self._length - lengths, endpoint=True)
 
-    def _lengths(self, shape: tuple[int, ...]) -> Integers:
-        """Samples of new tasks: log-uniform between the shortest and the longest, or the whole series."""
-        least, most = np.log(SHORTEST / STEP), np.log(min(LONGEST / STEP, self._length))
-        drawn = np.exp(self._rng.uniform(least, most, shape)).round().astype(np.int64)
-        whole = self._rng.random(shape) < self.play.whole_day
-        return np.where(whole, self._length, np.clip(drawn, 1, self._length))
+    def _lengths(self, which: Integers) -> Integers:
+        """Samples of new tasks: as long as their life, where that is known."""
+        if self._lives is not None:
+            return self._lives[which]
+        return drawn_lengths(self._rng, which.shape, self._length, self.play.whole_day)
+
+
+def drawn_lengths(rng: np.random.Generator, shape: tuple[int, ...], day: int, whole_day: float) -> Integers:
+    """Samples of tasks: log-uniform between the shortest and the longest, or the whole day."""
+    least, most = np.log(SHORTEST / STEP), np.log(min(LONGEST / STEP, day))
+    drawn = np.exp(rng.uniform(least, most, shape)).round().astype(np.int64)
+    whole = rng.random(shape) < whole_day
+    return np.where(whole, day, np.clip(drawn, 1, day))

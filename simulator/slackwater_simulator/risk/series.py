@@ -29,11 +29,17 @@ class UsageSeries:
 
     name: str
     samples: Floats
+    lives: NDArray[np.int64] | None = None  # samples of each series, where it is the life of one task; None: cut freely
 
     @property
     def memory(self) -> bool:
-        """Whether the file's name says that it is memory, which cannot be given back by waiting."""
-        return "memory" in self.name.lower()
+        """Whether its name says that it is memory."""
+        return about_memory(self.name)
+
+
+def about_memory(name: str) -> bool:
+    """Whether a name says that it is memory, which cannot be given back by waiting; so do a generator's shapes."""
+    return "memory" in name.lower() or "shape=" in name
 
 
 def read(path: Path) -> UsageSeries:

@@ -10,7 +10,7 @@ from typing import get_type_hints
 from urllib.parse import parse_qsl
 
 from slackwater.errors import BadNumber, InvalidInput, UnknownName
-from slackwater_simulator.workload.generators import admission, dress, estimation, haste, hour, network
+from slackwater_simulator.workload.generators import admission, borg, dress, estimation, haste, hour, network
 from slackwater_simulator.workload.workload import Workload
 
 PREFIX = "gen:"
@@ -42,6 +42,9 @@ GENERATORS = {
     ),
     "hour": Generator(
         hour.generate, hour.CLUSTER, "a contended hour of a shared cluster (case=hour, nine; apps, shape, noise)"
+    ),
+    "borg": Generator(
+        borg.generate, borg.CLUSTER, "a day of tasks with Borg's ratios of use to request (tasks, shape, noise)"
     ),
 }
 
