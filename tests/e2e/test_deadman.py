@@ -10,7 +10,10 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from slackwater_lab.controlplane.services import OPERATORS
+from slackwater_lab.faults import requests
+from slackwater_lab.faults.rules import Fault
 from slackwater_lab.nodes.simulated import Shape
+from support.lab.rescuelife import PODS, RescueLife, watchdog_behind
 from support.lab.testcluster import Field
 from support.lab.testnamespace import PLAIN, Ground, bound, gated, phase, until
 
@@ -61,6 +64,16 @@ def test_without_anything_of_ours_new_pods_run_and_held_ones_are_not_lost(
         tell(f"all {len(ground.pods())} pods over {time.monotonic() - back:.1f} s after everything was back")
         arena.until_held(ground)
         tell(f"pods were held again {time.monotonic() - back:.1f} s after everything was back")
+
+
+def test_a_watchdog_that_dies_between_two_writes_lets_all_pods_go(arena: Field, tell: Tell) -> None:
+    """It is started again while nobody leads: the switch stays off, and the rest goes without another patience."""
+    with arena.ground("rescue", nodes=1) as ground, watchdog_behind(arena.own_lab()) as program:
+        life = RescueLife(arena, ground, program)
+        program.proxy.arm(requests.GATE, 1, Fault.KILLED)
+        assert life.play() == {"pods": PODS, "turns": [True, False, True]}
+        assert life.kills == 1
+        tell(f"killed after its first gate: all pods were let go {life.took:.1f} s after the operators died")
 
 
 def _create(ground: Ground, name: str, count: int) -> None:

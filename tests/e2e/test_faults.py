@@ -60,7 +60,7 @@ def test_each_kind_of_write_may_fail_in_every_way(life: TroubledLife, operator: 
     tell(f"{operator.proxy.told.total()} faults: {dict(operator.proxy.told)}")
 
 
-@pytest.mark.parametrize("kind", [requests.NOMINATION, requests.GATE])
+@pytest.mark.parametrize("kind", [requests.NOMINATION, requests.GATE, requests.LEASE])
 def test_an_operator_that_dies_between_two_writes_leaves_nothing(
     life: TroubledLife, operator: Behind, kind: str
 ) -> None:

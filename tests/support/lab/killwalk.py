@@ -2,8 +2,8 @@
 
 On a lab of its own. A life without faults counts the writes of each kind; then one life is played for each of them, in
 which the program is killed right after that write was done and before it has its answer. It is started again, and the
-end must be the one without faults. Seed 0 has good watches, each further one others. What was played is written down;
-started again, the command goes on.
+end must be the one without faults. So operator, extender and watchdog. Seed 0 has good watches, each further one
+others. What was played is written down; started again, the command goes on.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import argparse
 import json
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from random import Random
@@ -25,20 +25,28 @@ from slackwater_lab.lab import Lab
 from slackwater_lab.nodes.simulated import Shape
 from slackwater_lab.plan import Plan, without
 from slackwater_lab.site import open_site
+from support.lab.rescuelife import RescueLife, watchdog_behind
 from support.lab.testcluster import ENFORCE, Field
 from support.lab.testnamespace import Ground, until
 from support.lab.troubledlife import CORES, NODE, TroubledLife
 from support.search.campaign import ROOT, digest
 
 PLAN = Plan(without(("state-metrics",)), nodes=1, shape=Shape(cpu="2", memory="4Gi"), scrape="2s", values=ENFORCE)
-OPERATOR = (requests.NOMINATION, requests.GATE, requests.STATUS, requests.EVENT, requests.LEASE)
+# Without Events: they are told of what waits for some seconds, in longer lives than these.
+QUICK = (requests.NOMINATION, requests.GATE, requests.STATUS, requests.LEASE)
+LONG, LATE = 6.0, 3  # seconds of a task, and further apps that wait long enough to be told of
 CEILING = 2.0  # of CPU, by the chart's policy
-# What was learned is written as often as it may be, so that a life has several such writes.
+LEASE = "/apis/coordination.k8s.io/v1/namespaces/slackwater-system/leases/slackwater-operator"
+MADE, TAKEN = "lease made", "lease taken over"  # the first write of one that leads; others renew
+# Tasks that are measured, and what was learned of them written so often that a life has several such writes.
+MEASURED, USE = 10.0, ("400m", "300Mi")
 OFTEN = {
     "SLACKWATER_EXTENDER_LEARNED__CONFIG_MAP": "slackwater-learned",
-    "SLACKWATER_EXTENDER_LEARNED__INTERVAL": "1",
+    "SLACKWATER_EXTENDER_LEARNED__INTERVAL": "4",
 }
 Line = dict[str, Any]
+Done = set[tuple[int, str, int]]  # seed, kind and number of what was played
+Life = TroubledLife | RescueLife
 
 
 def main() -> int:
@@ -61,30 +69,59 @@ def main() -> int:
     return _sum_up(lines)
 
 
-def _walk(lab: Lab, seeds: int, done: set[tuple[int, str, int]]) -> Iterator[Line]:
+def _walk(lab: Lab, seeds: int, done: Done) -> Iterator[Line]:
     """The operator without samples, where declared requests are all that counts; the extender with them."""
     with ExitStack() as stack:
         arena = Field(stack.enter_context(lab.api()), lab.site.url("extender"), lab)
         ground = stack.enter_context(arena.ground("kills", nodes=2, shape=NODE))
         lab.processes.kill("prometheus")
         until("samples are stale", lambda: all(arena.node(name)["stale"] for name in ground.nodes), 90, 0.5)
+        with watchdog_behind(lab) as program:
+            rescue = RescueLife(arena, ground, program)
+            yield from _each(rescue, program, (requests.SWITCH, requests.GATE), 1, done, "watchdog: ")
         with behind(lab, "operator") as program:
-            yield from _each(TroubledLife(arena, ground, [program]), program, OPERATOR, seeds, done)
+            long = TroubledLife(arena, ground, [program], lasts=LONG, late=LATE)
+            yield from _each(long, program, (requests.EVENT,), seeds, done)
+            life = TroubledLife(arena, ground, [program])
+            yield from _each(life, program, QUICK, seeds, done)
+            yield from _first(life, program, done)
         lab.restart("prometheus")
         with behind(lab, "extender", OFTEN) as program:
             yield from _extender(arena, ground, program, seeds, done)
 
 
-def _extender(
-    arena: Field, ground: Ground, program: Behind, seeds: int, done: set[tuple[int, str, int]]
-) -> Iterator[Line]:
+def _extender(arena: Field, ground: Ground, program: Behind, seeds: int, done: Done) -> Iterator[Line]:
     arena.until_measured(ground)
-    life = TroubledLife(arena, ground, [program], limit=CEILING * CORES)
+    life = TroubledLife(arena, ground, [program], limit=CEILING * CORES, lasts=MEASURED, use=USE)
     yield from _each(life, program, (requests.LEARNED,), seeds, done)
 
 
+def _first(life: TroubledLife, program: Behind, done: Done) -> Iterator[Line]:
+    """The write that makes the Lease, and the one that takes it from an operator that was killed."""
+    for name, prepare in ((MADE, _without_lease), (TAKEN, _beside_another)):
+        if (0, name, 1) not in done:
+            yield {**_one(life, program, 0, requests.LEASE, 1, prepare), "kind": name}
+
+
+def _without_lease(program: Behind) -> None:
+    program.lab.processes.kill(program.name)
+    with program.lab.api() as api:
+        api.delete(LEASE)
+
+
+def _beside_another(program: Behind) -> None:
+    """Another operator leads, is followed by this one, and dies."""
+    lab = program.lab
+    lab.restart("operator-2")
+    lab.processes.kill(program.name)
+    with lab.api() as api:
+        until("the other one leads", lambda: api.get(LEASE)["spec"].get("holderIdentity") == "operator-2", 60)
+    program.start()
+    lab.processes.stop("operator-2", grace=0.0)
+
+
 def _each(
-    life: TroubledLife, program: Behind, kinds: tuple[str, ...], seeds: int, done: set[tuple[int, str, int]]
+    life: Life, program: Behind, kinds: tuple[str, ...], seeds: int, done: Done, whose: str = ""
 ) -> Iterator[Line]:
     """One life for each write of each kind, and seed."""
     life.usual = life.play()  # with everything new
@@ -95,14 +132,17 @@ def _each(
     for seed in range(seeds):
         for kind in kinds:
             for at in range(1, counts[kind] + 1):
-                if (seed, kind, at) not in done:
-                    yield _one(life, program, seed, kind, at)
+                if (seed, f"{whose}{kind}", at) not in done:
+                    yield {**_one(life, program, seed, kind, at), "kind": f"{whose}{kind}"}
 
 
-def _one(life: TroubledLife, program: Behind, seed: int, kind: str, at: int) -> Line:
+def _one(
+    life: Life, program: Behind, seed: int, kind: str, at: int, prepare: Callable[[Behind], None] = lambda _: None
+) -> Line:
     watch = Random(f"{seed} {kind} {at}").choice(list(Watch)) if seed else Watch.PROMPT
     began, life.kills, found = time.monotonic(), 0, ""
     with program.proxy.watching(watch, seed):
+        prepare(program)
         program.proxy.arm(kind, at, Fault.KILLED)
         try:
             end = life.play()
@@ -119,7 +159,7 @@ def _one(life: TroubledLife, program: Behind, seed: int, kind: str, at: int) -> 
 def _sum_up(lines: list[Line]) -> int:
     for kind in sorted({line["kind"] for line in lines}):
         those = [line for line in lines if line["kind"] == kind]
-        _say(f"{kind:12} {len(those)} lives, {sum(line['kills'] for line in those)} kills")
+        _say(f"{kind:18} {len(those)} lives, {sum(line['kills'] for line in those)} kills")
     found = [line for line in lines if line["found"]]
     _say(f"{len(lines)} lives, {len(found)} findings")
     return int(bool(found))

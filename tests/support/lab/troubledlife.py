@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
+from slackwater.errors import Unavailable
 from slackwater_lab.faults.behind import Behind
 from slackwater_lab.nodes.simulated import Shape
 from slackwater_lab.processes.stealtime import Stopwatch
+from slackwater_operator.status.events import AGAIN, COMPONENT
 from support.lab.testcluster import Field
 from support.lab.testnamespace import Ground, bound, declared_cpu, gated, phase, states
 
@@ -32,12 +35,16 @@ class TroubledLife:
     kills: int = 0
     usual: End = field(default_factory=dict)  # the end of a life without faults
     limit: float = CORES  # of what pods of one node declare; with samples it is the ceiling that must be kept
+    lasts: float = LASTS  # seconds of a task; long ones let others wait until that is worth an Event
+    use: tuple[str, str] | None = None  # what a pod really takes, where it is measured
+    late: int = 0  # further apps of one task each, that wait as wholes: their wait and their start are told in Events
     _round: int = 0
 
     def play(self, patience: float = 150.0) -> End:
         """From creation to the end of all pods; programs that were killed are started again."""
         self._round += 1
         self._revive()
+        before = self.kills
         self.ground.clear()  # a play before this one may have failed and left its pods
         self._arrive()
         watch = Stopwatch()
@@ -48,17 +55,24 @@ class TroubledLife:
             time.sleep(0.2)
         self._revive()
         found = self._settled(watch, patience)
+        self._no_flood(1 + self.kills - before + int(watch.seconds / AGAIN))
         self.ground.clear()
         return found
 
     def _arrive(self) -> None:
-        pods = [self._pod("driver", "etl", "1", role="driver", lasts=3 * LASTS)]
+        pods = [self._pod("driver", "etl", "1", role="driver", lasts=3 * self.lasts)]
         pods += [self._pod(f"batch-{number}", "batch", "2") for number in range(3)]
         pods += [self._pod(f"etl-{number}", "etl", "1500m") for number in range(4)]
+        pods += [self._pod(f"late-{number}", f"late{number}", "2") for number in range(self.late)]
         self.ground.create(pods)
 
-    def _pod(self, name: str, app: str, cpu: str, role: str = "task", lasts: float = LASTS) -> Any:
-        return self.ground.pod(name, app=f"{app}-{self._round}", role=role, cpu=cpu, lasts=lasts)
+    def _pod(self, name: str, app: str, cpu: str, role: str = "task", lasts: float = 0.0) -> Any:
+        whose, lasts = f"{app}-{self._round}", lasts or self.lasts
+        return self.ground.pod(name, app=whose, role=role, cpu=cpu, use=self.use, lasts=lasts)
+
+    @property
+    def _apps(self) -> tuple[str, ...]:
+        return ("etl", "batch", *(f"late{number}" for number in range(self.late)))
 
     def _over(self) -> bool:
         """Whether all are over; meanwhile no room is given twice, by what was declared."""
@@ -70,13 +84,14 @@ class TroubledLife:
                 here[node].append(pod)
         for node, those in here.items():
             assert declared_cpu(those) <= self.limit, f"room of {node} was given twice: {states(those)}"
-        return len(pods) == 8 and all(phase(pod) == "Succeeded" for pod in pods)
+        return len(pods) == 8 + self.late and all(phase(pod) == "Succeeded" for pod in pods)
 
     def _revive(self) -> None:
         for program in self.programs:
             if not program.alive:
                 self.kills += 1
-                program.start()
+                with suppress(Unavailable):  # killed again before it served: by the write that its start begins with
+                    program.start()
 
     def _settled(self, watch: Stopwatch, patience: float) -> End:
         """What is left once nothing is charged any more and the objects of both apps say so."""
@@ -85,6 +100,16 @@ class TroubledLife:
             self._revive()  # the last write may be the one that kills
             time.sleep(0.2)
         return found
+
+    def _no_flood(self, most: int) -> None:
+        """Each Event of ours is told once, and once more by each new process, which cannot know."""
+        listed = self.arena.api.items(f"/api/v1/namespaces/{self.ground.name}/events")
+        told = Counter(
+            (each["involvedObject"]["uid"], each["involvedObject"]["name"], each["reason"])
+            for each in listed
+            if (each.get("source") or {}).get("component") == COMPONENT
+        )
+        assert max(told.values(), default=0) <= most, f"told more than {most} times: {told.most_common(3)}"
 
     def _end(self) -> End:
         pods = self.ground.pods()
@@ -96,7 +121,7 @@ class TroubledLife:
                 pod["metadata"]["name"] for pod in pods if "slackwater.io/parked" in pod["metadata"]["annotations"]
             ],
             "charged": [name for name in self.ground.nodes if self._charged(name)],
-            "told": all(mine.get(f"{app}-{self._round}") == "Finished" for app in ("etl", "batch")),
+            "told": all(mine.get(f"{app}-{self._round}") == "Finished" for app in self._apps),
         }
 
     def _charged(self, node: str) -> bool:
