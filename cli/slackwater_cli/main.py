@@ -81,6 +81,10 @@ def run() -> None:
         if advice is None:
             raise
         _refuse(f"{error.name} is not installed; {advice}")
+    except OSError as error:  # a file that cannot be read or written, wherever that is noticed
+        if error.filename is None or error.strerror is None:
+            raise
+        _refuse(f"{str(error.filename)!r}: {error.strerror}; name another file or folder, or change its rights")
     except KeyboardInterrupt:
         sys.exit(INTERRUPTED)
 

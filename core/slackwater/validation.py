@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from numbers import Real
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -42,6 +43,20 @@ def fraction(field: str, value: float) -> float:
     if not 0 <= value <= 1:  # NaN fails the comparison too
         raise BadNumber(field, value, "give a number from 0 to 1")
     return value
+
+
+def alike(field: str, value: object, default: object) -> None:
+    """Refuse an option of another kind than its default: a word where a number belongs, a number for yes or no."""
+    if isinstance(default, bool):
+        fine, remedy = isinstance(value, bool), "write true or false"
+    elif isinstance(default, Real):
+        fine, remedy = isinstance(value, Real) and not isinstance(value, bool), "write a number"
+    elif isinstance(default, tuple):
+        fine, remedy = isinstance(value, list | tuple), "write a list [a, b]"
+    else:
+        fine, remedy = not isinstance(default, str) or isinstance(value, str), "write a word"
+    if not fine:
+        raise BadNumber(field, value, remedy)
 
 
 def finite_array(field: str, values: NDArray[np.float64]) -> NDArray[np.float64]:

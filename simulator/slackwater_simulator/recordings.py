@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import lzma
+import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -41,5 +42,8 @@ def _lines(path: Path) -> Iterable[bytes]:
     if not path.is_file():
         raise InvalidInput("recording", f"there is no file {path}", "give a file written by --record")
     zipped = {".gz": gzip, ".xz": lzma}.get(path.suffix)
-    with path.open("rb") if zipped is None else zipped.open(path) as book:
-        yield from book
+    try:
+        with path.open("rb") if zipped is None else zipped.open(path) as book:
+            yield from book
+    except (OSError, EOFError, lzma.LZMAError, zlib.error) as problem:
+        raise InvalidInput(str(path), f"it cannot be read ({problem})", "give a file written by --record") from problem

@@ -21,7 +21,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from slackwater.errors import InvalidInput, UnknownName
@@ -31,6 +30,7 @@ from slackwater_simulator.simulation import run
 from slackwater_simulator.sweepbackends import spread
 from slackwater_simulator.workload.cluster import parse
 from slackwater_simulator.workload.loading import default_cluster, load
+from slackwater_simulator.workload.yamlfile import document
 
 Value = bool | int | float | str
 
@@ -66,11 +66,7 @@ class SweepRun:
 def read(path: Path) -> Sweep:
     """The file, or an error that names the field."""
     try:
-        return Sweep.model_validate(yaml.safe_load(path.read_text(encoding="utf-8")))
-    except OSError as error:
-        raise InvalidInput("sweep", f"{str(path)!r} cannot be read ({error.strerror})", "give a YAML file") from error
-    except yaml.YAMLError as error:
-        raise InvalidInput(path.name, f"not YAML ({error})", "see `slackwater sweep --help`") from error
+        return Sweep.model_validate(document(path, "sweep", "give a YAML file with workload, policy and a grid"))
     except ValidationError as error:
         detail = error.errors()[0]
         where = ".".join(str(part) for part in detail["loc"]) or "the file"

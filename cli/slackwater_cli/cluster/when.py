@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from slackwater.errors import InvalidInput
 from slackwater_cli.cluster.connection import (
     Context,
     ExtenderCa,
@@ -49,19 +48,10 @@ def command(
 
 def _read(file: Path) -> list[dict[str, Any]]:
     """The objects of a file; those of a List one by one."""
-    import yaml
+    from slackwater_simulator.workload.yamlfile import documents
 
-    try:
-        documents = list(yaml.safe_load_all(file.read_text(encoding="utf-8")))
-    except OSError as problem:
-        raise InvalidInput(
-            "FILE", f"{str(file)!r} cannot be read ({problem.strerror})", "give a YAML file"
-        ) from problem
-    except (yaml.YAMLError, UnicodeDecodeError) as problem:
-        raise InvalidInput(
-            "FILE", f"{str(file)!r} is not YAML ({problem})", "give a manifest as kubectl reads it"
-        ) from problem
-    objects = [each for each in documents if isinstance(each, dict)]
+    found = documents(file, "FILE", "give a manifest as kubectl reads it")
+    objects = [each for each in found if isinstance(each, dict)]
     return [item for each in objects for item in (each.get("items") or [each])]
 
 

@@ -35,13 +35,14 @@ def command(
     serve: Annotated[
         bool, typer.Option("--serve", help="Then show the hour on the dashboard, a minute a second.")
     ] = False,
-    port: Annotated[int, typer.Option(help="Port of the dashboard, on this machine only.")] = 8580,
+    port: Annotated[int, typer.Option(min=1, max=65535, help="Port of the dashboard, on this machine only.")] = 8580,
 ) -> None:
     """Play a contended hour on a virtual cluster, plain and with Slackwater, and compare."""
-    from slackwater_simulator.reports.page import write
+    from slackwater_simulator.reports.page import prepare, write
     from slackwater_simulator.reports.story import standstill, told, verdict
     from slackwater_simulator.results.metrics import measure
 
+    prepare(report)
     console = Console()
     outcomes, makespans = _play(seed, hours, reasons=serve)
     plays = {scene: {policy: outcomes[scene, policy] for policy in POLICIES} for scene in SCENES}

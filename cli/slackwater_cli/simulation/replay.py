@@ -6,6 +6,8 @@ from pathlib import Path
 
 import typer
 
+from slackwater.errors import InvalidInput
+
 
 def command(
     recording: Path = typer.Argument(help="A file that the operator wrote with --record; .gz is read too."),
@@ -22,6 +24,8 @@ def command(
             differing += 1
             if differing <= show:
                 typer.echo(f"round {rounds} at {each.now:g}: " + "; ".join(each.differences))
+    if not rounds:
+        raise InvalidInput(str(recording), "it holds no round", "give a file written by --record")
     typer.echo(f"{rounds} rounds with {releases} releases decided again, {differing} of them otherwise")
     if differing:
         raise typer.Exit(1)

@@ -124,9 +124,14 @@ def command(
     options = parse_settings(setting or [], names)
     if forecasts:
         _switch_on(options)
+    if report is not None and not live:
+        from slackwater_simulator.reports.page import prepare
+
+        prepare(report)
     if live:
         from slackwater_cli.simulation.live import Wish, perform
 
+        _only_simulated({"--report": report is not None, "--cluster": cluster is not None, "--forecasts": forecasts})
         if len(names) > 1:
             raise InvalidInput("--policy", "a cluster is played under one policy at a time", "name one with --live")
 
@@ -139,6 +144,13 @@ def command(
     if report is not None:
         _write(outcomes, report)
     _print(outcomes, output, forecasts=forecasts)
+
+
+def _only_simulated(given: dict[str, bool]) -> None:
+    """Refuse what a play into a real cluster would silently leave out."""
+    for name, found in given.items():
+        if found:
+            raise InvalidInput(name, "it is for simulations, and nothing is simulated with --live", f"leave {name} out")
 
 
 def _switch_on(options: dict[str, dict[str, object]]) -> None:

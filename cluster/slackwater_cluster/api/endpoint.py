@@ -10,6 +10,7 @@ from pathlib import Path
 
 from kubernetes import client, config
 from kubernetes.config.config_exception import ConfigException
+from yaml import YAMLError
 
 from slackwater.errors import Unavailable
 
@@ -35,8 +36,8 @@ def endpoint(kubeconfig: Path | None = None, context: str | None = None) -> Endp
         else:
             path = str(kubeconfig) if kubeconfig else None
             config.load_kube_config(path, context, settings)  # type: ignore[no-untyped-call]
-    except (ConfigException, OSError, ValueError, TypeError) as problem:
-        said = str(problem).rstrip(".")
+    except (ConfigException, OSError, ValueError, TypeError, YAMLError) as problem:
+        said = " ".join(str(problem).split()).rstrip(".")
         raise Unavailable(f"no usable Kubernetes configuration ({said}); give --kubeconfig FILE") from problem
     return Endpoint(url=settings.host.rstrip("/"), tls=_tls(settings), headers=_headers(settings))
 

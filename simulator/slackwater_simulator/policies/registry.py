@@ -14,6 +14,7 @@ from urllib.parse import parse_qsl
 import yaml
 
 from slackwater.errors import InvalidInput, UnknownName
+from slackwater.validation import alike
 
 YARN = ("yarn", "ideal")
 # Packages register policies of their own under this group of entry points: name = "module:Class".
@@ -209,6 +210,9 @@ def create(name: str, world: str, options: dict[str, Any]) -> Any:
     for option in options:
         if accepted is not None and option not in accepted:
             raise UnknownName(f"option of policy {name}", option, accepted)
+    for each in inspect.signature(made).parameters.values():
+        if each.name in options and each.default is not inspect.Parameter.empty:
+            alike(each.name, options[each.name], each.default)
     return made(**options)
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from slackwater.errors import InvalidInput
 from slackwater_simulator.charts import page
 from slackwater_simulator.charts.amounts import seconds as duration
 from slackwater_simulator.charts.page import Block, Bullets, Card, Heading, Page, Paragraph, Section
@@ -22,15 +24,26 @@ TERMS = (
     "Makespan: from the first submission until all work is done; one long job at the end decides it."
 )
 READING = "Triples are mean / median / 95th percentile. Small jobs ask for at most a tenth of the cluster."
+WHERE = "name a folder that may be made or written to"
 NOTHING = "Everything shown comes from the trace and the rules of the simulated world; nothing was modelled."
 
 
 def write(outcomes: Sequence[Outcome], folder: Path, story: Story | None = None) -> Path:
     """Write the page into a folder, which is made if need be, and say where it is."""
-    folder.mkdir(parents=True, exist_ok=True)
+    prepare(folder)
     path = folder / "index.html"
     path.write_text(render(outcomes, story), encoding="utf-8")
     return path
+
+
+def prepare(folder: Path) -> None:
+    """Make the folder of a page, or say why it cannot be: before anything is played for it."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InvalidInput("--report", f"folder {str(folder)!r} cannot be made ({error.strerror})", WHERE) from error
+    if not os.access(folder, os.W_OK):
+        raise InvalidInput("--report", f"nothing can be written into folder {str(folder)!r}", WHERE)
 
 
 def render(outcomes: Sequence[Outcome], story: Story | None = None) -> str:

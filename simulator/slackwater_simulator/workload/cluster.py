@@ -16,15 +16,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated
 
-import yaml
 from pydantic import BaseModel, BeforeValidator, ByteSize, ConfigDict, Field, ValidationError
 
 from slackwater.errors import InvalidInput
 from slackwater_simulator.workload.workload import GIBI, Request
+from slackwater_simulator.workload.yamlfile import document
 
 # A SPEC that names no memory gets this much, so that memory is not what binds on a cluster described by cores alone.
 MEMORY_PER_CORE = 4 * GIBI
 BASE_KINDS = ("cpu", "memory")
+MOST_NODES = 1_000_000  # of one group: each is an object in memory
 SPEC = re.compile(r"(?P<count>\d+)x(?P<cpu>\d+(?:\.\d+)?)(?:c(?P<memory>\d+(?:\.\d+)?[KMGTP]i?)?)?")
 REMEDY = "write COUNTxCORES such as 500x4, COUNTxCORESc MEMORY such as 8x24c32Gi, or the path of a YAML file"
 
@@ -39,7 +40,7 @@ class Group(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    count: int = Field(ge=1)
+    count: int = Field(ge=1, le=MOST_NODES)
     cpu: float = Field(gt=0)
     memory: Annotated[ByteSize, BeforeValidator(_bytes)] | None = None
     name: str = "node"
@@ -112,11 +113,7 @@ def _group(values: dict[str, str | None]) -> Group:
 
 def _from_yaml(path: Path) -> Cluster:
     try:
-        groups = Groups.model_validate(yaml.safe_load(path.read_text(encoding="utf-8")))
-    except OSError as error:
-        raise InvalidInput("cluster", f"{path} cannot be read ({error.strerror})", REMEDY) from error
-    except yaml.YAMLError as error:
-        raise InvalidInput("cluster", f"{path} is not YAML ({error})", "write a list `nodes:` of groups") from error
+        groups = Groups.model_validate(document(path, "cluster", "write a list `nodes:` of groups"))
     except ValidationError as error:
         raise InvalidInput(
             "cluster", f"{path}: {_first(error)}", "each group has count, cpu and, if known, memory"

@@ -14,6 +14,7 @@ import numpy as np
 
 from slackwater.errors import UnknownName
 from slackwater.resources import CPU
+from slackwater.validation import alike
 from slackwater_simulator.engine import SWEEP
 from slackwater_simulator.policies.base import Scheduler
 from slackwater_simulator.policies.charges import Charges
@@ -38,10 +39,11 @@ class Gatekept(Scheduler):
     interval = 1.0  # seconds between two rounds, at the least
 
     def __init__(self, **parts: Any) -> None:
-        known = [field.name for field in fields(Parts)]
-        for name in parts:
+        known = {field.name: field.default for field in fields(Parts)}
+        for name, value in parts.items():
             if name not in known:
                 raise UnknownName("option", name, known)
+            alike(name, value, known[name])
         self._parts = Parts(**parts)
 
     def start(self, world: World) -> None:

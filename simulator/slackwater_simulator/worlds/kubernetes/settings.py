@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import Any
 
-from slackwater.validation import amount
+from slackwater.validation import alike, amount
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +29,8 @@ class Pace:
 
 def split(options: dict[str, Any]) -> tuple[Pace, dict[str, Any]]:
     """The pace, and what is left for the world and the policy."""
-    own = {field.name for field in fields(Pace)}
-    chosen = {name: float(value) for name, value in options.items() if name in own}
+    own = {field.name: field.default for field in fields(Pace)}
+    chosen = {name: value for name, value in options.items() if name in own}
+    for name, value in chosen.items():
+        alike(name, value, own[name])
     return Pace(**chosen), {name: value for name, value in options.items() if name not in own}

@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import Any
 
-from slackwater.validation import amount, positive
+from slackwater.errors import BadNumber, UnknownName
+from slackwater.validation import alike, amount, positive
+from slackwater_simulator.physics.sharing import Victims
 from slackwater_simulator.workload.workload import GIBI
 
 
@@ -51,6 +53,10 @@ class Settings:
     outages: tuple[tuple[str, float, float], ...] = ()
 
     def __post_init__(self) -> None:
+        if self.victims not in list(Victims):
+            raise UnknownName("victims", self.victims, Victims)
+        if not all(_outage(each) for each in self.outages):
+            raise BadNumber("outages", self.outages, "write a list of [node, fails at, returns at], times in seconds")
         positive("node_heartbeat", self.node_heartbeat)
         positive("master_heartbeat", self.master_heartbeat)
         for name in (
@@ -67,8 +73,18 @@ class Settings:
             amount(name, getattr(self, name))
 
 
+def _outage(found: object) -> bool:
+    """Whether it is the name of a node and two moments."""
+    if not isinstance(found, list | tuple) or len(found) != 3:
+        return False
+    name, *moments = found
+    return isinstance(name, str) and all(isinstance(each, int | float) for each in moments)
+
+
 def split(options: dict[str, Any]) -> tuple[Settings, dict[str, Any]]:
     """The world's settings, and what is left for the policy."""
-    own = {field.name for field in fields(Settings)}
+    own = {field.name: field.default for field in fields(Settings)}
     chosen = {name: value for name, value in options.items() if name in own}
+    for name, value in chosen.items():
+        alike(name, value, own[name])
     return Settings(**chosen), {name: value for name, value in options.items() if name not in own}

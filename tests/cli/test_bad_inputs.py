@@ -1,0 +1,78 @@
+"""Whatever is wrong with what was typed: one sentence that says what to do, exit code 2, and no traceback."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+SMALL = "gen:hour?apps=2"
+PROGRAM = "from slackwater_cli.main import run; run()"
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Path:
+    """A folder of things that are not what a command wants."""
+    (tmp_path / "dir").mkdir()
+    for name in ("latin.yaml", "latin.csv", "latin.jsonl"):
+        (tmp_path / name).write_bytes(b"\xff\xfe\x00bad")
+    (tmp_path / "empty.jsonl").touch()
+    (tmp_path / "bad.yaml").write_text("a: [1\n")
+    (tmp_path / "two.yaml").write_text("a: 1\n---\nb: 2\n")
+    (tmp_path / "cut.gz").write_bytes(gzip.compress(b"hello\n" * 100)[:10])
+    return tmp_path
+
+
+def typed(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    """What the command said in that folder."""
+    environment = {**os.environ, "COLUMNS": "200", "KUBECONFIG": str(folder / "none")}
+    command = [sys.executable, "-c", PROGRAM, *words]
+    return subprocess.run(
+        command, cwd=folder, env=environment, capture_output=True, text=True, timeout=120, check=False
+    )
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["simulate", SMALL, "--cluster", "latin.yaml"], "cluster: 'latin.yaml' is not text in UTF-8"),
+        (["simulate", SMALL, "--cluster", "two.yaml"], "holds 2 documents"),
+        (["simulate", SMALL, "--cluster", "99999999999x16c64Gi"], "less than or equal to 1000000"),
+        (["simulate", SMALL, "-p", "slackwater", "--report", "bad.yaml"], "'bad.yaml' cannot be made (File exists)"),
+        (["simulate", SMALL, "-p", "slackwater", "--report", "/proc/no"], "'/proc/no' cannot be made"),
+        (["simulate", SMALL, "--live", "--report", "page"], "leave --report out"),
+        (["simulate", SMALL, "--live", "--cluster", "2x4"], "leave --cluster out"),
+        (["simulate", SMALL, "-p", "slackwater", "-s", "heartbeat=abc"], "heartbeat: 'abc' is not usable"),
+        (["sweep", "latin.yaml"], "sweep: 'latin.yaml' is not text in UTF-8"),
+        (["sweep", "bad.yaml"], "is not YAML (line 2, column 1: expected ',' or ']', but got '<stream end>')"),
+        (["replay", "cut.gz"], "cut.gz: it cannot be read (Compressed file ended"),
+        (["replay", "empty.jsonl"], "empty.jsonl: it holds no round"),
+        (["when", "latin.yaml"], "FILE: 'latin.yaml' is not text in UTF-8"),
+        (["when", "bad.yaml"], "is not YAML (line 2, column 1"),
+        (["explain", "team/pod", "--kubeconfig", "bad.yaml"], "no usable Kubernetes configuration (while parsing"),
+        (["demo", "--serve", "--port", "999999"], "less than or equal to 65535"),
+        (["demo", "--report", "bad.yaml"], "'bad.yaml' cannot be made (File exists)"),
+    ],
+    ids=lambda value: "-".join(value).replace("/", "_") if isinstance(value, list) else "",
+)
+def test_a_bad_input_is_refused_in_one_sentence(files: Path, words: list[str], sentence: str) -> None:
+    """Before anything is played for it."""
+    found = typed(files, *words)
+    assert found.returncode == 2, found.stderr
+    assert sentence in found.stderr
+    assert "Traceback" not in found.stderr
+    refused = [line for line in found.stderr.splitlines() if sentence in line]
+    assert len(refused) == 1, "the sentence is one line"
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="nothing is forbidden to root")
+def test_a_folder_without_rights_is_refused_before_the_play(files: Path) -> None:
+    """The page of a report could not be written into it."""
+    (files / "dir").chmod(0o555)
+    found = typed(files, "simulate", SMALL, "--report", "dir")
+    assert found.returncode == 2
+    assert "nothing can be written into folder 'dir'" in found.stderr
