@@ -239,6 +239,8 @@ def grow(each: Lane) -> None:
     An autoscaler sees the need then. A gang asks as a whole or not at all.
     """
     growth, line = each.entrance.growth, each.line
+    if not growth.open:
+        return
     for app in each.starts.grown:
         drivers = [group for group in app.groups if group.role is Role.DRIVER]
         each.releases += [_towards(app, group, uid) for group in drivers for uid in group.held if growth.ask(group)]

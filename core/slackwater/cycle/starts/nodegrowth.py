@@ -28,7 +28,7 @@ class NodeGrowth:
         self._left = (queue.maximum or NOTHING) - queue.capacity
         self._kinds = tuple(queue.maximum or ())
         self.queue = replace(queue, free=self._claim(queue, apps))
-        self._open = queue.grows and not queue.paused
+        self.open = queue.grows and not queue.paused  # whether machines may be asked for at all
 
     def _claim(self, queue: Queue, apps: Sequence[App]) -> Resources:
         """Give growth pods the room that there is, those of the earliest app first; returns what is free then."""
@@ -47,11 +47,11 @@ class NodeGrowth:
 
     def allows(self, group: PodGroup, count: int = 1) -> bool:
         """Whether machines for so many pods of a group may be asked for: pods and maximum have room for them."""
-        return self._open and self._asked + count <= self._most and self._within(counted(group) * count)
+        return self.open and self._asked + count <= self._most and self._within(counted(group) * count)
 
     def slots(self, slot: Resources) -> float:
         """How many slots of a pool could still be added, by the kinds that the maximum names."""
-        if not self._open or self._asked >= self._most:
+        if not self.open or self._asked >= self._most:
             return 0.0
         return max(0.0, min((self._left[k] / slot[k] for k in self._kinds if slot[k] > 0), default=0.0))
 
@@ -73,7 +73,7 @@ class NodeGrowth:
         for (group, _), seats in zip(members, self._rooms.seats(wanted), strict=True):
             missing = missing + counted(group) * (len(group.held) - seats)
         room = self._asked == 0 or self._asked + count <= self._most
-        if not (self._open and self._most > 0 and room and missing and self._within(missing)):
+        if not (self.open and self._most > 0 and room and missing and self._within(missing)):
             return False
         self._rooms.take_most(wanted)
         self._note(missing, count)
