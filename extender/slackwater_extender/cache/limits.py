@@ -37,7 +37,7 @@ class Guard:
         self._governance = governance
         self._queues: dict[str, AdmissionQueueStatus] = {}
         self._pools: dict[str, ReservationPoolStatus] = {}
-        self._apps: dict[str, TrackedApp] = {}  # by namespace/app id
+        self._waiting: dict[str, Category] = {}  # apps that have not passed, by namespace/app id
         self._app_ids: dict[str, str] = {}  # by namespace/name of the object
 
     def set(self, kind: str, records: Iterable[CustomRecord]) -> None:
@@ -77,8 +77,12 @@ class Guard:
         else:
             found = TrackedApp.model_validate({"spec": record.spec, "status": record.status or None})
             app = f"{record.namespace}/{found.spec.app}"
-            self._apps[app] = found
             self._app_ids[_key(record)] = app
+            # Of the many that have passed, or are over, nothing is kept: a whole object of each took 6 kB.
+            if (category := _outside(found)) is None:
+                self._waiting.pop(app, None)
+            else:
+                self._waiting[app] = category
 
     def _forget(self, kind: str, record: CustomRecord) -> None:
         if kind == "AdmissionQueue":
@@ -86,7 +90,7 @@ class Guard:
         elif kind == "ReservationPool":
             self._pools.pop(record.name, None)
         else:
-            self._apps.pop(self._app_ids.pop(_key(record), ""), None)
+            self._waiting.pop(self._app_ids.pop(_key(record), ""), None)
 
     def _over_budget(self, queue: str, declared: Resources) -> bool:
         status = self._queues.get(queue)
@@ -96,14 +100,17 @@ class Guard:
         return any(kind in status.budget for kind in declared.lacking(budget))
 
     def _closed(self, queue: str, app: str) -> bool:
-        tracked = self._apps.get(app)
-        if tracked is None or tracked.status is None or tracked.status.phase not in OUTSIDE:
+        category = self._waiting.get(app)
+        pool = self._pools.get(self._governance.pool_of(queue)) if category is not None else None
+        if pool is None:
             return False
-        pool = self._pools.get(self._governance.pool_of(queue))
-        if pool is None or tracked.status.category is None:
-            return False
-        side = pool.small if tracked.status.category is Category.SMALL else pool.large
+        side = pool.small if category is Category.SMALL else pool.large
         return side.available <= 0
+
+
+def _outside(app: TrackedApp) -> Category | None:
+    """The category of an app that has not passed admission and pool; None of any other, or where it is not known."""
+    return app.status.category if app.status is not None and app.status.phase in OUTSIDE else None
 
 
 def _key(record: CustomRecord) -> str:
