@@ -60,7 +60,7 @@ def test_capacitys_driver_limits_hold_whatever_the_heartbeat_phases(seed: int) -
     """2 drivers at 0.1, 8 at 0.5: the counts do not depend on when nodes beat."""
     workload, cluster = load("W3")
     for cell in (cell for cell in CELLS if cell.name.startswith("W3-capacity-default")):
-        outcome = run(workload, cluster, cell.policy, seed=seed, **(cell.options() | {"phases": ()}))
+        outcome = run(workload, cluster, cell.policy, seed=seed, **(cell.options() | {"first_beats": ()}))
         assert outcome.peak_drivers == cell.drivers
         assert not outcome.deadlock
         assert np.isfinite(outcome.jobs.end).all()

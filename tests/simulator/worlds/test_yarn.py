@@ -52,7 +52,7 @@ def test_the_driver_comes_first_and_leaves_last() -> None:
 
 def test_tasks_start_and_are_reported_only_at_beats() -> None:
     """An allocation waits for a node's beat, the launch for the master's, the release for the node's next beat."""
-    rows = play(workload(maps("j", 6, 4.5)), phases=(0.25, 0.75)).containers
+    rows = play(workload(maps("j", 6, 4.5)), first_beats=(0.25, 0.75)).containers
     assert set((rows.allocated % 1.0).round(9).tolist()) <= {0.25, 0.75}
     assert set((rows.released % 1.0).round(9).tolist()) <= {0.25, 0.75}
     assert set((rows.start[rows.stage == 0] % 1.0).round(9).tolist()) == {0.0}
@@ -133,7 +133,7 @@ def test_a_circle_of_stages_is_refused() -> None:
         ({"policy": "easy", "world": "yarn"}, InvalidInput),
         ({"world": "moon"}, UnknownName),
         ({"outages": (("nowhere", 1.0, 2.0),)}, UnknownName),
-        ({"phases": (0.1,)}, InvalidInput),
+        ({"first_beats": (0.1,)}, InvalidInput),
         ({"node_heartbeat": 0.0}, InvalidInput),
         ({"policy": "capacity", "queues": {"a": {"capacity": 40.0}}}, InvalidInput),
         ({"policy": "capacity", "queues": {"a": {"capacity": 100.0}}}, UnknownName),
@@ -179,7 +179,7 @@ def test_locality_is_given_up_after_its_delay() -> None:
     blocker = maps("blocker", 2, 300.0, driver=None)
     data = Stage("map", (1.0, GIBI), np.full(1, 5.0), hosts=(("n0",),))
     jobs = workload(blocker, job("j", data, submit=5.0, driver=None))
-    outcome = run(jobs, racks(), "fifo", world="yarn", phases=(0.0, 0.1, 0.2, 0.3))
+    outcome = run(jobs, racks(), "fifo", world="yarn", first_beats=(0.0, 0.1, 0.2, 0.3))
     assert outcome.containers.node[outcome.containers.job == 0].tolist() == [0, 0]
     assert 5.0 < outcome.jobs.start[1] < 20.0
 
@@ -208,7 +208,7 @@ def test_a_large_request_reserves_a_node(policy: str, options: dict[str, Any], l
 
 def test_a_failed_node_takes_its_tasks_along_and_returns_empty() -> None:
     """Lost tasks run again elsewhere; the job still ends."""
-    outcome = play(workload(maps("j", 8, 20.0)), outages=(("node1", 10.0, 60.0),), phases=(0.0, 0.5))
+    outcome = play(workload(maps("j", 8, 20.0)), outages=(("node1", 10.0, 60.0),), first_beats=(0.0, 0.5))
     rows = outcome.containers
     assert (rows.status == LOST).sum() > 0
     assert (rows.status == DONE).sum() == 9
@@ -220,7 +220,7 @@ def test_a_lost_driver_starts_over_with_what_is_not_done() -> None:
     """A new driver is placed, running tasks are killed, finished ones are not repeated."""
     durations = np.array([5.0, 5.0, 30.0, 30.0])
     jobs = workload(job("j", Stage("map", (1.0, GIBI), durations)))
-    outcome = play(jobs, outages=(("node0", 15.0, 300.0),), phases=(0.0, 0.5))
+    outcome = play(jobs, outages=(("node0", 15.0, 300.0),), first_beats=(0.0, 0.5))
     rows = outcome.containers
     assert rows.status[(rows.stage == DRIVER)].tolist() == [LOST, DONE]
     done = rows.task[(rows.stage == 0) & (rows.status == DONE)]

@@ -50,7 +50,7 @@ class Cell:
     def options(self) -> dict[str, Any]:
         """What `run` needs to play this cell."""
         chosen: dict[str, Any] = SLS[self.profile] | SLS_POLICY.get((self.policy, self.profile), {})
-        chosen = chosen | {"phases": self.phases}
+        chosen = chosen | {"first_beats": self.phases}
         if self.policy == "capacity":
             chosen["queues"] = {name: {"capacity": share} for name, share in QUEUES[self.workload].items()}
             chosen |= {"maximum_am_percent": self.am_share, "user_limit_factor": self.user_limit_factor}

@@ -163,7 +163,7 @@ class Dress(Gang):
         )
 
     def _waves(self, share: Share, now: float) -> list[Wave]:
-        if self.phases == "none":
+        if self.phases == "none" or not share.count:  # one that has not started releases nothing
             return []
         if self.phases == "true":
             return [Wave(share.count, share.running, share.gamma, share.spread)]

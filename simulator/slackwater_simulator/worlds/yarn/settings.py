@@ -18,7 +18,7 @@ class Settings:
     # Seconds between a node's heartbeats: containers are given out and reported back only then.
     node_heartbeat: float = 1.0
     # Each node's first beat, in seconds, in the cluster's order of nodes; empty: drawn from the seed.
-    phases: tuple[float, ...] = ()
+    first_beats: tuple[float, ...] = ()
     # Seconds between an application master's heartbeats.
     master_heartbeat: float = 1.0
     # Ticks between fetching an allocation and acting on it. Hadoop's load simulator handles a response one tick late;

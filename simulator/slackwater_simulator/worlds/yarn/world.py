@@ -70,7 +70,7 @@ class YarnWorld:
         return Masters(self, progress)
 
     def _phases(self) -> tuple[list[float], list[int]]:
-        period, given = self.settings.node_heartbeat, self.settings.phases
+        period, given = self.settings.node_heartbeat, self.settings.first_beats
         if given and len(given) != len(self.cluster):
             raise InvalidInput(
                 "phases", f"{len(given)} phases for {len(self.cluster)} nodes", "give one per node, or none"
