@@ -222,7 +222,7 @@ def test_a_play_shows_why_its_gate_held_an_app() -> None:
     source = Replay(replace(outcome(ROWS, usage=True), holds=tuple(said)))
     pages = client(source)
     assert "the nodes have 1 cpu free" in pages.get("/queue?t=4").text
-    assert "It waits: 9 cpu are &lt;taken&gt;" in pages.get("/pods/simulated/job-9-run-0?t=6").text
+    assert "It is held: 9 cpu are &lt;taken&gt;" in pages.get("/pods/simulated/job-9-run-0?t=6").text
     app = {at: next(app for app in source.at(at).snapshot().apps if app.name == "job-9") for at in (0.5, 6.0, 9.5)}
     assert [(each.reason, each.message) for each in app.values()] == [
         ("", "it is number 9 in line for its first pod"),

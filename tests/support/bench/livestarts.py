@@ -134,7 +134,7 @@ async def play(lab: Lab, plays: Sequence[Play], limit: float) -> tuple[list[Cour
         watching = asyncio.create_task(reflector.Reflector(session, source, _Bindings(found.starts)).run())
         looking = asyncio.create_task(asyncio.to_thread(_look, lab, found, stop := threading.Event()))
         try:
-            courses = await Player(where, stage, creates=creates, patience=PATIENCE).play(plays, limit)
+            courses = await Player(where, stage, creates=creates, patience=PATIENCE, clean=False).play(plays, limit)
         finally:
             stop.set()
             watching.cancel()

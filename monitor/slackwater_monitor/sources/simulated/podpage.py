@@ -12,7 +12,7 @@ from slackwater.validation import TOLERANCE
 from slackwater_monitor.sources.explanation import Explanation, in_numbers
 from slackwater_monitor.sources.simulated.apps import NAMESPACE, apps, bars, pod_name, queues
 from slackwater_monitor.sources.simulated.play import Play
-from slackwater_monitor.sources.views import Amounts, Bar, Node, pool_of
+from slackwater_monitor.sources.views import Amounts, App, Bar, Node, pool_of
 from slackwater_simulator.results.status import DRIVER
 
 SHOWN = 10  # nodes listed in an explanation, as the extender lists them
@@ -36,7 +36,7 @@ def explained(play: Play, name: str, now: float) -> Explanation | None:
     chosen = here or next((node for node in nodes if best and node.name == best[0]["node"]), None)
     return Explanation(
         pod=f"{NAMESPACE}/{name}",
-        sentence=_sentence(found, app.message),
+        sentence=_sentence(found, app),
         waits=waits,
         phase=found.phase,
         node=found.node,
@@ -95,10 +95,12 @@ def _begins(play: Play, number: int, name: str, now: float) -> float | None:
     return None
 
 
-def _sentence(found: Bar, message: str) -> str:
+def _sentence(found: Bar, app: App) -> str:
     if found.end is not None:
         return "it has ended"
-    return f"it is on {found.node}" if found.node else f"it waits: {message}"
+    if found.node:
+        return f"it is on {found.node}"
+    return f"it is held: {app.message}" if app.reason else f"it waits: {app.message}"  # as `explain` says it
 
 
 def _best(nodes: list[Node], asked: Amounts) -> list[dict[str, Any]]:
