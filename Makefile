@@ -100,8 +100,8 @@ bench-extender: $(STAMP) ## latency of the extender beside a do-nothing one, mem
 bench-lab: lab-build ## scheduling rate on a real control plane, plain and ours side by side
 	@$(BIN)/python tests/performance/bench_lab.py
 
-bench-starts: lab-build ## how often starts on a lab lay inside the intervals told (WORKLOAD, NODES, SCALE, SEED; a quarter of an hour)
-	@PYTHONPATH=tests $(BIN)/python tests/performance/bench_starts.py "$(or $(WORKLOAD),gen:hour?apps=150)" --nodes $(or $(NODES),6x16c64Gi) --scale $(or $(SCALE),10) --seed $(or $(SEED),10)
+bench-starts: lab-build ## how often starts on a lab lay inside the intervals told (WORKLOAD, NODES, SCALE, SEED, LIMIT; a quarter of an hour)
+	@PYTHONPATH=tests $(BIN)/python tests/performance/bench_starts.py "$(or $(WORKLOAD),gen:hour?apps=150)" --nodes $(or $(NODES),6x16c64Gi) --scale $(or $(SCALE),10) --seed $(or $(SEED),10) --limit $(or $(LIMIT),900)
 
 LEAGUE := $(or $(RESULTS),.league)
 league: lab-build ## the same jobs under several schedulers, then docs/league.md (hours; WORKLOADS, SCHEDULERS, ROUNDS, SIZE; resumes)

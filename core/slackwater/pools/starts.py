@@ -9,7 +9,7 @@ Loads change, so quantiles of the past drift. The share of misses that is aimed 
 (adaptive conformal inference, Gibbs and Candès 2021): more misses than aimed at make the next interval wider.
 
 An app that has waited for a while has shown that its wait is not one of the short ones: only misses that lead to a
-longer wait than it had so far count for it.
+longer wait than it had so far count for it; where too few are left, no interval is told.
 """
 
 from __future__ import annotations
@@ -26,11 +26,15 @@ STEP = 0.05  # how far one start corrects the share aimed at
 BOUNDS = (0.02, 0.5)  # shares outside that may be aimed at
 KEPT = 200  # misses of a class that are remembered: some hours of a busy queue
 FEWEST = 10  # misses without which no interval is made
+# Between the least and the most of n waits a new one lies with the probability (n − 1) / (n + 1): 80 % need nine.
+ENOUGH = 9
 RECENT = 10  # starts that the pace is taken from
 
 TOO_FEW = "only {count} apps like it have waited and started since counting began; {needed} are needed"
 NO_FORECAST = "no running phase tells when room comes free, and nothing has started yet"
-OUTLASTED = "it has waited for longer than any of the last {count} apps like it"
+OUTLASTED = (
+    "it has waited for longer than all but {left} of the last {count} apps like it, too few to tell when it starts"
+)
 
 
 class Source(StrEnum):
@@ -84,8 +88,8 @@ def interval(forecasts: Forecasts, misses: Misses, waited: float = 0.0) -> Start
     source = min(usable, key=lambda each: (_spread(usable[each]), each))
     waits = sorted(math.expm1(math.log1p(forecasts[source]) + error) for error in usable[source])
     left = [wait for wait in waits if wait > waited] if waited else [max(0.0, wait) for wait in waits]
-    if not left:
-        return OUTLASTED.format(count=len(waits))
+    if len(left) < ENOUGH:
+        return OUTLASTED.format(left=len(left), count=len(waits))
     low, middle, high = (_quantile(left, share) for share in (misses.outside / 2, 0.5, 1 - misses.outside / 2))
     return StartInterval(low - waited, middle - waited, high - waited, source)
 

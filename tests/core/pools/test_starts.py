@@ -40,6 +40,22 @@ def test_who_has_waited_is_compared_with_those_who_waited_longer() -> None:
     assert (found.low, found.high) == pytest.approx((1, 10))
 
 
+def test_who_asks_again_is_told_as_often_right_as_who_asks_first() -> None:
+    """Of those who still wait after a while four of five start inside their interval, or none is told."""
+    rng = random.Random(5)
+    inside = []
+    for _ in range(3000):
+        missed = tuple(math.log1p(rng.expovariate(1 / 60)) - math.log1p(10) for _ in range(30))
+        waited, wait = rng.uniform(0.0, 120.0), 0.0
+        while wait <= waited:
+            wait = rng.expovariate(1 / 60)
+        found = interval({Source.PACE: 10.0}, Misses({Source.PACE: missed}), waited)
+        if isinstance(found, StartInterval):
+            inside.append(found.low <= wait - waited <= found.high)
+    assert len(inside) > 1000
+    assert 0.78 < sum(inside) / len(inside) < 0.86
+
+
 def test_the_forecast_that_missed_least_is_taken() -> None:
     """By the spread of its misses, not by their size: a bias is known and taken off."""
     misses = Misses({Source.PACE: EVEN, Source.RELEASES: (3.0,) * 20})
@@ -51,7 +67,10 @@ def test_the_forecast_that_missed_least_is_taken() -> None:
     [
         pytest.param({}, Misses({Source.PACE: EVEN}), 0.0, "nothing has started yet", id="no-forecast"),
         pytest.param({Source.PACE: 5.0}, Misses({Source.PACE: EVEN[:4]}), 0.0, "only 4 apps like it", id="too-few"),
-        pytest.param({Source.PACE: 10.0}, Misses({Source.PACE: EVEN}), 500.0, "longer than any of the", id="outlasted"),
+        pytest.param(
+            {Source.PACE: 10.0}, Misses({Source.PACE: EVEN}), 500.0, "all but 0 of the last 99", id="outlasted"
+        ),
+        pytest.param({Source.PACE: 10.0}, Misses({Source.PACE: EVEN}), 91.5, "all but 8 of the last 99", id="few-left"),
     ],
 )
 def test_what_is_not_known_is_said_with_its_reason(
