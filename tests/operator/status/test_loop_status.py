@@ -143,9 +143,11 @@ def test_apps_that_wait_are_told_when_they_start_once_enough_have() -> None:
     world = enforcing(node("a", cpu=8))
     made = release_loop(world, track_seconds=1)
     seen(made, "AdmissionQueue", "default")
-    for number in range(16):
+    for number in range(15):
         world.create(f"solo-{number:02}", app=f"solo-{number:02}", cpu=8)
-    for _ in range(14):
+    for done in range(14):
+        if done == 12:  # enough have waited and started
+            world.create("solo-15", app="solo-15", cpu=8)
         turn(made, world, 2)
         world.finish(*[pod.uid for pod in world.pods.values() if pod.node and not pod.done])
         turn(made, world, 3)
