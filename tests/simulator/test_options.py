@@ -15,7 +15,7 @@ from slackwater_simulator.workload.generators.catalogue import generate
 from slackwater_simulator.worlds.kubernetes.settings import Pace
 from slackwater_simulator.worlds.yarn.settings import Settings
 
-OPTIONS = [field.name for kind in (Parts, Pace, Settings) for field in fields(kind) if field.name != "phases"]
+OPTIONS = [field.name for kind in (Parts, Pace, Settings) for field in fields(kind) if field.name != "first_beats"]
 
 
 @pytest.mark.parametrize("value", ["abc", [1, 2], None], ids=["word", "list", "nothing"])

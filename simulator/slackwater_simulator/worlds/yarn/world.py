@@ -73,7 +73,7 @@ class YarnWorld:
         period, given = self.settings.node_heartbeat, self.settings.first_beats
         if given and len(given) != len(self.cluster):
             raise InvalidInput(
-                "phases", f"{len(given)} phases for {len(self.cluster)} nodes", "give one per node, or none"
+                "first_beats", f"{len(given)} beats for {len(self.cluster)} nodes", "give one per node, or none"
             )
         return ascending(given or phases(len(self.cluster), period, self.rng), period)
 
