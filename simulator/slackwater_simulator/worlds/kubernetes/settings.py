@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import Any
 
-from slackwater.validation import alike, amount
+from slackwater.validation import amount
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,12 +24,3 @@ class Pace:
     def __post_init__(self) -> None:
         for field in fields(self):
             amount(field.name, getattr(self, field.name))
-
-
-def split(options: dict[str, Any]) -> tuple[Pace, dict[str, Any]]:
-    """The pace, and what is left for the world and the policy."""
-    own = {field.name: field.default for field in fields(Pace)}
-    chosen = {name: value for name, value in options.items() if name in own}
-    for name, value in chosen.items():
-        alike(name, value, own[name])
-    return Pace(**chosen), {name: value for name, value in options.items() if name not in own}

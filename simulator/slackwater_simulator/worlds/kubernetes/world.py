@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 from slackwater_simulator.engine import TICK
 from slackwater_simulator.policies.registry import create
 from slackwater_simulator.worlds.kubernetes.corehours import CoreHours
-from slackwater_simulator.worlds.kubernetes.settings import Pace, split
+from slackwater_simulator.worlds.kubernetes.settings import Pace
+from slackwater_simulator.worlds.options import split
 from slackwater_simulator.worlds.yarn import settings as yarn
 from slackwater_simulator.worlds.yarn.ideal import EXACT, Ideal, IdealMasters
 
@@ -98,6 +99,6 @@ def simulate(
     options: dict[str, Any],
 ) -> Outcome:
     """Play a workload in the Kubernetes world."""
-    pace, rest = split(options)
-    settings, rest = yarn.split(EXACT | SCRAPED | rest)
+    pace, rest = split(Pace, options)
+    settings, rest = split(yarn.Settings, EXACT | SCRAPED | rest)
     return Kube(workload, cluster, create(policy, Kube.name, rest), seed, settings, pace, progress).play(policy)

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from slackwater_simulator.engine import END, SWEEP
 from slackwater_simulator.policies.registry import create
+from slackwater_simulator.worlds.options import split
 from slackwater_simulator.worlds.yarn.applications import Masters
-from slackwater_simulator.worlds.yarn.settings import split
+from slackwater_simulator.worlds.yarn.settings import Settings
 from slackwater_simulator.worlds.yarn.world import YarnWorld
 
 if TYPE_CHECKING:
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from slackwater_simulator.workload.cluster import Cluster
     from slackwater_simulator.workload.workload import Workload
     from slackwater_simulator.worlds.yarn.model import App, Container
-    from slackwater_simulator.worlds.yarn.settings import Settings
 
 # Nothing is rounded either: the numbers are the trace's.
 EXACT: dict[str, Any] = {"min_memory": 0.0, "min_cpu": 0.0, "memory_step": 0.0, "cpu_step": 0.0}
@@ -108,5 +108,5 @@ def simulate(
     options: dict[str, Any],
 ) -> Outcome:
     """Play a workload in the ideal world."""
-    settings, rest = split(EXACT | options)
+    settings, rest = split(Settings, EXACT | options)
     return Ideal(workload, cluster, create(policy, Ideal.name, rest), seed, settings, progress).play(policy)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
-from typing import Any
+from dataclasses import dataclass
 
 from slackwater.errors import BadNumber, UnknownName
-from slackwater.validation import alike, amount, positive
+from slackwater.validation import amount, positive
 from slackwater_simulator.physics.sharing import Victims
 from slackwater_simulator.workload.workload import GIBI
 
@@ -79,12 +78,3 @@ def _outage(found: object) -> bool:
         return False
     name, *moments = found
     return isinstance(name, str) and all(isinstance(each, int | float) for each in moments)
-
-
-def split(options: dict[str, Any]) -> tuple[Settings, dict[str, Any]]:
-    """The world's settings, and what is left for the policy."""
-    own = {field.name: field.default for field in fields(Settings)}
-    chosen = {name: value for name, value in options.items() if name in own}
-    for name, value in chosen.items():
-        alike(name, value, own[name])
-    return Settings(**chosen), {name: value for name, value in options.items() if name not in own}

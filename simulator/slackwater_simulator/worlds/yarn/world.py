@@ -19,13 +19,14 @@ from slackwater_simulator.physics.usage import UsageModel, wanted
 from slackwater_simulator.policies.registry import create
 from slackwater_simulator.results.outcome import Hold, Outcome, Recorder, Series
 from slackwater_simulator.results.status import DONE
+from slackwater_simulator.worlds.options import split
 from slackwater_simulator.worlds.yarn.applications import Masters
 from slackwater_simulator.worlds.yarn.heartbeats import Beats, ascending, phases
 from slackwater_simulator.worlds.yarn.model import App, Container, JobTimes, Request
 from slackwater_simulator.worlds.yarn.outages import Outages
 from slackwater_simulator.worlds.yarn.results import gather
 from slackwater_simulator.worlds.yarn.rounding import Rounding
-from slackwater_simulator.worlds.yarn.settings import Settings, split
+from slackwater_simulator.worlds.yarn.settings import Settings
 
 if TYPE_CHECKING:
     from slackwater_simulator.policies.base import Scheduler
@@ -386,5 +387,5 @@ def simulate(
     options: dict[str, Any],
 ) -> Outcome:
     """Play a workload in the YARN world."""
-    settings, rest = split(options)
+    settings, rest = split(Settings, options)
     return YarnWorld(workload, cluster, create(policy, YarnWorld.name, rest), seed, settings, progress).play(policy)
