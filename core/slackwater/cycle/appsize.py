@@ -175,9 +175,15 @@ def task_needs(app: App) -> Iterable[TaskNeed]:
         if group.held or (led and group.total > group.charged + group.finished):
             together = len(group.held) + group.charged if app.gang else 1
             yield TaskNeed(group.request, group.constraints, app.queue, max(1, together), group.waiting)
-    if not tasks and app.task_request and led:
+    if app.task_request and led and (not tasks or _begins_anew(app, tasks)):
         home = next((group.constraints for group in app.groups), "")
         yield TaskNeed(app.task_request, home, app.queue, app.together)
+
+
+def _begins_anew(app: App, tasks: Iterable[PodGroup]) -> bool:
+    """Whether a driver waits and the tasks there are have all ended: whatever it makes is still to come."""
+    ended = not any(group.held or group.charged or group.blocked for group in tasks)
+    return ended and any(group.held for group in app.groups if group.role is Role.DRIVER)
 
 
 def _led(app: App) -> bool:

@@ -54,6 +54,13 @@ class TestItsOwnTasks:
         assert "asks for 3 cpu and a task for 5 cpu" in decided.verdicts["app"].sentence
         assert decided.started == ("next",)
 
+    def test_a_driver_made_anew_is_refused_for_the_task_that_the_last_one_kept_out(self) -> None:
+        """Seed 50208: because tasks of an earlier stage had ended, it was held for ever and told of the budget."""
+        fresh = driver_app("app", driver=4, task=6)
+        ended = group("app", Role.TASK, 0.8, finished=2)
+        decided = decide(on_nodes(replace(fresh, groups=(*fresh.groups, ended)), total=[1.0, 1.0, 8.0]))
+        assert decided.verdicts["app"].reason is WaitReason.TASK_BESIDE_DRIVER
+
     def test_pods_of_others_may_leave_no_node_for_now(self) -> None:
         """Seed 197: beside a daemon there is no room for driver and task; it waits, as daemons may go."""
         world = replace(
