@@ -145,16 +145,22 @@ class Checks:
     def _declared_room(self, name: str) -> Resources:
         """What a node has left when every pod bound or nominated there counts in full; no memory where it runs out.
 
-        A pod that uses more memory than it declared counts by its use.
+        A pod that uses more memory than it declared counts by its use; where pods of its app were killed for that, by
+        the use it will come to: who goes beside it now is killed with it.
         """
         node = self.cluster.nodes[name]
         nominated = (pod for pod in self.cluster.waiting.values() if self.cluster.destination(pod) == name)
         there = [pod for pods in (self.cluster.on[name].values(), nominated) for pod in pods]
-        outgrown = sum(max(0.0, self.cluster.uses_of(pod)[1] - pod.declared[MEMORY]) for pod in there)
+        outgrown = sum(max(0.0, self._memory(pod) - pod.declared[MEMORY]) for pod in there)
         left = node.allocatable - total(pod.declared for pod in there) - Resources(memory=outgrown)
         if self.cluster.memory_used(name) > ALLOWANCE * node.allocatable[MEMORY]:
             return Resources({kind: value for kind, value in left.items() if kind != MEMORY})
         return left
+
+    def _memory(self, pod: PodRecord) -> float:
+        """Bytes that a pod is known to use: those it uses now, or all that it will if its app's pods were killed."""
+        life = self.lives.get(f"{pod.namespace}/{pod.labels.get(names.APP, '')}")
+        return life.most_memory(pod) if life is not None and life.evicted else self.cluster.uses_of(pod)[1]
 
     def _nodes(self, pod: PodRecord) -> Iterator[str]:
         group = self.queues[pod.namespace].group

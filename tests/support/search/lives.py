@@ -95,6 +95,10 @@ class Life:
             share = min(1.0, (self.cluster.now - pod.started + 1.0) / longest)
         return pod.declared["cpu"] * self.plan.cpu_use * share, pod.declared["memory"] * self.plan.memory_use * share
 
+    def most_memory(self, pod: PodRecord) -> float:
+        """Bytes that one of its pods comes to use."""
+        return pod.declared["memory"] * self.plan.memory_use
+
     # -- tasks --------------------------------------------------------------------------------------------------------
 
     def _look(self, stage: _Stage) -> None:
