@@ -100,6 +100,10 @@ class Growth:
         """Whether a pod has something to tell that it has not told yet."""
         return not self._taught[slot] and any(self._table[0, :, slot].tolist())
 
+    def growing_beyond(self, slot: int, amounts: Floats) -> bool:
+        """Whether a pod has used more than these amounts of a strict kind and has not settled."""
+        return not self._taught[slot] and bool((self._strict & (self._table[0, :, slot] > amounts)).any())
+
     def take_peaks(
         self, slots: NDArray[np.intp], declared: Floats, *, ended: bool = False
     ) -> tuple[NDArray[np.intp], Floats, Floats]:

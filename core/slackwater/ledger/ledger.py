@@ -117,12 +117,17 @@ class Ledger:
         slot = self._pods.slots[uid]
         self._pods.enter(slot, claim, self._intake.peaks.identify(kindred(claim)))
 
-    def remove(self, uid: str) -> PodClaim | None:
-        """The pod finished or was deleted: eq. 4 gives back the residue at once. An unknown pod is no error."""
+    def remove(self, uid: str, *, cut_short: bool = False) -> PodClaim | None:
+        """The pod finished or was deleted: eq. 4 gives back the residue at once. An unknown pod is no error.
+
+        `cut_short`: it did not end by itself. What it used until then is no peak if it was still growing.
+        """
         slot = self._pods.slots.get(uid)
         if slot is None:
             return None
         claim = self._pods[slot]
+        if cut_short and self.killed(claim) and self._intake.outgrows(slot, np.array(claim.charged)):
+            self._outgrown(claim)
         self._intake.learn_peak_of(slot)
         row = self._estimates.pods.row_of(slot)
         self._rooms.touch(row)
@@ -141,9 +146,13 @@ class Ledger:
         that the app is remembered, too.
         """
         if claim.managed and claim.app:
-            declared, identify = np.array(claim.charged), self._intake.peaks.identify
-            self._intake.outgrown(identify(successors(claim)), declared)
-            self._intake.outgrown(identify(whole_app(claim)), np.zeros_like(declared))
+            self._outgrown(claim)
+            nothing = np.zeros(len(claim.charged))
+            self._intake.outgrown(self._intake.peaks.identify(whole_app(claim)), nothing)
+
+    def _outgrown(self, claim: PodClaim) -> None:
+        """The pod's likes are expected to use twice what they declare."""
+        self._intake.outgrown(self._intake.peaks.identify(successors(claim)), np.array(claim.charged))
 
     def expected(self, claim: PodClaim) -> Floats:
         """What a pod is expected to come to use: what it declares, or of strict kinds its likes' peak if it is more."""

@@ -160,6 +160,10 @@ class SampleIntake:
         peak = np.where(self._strict, np.maximum(peaks, OUTGROWN * declared), peaks)
         self.peaks.learn(np.array([app], np.intp), peak[None, :], np.where(self._strict, FOR_LIFE, 0.0)[None, :])
 
+    def outgrows(self, slot: int, declared: Floats) -> bool:
+        """Whether a pod was last seen to use more of a strict kind than it declares, and to grow."""
+        return self._growth.growing_beyond(slot, declared)
+
     def was_outgrown(self, app: int) -> bool:
         """Whether a pod of the app was killed for its memory."""
         _, ramps = self.peaks.expected(app)

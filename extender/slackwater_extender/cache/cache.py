@@ -142,7 +142,7 @@ class ClusterCache:
         if pod.done:
             if pod.reason == EVICTED and pod.node and newly_done:
                 self.ledger.evicted(self.claim(pod))
-            self._release(pod.uid)
+            self._release(pod.uid, cut_short=pod.deleted > 0)
         elif pod.node:
             claim = self.claim(pod)
             self.ledger.put(claim)
@@ -171,10 +171,10 @@ class ClusterCache:
         """Pods on a node that are not ours and run: the node's own sample saw them."""
         return self._strangers.get(node, ())
 
-    def _release(self, uid: str) -> None:
+    def _release(self, uid: str, *, cut_short: bool = False) -> None:
         self.transfers.end(uid)
         self.assigned.discard(uid)
-        claim = self.ledger.remove(uid)
+        claim = self.ledger.remove(uid, cut_short=cut_short)
         if claim is not None:
             self.freed.note()
         if claim is not None and claim.node in self._strangers:
@@ -188,7 +188,7 @@ class ClusterCache:
         known = self._names.get(pod.namespace, {})
         if known.get(pod.name) == pod.uid:
             del known[pod.name]
-        self._release(pod.uid)
+        self._release(pod.uid, cut_short=True)  # one that had ended by itself has left the ledger before
         for other in others:
             self._enter(other)
 

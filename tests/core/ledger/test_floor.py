@@ -170,3 +170,35 @@ def test_a_driver_is_charged_what_it_is_placed_by() -> None:
     ledger.evicted(driver)
     ledger.put(driver._replace(uid="next"))
     assert room(ledger, 0.0)[1] == pytest.approx(24.0)
+
+
+def growing_task(ledger: Ledger, driver: PodClaim, *uses: float) -> PodClaim:
+    """A task that declares 4 and was seen to use so much memory, at ages of 10, 20, … seconds."""
+    task = driver._replace(uid="q", declared=(1.0, 4.0), native=(1.0, 4.0), role=Role.TASK, app="team/app/map")
+    ledger.put(task.running(0.0))
+    for at, use in enumerate(uses, start=1):
+        measure(ledger, 10.0 * at, {"n": Sample(10.0 * at, (1.0, use))}, {"q": (1.0, use)})
+    return task
+
+
+@pytest.mark.parametrize(
+    ("uses", "killed", "cut_short", "expected"),
+    [
+        pytest.param((3.0, 5.0), True, True, 8.0, id="cut short beyond its request and still growing"),
+        pytest.param((3.0, 5.0), True, False, 5.0, id="ended by itself"),
+        pytest.param((3.0, 5.0), False, True, 5.0, id="nobody was killed"),
+        pytest.param((1.0, 3.0), True, True, 4.0, id="within its request"),
+        pytest.param((5.0, 5.0, 5.0), True, True, 5.0, id="settled"),
+    ],
+)
+def test_what_a_pod_used_when_it_was_cut_short_is_no_peak(
+    uses: tuple[float, ...], killed: bool, cut_short: bool, expected: float
+) -> None:
+    """Seed 50008: a driver was killed, its tasks went with it, and the next ones were packed by what those had used."""
+    ledger = ledger_with()
+    driver = PodClaim("p", "n", (1.0, 30.0), (1.0, 30.0), Role.DRIVER, "team/app/", ClaimState.BOUND, None)
+    task = growing_task(ledger, driver, *uses)
+    if killed:
+        ledger.evicted(driver)
+    ledger.remove("q", cut_short=cut_short)
+    assert ledger.expected(task._replace(uid="next"))[1] == pytest.approx(expected)

@@ -79,9 +79,9 @@ def test_asked_again_a_pod_is_placed_anew() -> None:
     assert made.charged(first) == set()
 
 
-def task(name: str, memory: str, **more: Any) -> dict[str, Any]:
+def task(name: str, memory: str, app: str = "", **more: Any) -> dict[str, Any]:
     """A task of one app that asks for so much memory."""
-    labels = {"slackwater.io/app": f"of-{memory}", "slackwater.io/role": "task"}
+    labels = {"slackwater.io/app": app or f"of-{memory}", "slackwater.io/role": "task"}
     return objects.pod(name, memory=memory, labels=labels, annotations=objects.declared("1", memory), **more)
 
 
@@ -98,6 +98,28 @@ def test_likes_of_an_evicted_pod_go_where_there_is_room_for_twice_as_much() -> N
     names = ["again", "more", "most", "last"]
     made.show(*[task(name, "5Gi") for name in names[1:]])
     assert [each["node"] for each in ask(made, *names)["placed"]] == ["large"] * 3
+
+
+@pytest.mark.parametrize("ended", [False, True], ids=["gone while it ran", "told to end first"])
+def test_likes_of_a_task_that_was_deleted_with_its_driver_go_where_it_could_have_grown(ended: bool) -> None:
+    """Seed 50008: the driver was killed; its tasks, of which none had been, were packed by what they had used by then.
+
+    A task that is deleted ends in a phase like any other before it is gone.
+    """
+    made = world(objects.node("small", memory="8Gi"), objects.node("large", memory="32Gi"))
+    first = task("first", "3Gi", node="small", phase="Running", status=objects.running("2026-01-01T00:00:00Z"))
+    made.show(first)
+    for use in (3.0, 4.0):
+        made.clock.now += 10
+        made.sample({"small": (1.0, use * 2**30)}, {"uid-batch-first": (1.0, use * 2**30)})
+    made.show(task("other", "1Gi", node="large", phase="Failed", status={"reason": "Evicted"}, app="of-3Gi"))
+    if ended:
+        deleted = {"deletionTimestamp": "2026-01-01T00:01:00Z"}
+        made.show(task("first", "3Gi", node="small", phase="Failed", meta=deleted))
+    made.gone(first)
+    made.show(task("again", "3Gi"))
+    claim = made.parts.cache.claim(made.parts.cache.index.pods["uid-batch-again"])
+    assert made.parts.cache.ledger.expected(claim)[1] == pytest.approx(6 * 2**30)
 
 
 def test_only_some_nodes_may_be_asked_for() -> None:
