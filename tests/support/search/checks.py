@@ -19,7 +19,7 @@ from slackwater_cluster.pods.nodefit import allows
 from slackwater_cluster.watch.records import PodRecord
 from support.search.cluster import Cluster
 from support.search.lives import Life
-from support.search.plan import GIB, AppPlan, Failure
+from support.search.plan import GIB, Failure, StagePlan
 from support.search.programs import OperatorProgram
 
 SLACK = 1e-6
@@ -190,7 +190,7 @@ class Checks:
         left = {name: self._left_to_tasks(name) for name in self.cluster.nodes}
         beside = {**left, node: left[node] - driver.declared}
         life = self._life(driver)
-        own = [_first_task(life.plan, driver)] if life.plan.announces or life.shown else []
+        own = [_task(stage, driver) for stage in life.known]
         for task in (*own, *(pod for pod in self._held() if _role(pod) == names.TASK)):
             mine = task.uid == driver.uid
             if not any(task.declared.fits(beside[name]) for name in self._nodes(task)) and (
@@ -238,10 +238,9 @@ class Checks:
         self.failures.append(Failure(kind, self.cluster.now - 1000.0, text, numbers))
 
 
-def _first_task(app: AppPlan, driver: PodRecord) -> PodRecord:
-    """A task as the driver announced it."""
-    first = app.stages[0]
-    return msgspec.structs.replace(driver, declared=Resources(cpu=first.cpu, memory=float(int(first.memory * GIB))))
+def _task(stage: StagePlan, driver: PodRecord) -> PodRecord:
+    """A task of a stage, as a pod of its driver's app."""
+    return msgspec.structs.replace(driver, declared=Resources(cpu=stage.cpu, memory=float(int(stage.memory * GIB))))
 
 
 def _role(pod: PodRecord) -> str:

@@ -49,6 +49,13 @@ class Life:
         """Whether it has tasks that were not made yet."""
         return not self.over and any(s.done + len(s.living) < s.plan.tasks for s in self.stages)
 
+    @property
+    def known(self) -> list[StagePlan]:
+        """Stages with tasks to run of which others know: those that were shown, before that what is announced."""
+        if not self.shown:
+            return [self.plan.stages[0]] if self.plan.announces else []
+        return [each.plan for each in self.stages if self._open(each) and each.done < each.plan.tasks]
+
     def next_event(self) -> float:
         """The earliest moment at which it does something by itself."""
         if self.over:
