@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from slackwater.validation import TOLERANCE
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from slackwater.resources import Kinds
+    from slackwater.resources import Kinds, Resources
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +42,13 @@ class NodeTable:
         """What pods shrunk by c could still take, node × kind: min(room, c·N left), at least 0."""
         reach: NDArray[np.float64] = np.maximum(np.minimum(self.room, self.native * np.asarray(ceiling)), 0.0)
         return reach
+
+    def holds(self, amounts: Resources, rows: NDArray[np.bool_] | None = None) -> bool:
+        """Whether an open node, of these rows where given, has room for so much of every kind."""
+        needed = amounts.vector(self.kinds)
+        enough = (self.room >= needed - TOLERANCE * np.maximum(1.0, needed)) | (needed <= 0)
+        fits = self.open & enough.all(axis=1)
+        return bool((fits if rows is None else fits & rows).any())
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from slackwater.ledger.ledger import Ledger
 from slackwater.ledger.types import ClaimState, LedgerConfig, NodeSpec, PodClaim, Sample
+from slackwater.resources import Resources
 from slackwater.roles import Role
 from support.builders.measuring import measure
+from support.builders.nodes import node_table
 
 
 def ledger(tasks: int, use: float) -> Ledger:
@@ -44,3 +47,12 @@ def test_closed_nodes_declare_nothing() -> None:
     made = ledger(16, 2.0)
     made.upsert_node(NodeSpec("n", (16.0,), (16.0,), ready=False))
     assert made.declared().tolist() == [0.0]
+
+
+def test_a_table_holds_what_an_open_node_has_room_for() -> None:
+    """Of every kind that is asked for, on one node, and on the rows that count."""
+    table = node_table([[4.0, 1.0], [-1.0, 8.0], [9.0, 9.0]], closed=(2,))
+    assert table.holds(Resources(cpu=4.0, memory=1.0))
+    assert table.holds(Resources(memory=8.0))  # no matter that it is short of CPU
+    assert not table.holds(Resources(cpu=4.0, memory=2.0))
+    assert not table.holds(Resources(memory=8.0), np.array([True, False, True]))

@@ -16,7 +16,7 @@ from slackwater.network.arrivals import Inputs
 from slackwater.nodes import NodeTable, PodAsk
 from slackwater.placement.batch import Batch, Placement, Refusal
 from slackwater.placement.reasons import FilterReason
-from slackwater.resources import Resources
+from slackwater.resources import Kinds, Resources
 from slackwater.roles import Role
 from slackwater.validation import TOLERANCE
 from slackwater_cluster.watch.records import Constraints, PodRecord
@@ -127,6 +127,7 @@ class Placer:
             with self.cache.lock:
                 live = _Live(self.cache.ledger.table(self.cache.clock()), vacancies)
                 self._slice(batch, live, by_uid, reply, lost)
+        _tell_needs(reply, asks, by_uid, table.kinds)
         return lost
 
     def _prepared(self, wanted: Sequence[_Wanted], table: NodeTable, crowded: np.ndarray) -> list[PodAsk]:
@@ -303,6 +304,14 @@ class _Live:
 def _refusing(refusal: Refusal) -> Refusing:
     counts = {reason.value: number for reason, number in refusal.counts}
     return Refusing(refusal.uid, refusal.reason.value, counts)
+
+
+def _tell_needs(reply: PlaceReply, asks: Sequence[PodAsk], wanted: Mapping[str, _Wanted], kinds: Kinds) -> None:
+    """Name the room that refused pods wait for, where it is more than they declare."""
+    refused = {each.uid: each for each in reply.refused}
+    for ask in asks:
+        if ask.uid in refused and ask.declared != conversion.amounts(wanted[ask.uid].pod.declared, kinds):
+            refused[ask.uid].needs = dict(zip(kinds, ask.declared, strict=True))
 
 
 def _holds(table: NodeTable, expected: np.ndarray, ask: PodAsk) -> np.ndarray:

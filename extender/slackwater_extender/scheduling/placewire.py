@@ -43,6 +43,7 @@ class Refusing(msgspec.Struct):
     uid: str
     reason: str
     counts: dict[str, int] = {}
+    needs: dict[str, float] = {}  # the room that it waits for, where that is more than it declares
 
 
 class PlaceReply(msgspec.Struct):

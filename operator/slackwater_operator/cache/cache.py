@@ -30,6 +30,7 @@ from slackwater_operator.cache.nodes import NodeRequests
 from slackwater_operator.cache.podstate import UNSCHEDULABLE, InFlightPods, PodState, ours, state
 from slackwater_operator.cache.pools import PoolState
 from slackwater_operator.cache.quarantine import Part, Quarantine, sentence
+from slackwater_operator.cache.refusals import Refusals
 from slackwater_operator.cache.rooms import NodeReach, Rooms
 from slackwater_operator.cache.snapshot import SnapshotBuilder
 from slackwater_operator.learning.runhistory import RunHistory
@@ -60,7 +61,7 @@ class OperatorCache:
         self.histories = AppHistories()
         self.runs = RunHistory()
         self.pool_states: dict[str, PoolState] = {}
-        self.refused: dict[str, float] = {}  # pods that found no node → not asked about again before
+        self.refused = Refusals(self.reach)
         self.learning = UsageHistory()
         self.quarantine = Quarantine()
         self.nominated_in_vain: dict[str, float] = {}  # pods whose release failed after their nomination, and when
@@ -95,7 +96,7 @@ class OperatorCache:
                 self.histories.of(app_id((record.namespace, member.app))).left = now
             self.index.drop(record)
             self.in_flight.end(record.uid)
-            self.refused.pop(record.uid, None)
+            self.refused.forget(record.uid)
             watching.gone(self.phases, record, now)
             self._stray.pop(record.uid, None)
             self.quarantine.forget(record.uid)
@@ -215,10 +216,6 @@ class OperatorCache:
         self.in_flight.end(uid)
         self._touch(uid)
 
-    def refuse(self, uid: str, until: float) -> None:
-        """No node has room for a pod; others may be asked about meanwhile."""
-        self.refused[uid] = until
-
     def unblock(self, blocked: tuple[str, TaskNeed] | None, now: float) -> None:
         """A driver was evicted that was in the way of its own tasks: its next one is placed by what they ask for."""
         if blocked is not None:
@@ -294,7 +291,7 @@ class OperatorCache:
         """Everything one round may know; `supposed` as if every managed namespace were in mode enforce."""
         self.refresh()
         self.news = self.news and supposed
-        self.refused = {uid: until for uid, until in self.refused.items() if until > now}
+        self.refused.expire(now, rooms)
         self.histories.expire(self.views, now)
         found = SnapshotBuilder(self, now, rooms, supposed).snapshot()
         if not supposed:

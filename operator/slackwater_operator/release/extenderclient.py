@@ -87,6 +87,7 @@ class Placement:
     placed: Mapping[str, str] = field(default_factory=dict)
     refused: Mapping[str, str] = field(default_factory=dict)
     reserved: bool = True  # in the extender's ledger
+    needs: Mapping[str, Resources] = field(default_factory=dict)  # the room refused pods wait for, beyond their request
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,6 +175,7 @@ class Extender:
         return Placement(
             {each["uid"]: each["node"] for each in answer["placed"]},
             {each["uid"]: each["reason"] for each in answer["refused"]},
+            needs={each["uid"]: Resources(each["needs"]) for each in answer["refused"] if each.get("needs")},
         )
 
     async def reserve(self, pods: Sequence[Reservation]) -> None:

@@ -8,7 +8,6 @@ Telling is cheap but writes, one write after the other: in the same loop as the 
 from __future__ import annotations
 
 import asyncio
-import math
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from time import perf_counter
@@ -186,8 +185,7 @@ class ReleaseLoop:
         """Releases under way, stalls and refused pods have times of their own; nothing else moves without news."""
         timed = self.cache.in_flight or self.cache.refused
         limit = MAINTENANCE if timed else self.settings.idle_period
-        due = min(self.cache.refused.values(), default=math.inf) - self.clock()
-        return min(limit, max(LEAST, due))
+        return min(limit, max(LEAST, self.cache.refused.next - self.clock()))
 
     async def _look_at_use(self) -> None:
         """Ask what pods use; without an answer nothing is learned or relieved, and the reporter says so."""

@@ -24,6 +24,7 @@ from slackwater_cluster.pods.nodefit import allows
 from slackwater_operator.cache.cache import OperatorCache
 from slackwater_operator.cache.lastcycle import Outlook
 from slackwater_operator.cache.quarantine import Part, sentence
+from slackwater_operator.cache.refusals import AwaitedRoom
 from slackwater_operator.cache.rooms import Rooms
 from slackwater_operator.metrics import Metrics
 from slackwater_operator.release.batch import GROWN, LIFTED, NOMINATED, STEERED, Handover, batch, steerable
@@ -224,7 +225,7 @@ class Releaser:
             self._failed(problem)
             return
         for uid in placement.refused:
-            self.cache.refuse(uid, now + self.settings.retry)
+            self.cache.refused.add(uid, now + self.settings.retry)
         for pod in pods:
             if (node := placement.placed.get(pod.uid)) is not None:
                 self.cache.moved(pod.uid, now, node)
@@ -296,16 +297,23 @@ class Releaser:
         await self.writes.unreserve(back)
         kept = {uid: node for uid, node in placement.placed.items() if uid not in set(back)}
         alone = dict.fromkeys(back, "a pod of its gang found no node")
-        return Placement(kept, {**placement.refused, **alone}, placement.reserved)
+        return replace(placement, placed=kept, refused={**placement.refused, **alone})
 
     def _step_aside(self, placement: Placement, apps: dict[str, str]) -> None:
         now = self.clock()
         for uid, reason in placement.refused.items():
             if reason == NOT_SEEN:
-                self.cache.refuse(uid, now + min(BEHIND, self.settings.period))
+                self.cache.refused.add(uid, now + min(BEHIND, self.settings.period))
                 continue
-            self.cache.refuse(uid, now + self.settings.retry)
+            self.cache.refused.add(uid, now + self.settings.retry)
+            self._await_room(uid, placement)
             self.no_node[apps.get(uid, "")] = reason
+
+    def _await_room(self, uid: str, placement: Placement) -> None:
+        """A pod that was refused for more than it declares is asked about again as soon as a node has so much."""
+        pod, needs = self.cache.index.pod(uid), placement.needs.get(uid)
+        if pod is not None and needs is not None and self.rooms is not None:
+            self.cache.refused.await_room(uid, AwaitedRoom(needs, pod.constraints), self.rooms)
 
     def _nodes(self, queue: str) -> tuple[str, ...] | None:
         """The nodes of a queue that has a selector; None where all of them serve."""

@@ -129,7 +129,7 @@ class ReleaseWriter:
         if written.outcome is WriteOutcome.REFUSED:
             log.error("the API server refuses a release", pod=pod.key, message=written.message)
             self.metrics.errors.labels("release").inc()
-            self.cache.refuse(pod.uid, self.clock() + 10 * self.settings.retry)
+            self.cache.refused.add(pod.uid, self.clock() + 10 * self.settings.retry)
 
     async def unreserve(self, uids: Sequence[str]) -> None:
         """Give room back that was kept for pods."""

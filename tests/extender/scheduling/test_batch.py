@@ -93,7 +93,9 @@ def test_likes_of_an_evicted_pod_go_where_there_is_room_for_twice_as_much() -> N
     made.show(task("first", "5Gi", node="small", phase="Failed", status={"reason": "Evicted"}))
     made.show(task("again", "5Gi"), beside)
     assert ask(made, "beside")["placed"][0]["node"] == "large"
-    assert ask(made, "again")["refused"][0]["reason"] == "slackwater: measured memory room too small"
+    refused = ask(made, "again")["refused"][0]
+    assert refused["reason"] == "slackwater: measured memory room too small"
+    assert refused["needs"] == {"cpu": 1.0, "memory": 10 * 2**30}
     made.gone(beside)
     names = ["again", "more", "most", "last"]
     made.show(*[task(name, "5Gi") for name in names[1:]])
@@ -161,7 +163,8 @@ def test_pods_that_want_no_node_are_refused(pod: dict[str, Any] | None) -> None:
     made = three(*([pod] if pod else []))
     answer = ask(made, "p")
     assert answer["placed"] == []
-    assert answer["refused"] == [{"uid": "uid-batch-p", "reason": "slackwater: pod not known yet", "counts": {}}]
+    unknown = {"uid": "uid-batch-p", "reason": "slackwater: pod not known yet", "counts": {}, "needs": {}}
+    assert answer["refused"] == [unknown]
 
 
 def test_a_node_holds_no_more_pods_than_it_says() -> None:

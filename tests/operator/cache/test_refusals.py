@@ -1,0 +1,81 @@
+"""Pods for which no node was found step aside, and come back with their time or with the room that they wait for."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from slackwater.resources import Resources
+from slackwater_cluster.watch.records import ANYWHERE, Constraints, NodeRecord
+from slackwater_operator.cache.nodes import NodeRequests
+from slackwater_operator.cache.refusals import AwaitedRoom, Refusals
+from slackwater_operator.cache.rooms import NodeReach, Rooms
+from support.builders.nodes import node_table
+
+SIX = AwaitedRoom(Resources(cpu=1.0, memory=6.0), ANYWHERE)
+
+
+def rooms(*left: tuple[float, float]) -> Rooms:
+    """Nodes of 8 cores and 8 bytes, of which so much is left."""
+    table = node_table(list(map(list, left)), total=[[8.0, 8.0]] * len(left), kinds=("cpu", "memory"))
+    return Rooms(table, (1.0, 1.0))
+
+
+def refusals() -> Refusals:
+    """Nobody is refused yet, on two nodes of which one has a label."""
+    nodes = NodeRequests(lambda _: "")
+    nodes.set_nodes([NodeRecord(name="node-0"), NodeRecord(name="node-1", labels={"disk": "ssd"})])
+    return Refusals(NodeReach(nodes))
+
+
+def test_a_refused_pod_is_asked_about_again_when_its_time_is_over() -> None:
+    """And the earliest time of all is when somebody looks again."""
+    refused = refusals()
+    assert refused.next == math.inf
+    refused.add("p", 12.0)
+    refused.add("q", 15.0)
+    assert (refused.next, len(refused)) == (12.0, 2)
+    refused.expire(12.0, rooms((8.0, 8.0)))
+    assert ("p" in refused, "q" in refused) == (False, True)
+    refused.clear()
+    assert not refused
+
+
+@pytest.mark.parametrize(
+    ("then", "now", "room", "back"),
+    [
+        pytest.param((8.0, 3.0), (8.0, 6.0), SIX, True, id="the room has come"),
+        pytest.param((8.0, 3.0), (8.0, 5.0), SIX, False, id="more, but not enough"),
+        pytest.param((8.0, 6.0), (8.0, 8.0), SIX, False, id="it was there before: something else kept the pod out"),
+        pytest.param(
+            (8.0, 3.0),
+            (8.0, 6.0),
+            AwaitedRoom(SIX.amounts, Constraints(selector=(("disk", "ssd"),))),
+            False,
+            id="on a node that it may not use",
+        ),
+    ],
+)
+def test_a_pod_that_waits_for_more_than_it_declares_comes_back_with_that_room(
+    then: tuple[float, float], now: tuple[float, float], room: AwaitedRoom, back: bool
+) -> None:
+    """World 9262: while it stood aside for two seconds, a pod of lower priority took the node that had come free."""
+    refused, full = refusals(), (8.0, 0.0)
+    refused.add("p", 12.0)
+    refused.await_room("p", room, rooms(then, full))
+    refused.expire(11.0, rooms(now, full))
+    assert ("p" in refused) is not back
+
+
+def test_a_pod_that_is_gone_or_refused_anew_waits_for_no_room() -> None:
+    """What it waited for before says nothing of the next time."""
+    refused = refusals()
+    refused.add("p", 12.0)
+    refused.await_room("p", SIX, rooms((8.0, 3.0)))
+    refused.add("p", 14.0)
+    refused.await_room("gone", SIX, rooms((8.0, 3.0)))
+    refused.expire(13.0, rooms((8.0, 8.0)))
+    assert ("p" in refused, "gone" in refused) == (True, False)
+    refused.forget("p")
+    assert "p" not in refused
