@@ -22,6 +22,8 @@ from slackwater_cluster.pods.quantities import quantity
 from slackwater_cluster.pods.requests import native
 from slackwater_cluster.watch import wire
 
+HISTORY = "history"  # the source of a size that an earlier run of the app's name had
+
 # A typing mistake of three digits too many must not become a demand that closes the pool for everyone.
 MOST_TASKS = 1_000_000
 

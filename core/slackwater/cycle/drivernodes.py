@@ -188,24 +188,28 @@ class DriverNodes:
 
     # ---- drivers --------------------------------------------------------------------------------------------------
 
-    def together(self, app: App, driver: PodGroup) -> bool:
-        """Whether the app's driver and a task would both find a node if all nodes were empty."""
+    def together(self, app: App, driver: PodGroup, *, beside_others: bool = False) -> bool:
+        """Whether the app's driver and a task would both find a node if all nodes were empty.
+
+        `beside_others`: but for pods of others.
+        """
         if not self.known or not (own := self.facts(app).needs):
             return True
-        key = (driver.request, driver.constraints, own)
+        key = (driver.request, driver.constraints, own, beside_others)
         if key not in self._together:
-            self._together[key] = any(self._beside(app, driver, need) for need in own)
+            self._together[key] = any(self._beside(app, driver, need, others=beside_others) for need in own)
         return self._together[key]
 
-    def _beside(self, app: App, driver: PodGroup, need: TaskNeed) -> bool:
-        table = self._table
+    def _beside(self, app: App, driver: PodGroup, need: TaskNeed, *, others: bool) -> bool:
+        table, foreign = self._table, self._snapshot.foreign
         assert table is not None  # noqa: S101 - only asked where nodes are known
         queue = self._queues.get(app.queue)
-        homes = self._count(TaskNeed(driver.request, driver.constraints, app.queue), table.total) > 0
+        total = table.total - foreign if others and foreign is not None else table.total
+        homes = self._count(TaskNeed(driver.request, driver.constraints, app.queue), total) > 0
         if queue is None or not homes.any():
             return True  # it is said elsewhere that no node could take the driver itself
-        places = self._count(need, table.total)
-        beside = self._count(need, table.total - driver.request.vector(table.kinds))
+        places = self._count(need, total)
+        beside = self._count(need, total - driver.request.vector(table.kinds))
         return bool(((places.sum() - places + beside)[homes] >= need.together).any())
 
     def in_the_way(self, app: App) -> TaskNeed | None:

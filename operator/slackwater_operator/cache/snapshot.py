@@ -11,7 +11,9 @@ import numpy as np
 from slackwater.admission.capacity import NodeShares
 from slackwater.admission.graceperiod import awaited
 from slackwater.cycle.snapshot import App, Order, PodGroup, Pool, Queue, Snapshot
+from slackwater.cycle.starts.priorsize import without_impossible
 from slackwater.resources import NOTHING, Resources, total
+from slackwater_cluster.apps.size import HISTORY
 from slackwater_cluster.customresources import Mode
 from slackwater_cluster.customresources.admissionqueue import CapacitySource, QueueState
 from slackwater_cluster.pods.quantities import resources
@@ -54,7 +56,7 @@ class SnapshotBuilder:
             pools += [guarded] if guarded else []
             apps += [self._app(each, name, guarded) for each in mine]
         apps += [self._app(each, "", None) for each in members.get("", [])]
-        return Snapshot(
+        found = Snapshot(
             self.now,
             tuple(queues),
             tuple(apps),
@@ -64,6 +66,15 @@ class SnapshotBuilder:
             reach=self._reach(),
             foreign=self.cache.node_requests.foreign(nodes.table.names, nodes.table.kinds),
         )
+        return without_impossible(found, self._guessed())
+
+    def _guessed(self) -> set[str]:
+        """Apps whose task size is known from earlier runs of their name alone."""
+        return {
+            each.id
+            for each in self.cache.views.values()
+            if each.size is not None and each.size.source == HISTORY and self.cache.histories.blocked(each.id) is None
+        }
 
     def _reach(self) -> dict[str, NDArray[np.bool_]]:
         """The nodes that each kind of constraints accepts."""

@@ -9,14 +9,13 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from slackwater.errors import SlackwaterError
-from slackwater_cluster.apps.size import AppSize
+from slackwater_cluster.apps.size import HISTORY, AppSize
 from slackwater_cluster.customresources.trackedapp import Learned
 from slackwater_cluster.pods.quantities import resources
 from slackwater_operator.cache.apps.appview import AppView, run_size
 
 # Series of runs whose size is remembered; the one learned longest ago goes first.
 MOST = 10_000
-SOURCE = "history"
 
 Key = tuple[str, str]  # namespace and series
 
@@ -60,7 +59,7 @@ class RunHistory:
         """
         try:
             found = Learned.model_validate(written)
-            size = AppSize(found.tasks, resources({kind: str(value) for kind, value in found.request.items()}), SOURCE)
+            size = AppSize(found.tasks, resources({kind: str(value) for kind, value in found.request.items()}), HISTORY)
         except (ValueError, SlackwaterError):
             return
         if present is not None and run_size(present) is not None:

@@ -16,7 +16,7 @@ from slackwater_cluster import names
 from slackwater_cluster.apps import statements
 from slackwater_cluster.apps.frameworks import FrameworkTable
 from slackwater_cluster.apps.resolver import own
-from slackwater_cluster.apps.size import AppSize
+from slackwater_cluster.apps.size import HISTORY, AppSize
 from slackwater_cluster.watch.records import Constraints, PodRecord
 from slackwater_operator.cache.apps.appindex import Pod
 from slackwater_operator.cache.apps.appstages import AwaitedStages, levelled
@@ -268,7 +268,7 @@ def run_size(each: AppView) -> AppSize | None:
     count = sum(group.total for group in tasks)
     if not count:
         return None
-    return AppSize(count, total(group.request * group.total for group in tasks) * (1 / count), "history")
+    return AppSize(count, total(group.request * group.total for group in tasks) * (1 / count), HISTORY)
 
 
 def _lead(pods: Sequence[Pod]) -> str:
