@@ -58,6 +58,13 @@ class Bars(NamedTuple):
             return ()
         return tuple(names[other] for other in np.flatnonzero(self.costly).tolist() if other != row)
 
+    def spare(self, names: Sequence[str], row: int) -> tuple[str, ...]:
+        """Those of them that the driver may take all the same if it would be killed elsewhere: they are not barred."""
+        if self.costly is None:
+            return ()
+        free = self.costly if self.barred is None else self.costly & ~self.barred
+        return tuple(names[other] for other in np.flatnonzero(free).tolist() if other != row)
+
 
 class DriverNodes:
     """All nodes in one round, without the tasks on them. Where only sums are known every node serves every driver."""

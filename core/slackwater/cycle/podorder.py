@@ -166,23 +166,23 @@ class ReleaseQueue:
     def _picked(self, row: int, *, placed: bool = False) -> Pick:
         candidate = self.rows[row]
         self._bare.discard(candidate.app.id)
-        avoid: tuple[str, ...] = ()
+        nodes: tuple[tuple[str, ...], ...] = ()
         if self._rooms is not None and not placed and candidate.shape >= 0:
-            avoid = self._seat(candidate, self._rooms)
+            nodes = self._seat(candidate, self._rooms)
         uid = candidate.group.held[self._taken[row]]
-        pick = Pick(candidate, uid, self._urgency[row], self._align[row], avoid)
+        pick = Pick(candidate, uid, self._urgency[row], self._align[row], *nodes)
         self._take(row)
         return pick
 
-    def _seat(self, candidate: ReleaseCandidate, rooms: NodeRooms) -> tuple[str, ...]:
-        """Give a pod its room; returns the nodes that it must not be placed on."""
+    def _seat(self, candidate: ReleaseCandidate, rooms: NodeRooms) -> tuple[tuple[str, ...], ...]:
+        """Give a pod its room; returns the nodes that it must not be placed on, and those of them it may at need."""
         if candidate.group.role is not Role.DRIVER or self._seats is None:
             rooms.take(candidate.shape)
             return ()
         bars = self._bars(candidate.app.id, candidate.group.request)
         row = rooms.take(candidate.shape, bars.costly if rooms.fits(candidate.shape, bars.costly) else bars.barred)
         self._seats.take(row, candidate.group.request)
-        return bars.avoid(rooms.names, row)
+        return bars.avoid(rooms.names, row), bars.spare(rooms.names, row)
 
     def _all_alike(self) -> bool:
         """Whether preference cannot tell the rows apart, whatever is picked: the earliest goes first then."""

@@ -41,7 +41,8 @@ class Release(NamedTuple):
     alignment: float = 0.0
     submitted: float = 0.0
     growth: bool = False  # towards nodes that do not exist yet: no node can be named
-    avoid: tuple[str, ...] = ()  # nodes that tasks need: a driver must not be placed there
+    avoid: tuple[str, ...] = ()  # nodes that tasks need: a driver must not be placed there …
+    spare: tuple[str, ...] = ()  # … but for these of them, if no other has the memory that its likes came to use
 
     @property
     def driver(self) -> bool:
@@ -273,4 +274,6 @@ def _towards(app: App, group: PodGroup, uid: str) -> Release:
 def _release_of(pick: Pick) -> Release:
     app = pick.candidate.app
     group = pick.candidate.group
-    return Release(pick.uid, app.id, group, pick.urgency, pick.alignment, app.submitted, avoid=pick.avoid)
+    return Release(
+        pick.uid, app.id, group, pick.urgency, pick.alignment, app.submitted, avoid=pick.avoid, spare=pick.spare
+    )

@@ -139,10 +139,11 @@ class Placer:
             if key not in masks:
                 masks[key] = self._mask(each.pod.constraints, table, crowded)
             inputs = () if each.driver else self.cache.outputs.inputs(each.pod, each.app)
-            made.append(self._roomy(each, each.prepared(table, masks[key], inputs), table))
+            prepared = each.prepared(table, masks[key], inputs)
+            made.append(self._roomy(each, prepared, table, masks[key]))
         return made
 
-    def _roomy(self, each: _Wanted, ask: PodAsk, table: NodeTable) -> PodAsk:
+    def _roomy(self, each: _Wanted, ask: PodAsk, table: NodeTable, allowed: np.ndarray | None) -> PodAsk:
         """A pod whose likes use more memory than they declare goes where there is room for what they use, if anywhere.
 
         If one of them was killed for it, it waits for such room while some node could have it, once the tasks there
@@ -158,9 +159,10 @@ class Placer:
         if len(left) != len(table):
             return ask
         could = (left >= expected)[:, more].all(axis=1) if killed else _holds(table, expected, ask)
-        if not (could if ask.allowed is None else could & ask.allowed).any():
-            return ask
-        return replace(ask, declared=tuple(expected.tolist()))
+        for where in (ask.allowed, each.narrowed(table, allowed, spare=True)) if killed else (ask.allowed,):
+            if (could if where is None else could & where).any():
+                return replace(ask, declared=tuple(expected.tolist()), allowed=where)
+        return ask
 
     def _mask(self, constraints: Constraints, table: NodeTable, crowded: np.ndarray) -> np.ndarray | None:
         with self.cache.lock:
@@ -262,18 +264,20 @@ class _Wanted:
             submitted=self.ask.submitted or self.pod.created,
             rank=self.ask.rank,
             inputs=inputs,
-            allowed=self._narrowed(table, allowed),
+            allowed=self.narrowed(table, allowed),
         )
 
-    def _narrowed(self, table: NodeTable, allowed: np.ndarray | None) -> np.ndarray | None:
-        if self.ask.nodes is None and not self.ask.avoid:
+    def narrowed(self, table: NodeTable, allowed: np.ndarray | None, *, spare: bool = False) -> np.ndarray | None:
+        """The rows it may use of those its constraints allow; `spare`: and those it should leave to others."""
+        avoid = set(self.ask.avoid or ()).difference(self.ask.spare or () if spare else ())
+        if self.ask.nodes is None and not avoid:
             return allowed
         mask = np.ones(len(table), np.bool_) if allowed is None else allowed.copy()
         if self.ask.nodes is not None:
             only = np.zeros(len(table), np.bool_)
             only[[table.index[name] for name in self.ask.nodes if name in table.index]] = True
             mask &= only
-        mask[[table.index[name] for name in self.ask.avoid or () if name in table.index]] = False
+        mask[[table.index[name] for name in avoid if name in table.index]] = False
         return mask
 
 

@@ -19,7 +19,8 @@ class PlaceItem(msgspec.Struct, forbid_unknown_fields=True):
     submitted: float = 0.0
     rank: int = 0  # pods of a lower rank are placed first; HaSTE orders those of one rank
     nodes: list[str] | None = None  # only these, where given
-    avoid: list[str] | None = None  # not these
+    avoid: list[str] | None = None  # not these …
+    spare: list[str] | None = None  # … but for these of them, where no other has the memory that its likes came to use
 
 
 class PlaceRequest(msgspec.Struct, forbid_unknown_fields=True):

@@ -35,6 +35,7 @@ class PlaceRequest:
     rank: int = 0
     nodes: tuple[str, ...] | None = None
     avoid: tuple[str, ...] = ()
+    spare: tuple[str, ...] = ()  # of `avoid`: these after all, if no other node has the memory that its likes use
 
     def body(self) -> dict[str, Any]:
         """As /v1/place wants it."""
@@ -50,6 +51,8 @@ class PlaceRequest:
             body["nodes"] = list(self.nodes)
         if self.avoid:
             body["avoid"] = list(self.avoid)
+        if self.spare:
+            body["spare"] = list(self.spare)
         return body
 
 
@@ -77,6 +80,7 @@ def wish(release: Release, nodes: tuple[str, ...] | None = None, rank: int = 0) 
         rank=rank,
         nodes=nodes,
         avoid=release.avoid,
+        spare=release.spare,
     )
 
 

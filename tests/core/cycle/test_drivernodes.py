@@ -46,6 +46,14 @@ class TestItsOwnTasks:
         decided = decide(on_nodes(driver_app("app", driver=2, task=32), total=[4.0, 32.0]))
         assert [(release.uid, release.avoid) for release in decided.releases] == [("app/driver/0", ("node-1",))]
 
+    def test_nodes_that_tasks_could_do_without_are_spare(self) -> None:
+        """Seed 51075: of 3 places for a gang of 2 a driver may take one, of 2 none."""
+        app = driver_app("app", driver=1, task=2, together=2)
+        first = decide(on_nodes(app, driver_app("more", 1, driver=1), total=[2.0, 4.0, 1.0])).releases[0]
+        assert (first.avoid, first.spare) == (("node-0", "node-1"), ("node-0", "node-1"))
+        barred = decide(on_nodes(app, total=[2.0, 2.0, 1.0])).releases[0]
+        assert (barred.avoid, barred.spare) == (("node-0", "node-1"), ())
+
     def test_a_driver_and_a_task_that_fit_no_nodes_together_are_refused(self) -> None:
         """Stock would start the driver and let it wait for ever."""
         decided = decide(on_nodes(driver_app("app", driver=3, task=5), driver_app("next", 1), total=[6.0, 2.0]))

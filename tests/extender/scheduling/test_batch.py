@@ -102,6 +102,16 @@ def test_likes_of_an_evicted_pod_go_where_there_is_room_for_twice_as_much() -> N
     assert [each["node"] for each in ask(made, *names)["placed"]] == ["large"] * 3
 
 
+@pytest.mark.parametrize(("spare", "node"), [(["large"], "large"), ([], "small")], ids=["spare", "needed by tasks"])
+def test_a_driver_that_was_evicted_takes_a_node_that_tasks_can_spare(spare: list[str], node: str) -> None:
+    """Seed 51075: the only node that cost tasks nothing was too small for it, and it was killed there seven times."""
+    made = world(objects.node("small", memory="8Gi"), objects.node("large", memory="32Gi"))
+    made.sample({"small": (0.0, 0.0), "large": (0.0, 0.0)})
+    made.show(task("first", "5Gi", node="small", phase="Failed", status={"reason": "Evicted"}), task("again", "5Gi"))
+    wish = {"uid": "uid-batch-again", "avoid": ["large"], "spare": spare}
+    assert made.post("/v1/place", {"pods": [wish]})["placed"][0]["node"] == node
+
+
 @pytest.mark.parametrize("ended", [False, True], ids=["gone while it ran", "told to end first"])
 def test_likes_of_a_task_that_was_deleted_with_its_driver_go_where_it_could_have_grown(ended: bool) -> None:
     """Seed 50008: the driver was killed; its tasks, of which none had been, were packed by what they had used by then.

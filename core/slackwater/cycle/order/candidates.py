@@ -35,7 +35,8 @@ class Pick(NamedTuple):
     uid: str
     urgency: float
     alignment: float
-    avoid: tuple[str, ...] = ()  # nodes that it must not be placed on
+    avoid: tuple[str, ...] = ()  # nodes that it must not be placed on …
+    spare: tuple[str, ...] = ()  # … but for these of them, if no other has the memory that its likes came to use
 
 
 class RequestShape(NamedTuple):
