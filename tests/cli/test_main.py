@@ -6,10 +6,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import psutil
 import pytest
 
 from slackwater import __version__
 from slackwater_cluster.extras import EXTRAS, remedy
+from support.lab.session import until
 
 PROGRAM = (sys.executable, "-c", "from slackwater_cli.main import run; run()")
 
@@ -26,6 +28,12 @@ def without(library: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     code = f"import sys; sys.modules[{library!r}] = None; {PROGRAM[2]}"
     command = [sys.executable, "-c", code, *arguments]
     return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+
+
+def worked(pid: int) -> float:
+    """CPU seconds of a program and its workers so far."""
+    program = psutil.Process(pid)
+    return sum(each.cpu_times().user for each in (program, *program.children(recursive=True)))
 
 
 def test_version() -> None:
@@ -124,3 +132,17 @@ def test_interruption_is_exit_code_130(tmp_path: Path) -> None:
         os.close(end)
     assert running.returncode == 130
     assert "Traceback" not in errors
+
+
+@pytest.mark.parametrize("line", [("reproduce", "004"), ("risk", "gen:hour")], ids=lambda line: line[0])
+def test_interruption_of_a_long_play_is_quiet(line: tuple[str, str]) -> None:
+    """A terminal tells the workers too, and none of them shows where it was."""
+    command = [*PROGRAM, *line]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True
+    ) as running:
+        until(lambda: worked(running.pid) > 4.0, seconds=120)
+        os.killpg(running.pid, signal.SIGINT)
+        said, _ = running.communicate(timeout=60)
+    assert running.returncode == 130
+    assert said == ""
