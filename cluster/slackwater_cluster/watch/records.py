@@ -80,6 +80,7 @@ class PodRecord(Record, frozen=True, gc=False, kw_only=True):
     declared: Resources = NOTHING  # D: what the owner asked for, clamped to [N, N × c]
     constraints: Constraints = ANYWHERE
     mirror: bool = False  # a static pod's mirror
+    guaranteed: bool = False  # the kernel kills it last: QoS class Guaranteed, or critical to its node
     created: float = 0.0
     scheduled: float = 0.0  # when PodScheduled became true
     unscheduled: str = ""  # reason of PodScheduled=False: SchedulingGated, Unschedulable, ...

@@ -32,6 +32,7 @@ T = TypeVar("T", bound=Hashable)
 Keep = Callable[[Mapping[str, str] | None], Mapping[str, str]]
 
 _MIRROR = "kubernetes.io/config.mirror"
+_NODE_CRITICAL = "system-node-critical"  # kubelets set such pods' oom_score_adj as that of Guaranteed ones
 _NONE: Mapping[str, str] = {}
 
 
@@ -72,6 +73,7 @@ def pod(wire: shapes.Pod, labels: Keep | None = None) -> PodRecord:
         declared=declared(asked, annotations),
         constraints=constraints(spec),
         mirror=_MIRROR in (meta.annotations or _NONE),
+        guaranteed=status.qos_class == "Guaranteed" or spec.priority_class_name == _NODE_CRITICAL,
         created=_unix(meta.creation_timestamp),
         scheduled=0.0 if waiting else since,
         unscheduled=sys.intern((placed.reason or "") if placed and waiting else ""),

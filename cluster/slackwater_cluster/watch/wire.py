@@ -177,6 +177,7 @@ class PodStatus(WireStruct):
     phase: str | None = ""
     reason: str | None = ""
     nominated_node_name: str | None = ""
+    qos_class: str | None = ""
     conditions: list[PodCondition] | None = None
     container_statuses: list[ContainerStatus] | None = None
     init_container_statuses: list[ContainerStatus] | None = None

@@ -26,6 +26,7 @@ from slackwater.estimation.vectorized import NodeEstimates
 from slackwater.ledger.claimcharge import cost, kindred, successors, weights, whole_app
 from slackwater.ledger.learned import Learned
 from slackwater.ledger.nodeindex import NodeIndex
+from slackwater.ledger.oomorder import OomOrder
 from slackwater.ledger.podindex import PodIndex
 from slackwater.ledger.room import RoomLine, RoomTable, Survey
 from slackwater.ledger.sampling import SampleIntake
@@ -51,7 +52,10 @@ class Ledger:
         self._pods = PodIndex()
         self._intake = SampleIntake(self.terms, self._nodes, self._estimates, self._pods)
         freshness, margins = self._intake.freshness, self._intake.margins
-        self._rooms = RoomTable(kinds, self._nodes, self._estimates, freshness, margins, floor=self.terms.floor)
+        self._order = OomOrder(kinds)
+        self._rooms = RoomTable(
+            kinds, self._nodes, self._estimates, freshness, margins, floor=self.terms.floor, order=self._order
+        )
         self._expiry: dict[str, float] = {}  # of reservations only
         self._homeless: dict[str, set[str]] = {}  # node that is not known → pods that name it
 
@@ -63,8 +67,11 @@ class Ledger:
             return
         row = self._estimates.add_node()
         self._intake.add_row()
+        self._order.add_row()
         for uid in self._homeless.pop(host.name, ()):
-            self._estimates.move(self._pods.slots[uid], row)
+            slot = self._pods.slots[uid]
+            self._estimates.move(slot, row)
+            self._order.change(row, self._pods[slot], 1)
 
     def remove_node(self, name: str) -> None:
         """A node is gone. Its pods are kept until the API says that they are gone too."""
@@ -77,6 +84,7 @@ class Ledger:
             self._start_over(slot, claim)
         self._estimates.remove_node(row)
         self._intake.drop_row(row)
+        self._order.drop_row(row)
         self._nodes.remove(row)
 
     # ---- pods
@@ -131,6 +139,7 @@ class Ledger:
         self._intake.learn_peak_of(slot)
         row = self._estimates.pods.row_of(slot)
         self._rooms.touch(row)
+        self._order.change(row, claim, -1)
         if row != NOWHERE and not claim.driver:  # the use of drivers is not in U
             self._estimates.forgo(row, self._estimates.uses[:, slot])
         self._estimates.finish(slot)
@@ -257,7 +266,9 @@ class Ledger:
     def spot(self, name: str, now: float, without: str = "") -> NodeRow | None:
         """One node as plain numbers, as if one pod were not there; None where it is not known."""
         row = self._nodes.index.get(name)
-        return None if row is None else self._rooms.spot(row, now, self._pods.slots.get(without))
+        slot = self._pods.slots.get(without)
+        own = None if slot is None else self._pods[slot]
+        return None if row is None else self._rooms.spot(row, now, slot, own)
 
     def crowds(self) -> NDArray[np.intp]:
         """How many pods each node holds, in the order of the table's rows; placements on their way count."""
@@ -315,8 +326,10 @@ class Ledger:
         if held is None:
             slot = self._estimates.add(row, *self._fresh(claim), *self._expected(claim, app))
             self._intake.begin(slot)
+            self._order.change(row, claim, 1)
         else:
             slot = self._pods.slots[claim.uid]
+            self._reorder(self._estimates.pods.row_of(slot), held, row, claim)
             before = int(self._pods.apps[slot])
             self._update(slot, held, claim, row)
             if app != before or cost(held) != cost(claim):
@@ -327,6 +340,11 @@ class Ledger:
         if row == NOWHERE and claim.node:
             self._homeless.setdefault(claim.node, set()).add(claim.uid)
         self._rooms.touch(row)
+
+    def _reorder(self, before: int, held: PodClaim, row: int, claim: PodClaim) -> None:
+        if before != row or not self._order.alike(held, claim):
+            self._order.change(before, held, -1)
+            self._order.change(row, claim, 1)
 
     def _update(self, slot: int, held: PodClaim, claim: PodClaim, row: int) -> None:
         moved = claim.node != held.node

@@ -33,7 +33,7 @@ class NodeIndex:
         self.index: dict[str, int] = {}
         self._hosts: list[NodeSpec] = []
         empty: Floats = np.zeros((0, len(terms.kinds)))
-        self.total = self.allowed = self.real = empty
+        self.total = self.allowed = self.real = self.pod_share = empty
         self.open: NDArray[np.bool_] = np.zeros(0, np.bool_)
         self.machines = MachineTypes.of(())
         self._current = True
@@ -83,6 +83,7 @@ class NodeIndex:
         self.total = np.array([host.allocatable for host in self._hosts], np.float64).reshape(shape)
         self.allowed = self.total * self._allowance
         self.real = self._real().reshape(shape)
+        self.pod_share = self._shares().reshape(shape)
         self.open = np.array([host.ready and not host.cordoned for host in self._hosts], np.bool_)
         self.machines = MachineTypes.of([host.machine for host in self._hosts])
         return True
@@ -91,6 +92,12 @@ class NodeIndex:
     def limit(self) -> Floats:
         """min(AR, NC)."""
         return np.minimum(self.allowed, self.real)
+
+    def _shares(self) -> Floats:
+        """Allocatable ÷ capacity, at most 1; 1 where the capacity is not known."""
+        none = (0.0,) * len(self._kinds)
+        capacity = np.array([host.capacity or none for host in self._hosts], np.float64).reshape(self.total.shape)
+        return np.divide(self.total, capacity, out=np.ones_like(self.total), where=capacity > self.total)
 
     def _real(self) -> Floats:
         none = (0.0,) * len(self._kinds)

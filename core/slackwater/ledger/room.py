@@ -4,7 +4,8 @@
 
 Reservations are a floor: what fits by declared requests alone, as the stock scheduler counts, has room; measurement may
 only add. For memory, which kills, the floor holds unless measured use is already above what the node allows, and where
-the apps of its pods are known to use more than they declare, what they use takes the place of Σ D.
+the apps of its pods are known to use more than they declare, what they use takes the place of Σ D. Above that, room for
+memory ends where the kernel could kill a pod of somebody else before a task (`oomorder`).
 
 A table once given out never changes. A pod event touches one row; the next table copies the arrays (a few
 microseconds at 5,000 nodes) and computes that row anew. A sample touches all rows.
@@ -12,6 +13,7 @@ microseconds at 5,000 nodes) and computes that row anew. A sample touches all ro
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -21,7 +23,9 @@ from slackwater.estimation.margins import COMPRESSIBLE
 from slackwater.estimation.staleness import Staleness
 from slackwater.estimation.vectorized import Measure, NodeEstimates
 from slackwater.ledger.nodeindex import NodeIndex
+from slackwater.ledger.oomorder import OomOrder
 from slackwater.ledger.riskreserve import NodePromise, RiskMargins
+from slackwater.ledger.types import PodClaim
 from slackwater.nodes import NodeRow, NodeTable
 from slackwater.resources import Kinds
 
@@ -57,6 +61,8 @@ class RoomLine:
     margin: float = 0.0  # kept back beside E for a stated risk; negative where the promise is below E
     promise: NodePromise | None = None  # how that came about; None without a stated risk
     requested: float = 0.0  # allocatable − Σ D of every pod: the floor, unless memory is used above the limit
+    bound: float = math.inf  # room ends here, so that the kernel kills tasks before other pods (memory only)
+    largest: float = 0.0  # the largest request among those other pods
 
     @property
     def free(self) -> float:
@@ -84,8 +90,10 @@ class RoomTable:
         margins: RiskMargins | None = None,
         *,
         floor: bool = True,
+        order: OomOrder | None = None,
     ) -> None:
         self._margins, self._floor = margins, floor
+        self._order = order if order is not None and order.kind >= 0 and floor else None
         self.strict: NDArray[np.bool_] = np.array([kind not in COMPRESSIBLE for kind in kinds], np.bool_)
         self._kinds, self._nodes, self._estimates, self._freshness = kinds, nodes, estimates, freshness
         self._table: NodeTable | None = None
@@ -93,6 +101,7 @@ class RoomTable:
         self._limit: Floats = nodes.limit
         self._limits: list[list[float]] = []  # the same, and allocatable, as plain numbers
         self._totals: list[list[float]] = []
+        self._shares: list[float] = []  # allocatable ÷ capacity of memory, as plain numbers
         self._touched: set[int] = set()
 
     def touch(self, row: int) -> None:
@@ -118,15 +127,17 @@ class RoomTable:
         self._touched.clear()
         return self._table
 
-    def spot(self, row: int, now: float, without: int | None = None) -> NodeRow:
-        """One row as plain numbers, as if the pod in slot `without` were not there.
+    def spot(self, row: int, now: float, without: int | None = None, claim: PodClaim | None = None) -> NodeRow:
+        """One row as plain numbers, as if the pod in slot `without`, of that claim, were not there.
 
         The arithmetic of `table`, without its arrays: on two or three kinds they cost ten times what they compute.
         """
         self._refresh()
         pods, stale = self._estimates.pods, bool(self._freshness.stale(now)[row])
         sums = pods.sums[row].tolist()
-        if without is not None and pods.row_of(without) == row:
+        if without is None or pods.row_of(without) != row:
+            claim = None
+        else:
             own = pods.cells[:, :, without].tolist()
             sums = [[all_ - mine for all_, mine in zip(*both, strict=True)] for both in zip(sums, own, strict=True)]
         estimate = self._estimates.estimate_one(row, sums)
@@ -148,6 +159,10 @@ class RoomTable:
             elif used[kind] + charge[kind] <= limit[kind]:
                 known = sums[Measure.TOP][kind] + charge[kind]
                 room[kind] = max(room[kind], total[kind] - max(reserved[kind], known))
+        if self._order is not None:
+            kind = self._order.kind
+            bound = self._order.bound(row, sums, total[kind], self._shares[row], claim)
+            room[kind] = min(room[kind], bound)
         return NodeRow(room, left, total, bool(self._nodes.open[row]), stale)
 
     def pool_total(self, now: float) -> Floats:
@@ -213,7 +228,15 @@ class RoomTable:
             margin=self._margin(row, kind, bool(table.stale[row])),
             promise=self._promise(row, kind),
             requested=float(_requested(table)[row, kind]),
+            bound=self._bound(row, kind),
+            largest=self._order.largest(row) if self._order is not None and kind == self._order.kind else 0.0,
         )
+
+    def _bound(self, row: int, kind: int) -> float:
+        if self._order is None or kind != self._order.kind:
+            return math.inf
+        sums: list[list[float]] = self._estimates.pods.sums[row].tolist()
+        return self._order.bound(row, sums, self._totals[row][kind], self._shares[row])
 
     def _margin(self, row: int, kind: int, stale: bool) -> float:
         return 0.0 if self._margins is None or stale else float(self._margins.kept[row, kind])
@@ -243,7 +266,12 @@ class RoomTable:
         # The most that the pods are known to use, where that is more than they declare.
         known = np.where(self.strict, total - sums[:, Measure.TOP] - sums[:, Measure.CHARGE], np.inf)
         floor = np.minimum(left, known)
-        return np.where(crowded, room, np.maximum(room, floor)), total - sums[:, Measure.NATIVE], left
+        room = np.where(crowded, room, np.maximum(room, floor))
+        if self._order is not None:
+            kind = self._order.kind
+            bounds = self._order.bounds(rows, sums, total[:, kind], self._nodes.pod_share[rows, kind])
+            room[:, kind] = np.minimum(room[:, kind], bounds)
+        return room, total - sums[:, Measure.NATIVE], left
 
     def _refresh(self) -> None:
         """Nodes came, went or changed: nothing that was made of them holds."""
@@ -252,6 +280,8 @@ class RoomTable:
             self._of, self._table = self._nodes.total, None
             self._limit = self._nodes.limit
             self._limits, self._totals = self._limit.tolist(), self._nodes.total.tolist()
+            if self._order is not None:
+                self._shares = self._nodes.pod_share[:, self._order.kind].tolist()
 
     def _whole(self, stale: NDArray[np.bool_]) -> NodeTable:
         nodes = self._nodes

@@ -74,6 +74,7 @@ def claim(pod: PodRecord, kinds: Kinds, *, role: Role, app: str, managed: bool, 
         started=None if placed else pod.started or None,
         ceiling=ceilings(pod.annotations.get(names.SHRUNK, ""), kinds) if managed else (),
         managed=managed,
+        guaranteed=pod.guaranteed,
     )
 
 

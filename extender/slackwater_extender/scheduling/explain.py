@@ -75,6 +75,11 @@ def _claimed(cache: ClusterCache, claim: PodClaim) -> dict[str, Any]:
 
 def arithmetic(line: RoomLine) -> str:
     """Room = max(min(AR, NC) − E − drivers, allocatable − declared), with the numbers in place."""
+    if line.room > line.bound - TOLERANCE * max(1.0, line.allocatable):
+        return (
+            f"room {line.room:.6g} of {line.allocatable:.6g}: with more on the node, memory could run out while no task"
+            f" is the first that the kernel kills; a pod that was not lowered asks for {line.largest:.6g}"
+        ) + risk(line)
     measured = min(line.allowed, line.real) - line.estimate - line.drivers - line.margin
     if line.room > measured + TOLERANCE * max(1.0, line.allocatable):
         return (

@@ -106,3 +106,17 @@ def test_node_is_open_when_ready_and_not_cordoned(ready: bool, spec: dict[str, A
     record = trim.node(msgspec.convert(objects.node(ready=ready, spec=spec), shapes.Node))
     assert record.open is is_open
     assert record.allocatable["cpu"] == 16
+
+
+@pytest.mark.parametrize(
+    ("fields", "last"),
+    [
+        pytest.param({"status": {"qosClass": "Guaranteed"}}, True, id="Guaranteed"),
+        pytest.param({"status": {"qosClass": "Burstable"}}, False, id="Burstable"),
+        pytest.param({"spec": {"priorityClassName": "system-node-critical"}}, True, id="critical to its node"),
+        pytest.param({"spec": {"priorityClassName": "system-cluster-critical"}}, False, id="critical to the cluster"),
+    ],
+)
+def test_pods_that_the_kernel_kills_last_are_known(fields: dict[str, Any], last: bool) -> None:
+    """As a kubelet sets oom_score_adj."""
+    assert trimmed(objects.pod(**fields)).guaranteed is last

@@ -45,6 +45,22 @@ def test_a_floor_is_said_in_words(made: World) -> None:
     assert "requests are a floor" in memory["arithmetic"]
 
 
+def test_room_that_the_kernels_choice_bounds_is_said_in_words() -> None:
+    """Beside a Burstable pod of 20 GiB, memory is given out by what tasks declare: the sentence says for whom."""
+    small = objects.node("n1", memory="40Gi")
+    small["status"]["capacity"] = {"cpu": "16", "memory": "64Gi"}
+    tasks = [f"t{number}" for number in range(4)]
+    found = world(small)
+    found.show(
+        objects.pod("large", "others", memory="20Gi", node="n1", phase="Running", scheduler="default-scheduler"),
+        *(objects.pod(name, annotations=objects.declared("2", "1536Mi"), node="n1", phase="Running") for name in tasks),
+    )
+    found.sample({"n1": (0.0, 0.0)})
+    memory = found.get("/v1/nodes/n1")["resources"]["memory"]
+    assert memory["room"] == memory["bound"] == (40 - 20 - 4 * 1.5) * 2**30
+    assert f"asks for {20 * 2**30:.6g}" in memory["arithmetic"]
+
+
 def test_rooms_come_as_arrays(made: World) -> None:
     """One row per node, one column per kind; what is left by measurement, of native and of declared requests."""
     answer = made.get("/v1/rooms")
