@@ -68,7 +68,7 @@ class PodRecord(Record, frozen=True, gc=False, kw_only=True):
     group: str = ""  # spec.schedulingGroup
     hostname: str = ""
     phase: str = ""
-    reason: str = ""  # status.reason: Evicted, OutOfcpu, ...
+    reason: str = ""  # status.reason: Evicted (also where the pod left politely), OutOfcpu, ...
     node: str = ""
     nominated: str = ""
     gates: tuple[str, ...] = ()

@@ -32,6 +32,7 @@ T = TypeVar("T", bound=Hashable)
 Keep = Callable[[Mapping[str, str] | None], Mapping[str, str]]
 
 _MIRROR = "kubernetes.io/config.mirror"
+_LOW = "The node was low on resource: "  # how a kubelet begins to say why it evicts a pod
 _NODE_CRITICAL = "system-node-critical"  # kubelets set such pods' oom_score_adj as that of Guaranteed ones
 _NONE: Mapping[str, str] = {}
 
@@ -61,7 +62,7 @@ def pod(wire: shapes.Pod, labels: Keep | None = None) -> PodRecord:
         group=sys.intern((spec.scheduling_group.pod_group_name or "") if spec.scheduling_group else ""),
         hostname=spec.hostname or "",
         phase=phase,
-        reason=sys.intern(status.reason or ""),
+        reason=sys.intern(status.reason or _evicted(status.conditions)),
         node=sys.intern(spec.node_name or ""),
         nominated=sys.intern(status.nominated_node_name or ""),
         gates=_share(tuple(sys.intern(gate.name) for gate in spec.scheduling_gates or ())),
@@ -206,6 +207,12 @@ def _container_start(status: shapes.ContainerStatus) -> float:
         if state and state.terminated:
             return _unix(state.terminated.started_at)
     return 0.0
+
+
+def _evicted(conditions: list[shapes.PodCondition] | None) -> str:
+    """`Evicted` of a pod that its kubelet evicted and that left with exit code 0: then status.reason says nothing."""
+    target = _condition(conditions, "DisruptionTarget")
+    return "Evicted" if target is not None and (target.message or "").startswith(_LOW) else ""
 
 
 def _finished(status: shapes.PodStatus) -> float:

@@ -168,6 +168,7 @@ class PodCondition(WireStruct):
     type: str = ""
     status: str = ""
     reason: str | None = ""
+    message: str | None = ""
     last_transition_time: datetime | None = None
 
 

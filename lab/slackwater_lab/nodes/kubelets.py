@@ -93,6 +93,7 @@ def configuration(node: RealNode) -> dict[str, Any]:
         "clusterDNS": [node.network.gateway],
         "clusterDomain": DOMAIN,
         "systemReserved": {"cpu": "200m", "memory": "1Gi"},
+        "evictionPressureTransitionPeriod": "10s",  # the default of 5 minutes keeps a node from pods for as long
         "evictionHard": {"memory.available": "100Mi", "nodefs.available": "1%", "imagefs.available": "1%"},
         "imageGCHighThresholdPercent": 100,
         "imageGCLowThresholdPercent": 99,

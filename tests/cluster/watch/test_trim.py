@@ -120,3 +120,13 @@ def test_node_is_open_when_ready_and_not_cordoned(ready: bool, spec: dict[str, A
 def test_pods_that_the_kernel_kills_last_are_known(fields: dict[str, Any], last: bool) -> None:
     """As a kubelet sets oom_score_adj."""
     assert trimmed(objects.pod(**fields)).guaranteed is last
+
+
+def test_a_pod_that_leaves_politely_when_evicted_is_known_as_evicted() -> None:
+    """It ends with exit code 0: its phase is Succeeded, and only a condition tells what the kubelet did."""
+    words = "The node was low on resource: memory. Threshold quantity: 100Mi, available: 100612Ki. "
+    target = {"type": "DisruptionTarget", "status": "True", "reason": "TerminationByKubelet", "message": words}
+    shutdown = {**target, "message": "Pod was terminated in response to imminent node shutdown."}
+    evicted = trimmed(objects.pod(phase="Succeeded", status={"conditions": [target]}))
+    ended = trimmed(objects.pod(phase="Succeeded", status={"conditions": [shutdown]}))
+    assert (evicted.reason, ended.reason) == ("Evicted", "")
