@@ -1,4 +1,4 @@
-"""Plain Jobs of Kubernetes: indexed ones with failures, and one whose deadline counts while its pods are held."""
+"""Plain Jobs of Kubernetes: indexed, with failures, a failure policy or a deadline; CronJobs; bare pods."""
 
 import time
 
@@ -7,7 +7,7 @@ import pytest
 from slackwater_lab.frameworks import operators
 from slackwater_lab.programs.images import LOAD
 from slackwater_lab.programs.programs import program
-from support.frameworks.playground import Object, Playground, phase, role, until
+from support.frameworks.playground import Object, Playground, phase, requests, role, until
 from support.frameworks.results import Recorder, Row
 
 pytestmark = [pytest.mark.frameworks, pytest.mark.timeout(900)]
@@ -86,6 +86,98 @@ def test_a_deadline_counts_while_pods_are_held(jobs: Playground, recorder: Recor
     assert "DeadlineExceeded" in {each.get("reason") for each in found["status"]["conditions"]}
     result = "fails with DeadlineExceeded while held: set the deadline on the pod template, which counts from its start"
     recorder.add(Row("Job", VERSION, "activeDeadlineSeconds while held", result, round(time.monotonic() - start)))
+
+
+def test_an_evicted_pod_is_no_failure_under_a_failure_policy(jobs: Playground, recorder: Recorder) -> None:
+    """With no retry at all: a rule ignores disruptions, and the pod that replaces an evicted one is held and let go."""
+    start = time.monotonic()
+    rules = [{"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget"}]}]
+    spec: Object = {"completions": 3, "parallelism": 3, "backoffLimit": 0, "podFailurePolicy": {"rules": rules}}
+    operators.create(jobs.api, job("spared", "sleep 15", **spec))
+    until("all run", lambda: [phase(pod) for pod in _pods(jobs, "spared")] == ["Running"] * 3, 120, 0.5)
+    evict(jobs, _pods(jobs, "spared")[0])
+    until("the Job ends", lambda: condition(jobs, "spared"), 300)
+    assert condition(jobs, "spared") == "Complete"
+    status = (jobs.api.find(f"/apis/batch/v1/namespaces/{TEAM}/jobs/spared") or {})["status"]
+    assert (status["succeeded"], status.get("failed", 0)) == (3, 0)
+    assert len([app for app in jobs.tracked(TEAM) if "spared" in app]) == 1
+    result = "evicted with backoffLimit 0: replaced, held and let go, three succeed, none failed"
+    recorder.add(Row("Job", VERSION, "podFailurePolicy ignores an eviction", result, round(time.monotonic() - start)))
+
+
+def test_a_failure_policy_ends_a_job_at_once(jobs: Playground, recorder: Recorder) -> None:
+    """An exit code that the policy names ends the Job, whatever retries are left, and holds nothing back."""
+    start = time.monotonic()
+    rules = [{"action": "FailJob", "onExitCodes": {"operator": "In", "values": [42]}}]
+    spec: Object = {"completions": 3, "parallelism": 1, "backoffLimit": 6, "podFailurePolicy": {"rules": rules}}
+    operators.create(jobs.api, job("hopeless", "exit 42", **spec))
+    until("the Job ends", lambda: condition(jobs, "hopeless"), 300)
+    found = jobs.api.find(f"/apis/batch/v1/namespaces/{TEAM}/jobs/hopeless") or {}
+    assert "PodFailurePolicy" in {each.get("reason") for each in found["status"]["conditions"]}
+    assert [phase(pod) for pod in _pods(jobs, "hopeless")] == ["Failed"]
+    result = "exit code 42 fails the Job after one pod"
+    recorder.add(Row("Job", VERSION, "podFailurePolicy with FailJob", result, round(time.monotonic() - start)))
+
+
+def test_runs_of_a_cronjob_are_apps_of_one_name(jobs: Playground, recorder: Recorder) -> None:
+    """The Job controller's own schedule makes two runs; people see the CronJob's name twice, not two numbers."""
+    start = time.monotonic()
+    body = job("unused", "sleep 2", parallelism=2, completions=2)
+    schedule = {"schedule": "* * * * *", "concurrencyPolicy": "Forbid", "jobTemplate": {"spec": body["spec"]}}
+    made = {"apiVersion": "batch/v1", "kind": "CronJob", "metadata": {"name": "nightly", "namespace": TEAM}}
+    operators.create(jobs.api, {**made, "spec": schedule})
+    try:
+        until("two runs are complete", lambda: len(_complete(jobs, "nightly-")) >= 2, 240)
+    finally:
+        jobs.api.delete(f"/apis/batch/v1/namespaces/{TEAM}/cronjobs/nightly", {"propagationPolicy": "Orphan"})
+    runs = [app["spec"] for name, app in jobs.tracked(TEAM).items() if "nightly-" in name]
+    assert len(runs) >= 2
+    assert {run["name"] for run in runs} == {"nightly"}
+    result = "each run is an app, both are called after the CronJob; two pods each, completed"
+    recorder.add(Row("CronJob", VERSION, "two runs of two pods", result, round(time.monotonic() - start)))
+
+
+def test_bare_pods_of_a_workflow_engine_are_apps_of_their_own(jobs: Playground, recorder: Recorder) -> None:
+    """As Airflow's KubernetesPodOperator makes them: no owner, labels of its own, never restarted.
+
+    Nobody says what they are, so they keep their requests. One that is labelled as a task is lowered.
+    """
+    start = time.monotonic()
+    operators.create(jobs.api, bare("extract"), bare("load", **{"slackwater.io/role": "task"}))
+    until("both end", lambda: {phase(pod) for pod in _dag(jobs)} == {"Succeeded"}, 180)
+    pods = {pod["metadata"]["name"]: pod for pod in _dag(jobs)}
+    assert (role(pods["extract"]), role(pods["load"])) == ("unknown", "task")
+    assert (requests(pods["extract"])["cpu"], requests(pods["load"])["cpu"]) == ("1", "500m")
+    assert len([app for app in jobs.tracked(TEAM) if "extract" in app or "load" in app]) == 2
+    result = "each is an app of one pod; without a role it keeps its request, with role task 1 → 0.5 cpu; both end"
+    case = "bare pods as Airflow's KubernetesPodOperator makes them"
+    recorder.add(Row("Pod", VERSION, case, result, round(time.monotonic() - start)))
+
+
+def bare(name: str, **labels: str) -> Object:
+    """A pod without an owner, with the labels of an Airflow task."""
+    spec = job(name, "sleep 2")["spec"]["template"]["spec"]
+    own = {"dag_id": "etl", "task_id": name, "kubernetes_pod_operator": "True"}
+    metadata = {"name": name, "namespace": TEAM, "labels": {**own, **labels}}
+    plain = {key: value for key, value in spec["containers"][0].items() if key != "env"}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": {**spec, "containers": [plain]}}
+
+
+def evict(ground: Playground, pod: Object) -> None:
+    """Ask for an eviction, as a drain does."""
+    name = pod["metadata"]["name"]
+    body = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": name, "namespace": TEAM}}
+    ground.api.post(f"/api/v1/namespaces/{TEAM}/pods/{name}/eviction", body)
+
+
+def _dag(ground: Playground) -> list[Object]:
+    return [pod for pod in ground.pods(TEAM) if pod["metadata"].get("labels", {}).get("dag_id") == "etl"]
+
+
+def _complete(ground: Playground, prefix: str) -> list[str]:
+    found = (ground.api.find(f"/apis/batch/v1/namespaces/{TEAM}/jobs") or {"items": []})["items"]
+    names = [each["metadata"]["name"] for each in found]
+    return [name for name in names if name.startswith(prefix) and condition(ground, name) == "Complete"]
 
 
 def _pods(ground: Playground, name: str) -> list[Object]:
