@@ -163,7 +163,14 @@ class Life:
         )
 
     def _owners(self) -> tuple[OwnerRef, ...]:
-        return (OwnerRef("Pod", f"{self.plan.name}-driver", self.driver, "", True),) if self.driver else ()
+        """Its driver, else a Job: what is lost is made anew, and programs can see that."""
+        if self.driver:
+            return (OwnerRef("Pod", f"{self.plan.name}-driver", self.driver, "", True),)
+        return (self._job,)
+
+    @property
+    def _job(self) -> OwnerRef:
+        return OwnerRef("Job", self.plan.name, f"job-{self.plan.name}", "batch", True)
 
     # -- the driver ---------------------------------------------------------------------------------------------------
 
@@ -197,7 +204,7 @@ class Life:
         cpu, memory = self.plan.driver
         annotations = self._announced() if self.plan.announces else {}
         name = f"{self.plan.name}-driver-{self._made}"
-        above = (OwnerRef("Job", self.plan.name, f"job-{self.plan.name}", "batch", True),)
+        above = (self._job,)
         self.driver = self.cluster.admit(self.plan, name, cpu, memory, names.DRIVER, "", annotations, above).uid
 
     def _announced(self) -> dict[str, str]:
