@@ -68,7 +68,7 @@ def command(
     found = _series(series, memory, seed, whole_day)
     play.check(found)
     asked = estimators(play, chance, memory)
-    curves = settings(play) if report is not None else {}
+    curves = settings(play, memory=memory) if report is not None else {}
     every = asked | {name: peak for group in curves.values() for name, peak in group.items()}
     if report is not None:
         import_module("slackwater_simulator.risk.page")  # before the play: what is missing is told at once

@@ -5,6 +5,9 @@ then the promise has a score,
 
     score = (min(peak of those pods, their requests) − m) / s        m, s as they were expected (see `risk`)
 
+Where no promise is below what is used when it is made (CPU), one above which nothing came later would have been kept
+with any z. It holds nothing against z: its score is the least there is.
+
 The factor z of the next promises is the score that is exceeded with the asked probability, over all nodes of a class:
 split conformal prediction, which needs no assumption about the form of the distribution. Further out than scores were
 seen, the tail is taken as exponential (peaks over a threshold). Three corrections, all to the safe side: few scores,
@@ -43,6 +46,7 @@ NARROWEST = 0.125  # the least share of the asked risk that z is taken for
 FADE = 0.986  # of what was exceeded, per promise put aside: a half-life of a day
 SAFE = 0.35  # standard errors of the rate that are taken off it while few scores are known
 RARE = 0.5  # share of a risk so small that even SCORES scores hold fewer than FEW beyond z: its tail is a guess
+NOTHING_CAME = -10.0  # the score of a promise that was never tested: no more was used than when it was made
 MACHINES = 32  # types of machines that are told apart
 ERRORS = 2.0  # standard errors by which the realised rate is above the asked one before the margin widens
 
@@ -62,14 +66,19 @@ def tail_quantile(scores: Floats, risk: float) -> float:
 
     It is read off (`sufficient`) where at least FEW scores lie above. Further out it is that of an
     exponential tail, u + mean excess · ln(TAIL / risk), u the score exceeded by TAIL of them; or what was read off,
-    if that is larger.
+    if that is larger. Where fewer than TAIL of the promises were tested, the tail is made of those.
     """
     count = len(scores)
     read = float(sufficient(scores, [1.0 - risk])[0])
     if risk >= TAIL or risk * count >= FEW:
         return read
-    tail = np.sort(scores)[int(np.ceil((1.0 - TAIL) * count)) - 1 :]
-    return max(read, float(tail[0] + (tail - tail[0]).mean() * np.log(TAIL / risk)))
+    tail, share = np.sort(scores)[int(np.ceil((1.0 - TAIL) * count)) - 1 :], TAIL
+    if tail[0] <= NOTHING_CAME:
+        tail = tail[tail > NOTHING_CAME]
+        share = len(tail) / count
+    if share <= risk:
+        return read
+    return max(read, float(tail[0] + (tail - tail[0]).mean() * np.log(share / risk)))
 
 
 @dataclass(slots=True)
@@ -216,18 +225,24 @@ class Promise:
     peak: Floats  # as promised
     requests: Floats
     used: Floats
+    least: Floats | None = None  # what was used when it was made, where no promise is below that
 
     def reshape(self, change: Callable[[Floats], Floats]) -> None:
         """Nodes came or went. A node without a spread is not judged."""
         self.expected = Outlook(*(change(part) for part in self.expected))
         self.peak, self.requests, self.used = change(self.peak), change(self.requests), change(self.used)
+        if self.least is not None:
+            self.least = change(self.least)
 
     def judged(self) -> PromiseScores:
         """Scores, and which promises were exceeded. What exceeds the requests themselves is not the promise's fault."""
         used = np.minimum(self.used, self.requests)
         centre, spread = self.expected
         told = spread > 0
-        return PromiseScores((used - centre)[told] / spread[told], (used > self.peak)[told], np.flatnonzero(told))
+        scores = (used - centre)[told] / spread[told]
+        if self.least is not None:
+            scores = np.where(used[told] > self.least[told], scores, NOTHING_CAME)
+        return PromiseScores(scores, (used > self.peak)[told], np.flatnonzero(told))
 
 
 class Promises:

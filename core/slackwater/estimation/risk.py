@@ -7,7 +7,8 @@ For every node, and each kind of resource apart, at every sample:
                                      that is not known pods in general, use of such a request
     its variance                     (n·v + K·w) / (n + K)  +  τ²·k / (n + k)
     a node                           centre m = Σ μ,  spread s = √ Σ over apps of (Σ over its pods of √variance)²
-    the promise                      peak = min(m + z·s, Σ requests),  room = Σ requests − peak
+    the promise                      peak = min(m + z·s, Σ requests),  room = Σ requests − peak;
+                                     of CPU never below what is used at that moment
 
 where w is the usual variance within a pod and τ² the variance between pods: one that was never seen is uncertain by
 both. Pods of one app do the same work and rise together, so that their deviations add up; apps do not know of each
@@ -209,9 +210,9 @@ def summed(home: Rows, amounts: Floats, nodes: int) -> Floats:
     return np.bincount(home, amounts, minlength=nodes).astype(np.float64, copy=False)
 
 
-def promised(expected: Outlook, factor: float | Floats, requests: Floats) -> Floats:
-    """The peak that is promised for each node: min(m + z·s, Σ requests), and never below 0."""
+def promised(expected: Outlook, factor: float | Floats, requests: Floats, least: Floats | float = 0.0) -> Floats:
+    """The peak that is promised for each node: min(max(m + z·s, least), Σ requests)."""
     if not np.isfinite(factor).all():
         return requests.copy()
-    peak: Floats = np.clip(expected.centre + factor * expected.spread, 0.0, requests)
+    peak: Floats = np.clip(expected.centre + factor * expected.spread, np.minimum(least, requests), requests)
     return peak

@@ -5,6 +5,9 @@ place of E and of the allowance:
 
     room = min(allocatable, NC) − promise − drivers        promise = min(m + z·s, Σ requests) + what no pod accounts for
 
+Of CPU no promise is below what is used at that moment: it is known to be needed. Of memory it may be: where it was
+not, tasks of the simulator were lost.
+
 That is computed with every sample, as a margin beside E: margin = promise − E − (min(allocatable, NC) − min(AR, NC)).
 A pod that comes or goes between two samples changes E, and by that the room, as it always does. While too few promises
 were compared (`Calibration.young`) and where samples are stale the margin is 0: paper 000's equations decide.
@@ -50,6 +53,12 @@ class NodePromise:
     spread: float  # s
     factor: float  # z; infinite while too little is known
     peak: float  # promised
+    least: float = 0.0  # what no promise is below: of CPU, what is used now
+
+    @property
+    def present(self) -> bool:
+        """Whether what is used now is promised, as more than that is not expected."""
+        return self.least > max(0.0, self.centre + self.factor * self.spread)
 
 
 class Crowd(NamedTuple):
@@ -72,17 +81,20 @@ class KindPromises:
         self._system = PodLevels.empty(0)
         self.expected = Outlook(np.zeros(0), np.zeros(0))
         self.peak: Floats = np.zeros(0)
+        self.least: Floats = np.zeros(0)  # what no promise is below
 
     def add_row(self) -> None:
         """A node came."""
         self._system.reserve(len(self._system.seen) + 1, exact=True)
-        self.expected, self.peak = Outlook(*(np.append(part, 0.0) for part in self.expected)), np.append(self.peak, 0.0)
+        self.expected = Outlook(*(np.append(part, 0.0) for part in self.expected))
+        self.peak, self.least = np.append(self.peak, 0.0), np.append(self.least, 0.0)
         self.promises.add_node()
 
     def drop_row(self, row: int) -> None:
         """A node is gone; later rows move up by one."""
         self._system.drop(row)
-        self.expected, self.peak = Outlook(*(np.delete(part, row) for part in self.expected)), np.delete(self.peak, row)
+        self.expected = Outlook(*(np.delete(part, row) for part in self.expected))
+        self.peak, self.least = np.delete(self.peak, row), np.delete(self.least, row)
         self.promises.drop_node(row)
 
     def settle(
@@ -116,15 +128,19 @@ class KindPromises:
             judged = over.judged()
             self.calibration.learn(judged.scores, judged.exceeded, machines.at(judged.rows))
         requests = summed(home, request, rows) + system
-        self.expected, self.peak = expected, promised(expected, self.calibration.factors(machines), requests)
-        self.promises.put(Promise(now, expected, self.peak, requests, used + system))
+        present = used + system
+        self.expected, self.least = expected, present if self._compressible else np.zeros(rows)
+        self.peak = promised(expected, self.calibration.factors(machines), requests, self.least)
+        least = self.least if self._compressible else None
+        self.promises.put(Promise(now, expected, self.peak, requests, present.copy(), least))
 
     def explain(self, row: int, machine: str) -> NodePromise:
         """The numbers behind one node's promise."""
         it = self.calibration
         kept = it.machines.get(machine, it.kept)
         centre, spread, peak = float(self.expected.centre[row]), float(self.expected.spread[row]), float(self.peak[row])
-        return NodePromise(it.risk, kept.realised, kept.promises, centre, spread, it.factor_of(machine), peak)
+        least = float(self.least[row])
+        return NodePromise(it.risk, kept.realised, kept.promises, centre, spread, it.factor_of(machine), peak, least)
 
 
 class RiskMargins:

@@ -73,6 +73,7 @@ class Promise(msgspec.Struct):
     peak: Number = 0.0
     centre: Number = 0.0
     spread: Number = 0.0
+    least: Number = 0.0
     realised: Number = 0.0
     compared: Number = 0.0
 

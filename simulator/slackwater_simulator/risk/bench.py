@@ -80,7 +80,7 @@ class Tally:
 def estimators(play: Play, risk: float, memory: bool) -> dict[str, Peak]:
     """Everyone on the bench, by name; the oracle is told the truth and comes last."""
     return {
-        "slackwater": Slackwater(risk, play.horizon).peak,
+        "slackwater": Slackwater(risk, play.horizon, memory=memory).peak,
         "paper-000": PaperEstimate(play.machines, play.residents, REQUEST).peak,
         "n-sigma": n_sigma,
         "rc-like": rc_like,

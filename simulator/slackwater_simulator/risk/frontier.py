@@ -30,10 +30,10 @@ class Curve:
     scores: tuple[Score, ...]
 
 
-def settings(play: Play) -> dict[str, dict[str, Peak]]:
+def settings(play: Play, *, memory: bool) -> dict[str, dict[str, Peak]]:
     """Curves by label: the settings of each, by name."""
     curves: dict[str, dict[str, Peak]] = {
-        "slackwater": {f"slackwater {risk:.2%}": Slackwater(risk, play.horizon).peak for risk in RISKS}
+        "slackwater": {f"slackwater {risk:.2%}": Slackwater(risk, play.horizon, memory=memory).peak for risk in RISKS}
     }
     for label, (samples, sigmas, cuts, pairs) in SWEEPS.items():
         behind = f", warm-up {label}"

@@ -18,7 +18,8 @@ Floats = NDArray[np.float64]
 class Slackwater:
     """`slackwater.estimation.risk` and `calibration`, one class of machines, no app known."""
 
-    def __init__(self, risk: float, horizon: int) -> None:
+    def __init__(self, risk: float, horizon: int, *, memory: bool) -> None:
+        self._memory = memory
         self.calibration = Calibration(risk, overlap=max(1.0, horizon * STEP / EVERY))
         self._promises = Promises(horizon * STEP)
         self._levels = PodLevels.empty(0)
@@ -38,8 +39,10 @@ class Slackwater:
             self.calibration.learn(judged.scores, judged.exceeded)
         request, requests = np.full(len(use), moment.request), np.full(machines, moment.requests)
         expected = outlook(self._levels, request, home, machines, usual(self._levels, request))
-        peak = promised(expected, self.calibration.factor, requests)
-        self._promises.put(Promise(now, expected, peak, requests, summed(home, use, machines)))
+        used = summed(home, use, machines)
+        least = None if self._memory else used.copy()
+        peak = promised(expected, self.calibration.factor, requests, 0.0 if least is None else least)
+        self._promises.put(Promise(now, expected, peak, requests, used, least))
         return peak
 
 

@@ -1,5 +1,7 @@
 """Scores, the factor read off them, and promises that wait for their horizon."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -8,6 +10,7 @@ from slackwater.estimation.calibration import (
     ENOUGH,
     MACHINES,
     NARROWEST,
+    NOTHING_CAME,
     SCORES,
     Calibration,
     MachineTypes,
@@ -50,6 +53,24 @@ def test_an_exponential_tail_goes_on_where_scores_end() -> None:
     draws = np.random.default_rng(0).exponential(size=(200, 500))
     found = np.mean([tail_quantile(each, 0.0005) for each in draws])
     assert found == pytest.approx(-np.log(0.0005), rel=1 / 6)
+
+
+def test_promises_that_were_never_tested_are_no_part_of_the_tail() -> None:
+    """Of 1,000 promises 20 were tested, with scores 1 to 20: the tail begins at 1 and has a mean excess of 9.5."""
+    scores = np.append(np.full(980, NOTHING_CAME), np.arange(1.0, 21.0))
+    assert tail_quantile(scores, 0.03) == NOTHING_CAME
+    assert tail_quantile(scores, 0.002) == pytest.approx(1.0 + 9.5 * np.log(0.02 / 0.002))
+
+
+@pytest.mark.parametrize(("later", "score", "exceeded"), [(4.9, NOTHING_CAME, False), (6.0, 1.0, True)])
+def test_a_promise_above_which_nothing_came_holds_nothing_against_z(later: float, score: float, exceeded: bool) -> None:
+    """Centre 4, spread 2, and 5 used when it was made, so 5 were promised. Without that floor 4.9 would score 0.45."""
+    made = replace(promise(0.0, peak=5.0, used=5.0), least=np.array([5.0]))
+    watched = Promises(horizon=100.0, after=0.0)
+    watched.put(made)
+    over = watched.watch(100.0, np.array([later]), np.array([0]))
+    judged = over[0].judged()
+    assert (judged.scores.tolist(), judged.exceeded.tolist()) == ([score], [exceeded])
 
 
 def test_a_young_class_promises_only_the_requests() -> None:

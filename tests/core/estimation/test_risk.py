@@ -111,6 +111,12 @@ def test_a_promise_never_leaves_the_requests() -> None:
     assert promised(expected, -5.0, np.array([20.0])).tolist() == [0.0]
 
 
+def test_a_promise_is_not_below_what_is_used_already() -> None:
+    """Centre 4, spread 2, z = −0.25: 3.5 where 3 are used, 5 where 5 are, and Σ requests where more than those are."""
+    expected = Outlook(np.full(3, 4.0), np.full(3, 2.0))
+    assert promised(expected, -0.25, np.full(3, 20.0), np.array([3.0, 5.0, 21.0])).tolist() == [3.5, 5.0, 20.0]
+
+
 def test_pods_of_one_app_rise_together() -> None:
     """Nodes of four pods with deviation 2 each: of one app 8, of four apps or of none 4."""
     home, apps = np.repeat([0, 1, 2], 4), np.array([7, 7, 7, 7, 1, 2, 3, 4, 0, 0, 0, 0])

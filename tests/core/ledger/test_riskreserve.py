@@ -120,6 +120,19 @@ def test_the_risk_is_kept() -> None:
         assert 0.02 < promise.realised < 0.3
 
 
+def test_of_cpu_what_is_used_now_is_promised_and_of_memory_what_is_expected() -> None:
+    """All pods rise at once to 0.9 of what they ask for: 10.8 cores and 43.2 GiB, and the system's 0.2 and 1."""
+    cluster = Cluster(0.05)
+    cluster.play(1500)
+    cluster.measure({uid: (0.9, 3.6) for uid in cluster.shown if uid in cluster.ledger})
+    lines = cluster.ledger.explain("n0", cluster.now)
+    cpu, memory = lines["cpu"].promise, lines["memory"].promise
+    assert cpu is not None
+    assert memory is not None
+    assert (cpu.peak, cpu.present) == (pytest.approx(11.0), True)
+    assert (memory.least, memory.present) == (0.0, False)
+
+
 def test_stale_nodes_are_worth_their_reservations() -> None:
     """No margin gives room where nothing is measured any more."""
     cluster = Cluster(0.01)

@@ -73,7 +73,7 @@ def test_slackwater_keeps_the_risk_that_was_asked_for() -> None:
 
 def test_the_page_shows_curves_and_numbers(tmp_path: Path) -> None:
     """One file with figure and table; with .svg the figure alone, the same every time."""
-    curves = settings(SMALL)
+    curves = settings(SMALL, memory=False)
     asked = estimators(SMALL, 0.05, memory=False)
     flat = {name: peak for group in curves.values() for name, peak in group.items()}
     scores = judge(noisy(), SMALL, asked | flat, memory=False)
