@@ -129,7 +129,8 @@ def test_of_cpu_what_is_used_now_is_promised_and_of_memory_what_is_expected() ->
     cpu, memory = lines["cpu"].promise, lines["memory"].promise
     assert cpu is not None
     assert memory is not None
-    assert (cpu.peak, cpu.present) == (pytest.approx(11.0), True)
+    assert cpu.peak == pytest.approx(11.0)
+    assert cpu.present
     assert (memory.least, memory.present) == (0.0, False)
 
 
