@@ -225,14 +225,14 @@ class Promise:
     peak: Floats  # as promised
     requests: Floats
     used: Floats
-    least: Floats | None = None  # what was used when it was made, where no promise is below that
+    excused: Floats | None = None  # what was used when it was made, where a promise above which nothing came is excused
 
     def reshape(self, change: Callable[[Floats], Floats]) -> None:
         """Nodes came or went. A node without a spread is not judged."""
         self.expected = Outlook(*(change(part) for part in self.expected))
         self.peak, self.requests, self.used = change(self.peak), change(self.requests), change(self.used)
-        if self.least is not None:
-            self.least = change(self.least)
+        if self.excused is not None:
+            self.excused = change(self.excused)
 
     def judged(self) -> PromiseScores:
         """Scores, and which promises were exceeded. What exceeds the requests themselves is not the promise's fault."""
@@ -240,8 +240,8 @@ class Promise:
         centre, spread = self.expected
         told = spread > 0
         scores = (used - centre)[told] / spread[told]
-        if self.least is not None:
-            scores = np.where(used[told] > self.least[told], scores, NOTHING_CAME)
+        if self.excused is not None:
+            scores = np.where(used[told] > self.excused[told], scores, NOTHING_CAME)
         return PromiseScores(scores, (used > self.peak)[told], np.flatnonzero(told))
 
 

@@ -8,7 +8,7 @@ For every node, and each kind of resource apart, at every sample:
     its variance                     (n·v + K·w) / (n + K)  +  τ²·k / (n + k)
     a node                           centre m = Σ μ,  spread s = √ Σ over apps of (Σ over its pods of √variance)²
     the promise                      peak = min(m + z·s, Σ requests),  room = Σ requests − peak;
-                                     of CPU never below what is used at that moment
+                                     never below what is used at that moment, of memory nine tenths of it
 
 where w is the usual variance within a pod and τ² the variance between pods: one that was never seen is uncertain by
 both. Pods of one app do the same work and rise together, so that their deviations add up; apps do not know of each
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 HALF_LIFE = 3600.0  # seconds after which a sample counts half
 LEAST = 1e-3  # of w / τ²: nothing is so steady that a pod which was never seen counts by its own use
+LOWEST = 0.9  # of the memory that is used at a moment: no promise made then is below it
 TRUST = 3600.0  # K: seconds watched after which a pod's own variance counts as much as what is usual
 
 
@@ -208,6 +209,11 @@ def by_app(home: Rows, apps: Rows, no_app: int = 0) -> Together:
 def summed(home: Rows, amounts: Floats, nodes: int) -> Floats:
     """Σ of the amounts of each node's pods."""
     return np.bincount(home, amounts, minlength=nodes).astype(np.float64, copy=False)
+
+
+def floor(used: Floats, *, compressible: bool) -> Floats:
+    """The least that is promised for each node, by what is used at that moment."""
+    return used if compressible else LOWEST * used
 
 
 def promised(expected: Outlook, factor: float | Floats, requests: Floats, least: Floats | float = 0.0) -> Floats:

@@ -5,8 +5,9 @@ place of E and of the allowance:
 
     room = min(allocatable, NC) − promise − drivers        promise = min(m + z·s, Σ requests) + what no pod accounts for
 
-Of CPU no promise is below what is used at that moment: it is known to be needed. Of memory it may be: where it was
-not, tasks of the simulator were lost.
+Of CPU no promise is below what is used at that moment: it is known to be needed. Of memory it may be, by a tenth: where
+it might not, tasks of the simulator were lost. It must not be by more: where memory is steady for long, scores are far
+below zero, and m + z·s alone would promise nothing at all for the first node whose pods vary.
 
 That is computed with every sample, as a margin beside E: margin = promise − E − (min(allocatable, NC) − min(AR, NC)).
 A pod that comes or goes between two samples changes E, and by that the room, as it always does. While too few promises
@@ -23,7 +24,18 @@ import numpy as np
 from slackwater.estimation.calibration import Calibration, MachineTypes, Promise, Promises
 from slackwater.estimation.peaks import NO_APP
 from slackwater.estimation.podmatrix import grown
-from slackwater.estimation.risk import Outlook, PodLevels, Together, Usual, by_app, outlook, promised, summed, usual
+from slackwater.estimation.risk import (
+    Outlook,
+    PodLevels,
+    Together,
+    Usual,
+    by_app,
+    floor,
+    outlook,
+    promised,
+    summed,
+    usual,
+)
 from slackwater.estimation.vectorized import Measure, NodeEstimates
 from slackwater.ledger.nodeindex import NodeIndex
 from slackwater.ledger.podindex import PodIndex
@@ -53,11 +65,11 @@ class NodePromise:
     spread: float  # s
     factor: float  # z; infinite while too little is known
     peak: float  # promised
-    least: float = 0.0  # what no promise is below: of CPU, what is used now
+    least: float = 0.0  # what no promise is below: of CPU what is used now, of memory nine tenths of it
 
     @property
     def present(self) -> bool:
-        """Whether what is used now is promised, as more than that is not expected."""
+        """Whether the least is promised, as more than that is not expected."""
         return self.least > max(0.0, self.centre + self.factor * self.spread)
 
 
@@ -129,10 +141,10 @@ class KindPromises:
             self.calibration.learn(judged.scores, judged.exceeded, machines.at(judged.rows))
         requests = summed(home, request, rows) + system
         present = used + system
-        self.expected, self.least = expected, present if self._compressible else np.zeros(rows)
+        self.expected, self.least = expected, floor(present, compressible=self._compressible)
         self.peak = promised(expected, self.calibration.factors(machines), requests, self.least)
-        least = self.least if self._compressible else None
-        self.promises.put(Promise(now, expected, self.peak, requests, present.copy(), least))
+        excused = present if self._compressible else None
+        self.promises.put(Promise(now, expected, self.peak, requests, present.copy(), excused))
 
     def explain(self, row: int, machine: str) -> NodePromise:
         """The numbers behind one node's promise."""

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from slackwater.estimation.calibration import EVERY, Calibration, Promise, Promises
 from slackwater.estimation.estimator import ALPHA, TAU0, Mode
-from slackwater.estimation.risk import PodLevels, outlook, promised, summed, usual
+from slackwater.estimation.risk import PodLevels, floor, outlook, promised, summed, usual
 from slackwater.estimation.vectorized import NodeEstimates
 from slackwater_simulator.risk.machines import Moment
 from slackwater_simulator.risk.series import STEP
@@ -40,9 +40,9 @@ class Slackwater:
         request, requests = np.full(len(use), moment.request), np.full(machines, moment.requests)
         expected = outlook(self._levels, request, home, machines, usual(self._levels, request))
         used = summed(home, use, machines)
-        least = None if self._memory else used.copy()
-        peak = promised(expected, self.calibration.factor, requests, 0.0 if least is None else least)
-        self._promises.put(Promise(now, expected, peak, requests, used, least))
+        peak = promised(expected, self.calibration.factor, requests, floor(used, compressible=not self._memory))
+        excused = None if self._memory else used.copy()
+        self._promises.put(Promise(now, expected, peak, requests, used, excused))
         return peak
 
 

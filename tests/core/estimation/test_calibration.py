@@ -65,7 +65,7 @@ def test_promises_that_were_never_tested_are_no_part_of_the_tail() -> None:
 @pytest.mark.parametrize(("later", "score", "exceeded"), [(4.9, NOTHING_CAME, False), (6.0, 1.0, True)])
 def test_a_promise_above_which_nothing_came_holds_nothing_against_z(later: float, score: float, exceeded: bool) -> None:
     """Centre 4, spread 2, and 5 used when it was made, so 5 were promised. Without that floor 4.9 would score 0.45."""
-    made = replace(promise(0.0, peak=5.0, used=5.0), least=np.array([5.0]))
+    made = replace(promise(0.0, peak=5.0, used=5.0), excused=np.array([5.0]))
     watched = Promises(horizon=100.0, after=0.0)
     watched.put(made)
     over = watched.watch(100.0, np.array([later]), np.array([0]))
