@@ -9,6 +9,8 @@ import msgspec
 from slackwater.resources import NOTHING, Resources
 from slackwater_cluster import names
 
+EVICTED = "Evicted"  # a kubelet's word for a pod that it ended because its node ran out of something
+
 
 class Record(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """Base of all records. Invisible to the garbage collector: records hold no cycles, and there are many of them."""

@@ -18,6 +18,7 @@ from slackwater_cluster.watch import wire as shapes
 from slackwater_cluster.watch.interning import SharedValues
 from slackwater_cluster.watch.records import (
     ANYWHERE,
+    EVICTED,
     Constraints,
     CustomRecord,
     NamespaceRecord,
@@ -212,7 +213,7 @@ def _container_start(status: shapes.ContainerStatus) -> float:
 def _evicted(conditions: list[shapes.PodCondition] | None) -> str:
     """`Evicted` of a pod that its kubelet evicted and that left with exit code 0: then status.reason says nothing."""
     target = _condition(conditions, "DisruptionTarget")
-    return "Evicted" if target is not None and (target.message or "").startswith(_LOW) else ""
+    return EVICTED if target is not None and (target.message or "").startswith(_LOW) else ""
 
 
 def _finished(status: shapes.PodStatus) -> float:

@@ -54,16 +54,18 @@ class Bars(NamedTuple):
 
     def avoid(self, names: Sequence[str], row: int) -> tuple[str, ...]:
         """The nodes that placement must not choose instead of this one."""
-        if self.costly is None:
-            return ()
-        return tuple(names[other] for other in np.flatnonzero(self.costly).tolist() if other != row)
+        return _others(self.costly, names, row)
 
     def spare(self, names: Sequence[str], row: int) -> tuple[str, ...]:
         """Those of them that the driver may take all the same if it would be killed elsewhere: they are not barred."""
-        if self.costly is None:
-            return ()
-        free = self.costly if self.barred is None else self.costly & ~self.barred
-        return tuple(names[other] for other in np.flatnonzero(free).tolist() if other != row)
+        if self.costly is None or self.barred is None:
+            return self.avoid(names, row)
+        return _others(self.costly & ~self.barred, names, row)
+
+
+def _others(nodes: Mask | None, names: Sequence[str], row: int) -> tuple[str, ...]:
+    """The names of some nodes, but for one of them; none where no nodes are given."""
+    return () if nodes is None else tuple(names[other] for other in np.flatnonzero(nodes).tolist() if other != row)
 
 
 class DriverNodes:

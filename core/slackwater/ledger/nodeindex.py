@@ -82,8 +82,12 @@ class NodeIndex:
         self.index = dict(self.index)
         self.total = np.array([host.allocatable for host in self._hosts], np.float64).reshape(shape)
         self.allowed = self.total * self._allowance
-        self.real = self._real().reshape(shape)
-        self.pod_share = self._shares().reshape(shape)
+        none = (0.0,) * len(self._kinds)
+        capacity = np.array([host.capacity or none for host in self._hosts], np.float64).reshape(shape)
+        eviction = np.array([host.eviction or none for host in self._hosts], np.float64).reshape(shape)
+        # NC, and allocatable ÷ capacity, at most 1. Zero or unknown capacity: AR stands in for NC, and the share is 1.
+        self.real = np.where(capacity > 0, np.maximum(capacity - eviction, 0.0), self.allowed)
+        self.pod_share = np.divide(self.total, capacity, out=np.ones_like(self.total), where=capacity > self.total)
         self.open = np.array([host.ready and not host.cordoned for host in self._hosts], np.bool_)
         self.machines = MachineTypes.of([host.machine for host in self._hosts])
         return True
@@ -92,16 +96,3 @@ class NodeIndex:
     def limit(self) -> Floats:
         """min(AR, NC)."""
         return np.minimum(self.allowed, self.real)
-
-    def _shares(self) -> Floats:
-        """Allocatable ÷ capacity, at most 1; 1 where the capacity is not known."""
-        none = (0.0,) * len(self._kinds)
-        capacity = np.array([host.capacity or none for host in self._hosts], np.float64).reshape(self.total.shape)
-        return np.divide(self.total, capacity, out=np.ones_like(self.total), where=capacity > self.total)
-
-    def _real(self) -> Floats:
-        none = (0.0,) * len(self._kinds)
-        capacity = np.array([host.capacity or none for host in self._hosts], np.float64)
-        eviction = np.array([host.eviction or none for host in self._hosts], np.float64)
-        # Zero or unknown capacity: AR stands in for NC.
-        return np.where(capacity > 0, np.maximum(capacity - eviction, 0.0), self.allowed if len(capacity) else capacity)

@@ -27,7 +27,7 @@ from slackwater_cluster.apps.resolver import Member, role_of
 from slackwater_cluster.governance import Governance
 from slackwater_cluster.pods.nodefit import allows
 from slackwater_cluster.pods.resourcekinds import counted
-from slackwater_cluster.watch.records import Constraints, NodeRecord, OwnerRef, PodRecord
+from slackwater_cluster.watch.records import EVICTED, Constraints, NodeRecord, OwnerRef, PodRecord
 from slackwater_cluster.watch.timeslices import slices
 from slackwater_extender.cache import conversion
 from slackwater_extender.cache.freed import FreedRoom
@@ -43,7 +43,6 @@ T = TypeVar("T")
 
 NOBODY: Mapping[str, str] = {}
 
-EVICTED = "Evicted"  # a kubelet's word for a pod that it ended because its node ran out of something
 CLEARED = 86_400.0  # seconds that a nomination of somebody else's pod counts; its end is seen, so this is a last resort
 SLICE = 50  # records per hold of the lock: some 4 ms
 MASKS = 512  # distinct constraints remembered

@@ -105,7 +105,7 @@ def risk(line: RoomLine) -> str:
         return f"; a risk of {promise.asked:.3%} is asked for, and too few promises were compared yet: no margin"
     return (
         f" − margin {line.margin:.6g}: at a risk of {promise.asked:.3%} its pods use at most {promise.peak:.6g} ="
-        f"{' what they use now, more than' if promise.present else ''}"
+        f"{' the least for what they use now, more than' if promise.present else ''}"
         f" expected {promise.centre:.6g} + {promise.factor:.4g} × spread {promise.spread:.6g},"
         f" of all that is allocatable; {promise.realised:.3%} of {promise.compared:.0f} promises for such machines"
         " were exceeded"

@@ -199,9 +199,8 @@ def _kept(kind: str, line: dict[str, Any]) -> str:
     if promise.get("factor") is None:
         return f" (a risk of {promise['asked']:.2%} is asked for; too few promises were compared yet, so no margin)"
     said = {name: amount(kind, promise[name]) for name in ("peak", "centre", "spread")}
-    present = promise.get("least", 0.0) > promise["centre"] + promise["factor"] * promise["spread"]
-    now = "what they use now" if kind == "cpu" else "nine tenths of what they use now"
-    than = f"{now}, more than " if present else ""
+    present = promise.get("least", 0.0) > max(0.0, promise["centre"] + promise["factor"] * promise["spread"])
+    than = "the least for what they use now, more than " if present else ""
     return (
         f" − margin {amount(kind, line['margin'])} (at a risk of {promise['asked']:.2%} they use at most {said['peak']}"
         f" = {than}expected {said['centre']} + {promise['factor']:.2f} × spread {said['spread']},"
