@@ -234,6 +234,15 @@ class DriverNodes:
             np.add.at(left, rows, group.request.vector(table.kinds))
         return next((need for need in needs if float(self._count(need, left).sum()) >= need.together), None)
 
+    def unserved(self, app: App) -> TaskNeed | None:
+        """Tasks of the app that cannot run beside the drivers there are, as its driver sees them when it comes back.
+
+        Those that could if their own driver were gone; else the first ones, which wait for drivers of others.
+        """
+        if self._table is None or self.serves(app):
+            return None
+        return self.in_the_way(app) or next((need for need in self.facts(app).needs if not need.later), None)
+
     def bars(self, app: App, request: Resources) -> Bars:
         """Where a driver of the app may not go. Where there are places enough for all nobody looks closer."""
         if not self.known:

@@ -44,7 +44,7 @@ class Stall:
     evict: bool
     words: str = ""
     told: tuple[tuple[str, PodRecord], ...] = ()  # the apps that wait, each with the pod that stands for it
-    blocked: tuple[str, TaskNeed] | None = None  # an app that its own driver blocks, and the tasks that cannot run
+    blocked: tuple[str, TaskNeed] | None = None  # the app of a driver to be evicted, and its tasks that cannot run
 
 
 @dataclass
@@ -129,9 +129,22 @@ class StallKeeper:
         )
         leads = [(app.id, pod) for app in apps[:TOLD] if (pod := self._lead(app.id)) is not None]
         chosen = self._victim(apps)
-        own = {app.id: task for app, task in _blocked(outlook)} if evict else {}
-        blocked = next(((app, own[app]) for app, pod in leads if pod == chosen and app in own), None)
+        blocked = self._unserved(outlook, apps, chosen) if evict and chosen is not None else None
         return Stall(queue.name, seconds, count, chosen, evict, words, tuple(leads), blocked)
+
+    def _unserved(self, outlook: Outlook, apps: Iterable[App], chosen: PodRecord) -> tuple[str, TaskNeed] | None:
+        """The app whose driver is given up and its tasks that cannot run beside the drivers there are.
+
+        Who forgets them lets the next driver in at once, where it stands in the way again; the same one is given up
+        again and again, and whom it was given up for does not get on.
+        """
+        nodes = DriverNodes(outlook.snapshot)
+        for app in (app for app in apps if app.id in self.cache.views):
+            pods = self.cache.pods_of([self.cache.views[app.id]])
+            if any(pod.record.uid == chosen.uid and pod.role is Role.DRIVER for pod in pods):
+                need = nodes.unserved(app)
+                return (app.id, need) if need is not None else None
+        return None
 
     def _lead(self, app: str) -> PodRecord | None:
         known = self.cache.views.get(app)

@@ -174,6 +174,16 @@ class TestTasksWithoutAPlace:
         assert (blocked.request, blocked.together) == (cpu(8), 1)
         assert DriverNodes(on_nodes(own, other, total=[8.0, 2.0])).in_the_way(other) is None
 
+    def test_tasks_that_another_driver_keeps_out_are_told_where_their_own_is_given_up(self) -> None:
+        """World 51917: without them its next driver would be let in at once, and be in the way again."""
+        one, two = led("one", driver=4, task=7), led("two", driver=2, task=5)
+        nodes = DriverNodes(on_nodes(one, two, total=[8.0]))
+        assert nodes.in_the_way(two) is None
+        kept_out = nodes.unserved(two)
+        assert kept_out is not None
+        assert kept_out.request == cpu(5)
+        assert DriverNodes(on_nodes(two, total=[8.0])).unserved(two) is None
+
 
 def test_a_third_stage_waits_until_the_second_is_placed() -> None:
     """Seed 350: it sat on the node that the second stage needed, and waited for it."""

@@ -234,6 +234,38 @@ def test_a_driver_that_its_gang_does_not_fit_beside_takes_another_node() -> None
     assert world.pods[again.uid].node == "large"
 
 
+def test_of_two_drivers_in_each_others_way_one_is_given_up_once() -> None:
+    """World 51917: the younger one came back at once, and was given up again and again; the older one never got on."""
+    world = enforcing(node("a", cpu=8))
+    world.configure("AdmissionQueue", "default", stall={"afterSeconds": 10, "evictYoungestDriver": True})
+    pods = {"older": _blocked_gang(world, "older", 4, 7, 1), "younger": _blocked_gang(world, "younger", 2, 2, 3)}
+    operator, said = world.operator(), {}
+    for name, size in (("younger", 2), ("older", 4)):
+        [stall] = stalls(world, operator, 30)
+        assert stall.victim is not None
+        assert stall.victim.uid == pods[name][0].uid
+        world.cache.unblock(stall.blocked, world.now)
+        operator.stalls.reset(stall.queue)
+        world.delete(*pods[name])
+        world.create(f"{name}-again", app=name, role="driver", cpu=size)
+        operator.step()
+        assert operator.releaser.outlook is not None
+        said[name] = operator.releaser.outlook.round.verdicts[f"team/{name}"].sentence
+    assert "that tasks of its own app need" in said["younger"]
+    assert "asks for 11 cpu at the least" in said["older"]
+    operator.step()
+    assert [pod.name for pod in world.pods.values() if not pod.gates] == ["younger-again"]
+
+
+def _blocked_gang(world: World, app: str, driver: float, task: float, tasks: int) -> list[PodRecord]:
+    """A driver on node a that a Job brings back, and the tasks of its gang, which wait."""
+    boss = standing(world, app, "a", driver)
+    world.change(boss.uid, owners=(OwnerRef("Job", app, app, "batch", True),))
+    world.now += 1
+    wanted = {names.GANG: "true", names.TASKS: str(tasks)}
+    return [boss, *(world.create(f"{app}-{n}", app=app, cpu=task, annotations=wanted) for n in range(tasks))]
+
+
 def test_tasks_that_run_elsewhere_do_not_hide_a_stall() -> None:
     """An app on the tainted nodes goes on; that helps nobody on the plain one."""
     world = enforcing(node("a", cpu=4), tainted("x", cpu=8))
