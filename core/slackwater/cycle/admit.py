@@ -134,6 +134,9 @@ class AdmissionRound:
             return verdict, False
         if (verdict := self._no_node(app, position)) is not None:
             return verdict, False
+        if app.behind:
+            why = "room, for which a driver of this app was given up"
+            return Verdict(app.id, WaitReason.BEHIND, {"ahead": app.behind, "why": why}, position), False
         grows = False
         if self.facts(app).driver is not None:
             verdict, grows = self._admit(app, position)

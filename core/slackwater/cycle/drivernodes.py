@@ -143,7 +143,7 @@ class DriverNodes:
         needs = self.facts(app).needs
         found = self._serving.get(needs)
         if found is None:
-            first = [need for need in needs if not need.later] or needs
+            first = _first(needs)
             found = self._serving[needs] = not first or any(self._served(need) for need in first)
         return found
 
@@ -224,7 +224,7 @@ class DriverNodes:
     def in_the_way(self, app: App) -> TaskNeed | None:
         """Tasks that cannot run beside the drivers there are, but could if their own driver were gone."""
         table = self._table
-        needs = self.facts(app).needs
+        needs = _first(self.facts(app).needs)
         seated = [group for group in app.groups if group.role is Role.DRIVER and group.seats]
         if table is None or not seated or self.serves(app):
             return None
@@ -241,7 +241,7 @@ class DriverNodes:
         """
         if self._table is None or self.serves(app):
             return None
-        return self.in_the_way(app) or next((need for need in self.facts(app).needs if not need.later), None)
+        return self.in_the_way(app) or next(iter(_first(self.facts(app).needs)), None)
 
     def bars(self, app: App, request: Resources) -> Bars:
         """Where a driver of the app may not go. Where there are places enough for all nobody looks closer."""
@@ -286,3 +286,8 @@ class DriverNodes:
             self.left[row] -= request.vector(self._table.kinds)
             for kept in (self._places, self._lost, self._serving, self._bars):
                 kept.clear()
+
+
+def _first(needs: Sequence[TaskNeed]) -> Sequence[TaskNeed]:
+    """Those whose turn is now: the others only come once they have run."""
+    return [need for need in needs if not need.later] or needs

@@ -85,6 +85,7 @@ class App:
     stage: int = 0  # iterative apps: the current stage …
     stages: int = 0  # … of so many; 0 = not iterative
     paused: bool = False
+    behind: str = ""  # its driver was given up to end a stall: an app that it was given up for, and that still waits
 
 
 class Order(StrEnum):

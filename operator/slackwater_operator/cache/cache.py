@@ -221,6 +221,11 @@ class OperatorCache:
         if blocked is not None:
             self.histories.block(*blocked, now)
 
+    def give_way(self, given: tuple[str, Sequence[str]] | None, now: float) -> None:
+        """A driver of an app was evicted to end a stall of these others: they go before its next one."""
+        if given is not None:
+            self.histories.give_way(*given, now)
+
     def remember(self, decided: Round) -> None:
         """Keep what a round decided for later rounds: the border moves on."""
         for name, adjustment in decided.adjustments.items():

@@ -200,6 +200,7 @@ class SnapshotBuilder:
             stage=each.stage,
             stages=each.stages,
             paused=each.pause == "true" or (each.pause == "drain" and not each.started),
+            behind=self.cache.histories.behind(each.id, self.cache.views),
         )
 
     def _tasks(self, each: AppView) -> tuple[Resources | None, int]:

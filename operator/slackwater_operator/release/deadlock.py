@@ -45,6 +45,7 @@ class Stall:
     words: str = ""
     told: tuple[tuple[str, PodRecord], ...] = ()  # the apps that wait, each with the pod that stands for it
     blocked: tuple[str, TaskNeed] | None = None  # the app of a driver to be evicted, and its tasks that cannot run
+    ahead: tuple[str, tuple[str, ...]] | None = None  # the app of a driver to be evicted, and those that go before it
 
 
 @dataclass
@@ -92,11 +93,11 @@ class StallKeeper:
         for app, task in blocked:
             seconds, terms = now - self._blocked[app.id], self.cache.governing.queue(app.queue).stall
             if seconds >= terms.after_seconds:
-                found.append(self._own_driver(app, task, seconds, terms.evict_youngest_driver))
+                found.append(self._own_driver(outlook, app, task, seconds, terms.evict_youngest_driver))
                 self._blocked[app.id] = now
         return found
 
-    def _own_driver(self, app: App, task: TaskNeed, seconds: float, evict: bool) -> Stall:
+    def _own_driver(self, outlook: Outlook, app: App, task: TaskNeed, seconds: float, evict: bool) -> Stall:
         asked = f"a task asks for {describe(task.request)}"
         if task.together > 1:
             asked = f"{task.together} tasks that run at once ask for {describe(task.request)} each"
@@ -107,7 +108,10 @@ class StallKeeper:
         lead = self._lead(app.id)
         count = sum(len(group.held) for group in app.groups)
         told = ((app.id, lead),) if lead is not None else ()
-        return Stall(app.queue, seconds, count, self._victim([app]), evict, words, told, (app.id, task))
+        chosen = self._victim([app])
+        return Stall(
+            app.queue, seconds, count, chosen, evict, words, told, (app.id, task), (app.id, _waiting(outlook, app))
+        )
 
     def reset(self, queue: str) -> None:
         """Something was done about it: count anew."""
@@ -129,22 +133,27 @@ class StallKeeper:
         )
         leads = [(app.id, pod) for app in apps[:TOLD] if (pod := self._lead(app.id)) is not None]
         chosen = self._victim(apps)
-        blocked = self._unserved(outlook, apps, chosen) if evict and chosen is not None else None
-        return Stall(queue.name, seconds, count, chosen, evict, words, tuple(leads), blocked)
+        led = next((app for app in apps if chosen is not None and self._leads(chosen, app)), None) if evict else None
+        need = DriverNodes(outlook.snapshot).unserved(led) if led is not None else None
+        return Stall(
+            queue.name,
+            seconds,
+            count,
+            chosen,
+            evict,
+            words,
+            tuple(leads),
+            # Who forgets these lets the next driver in at once, where it stands in the way again: the same one is
+            # given up again and again, and whom it was given up for does not get on.
+            blocked=(led.id, need) if led is not None and need is not None else None,
+            ahead=(led.id, _waiting(outlook, led)) if led is not None else None,
+        )
 
-    def _unserved(self, outlook: Outlook, apps: Iterable[App], chosen: PodRecord) -> tuple[str, TaskNeed] | None:
-        """The app whose driver is given up and its tasks that cannot run beside the drivers there are.
-
-        Who forgets them lets the next driver in at once, where it stands in the way again; the same one is given up
-        again and again, and whom it was given up for does not get on.
-        """
-        nodes = DriverNodes(outlook.snapshot)
-        for app in (app for app in apps if app.id in self.cache.views):
-            pods = self.cache.pods_of([self.cache.views[app.id]])
-            if any(pod.record.uid == chosen.uid and pod.role is Role.DRIVER for pod in pods):
-                need = nodes.unserved(app)
-                return (app.id, need) if need is not None else None
-        return None
+    def _leads(self, chosen: PodRecord, app: App) -> bool:
+        """Whether the pod is a driver of the app."""
+        known = self.cache.views.get(app.id)
+        pods = self.cache.pods_of([known]) if known is not None else ()
+        return any(pod.record.uid == chosen.uid and pod.role is Role.DRIVER for pod in pods)
 
     def _lead(self, app: str) -> PodRecord | None:
         known = self.cache.views.get(app)
@@ -169,6 +178,14 @@ class StallKeeper:
             for uid, pod in bound.items()
         )
         return bound[chosen.uid] if chosen else None
+
+
+def _waiting(outlook: Outlook, but: App) -> tuple[str, ...]:
+    """The other apps of a queue that wait and were not refused: they go before one whose driver is given up."""
+    said = outlook.round.verdicts
+    refused = {app for app, verdict in said.items() if verdict.refused}
+    mates = (app for app in outlook.snapshot.apps if app.queue == but.queue and app.id != but.id)
+    return tuple(app.id for app in mates if app.id not in refused and any(group.held for group in app.groups))
 
 
 def _place(app: App, group: PodGroup) -> tuple[str, Role, str, Resources]:

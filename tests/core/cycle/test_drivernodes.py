@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import pytest
 
 from slackwater.cycle.appsize import AppSizes
 from slackwater.cycle.cycle import Round, decide
@@ -195,6 +196,44 @@ def test_a_third_stage_waits_until_the_second_is_placed() -> None:
     app = App("app", "team", 0.0, groups, started=True)
     decided = decide(on_nodes(app, total=[8.0], room=[7.0]))
     assert released(decided) == []
+
+
+@pytest.mark.parametrize("strict", [False, True])
+def test_a_stage_does_not_start_where_the_one_before_it_never_can(strict: bool) -> None:
+    """Seed 90259: its pods held the node for ever, and were given up and made anew again and again."""
+    groups = (
+        group("app", Role.TASK, 16.0, held=1, stage="a"),
+        group("app", Role.TASK, 1.0, held=2, stage="b", level=1, waiting=True),
+    )
+    app = App("app", "team", 0.0, groups, started=True, strict=strict)
+    decided = decide(on_nodes(app, total=[8.0]))
+    assert released(decided) == []
+    assert decided.verdicts["app"].reason is WaitReason.TOO_LARGE
+
+
+def test_no_node_is_kept_for_a_driver_that_may_not_take_it() -> None:
+    """Seed 90314: the node was emptied for a driver that waited long, and then kept for the tasks of another app."""
+    groups = (
+        group("dag", Role.TASK, 2.0, held=4, running=2, stage="a"),
+        group("dag", Role.TASK, 8.0, held=1, stage="b", level=1, waiting=True),
+    )
+    dag = App("dag", "team", 0.0, groups, started=True)
+    decided = decide(on_nodes(dag, driver_app("whole", -400, driver=8), total=[8.0, 1.0], room=[4.0, 1.0]))
+    assert [(release.app, release.group.stage) for release in decided.releases] == [("dag", "a")] * 2
+    assert decided.verdicts["whole"].reason is not WaitReason.RELEASED
+
+
+def test_an_app_whose_driver_was_given_up_starts_after_those_it_was_given_up_for() -> None:
+    """Seed 90299: it was back in the room before them, and was given up again and again."""
+    waiting = task_app("tasks", 1, held=4, size=2, started=True)
+    given_up = driver_app("given-up", driver=5, task=1)
+    both = on_nodes(waiting, replace(given_up, behind="tasks"), total=[8.0, 1.0])
+    decided = decide(both)
+    assert {release.app for release in decided.releases} == {"tasks"}
+    assert decided.verdicts["given-up"].reason is WaitReason.BEHIND
+    assert "room, for which a driver of this app was given up" in decided.verdicts["given-up"].sentence
+    alone = decide(on_nodes(replace(given_up, behind="tasks"), total=[8.0, 1.0]))
+    assert released(alone) == ["given-up/driver/0"], "room that nobody else can use is no reason to wait"
 
 
 def test_a_gang_does_not_overtake_a_single_pod_of_higher_priority() -> None:

@@ -244,6 +244,7 @@ def test_of_two_drivers_in_each_others_way_one_is_given_up_once() -> None:
         [stall] = stalls(world, operator, 30)
         assert stall.victim is not None
         assert stall.victim.uid == pods[name][0].uid
+        assert stall.ahead == (f"team/{name}", ("team/older",) if name == "younger" else ("team/younger",))
         world.cache.unblock(stall.blocked, world.now)
         operator.stalls.reset(stall.queue)
         world.delete(*pods[name])
@@ -264,6 +265,37 @@ def _blocked_gang(world: World, app: str, driver: float, task: float, tasks: int
     world.now += 1
     wanted = {names.GANG: "true", names.TASKS: str(tasks)}
     return [boss, *(world.create(f"{app}-{n}", app=app, cpu=task, annotations=wanted) for n in range(tasks))]
+
+
+def test_a_driver_that_was_given_up_comes_back_after_those_it_was_given_up_for() -> None:
+    """World 90299: its tasks fit beside it by what they declare, and nothing else kept it from coming back first."""
+    world = enforcing(node("a", cpu=8))
+    for number in range(4):
+        world.create(f"other-{number}", app="other", cpu=2)
+    world.create("again", app="own", role="driver", cpu=5)
+    world.cache.refresh()
+    world.cache.give_way(("team/own", ("team/gone", "team/other")), world.now)
+    operator = world.operator()
+    operator.step()
+    assert {pod.name for pod in world.pods.values() if not pod.gates} == {f"other-{number}" for number in range(4)}
+    assert operator.releaser.outlook is not None
+    said = operator.releaser.outlook.round.verdicts["team/own"].sentence
+    assert said == "waits behind team/other, which waits for room, for which a driver of this app was given up"
+    world.cache.refresh()
+    assert world.cache.histories.behind("team/own", world.cache.views) == "", "once the others have got on"
+
+
+def test_who_was_given_up_is_forgotten_after_a_while() -> None:
+    """The others may never get on, for reasons of their own."""
+    world = enforcing(node("a", cpu=8))
+    world.create("other", app="other", cpu=16)
+    operator = world.operator()
+    operator.step()
+    world.cache.give_way(("team/own", ("team/other",)), world.now)
+    assert world.cache.histories.behind("team/own", world.cache.views) == "team/other"
+    world.now += 601
+    operator.step()
+    assert world.cache.histories.behind("team/own", world.cache.views) == ""
 
 
 def test_tasks_that_run_elsewhere_do_not_hide_a_stall() -> None:

@@ -289,6 +289,7 @@ class OperatorProgram(Watcher):
                     continue
                 if written.done:
                     self.cache.unblock(stall.blocked, self.cluster.clock())
+                    self.cache.give_way(stall.ahead, self.cluster.clock())
             self.stalls.reset(stall.queue)
 
     # -- what it watches ----------------------------------------------------------------------------------------------

@@ -53,10 +53,11 @@ def stuck(app: App, group: PodGroup) -> bool:
     A stage waits for those before it, a gang for all of it.
     """
     held = [each for each in app.groups if each.held and each.role is not Role.DRIVER]
-    return any(app.gang or _precedes(app, each, group) for each in held)
+    return any(app.gang or precedes(app, each, group) for each in held)
 
 
-def _precedes(app: App, first: PodGroup, second: PodGroup) -> bool:
+def precedes(app: App, first: PodGroup, second: PodGroup) -> bool:
+    """Whether pods of the second group wait for those of the first: it is an earlier stage of their app."""
     if app.strict:
         return first.level < second.level
     return second.waiting and (not first.waiting or first.level < second.level)

@@ -6,11 +6,19 @@ Its claim lasts one patience and rests for one, so that what never comes togethe
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
 
 from slackwater.cycle.drivernodes import DriverNodes
 from slackwater.cycle.noderooms import NodeRooms
-from slackwater.cycle.snapshot import App
+from slackwater.cycle.snapshot import App, PodGroup
 from slackwater.roles import Role
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
 
 
 class Assembly:
@@ -35,7 +43,8 @@ class Assembly:
 
     def keep(self, app: App) -> bool:
         """Keep room for an app; False where nothing that is kept could help it."""
-        held = [(self._shapes[app.id, group.key], len(group.held)) for group in app.groups if group.held]
+        groups = [group for group in app.groups if group.held]
+        held = [(self._shapes[app.id, group.key], len(group.held)) for group in groups]
         if not held or not self._drivers.serves(app):
             return False
         if app.gang:
@@ -44,12 +53,19 @@ class Assembly:
                 self._rooms.take_most(held)
             return True
         if not any(self._rooms.fits(shape) for shape, _ in held):
-            row = self._rooms.roomiest(held[0][0], self._drivers.left if self._drivers.known else None)
+            row = self._rooms.roomiest(held[0][0], self._open_to(app, groups[0]))
             if row < 0:
                 return False
             self._rooms.close(row)
         self.app = app
         return True
+
+    def _open_to(self, app: App, group: PodGroup) -> Floats | None:
+        """What tasks leave of each node once they have ended; nothing of one that a driver may not take even then."""
+        if not self._drivers.known:
+            return None
+        barred = self._drivers.bars(app, group.request).barred if group.role is Role.DRIVER else None
+        return self._drivers.left if barred is None else np.where(barred[:, None], 0.0, self._drivers.left)
 
 
 def idle(app: App) -> bool:

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from slackwater.admission.budget import quantity
 from slackwater.cycle.noderooms import NodeRooms
+from slackwater.cycle.order.earlystart import precedes
 from slackwater.cycle.snapshot import App, PodGroup, Queue
 from slackwater.cycle.verdicts import Verdict, WaitReason
 from slackwater.resources import NOTHING, total
@@ -40,7 +41,9 @@ class PossibleApps:
             return app
         self._impossible[app.id] = lost[0]
         whole = app.gang or any(group.role is Role.DRIVER for group in lost)
-        groups = tuple(replace(g, held=()) if g in lost or (whole and g.held) else g for g in app.groups)
+        # A later stage would hold its room for ever: what it waits for never runs.
+        vain = [g for g in app.groups if g.held and (whole or g in lost or any(precedes(app, e, g) for e in lost))]
+        groups = tuple(replace(g, held=()) if g in vain else g for g in app.groups)
         return replace(app, groups=groups)
 
     def too_large(self, app: App, position: int) -> Verdict | None:

@@ -6,8 +6,9 @@ last; so what counts for all of an app's life is kept here, and forgotten when i
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 from slackwater.admission.currentrun import IDLE
 from slackwater.admission.graceperiod import GRACE, awaited, driver_awaited
@@ -117,12 +118,20 @@ class BlockedTasks:
     alive: float
 
 
+class GivenUp(NamedTuple):
+    """An app whose driver was evicted to end a stall: when, and the others that waited in it."""
+
+    at: float
+    others: tuple[str, ...]
+
+
 class AppHistories:
     """What was seen of all apps that are there, by their names in the whole cluster."""
 
     def __init__(self) -> None:
         self._by_app: dict[str, AppHistory] = {}
         self._blocked: dict[str, BlockedTasks] = {}
+        self._given_up: dict[str, GivenUp] = {}
 
     def __len__(self) -> int:
         return len(self._by_app)
@@ -161,8 +170,22 @@ class AppHistories:
         known = self._blocked.get(app)
         return known.need if known is not None else None
 
+    def give_way(self, app: str, others: Iterable[str], now: float) -> None:
+        """The app's driver was evicted to end a stall in which these others waited."""
+        self._given_up[app] = GivenUp(now, tuple(others))
+
+    def behind(self, app: str, views: Mapping[str, AppView]) -> str:
+        """An app that goes before this one, whose driver was given up for it; none once all of them have got on.
+
+        Else the driver that was given up would be back in the room before those it was given up for.
+        """
+        known = self._given_up.get(app)
+        waiting = (other for other in known.others if other in views) if known is not None else ()
+        return next((other for other in waiting if any(group.held for group in views[other].groups)), "")
+
     def expire(self, views: Mapping[str, AppView], now: float) -> None:
-        """Forget blocked tasks of apps whose run is over."""
+        """Forget blocked tasks of apps whose run is over, and drivers that were given up as long ago as a run lasts."""
+        self._given_up = {app: each for app, each in self._given_up.items() if now - each.at <= IDLE}
         self._blocked = {app: each for app, each in self._blocked.items() if now - each.alive <= IDLE}
         for app, each in self._blocked.items():
             if app in views and not views[app].over:
