@@ -1,7 +1,7 @@
 """Pods for which no node was found: they step aside for a while, so that others are asked about.
 
-A pod whose likes were killed for their memory waits for more room than it declares. It is asked about again as soon as
-a node has that room: while it stood aside, a pod of lower priority would take it.
+A pod is asked about again as soon as a node has the room for which it was refused: while it stood aside, a pod of lower
+priority would take it. That is what it declares, or more, where its likes were killed for their memory.
 """
 
 from __future__ import annotations

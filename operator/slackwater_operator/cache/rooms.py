@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -71,6 +71,14 @@ class Rooms:
         index = {name: row for row, name in enumerate(names)}
         table = NodeTable(kinds, names, index, _matrix(have, kinds), left, left, shape, ~shape, left)
         return cls(table, (1.0,) * len(kinds), reserved)
+
+    def without(self, given: Mapping[str, Resources]) -> Self:
+        """The same after so much of some nodes was given away."""
+        room = self.table.room.copy()
+        for name, amounts in given.items():
+            if (row := self.table.index.get(name)) is not None:
+                room[row] -= amounts.vector(self.table.kinds)
+        return replace(self, table=replace(self.table, room=room))
 
     def free(self, rows: Mask | None) -> Resources:
         """Σ over open nodes of what tasks could still take: the ceilings may keep room from being used."""

@@ -20,6 +20,7 @@ from slackwater.cycle.ranks import ranks
 from slackwater.cycle.snapshot import Snapshot
 from slackwater.errors import Unavailable
 from slackwater.placement.knapsack import MAX_TASKS
+from slackwater.resources import Resources, total
 from slackwater_cluster.pods.nodefit import allows
 from slackwater_operator.cache.cache import OperatorCache
 from slackwater_operator.cache.lastcycle import Outlook
@@ -301,19 +302,31 @@ class Releaser:
 
     def _step_aside(self, placement: Placement, apps: dict[str, str]) -> None:
         now = self.clock()
+        left = self._left(placement) if placement.refused else None
         for uid, reason in placement.refused.items():
             if reason == NOT_SEEN:
                 self.cache.refused.add(uid, now + min(BEHIND, self.settings.period))
                 continue
             self.cache.refused.add(uid, now + self.settings.retry)
-            self._await_room(uid, placement)
+            self._await_room(uid, placement, left)
             self.no_node[apps.get(uid, "")] = reason
 
-    def _await_room(self, uid: str, placement: Placement) -> None:
-        """A pod that was refused for more than it declares is asked about again as soon as a node has so much."""
-        pod, needs = self.cache.index.pod(uid), placement.needs.get(uid)
-        if pod is not None and needs is not None and self.rooms is not None:
-            self.cache.refused.await_room(uid, AwaitedRoom(needs, pod.constraints), self.rooms)
+    def _await_room(self, uid: str, placement: Placement, left: Rooms | None) -> None:
+        """A pod is asked about again as soon as a node has the room it was refused for: what it needs or declares."""
+        pod = self.cache.index.pod(uid)
+        if pod is not None and left is not None:
+            needs = placement.needs.get(uid) or pod.declared
+            self.cache.refused.await_room(uid, AwaitedRoom(needs, pod.constraints), left)
+
+    def _left(self, placement: Placement) -> Rooms | None:
+        """What nodes have once this batch is there: pods that were refused found no more than that."""
+        if self.rooms is None:
+            return None
+        given: dict[str, list[Resources]] = {}
+        for uid, node in placement.placed.items():
+            if (pod := self.cache.index.pod(uid)) is not None:
+                given.setdefault(node, []).append(pod.declared)
+        return self.rooms.without({node: total(amounts) for node, amounts in given.items()})
 
     def _nodes(self, queue: str) -> tuple[str, ...] | None:
         """The nodes of a queue that has a selector; None where all of them serve."""

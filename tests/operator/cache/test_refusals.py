@@ -68,6 +68,18 @@ def test_a_pod_that_waits_for_more_than_it_declares_comes_back_with_that_room(
     assert ("p" in refused) is not back
 
 
+def test_a_pod_whose_room_went_to_others_of_its_batch_comes_back_with_the_next_room() -> None:
+    """World 91327: it stood aside for two seconds because a node had room before the batch, and a lower one went."""
+    refused, before = refusals(), rooms((8.0, 7.0), (8.0, 0.0))
+    refused.add("p", 12.0)
+    refused.await_room("p", SIX, before.without({"node-0": Resources(cpu=1.0, memory=3.0), "gone": Resources(cpu=1.0)}))
+    refused.expire(11.0, rooms((7.0, 4.0), (8.0, 0.0)))
+    assert "p" in refused
+    refused.expire(11.5, rooms((7.0, 4.0), (8.0, 8.0)))
+    assert "p" not in refused
+    assert before.table.room.tolist() == [[8.0, 7.0], [8.0, 0.0]]
+
+
 def test_a_pod_that_is_gone_or_refused_anew_waits_for_no_room() -> None:
     """What it waited for before says nothing of the next time."""
     refused = refusals()
