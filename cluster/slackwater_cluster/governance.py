@@ -136,6 +136,10 @@ class Governance:
         """The policy named default: what concerns nodes, which serve all namespaces, is decided by it."""
         return self.policies.get(names.DEFAULT_POLICY, UNWRITTEN)
 
+    def gate_open(self, policy: str) -> bool:
+        """Whether new tasks of a policy's namespaces come without a gate."""
+        return self.status.get(("SlackPolicy", policy), {}).get("openGate") is True
+
     def mode(self, namespace: str) -> Mode:
         """How much may be done there; nothing in a namespace that is not managed."""
         return self.policy(namespace).mode if self.managed(namespace) else Mode.OBSERVE

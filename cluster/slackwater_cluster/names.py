@@ -46,6 +46,9 @@ PAUSE: Final = "slackwater.io/pause"
 # Written by the operator on held pods: the class of the reason, never a number (a number would change too often).
 REASON: Final = "slackwater.io/reason"
 
+# Who says one of these asks for more than room: its pods are held even while the gate is open for tasks.
+ALWAYS_HELD: Final = (GANG, PARENTS, DAG, PAUSE)
+
 SEALED: Final = (DECLARED_CPU, DECLARED_MEMORY, ADMITTED_ROLE, SHRUNK)
 # The PriorityClass of our own programs: above every workload, so nobody else may name it.
 CONTROL_PRIORITY: Final = "slackwater-control"

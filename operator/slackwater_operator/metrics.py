@@ -58,6 +58,9 @@ class Metrics:
             ["reason"],
             registry=registry,
         )
+        self.open_gate = Gauge(
+            PREFIX + "open_gate", "1 while new tasks come without a gate.", ["policy"], registry=registry
+        )
         self.leading = Gauge(PREFIX + "leading", "1 while this replica leads.", registry=registry)
         self.without_extender = Gauge(
             PREFIX + "without_extender_seconds", "How long the extender has not answered.", registry=registry

@@ -39,6 +39,7 @@ from slackwater_operator.release.release import Releaser
 from slackwater_operator.settings import Settings
 from slackwater_operator.status.customstatus import ResourceStatusWriter
 from slackwater_operator.status.events import EventWriter
+from slackwater_operator.status.opengate import GateKeeper
 from slackwater_operator.status.podreasons import ReasonWriter
 from slackwater_operator.status.trackedapps import TrackedAppWriter
 from slackwater_operator.steadyclock import SteadyClock
@@ -142,6 +143,7 @@ class Program:
             reporter=ResourceStatusWriter(session, self.cache, wall, settings.track_seconds),
             stalls=StallKeeper(self.cache, wall),
             relief=PressureRelief(self.cache, writer, announcer, self.metrics, wall),
+            gates=GateKeeper(session, self.cache, self.metrics, wall, settings.open_nodes),
             settings=settings,
             metrics=self.metrics,
             clock=wall,

@@ -72,6 +72,12 @@ class Settings(BaseSettings):
         description="The same for tasks whose requests were lowered. Only where the scheduler does not go on without "
         "an answer (extender.ignorable: false): else it would place them by what is left of their requests.",
     )
+    open_nodes: int = Field(
+        default=100,
+        ge=0,
+        description="From so many nodes on new tasks come without a gate while nobody waits and half of the cluster is "
+        "free: two writes less for each. Below, the API server has time enough.",
+    )
     retry: float = Field(default=2.0, gt=0, description="Seconds before a pod that found no node is asked about again.")
 
     track_seconds: float = Field(default=10.0, ge=1, description="Seconds between two writes of one TrackedApp.")

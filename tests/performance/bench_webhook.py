@@ -40,10 +40,10 @@ class OnePolicy:
 
     complete = True
 
-    async def policy(self, namespace: str) -> SlackPolicySpec | None:
+    async def policy(self, namespace: str) -> tuple[SlackPolicySpec, bool]:
         """That one."""
         del namespace
-        return ENFORCE
+        return ENFORCE, False
 
 
 class NothingServer(ReviewServer):

@@ -173,6 +173,10 @@ class SlackPolicyStatus(Part):
         max_length=100,
         description="LimitRanges and quotas that will refuse or multiply lowered requests.",
     )
+    open_gate: bool = Field(
+        default=False,
+        description="New tasks come without our gate: nobody waits, and half of the cluster is free.",
+    )
 
 
 class SlackPolicy(Part):

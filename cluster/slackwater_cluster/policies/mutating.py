@@ -1,7 +1,7 @@
 """The MutatingAdmissionPolicy: scheduler, gate, declared requests, role; and lower requests for known tasks.
 
-It runs inside the API server, so there is no webhook that could be down. `ApplyConfiguration` only: on 1.36 a JSONPatch
-whose value is a list of objects makes the API server panic.
+It runs inside the API server, so there is no webhook that could be down. It writes one JSON patch: `ApplyConfiguration`
+would turn the whole pod into a typed value and back for the sake of a few fields.
 """
 
 from __future__ import annotations
@@ -24,6 +24,13 @@ DAEMONS = ("system:serviceaccount:kube-system:daemon-set-controller", "system:ku
 # Whether a pod's creator wrote what only we may write.
 FORGED = f"{cel.listed(names.SEALED)}.exists(k, k in object.metadata.?annotations.orValue({{}}))"
 
+OPEN_GATE = "params.?status.?openGate.orValue(false)"
+# Whether a pod asks for more than room.
+ALWAYS_HELD = (
+    f"{cel.listed(names.ALWAYS_HELD)}.exists(k, "
+    "k in variables.labels || k in object.metadata.?annotations.orValue({}))"
+)
+
 Manifest = dict[str, Any]
 
 
@@ -44,7 +51,7 @@ def mutating(rules: Sequence[RoleRule]) -> list[Manifest]:
                 for name, text in (conditions() | {"somebody-leads": somebody_leads()}).items()
             ],
             "variables": [{"name": name, "expression": text} for name, text in _variables(rules)],
-            "mutations": [{"patchType": "ApplyConfiguration", "applyConfiguration": {"expression": _mutation()}}],
+            "mutations": [{"patchType": "JSONPatch", "jsonPatch": {"expression": _mutation()}}],
         },
     }
     return [*holding(), policy, *bindings()]
@@ -155,6 +162,8 @@ def _variables(rules: Sequence[RoleRule]) -> list[tuple[str, str]]:
         ("acts", "variables.mine && (params.spec.mode != 'observe' || variables.forged)"),
         ("role", cel.role(rules)),
         ("shrink", f"variables.enforce && variables.role == '{names.TASK}'"),
+        # While the gate is open, a task that asks for nothing but room comes without one.
+        ("gated", f"variables.enforce && !({OPEN_GATE} && variables.shrink && !{ALWAYS_HELD})"),
         ("podLevel", "has(object.spec.resources) && has(object.spec.resources.requests)"),
         ("inits", "object.spec.?initContainers.orValue([])"),
         ("sidecars", "variables.inits.filter(c, c.?restartPolicy.orValue('') == 'Always')"),
@@ -191,46 +200,78 @@ def _sizes(kind: str) -> list[tuple[str, str]]:
 
 
 def _mutation() -> str:
-    """Everything in one patch: each further one costs the API server another merge of the whole pod."""
-    ceiling = "string(params.spec.ceiling.cpuPercent) + '/' + string(params.spec.ceiling.memoryPercent)"
-    return f"""!variables.acts ? Object{{}} : Object{{
-  metadata: Object.metadata{{annotations: {{
-    '{names.DECLARED_CPU}': string(variables.declaredCpu) + 'm',
-    '{names.DECLARED_MEMORY}': string(variables.declaredMemory),
-    '{names.ADMITTED_ROLE}': variables.role,
-    '{names.SHRUNK}': variables.shrink ? {ceiling} : '100/100'
-  }}}},
-  spec: Object.spec{{
-{_fields()}
-  }}
-}}"""
-
-
-def _fields() -> str:
-    """What changes in the spec, as optional fields: one that is absent leaves the pod's own as it is."""
-    fields = {
-        "schedulerName": ("params.spec.mode != 'observe'", f"'{names.SCHEDULER}'"),
-        "schedulingGates": ("variables.enforce", f"[Object.spec.schedulingGates{{name: '{names.GATE}'}}]"),
-        "containers": ("variables.shrink", _containers("containers")),
-        "initContainers": ("variables.shrink && size(variables.inits) > 0", _containers("initContainers")),
-        "resources": ("variables.shrink && variables.podLevel", _pod_level()),
-    }
-    return ",\n".join(
-        f"    ?{name}: {condition} ? optional.of({value}) : optional.none()"
-        for name, (condition, value) in fields.items()
+    """Everything in one JSON patch: each further one costs the API server another copy of the whole pod."""
+    parts = (
+        _annotations(),
+        _when("params.spec.mode != 'observe'", f"[{_add('/spec/schedulerName', cel.text(names.SCHEDULER))}]"),
+        _when("variables.gated", _gates()),
+        _when("variables.shrink", "\n  + ".join(_lowered())),
     )
+    return "variables.acts ?\n" + "\n+ ".join(parts) + "\n: []"
 
 
-def _containers(field: str) -> str:
-    """The containers, or the init containers and sidecars, of a task with lower requests."""
-    kind = f"Object.spec.{field}"
-    requests = cel.lowered_requests("c").replace("\n", "\n      ")
-    return f"""object.spec.{field}.map(c, {kind}{{name: c.name, resources: {kind}.resources{{requests:
-      {requests}}}}})"""
+def _annotations() -> str:
+    """The sealed annotations: over those that a creator forged, beside all others."""
+    ceiling = "string(params.spec.ceiling.cpuPercent) + '/' + string(params.spec.ceiling.memoryPercent)"
+    sealed = {
+        names.DECLARED_CPU: "string(variables.declaredCpu) + 'm'",
+        names.DECLARED_MEMORY: "string(variables.declaredMemory)",
+        names.ADMITTED_ROLE: "variables.role",
+        names.SHRUNK: f"variables.shrink ? {ceiling} : '100/100'",
+    }
+    path = "/metadata/annotations"
+    whole = ",\n  ".join(f"{cel.text(key)}: {value}" for key, value in sealed.items())
+    single = ",\n  ".join(_add(f"{path}/{_escaped(key)}", value) for key, value in sealed.items())
+    first = _add(path, f"{{\n  {whole}}}")
+    return f"(has(object.metadata.annotations) ? [\n  {single}]\n: [{first}])"
 
 
-def _pod_level() -> str:
-    """Lower pod-level requests too: the sum of the containers must stay within them, and the scheduler reads these."""
-    requests = cel.lowered_requests("object.spec").replace("\n", "\n      ")
-    return f"""Object.spec.resources{{requests:
-      {requests}}}"""
+def _gates() -> str:
+    """Ours after those of others; one that the creator wrote keeps its place.
+
+    As maps: a list of `Object{}` as the value of a JSON patch makes the API server of 1.36 panic.
+    """
+    path, ours = "/spec/schedulingGates", f"{{'name': {cel.text(names.GATE)}}}"
+    present = f"object.spec.schedulingGates.exists(g, g.name == {cel.text(names.GATE)})"
+    further = f"({present} ? [] : [{_add(f'{path}/-', ours)}])"
+    return f"(has(object.spec.schedulingGates) ? {further} : [{_add(path, f'[{ours}]')}])"
+
+
+def _lowered() -> list[str]:
+    """Lower requests of every container, and of the pod itself: the sum of the containers must stay within them."""
+    kinds = (cel.CPU, cel.MEMORY)
+    containers = [_each(field, kind) for field in ("object.spec.containers", "variables.inits") for kind in kinds]
+    return containers + [_pod_level(kind) for kind in kinds]
+
+
+def _each(field: str, kind: str) -> str:
+    """One kind of all containers, or of all init containers and sidecars, that request it."""
+    path = f"'/spec/{FIELDS[field]}/' + string(i) + '/resources/requests/{kind}'"
+    operation = _operation(path, cel.lowered("c", kind))
+    return f"{field}.transformList(i, c, {cel.request('c', kind)}.hasValue(), {operation})"
+
+
+FIELDS = {"object.spec.containers": "containers", "variables.inits": "initContainers"}
+
+
+def _pod_level(kind: str) -> str:
+    operation = _add(f"/spec/resources/requests/{kind}", cel.lowered("object.spec", kind))
+    return _when(f"{cel.request('object.spec', kind)}.hasValue()", f"[{operation}]")
+
+
+def _when(condition: str, operations: str) -> str:
+    return f"({condition} ? {operations} : [])"
+
+
+def _add(path: str, value: str) -> str:
+    return _operation(cel.text(path), value)
+
+
+def _operation(path: str, value: str) -> str:
+    """In a JSON patch `add` replaces a field that is there."""
+    return f"JSONPatch{{op: 'add', path: {path}, value: {value}}}"
+
+
+def _escaped(key: str) -> str:
+    """A key as part of a JSON pointer."""
+    return key.replace("~", "~0").replace("/", "~1")

@@ -27,7 +27,9 @@ Operation = dict[str, Any]
 UNSHRUNK = "100/100"
 
 
-def mutation(pod: Body, policy: SlackPolicySpec, rules: Sequence[RoleRule]) -> list[Operation]:
+def mutation(
+    pod: Body, policy: SlackPolicySpec, rules: Sequence[RoleRule], *, open_gate: bool = False
+) -> list[Operation]:
     """The JSON patch that a pod gets at its creation under a policy; `rules` are those of the framework table."""
     annotations = pod["metadata"].get("annotations") or {}
     # In mode observe a pod stays as it is, unless its creator forged what only we may write.
@@ -38,7 +40,7 @@ def mutation(pod: Body, policy: SlackPolicySpec, rules: Sequence[RoleRule]) -> l
     patch = [_put("/metadata/annotations", {**annotations, **_sealed(pod["spec"], policy.ceiling, role, shrink)})]
     if policy.mode is not Mode.OBSERVE:
         patch.append(_put("/spec/schedulerName", names.SCHEDULER))
-    if policy.mode is Mode.ENFORCE:
+    if policy.mode is Mode.ENFORCE and not (open_gate and _comes_freely(pod, role)):
         patch.append(_put("/spec/schedulingGates", _gates(pod["spec"].get("schedulingGates") or [])))
     if shrink:
         patch += _lowered(pod["spec"], policy.ceiling)
@@ -53,6 +55,13 @@ def _sealed(spec: Body, ceiling: Ceiling, role: str, shrink: bool) -> dict[str, 
         names.ADMITTED_ROLE: role,
         names.SHRUNK: f"{ceiling.cpu_percent}/{ceiling.memory_percent}" if shrink else UNSHRUNK,
     }
+
+
+def _comes_freely(pod: Body, role: str) -> bool:
+    """Whether a pod needs no gate while the gate is open: a task that asks for nothing but room."""
+    metadata = pod["metadata"]
+    said = {*(metadata.get("labels") or {}), *(metadata.get("annotations") or {})}
+    return role == names.TASK and said.isdisjoint(names.ALWAYS_HELD)
 
 
 def _gates(present: Sequence[Body]) -> list[Body]:

@@ -44,13 +44,14 @@ class PolicyView:
             ]
         )
 
-    async def policy(self, namespace: str) -> SlackPolicySpec | None:
-        """The SlackPolicy that a namespace names; None where there is none of that name."""
+    async def policy(self, namespace: str) -> tuple[SlackPolicySpec, bool] | None:
+        """The SlackPolicy that a namespace names, and whether its gate is open; None where none has that name."""
         if not self.complete:
             raise Unavailable("namespaces and SlackPolicies are not listed yet")
         known = self.governing.namespaces.get(namespace)
         name = known.policy if known else await self._asked(namespace)
-        return self.governing.policies.get(name)
+        spec = self.governing.policies.get(name)
+        return None if spec is None else (spec, self.governing.gate_open(name))
 
     async def _asked(self, namespace: str) -> str:
         """A namespace that was made a moment ago may be asked about before our watch tells of it."""

@@ -18,7 +18,7 @@ from slackwater.errors import InvalidInput, Unavailable
 from slackwater_cluster.apps.frameworks import builtin
 from slackwater_cluster.customresources import SlackPolicySpec
 from slackwater_cluster.policies import review
-from slackwater_cluster.policies.mutation import mutation
+from slackwater_cluster.policies.mutation import Body, Operation, mutation
 from slackwater_cluster.policies.webhook import PATH
 
 log = structlog.get_logger(__name__)
@@ -40,8 +40,8 @@ class Policies(Protocol):
         """Whether everything was listed."""
         ...
 
-    async def policy(self, namespace: str) -> SlackPolicySpec | None:
-        """The SlackPolicy in force there; None where there is none."""
+    async def policy(self, namespace: str) -> tuple[SlackPolicySpec, bool] | None:
+        """The SlackPolicy in force there, and whether its gate is open; None where there is none."""
 
 
 class ReviewServer:
@@ -108,8 +108,7 @@ class ReviewServer:
         began = perf_counter()
         try:
             asked = review.read(await request.read())
-            policy = await self._policies.policy(asked.namespace)
-            patch = mutation(asked.pod, policy, self._rules) if policy is not None else []
+            patch = self._patch(asked.pod, await self._policies.policy(asked.namespace))
         except InvalidInput as problem:
             return self._refused(400, "bad input", problem)
         except Unavailable as problem:
@@ -117,6 +116,12 @@ class ReviewServer:
         self._answers.labels("changed" if patch else "unchanged").inc()
         self._seconds.observe(perf_counter() - began)
         return web.Response(body=review.answer(asked, patch), content_type=JSON)
+
+    def _patch(self, pod: Body, found: tuple[SlackPolicySpec, bool] | None) -> list[Operation]:
+        if found is None:
+            return []
+        policy, open_gate = found
+        return mutation(pod, policy, self._rules, open_gate=open_gate)
 
     def _refused(self, status: int, result: str, problem: Exception) -> web.Response:
         self._answers.labels(result).inc()

@@ -42,6 +42,7 @@ class InFlight:
     node: str = ""  # the node it was nominated to; "" where it searches by itself
     seen: bool = False  # the watch has shown the pod without gate and mark
     tried: float = 0.0  # when its nomination was last looked at
+    unasked: bool = False  # it came without a gate, or somebody else lifted it: nobody has seen room for it
     growth: bool = False  # released although no node has room, for an autoscaler to see
 
 
@@ -93,8 +94,8 @@ class InFlightPods:
         elif not ours(pod):
             return
         elif on_its_way is None and not pod.gates and not pod.parked:
-            # Released by a leader before us, or by hand: its time begins now.
-            self._by_uid[pod.uid] = InFlight(now, pod.nominated, seen=True, tried=now)
+            # It came through the open gate, or was released by a leader before us or by hand: its time begins now.
+            self._by_uid[pod.uid] = InFlight(now, pod.nominated, seen=True, tried=now, unasked=not pod.nominated)
         elif on_its_way is not None and not on_its_way.seen and not pod.gates and not pod.parked:
             self._by_uid[pod.uid] = replace(on_its_way, seen=True)
         elif on_its_way is not None and on_its_way.seen and pod.parked:

@@ -38,6 +38,7 @@ from slackwater_operator.status.customstatus import ResourceStatusWriter
 from slackwater_operator.status.events import EventWriter, Happened, Happening
 from slackwater_operator.status.gauges import measure
 from slackwater_operator.status.idlecores import tell_idle
+from slackwater_operator.status.opengate import GateKeeper
 from slackwater_operator.status.podreasons import ReasonWriter
 from slackwater_operator.status.trackedapps import TrackedAppWriter
 
@@ -70,6 +71,7 @@ class ReleaseLoop:
     reporter: ResourceStatusWriter
     stalls: StallKeeper
     relief: PressureRelief
+    gates: GateKeeper
     settings: Settings
     metrics: Metrics
     clock: Callable[[], float]
@@ -140,6 +142,7 @@ class ReleaseLoop:
         self.turned.set()
         await self.upkeep.clear()  # a pod's own reservation would keep it from being released again
         released = await self.releaser.round()
+        await self.gates.look(self.releaser.outlook, answered=self.releaser.rooms is not None)
         self._time_starts()
         self.metrics.round.labels("turn").observe(perf_counter() - began)
         self.beat = self.clock()

@@ -141,7 +141,10 @@ class Nominations:
         self.cache.end(pod.uid)
 
     async def _move(self, stuck: Sequence[tuple[PodRecord, InFlight]]) -> None:
-        """Name another node for each, or none where none has room: then it may search by itself."""
+        """Name another node for each, or none where none has room: then it may search by itself.
+
+        One that came through the open gate is then held after all: it would keep room from others that nobody gave it.
+        """
         if not stuck:
             return
         wishes = [
@@ -152,7 +155,10 @@ class Nominations:
             placement = await self.places.place(wishes)
         except Unavailable:
             return
-        await asyncio.gather(*(self._renominate(pod, placement.placed.get(pod.uid, "")) for pod, _ in stuck))
+        back = [pod for pod, on_its_way in stuck if on_its_way.unasked and pod.uid not in placement.placed]
+        await self._park(back)
+        left = [pod for pod, _ in stuck if pod not in back]
+        await asyncio.gather(*(self._renominate(pod, placement.placed.get(pod.uid, "")) for pod in left))
 
     async def _renominate(self, pod: PodRecord, node: str) -> None:
         self.cache.moved(pod.uid, self.clock(), node)

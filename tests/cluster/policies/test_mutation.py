@@ -101,6 +101,23 @@ def test_gates_of_others_stay_and_ours_comes_once() -> None:
     assert changes(pod(TASK, schedulingGates=[ours, other]))["/spec/schedulingGates"] == [ours, other]
 
 
+def test_while_the_gate_is_open_a_task_comes_without_one() -> None:
+    """Lowered and marked as ever; drivers, and tasks that ask for more than room, are held."""
+    rules = builtin().rules()
+
+    def gated(body: Object) -> bool:
+        return any(each["path"] == "/spec/schedulingGates" for each in mutation(body, ENFORCE, rules, open_gate=True))
+
+    assert not gated(pod(TASK))
+    assert set(changes(pod(TASK))) - {each["path"] for each in mutation(pod(TASK), ENFORCE, rules, open_gate=True)} == {
+        "/spec/schedulingGates"
+    }
+    assert gated(pod({names.ROLE: names.DRIVER}))
+    assert gated(pod({}))
+    assert all(gated(pod(TASK, annotations={key: "true"})) for key in names.ALWAYS_HELD)
+    assert all(gated(pod({**TASK, key: "true"})) for key in names.ALWAYS_HELD)
+
+
 def test_every_container_is_lowered_by_itself() -> None:
     """One that asks for nothing is left alone, and so is every other kind of resource."""
     body = pod(TASK, container("a", cpu="1m", memory="1"), container("b"), container("c", cpu="300m", gpu="2"))

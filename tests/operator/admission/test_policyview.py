@@ -62,8 +62,8 @@ async def until(condition: Callable[[], bool]) -> None:
 
 async def mode(view: PolicyView, namespace: str) -> Mode | None:
     """The mode in force in a namespace."""
-    policy = await view.policy(namespace)
-    return policy.mode if policy else None
+    found = await view.policy(namespace)
+    return found[0].mode if found else None
 
 
 async def test_a_namespace_goes_by_the_policy_it_names(view: PolicyView) -> None:
@@ -78,6 +78,14 @@ async def test_a_changed_policy_counts_as_soon_as_the_watch_tells(view: PolicyVi
     server.remove(POLICIES, thing("looks"))
     await until(lambda: "looks" not in view.governing.policies)
     assert [await mode(view, name) for name in ("team", "scored")] == [Mode.OBSERVE, None]
+
+
+async def test_an_open_gate_is_told_with_the_policy(view: PolicyView, server: ApiServer) -> None:
+    """As its status says; closed where it says nothing."""
+    assert await view.policy("team") == (view.governing.policies["default"], False)
+    server.put(POLICIES, {**thing("default", mode="enforce"), "status": {"openGate": True}})
+    await until(lambda: view.governing.gate_open("default"))
+    assert await view.policy("team") == (view.governing.policies["default"], True)
 
 
 async def test_a_namespace_newer_than_the_watch_is_asked_for(view: PolicyView, server: ApiServer) -> None:

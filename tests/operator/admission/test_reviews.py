@@ -26,11 +26,12 @@ class Known:
     def __init__(self, complete: bool = True, **policies: SlackPolicySpec | None) -> None:
         self.complete, self._policies = complete, policies
 
-    async def policy(self, namespace: str) -> SlackPolicySpec | None:
-        """The policy of a namespace."""
+    async def policy(self, namespace: str) -> tuple[SlackPolicySpec, bool] | None:
+        """The policy of a namespace; in the one called `free` the gate is open."""
         if namespace == "away":
             raise Unavailable("the API server does not answer")
-        return self._policies.get(namespace)
+        found = self._policies.get(namespace)
+        return None if found is None else (found, namespace == "free")
 
 
 def question(namespace: str) -> dict[str, Any]:
@@ -55,6 +56,15 @@ async def test_a_pod_of_a_governed_namespace_gets_its_patch() -> None:
         assert "/spec/schedulingGates" in paths
         told = await (await caller.get("/metrics")).text()
         assert 'slackwater_webhook_answers_total{result="changed"} 1.0' in told
+
+
+async def test_while_the_gate_is_open_the_patch_has_none() -> None:
+    """The status of the SlackPolicy says so."""
+    async with client(Known(free=ENFORCE)) as caller:
+        response = (await (await caller.post("/pods", json=question("free"))).json())["response"]
+        paths = [each["path"] for each in json.loads(base64.b64decode(response["patch"]))]
+        assert "/spec/schedulerName" in paths
+        assert "/spec/schedulingGates" not in paths
 
 
 async def test_a_pod_without_a_policy_is_allowed_as_it_is() -> None:

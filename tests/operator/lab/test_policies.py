@@ -211,6 +211,20 @@ def test_score_names_the_scheduler_and_holds_nothing(kube: Any, team: str) -> No
     assert (marks(stored)["admitted-role"], marks(stored)["shrunk"]) == ("task", "100/100")
 
 
+def test_while_the_gate_is_open_tasks_come_without_one(kube: Any, team: str) -> None:
+    """Lowered and marked as ever; the gate of somebody else stays."""
+    stored = play(kube, "open gate")
+    assert (gates(stored), stored["spec"]["schedulerName"]) == ([], "slackwater")
+    assert (requests(stored)["cpu"], marks(stored)["shrunk"]) == ("1", "200/150")
+    assert gates(play(kube, "open gate, foreign gate")) == ["example.com/wait"]
+
+
+@pytest.mark.parametrize("who", ["driver", "unknown", "gang", "paused by label"])
+def test_the_open_gate_holds_whoever_asks_for_more_than_room(kube: Any, team: str, who: str) -> None:
+    """Drivers have a budget, gangs start together, and who pauses stays."""
+    assert gates(play(kube, f"open gate, {who}")) == [GATE]
+
+
 def test_namespace_chooses_its_policy(kube: Any, team: str) -> None:
     """Of several SlackPolicies only the one the namespace names acts, once."""
     stored = play(kube, "tighter ceiling")

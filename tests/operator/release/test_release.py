@@ -273,6 +273,25 @@ def test_failed_writes_are_taken_back_and_tried_again() -> None:
     assert world.released == [pod.uid]
 
 
+def test_who_came_through_the_open_gate_and_finds_no_node_is_held_after_all() -> None:
+    """It would keep room from others that nobody gave it; parked, it waits in our order like everybody."""
+    world = enforcing(node("a", cpu=8))
+    large = world.create("large", cpu=16, app="first", gates=())
+    waits = world.create("waits", cpu=6, app="first", gates=())
+    other = world.create("other", cpu=4, app="second", namespace="plain", gates=(), scheduler="default-scheduler")
+    world.change(other.uid, node="a")
+    operator = world.operator()
+    for _ in range(8):
+        operator.step()
+        world.schedule()
+    assert [world.pods[pod.uid].parked for pod in (large, waits)] == [True, True]
+    world.finish(other.uid)
+    for _ in range(4):
+        operator.step()
+        world.schedule()
+    assert running(world) == ["waits"]
+
+
 def test_parked_pod_gives_its_share_to_others_and_comes_back() -> None:
     """Released but unschedulable (volcano's stated limit): after the timeout others get the share; later it returns."""
     world = enforcing(node("a", cpu=8))

@@ -20,6 +20,7 @@ from slackwater_operator.release.release import Releaser
 from slackwater_operator.settings import Settings
 from slackwater_operator.status.customstatus import ResourceStatusWriter
 from slackwater_operator.status.events import EventWriter
+from slackwater_operator.status.opengate import GateKeeper
 from slackwater_operator.status.podreasons import ReasonWriter
 from slackwater_operator.status.trackedapps import TrackedAppWriter
 from support.fakes.cluster import World
@@ -43,6 +44,7 @@ def release_loop(world: World, **wishes: Any) -> ReleaseLoop:
         reporter=ResourceStatusWriter(session, world.cache, clock),
         stalls=StallKeeper(world.cache, clock),
         relief=PressureRelief(world.cache, writer, announcer, metrics, clock),
+        gates=GateKeeper(session, world.cache, metrics, clock, settings.open_nodes),
         settings=settings,
         metrics=metrics,
         clock=clock,

@@ -9,6 +9,8 @@ from __future__ import annotations
 import time
 from typing import Any, NamedTuple
 
+from support.lab.session import MERGE
+
 Object = dict[str, Any]
 TASK = {"slackwater.io/role": "task"}
 DRIVER = {"slackwater.io/role": "driver"}
@@ -24,6 +26,7 @@ POLICIES = {
     "looks": {"mode": "observe"},
     "prefers": {"mode": "score"},
     "tighter": {"mode": "enforce", "ceiling": {"cpuPercent": 400, "memoryPercent": 300}},
+    "easy": {"mode": "enforce"},
 }
 # Managed namespaces by the policy they name; "plain" is not managed.
 NAMESPACES = {
@@ -32,6 +35,7 @@ NAMESPACES = {
     "observed": "looks",
     "scored": "prefers",
     "tight": "tighter",
+    "roomy": "easy",
     "lost": "nowhere",
 }
 PLAIN = "plain"
@@ -176,6 +180,12 @@ CASES: dict[str, Case] = {
     "score": Case(pod("liked", TASK), "scored"),
     "tighter ceiling": Case(pod("quarter", TASK, container(cpu="2", memory="3Gi")), "tight"),
     "default by its name": Case(pod("named", TASK, container(cpu="2", memory="3Gi")), "spelt"),
+    "open gate": Case(pod("passes", TASK), "roomy"),
+    "open gate, foreign gate": Case(pod("passes-ours", TASK, schedulingGates=[FOREIGN]), "roomy"),
+    "open gate, driver": Case(pod("leads", DRIVER), "roomy"),
+    "open gate, unknown": Case(pod("nobody"), "roomy"),
+    "open gate, gang": Case(pod("together", TASK, annotations={"slackwater.io/gang": "true"}), "roomy"),
+    "open gate, paused by label": Case(pod("pauses", {**TASK, "slackwater.io/pause": "true"}), "roomy"),
     "policy does not exist": Case(pod("free", TASK), "lost"),
     "not managed": Case(pod("free", TASK), PLAIN),
     **{f"role: {name}": Case(pod("same", each)) for name, each in LABELS.items()},
@@ -206,6 +216,8 @@ def prepare(kube: Any) -> None:
     for name, spec in POLICIES.items():
         body = {"apiVersion": "slackwater.io/v1alpha1", "kind": "SlackPolicy", "metadata": {"name": name}, "spec": spec}
         assert kube.apply(body, "/apis/slackwater.io/v1alpha1/slackpolicies").ok
+    opened = {"status": {"openGate": True}}
+    assert kube.patch("/apis/slackwater.io/v1alpha1/slackpolicies/easy/status", opened, MERGE).ok
     for name, chosen in NAMESPACES.items():
         kube.namespace(name, slackwater_io__managed="true", **({"slackwater_io__policy": chosen} if chosen else {}))
     kube.namespace(PLAIN)

@@ -67,6 +67,9 @@ class Watcher(Protocol):
         """Nodes are gone."""
 
 
+POLICY_STATUS = "/apis/slackwater.io/v1alpha1/slackpolicies/default/status"
+
+
 class Cluster(World):
     """Nodes and pods of one plan. `managed`: the admission policy gates pods and lowers the requests of tasks."""
 
@@ -184,7 +187,7 @@ class Cluster(World):
             annotations={names.ADMITTED_ROLE: role, names.SHRUNK: shrunk, **(annotations or {})},
             owners=tuple(owners),
             phase="Pending",
-            gates=(names.GATE,) if self.managed_pods else (),
+            gates=(names.GATE,) if self.managed_pods and not self._passes(task, annotations or {}) else (),
             scheduler=names.SCHEDULER if self.managed_pods else "default-scheduler",
             priority=app.priority,
             native=native,
@@ -194,6 +197,15 @@ class Cluster(World):
         )
         self.put(pod)
         return pod
+
+    def _passes(self, task: bool, annotations: Mapping[str, str]) -> bool:
+        """Whether a pod comes without a gate, because the policy's status says that it is open."""
+        return task and self.gate_open and not any(key in annotations for key in names.ALWAYS_HELD)
+
+    @property
+    def gate_open(self) -> bool:
+        """As the operator wrote it last."""
+        return self.statuses.get(POLICY_STATUS, {}).get("openGate") is True
 
     def _lowered(self, declared: Resources) -> Resources:
         """N = D ÷ c, a thousandth of a core or a byte rounded up."""

@@ -9,6 +9,7 @@ from support.search.plan import AppPlan, NodePlan, QueuePlan, StagePlan, Trouble
 
 CORES = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
 SHARES = (0.05, 0.1, 0.125, 0.25, 0.3, 0.5, 0.6, 0.75, 0.9, 1.0)  # of a node, for pods
+OPEN_GATES = 1_000_000  # from this seed on tasks may come without a gate where nobody waits
 MOST_TASKS = 60  # of all apps together: what is slow to play is not more telling
 
 
@@ -33,6 +34,7 @@ def plan(seed: int) -> WorldPlan:
         start_lag=rng.choice((0.0, 0.0, 1.0, 3.0)),
         measured=rng.random() < 0.9,
         pressure=rng.choice((0.0, 300.0, 300.0)),  # 300 is what kubelets do by default
+        open_gate=seed >= OPEN_GATES,
     )
 
 

@@ -98,6 +98,7 @@ class WorldPlan:
     extender_lag: float = 0.0
     start_lag: float = 0.0  # seconds between a bind and the container's start
     measured: bool = True  # whether samples arrive at all
+    open_gate: bool = False  # whether tasks may come without a gate while nobody waits, however small the cluster
     pressure: float = 0.0  # seconds for which a node whose kubelet evicted a pod is tainted
 
     def queue(self, namespace: str) -> QueuePlan:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
@@ -27,6 +28,7 @@ from slackwater_operator.release.nominations import Nominations
 from slackwater_operator.release.podwriter import PodWriter
 from slackwater_operator.release.release import Releaser
 from slackwater_operator.settings import Settings as OperatorSettings
+from slackwater_operator.status.opengate import GateKeeper
 from support.search.cluster import Cluster, Inbox, Watcher
 from support.search.plan import WorldPlan
 from support.search.transport import ask
@@ -263,6 +265,8 @@ class OperatorProgram(Watcher):
         self.releaser = Releaser(self.cache, self.client, writer, OPERATOR, METRICS, grace, cluster.clock)
         self.upkeep = Nominations(self.cache, self.client, writer, METRICS, cluster.clock)
         self.stalls = StallKeeper(self.cache, cluster.clock)
+        least = 0 if plan.open_gate else sys.maxsize  # nodes
+        self.gates = GateKeeper(cast("Session", cluster), self.cache, METRICS, cluster.clock, least)
 
     def step(self) -> int:
         """A round and upkeep; returns how many pods were released."""
@@ -272,6 +276,8 @@ class OperatorProgram(Watcher):
     async def _step(self) -> int:
         await self.upkeep.clear()
         released = await self.releaser.round()
+        self.cache.governing.status["SlackPolicy", "default"] = {"openGate": self.cluster.gate_open}
+        await self.gates.look(self.releaser.outlook, answered=self.releaser.rooms is not None)
         await self.releaser.writes.drain()
         await self.upkeep.run()
         await self._end_stalls()

@@ -1,0 +1,118 @@
+"""The gate of each SlackPolicy is turned in its status: open while nobody waits on a half-empty cluster."""
+
+from typing import Any
+
+import pytest
+
+from slackwater.errors import Unavailable
+from slackwater_cluster.watch.records import CustomRecord
+from slackwater_operator.release.loop import ReleaseLoop
+from support.fakes.cluster import World, enforcing, node
+from support.fakes.loop import release_loop, turn
+
+PATH = "/apis/slackwater.io/v1alpha1/slackpolicies/default/status"
+
+
+def made(cores: float = 8, **wishes: Any) -> tuple[World, ReleaseLoop]:
+    """A cluster of two nodes that counts as large, with one queue over all of it."""
+    world = enforcing(node("a", cpu=cores), node("b", cpu=cores))
+    world.configure("AdmissionQueue", "default")
+    return world, release_loop(world, **{"open_nodes": 2, **wishes})
+
+
+def watched(loop: ReleaseLoop, world: World, times: int = 1) -> None:
+    """Some turns, after each of which the watch shows what was written."""
+    for _ in range(times):
+        turn(loop, world)
+        if PATH in world.statuses:
+            world.cache.governing.status["SlackPolicy", "default"] = world.statuses[PATH]
+
+
+def turned(world: World) -> list[bool]:
+    """How the gate was turned, in order."""
+    return [
+        body["status"]["openGate"] for _, path, body in world.posted if path == PATH and "openGate" in body["status"]
+    ]
+
+
+def test_it_opens_once_where_nobody_waits() -> None:
+    """One write, however many rounds follow."""
+    world, loop = made()
+    watched(loop, world, 5)
+    assert turned(world) == [True]
+
+
+def test_a_small_cluster_keeps_it_closed() -> None:
+    """Its API server has time enough for every write."""
+    world, loop = made(open_nodes=3)
+    watched(loop, world, 5)
+    assert turned(world) == []
+
+
+def test_it_closes_at_once_and_opens_after_a_while() -> None:
+    """Somebody had to wait: the gate stays closed for ten seconds after that."""
+    world, loop = made()
+    watched(loop, world)
+    tasks = [world.create(f"t{number}", app="etl") for number in range(18)]
+    watched(loop, world)
+    assert turned(world) == [True, False]
+    watched(loop, world, 3)
+    world.finish(*(task.uid for task in tasks[:17]))
+    watched(loop, world, 8)
+    assert turned(world) == [True, False]
+    watched(loop, world, 6)
+    assert turned(world) == [True, False, True]
+
+
+def test_without_the_extender_it_is_closed() -> None:
+    """Nobody would look at nodes for pods whose requests were lowered."""
+    world, loop = made()
+    watched(loop, world)
+
+    async def away() -> Any:
+        raise Unavailable("gone")
+
+    world.rooms = away  # type: ignore[method-assign]
+    watched(loop, world)
+    assert turned(world) == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("kind", "spec"),
+    [
+        ("AdmissionQueue", {"nodeSelector": {"pool": "batch"}}),
+        ("AdmissionQueue", {"capacity": {"maximum": {"cpu": "100"}}}),
+        ("AdmissionQueue", {"state": "draining"}),
+        ("SlackPolicy", {"mode": "score"}),
+        ("SlackPolicy", {"mode": "enforce", "reclaim": {"enabled": True}}),
+    ],
+    ids=["a queue of some nodes", "a queue with an end", "a queue that drains", "nothing is held", "learned requests"],
+)
+def test_who_wants_more_of_a_release_keeps_it_closed(kind: str, spec: dict[str, Any]) -> None:
+    """Without a gate there is no release."""
+    world, loop = made()
+    world.configure(kind, "default", **spec)
+    watched(loop, world, 3)
+    assert turned(world) == []
+
+
+def test_what_the_watch_shows_is_not_written_again() -> None:
+    """A new leader takes over a gate as it finds it, and one that somebody turned is turned back."""
+    world, loop = made()
+    shown = [CustomRecord(name="default", spec={"mode": "enforce"}, status={"openGate": True})]
+    world.cache.governing.set("SlackPolicy", shown)
+    watched(loop, world, 3)
+    assert turned(world) == []
+    world.cache.governing.status["SlackPolicy", "default"] = {"openGate": False}
+    watched(loop, world)
+    assert turned(world) == [True]
+
+
+def test_a_write_that_fails_is_tried_again() -> None:
+    """The next round is soon."""
+    world, loop = made()
+    world.broken = lambda path: path == PATH
+    watched(loop, world, 2)
+    world.broken = lambda _: False
+    watched(loop, world)
+    assert turned(world) == [True]
