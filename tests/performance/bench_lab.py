@@ -5,6 +5,9 @@
     whole       pods are created and bound; ours are gated, placed, released. First creation to last bind.
     lone        one pod at a time on an idle cluster; the rate is of the seconds in which one waited. Give few --pods.
     release     the whole path with two operators in turn: one nominates, one leaves the way to the extender's filter.
+    gate        the whole path with two operators in turn: one holds every task, one opens the gate while nobody waits.
+
+In `nominated`, `slow` and `release` every pod is held first, whatever is free.
 
 One part at a time: `--part slow --nodes 1000`. Prints tables for docs/performance.md and holds the ratios against
 tests/performance/lab.toml.
@@ -46,13 +49,16 @@ from support.bench.costs import Cost, costs  # noqa: E402 - a script finds its n
 PLAIN, OURS = "default-scheduler", "slackwater"
 ALL = ("nominated", "slow", "whole")
 NOMINATED, STEERED = "nominated", "steered"  # ours in both cases
-PARTS_OF = {"release": (PLAIN, NOMINATED, STEERED)}  # who plays; the others: plain and ours
+HELD, OPEN = "held", "open gate"  # likewise
+PARTS_OF = {"release": (PLAIN, NOMINATED, STEERED), "gate": (PLAIN, HELD, OPEN)}  # who plays; else: plain and ours
+FOLLOWING = ("whole", "lone", "gate")  # parts in which the gate may open
 PROCESS = {PLAIN: "scheduler", OURS: "slackwater-scheduler"}
 # A pod may wait long for a scheduler that is stopped on purpose, and pools would measure their own rules.
 VALUES = ("policy.spec.mode=enforce", "queue.spec.release.timeoutSeconds=900", "pool.create=false")
 BOUNDS = HERE / "lab.toml"
 UNGATE = {"spec": {"schedulingGates": [{"$patch": "delete", "name": "slackwater.io/admission"}]}}
 PATIENCE = 600.0
+NEVER = 10**6  # nodes: no lab has so many
 
 
 @dataclass
@@ -128,14 +134,23 @@ class Bench:
         """The whole path with an operator that nominates, or does not."""
         if contender == PLAIN:
             return await self.whole(PLAIN)
-        settings = {
-            "SLACKWATER_OPERATOR_STEER_NODES": str(10**6 if contender == STEERED else 0),
-            "SLACKWATER_OPERATOR_STEER_LOWERED": "true",  # what it costs is the same if the extender is not ignorable
-            "SLACKWATER_OPERATOR_LEAD_ALONE": "true",  # the one before it need not give back its Lease
-        }
+        steered = str(NEVER if contender == STEERED else 0)
+        # What it costs is the same if the extender is not ignorable.
+        return await self._whole_with(STEER_NODES=steered, STEER_LOWERED="true")
+
+    async def gate(self, contender: str) -> Run:
+        """The whole path with an operator that holds every task, or opens the gate."""
+        if contender == PLAIN:
+            return await self.whole(PLAIN)
+        return await self._whole_with(OPEN_NODES=str(NEVER if contender == HELD else 100))
+
+    async def _whole_with(self, **settings: str) -> Run:
+        """The whole path with an operator of other settings."""
+        # The one before it need not give back its Lease.
+        named = {f"SLACKWATER_OPERATOR_{name}": text for name, text in {**settings, "LEAD_ALONE": "true"}.items()}
         self.lab.processes.kill("operator")
-        await asyncio.to_thread(self.lab.restart, "operator", settings)
-        await asyncio.sleep(3.0)  # it lists everything
+        await asyncio.to_thread(self.lab.restart, "operator", named)
+        await asyncio.sleep(5.0)  # it lists everything, and turns the gate
         return await self.whole(OURS)
 
     async def nominated(self, scheduler: str) -> Run:
@@ -264,7 +279,7 @@ def report(part: str, runs: Runs, pods: int) -> list[str]:
     rule = "|---" * len(runs) + "|"
     lines = [f"| measure, median (least to most) | {names} | over plain |", f"|---|---{rule}"]
     for name, measure in MEASURES.items():
-        if part in ("whole", "lone", "release") or name not in WHOLE_ONLY:
+        if part in ("whole", "lone", "release", "gate") or name not in WHOLE_ONLY:
             lines.append(_row(name, [[measure(run, pods) for run in runs[which]] for which in runs]))
     lines += ["", f"| CPU milliseconds per pod | {names} |", f"|---{rule}"]
     lines += _shares(runs, lambda run: {name: value / pods * 1000 for name, value in run.cost.cpu.items()}, 0.05)
@@ -315,7 +330,7 @@ async def rounds(lab: Lab, part: str, pods: int, count: int, runs: Runs) -> None
     """Plain and ours in turn, so that a busy moment of the machine meets both."""
     async with Session(endpoint(lab.site.kubeconfig), in_flight=16) as session:
         bench = Bench(lab, session, pods)
-        parts = (bench.nominated, bench.slow, bench.whole, bench.lone, bench.release)
+        parts = (bench.nominated, bench.slow, bench.whole, bench.lone, bench.release, bench.gate)
         play = {each.__name__: each for each in parts}[part]
         for number in range(count):
             for scheduler in list(runs) if number % 2 == 0 else reversed(runs):
@@ -330,6 +345,10 @@ def measure(part: str, nodes: int, pods: int, count: int) -> Runs:
     # shall nominate there is no operator.
     unwanted = {"prometheus", "state-metrics"} | ({"operator"} if part == "slow" else set())
     plan = Plan(parts=frozenset(PARTS) - unwanted, nodes=nodes, shape=Shape("32", "128Gi"), values=VALUES)
+    if part != "gate":  # all pods may be on their way at once: here the scheduler is what is measured
+        os.environ["SLACKWATER_OPERATOR_WINDOW"] = str(10 * pods)
+    if part not in FOLLOWING:
+        os.environ["SLACKWATER_OPERATOR_OPEN_NODES"] = str(NEVER)
     with Lab(open_site(f"bench-{part}"), plan) as lab:
         lab.up()
         with suppress(Told):
@@ -340,14 +359,14 @@ def measure(part: str, nodes: int, pods: int, count: int) -> Runs:
 def main() -> None:
     """Run the parts that were asked for, print, and say whether the bounds were kept."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--part", choices=(*ALL, "lone", "release"), action="append", help=f"default: {', '.join(ALL)}")
+    parser.add_argument(
+        "--part", choices=(*ALL, "lone", "release", "gate"), action="append", help=f"default: {', '.join(ALL)}"
+    )
     parser.add_argument("--nodes", type=int, default=1000)
     parser.add_argument("--pods", type=int, default=3000)
     parser.add_argument("--rounds", type=int, default=3)
     asked = parser.parse_args()
     signal.signal(signal.SIGTERM, _told)
-    # All pods may be on their way at once: here the scheduler is what is measured.
-    os.environ["SLACKWATER_OPERATOR_WINDOW"] = str(10 * asked.pods)
     verdicts = []
     with tempfile.TemporaryDirectory() as home:
         os.environ["SLACKWATER_LAB_HOME"] = home
