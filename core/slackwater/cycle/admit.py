@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from slackwater.admission.budget import DriverOutcome, DriverVerdict, RunningMeans
 from slackwater.cycle.appsize import AppSizes
-from slackwater.cycle.drivernodes import Bars, DriverNodes
+from slackwater.cycle.drivernodes import ANYWHERE, Bars, DriverNodes
 from slackwater.cycle.noderooms import NodeRooms
 from slackwater.cycle.snapshot import App, PodGroup, Pool, Queue, Snapshot
 from slackwater.cycle.starts.appline import AppLine, FairShares
@@ -63,7 +63,7 @@ class AdmissionRound:
         self.line: list[App] = []  # waiting apps in order
         self.waits: dict[str, float | None] = {}  # … and the seconds until their turn comes, as far as they are known
         self.running = [app for app in self.apps if app.started]
-        self.waiting = [app for app in self.apps if not app.started and any(group.held for group in app.groups)]
+        self.waiting = [app for app in self.apps if not app.started and self.sizes[app.id].held_pods]
         self._shares = FairShares(queue, self.running)
         self._order = AppLine(queue, self.sizes, self._shares, snapshot.now, snapshot.patience)
         self.budget = DriverBudget(snapshot, queue, self.running, self.sizes, drivers)
@@ -187,7 +187,7 @@ class AdmissionRound:
     def bars(self, app: App, group: PodGroup) -> Bars:
         """Nodes that a driver may not take, because tasks would be left without any."""
         if group.role is not Role.DRIVER or self.grows:
-            return Bars()
+            return ANYWHERE
         return self.drivers.bars(app, group.request)
 
     def _set_aside(self, app: App, position: int) -> Verdict:

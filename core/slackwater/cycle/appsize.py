@@ -6,7 +6,6 @@ Measured once per app, and again only when it has changed; every test of the rou
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from slackwater.cycle.snapshot import App, PodGroup, PoolScale
@@ -15,8 +14,7 @@ from slackwater.resources import NOTHING, Resources
 from slackwater.roles import Role
 
 
-@dataclass(frozen=True, slots=True)
-class AppSize:
+class AppSize(NamedTuple):
     """One app, measured. Slots are 0 where no pool guards its queue."""
 
     category: Category
@@ -111,18 +109,26 @@ class AppSizes:
 def measure(app: App, scale: PoolScale | None) -> AppSize:
     """Measure one app in slots of its pool."""
     each = tuple([slots(group.request, scale.slot) for group in app.groups]) if scale else (0.0,) * len(app.groups)
+    drivers, tasks = parts(app)
     charged = held = coming = 0.0
     pods = 0
     for group, size in zip(app.groups, each, strict=True):
+        waiting = len(group.held)
+        pods += waiting
         charged += size * group.charged
-        held += size * len(group.held)
+        held += size * waiting
         coming += size * (group.total - group.finished)
-        pods += len(group.held)
     # The tasks of a driver that has just started do not exist yet: its whole demand is still to come.
-    if app.has_driver and all(group.role is Role.DRIVER for group in app.groups):
+    if app.has_driver and not tasks:
         coming = app.demand or 0.0
-    own = category(app, scale), driver_size(app), task_size(app)
+    own = category(app, scale), driver_size(drivers), task_size(app, tasks)
     return AppSize(*own, each, charged, held, pods, coming if scale else 0.0)
+
+
+def parts(app: App) -> tuple[Sequence[PodGroup], Sequence[PodGroup]]:
+    """The groups of an app: its drivers, and all others."""
+    drivers = [group for group in app.groups if group.role is Role.DRIVER]
+    return drivers, [group for group in app.groups if group.role is not Role.DRIVER] if drivers else app.groups
 
 
 def category(app: App, scale: PoolScale | None) -> Category:
@@ -134,59 +140,57 @@ def category(app: App, scale: PoolScale | None) -> Category:
     return classify(app.demand, scale.nominal, scale.theta)
 
 
-def driver_size(app: App) -> Resources:
-    """What the app's drivers declare together; nothing where it has none."""
+def driver_size(drivers: Sequence[PodGroup]) -> Resources:
+    """What an app's drivers declare together; nothing where it has none."""
     size = NOTHING
-    for group in app.groups:
-        if group.role is Role.DRIVER:
-            drivers = max(1, len(group.held) + group.charged)
-            asked = group.request if drivers == 1 else group.request * drivers
-            size = size + asked if size else asked
+    for group in drivers:
+        count = max(1, len(group.held) + group.charged)
+        asked = group.request if count == 1 else group.request * count
+        size = size + asked if size else asked
     return size
 
 
-def task_size(app: App) -> Resources:
+def task_size(app: App, tasks: Sequence[PodGroup]) -> Resources:
     """What one task declares: the largest of the groups that exist, else what the app announced."""
-    requests = [group.request for group in app.groups if group.role is not Role.DRIVER]
+    requests = [group.request for group in tasks]
     if app.task_request is not None:
         requests.append(app.task_request)
     size = requests[0] if requests else NOTHING
     for request in requests[1:]:
-        if request != size:
+        if request is not size and request != size:
             size = size.at_least(request)
     return size
 
 
 def facts(app: App) -> AppFacts:
     """Look at the groups of one app."""
-    held = tuple(group for group in app.groups if group.held)
-    drivers = tuple(group for group in held if group.role is Role.DRIVER)
-    home = next((group.constraints for group in app.groups if group.role is Role.DRIVER), "")
-    tasks = {group.constraints for group in app.groups if group.role is not Role.DRIVER}
-    reach = tuple(sorted(tasks or {group.constraints for group in app.groups}))
-    return AppFacts(app, drivers or held, drivers[0] if drivers else None, home, reach, tuple(task_needs(app)))
+    drivers, tasks = parts(app)
+    held = tuple([group for group in app.groups if group.held])
+    waiting = tuple([group for group in drivers if group.held])
+    home = drivers[0].constraints if drivers else ""
+    reach = tuple(sorted({group.constraints for group in tasks or drivers}))
+    needs = tuple(task_needs(app, drivers, tasks))
+    return AppFacts(app, waiting or held, waiting[0] if waiting else None, home, reach, needs)
 
 
-def task_needs(app: App) -> Iterable[TaskNeed]:
+def task_needs(app: App, drivers: Sequence[PodGroup], tasks: Sequence[PodGroup]) -> Iterable[TaskNeed]:
     """What of the app is still to run beside drivers: pods that wait, and those to come while somebody makes them."""
-    tasks = [group for group in app.groups if group.role is not Role.DRIVER]
-    led = _led(app)
+    led = _led(drivers)
     for group in tasks:
         if group.held or (led and group.total > group.charged + group.finished):
-            together = len(group.held) + group.charged if app.gang else 1
-            yield TaskNeed(group.request, group.constraints, app.queue, max(1, together), group.waiting)
-    if app.task_request and led and (not tasks or _begins_anew(app, tasks)):
+            together = max(1, len(group.held) + group.charged) if app.gang else 1
+            yield TaskNeed(group.request, group.constraints, app.queue, together, group.waiting)
+    if app.task_request and led and (not tasks or _begins_anew(drivers, tasks)):
         home = next((group.constraints for group in app.groups), "")
         yield TaskNeed(app.task_request, home, app.queue, app.together)
 
 
-def _begins_anew(app: App, tasks: Iterable[PodGroup]) -> bool:
+def _begins_anew(drivers: Iterable[PodGroup], tasks: Iterable[PodGroup]) -> bool:
     """Whether a driver waits and the tasks there are have all ended: whatever it makes is still to come."""
     ended = not any(group.held or group.charged or group.blocked for group in tasks)
-    return ended and any(group.held for group in app.groups if group.role is Role.DRIVER)
+    return ended and any(group.held for group in drivers)
 
 
-def _led(app: App) -> bool:
+def _led(drivers: Sequence[PodGroup]) -> bool:
     """Whether a driver is there or may still come: one that has ended makes no more tasks."""
-    drivers = [group for group in app.groups if group.role is Role.DRIVER]
     return not drivers or any(group.total > group.finished for group in drivers)

@@ -104,9 +104,9 @@ class Grounds:
 
     def _counted(self, ground: Ground) -> Ground:
         for app in self._running:
-            promised = self._promised(app, ground)
             for group in app.groups:
                 if group.role is Role.DRIVER:
+                    promised = self._promised(app, ground)
                     for _ in range(self._drivers(group, ground)):
                         ground.means.start_driver(group.request, promised)
                 elif group.running and self._lands(group, ground):

@@ -23,7 +23,7 @@ from slackwater.cycle.holdreasons import verdicts
 from slackwater.cycle.noderooms import NodeRooms
 from slackwater.cycle.queuepass import Lane, Release, grow, lane, release_all
 from slackwater.cycle.snapshot import App, Queue, Snapshot
-from slackwater.cycle.starts.nodegrowth import NodeGrowth, growing
+from slackwater.cycle.starts.nodegrowth import NodeGrowth, in_flight
 from slackwater.cycle.verdicts import Verdict
 from slackwater.pools.pools import Adjustment, Category
 
@@ -58,8 +58,7 @@ def decide(snapshot: Snapshot, *, explain: bool = True, sizes: AppSizes | None =
     lanes = [
         lane(snapshot, rooms, drivers, growth, apps, sizes) for growth, (_, apps) in zip(growths, queues, strict=True)
     ]
-    # Growth pods wait for a machine, not for the scheduler.
-    flight = sum(group.released for app in snapshot.apps for group in app.groups) - growing(snapshot.apps)
+    flight = in_flight(snapshot.apps)
     release_all(lanes, snapshot.window - flight, idle=flight == 0)
     for each in lanes:
         grow(each)

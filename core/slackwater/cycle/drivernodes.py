@@ -63,6 +63,9 @@ class Bars(NamedTuple):
         return _others(self.costly & ~self.barred, names, row)
 
 
+ANYWHERE = Bars()
+
+
 def _others(nodes: Mask | None, names: Sequence[str], row: int) -> tuple[str, ...]:
     """The names of some nodes, but for one of them; none where no nodes are given."""
     return () if nodes is None else tuple(names[other] for other in np.flatnonzero(nodes).tolist() if other != row)
@@ -246,7 +249,7 @@ class DriverNodes:
     def bars(self, app: App, request: Resources) -> Bars:
         """Where a driver of the app may not go. Where there are places enough for all nobody looks closer."""
         if not self.known:
-            return Bars()
+            return ANYWHERE
         own = self.facts(app).needs
         found = self._bars.get((own, request))
         if found is None:

@@ -49,7 +49,7 @@ def _in_line(verdict: Verdict, places: Mapping[str, int], lane: Lane) -> Verdict
     place = places.get(verdict.app)
     if place is None:
         return verdict
-    return Verdict(verdict.app, verdict.reason, verdict.numbers, place, lane.entrance.waits.get(verdict.app))
+    return verdict._replace(position=place, wait=lane.entrance.waits.get(verdict.app))
 
 
 def _first_rows(line: ReleaseQueue) -> dict[str, int]:
@@ -80,10 +80,9 @@ def _kept(verdict: Verdict, lane: Lane) -> Verdict | None:
 
 def _held(app: App, lane: Lane, rows: Mapping[str, int], flight: int, window: int) -> Verdict:
     """Why nothing of a started app goes: the first test that its first held group fails."""
-    refused = lane.entrance.infeasible(app)
     held = [group for group in app.groups if group.held]
     if not held:
-        if refused is not None:
+        if (refused := lane.entrance.infeasible(app)) is not None:
             return refused
         blocked = sum(group.blocked for group in app.groups)
         reason, numbers = (WaitReason.FOREIGN, {"count": blocked}) if blocked else (WaitReason.COMPLETE, {})

@@ -54,6 +54,7 @@ class NodeRooms:
         self._ids: dict[_Key, int] = {}
         self._reach: list[Mask | None] = []
         self._asked: list[Floats] = []
+        self._amounts: list[list[float]] = []  # the same as plain numbers
         self._natives: list[Floats] = []
         self._fits: Mask = np.zeros((0, len(table)), np.bool_)
         self._needed = self._needed_native = np.zeros((0, len(table.kinds)))
@@ -76,6 +77,7 @@ class NodeRooms:
             number = self._ids[key] = len(self._ids)
             native = group.request if group.native is None else group.native
             self._asked.append(_vector(group.request, self.kinds))
+            self._amounts.append(self._asked[-1].tolist())
             self._natives.append(_vector(native, self.kinds))
             self._reach.append(self._reached(queue, group))
         return number
@@ -186,11 +188,9 @@ class NodeRooms:
         lost = np.logical_or.reduce(short, axis=1) & self._fits[:, row]
         self._fits[lost, row] = False
         self._counts -= lost
-        room, scale = self.room[row].tolist(), self._scale[row].tolist()
+        room, scale, fits = self.room[row].tolist(), self._scale[row].tolist(), self._fits[:, row].tolist()
         for shape, slack in self._slacks.items():
-            asked = self._asked[shape].tolist()
-            shares = ((have - ask) / whole for have, ask, whole in zip(room, asked, scale, strict=True))
-            slack[row] = sum(shares) if self._fits[shape, row] else np.inf
+            slack[row] = _share(room, self._amounts[shape], scale) if fits[shape] else np.inf
 
     # ---- ever -----------------------------------------------------------------------------------------------------
 
@@ -235,6 +235,11 @@ class NodeRooms:
         reach = self._reach[shape]
         fits: Mask = np.asarray((self._table.total >= _least(self._asked[shape])).all(axis=1))
         return fits if reach is None else fits & reach
+
+
+def _share(room: Sequence[float], asked: Sequence[float], scale: Sequence[float]) -> float:
+    """`_slack` of one node, as plain numbers."""
+    return sum([(have - ask) / whole for have, ask, whole in zip(room, asked, scale, strict=True)])
 
 
 def _vector(amounts: Resources, kinds: Kinds) -> Floats:

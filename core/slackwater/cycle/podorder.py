@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from slackwater.cycle.drivernodes import Bars, DriverNodes
+from slackwater.cycle.drivernodes import ANYWHERE, Bars, DriverNodes
 from slackwater.cycle.noderooms import NodeRooms
 from slackwater.cycle.order.candidates import Pick, ReleaseCandidate, RequestShape, is_first_task, shape_of
 from slackwater.cycle.order.hurry import AppUrgency
@@ -34,8 +34,6 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-_NO_BARS = Bars()
-
 
 class ReleaseQueue:
     """The candidates, a row each, in order of submission; `pick` takes one pod after the other.
@@ -49,7 +47,7 @@ class ReleaseQueue:
         queue: Queue,
         candidates: Sequence[ReleaseCandidate],
         *,
-        rooms: NodeRooms | None = None,
+        rooms: NodeRooms,
         drivers: DriverNodes | None = None,
         free: Resources | None = None,
         spent: dict[Category, float] | None = None,
@@ -63,24 +61,23 @@ class ReleaseQueue:
         self.rows = sorted(candidates, key=lambda c: (c.app.submitted, c.app.id, c.group.key))
         self._alpha, self._preference = alpha, preference
         self._headroom = dict(headroom or dict.fromkeys(Category, math.inf))
-        self._left = [c.count for c in self.rows]
+        self._left = [c.pods for c in self.rows]
         self._taken = [0] * len(self.rows)
         self._open = self._pickable()
         self._members = self._by_app()
         self._measure(queue, queue.free if free is None else free)
-        self._mixed = len({c.app.priority for c in self.rows}) > 1
+        priorities = {c.app.priority for c in self.rows}
+        self._mixed, self._lowest = len(priorities) > 1, min(priorities, default=0)
         self._drivers = any(c.group.role is Role.DRIVER for c in self.rows)
         self._bare = {c.app.id for c in self.rows if is_first_task(c)} if self._drivers else set[str]()
-        self._align = [_alignment(c.app) for c in self.rows]
-        self._hurried = [any(group.waiting for group in c.app.groups) for c in self.rows]
+        self._align = [_alignment(c.app) if c.app.stages else 0.0 for c in self.rows]
+        self._urgencies = self._hurried()
         self._alike = self._all_alike()
-        self._urgencies: dict[str, AppUrgency] = {}
         self._urgency = [0.0] * len(self.rows)
         self._crowd: tuple[NDArray[np.intp], Floats, Floats] | None = None  # shape, urgency, alignment as arrays
         self._index: NDArray[np.intp] | None = None  # the open rows as an array, until one closes
-        for members in self._members.values():
-            if self._hurried[members[0]]:
-                self._hurry(members)
+        for app in self._urgencies:
+            self._hurry(self._members[app])
         self._open_shares(queue, shares or {})
 
     def left(self) -> Resources:
@@ -93,7 +90,7 @@ class ReleaseQueue:
         self._shape = [numbers.setdefault(shape_of(c), len(numbers)) for c in self.rows]
         self._shapes = list(numbers)
         self._sum = SumRoom(queue, free, [shape.request for shape in self._shapes])
-        self._going = [True] * len(self._shapes)  # which shapes fit and have headroom
+        self._going = list(range(len(self._shapes)))  # the shapes that fit and have headroom
 
     def spend(self, amounts: Resources) -> None:
         """Others took so much of the sum."""
@@ -110,16 +107,14 @@ class ReleaseQueue:
         slots = sum(self._left[row] * self.rows[row].slots for row in members)
         if not members or self.lacking_together(app) is not None or slots > self.headroom(members[0]) + TOLERANCE:
             return []
-        if self._rooms is not None and not self._rooms.take_all(
-            [(self.rows[row].shape, self._left[row]) for row in members]
-        ):
+        if not self._rooms.take_all([(self.rows[row].shape, self._left[row]) for row in members]):
             return []
         return [self._picked(row, placed=True) for row in members for _ in range(self._left[row])]
 
     def lend(self, headroom: Mapping[Category, float]) -> None:
         """What is left of the room is for whoever is there: pools close no more than this."""
         self._headroom = dict(headroom)
-        self._going = [True] * len(self._shapes)
+        self._going = list(range(len(self._shapes)))
         self._open = self._pickable()
         self._index = None
 
@@ -136,14 +131,12 @@ class ReleaseQueue:
         return self._on_some_node(self._shapes[self._shape[row]])
 
     def _on_some_node(self, shape: RequestShape) -> bool:
-        if self._rooms is None or shape.node < 0:
-            return True
         return self._rooms.fits(shape.node, self._bars(shape.driver, shape.request).barred)
 
     def _bars(self, app: str, request: Resources) -> Bars:
         """Where a driver of the app may not go; "" is no driver."""
         if not app or self._seats is None:
-            return _NO_BARS
+            return ANYWHERE
         return self._seats.bars(self.rows[self._members[app][0]].app, request)
 
     def lacking(self, row: int) -> tuple[str, float, float]:
@@ -166,9 +159,7 @@ class ReleaseQueue:
     def _picked(self, row: int, *, placed: bool = False) -> Pick:
         candidate = self.rows[row]
         self._bare.discard(candidate.app.id)
-        nodes: tuple[tuple[str, ...], ...] = ()
-        if self._rooms is not None and not placed and candidate.shape >= 0:
-            nodes = self._seat(candidate, self._rooms)
+        nodes = () if placed else self._seat(candidate, self._rooms)
         uid = candidate.group.held[self._taken[row]]
         pick = Pick(candidate, uid, self._urgency[row], self._align[row], *nodes)
         self._take(row)
@@ -186,7 +177,7 @@ class ReleaseQueue:
 
     def _all_alike(self) -> bool:
         """Whether preference cannot tell the rows apart, whatever is picked: the earliest goes first then."""
-        alike = len({shape.request for shape in self._shapes}) <= 1 and not any(self._hurried)
+        alike = len({shape.request for shape in self._shapes}) <= 1 and not self._urgencies
         return alike and (self._alpha <= 0 or len(set(self._align)) <= 1)
 
     def _by_app(self) -> dict[str, list[int]]:
@@ -194,6 +185,13 @@ class ReleaseQueue:
         for row, candidate in enumerate(self.rows):
             members.setdefault(candidate.app.id, []).append(row)
         return members
+
+    def _hurried(self) -> dict[str, AppUrgency]:
+        """The apps of which a stage waits on another one: only their pods differ in urgency."""
+        apps = [self.rows[members[0]].app for members in self._members.values()]
+        apps = [app for app in apps if any(group.waiting for group in app.groups)]
+        unit = self._sum.unit if apps else {}
+        return {app.id: AppUrgency(app, unit) for app in apps}
 
     def _open_shares(self, queue: Queue, shares: Mapping[str, float]) -> None:
         self._fair = queue.order is Order.FAIR
@@ -206,7 +204,7 @@ class ReleaseQueue:
     def _next(self, least: int | None) -> int | None:
         self._sift()
         rows = self._open
-        if least is not None:
+        if least is not None and least > self._lowest:
             rows = [row for row in rows if self.rows[row].app.priority >= least]
         if len(rows) <= 1:
             return rows[0] if rows else None
@@ -224,17 +222,16 @@ class ReleaseQueue:
 
     def _sift(self) -> None:
         """Close the shapes that no longer fit or have no headroom, and their rows with them."""
-        closed = False
-        for number, shape in enumerate(self._shapes):
-            if self._going[number] and not (
-                shape.slots <= self._headroom[shape.category] + TOLERANCE
-                and self._sum.fits(number)
-                and self._on_some_node(shape)
-            ):
-                self._going[number], closed = False, True
-        if closed:
-            self._open = [row for row in self._open if self._going[self._shape[row]]]
+        going = [number for number in self._going if self._goes(number)]
+        if len(going) < len(self._going):
+            self._going, still = going, set(going)
+            self._open = [row for row in self._open if self._shape[row] in still]
             self._index = None
+
+    def _goes(self, number: int) -> bool:
+        shape = self._shapes[number]
+        enough = shape.slots <= self._headroom[shape.category] + TOLERANCE and self._sum.fits(number)
+        return enough and self._on_some_node(shape)
 
     def _shut(self, row: int) -> None:
         if row in self._open:
@@ -261,8 +258,9 @@ class ReleaseQueue:
             self._index = np.array(self._open)
         at = self._index if rows is self._open else np.array(rows)
         shape, hurry, align = self._crowd
-        points = combined(np.array(fits)[shape[at]], hurry[at], align[at], self._alpha)
-        return int(np.argmax(points >= points.max() - TOLERANCE))
+        near = align.take(at) if self._alpha > 0 else None
+        points = combined(np.array(fits).take(shape.take(at)), hurry.take(at), near, self._alpha)
+        return int((points >= points.max() - TOLERANCE).argmax())
 
     def _take(self, row: int) -> None:
         self._taken[row] += 1
@@ -275,19 +273,16 @@ class ReleaseQueue:
             self._shut(row)
         if self._fair:
             self._shares[candidate.app.namespace] += self._increment[row]
-        if self._hurried[row]:
-            app, group = candidate.app, candidate.group
-            if group.role is not Role.DRIVER:
-                self._urgencies[app.id].pick(group, self._taken[row])
-            self._hurry(self._members[app.id])
+        app = candidate.app.id
+        if app in self._urgencies:
+            self._urgencies[app].pick(candidate.group, self._taken[row])
+            self._hurry(self._members[app])
 
     def _hurry(self, members: Sequence[int]) -> None:
         """Urgency of one app's rows, counting what was picked in this round as assigned and occupying."""
-        app = self.rows[members[0]].app
-        if app.id not in self._urgencies:
-            self._urgencies[app.id] = AppUrgency(app, self._sum.unit)
-        found = self._urgencies[app.id].of([self.rows[row].group for row in members])
-        for row, hurry in zip(members, found, strict=True):
+        found = self._urgencies[self.rows[members[0]].app.id].now()
+        for row in members:
+            hurry = found.waiting if self.rows[row].group.waiting else found.leading
             self._urgency[row] = hurry
             if self._crowd is not None:
                 self._crowd[1][row] = hurry

@@ -106,10 +106,10 @@ def _line(
 
 def candidates(app: App, entrance: AdmissionRound) -> Iterable[ReleaseCandidate]:
     """The groups of an app that may go now, if there is room."""
-    if app.paused or not any(group.held for group in app.groups):
+    size, shapes = entrance.sizes[app.id], entrance.shapes
+    if app.paused or not size.held_pods:
         return
     led = led_by_driver(app) and incomplete(app) is None
-    size, shapes = entrance.sizes[app.id], entrance.shapes
     for group, slots in zip(app.groups, size.slots, strict=True):
         if not group.held or group.unplaceable or not (led or group.role is Role.DRIVER):
             continue
@@ -250,7 +250,7 @@ def grow(each: Lane) -> None:
         if app.gang or (line.fits(row) and line.seated(row)):
             continue
         open_slots = line.headroom(row) / candidate.slots if candidate.slots > 0 else math.inf
-        waiting = enumerate(group.held[line.taken(row) : candidate.count], start=1)
+        waiting = enumerate(group.held[line.taken(row) : candidate.pods], start=1)
         each.releases += [_towards(app, group, uid) for n, uid in waiting if n <= open_slots and growth.ask(group)]
     for app in each.started:
         if app.gang and _held(app):

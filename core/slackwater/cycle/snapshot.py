@@ -59,7 +59,8 @@ class PodGroup:
     @property
     def total(self) -> int:
         """All pods of the group, past, present and announced."""
-        return max(self.expected, len(self.held) + self.blocked + self.charged + self.finished)
+        present = len(self.held) + self.blocked + self.released + self.running + self.finished
+        return max(self.expected, present)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from enum import StrEnum
+from types import MappingProxyType
+from typing import NamedTuple
 
 from slackwater.admission.budget import quantity
 from slackwater.resources import Resources
@@ -127,13 +128,12 @@ def _worded(kind: str, name: str, number: object) -> object:
     return quantity(kind, number) if name in AMOUNTS and isinstance(number, int | float) else number
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
+class Verdict(NamedTuple):
     """The gatekeeper's word on one app in one round."""
 
     app: str
     reason: WaitReason
-    numbers: Mapping[str, object] = field(default_factory=dict)
+    numbers: Mapping[str, object] = MappingProxyType({})
     position: int = 0  # 1 = next to start; 0 = has started
     wait: float | None = None  # estimated seconds until it starts; None: not known
 

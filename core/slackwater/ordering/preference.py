@@ -23,7 +23,7 @@ def nm(values: NDArray[np.float64], *, equal: float = 0.0) -> NDArray[np.float64
     """
     if values.size == 0:
         return values
-    low, high = values.min(), values.max()
+    low, high = float(values.min()), float(values.max())
     spread = high - low
     if spread <= TOLERANCE * max(abs(low), abs(high)):
         return np.full_like(values, equal)

@@ -34,7 +34,12 @@ class Stage:
     @property
     def progress(self) -> float:
         """Share of tasks assigned: p = A/T, and 1 for a stage without tasks."""
-        return min(1.0, self.assigned / self.total) if self.total > 0 else 1.0
+        return progress(self.assigned, self.total)
+
+
+def progress(assigned: float, total: float) -> float:
+    """Share of tasks assigned."""
+    return min(1.0, assigned / total) if total > 0 else 1.0
 
 
 class Urgency(NamedTuple):
@@ -52,11 +57,16 @@ def urgency(leading: Stage, waiting: Sequence[Stage]) -> Urgency:
     """
     assigned = sum(stage.assigned * stage.size for stage in waiting)
     held = sum(stage.occupying * stage.size for stage in waiting)
-    maps = leading.progress * assigned
+    return urgency_of(leading.progress, leading.occupying * leading.size, assigned, held)
+
+
+def urgency_of(progress: float, maps: float, assigned: float, held: float) -> Urgency:
+    """The same of numbers that were checked before: p, O^m·R^m, A^r·R^r and O^r·R^r."""
+    hurry = progress * assigned
     if held <= 0:
-        return Urgency(maps, 0.0)
-    occupancy = held / (leading.occupying * leading.size + held)
-    return Urgency(maps, maps * leading.progress / occupancy)
+        return Urgency(hurry, 0.0)
+    occupancy = held / (maps + held)
+    return Urgency(hurry, hurry * progress / occupancy)
 
 
 def stage_urgencies(stages: Sequence[Stage]) -> tuple[float, ...]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from slackwater.cycle.snapshot import App, PodGroup
@@ -11,21 +10,15 @@ from slackwater.resources import Resources
 from slackwater.roles import Role
 
 
-@dataclass(frozen=True, slots=True)
-class ReleaseCandidate:
+class ReleaseCandidate(NamedTuple):
     """A group of equal pods that may go now, if there is room."""
 
     app: App
     group: PodGroup
-    category: Category = Category.LARGE
-    slots: float = 0.0  # what one of its pods takes from the pool; 0 where no pool guards the queue
-    shape: int = -1  # the number of its shape among the nodes' rooms; −1: only sums count
-    most: int | None = None  # so many of its held pods may go; None: all
-
-    @property
-    def count(self) -> int:
-        """Held pods that may go."""
-        return len(self.group.held) if self.most is None else self.most
+    category: Category
+    slots: float  # what one of its pods takes from the pool; 0 where no pool guards the queue
+    shape: int  # the number of its shape among the nodes' rooms
+    pods: int  # so many of its held pods may go
 
 
 class Pick(NamedTuple):

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from slackwater.cycle.snapshot import App, PodGroup
-from slackwater.ordering.urgency import Stage, urgency
+from slackwater.ordering.urgency import Urgency, progress, urgency_of
 from slackwater.roles import Role
+from slackwater.validation import amount
 
 
 class AppUrgency:
@@ -16,51 +17,34 @@ class AppUrgency:
     """
 
     def __init__(self, app: App, unit: Mapping[str, float]) -> None:
-        self._leading: dict[str, Stage] = {}
-        self._waiting: dict[str, Stage] = {}
-        for group in app.groups:
-            if group.role is not Role.DRIVER:
-                self._side(group)[group.key] = _stage(group, 0, _size(group, unit))
-
-    def _side(self, group: PodGroup) -> dict[str, Stage]:
-        return self._waiting if group.waiting else self._leading
+        self._tasks = [(group, _size(group, unit)) for group in app.groups if group.role is not Role.DRIVER]
+        self._picked: dict[str, int] = {}
 
     def pick(self, group: PodGroup, picked: int) -> None:
         """So many pods of the group were picked in this round: they count as assigned and occupying."""
-        side = self._side(group)
-        side[group.key] = _stage(group, picked, side[group.key].size)
+        self._picked[group.key] = picked
 
-    def of(self, groups: Sequence[PodGroup]) -> list[float]:
-        """The urgency of each group."""
-        found = urgency(_merged([*self._leading.values()]), [*self._waiting.values()])
-        return [found.waiting if group.waiting else found.leading for group in groups]
+    # Several groups of the leading stage count as one:  R^m = Σ O·R ÷ Σ O
+    def now(self) -> Urgency:
+        """The urgency of the leading stage, and of what waits on it."""
+        leading = total = done = occupying = 0
+        maps = assigned = held = 0.0
+        for group, size in self._tasks:
+            here = group.charged + self._picked.get(group.key, 0)
+            if group.waiting:
+                assigned += (here + group.finished) * size
+                held += here * size
+            else:
+                leading += 1
+                total += group.total
+                done += here + group.finished
+                occupying += here
+                maps += here * size
+        if leading > 1 and occupying:
+            maps = occupying * (maps / occupying)
+        return urgency_of(progress(done, total), maps, assigned, held)
 
 
 def _size(group: PodGroup, unit: Mapping[str, float]) -> float:
     """R of the paper: one pod's share of the nodes, summed over kinds."""
-    return float(sum(value * unit.get(kind, 0.0) for kind, value in group.request.items()))
-
-
-def _stage(group: PodGroup, picked: int, size: float) -> Stage:
-    return Stage(
-        total=group.total,
-        assigned=group.charged + group.finished + picked,
-        occupying=group.charged + picked,
-        size=size,
-        finished=group.finished,
-    )
-
-
-def _merged(stages: Sequence[Stage]) -> Stage:
-    """Several groups of one leading stage as one, with the mean size weighted by what occupies."""
-    if len(stages) == 1:
-        return stages[0]
-    occupying = sum(stage.occupying for stage in stages)
-    held = sum(stage.occupying * stage.size for stage in stages)
-    return Stage(
-        total=sum(stage.total for stage in stages),
-        assigned=sum(stage.assigned for stage in stages),
-        occupying=occupying,
-        size=held / occupying if occupying else 0.0,
-        finished=sum(stage.finished for stage in stages),
-    )
+    return amount("size", sum([value * unit.get(kind, 0.0) for kind, value in group.request.items()]))

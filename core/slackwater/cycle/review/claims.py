@@ -30,7 +30,7 @@ from slackwater.cycle.order.earlystart import startable
 from slackwater.cycle.queuepass import led_by_driver
 from slackwater.cycle.snapshot import App, PodGroup, Queue, Snapshot
 from slackwater.cycle.starts.impossible import incomplete
-from slackwater.cycle.starts.nodegrowth import NodeGrowth, growing
+from slackwater.cycle.starts.nodegrowth import NodeGrowth, in_flight
 from slackwater.cycle.verdicts import Verdict, WaitReason, describe
 from slackwater.resources import Resources
 from slackwater.roles import Role
@@ -71,7 +71,7 @@ def holds(snapshot: Snapshot, decided: Round) -> list[Hold]:
     snapshot = replace(snapshot, queues=tuple(each.queue for each in growths.values()))
     queues = {queue.name: queue for queue in snapshot.queues}
     after = _after(snapshot, decided, rooms, queues)
-    flight = sum(group.released for app in after.apps for group in app.groups) - growing(after.apps)
+    flight = in_flight(after.apps)
     found: list[Hold] = []
     before = {app.id: app for app in snapshot.apps}
     for queue in snapshot.queues:

@@ -87,8 +87,10 @@ def incomplete(app: App, position: int = 0) -> Verdict | None:
 
     Once some of them have gone, all have been there: what is made anew later need not be complete again.
     """
+    if not app.gang:
+        return None
     tasks = [group for group in app.groups if group.role is not Role.DRIVER]
-    if not app.gang or not tasks or any(group.charged for group in tasks):
+    if not tasks or any(group.charged for group in tasks):
         return None
     drivers = sum(group.total for group in app.groups) - sum(group.total for group in tasks)
     expected = drivers + max(app.announced, sum(group.total for group in tasks))

@@ -32,8 +32,7 @@ class NodeGrowth:
 
     def _claim(self, queue: Queue, apps: Sequence[App]) -> Resources:
         """Give growth pods the room that there is, those of the earliest app first; returns what is free then."""
-        line = sorted(apps, key=lambda app: (app.submitted, app.id))
-        waiting = [group for app in line for group in app.groups if group.growing]
+        waiting = [group for app in _earliest_first(apps) for group in app.groups if group.growing]
         free = queue.free
         for group, shape in zip(waiting, self._rooms.shapes(queue, waiting), strict=True):
             self._asked += len(group.growing)
@@ -87,11 +86,17 @@ class NodeGrowth:
         self._left = self._left - asked
 
 
+def _earliest_first(apps: Iterable[App]) -> list[App]:
+    """The apps of which a growth pod is under way."""
+    growing = [app for app in apps if any(group.growing for group in app.groups)]
+    return sorted(growing, key=lambda app: (app.submitted, app.id))
+
+
 def counted(group: PodGroup) -> Resources:
     """What kube-scheduler, and so an autoscaler, counts of one pod."""
     return group.request if group.native is None else group.native
 
 
-def growing(apps: Iterable[App]) -> int:
-    """Growth pods under way."""
-    return sum(len(group.growing) for app in apps for group in app.groups)
+def in_flight(apps: Iterable[App]) -> int:
+    """Pods that wait for the scheduler: released, not bound yet, and no growth pods. Those wait for a machine."""
+    return sum([group.released - len(group.growing) for app in apps for group in app.groups])

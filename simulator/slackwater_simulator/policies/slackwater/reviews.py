@@ -6,7 +6,7 @@ same as one without.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from slackwater.cycle.cycle import decide
@@ -49,4 +49,4 @@ class HoldReviews:
         """The verdict with apps by the names of their jobs; the gate knows them by their rows."""
         jobs = self.gate.world.workload.jobs
         named = {key: jobs[int(str(verdict.numbers[key]))].id for key in NAMED if key in verdict.numbers}
-        return replace(verdict, numbers={**verdict.numbers, **named})
+        return verdict._replace(numbers={**verdict.numbers, **named})
