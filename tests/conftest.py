@@ -30,6 +30,7 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE") or ("ci" if os.enviro
 
 
 BEGAN = look()
+FIRST = "gw0"  # the first of the parallel processes
 HERE = Path(__file__).parent
 SLOW = frozenset((HERE / "slow.txt").read_text(encoding="utf-8").splitlines())
 UNTRACED = frozenset((HERE / "untraced.txt").read_text(encoding="utf-8").splitlines())
@@ -42,6 +43,28 @@ def _logs_as_before() -> Iterator[None]:
     """How one test logs is nothing to the next."""
     with logs.restored():
         yield
+
+
+@contextlib.contextmanager
+def _untraced() -> Iterator[None]:
+    """Nothing that runs inside counts for coverage."""
+    own, threads = sys.gettrace(), threading.gettrace()
+    sys.settrace(None)
+    threading.settrace(None)
+    try:
+        yield
+    finally:
+        sys.settrace(own)
+        threading.settrace(threads)
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Trace the collection in one process only: each of them collects all tests, and imports what the others do."""
+    if os.environ.get("PYTEST_XDIST_WORKER", FIRST) == FIRST:
+        return (yield)
+    with _untraced():
+        return (yield)
 
 
 def pytest_collection_finish() -> None:
@@ -78,14 +101,8 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
     """Trace no test of untraced.txt nor its fixtures: in parallel processes pytest-cov's own marker has no effect."""
     if item.get_closest_marker("untraced") is None:
         return (yield)
-    own, threads = sys.gettrace(), threading.gettrace()
-    sys.settrace(None)
-    threading.settrace(None)
-    try:
+    with _untraced():
         return (yield)
-    finally:
-        sys.settrace(own)
-        threading.settrace(threads)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
