@@ -6,6 +6,7 @@
     lone        one pod at a time on an idle cluster; the rate is of the seconds in which one waited. Give few --pods.
     release     the whole path with two operators in turn: one nominates, one leaves the way to the extender's filter.
     gate        the whole path with two operators in turn: one holds every task, one opens the gate while nobody waits.
+    paced       the same two, with --rate pods created a second: how long each waits when nothing is saturated.
 
 In `nominated`, `slow` and `release` every pod is held first, whatever is free.
 
@@ -50,8 +51,12 @@ PLAIN, OURS = "default-scheduler", "slackwater"
 ALL = ("nominated", "slow", "whole")
 NOMINATED, STEERED = "nominated", "steered"  # ours in both cases
 HELD, OPEN = "held", "open gate"  # likewise
-PARTS_OF = {"release": (PLAIN, NOMINATED, STEERED), "gate": (PLAIN, HELD, OPEN)}  # who plays; else: plain and ours
-FOLLOWING = ("whole", "lone", "gate")  # parts in which the gate may open
+PARTS_OF = {
+    "release": (PLAIN, NOMINATED, STEERED),
+    "gate": (PLAIN, HELD, OPEN),
+    "paced": (PLAIN, HELD, OPEN),
+}  # who plays; else: plain and ours
+FOLLOWING = ("whole", "lone", "gate", "paced")  # parts in which the gate may open
 PROCESS = {PLAIN: "scheduler", OURS: "slackwater-scheduler"}
 # A pod may wait long for a scheduler that is stopped on purpose, and pools would measure their own rules.
 VALUES = ("policy.spec.mode=enforce", "queue.spec.release.timeoutSeconds=900", "pool.create=false")
@@ -107,8 +112,8 @@ class Run:
 class Bench:
     """One lab, and runs in it."""
 
-    def __init__(self, lab: Lab, session: Session, pods: int) -> None:
-        self.lab, self.session, self.pods = lab, session, pods
+    def __init__(self, lab: Lab, session: Session, pods: int, rate: float) -> None:
+        self.lab, self.session, self.pods, self.rate = lab, session, pods, rate
         self._number = 0
 
     async def whole(self, scheduler: str) -> Run:
@@ -144,14 +149,32 @@ class Bench:
             return await self.whole(PLAIN)
         return await self._whole_with(OPEN_NODES=str(NEVER if contender == HELD else 100))
 
+    async def paced(self, contender: str) -> Run:
+        """Pods at an even pace, with the same two operators."""
+        if contender != PLAIN:
+            await self._operator_with(OPEN_NODES=str(NEVER if contender == HELD else 100))
+        scheduler = PLAIN if contender == PLAIN else OURS
+        async with self._watched(scheduler) as (path, crowd):
+            before, began = costs(self.lab), time.monotonic()
+            async with asyncio.TaskGroup() as group:
+                for number in range(self.pods):
+                    await asyncio.sleep(max(0.0, began + number / self.rate - time.monotonic()))
+                    group.create_task(self._create(path, scheduler, crowd, number, 1))
+            await _until(lambda: len(crowd.bound) == self.pods, f"all pods are bound by {contender}")
+            seconds = max(crowd.bound.values()) - began
+            return _run(crowd, self.pods / seconds, seconds, costs(self.lab) - before)
+
     async def _whole_with(self, **settings: str) -> Run:
         """The whole path with an operator of other settings."""
+        await self._operator_with(**settings)
+        return await self.whole(OURS)
+
+    async def _operator_with(self, **settings: str) -> None:
         # The one before it need not give back its Lease.
         named = {f"SLACKWATER_OPERATOR_{name}": text for name, text in {**settings, "LEAD_ALONE": "true"}.items()}
         self.lab.processes.kill("operator")
         await asyncio.to_thread(self.lab.restart, "operator", named)
         await asyncio.sleep(5.0)  # it lists everything, and turns the gate
-        return await self.whole(OURS)
 
     async def nominated(self, scheduler: str) -> Run:
         """Let a scheduler find all pods waiting, ours released and nominated."""
@@ -279,7 +302,7 @@ def report(part: str, runs: Runs, pods: int) -> list[str]:
     rule = "|---" * len(runs) + "|"
     lines = [f"| measure, median (least to most) | {names} | over plain |", f"|---|---{rule}"]
     for name, measure in MEASURES.items():
-        if part in ("whole", "lone", "release", "gate") or name not in WHOLE_ONLY:
+        if part in ("whole", "lone", *PARTS_OF) or name not in WHOLE_ONLY:
             lines.append(_row(name, [[measure(run, pods) for run in runs[which]] for which in runs]))
     lines += ["", f"| CPU milliseconds per pod | {names} |", f"|---{rule}"]
     lines += _shares(runs, lambda run: {name: value / pods * 1000 for name, value in run.cost.cpu.items()}, 0.05)
@@ -326,52 +349,51 @@ def verdict(part: str, nodes: int, runs: Runs) -> str:
 # -- the programme ----------------------------------------------------------------------------------------------------
 
 
-async def rounds(lab: Lab, part: str, pods: int, count: int, runs: Runs) -> None:
+async def rounds(lab: Lab, part: str, asked: argparse.Namespace, runs: Runs) -> None:
     """Plain and ours in turn, so that a busy moment of the machine meets both."""
     async with Session(endpoint(lab.site.kubeconfig), in_flight=16) as session:
-        bench = Bench(lab, session, pods)
-        parts = (bench.nominated, bench.slow, bench.whole, bench.lone, bench.release, bench.gate)
+        bench = Bench(lab, session, asked.pods, asked.rate)
+        parts = (bench.nominated, bench.slow, bench.whole, bench.lone, bench.release, bench.gate, bench.paced)
         play = {each.__name__: each for each in parts}[part]
-        for number in range(count):
+        for number in range(asked.rounds):
             for scheduler in list(runs) if number % 2 == 0 else reversed(runs):
                 runs[scheduler].append(await play(scheduler))
                 sys.stderr.write(f"{part}, round {number + 1}, {scheduler}: {runs[scheduler][-1].rate:.1f} pods/s\n")
 
 
-def measure(part: str, nodes: int, pods: int, count: int) -> Runs:
+def measure(part: str, asked: argparse.Namespace) -> Runs:
     """All rounds of one part in a lab of its own; a run that is told to end keeps the rounds it has."""
     runs: Runs = {contender: [] for contender in PARTS_OF.get(part, (PLAIN, OURS))}
     # Scrapes of that many simulated nodes would fill the machine: without samples, reservations count. Where nobody
     # shall nominate there is no operator.
     unwanted = {"prometheus", "state-metrics"} | ({"operator"} if part == "slow" else set())
-    plan = Plan(parts=frozenset(PARTS) - unwanted, nodes=nodes, shape=Shape("32", "128Gi"), values=VALUES)
-    if part != "gate":  # all pods may be on their way at once: here the scheduler is what is measured
-        os.environ["SLACKWATER_OPERATOR_WINDOW"] = str(10 * pods)
+    plan = Plan(parts=frozenset(PARTS) - unwanted, nodes=asked.nodes, shape=Shape("32", "128Gi"), values=VALUES)
+    if part not in ("gate", "paced"):  # all pods may be on their way at once: here the scheduler is what is measured
+        os.environ["SLACKWATER_OPERATOR_WINDOW"] = str(10 * asked.pods)
     if part not in FOLLOWING:
         os.environ["SLACKWATER_OPERATOR_OPEN_NODES"] = str(NEVER)
     with Lab(open_site(f"bench-{part}"), plan) as lab:
         lab.up()
         with suppress(Told):
-            asyncio.run(rounds(lab, part, pods, count, runs))
+            asyncio.run(rounds(lab, part, asked, runs))
     return runs
 
 
 def main() -> None:
     """Run the parts that were asked for, print, and say whether the bounds were kept."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument(
-        "--part", choices=(*ALL, "lone", "release", "gate"), action="append", help=f"default: {', '.join(ALL)}"
-    )
+    parser.add_argument("--part", choices=(*ALL, "lone", *PARTS_OF), action="append", help=f"default: {', '.join(ALL)}")
     parser.add_argument("--nodes", type=int, default=1000)
     parser.add_argument("--pods", type=int, default=3000)
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--rate", type=float, default=40.0, help="pods a second in the part paced")
     asked = parser.parse_args()
     signal.signal(signal.SIGTERM, _told)
     verdicts = []
     with tempfile.TemporaryDirectory() as home:
         os.environ["SLACKWATER_LAB_HOME"] = home
         for part in asked.part or ALL:
-            runs = measure(part, asked.nodes, asked.pods, asked.rounds)
+            runs = measure(part, asked)
             if not all(runs.values()):
                 raise SystemExit(f"{part}: not one round was finished")
             sys.stdout.write(
