@@ -22,6 +22,7 @@ def verdicts(snapshot: Snapshot, lanes: Sequence[Lane], flight: int) -> dict[str
     released = flight + sum(len(each.releases) for each in lanes)
     for each in lanes:
         found |= _of_lane(each, released, snapshot.window)
+        found |= _kept_from(each, lanes, found)
     return found
 
 
@@ -67,15 +68,32 @@ def _going(app: App, count: int, grown: int) -> Verdict:
 
 def _kept(verdict: Verdict, lane: Lane) -> Verdict | None:
     """An app that only waits behind others, while one of them has room kept for it: say so, with the deadline."""
-    claimant = lane.entrance.assembly.app
-    if claimant is None or claimant.id == verdict.app or verdict.reason is not WaitReason.BEHIND:
+    return _assembling(verdict, lane) if verdict.reason is WaitReason.BEHIND else None
+
+
+def _assembling(verdict: Verdict, keeper: Lane) -> Verdict | None:
+    """Room is kept for another app of the keeper's queue, until its deadline; None where none is."""
+    claimant = keeper.entrance.assembly.app
+    if claimant is None or claimant.id == verdict.app:
         return None
-    until = lane.entrance.assembly.deadline(claimant)
+    until = keeper.entrance.assembly.deadline(claimant)
     if until is None:
         return None
-    now = lane.snapshot.now
+    now = keeper.snapshot.now
     numbers = {"claimant": claimant.id, "seconds": until - now, "waited": now - claimant.submitted}
     return Verdict(verdict.app, WaitReason.ASSEMBLING, numbers, verdict.position, verdict.wait)
+
+
+def _kept_from(lane: Lane, lanes: Sequence[Lane], found: Mapping[str, Verdict]) -> dict[str, Verdict]:
+    """Apps that find no node because room is kept for an app of their queue, or of one that shares its nodes."""
+    keepers = [each for each in (lane, *(each for each in lanes if each is not lane)) if each.entrance.assembly.app]
+    said: dict[str, Verdict] = {}
+    for app in lane.entrance.apps if keepers else ():
+        shapes = (lane.entrance.shapes[app.id, group.key] for group in app.groups if group.held)
+        if found[app.id].reason is WaitReason.FRAGMENTED and any(map(lane.rooms.kept_from, shapes)):
+            kept = [_assembling(found[app.id], each) for each in keepers]
+            said |= {verdict.app: verdict for verdict in kept[::-1] if verdict is not None}  # its own queue's last
+    return said
 
 
 def _held(app: App, lane: Lane, rows: Mapping[str, int], flight: int, window: int) -> Verdict:

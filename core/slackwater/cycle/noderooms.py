@@ -59,6 +59,9 @@ class NodeRooms:
         self._fits: Mask = np.zeros((0, len(table)), np.bool_)
         self._needed = self._needed_native = np.zeros((0, len(table.kinds)))
         self._counts: NDArray[np.intp] = np.zeros(0, np.intp)
+        self._kept: Floats = np.zeros_like(self.room)
+        self._kept_native: Floats = np.zeros_like(self.native)
+        self._closed: Mask = np.zeros(len(table), np.bool_)
         self._slacks: dict[int, Floats] = {}  # by shape, see _slack; renewed row by row as pods take their room
 
     def shapes(self, queue: Queue, groups: Iterable[PodGroup]) -> list[int]:
@@ -165,10 +168,29 @@ class NodeRooms:
         self.room, self.native, self._fits, self._counts = state
         self._slacks.clear()
 
-    def close(self, row: int) -> None:
+    # ---- kept for an app that is being assembled --------------------------------------------------------------------
+
+    def keep_row(self, row: int) -> None:
         """Keep a node from everybody."""
+        self._kept[row] += np.where(np.isfinite(self.room[row]), self.room[row], 0.0)
+        self._closed[row] = True
         self.room[row] = -np.inf
         self._renew(row)
+
+    def keep_most(self, wanted: Sequence[tuple[int, int]]) -> None:
+        """Keep the room of as many of these pods as find any."""
+        room, native = self.room.copy(), self.native.copy()
+        self.take_most(wanted)
+        self._kept_native += native - self.native
+        open_rows = np.isfinite(room)  # of the others nothing is taken
+        self._kept[open_rows] += room[open_rows] - self.room[open_rows]
+
+    def kept_from(self, shape: int) -> bool:
+        """Whether a pod of the shape would find room, were none kept for others."""
+        room = np.where(self._closed[:, None], 0.0, self.room) + self._kept
+        fits = (room >= self._needed[shape]) & (self.native + self._kept_native >= self._needed_native[shape])
+        reach = self._reach[shape]
+        return bool((fits.all(axis=1) & (True if reach is None else reach)).any())
 
     # Σ over kinds of (room − asked) ÷ total; infinite where it does not fit
     def _slack(self, shape: int) -> Floats:

@@ -196,9 +196,20 @@ class _Holds:
         return self.rooms.fits(shape) and group.request.fits(self.queue.free)
 
     def _assembled_for(self, app: App) -> App | None:
-        """The app for which room is kept, unless it is this one."""
-        waiting = [each for each in self.apps if each.id != app.id and any(group.held for group in each.groups)]
+        """The app for which room is kept, of this queue or of one that shares its nodes, unless it is this one."""
+        sharing = {queue.name for queue in self.snapshot.queues if self._shares_nodes(queue)}
+        others = [each for each in self.snapshot.apps if each.queue in sharing and each.queue != self.queue.name]
+        waiting = [
+            each for each in (*self.apps, *others) if each.id != app.id and any(group.held for group in each.groups)
+        ]
         return next((each for each in waiting if self.entrance.assembly.deadline(each) is not None), None)
+
+    def _shares_nodes(self, other: Queue) -> bool:
+        """Whether another queue's apps may use nodes of this one; where nodes are not known, none do."""
+        mine, theirs = self.queue.nodes, other.nodes
+        if not self.rooms.known:
+            return False
+        return mine is None or theirs is None or bool((mine & theirs).any())
 
     def _reserve(self, app: App) -> App | None:
         """A started app on whose tasks the reserve is spent; else one that would be left without a task."""

@@ -50,13 +50,13 @@ class Assembly:
         if app.gang:
             self.app = app
             if not self._rooms.holds_all(held):
-                self._rooms.take_most(held)
+                self._rooms.keep_most(held)
             return True
         if not any(self._rooms.fits(shape) for shape, _ in held):
             row = self._rooms.roomiest(held[0][0], self._open_to(app, groups[0]))
             if row < 0:
                 return False
-            self._rooms.close(row)
+            self._rooms.keep_row(row)
         self.app = app
         return True
 
