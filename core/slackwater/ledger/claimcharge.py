@@ -16,8 +16,10 @@ if TYPE_CHECKING:
 
 
 def kindred(claim: PodClaim) -> str:
-    """Under what name a pod's use is learned: its app's pods of the same size. An app's stages differ in size."""
-    return _sized(claim.app, claim.charged) if claim.app else ""
+    """Under what name a pod's use is learned: its app's tasks, or drivers, of the same size. Stages differ in size."""
+    if not claim.app:
+        return ""
+    return f"{_sized(claim.app, claim.charged)} as driver" if claim.driver else _sized(claim.app, claim.charged)
 
 
 def whole_app(claim: PodClaim) -> str:
@@ -27,7 +29,7 @@ def whole_app(claim: PodClaim) -> str:
 
 def successors(claim: PodClaim) -> str:
     """Under what name it is kept that a pod was ended for its memory. A driver's end says nothing of tasks its size."""
-    return f"{kindred(claim)} driver" if claim.driver and claim.app else kindred(claim)
+    return f"{_sized(claim.app, claim.charged)} driver" if claim.driver and claim.app else kindred(claim)
 
 
 @lru_cache(maxsize=8192)

@@ -172,6 +172,14 @@ def test_a_driver_is_charged_what_it_is_placed_by() -> None:
     assert room(ledger, 0.0)[1] == pytest.approx(24.0)
 
 
+def test_what_a_driver_uses_says_nothing_of_tasks_of_its_size() -> None:
+    """World 93429: a driver used twice its memory, and a gang of tasks of that size found no four places any more."""
+    task = PodClaim("next", "n", (1.0, 8.0), (1.0, 8.0), Role.TASK, "app", ClaimState.BOUND, None)
+    for role, expected in ((Role.DRIVER, 8.0), (Role.TASK, 16.0)):
+        ledger = measured(ledger_with((1.0, 8.0), role=role), (1.0, 16.0))
+        assert ledger.expected(task)[1] == pytest.approx(expected, rel=0.01)
+
+
 def growing_task(ledger: Ledger, driver: PodClaim, *uses: float) -> PodClaim:
     """A task that declares 4 and was seen to use so much memory, at ages of 10, 20, … seconds."""
     task = driver._replace(uid="q", declared=(1.0, 4.0), native=(1.0, 4.0), role=Role.TASK, app="team/app/map")
