@@ -399,7 +399,9 @@ def main() -> None:
             sys.stdout.write(
                 f"\n### {part}: {asked.nodes} nodes, {asked.pods} pods, {asked.rounds} rounds\n\n"
                 f"`python tests/performance/bench_lab.py --part {part} --nodes {asked.nodes} --pods {asked.pods} "
-                f"--rounds {asked.rounds}`\n\n" + "\n".join(report(part, runs, asked.pods)) + "\n"
+                f"--rounds {asked.rounds}{f' --rate {asked.rate:g}' if part == 'paced' else ''}`\n\n"
+                + "\n".join(report(part, runs, asked.pods))
+                + "\n"
             )
             verdicts.append(f"{verdict(part, asked.nodes, runs)} ({min(map(len, runs.values()))} rounds)")
     sys.stdout.write("\n" + "\n".join(verdicts) + f"\nload average {os.getloadavg()[1]:.1f} at the end\n")
