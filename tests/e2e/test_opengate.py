@@ -2,7 +2,6 @@
 
 import pytest
 
-from slackwater_lab.controlplane.services import OPERATORS
 from support.lab.testcluster import Field
 from support.lab.testnamespace import Ground, bound, gated, until
 
@@ -17,7 +16,7 @@ def test_the_gate_opens_where_nobody_waits_and_closes_with_the_first_who_does(ar
         arena.until_measured(ground)
         arena.api.delete(ground.made.pop())  # its queue selects nodes, and only a nomination brings pods there
         try:
-            _stop_operators(arena)
+            arena.stop_operators()
             lab.restart("operator", {"SLACKWATER_OPERATOR_OPEN_NODES": "1"})
             until("the gate is open", lambda: _is_open(arena), 40, 0.2)
             passed = ground.create(ground.pod(f"early-{i}", app="early") for i in range(4))
@@ -34,7 +33,7 @@ def test_the_gate_opens_where_nobody_waits_and_closes_with_the_first_who_does(ar
             ground.clear()
             until("the gate is open again", lambda: _is_open(arena), 60, 0.3)
         finally:
-            _stop_operators(arena)
+            arena.stop_operators()
             lab.repair()
     until("the gate is closed in a small cluster", lambda: not _is_open(arena), 60, 0.3)
 
@@ -47,8 +46,3 @@ def _held(ground: Ground, name: str) -> list[dict[str, object]]:
     """A task that is created now, if it is held: the API server may be behind what was written."""
     made = ground.create([ground.pod(f"{name}-{len(ground.pods())}", app=name)])
     return [pod for pod in made if gated(pod) and not bound([pod])]
-
-
-def _stop_operators(arena: Field) -> None:
-    for name in OPERATORS:
-        arena.crew().kill(name)

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from slackwater_lab.controlplane.services import OPERATORS
 from support.lab.testcluster import Field
 from support.lab.testnamespace import PLAIN, Ground, bound, gated, until
 
@@ -48,7 +47,7 @@ def test_an_operator_that_cannot_reach_the_extender_goes_by_declared_sums(arena:
         ground.create(ground.pod(f"task-{i:02}", app="cut", use=("50m", "50Mi")) for i in range(3))
         ground.until_bound(3, 40)
         try:
-            _stop_operators(arena)
+            arena.stop_operators()
             lab.restart("operator", NOWHERE)
             cut = time.monotonic()
             ground.create(ground.pod(f"more-{i:02}", app="cut", use=("50m", "50Mi")) for i in range(12))
@@ -57,7 +56,7 @@ def test_an_operator_that_cannot_reach_the_extender_goes_by_declared_sums(arena:
             until("the others are told why", lambda: _told(ground) >= 7, 30, 0.3)
             assert len(bound(ground.pods())) <= 8
         finally:
-            _stop_operators(arena)
+            arena.stop_operators()
             lab.repair()
         back = time.monotonic()
         ground.until_bound(15, 60)
@@ -70,7 +69,7 @@ def test_without_an_extender_for_good_work_goes_on_by_declared_sums(arena: Field
     with arena.ground("gone", nodes=1) as ground:
         arena.until_measured(ground)
         try:
-            _stop_operators(arena)
+            arena.stop_operators()
             lab.restart("operator", {"SLACKWATER_OPERATOR_GRACE": "4"})
             crew.kill("extender")
             gone = time.monotonic()
@@ -80,7 +79,7 @@ def test_without_an_extender_for_good_work_goes_on_by_declared_sums(arena: Field
             until("the others are told why", lambda: _told(ground) == 4, 30, 0.3)
             assert len(bound(ground.pods())) == 8
         finally:
-            _stop_operators(arena)
+            arena.stop_operators()
             crew.mend()
         back = time.monotonic()
         ground.until_bound(12, 60)
@@ -91,7 +90,7 @@ def test_gates_can_be_lifted_by_hand_while_no_operator_runs(arena: Field) -> Non
     """`slackwater release --all` frees what is held; the scheduler and the extender's filter do the rest."""
     crew = arena.crew()
     with arena.ground("byhand", nodes=1) as ground:
-        _stop_operators(arena)
+        arena.stop_operators()
         try:
             ground.create(ground.pod(f"task-{i}") for i in range(4))
             assert all(map(gated, ground.pods()))
@@ -103,11 +102,6 @@ def test_gates_can_be_lifted_by_hand_while_no_operator_runs(arena: Field) -> Non
             ground.until_bound(4, 30)
         finally:
             crew.mend()
-
-
-def _stop_operators(arena: Field) -> None:
-    for name in OPERATORS:
-        arena.crew().kill(name)
 
 
 def _told(ground: Ground) -> int:

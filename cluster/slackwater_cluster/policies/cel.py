@@ -54,18 +54,6 @@ def lowered(holder: str, kind: str) -> str:
     return f"string(({amount}*100 + {percent} - 1) / {percent}){unit}"
 
 
-def lowered_requests(holder: str) -> str:
-    """The new requests of a container: only the kinds it asked for (a map with optional entries cannot be built)."""
-    has = {kind: f"{request(holder, kind)}.hasValue()" for kind in (CPU, MEMORY)}
-    entry = {kind: f"'{kind}': {lowered(holder, kind)}" for kind in (CPU, MEMORY)}
-    return (
-        f"({has[CPU]} && {has[MEMORY]}) ? {{\n  {entry[CPU]},\n  {entry[MEMORY]}}}\n"
-        f": {has[CPU]} ? {{{entry[CPU]}}}\n"
-        f": {has[MEMORY]} ? {{{entry[MEMORY]}}}\n"
-        ": {}"
-    )
-
-
 def term(condition: LabelTerm) -> str:
     """One label condition over `variables.labels`."""
     if not condition.values:

@@ -164,7 +164,6 @@ def _variables(rules: Sequence[RoleRule]) -> list[tuple[str, str]]:
         ("shrink", f"variables.enforce && variables.role == '{names.TASK}'"),
         # While the gate is open, a task that asks for nothing but room comes without one.
         ("gated", f"variables.enforce && !({OPEN_GATE} && variables.shrink && !{ALWAYS_HELD})"),
-        ("podLevel", "has(object.spec.resources) && has(object.spec.resources.requests)"),
         ("inits", "object.spec.?initContainers.orValue([])"),
         ("sidecars", "variables.inits.filter(c, c.?restartPolicy.orValue('') == 'Always')"),
         *(each for kind in (cel.CPU, cel.MEMORY) for each in _sizes(kind)),

@@ -91,8 +91,9 @@ def _kept_from(lane: Lane, lanes: Sequence[Lane], found: Mapping[str, Verdict]) 
     for app in lane.entrance.apps if keepers else ():
         shapes = (lane.entrance.shapes[app.id, group.key] for group in app.groups if group.held)
         if found[app.id].reason is WaitReason.FRAGMENTED and any(map(lane.rooms.kept_from, shapes)):
-            kept = [_assembling(found[app.id], each) for each in keepers]
-            said |= {verdict.app: verdict for verdict in kept[::-1] if verdict is not None}  # its own queue's last
+            kept = (_assembling(found[app.id], each) for each in keepers)
+            if (first := next((verdict for verdict in kept if verdict is not None), None)) is not None:
+                said[app.id] = first
     return said
 
 

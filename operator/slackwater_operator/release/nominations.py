@@ -155,10 +155,10 @@ class Nominations:
             placement = await self.places.place(wishes)
         except Unavailable:
             return
-        back = [pod for pod, on_its_way in stuck if on_its_way.unasked and pod.uid not in placement.placed]
-        await self._park(back)
-        left = [pod for pod, _ in stuck if pod not in back]
-        await asyncio.gather(*(self._renominate(pod, placement.placed.get(pod.uid, "")) for pod in left))
+        placed = placement.placed
+        await self._park([pod for pod, on_its_way in stuck if on_its_way.unasked and pod.uid not in placed])
+        left = [pod for pod, on_its_way in stuck if not on_its_way.unasked or pod.uid in placed]
+        await asyncio.gather(*(self._renominate(pod, placed.get(pod.uid, "")) for pod in left))
 
     async def _renominate(self, pod: PodRecord, node: str) -> None:
         self.cache.moved(pod.uid, self.clock(), node)

@@ -16,12 +16,12 @@ from slackwater_cluster.customresources.admissionqueue import CapacitySource, Qu
 from slackwater_operator.cache.cache import OperatorCache
 from slackwater_operator.cache.lastcycle import Outlook
 from slackwater_operator.metrics import Metrics
+from slackwater_operator.release.podwriter import WATCH_DELAY
 
 log = structlog.get_logger(__name__)
 
 KIND = "SlackPolicy"
 FIELD = "openGate"
-WATCH = 2.0  # seconds after which the watch has shown what was written
 
 
 @dataclass
@@ -44,9 +44,10 @@ class GateKeeper:
             await self._turn(name, wanted=self._is_open and self._admits(name))
 
     def _may_open(self, outlook: Outlook) -> bool:
-        table, released = outlook.snapshot.nodes, {each.uid for each in outlook.round.releases}
+        table = outlook.snapshot.nodes
         if table is None or len(table) < self.nodes:
             return False
+        released = {each.uid for each in outlook.round.releases}
         if not may_open(outlook.snapshot, released, is_open=self._is_open):
             self._closed = self.clock()
         return self.clock() - self._closed >= REST
@@ -79,7 +80,7 @@ class GateKeeper:
     def _known(self, name: str) -> bool:
         """Whether a gate is open: as just written, else as the watch shows it."""
         written, at = self._written.get(name, (False, float("-inf")))
-        return written if self.clock() - at < WATCH else self.cache.governing.gate_open(name)
+        return written if self.clock() - at < WATCH_DELAY else self.cache.governing.gate_open(name)
 
 
 def is_plain(queue: AdmissionQueueSpec) -> bool:

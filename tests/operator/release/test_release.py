@@ -1,8 +1,7 @@
-"""Rounds of the release loop on a cluster in memory."""
+"""Rounds of the release loop on a cluster in memory: who goes, who waits, and what a round remembers."""
 
 import asyncio
 from collections.abc import Sequence
-from typing import Any
 
 import pytest
 
@@ -12,90 +11,8 @@ from slackwater_extender.scheduling.batch import UNKNOWN_POD
 from slackwater_operator.cache.podstate import InFlightPods
 from slackwater_operator.cache.rooms import Rooms
 from slackwater_operator.release.extenderclient import Placement, PlaceRequest
-from support.fakes.cluster import GIB, World, enforcing, node, owned
-
-
-def running(world: World) -> list[str]:
-    """Names of the pods on nodes."""
-    return sorted(pod.name for pod in world.pods.values() if pod.node and not pod.done)
-
-
-def test_tasks_are_released_by_their_gate_alone_where_the_filter_knows_their_node() -> None:
-    """Room for two on each node: one write for each pod, and each goes to the node that the extender placed it on."""
-    world = enforcing(node("a", cpu=2), node("b", cpu=2))
-    for number in range(4):
-        world.create(f"task-{number}", app="etl")
-    assert world.operator().step() == 4
-    assert len(world.writes) == 4
-    assert not any(pod.nominated or pod.gates for pod in world.pods.values())
-    placed = dict(world.entered)
-    world.schedule()
-    assert {pod.uid: pod.node for pod in world.pods.values()} == placed
-
-
-@pytest.mark.parametrize("what", ["driver", "gang", "selector", "parked", "lowered", "without the extender"])
-def test_what_must_keep_its_node_is_nominated(what: str) -> None:
-    """An extender that is started anew would let it search, and without an answer the scheduler would choose alone.
-
-    It would choose by native requests: for a pod whose requests were lowered those are less than it may come to use.
-    """
-    world = enforcing(node("a", pool="batch"))
-    role = names.DRIVER if what == "driver" else names.TASK
-    gang = {names.GANG: "true"} if what == "gang" else {}
-    world.create("pod", app="etl", role=role, annotations=gang)
-    if what == "selector":
-        world.configure("AdmissionQueue", "batch", namespaces=["team"], nodeSelector={"pool": "batch"})
-    operator = world.operator(grace=0)
-    if what == "parked":
-        (pod,) = world.pods.values()
-        world.change(pod.uid, gates=(), annotations={**pod.annotations, names.PARKED: "2026-01-01T00:00:00+00:00"})
-    if what == "lowered":
-        (pod,) = world.pods.values()
-        world.change(pod.uid, native=Resources(cpu=0.5, memory=GIB))
-    if what == "without the extender":
-        operator.releaser.places = operator.upkeep.places = _Away()
-        operator.step()
-    operator.step()
-    assert [pod.nominated for pod in world.pods.values()] == ["a"]
-
-
-def test_lowered_tasks_need_no_nomination_where_the_scheduler_waits_for_an_answer() -> None:
-    """The chart says so to the operator where the extender is not ignorable."""
-    world = enforcing(node("a"))
-    pod = world.create("task", app="etl")
-    world.change(pod.uid, native=Resources(cpu=0.5, memory=GIB))
-    world.operator(steer_lowered=True).step()
-    assert (world.released, world.pods[pod.uid].nominated, len(world.writes)) == ([pod.uid], "", 1)
-
-
-def test_held_pods_are_nominated_and_released() -> None:
-    """In a cluster whose scheduler looks at some nodes only: a node named and the gate lifted, two writes each."""
-    world = enforcing(node("a"))
-    for number in range(2):
-        world.create(f"task-{number}", app="etl")
-    assert world.operator(steer_nodes=0).step() == 2
-    assert all(pod.nominated == "a" and not pod.gates for pod in world.pods.values())
-    assert len(world.writes) == 4
-    world.schedule()
-    assert running(world) == ["task-0", "task-1"]
-
-
-def test_where_node_and_order_do_not_matter_one_write_does() -> None:
-    """A queue that does not nominate: the gate only, charged at the extender all the same, and no more than fits."""
-    world = enforcing(node("a", cpu=8))
-    world.configure("AdmissionQueue", "default", release={"nominate": False})
-    for number in range(3):
-        world.create(f"task-{number}", cpu=4, app="etl")
-    operator = world.operator()
-    assert operator.step() == 2
-    assert len(world.writes) == 2
-    assert not any(pod.nominated for pod in world.pods.values())
-    assert sorted(world.reserved) == sorted(world.released)
-    assert operator.step() == 0  # they are reserved until they are bound
-    world.schedule()
-    assert operator.step() == 0
-    assert running(world) == ["task-0", "task-1"]
-    assert operator.said("etl").reason == "no-room"
+from support.fakes.cluster import World, enforcing, node, owned
+from support.fakes.loop import Away, running
 
 
 def test_priority_is_kept_at_placement() -> None:
@@ -273,121 +190,18 @@ def test_failed_writes_are_taken_back_and_tried_again() -> None:
     assert world.released == [pod.uid]
 
 
-def test_who_came_through_the_open_gate_and_finds_no_node_is_held_after_all() -> None:
-    """It would keep room from others that nobody gave it; parked, it waits in our order like everybody."""
-    world = enforcing(node("a", cpu=8))
-    large = world.create("large", cpu=16, app="first", gates=())
-    waits = world.create("waits", cpu=6, app="first", gates=())
-    other = world.create("other", cpu=4, app="second", namespace="plain", gates=(), scheduler="default-scheduler")
-    world.change(other.uid, node="a")
-    operator = world.operator()
-    for _ in range(8):
-        operator.step()
-        world.schedule()
-    assert [world.pods[pod.uid].parked for pod in (large, waits)] == [True, True]
-    world.finish(other.uid)
-    for _ in range(4):
-        operator.step()
-        world.schedule()
-    assert running(world) == ["waits"]
-
-
-def test_parked_pod_gives_its_share_to_others_and_comes_back() -> None:
-    """Released but unschedulable (volcano's stated limit): after the timeout others get the share; later it returns."""
-    world = enforcing(node("a", cpu=8))
-    stuck = world.create("stuck", cpu=8, app="first")
-    operator = world.operator()
-    operator.step()
-    # Somebody else's pod takes the node before our scheduler binds.
-    intruder = world.create("intruder", cpu=1, app="other", namespace="plain", gates=())
-    world.change(intruder.uid, node="a", scheduler="default-scheduler")
-    for _ in range(70):
-        world.schedule()
-        operator.step()
-    assert world.pods[stuck.uid].parked
-    assert world.pods[stuck.uid].nominated == ""
-    world.create("small", cpu=2, app="second")
-    operator.step()
-    world.schedule()
-    assert "small" in running(world)
-    world.finish(*(pod.uid for pod in world.pods.values() if pod.node))
-    for _ in range(5):
-        operator.step()
-        world.schedule()
-    assert "stuck" in running(world)
-
-
-def test_two_pods_that_may_not_preempt_do_not_block_each_other() -> None:
-    """Both nominated to a node with room for one: the operator moves one nomination, and both run in the end."""
-    world = enforcing(node("a", cpu=4), node("b", cpu=4))
-    first = world.create("first", cpu=3, app="one")
-    second = world.create("second", cpu=3, app="two")
-    for pod in (first, second):
-        world.change(pod.uid, gates=(), nominated="a", may_preempt=False)
-    # Node b is closed at first, so that both really wait for a.
-    closed = world.nodes.pop("b")
-    world.schedule()
-    assert running(world) == []
-    world.nodes["b"] = closed
-    operator = world.operator()
-    for _ in range(8):
-        operator.step()
-        world.schedule()
-    assert running(world) == ["first", "second"]
-
-
-def test_a_refused_pod_is_nominated_again_when_room_returns() -> None:
-    """Its node was taken and no other has room: the nomination is cleared. The extender tells of room: named again."""
-    world = enforcing(node("a", cpu=2))
-    pod = world.create("t", cpu=2, app="etl")
-    operator = world.operator()
-    operator.step()
-    other = world.create("thief", cpu=2, namespace="kube-system", gates=(), scheduler="default-scheduler")
-    world.change(other.uid, node="a", phase="Running")
-    for _ in range(8):
-        world.schedule()
-        operator.step()
-    assert world.pods[pod.uid].nominated == ""
-    world.finish(other.uid)
-    world.woken = [pod.uid]
-    operator.step()
-    assert world.pods[pod.uid].nominated == "a"
-    world.schedule()
-    assert world.pods[pod.uid].node == "a"
-
-
-def test_new_leader_clears_what_a_dead_one_left() -> None:
-    """A gated pod with a nomination takes room from others for nothing."""
-    world = enforcing(node("a"))
-    pod = world.create("task", app="etl", nominated="a")
-    operator = world.restart()
-    assert operator.take_over() == 1
-    assert world.pods[pod.uid].nominated == ""
-
-
 def test_extender_away_holds_then_releases_by_declared_sums() -> None:
     """Within the grace time nothing is released; afterwards declared sums decide, and nothing is overcommitted."""
     world = enforcing(node("a", cpu=4))
     for number in range(6):
         world.create(f"task-{number}", app="etl")
     operator = world.operator(grace=10)
-    operator.releaser.places = operator.upkeep.places = _Away()
+    operator.releaser.places = operator.upkeep.places = Away()
     assert operator.step(5) == 0
     assert "extender" in operator.said("etl").sentence
     operator.step(6)
     operator.step()
     assert len(world.released) == 4
-
-
-class _Away:
-    """An extender that never answers."""
-
-    async def _fail(self, *_: object, **__: object) -> Any:
-        from slackwater.errors import Unavailable  # noqa: PLC0415 - raised here only
-
-        raise Unavailable("connection refused")
-
-    place = reserve = unreserve = rooms = wakeups = freed = usage = _fail
 
 
 def test_a_pod_the_extender_has_not_seen_yet_is_asked_about_again_at_once() -> None:
@@ -511,20 +325,3 @@ def test_learned_requests_are_wanted_only_where_the_policy_says_so() -> None:
     assert wanted["cpu"] == pytest.approx(1.8)
     world.configure("SlackPolicy", "default", mode="enforce")
     assert world.cache.wanted(world.pods[fresh.uid]) is None
-
-
-def test_a_nomination_whose_gate_could_not_be_lifted_is_taken_back() -> None:
-    """It stayed until a take-over, and kept its node's room from everybody else."""
-    world = enforcing(node("a"))
-    world.configure("AdmissionQueue", "default")
-    pod = world.create("p", app="x")
-    operator = world.operator()
-    world.broken = lambda path: not path.endswith("/status")
-    operator.step()
-    assert world.pods[pod.uid].gates
-    world.broken = lambda _: False
-    world.configure("AdmissionQueue", "default", annotations={"slackwater.io/pause": "true"})
-    for _ in range(3):
-        operator.step()
-    assert world.pods[pod.uid].gates
-    assert world.pods[pod.uid].nominated == ""

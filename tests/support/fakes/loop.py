@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any, cast
 
+from slackwater.errors import Unavailable
 from slackwater_cluster.api.session import Session
 from slackwater_cluster.watch.records import CustomRecord
 from slackwater_operator.metrics import Metrics
@@ -74,3 +75,17 @@ def seen(made: ReleaseLoop, kind: str, name: str, **status: Any) -> None:
 def written(world: World, part: str) -> list[Any]:
     """Bodies of writes whose path contains a part."""
     return [body for _, path, body in world.posted if part in path]
+
+
+def running(world: World) -> list[str]:
+    """Names of the pods on nodes."""
+    return sorted(pod.name for pod in world.pods.values() if pod.node and not pod.done)
+
+
+class Away:
+    """An extender that never answers."""
+
+    async def _fail(self, *_: object, **__: object) -> Any:
+        raise Unavailable("connection refused")
+
+    place = reserve = unreserve = rooms = wakeups = freed = usage = _fail

@@ -18,6 +18,7 @@ from slackwater.errors import Unavailable
 from slackwater_cluster.api.client import ApiClient
 from slackwater_cluster.api.endpoint import Endpoint, endpoint
 from slackwater_lab.controlplane.access import TIMEOUT
+from slackwater_lab.controlplane.services import OPERATORS
 from slackwater_lab.lab import Lab
 from slackwater_lab.nodes.simulated import Shape
 from slackwater_lab.plan import Plan
@@ -87,6 +88,11 @@ class Field:
         if self.lab is not None:
             return LabCrew(self.lab)
         return KindCrew(self.api, name) if (name := os.environ.get(KIND)) else None
+
+    def stop_operators(self) -> None:
+        """End all operators; nobody brings them back."""
+        for name in OPERATORS:
+            self.crew().kill(name)
 
     @property
     def kubeconfig(self) -> Path:

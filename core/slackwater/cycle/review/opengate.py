@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from slackwater.cycle.snapshot import App, Snapshot
+from slackwater.cycle.starts.nodegrowth import in_flight
 from slackwater.nodes import NodeTable
 from slackwater.resources import CPU, MEMORY, Resources, total
 
@@ -30,7 +31,7 @@ def may_open(snapshot: Snapshot, released: Collection[str], *, is_open: bool) ->
         snapshot.nodes is not None
         and not any(map(_asks_for_more, snapshot.apps))
         and not _somebody_waits(snapshot.apps, released)
-        and sum(group.released for app in snapshot.apps for group in app.groups) <= WINDOWS * snapshot.window
+        and in_flight(snapshot.apps) <= WINDOWS * snapshot.window
         and _half_empty(snapshot.nodes, _on_their_way(snapshot.apps), STAYS if is_open else OPENS)
     )
 
