@@ -27,19 +27,17 @@ from slackwater_operator.cache.apps.apphistory import AppHistories, AppName
 from slackwater_operator.cache.apps.appindex import AppIndex, Key, Pod, app_id
 from slackwater_operator.cache.apps.appview import AppView, app_view
 from slackwater_operator.cache.nodes import NodeRequests
-from slackwater_operator.cache.podstate import UNSCHEDULABLE, InFlightPods, PodState, ours, state
+from slackwater_operator.cache.podstate import UNSCHEDULABLE, InFlightPods, PodState, state
 from slackwater_operator.cache.pools import PoolState
 from slackwater_operator.cache.quarantine import Part, Quarantine, sentence
 from slackwater_operator.cache.refusals import Refusals
 from slackwater_operator.cache.rooms import NodeReach, Rooms
 from slackwater_operator.cache.snapshot import SnapshotBuilder
+from slackwater_operator.cache.strays import Strays
 from slackwater_operator.learning.runhistory import RunHistory
 from slackwater_operator.learning.usage import Likeness, UsageHistory
 
 log = structlog.get_logger(__name__)
-
-# Seconds a namespace must have been unmanaged before its held pods go: its label may only not have reached us yet.
-OPTED_OUT = 5.0
 
 
 @dataclass
@@ -69,7 +67,7 @@ class OperatorCache:
         self.pressing = True  # … that could let a held pod go; of running pods, what ends is told by the extender
         self.holding = True  # whether some pod waits for its release, as far as is known
         self._everyone: dict[str, PodRecord] = {}  # every pod of namespaces that might become managed
-        self._stray: dict[str, float] = {}  # pods behind our gate in a namespace that is not managed, and since when
+        self._strays = Strays()
 
     # -- what the watches tell ------------------------------------------------------------------------------------
 
@@ -98,7 +96,7 @@ class OperatorCache:
             self.in_flight.end(record.uid)
             self.refused.forget(record.uid)
             watching.gone(self.phases, record, now)
-            self._stray.pop(record.uid, None)
+            self._strays.forget(record.uid)
             self.quarantine.forget(record.uid)
             self.nominated_in_vain.pop(record.uid, None)
         self.news = True
@@ -216,15 +214,14 @@ class OperatorCache:
         self.in_flight.end(uid)
         self._touch(uid)
 
-    def unblock(self, blocked: tuple[str, TaskNeed] | None, now: float) -> None:
-        """A driver was evicted that was in the way of its own tasks: its next one is placed by what they ask for."""
+    def gave_up(
+        self, blocked: tuple[str, TaskNeed] | None, ahead: tuple[str, Sequence[str]] | None, now: float
+    ) -> None:
+        """A driver was evicted to end a stall: its next one is placed by what its tasks ask for, after these others."""
         if blocked is not None:
             self.histories.block(*blocked, now)
-
-    def give_way(self, given: tuple[str, Sequence[str]] | None, now: float) -> None:
-        """A driver of an app was evicted to end a stall of these others: they go before its next one."""
-        if given is not None:
-            self.histories.give_way(*given, now)
+        if ahead is not None:
+            self.histories.give_way(*ahead, now)
 
     def remember(self, decided: Round) -> None:
         """Keep what a round decided for later rounds: the border moves on."""
@@ -306,8 +303,7 @@ class OperatorCache:
 
     def freed(self, now: float) -> list[PodRecord]:
         """Held and parked pods of namespaces whose mode holds nothing, or that opted out: they are let go."""
-        strays = [uid for uid, since in self._stray.items() if now - since >= OPTED_OUT and uid not in self.in_flight]
-        return [self._everyone[uid] for uid in strays] + [
+        return [self._everyone[uid] for uid in self._strays.due(now, self.in_flight)] + [
             pod
             for each in self.views.values()
             if (each.counts.held or each.counts.parked) and self.governing.mode(each.namespace) is not Mode.ENFORCE
@@ -342,11 +338,11 @@ class OperatorCache:
     def _take(self, pod: PodRecord, now: float) -> None:
         if self.governing.manages(pod):
             self.in_flight.observe(pod, now)
-            self._stray.pop(pod.uid, None)
+            self._strays.forget(pod.uid)
             for problem in pod.problems:
                 self.quarantine.add(Part.STATEMENT, pod, problem)
-        else:
-            self._note_stray(pod, now)
+        elif not self._strays.note(pod, now):
+            self.in_flight.end(pod.uid)
         self.index.set(pod)
         member = self.index.member(pod.uid)
         # A driver ends with its app, not with a phase.
@@ -357,15 +353,6 @@ class OperatorCache:
     def _window(self, namespace: str) -> Window:
         pool = self.governing.pools.get(self.governing.pool_of(self.governing.queue_of(namespace)))
         return watching.window(pool) if pool is not None else Window()
-
-    def _note_stray(self, pod: PodRecord, now: float) -> None:
-        """A namespace that opts out leaves pods behind our gate, or parked, that no app of ours has any more."""
-        held = (pod.gated or pod.parked) and ours(pod) and not (pod.node or pod.done or pod.deleted)
-        if held:
-            self._stray.setdefault(pod.uid, now)
-        else:
-            self._stray.pop(pod.uid, None)
-            self.in_flight.end(pod.uid)
 
     def _review(self, namespace: str, now: float) -> None:
         pods = [each for each in self._everyone.values() if each.namespace == namespace]

@@ -286,8 +286,7 @@ class ReleaseLoop:
             return
         log.warning("pod evicted to end a stall", pod=stall.victim.key, outcome=written.outcome.value)
         if written.done:
-            self.cache.unblock(stall.blocked, self.clock())
-            self.cache.give_way(stall.ahead, self.clock())
+            self.cache.gave_up(stall.blocked, stall.ahead, self.clock())
             self.metrics.evictions.labels(stall.queue).inc()
         elif written.outcome is WriteOutcome.REFUSED:
             self._tell_kept(stall.victim, written.message)

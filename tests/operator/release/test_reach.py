@@ -159,7 +159,7 @@ def test_a_driver_in_the_way_of_its_own_tasks_is_given_up_and_then_refused() -> 
     assert stall.victim.uid == driver.uid
     assert stall.blocked is not None
     assert (stall.blocked[0], stall.blocked[1].request) == ("team/own", task.declared)
-    world.cache.unblock(stall.blocked, world.now)
+    world.cache.gave_up(stall.blocked, None, world.now)
     world.delete(driver)
     world.delete(task)
     world.create("again", app="own", role="driver", cpu=3)
@@ -226,7 +226,7 @@ def test_a_driver_that_its_gang_does_not_fit_beside_takes_another_node() -> None
     assert stall.victim.uid == driver.uid
     assert stall.blocked is not None
     assert stall.blocked[1].together == 5
-    world.cache.unblock(stall.blocked, world.now)
+    world.cache.gave_up(stall.blocked, None, world.now)
     world.delete(driver, *tasks)
     again = world.create("again", app="gang", role="driver", cpu=4)
     operator.step()
@@ -245,7 +245,7 @@ def test_of_two_drivers_in_each_others_way_one_is_given_up_once() -> None:
         assert stall.victim is not None
         assert stall.victim.uid == pods[name][0].uid
         assert stall.ahead == (f"team/{name}", ("team/older",) if name == "younger" else ("team/younger",))
-        world.cache.unblock(stall.blocked, world.now)
+        world.cache.gave_up(stall.blocked, None, world.now)
         operator.stalls.reset(stall.queue)
         world.delete(*pods[name])
         world.create(f"{name}-again", app=name, role="driver", cpu=size)
@@ -274,7 +274,7 @@ def test_a_driver_that_was_given_up_comes_back_after_those_it_was_given_up_for()
         world.create(f"other-{number}", app="other", cpu=2)
     world.create("again", app="own", role="driver", cpu=5)
     world.cache.refresh()
-    world.cache.give_way(("team/own", ("team/gone", "team/other")), world.now)
+    world.cache.gave_up(None, ("team/own", ("team/gone", "team/other")), world.now)
     operator = world.operator()
     operator.step()
     assert {pod.name for pod in world.pods.values() if not pod.gates} == {f"other-{number}" for number in range(4)}
@@ -291,7 +291,7 @@ def test_who_was_given_up_is_forgotten_after_a_while() -> None:
     world.create("other", app="other", cpu=16)
     operator = world.operator()
     operator.step()
-    world.cache.give_way(("team/own", ("team/other",)), world.now)
+    world.cache.gave_up(None, ("team/own", ("team/other",)), world.now)
     assert world.cache.histories.behind("team/own", world.cache.views) == "team/other"
     world.now += 601
     operator.step()

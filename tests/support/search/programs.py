@@ -294,8 +294,7 @@ class OperatorProgram(Watcher):
                 except Unavailable:
                     continue
                 if written.done:
-                    self.cache.unblock(stall.blocked, self.cluster.clock())
-                    self.cache.give_way(stall.ahead, self.cluster.clock())
+                    self.cache.gave_up(stall.blocked, stall.ahead, self.cluster.clock())
             self.stalls.reset(stall.queue)
 
     # -- what it watches ----------------------------------------------------------------------------------------------

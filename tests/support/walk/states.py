@@ -8,7 +8,7 @@ from typing import Any
 from slackwater.cycle.cycle import decide
 from slackwater.cycle.review.recording import plain, record
 from slackwater_cluster.governance import Governance
-from slackwater_operator.cache.cache import OPTED_OUT
+from slackwater_operator.cache.strays import OPTED_OUT
 from support.search.transport import ask
 from support.walk.programs import TEAMS, Pair, Store
 

@@ -342,7 +342,7 @@ def test_tasks_that_a_driver_kept_out_are_forgotten_with_its_run() -> None:
     world = enforcing(node("a"))
     operator = world.operator()
     need = TaskNeed(Resources(cpu=4.0), "", "default")
-    world.cache.unblock(("team/etl", need), world.now)
+    world.cache.gave_up(("team/etl", need), None, world.now)
     operator.step(300.0)
     world.create("driver", role="driver", app="etl")
     operator.step(0.0)
