@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 
 from slackwater.cycle.appsize import AppSizes
-from slackwater.cycle.cycle import Round, decide
+from slackwater.cycle.cycle import decide
 from slackwater.cycle.drivernodes import DriverNodes
 from slackwater.cycle.review.claims import Claim, holds
 from slackwater.cycle.snapshot import App, Snapshot
 from slackwater.cycle.verdicts import WaitReason
 from slackwater.roles import Role
 from support.builders.nodes import node_table
-from support.builders.snapshots import cpu, driver_app, group, queue, snapshot, task_app
+from support.builders.snapshots import cpu, driver_app, group, queue, released, snapshot, task_app
 
 
 def on_nodes(*apps: App, total: list[float], room: list[float] | None = None, **more: object) -> Snapshot:
@@ -32,11 +32,6 @@ def led(name: str, *, driver: float, task: float, held: int = 1, seat: str = "no
         group(name, Role.TASK, task, held=held),
     )
     return App(name, "team", 0.0, groups, started=True, has_driver=True, **more)  # type: ignore[arg-type]
-
-
-def released(decided: Round) -> list[str]:
-    """The uids in order of release."""
-    return [release.uid for release in decided.releases]
 
 
 class TestItsOwnTasks:

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from promql_parser import parse
 
-from slackwater.errors import Unavailable, UnknownName
+from slackwater.errors import Unavailable
 from slackwater_cluster.prometheus.vector import PodLabels, Vector, VectorSeries, pod_of
 from slackwater_extender.sampler.labels import NodeNames, without_port
 from slackwater_extender.sampler.loop import SamplingLoop
-from slackwater_extender.sampler.presets import JOBS, NAMES, PRESETS, filled, queries
-from slackwater_extender.sampler.query import SampleRound, UsageQuery, largest, regex
-from slackwater_extender.settings import Preset, Prometheus
-from support.builders import objects, promql
+from slackwater_extender.sampler.presets import NAMES
+from slackwater_extender.sampler.query import SampleRound, UsageQuery, largest
+from support.builders import objects
 from support.fakes.extender import World, node_record, world
 
 GI = 2.0**30
@@ -63,60 +60,6 @@ def two() -> World:
     made = world(objects.node("n1", address="10.0.0.1"), objects.node("n2", address="10.0.0.2"))
     made.show(objects.pod("p", node="n1", phase="Running", status=objects.running()))
     return made
-
-
-class TestPresets:
-    """Queries as data."""
-
-    @pytest.mark.parametrize("preset", list(Preset))
-    def test_every_query_is_promql(self, preset: Preset) -> None:
-        """Parsed by a real parser, blanks filled in."""
-        for query in PRESETS[preset].values():
-            assert parse(filled(query, 120, "a|b")) is not None
-
-    @pytest.mark.parametrize("preset", list(Preset))
-    def test_every_preset_measures_nodes_and_pods(self, preset: Preset) -> None:
-        """Network is optional, the rest is not."""
-        assert set(NAMES) - set(PRESETS[preset]) <= {"node_network"}
-
-    @pytest.mark.parametrize("preset", list(Preset))
-    def test_every_series_of_a_preset_is_asked_of_named_jobs(self, preset: Preset) -> None:
-        """A target that anybody may add is not believed: each selector of each query names the jobs."""
-        for query in queries(Prometheus(preset=preset)).values():
-            selected = list(promql.selectors(filled(query, 120, "a|b")))
-            assert selected
-            assert all("job" in labels for _, labels in selected)
-
-    @pytest.mark.parametrize(
-        "job", ["tenant", "kubelet2", "my-kubelet", "batch/kubelet", "kubernetes-service-endpoints"]
-    )
-    @pytest.mark.parametrize("preset", list(Preset))
-    def test_a_job_of_a_tenant_is_not_among_those_believed(self, preset: Preset, job: str) -> None:
-        """Prometheus matches the whole name, and so do we."""
-        assert re.fullmatch(JOBS[preset], job) is None
-
-    def test_the_settings_may_name_the_jobs(self) -> None:
-        """As a regular expression, whose backslashes and quotes PromQL wants escaped."""
-        chosen = queries(Prometheus(jobs='k\\.l"', queries={"node_memory": "m"}))
-        assert 'job=~"k\\\\.l\\""' in chosen["node_cpu"]
-        assert parse(filled(chosen["node_cpu"], 120, "")) is not None
-        assert chosen["node_memory"] == "m"
-
-    def test_own_queries_replace_and_switch_off(self) -> None:
-        """An empty query is not asked."""
-        chosen = queries(Prometheus(queries={"node_cpu": "my_cpu", "node_time": ""}))
-        assert chosen["node_cpu"] == "my_cpu"
-        assert "node_time" not in chosen
-
-    def test_a_misspelt_query_is_an_error(self) -> None:
-        """With the names that would have been right."""
-        with pytest.raises(UnknownName, match="node_cpu"):
-            queries(Prometheus(queries={"node-cpu": "x"}))
-
-    def test_many_namespaces_are_asked_for_at_once(self) -> None:
-        """A regular expression of thousands of names would be refused."""
-        assert regex(["a", "b"]) == "a|b"
-        assert regex(f"n{i}" for i in range(501)) == ".+"
 
 
 class TestMapping:

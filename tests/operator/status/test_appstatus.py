@@ -1,29 +1,22 @@
-"""Words: accounts, TrackedApps, events, reasons on pods, judgements of custom resources."""
+"""Words: accounts, TrackedApps and reasons on pods."""
 
 import asyncio
 from dataclasses import replace
 from datetime import datetime
 from typing import Any, cast
 
-import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from structlog.testing import capture_logs
 
 from slackwater.pools.starts import Source, StartInterval
 from slackwater.resources import Resources
 from slackwater_cluster import names
-from slackwater_cluster.api.session import Answer, Session
-from slackwater_cluster.apps.frameworks import Framework, LabelTerm
-from slackwater_cluster.customresources import SlackPolicySpec
+from slackwater_cluster.api.session import Session
 from slackwater_cluster.watch.records import CustomRecord
 from slackwater_operator.cache.lastcycle import Outlook
-from slackwater_operator.metrics import Metrics
 from slackwater_operator.ratelimit import TokenBucket
 from slackwater_operator.status.appstatus import AppStatus, account, status, written
-from slackwater_operator.status.conditions import conditions, judge, limits, unlisted
-from slackwater_operator.status.events import EventWriter, Happened, Happening
 from slackwater_operator.status.mergepatch import replacing
 from slackwater_operator.status.podreasons import due
 from slackwater_operator.status.trackedapps import (
@@ -35,26 +28,13 @@ from slackwater_operator.status.trackedapps import (
     object_name,
 )
 from support.fakes.cluster import World, enforcing, node
+from support.fakes.writes import Writes
 
 NESTED = st.dictionaries(
     st.sampled_from("abc"),
     st.recursive(st.integers(0, 3), lambda inner: st.dictionaries(st.sampled_from("abc"), inner, max_size=3)),
     max_size=3,
 )
-
-
-class Writes:
-    """A session that notes what is written."""
-
-    def __init__(self, answer: Answer | None = None) -> None:
-        self.made: list[tuple[str, str, Any]] = []
-        self.answer = answer or Answer(200, b"{}")
-
-    async def write(self, method: str, path: str, body: Any, *, content_type: str = "") -> Answer:
-        """Note it."""
-        del content_type
-        self.made.append((method, path, body))
-        return self.answer
 
 
 def tracker(world: World, writes: Writes) -> TrackedAppWriter:
@@ -279,77 +259,6 @@ def test_amounts_as_quantities() -> None:
     assert written(used_up, Resources(cpu=4, memory=8)) == {"cpu": "0", "memory": "0"}
 
 
-def announcer(world: World, writes: Writes, burst: float = 50) -> EventWriter:
-    """An announcer on the world's clock."""
-    return EventWriter(cast("Session", writes), Metrics(), world.clock, TokenBucket(1, burst, world.clock))
-
-
-def test_events_on_hold_release_and_admission_once_each() -> None:
-    """A hold is told after a few seconds, a start at once, and nothing twice in a minute."""
-    world = enforcing(node("a", cpu=1))
-    lead = world.create("t0", cpu=2, app="etl")
-    operator = world.operator()
-    writes = Writes()
-    speaker = announcer(world, writes)
-    for _ in range(10):
-        operator.step()
-        speaker.observe(operator.said("etl"), lead, started=False, problems=())
-    world.add_nodes(node("b"))
-    for _ in range(3):
-        operator.step()
-        speaker.observe(operator.said("etl"), lead, started=True, problems=())
-    asyncio.run(speaker.post())
-    assert [body["reason"] for _, _, body in writes.made] == ["Held", "Admitted", "Released"]
-
-
-def test_a_flood_of_events_is_cut_off() -> None:
-    """Beyond the burst events are dropped and counted, not queued."""
-    world = enforcing()
-    lead = world.create("t", app="etl")
-    writes = Writes()
-    speaker = announcer(world, writes, burst=5)
-    for number in range(20):
-        said = AppStatus(f"team/{number}", cast("Any", None), "infeasible", "too large", held=1)
-        speaker.observe(said, lead, started=False, problems=())
-    asyncio.run(speaker.post())
-    assert len(writes.made) == 5
-    assert {body["reason"] for _, _, body in writes.made} == {Happening.REFUSED.value}
-
-
-@pytest.mark.parametrize(
-    ("status", "message", "counted", "tries"),
-    [
-        (403, 'events "t." is forbidden: ... because it is being terminated', "gone", 1),
-        (404, "namespaces team not found", "gone", 1),
-        (403, "user may not create events", "refused", 3),
-    ],
-    ids=["namespace ends", "namespace is gone", "no right"],
-)
-def test_events_about_a_namespace_that_goes_are_not_tried_again(
-    status: int, message: str, counted: str, tries: int
-) -> None:
-    """Pods of a namespace under deletion come and go for a while; a refusal for any other reason is logged."""
-    world = enforcing()
-    writes = Writes(Answer(status, msgspec.json.encode({"message": message})))
-    speaker = announcer(world, writes)
-    for number in range(3):
-        lead = world.create(f"t{number}", app=f"etl-{number}")
-        speaker.add(f"team/etl-{number}", Happened(Happening.HELD, lead, "no room"))
-    with capture_logs() as logs:
-        asyncio.run(speaker.post())
-    assert len(writes.made) == tries
-    assert speaker.metrics.events.labels(counted)._value.get() == 3
-    assert len(logs) == (3 if counted == "refused" else 0)
-
-
-def test_messages_are_cut_by_bytes() -> None:
-    """The API server counts bytes, and our sentences hold signs of more than one."""
-    world = enforcing()
-    lead = world.create("t", app="etl")
-    body = announcer(world, Writes())._body(Happened(Happening.HELD, lead, "×" * 2000))
-    assert len(str(body["message"]).encode()) == 1024
-
-
 def test_reason_classes_are_due_only_where_they_differ() -> None:
     """Written once per class, never on parked pods."""
     world = enforcing(node("a", cpu=1))
@@ -375,69 +284,6 @@ def test_newline_in_a_label_does_not_reach_sentences() -> None:
     assert each.app == "pod/t"
     assert "is not a name" in each.problems[0]
     assert "\n" not in each.problems[0]
-
-
-def test_judgements_name_the_rival() -> None:
-    """Overlapping queues, unknown queues, second pools and selectors without nodes are told on the object."""
-    world = enforcing(node("a"))
-    world.configure("AdmissionQueue", "one", namespaces=["team"])
-    world.configure("AdmissionQueue", "two", namespaces=["team"], nodeSelector={"pool": "x"})
-    world.configure("AdmissionQueue", "three", namespaces=["rest"], nodeSelector={"pool": "x"})
-    world.configure("ReservationPool", "lost", queue="nowhere")
-    world.configure("ReservationPool", "first", queue="one")
-    world.configure("ReservationPool", "second", queue="one")
-    governing = world.cache.governing
-    assert judge("AdmissionQueue", "one", governing).ready
-    assert "served by queue one" in judge("AdmissionQueue", "two", governing).message
-    assert judge("AdmissionQueue", "three", governing, [{}]).reason == "NoNodes"
-    assert judge("ReservationPool", "lost", governing).reason == "UnknownQueue"
-    assert "pool first already" in judge("ReservationPool", "second", governing).message
-    assert judge("SlackPolicy", "default", governing).message == "in force in 1 namespaces"
-
-
-def test_broken_resource_keeps_the_last_good_one() -> None:
-    """What cannot be read is told and changes nothing."""
-    world = enforcing()
-    world.configure("SlackPolicy", "default", mode="nonsense")
-    assert world.cache.governing.mode("team").value == "enforce"
-    found = judge("SlackPolicy", "default", world.cache.governing)
-    assert (found.ready, found.reason) == (False, "Invalid")
-
-
-def test_limit_ranges_and_quotas_are_warned_about() -> None:
-    """A minimum that lowered requests fall below, a ratio they exceed, and a quota that counts them."""
-    item = {"min": {"cpu": "1"}, "maxLimitRequestRatio": {"memory": "1"}}
-    ranges = [{"metadata": {"namespace": "team", "name": "r"}, "spec": {"limits": [item]}}]
-    quotas = [{"metadata": {"namespace": "team", "name": "q"}, "spec": {"hard": {"requests.cpu": "10"}}}]
-    found = limits(SlackPolicySpec(), ranges, quotas, ["team"])
-    assert len(found) == 3
-    assert limits(SlackPolicySpec(), ranges, quotas, []) == ()
-
-
-def test_a_ratio_above_the_ceiling_is_warned_about_too() -> None:
-    """Limits of three times the request are allowed; lowered to a half, only those of 1.5 times are."""
-    item = {"maxLimitRequestRatio": {"cpu": "3"}}
-    ranges = [{"metadata": {"namespace": "team", "name": "r"}, "spec": {"limits": [item]}}]
-    (found,) = limits(SlackPolicySpec(), ranges, [], ["team"])
-    assert "a task whose cpu limit is more than 1.5 × what it declares is refused" in found
-
-
-def test_frameworks_of_users_need_their_labels_in_the_policy() -> None:
-    """Else the API server would not know their roles."""
-    row = Framework(name="house", app=("x/run",), drivers=(LabelTerm(key="x/part", values=("leader",)),))
-    assert len(unlisted([row], SlackPolicySpec())) == 1
-    spec = SlackPolicySpec.model_validate({"driverLabels": [{"key": "x/part", "values": ["leader"]}]})
-    assert unlisted([row], spec) == ()
-
-
-def test_condition_time_moves_with_the_status_only() -> None:
-    """A second look that finds the same keeps the time."""
-    world = enforcing()
-    judged = judge("SlackPolicy", "default", world.cache.governing)
-    first = conditions([], judged, 1, "t1")
-    second = conditions(first, judged, 2, "t2")
-    assert second[0]["lastTransitionTime"] == "t1"
-    assert second[0]["observedGeneration"] == 2
 
 
 @pytest.mark.parametrize("mode", ["observe", "score"])

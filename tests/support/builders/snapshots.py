@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from slackwater.cycle.cycle import Round
 from slackwater.cycle.snapshot import App, Order, PodGroup, Pool, Queue, Snapshot
 from slackwater.pools.pools import Category
 from slackwater.resources import NOTHING, Resources
@@ -87,3 +88,8 @@ __all__ = [
     "snapshot",
     "task_app",
 ]
+
+
+def released(decided: Round) -> list[str]:
+    """The uids in order of release."""
+    return [release.uid for release in decided.releases]
