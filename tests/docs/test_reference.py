@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import importlib.util
+import re
 import sys
 from functools import cache
+from pathlib import Path
 from types import ModuleType
 
 import pytest
@@ -44,3 +46,19 @@ def test_every_page_is_in_the_navigation() -> None:
     pages = {path.relative_to(ROOT / "docs").as_posix() for path in (ROOT / "docs").rglob("*.md")}
     reached_by_index = {page for page in pages if page.startswith(("runbooks/", "decisions/"))}
     assert {page for page in pages - reached_by_index if page not in navigation} == set()
+
+
+PAGES = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
+TESTS = [path.relative_to(ROOT) for path in (ROOT / "tests").rglob("*.py")]
+INSTEAD = {"tests/core/test_NAME.py"}  # where the reader puts a name in
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_tests_that_a_page_names_exist(page: Path) -> None:
+    """By their whole path or the end of it; a name behind `::` is in that file."""
+    text = page.read_text(encoding="utf-8")
+    for named, _, name in re.findall(r"([\w./]*\b(?:test|bench)_\w+\.py)(::([\w:]+))?", text):
+        found = [path for path in TESTS if path.parts[-len(Path(named).parts) :] == Path(named).parts]
+        assert found or named in INSTEAD, named
+        last = name.rpartition("::")[2]
+        assert not last or any(f" {last}(" in (ROOT / path).read_text(encoding="utf-8") for path in found), name
