@@ -190,8 +190,9 @@ def series(registry: CollectorRegistry) -> Iterator[Row]:
 def state() -> Iterator[Row]:
     """What the configuration of kube-state-metrics defines."""
     for resource_ in yaml.safe_load(STATE.read_text(encoding="utf-8"))["spec"]["resources"]:
-        labels = ", ".join([*resource_["labelsFromPath"], "resource"])
         for each in resource_["metrics"]:
+            by = [name] if (name := each["each"].get("gauge", {}).get("labelFromKey")) else []
+            labels = ", ".join([*resource_["labelsFromPath"], *by])
             yield code(f"{resource_['metricNamePrefix']}_{each['name']}"), "gauge", labels, each["help"]
 
 
@@ -211,7 +212,10 @@ def commands() -> str:
     root = typer.main.get_command(cli)
     for name, command in sorted(children(root)):
         lines += [f"## slackwater {name}", "", plain(command.help or ""), ""]
-        lines += table(("Option", "Default", "Meaning"), arguments(command))
+        rows = list(arguments(command))
+        lines += (
+            table(("Option", "Default", "Meaning"), rows) if rows else [f"Options: `slackwater {name} --help`.", ""]
+        )
     return "\n".join(lines).rstrip() + "\n"
 
 
@@ -220,6 +224,8 @@ def children(command: Any, path: str = "") -> Iterator[tuple[str, Any]]:
     for name, each in command.commands.items():
         full = f"{path} {name}".strip()
         if hasattr(each, "commands"):
+            if each.invoke_without_command:
+                yield full, each
             yield from children(each, full)
         else:
             yield full, each
@@ -230,7 +236,7 @@ def arguments(command: Any) -> Iterator[Row]:
     for each in command.params:
         option = each.param_type_name == "option"
         if each.name != "help":
-            shown = ", ".join(each.opts) if option else str(each.name).upper()
+            shown = ", ".join(each.opts) if option else each.metavar or str(each.name).upper()
             value = each.default
             empty = value is None or callable(value) or value in ("", False, ()) or "Sentinel" in type(value).__name__
             told = "" if empty else str(value.value if isinstance(value, Enum) else value)

@@ -13,6 +13,21 @@ import pytest
 
 from support.lab.chart import ROOT
 
+PLACES = (
+    ".ci",
+    "core",
+    "cluster",
+    "extender",
+    "operator",
+    "simulator",
+    "monitor",
+    "cli",
+    "lab",
+    "helm",
+    "docs",
+    "tests",
+)
+
 
 @cache
 def generator() -> ModuleType:
@@ -49,16 +64,16 @@ def test_every_page_is_in_the_navigation() -> None:
 
 
 PAGES = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
-TESTS = [path.relative_to(ROOT) for path in (ROOT / "tests").rglob("*.py")]
-INSTEAD = {"tests/core/test_NAME.py"}  # where the reader puts a name in
+FILES = [path.relative_to(ROOT) for place in PLACES for path in (ROOT / place).rglob("*.py")]
+INSTEAD = {"tests/core/ROOM/test_NAME.py"}  # where the reader puts names in
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
-def test_tests_that_a_page_names_exist(page: Path) -> None:
+def test_files_and_tests_that_a_page_names_exist(page: Path) -> None:
     """By their whole path or the end of it; a name behind `::` is in that file."""
     text = page.read_text(encoding="utf-8")
-    for named, _, name in re.findall(r"([\w./]*\b(?:test|bench)_\w+\.py)(::([\w:]+))?", text):
-        found = [path for path in TESTS if path.parts[-len(Path(named).parts) :] == Path(named).parts]
+    for named, _, name in re.findall(r"(?:`|\b(?=tests/))([\w./]+\.py)\b(::([\w:]+))?", text):
+        found = [path for path in FILES if path.parts[-len(Path(named).parts) :] == Path(named).parts]
         assert found or named in INSTEAD, named
         last = name.rpartition("::")[2]
         assert not last or any(f" {last}(" in (ROOT / path).read_text(encoding="utf-8") for path in found), name

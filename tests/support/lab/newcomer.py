@@ -63,6 +63,8 @@ def _environment(lab: Lab, path: str) -> dict[str, str]:
         "PATH": f"{path}:{os.environ['PATH']}",
         "KUBECONFIG": str(site.kubeconfig),
         "PROMETHEUS_URL": site.url("prometheus"),
+        "PROMETHEUS_IN_CLUSTER": site.url("prometheus"),
+        "REGISTRY": "",
         "SLACKWATER_EXTENDER_URL": site.url("extender"),
         "SLACKWATER_MONITOR_EXTENDER_URL": site.url("extender"),
         "SLACKWATER_MONITOR_PORT": str(site.ports["operator-2"]),
