@@ -4,6 +4,9 @@
 
 Requests on the pod itself replace the sum for the kinds they name. While an in-place resize is under way a container
 counts with the largest of what is asked, allocated and actuated; of an infeasible resize the asked part is left out.
+
+Kinds that decisions are not about (`resourcekinds`), such as ephemeral-storage, are left out here, in the one place that
+all requests come from: kube-scheduler looks after them.
 """
 
 from __future__ import annotations
@@ -13,15 +16,15 @@ from functools import lru_cache
 
 from slackwater.resources import NOTHING, Resources
 from slackwater_cluster.pods.quantities import resources
+from slackwater_cluster.pods.resourcekinds import counted_amounts
 from slackwater_cluster.watch.wire import Container, ContainerStatus, Needs, Pod, Quantities
 
 # Only these kinds may be requested on the pod as a whole; the scheduler ignores others there.
 _POD_LEVEL = ("cpu", "memory")
-_HUGEPAGES = "hugepages-"
 
 
 def native(pod: Pod) -> Resources:
-    """The pod's requests as the scheduler's resource fit counts them."""
+    """The pod's requests of the kinds that are counted, as the scheduler's resource fit counts them."""
     spec = pod.spec
     if spec is None:
         return NOTHING
@@ -30,7 +33,7 @@ def native(pod: Pod) -> Resources:
     asked = _containers(pod)
     if spec.resources is not None and spec.resources.requests:
         asked = _replaced(asked, _amounts(spec.resources.requests))
-    return asked + _amounts(spec.overhead)
+    return counted_amounts(asked + _amounts(spec.overhead))
 
 
 def _simple(pod: Pod) -> bool:
@@ -43,7 +46,7 @@ def _simple(pod: Pod) -> bool:
 
 @lru_cache(maxsize=4096)
 def _one(items: tuple[tuple[str, str], ...]) -> Resources:
-    return resources(dict(items))
+    return counted_amounts(resources(dict(items)))
 
 
 def _containers(pod: Pod) -> Resources:
@@ -72,7 +75,7 @@ def _effective(container: Container, status: ContainerStatus | None, infeasible:
 
 
 def _replaced(asked: Resources, whole: Resources) -> Resources:
-    named = {kind: value for kind, value in whole.items() if kind in _POD_LEVEL or kind.startswith(_HUGEPAGES)}
+    named = {kind: value for kind, value in whole.items() if kind in _POD_LEVEL}
     return Resources({**asked, **named})
 
 

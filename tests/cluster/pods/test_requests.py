@@ -82,3 +82,12 @@ def test_kinds_of_any_name_are_counted() -> None:
 def test_pod_without_spec_asks_nothing() -> None:
     """A bookmark's object is no pod."""
     assert not native(wire.Pod())
+
+
+@pytest.mark.parametrize("kind", ["ephemeral-storage", "hugepages-2Mi", "attachable-volumes-csi-x"])
+@pytest.mark.parametrize("overhead", [{}, {"cpu": "100m"}], ids=["one container", "with overhead"])
+def test_kinds_that_the_scheduler_looks_after_alone_are_left_out(kind: str, overhead: dict[str, str]) -> None:
+    """No table of nodes has them: a pod that asks for some of it would be larger than any node."""
+    asked = {"resources": {"requests": {"cpu": "1", kind: "1Gi"}}}
+    spec = {"containers": [{"name": "main", **asked}], **({"overhead": overhead} if overhead else {})}
+    assert set(native(read({"spec": spec}))) == {"cpu"}

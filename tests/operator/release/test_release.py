@@ -3,14 +3,17 @@
 import asyncio
 from collections.abc import Sequence
 
+import msgspec
 import pytest
 
 from slackwater.resources import Resources
 from slackwater_cluster import names
+from slackwater_cluster.watch import trim, wire
 from slackwater_extender.scheduling.batch import UNKNOWN_POD
 from slackwater_operator.cache.podstate import InFlightPods
 from slackwater_operator.cache.rooms import Rooms
 from slackwater_operator.release.extenderclient import Placement, PlaceRequest
+from support.builders import objects
 from support.fakes.cluster import World, enforcing, node, owned
 from support.fakes.loop import Away, running
 
@@ -38,6 +41,15 @@ def test_fair_order_is_kept_at_placement() -> None:
     fair = [(wish.uid.partition("-")[0], wish.rank) for wish in world.place_calls[0].wishes]
     assert [rank for _, rank in fair] == [0, 1, 2, 3]
     assert fair[0][0] != fair[1][0]
+
+
+def test_a_pod_that_asks_for_disk_is_released_as_it_comes_from_the_wire() -> None:
+    """A kind that no decision is about was asked for of nodes that have none of it by our tables: refused for ever."""
+    world = enforcing(node("a", cpu=8))
+    wants = {"requests": {"cpu": "1", "memory": "1Gi", "ephemeral-storage": "1Gi", "hugepages-2Mi": "4Mi"}}
+    spec = {"schedulingGates": [{"name": names.GATE}], "containers": [{"name": "main", "resources": wants}]}
+    world.put(trim.pod(msgspec.convert(objects.pod("task", "team", spec=spec), wire.Pod)))
+    assert world.operator().step() == 1
 
 
 def test_the_first_batch_on_an_idle_cluster_is_packed_whole() -> None:
