@@ -56,8 +56,19 @@ class Nominations:
                 late.append(pod)
             elif self._stuck(pod, on_its_way, woken):
                 stuck.append((pod, on_its_way))
-        await self._park(late)
+        self._take_back([pod for pod in late if pod.gated])
+        await self._park([pod for pod in late if not pod.gated])
         await self._move(stuck)
+
+    def _take_back(self, pods: Sequence[PodRecord]) -> None:
+        """Releases that were not written in time: the pods are held, as the watch shows them.
+
+        A write may still be under way. If it succeeds, the watch shows that too; their room is given back by `clear`.
+        """
+        for pod in pods:
+            log.warning("release not seen in time", pod=pod.key)
+            self.cache.end(pod.uid)
+            self.cache.nominated_in_vain[pod.uid] = self.clock()
 
     async def clear(self) -> None:
         """Take back nominations of pods whose gate could not be lifted: behind it they would keep room from others.

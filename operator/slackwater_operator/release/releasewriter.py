@@ -97,6 +97,11 @@ class ReleaseWriter:
             log.warning("not released", pod=pod.key, trouble=str(problem))
             self.metrics.errors.labels("release").inc()
             return False
+        except Exception:  # or the pod would count as released for ever
+            log.exception("not released", pod=pod.key)
+            self.metrics.errors.labels("release").inc()
+            self.cache.refused.add(pod.uid, self.clock() + 10 * self.settings.retry)
+            return False
         self.metrics.release.observe(perf_counter() - began)
         if written.done:
             self._waited(pod)
@@ -106,7 +111,7 @@ class ReleaseWriter:
 
     async def _lifted(self, pod: PodRecord, node: str) -> Written:
         """Both writes of a release, once more where they failed: they are safe to repeat, and most then succeed."""
-        write = self.writer.unpark if pod.parked else self.writer.release
+        write = self.writer.release if pod.gated or not pod.parked else self.writer.unpark
         try:
             return await write(pod, node)
         except Unavailable:

@@ -1,9 +1,14 @@
 """Who is nominated and who is not, and releases that did not become a bind: moved, parked, taken back."""
 
+import asyncio
+from typing import Any
+
 import pytest
 
+from slackwater.errors import Unavailable
 from slackwater.resources import Resources
 from slackwater_cluster import names
+from slackwater_cluster.api.session import Answer
 from support.fakes.cluster import GIB, enforcing, node
 from support.fakes.loop import Away, running
 
@@ -193,3 +198,63 @@ def test_a_nomination_whose_gate_could_not_be_lifted_is_taken_back() -> None:
         operator.step()
     assert world.pods[pod.uid].gates
     assert world.pods[pod.uid].nominated == ""
+
+
+def test_a_release_that_hangs_is_taken_back_and_not_parked() -> None:
+    """Both tries to lift the gate hang for longer than a release may take, and fail: parked, it would never go."""
+    world = enforcing(node("a", cpu=4))
+    pod = world.create("task", app="etl")
+    write, hung, well = world.write, list[str](), asyncio.Event()
+
+    async def slow(method: str, path: str, body: Any, *, content_type: str = "") -> Answer:
+        if "spec" in body and len(hung) < 2:
+            hung.append(path)
+            await well.wait()
+            raise Unavailable("timed out")
+        return await write(method, path, body, content_type=content_type)
+
+    async def story() -> None:
+        operator = world.operator()
+        await operator.releaser.round()
+        await asyncio.sleep(0)
+        world.now += 61
+        await operator.upkeep.run()
+        assert not world.pods[pod.uid].parked
+        well.set()
+        await operator.releaser.writes.drain()
+
+    world.write = slow  # type: ignore[method-assign]
+    asyncio.run(story())
+    assert hung
+    world.operator().step()
+    world.schedule()
+    assert world.pods[pod.uid].node == "a"
+
+
+def test_a_parked_pod_behind_its_gate_is_let_go() -> None:
+    """However it came to carry both: the gate is what keeps it."""
+    world = enforcing(node("a", cpu=4))
+    pod = world.create("task", app="etl", annotations={names.PARKED: "2026-01-01T00:00:00+00:00"})
+    world.operator().step()
+    world.schedule()
+    assert (world.pods[pod.uid].node, world.pods[pod.uid].parked) == ("a", False)
+
+
+def test_an_unexpected_error_while_a_release_is_written_takes_it_back() -> None:
+    """Else the pod would count as released, be parked, and stay behind its gate for ever."""
+    world = enforcing(node("a", cpu=4))
+    pod, write, broken = world.create("task", app="etl"), world.write, [True]
+
+    async def once(method: str, path: str, body: Any, *, content_type: str = "") -> Answer:
+        if broken.pop() if broken else False:
+            raise ValueError("an answer of another shape")
+        return await write(method, path, body, content_type=content_type)
+
+    world.write = once  # type: ignore[method-assign]
+    operator = world.operator()
+    operator.step()
+    assert not world.cache.in_flight
+    for _ in range(30):
+        operator.step()
+    world.schedule()
+    assert world.pods[pod.uid].node == "a"
