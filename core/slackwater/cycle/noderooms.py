@@ -181,9 +181,9 @@ class NodeRooms:
         """Keep the room of as many of these pods as find any."""
         room, native = self.room.copy(), self.native.copy()
         self.take_most(wanted)
-        self._kept_native += native - self.native
-        open_rows = np.isfinite(room)  # of the others nothing is taken
-        self._kept[open_rows] += room[open_rows] - self.room[open_rows]
+        for kept, before, after in ((self._kept, room, self.room), (self._kept_native, native, self.native)):
+            known = np.isfinite(before)  # of a closed node nothing is taken, and of what is without bounds no part
+            kept[known] += before[known] - after[known]
 
     def kept_from(self, shape: int) -> bool:
         """Whether a pod of the shape would find room, were none kept for others."""

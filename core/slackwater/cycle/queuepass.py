@@ -109,13 +109,18 @@ def candidates(app: App, entrance: AdmissionRound) -> Iterable[ReleaseCandidate]
     size, shapes = entrance.sizes[app.id], entrance.shapes
     if app.paused or not size.held_pods:
         return
-    led = led_by_driver(app) and incomplete(app) is None
+    led = led_by_driver(app) and incomplete(app) is None and not _broken(app)
     for group, slots in zip(app.groups, size.slots, strict=True):
         if not group.held or group.unplaceable or not (led or group.role is Role.DRIVER):
             continue
         count = len(group.held) if group.role is Role.DRIVER else startable(app, group)
         if count:
             yield ReleaseCandidate(app, group, size.category, slots, shapes[app.id, group.key], count)
+
+
+def _broken(app: App) -> bool:
+    """Whether placement found no node for some of a gang's tasks a moment ago: the others would go without them."""
+    return app.gang and any(group.held and group.unplaceable for group in app.groups if group.role is not Role.DRIVER)
 
 
 def led_by_driver(app: App) -> bool:

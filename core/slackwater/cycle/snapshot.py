@@ -57,10 +57,14 @@ class PodGroup:
         return self.released + self.running
 
     @property
+    def together(self) -> int:
+        """Those of the group that may come to run at the same time: present and announced."""
+        return max(self.expected, len(self.held) + self.blocked + self.charged)
+
+    @property
     def total(self) -> int:
         """All pods of the group, past, present and announced."""
-        present = len(self.held) + self.blocked + self.released + self.running + self.finished
-        return max(self.expected, present)
+        return max(self.expected, len(self.held) + self.blocked + self.charged + self.finished)
 
 
 @dataclass(frozen=True, slots=True)

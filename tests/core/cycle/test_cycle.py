@@ -126,6 +126,23 @@ class TestGangs:
         app = task_app("gang", held=10, gang=True)
         assert len(released(decide(snapshot(app, window=5)))) == 10
 
+    def test_a_gang_of_which_a_part_found_no_node_waits_whole(self) -> None:
+        """The others would go without it, and hold their room for nothing."""
+        workers, servers = group("mpi", held=2, stage="w"), group("mpi", held=1, stage="s")
+        gang = App("mpi", "team", 0.0, (replace(workers, unplaceable=True), servers), gang=True, started=True)
+        assert released(decide(snapshot(gang, on=queue(8)))) == []
+        assert len(released(decide(snapshot(replace(gang, groups=(workers, servers)), on=queue(8))))) == 3
+
+    def test_those_that_have_ended_are_no_part_of_the_next_try(self) -> None:
+        """Failed pods stay: counted, the gang would be larger than the cluster, or look complete with its first pod."""
+        ended = replace(group("mpi", held=4), finished=4, expected=4)
+        gang = App("mpi", "team", 0.0, (ended,), gang=True, announced=4)
+        assert len(released(decide(snapshot(gang, on=queue(4))))) == 4
+        first = replace(gang, groups=(replace(ended, held=ended.held[:1]),))
+        outcome = decide(snapshot(first, on=queue(4)))
+        assert released(outcome) == []
+        assert outcome.verdicts["mpi"].reason is WaitReason.GANG
+
 
 class TestOrder:
     """001 and 003: which pods of started apps go next."""

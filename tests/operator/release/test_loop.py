@@ -27,7 +27,12 @@ def test_a_parked_pod_is_told() -> None:
     world = enforcing(node("a", cpu=2))
     pod = world.create("t", cpu=2, app="etl")
     made = release_loop(world)
-    asyncio.run(made.turn())
+
+    async def released() -> None:
+        await made.turn()
+        await made.releaser.writes.drain()
+
+    asyncio.run(released())
     other = world.create("thief", cpu=2, namespace="kube-system", gates=(), scheduler="default-scheduler")
     world.change(other.uid, node="a", phase="Running")
     turn(made, world, 70)

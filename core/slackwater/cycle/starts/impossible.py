@@ -61,15 +61,15 @@ class PossibleApps:
     def gang_too_large(self, app: App, position: int) -> Verdict | None:
         """The verdict on a gang that not all nodes together could hold, were they empty."""
         for group in app.groups if app.gang else ():
-            places = self._rooms.places(self.shapes[app.id, group.key]) if group.held else group.total
-            if group.held and self._rooms.known and group.total > places:
-                numbers = {"queue": self._queue.name, "expected": group.total, "places": places}
+            places = self._rooms.places(self.shapes[app.id, group.key]) if group.held else group.together
+            if group.held and self._rooms.known and group.together > places:
+                numbers = {"queue": self._queue.name, "expected": group.together, "places": places}
                 return Verdict(app.id, WaitReason.GANG_TOO_LARGE, numbers, position)
         return None
 
     def gang_beyond_all(self, app: App, position: int) -> Verdict | None:
         """A gang that asks for more than the queue may ever have."""
-        asked = total(group.request * group.total for group in app.groups)
+        asked = total(group.request * group.together for group in app.groups)
         most = self._queue.capacity.at_least(self._queue.maximum or NOTHING)
         unbounded = (
             () if self._queue.maximum is None or not self._queue.grows else set(asked) - set(self._queue.maximum)
@@ -85,16 +85,17 @@ class PossibleApps:
 def incomplete(app: App, position: int = 0) -> Verdict | None:
     """A gang's tasks go all at once or not at all, so all must exist first; a driver that makes them goes before.
 
-    Once some of them have gone, all have been there: what is made anew later need not be complete again.
+    While some of them run, all have been there: what is made anew meanwhile need not be complete again. Those that have
+    finished count for nothing: pods made anew after all of them ended are the next try of the whole gang.
     """
     if not app.gang:
         return None
     tasks = [group for group in app.groups if group.role is not Role.DRIVER]
     if not tasks or any(group.charged for group in tasks):
         return None
-    drivers = sum(group.total for group in app.groups) - sum(group.total for group in tasks)
-    expected = drivers + max(app.announced, sum(group.total for group in tasks))
-    present = sum(len(group.held) + group.charged + group.finished for group in app.groups)
+    drivers = sum(group.together for group in app.groups) - sum(group.together for group in tasks)
+    expected = drivers + max(app.announced, sum(group.together for group in tasks))
+    present = sum(len(group.held) + group.charged for group in app.groups)
     if present >= expected:
         return None
     return Verdict(app.id, WaitReason.GANG, {"expected": expected, "present": present}, position)
