@@ -374,6 +374,15 @@ class OperatorCache:
     def _seat_queue(self, pod: PodRecord) -> str:
         return self.governing.queue_of(pod.namespace) if self.governing.manages(pod) else ""
 
+    def queue_nodes(self, queue: str) -> tuple[str, ...] | None:
+        """The nodes of a queue that has a selector; None where all of them serve."""
+        selector = self.governing.queue(queue).node_selector
+        return tuple(node.name for node in self.node_requests.selected(selector)) if selector else None
+
+    def allowed_nodes(self, pod: PodRecord) -> tuple[str, ...] | None:
+        """The nodes of the pod's queue."""
+        return self.queue_nodes(self.governing.queue_of(pod.namespace))
+
     def pods_of(self, apps: Iterable[AppView]) -> list[Pod]:
         """The pods of some apps."""
         wanted = {(each.namespace, each.app) for each in apps}

@@ -155,11 +155,17 @@ class Nominations:
         """Name another node for each, or none where none has room: then it may search by itself.
 
         One that came through the open gate is then held after all: it would keep room from others that nobody gave it.
+        So is one whose queue has nodes of its own: by itself it would also find those of others.
         """
         if not stuck:
             return
         wishes = [
-            PlaceRequest(pod.uid, submitted=pod.created, avoid=(on_its_way.node,) if on_its_way.node else ())
+            PlaceRequest(
+                pod.uid,
+                submitted=pod.created,
+                nodes=self.cache.allowed_nodes(pod),
+                avoid=(on_its_way.node,) if on_its_way.node else (),
+            )
             for pod, on_its_way in stuck
         ]
         try:
@@ -167,8 +173,10 @@ class Nominations:
         except Unavailable:
             return
         placed = placement.placed
-        await self._park([pod for pod, on_its_way in stuck if on_its_way.unasked and pod.uid not in placed])
-        left = [pod for pod, on_its_way in stuck if not on_its_way.unasked or pod.uid in placed]
+        bound = {wish.uid for wish in wishes if wish.nodes is not None}
+        back = {p.uid for p, on_its_way in stuck if p.uid not in placed and (on_its_way.unasked or p.uid in bound)}
+        await self._park([pod for pod, _ in stuck if pod.uid in back])
+        left = [pod for pod, _ in stuck if pod.uid not in back]
         await asyncio.gather(*(self._renominate(pod, placed.get(pod.uid, "")) for pod in left))
 
     async def _renominate(self, pod: PodRecord, node: str) -> None:

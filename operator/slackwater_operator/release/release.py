@@ -195,7 +195,7 @@ class Releaser:
         free = {*bare, *grown}
         ranked = ranks(self.outlook.snapshot, chosen) if self.outlook else {}
         wishes = [
-            wish(each, self._nodes(queues.get(each.app, "")), ranked.get(each.uid, 0))
+            wish(each, self.cache.queue_nodes(queues.get(each.app, "")), ranked.get(each.uid, 0))
             for each in chosen
             if each.uid not in free
         ]
@@ -218,8 +218,8 @@ class Releaser:
         pods = [pod for uid in uids if uid not in self.cache.refused and (pod := self.cache.index.pod(uid)) is not None]
         if not pods or self.rooms is None:
             return
-        queue_of, now = self.cache.governing.queue_of, self.clock()
-        wishes = [PlaceRequest(p.uid, submitted=p.created, nodes=self._nodes(queue_of(p.namespace))) for p in pods]
+        now = self.clock()
+        wishes = [PlaceRequest(p.uid, submitted=p.created, nodes=self.cache.allowed_nodes(p)) for p in pods]
         try:
             placement = await self.places.place(wishes)
         except Unavailable as problem:
@@ -327,13 +327,6 @@ class Releaser:
             if (pod := self.cache.index.pod(uid)) is not None:
                 given.setdefault(node, []).append(pod.declared)
         return self.rooms.without({node: total(amounts) for node, amounts in given.items()})
-
-    def _nodes(self, queue: str) -> tuple[str, ...] | None:
-        """The nodes of a queue that has a selector; None where all of them serve."""
-        selector = self.cache.governing.queue(queue).node_selector
-        if not selector:
-            return None
-        return tuple(node.name for node in self.cache.node_requests.selected(selector))
 
 
 def _fails(snapshot: Snapshot) -> bool:

@@ -258,3 +258,20 @@ def test_an_unexpected_error_while_a_release_is_written_takes_it_back() -> None:
         operator.step()
     world.schedule()
     assert world.pods[pod.uid].node == "a"
+
+
+def test_a_stuck_pod_is_not_moved_to_nodes_of_other_queues() -> None:
+    """Somebody took the nodes of its queue: it is held again, not sent where it may not go, nor left to search."""
+    world = enforcing(node("own-1", cpu=4, pool="q"), node("own-2", cpu=4, pool="q"), node("other", cpu=16))
+    world.configure("AdmissionQueue", "q", namespaces=["team"], nodeSelector={"pool": "q"})
+    pod = world.create("task", cpu=3, app="etl")
+    operator = world.operator()
+    operator.step(0)
+    for own in ("own-1", "own-2"):
+        world.create(f"on-{own}", cpu=4, namespace="else", gates=(), scheduler="default-scheduler", node=own)
+    world.change(pod.uid, unscheduled="Unschedulable", unscheduled_since=world.now)
+    for _ in range(20):
+        operator.step()
+        assert world.pods[pod.uid].nominated != "other"
+    assert world.pods[pod.uid].parked
+    assert world.place_calls[-1].wishes[0].nodes == ("own-1", "own-2")
