@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from time import monotonic
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import msgspec
 import structlog
@@ -35,6 +35,10 @@ LARGEST = 4 * 2**20
 GROUPS_SECONDS = 1.0
 # Pauses after an answer that did not come: doubling, up to the longest.
 FIRST_PAUSE, LONGEST_PAUSE = 1.0, 60.0
+# Seconds after which an owner for whom only errors came counts as topmost, if the API server is well otherwise: pods of
+# a kind whose conversion webhook or aggregated API is broken would else wait for as long.
+PATIENCE = 60.0
+READY = "/readyz"  # with etcd
 # Kinds whose place is remembered.
 MOST_KINDS = 1000
 NOT_THERE = (401, 403, 404)
@@ -67,6 +71,14 @@ class _Kinds(msgspec.Struct):
     resources: list[_Kind] = []
 
 
+class _Pause(NamedTuple):
+    """Nobody answered about an owner."""
+
+    until: float
+    seconds: float
+    since: float  # when that was first so
+
+
 class Reader(Protocol):
     """Reads one address of the API server."""
 
@@ -89,34 +101,49 @@ class OwnerReader:
     _groups: dict[str, str] = field(default_factory=dict)  # group → preferred version
     _listed: float = float("-inf")  # when the groups were listed
     _silent: set[tuple[str, str]] = field(default_factory=set)
-    _paused: dict[str, tuple[float, float]] = field(default_factory=dict)  # owner's uid → asked again at, pause
+    _paused: dict[str, _Pause] = field(default_factory=dict)  # by the owner's uid
 
     async def parents(self, unknown: Sequence[tuple[OwnerRef, str]]) -> list[Found]:
         """What stands above some of these owners, given with their namespaces; left out where nobody answered."""
         hands = asyncio.Semaphore(TOGETHER)
         asked = self._due(unknown)
         answers = await asyncio.gather(*(self._above(owner, namespace, hands) for owner, namespace in asked))
+        overdue = [owner for (owner, _), answer in zip(asked, answers, strict=True) if self._overdue(owner, answer)]
+        given_up = set(overdue) if overdue and await self._well() else set[OwnerRef]()
         found: list[Found] = []
         for (owner, _), answer in zip(asked, answers, strict=True):
-            if answer is None:
+            if answer is None and owner not in given_up:
                 self._pause(owner.uid)
             else:
                 self._paused.pop(owner.uid, None)
-                found.append((owner, answer))
+                found.append((owner, Unavailable(f"no answer for {PATIENCE:g} s") if answer is None else answer))
         return found
+
+    def _overdue(self, owner: OwnerRef, answer: object) -> bool:
+        pause = self._paused.get(owner.uid)
+        return answer is None and pause is not None and self.clock() - pause.since >= PATIENCE
+
+    async def _well(self) -> bool:
+        """Whether the API server itself is well; else all look-ups fail, and none is given up."""
+        try:
+            return (await self.reader.get(READY, seconds=SECONDS, most=LARGEST)).status < 500
+        except Unavailable:
+            return False
 
     def _due(self, unknown: Sequence[tuple[OwnerRef, str]]) -> list[tuple[OwnerRef, str]]:
         """Those to ask about now: a namespace's first, then each one's second, and so on."""
         wanted = {owner.uid for owner, _ in unknown}
         self._paused = {uid: pause for uid, pause in self._paused.items() if uid in wanted}
         now = self.clock()
-        ready = [each for each in unknown if self._paused.get(each[0].uid, (0.0, 0.0))[0] <= now]
+        ready = [each for each in unknown if (pause := self._paused.get(each[0].uid)) is None or pause.until <= now]
         return fair(ready)[:AT_ONCE]
 
     def _pause(self, owner: str) -> None:
         """Nobody answered: later."""
-        pause = min(2 * self._paused.get(owner, (0.0, FIRST_PAUSE / 2))[1], LONGEST_PAUSE)
-        self._paused[owner] = (self.clock() + pause, pause)
+        now = self.clock()
+        last = self._paused.get(owner, _Pause(now, FIRST_PAUSE / 2, now))
+        seconds = min(2 * last.seconds, LONGEST_PAUSE)
+        self._paused[owner] = _Pause(now + seconds, seconds, last.since)
 
     async def _above(
         self, owner: OwnerRef, namespace: str, hands: asyncio.Semaphore

@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 import pytest
@@ -11,7 +11,7 @@ from aiohttp import web
 
 from slackwater_cluster import names
 from slackwater_cluster.api.endpoint import Endpoint
-from slackwater_cluster.api.session import Session
+from slackwater_cluster.api.session import Answer, Session
 from slackwater_cluster.apps import ownerlookup
 from slackwater_cluster.apps.ownerlookup import AT_ONCE, fair
 from slackwater_cluster.watch import trim, wire
@@ -239,3 +239,26 @@ def test_a_pod_that_goes_takes_its_question_along() -> None:
     assert cache.index.unknown()
     cache.drop_pods([pod], 0.0)
     assert not cache.index.unknown()
+
+
+@pytest.mark.parametrize("well", [True, False], ids=["the rest is well", "nothing is well"])
+def test_pods_of_a_kind_that_only_answers_with_errors_go_on_after_a_while(well: bool) -> None:
+    """A broken conversion webhook answers 500 for as long as it is broken; without us its pods would run."""
+    world = enforcing(node("a"))
+    world.objects["/apis"] = {"groups": [{"name": "acme.io", "preferredVersion": {"version": "v1"}}]}
+    world.objects["/apis/acme.io/v1"] = {"resources": [{"kind": "Pipeline", "name": "pipelines", "namespaced": True}]}
+    pod = world.create("step", app="", role="", owners=[owned("Pipeline", "x", group="acme.io")])
+    get = world.get
+
+    async def broken(path: str, *parameters: Any, **more: Any) -> Answer:
+        if "/pipelines/" in path or (path == ownerlookup.READY and not well):
+            return Answer(500, b'{"message": "conversion webhook failed"}')
+        return await get(path, *parameters, **more)
+
+    world.get = broken  # type: ignore[method-assign]
+    operator, lookup = world.operator(), OwnerLookup(cast("Session", world), world.clock)
+    for _ in range(40):
+        asyncio.run(lookup.run(world.cache))
+        operator.step(5)
+    assert (not world.pods[pod.uid].gates) is well
+    assert any("counts as topmost" in each.problem for each in world.cache.quarantine.take()) is well
