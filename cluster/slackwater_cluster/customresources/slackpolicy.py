@@ -155,7 +155,10 @@ class SlackPolicySpec(Part):
     task_labels: list[TaskLabel] = Field(
         default_factory=list, max_length=32, description="Labels of tasks beyond the built-in framework table."
     )
-    estimation: Estimation = Field(default_factory=Estimation, description="How use is measured and trusted; one ledger serves all nodes, so only that of `default` is read.")
+    estimation: Estimation = Field(
+        default_factory=Estimation,
+        description="How use is measured and trusted; one ledger serves all nodes, so only that of `default` is read.",
+    )
     score: Score = Field(default_factory=Score, description="How nodes are compared.")
     reclaim: Reclaim = Field(default_factory=Reclaim, description="Requests learned from earlier tasks.")
 

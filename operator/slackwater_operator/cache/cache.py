@@ -102,10 +102,10 @@ class OperatorCache:
         self.news = True
 
     def set_nodes(self, records: Sequence[NodeRecord]) -> None:
-        """Nodes are new or changed; room there may be new room."""
-        self.node_requests.set_nodes(records)
-        self.refused.clear()
-        self.press()
+        """Nodes are new or changed; room there may be new room. Thousands of kubelets tell every minute that they live."""
+        if self.node_requests.set_nodes(records):
+            self.refused.clear()
+            self.press()
 
     def drop_nodes(self, records: Sequence[NodeRecord]) -> None:
         """Nodes are gone."""

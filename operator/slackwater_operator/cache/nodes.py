@@ -63,15 +63,19 @@ class NodeRequests:
         self._foreign: _ForeignTable | None = None
         self.version = 0  # of the nodes: what they accept may have changed whenever it has
 
-    def set_nodes(self, records: Iterable[NodeRecord]) -> None:
-        """Take over nodes."""
+    def set_nodes(self, records: Iterable[NodeRecord]) -> bool:
+        """Take over nodes; returns whether what one of them offers, or to whom, is new."""
+        changed = False
         for record in records:
             before = self.nodes.get(record.name)
             self.nodes[record.name] = record
-            if before is None or (before.labels, before.taints) != (record.labels, record.taints):
-                self.version += 1
-            if before is None or _differs(before, record):
+            accepts = before is None or (before.labels, before.taints) != (record.labels, record.taints)
+            offers = before is None or _differs(before, record)
+            self.version += accepts
+            if offers:
                 self._touch(record.name)
+            changed = changed or accepts or offers
+        return changed
 
     def drop_nodes(self, records: Iterable[NodeRecord]) -> None:
         """Forget nodes."""

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
+import msgspec
 import pytest
 
 from slackwater.resources import Resources
@@ -12,6 +14,7 @@ from slackwater_operator.cache.nodes import NodeRequests
 from slackwater_operator.cache.refusals import AwaitedRoom, Refusals
 from slackwater_operator.cache.rooms import NodeReach, Rooms
 from support.builders.nodes import node_table
+from support.fakes.cluster import enforcing, node
 
 SIX = AwaitedRoom(Resources(cpu=1.0, memory=6.0), ANYWHERE)
 
@@ -91,3 +94,25 @@ def test_a_pod_that_is_gone_or_refused_anew_waits_for_no_room() -> None:
     assert ("p" in refused, "gone" in refused) == (True, False)
     refused.forget("p")
     assert "p" not in refused
+
+
+@pytest.mark.parametrize(
+    ("change", "cleared"),
+    [
+        ({"version": "2"}, False),
+        ({"annotations": {"volumes": "x"}}, False),
+        ({"cordoned": True}, True),
+        ({"taints": (("a", "", "NoSchedule"),)}, True),
+        ({"labels": {"disk": "ssd"}}, True),
+        ({"allocatable": Resources(cpu=16.0)}, True),
+    ],
+    ids=["heartbeat", "annotation", "cordoned", "taint", "label", "larger"],
+)
+def test_refusals_are_forgotten_when_a_node_offers_something_else(change: dict[str, Any], cleared: bool) -> None:
+    """Thousands of kubelets say every few minutes that they live: nobody gets room by that, and nobody is asked again."""
+    world = enforcing(node("a"))
+    world.cache.refused.add("pod", 2000.0)
+    world.cache.news = world.cache.pressing = False
+    world.cache.set_nodes([msgspec.structs.replace(world.nodes["a"], **change)])
+    assert ("pod" not in world.cache.refused) is cleared
+    assert world.cache.pressing is cleared
