@@ -45,7 +45,8 @@ class Capacity(Part):
 
     source: CapacitySource = Field(
         default=CapacitySource.NODES,
-        description="nodes: allocatable of Ready, selected nodes less what unmanaged pods request; stated: maximum.",
+        description="nodes: allocatable of Ready, selected nodes less what unmanaged pods request; "
+        "stated: maximum, and of kinds that it does not name what the nodes have.",
     )
     maximum: Amounts = Field(
         default_factory=dict,

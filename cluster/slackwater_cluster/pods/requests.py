@@ -5,8 +5,8 @@
 Requests on the pod itself replace the sum for the kinds they name. While an in-place resize is under way a container
 counts with the largest of what is asked, allocated and actuated; of an infeasible resize the asked part is left out.
 
-Kinds that decisions are not about (`resourcekinds`), such as ephemeral-storage, are left out here, in the one place that
-all requests come from: kube-scheduler looks after them.
+Kinds that decisions are not about (`resourcekinds`), such as ephemeral-storage, are left out here, the one place from
+which all requests come: kube-scheduler looks after them.
 """
 
 from __future__ import annotations

@@ -102,7 +102,7 @@ class OperatorCache:
         self.news = True
 
     def set_nodes(self, records: Sequence[NodeRecord]) -> None:
-        """Nodes are new or changed; room there may be new room. Thousands of kubelets tell every minute that they live."""
+        """Nodes are new or changed; room there may be new room. Most only tell that they live, thousands a minute."""
         if self.node_requests.set_nodes(records):
             self.refused.clear()
             self.press()

@@ -49,7 +49,7 @@ class SnapshotBuilder:
         for name in self.cache.governing.queue_names():
             mine = members.get(name, [])
             shares, reached = self._shares(name, nodes), self._reached(name, mine)
-            capacity = shares.capacity(reached) if shares else self._stated(name)
+            capacity = shares.capacity(reached) if shares else self._stated(name, nodes, reached)
             free = self._free(name, nodes, reached)
             guarded = self._pool(name, mine, capacity, free)
             queues.append(self._queue(name, capacity, free, shares, guarded.name if guarded else ""))
@@ -98,13 +98,17 @@ class SnapshotBuilder:
 
     def _shares(self, queue: str, nodes: Rooms) -> NodeShares | None:
         """What each node adds to the queue's capacity; None where its owner stated the capacity."""
-        spec = self.cache.governing.queue(queue)
-        if spec.capacity.source is CapacitySource.STATED:
-            return None
-        return self.cache.node_requests.shares(queue, spec.node_selector, nodes.table.names, nodes.table.kinds)
+        stated = self.cache.governing.queue(queue).capacity.source is CapacitySource.STATED
+        return None if stated else self._of_nodes(queue, nodes)
 
-    def _stated(self, queue: str) -> Resources:
-        return _amounts(self.cache.governing.queue(queue).capacity.maximum)
+    def _of_nodes(self, queue: str, nodes: Rooms) -> NodeShares:
+        selector = self.cache.governing.queue(queue).node_selector
+        return self.cache.node_requests.shares(queue, selector, nodes.table.names, nodes.table.kinds)
+
+    def _stated(self, queue: str, nodes: Rooms, reached: NDArray[np.bool_]) -> Resources:
+        """What the queue's owner stated, and of kinds that were not named what the nodes have."""
+        named = _amounts(self.cache.governing.queue(queue).capacity.maximum)
+        return Resources({**self._of_nodes(queue, nodes).capacity(reached), **named})
 
     def _reached(self, queue: str, apps: Iterable[AppView]) -> NDArray[np.bool_]:
         """The queue's nodes that any of its apps can use; while it has none, those that an ordinary pod can."""

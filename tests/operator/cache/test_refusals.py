@@ -109,7 +109,7 @@ def test_a_pod_that_is_gone_or_refused_anew_waits_for_no_room() -> None:
     ids=["heartbeat", "annotation", "cordoned", "taint", "label", "larger"],
 )
 def test_refusals_are_forgotten_when_a_node_offers_something_else(change: dict[str, Any], cleared: bool) -> None:
-    """Thousands of kubelets say every few minutes that they live: nobody gets room by that, and nobody is asked again."""
+    """Thousands of kubelets say every few minutes that they live: that gives nobody room, and nobody is asked again."""
     world = enforcing(node("a"))
     world.cache.refused.add("pod", 2000.0)
     world.cache.news = world.cache.pressing = False

@@ -348,3 +348,21 @@ def test_a_task_larger_than_every_node_it_can_use_is_told_that_it_never_fits() -
     assert said.reason != "no-node-has-room"
     assert "40" in said.sentence
     assert "32" in said.sentence
+
+
+@pytest.mark.parametrize("maximum", [{"cpu": "32"}, {"cpu": "32", "memory": "128Gi"}], ids=["cpu alone", "both"])
+def test_kinds_that_a_stated_capacity_does_not_name_are_those_of_the_nodes(maximum: dict[str, str]) -> None:
+    """Counted as nothing, no further driver would start while tasks wait."""
+    world = enforcing(node("a", cpu=16), node("b", cpu=16))
+    world.configure("AdmissionQueue", "q", capacity={"source": "stated", "maximum": maximum})
+    world.create("first", role="driver", app="one")
+    operator = world.operator()
+    operator.step()
+    world.schedule()
+    for number in range(8):  # four run, four wait
+        world.create(f"task-{number}", cpu=7, app="one")
+    operator.step()
+    world.schedule()
+    second = world.create("second", role="driver", app="two")
+    operator.step()
+    assert not world.pods[second.uid].gates
