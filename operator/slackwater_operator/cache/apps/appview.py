@@ -104,7 +104,8 @@ def app_view(
     for pod in run:
         tallies.add(pod, state(pod.record, in_flight), in_flight.get(pod.uid))
     ordered = tallies.ordered()
-    groups = tuple(each.group(number) for number, each in enumerate(ordered))
+    parts = [each.groups(number) for number, each in enumerate(ordered)]
+    groups = tuple(group for part in parts for group in part)
     backed = _backed(groups)
     groups, awaited, problems = levelled(groups, run)
     said = _statements(run, tallies.begun, problems)
@@ -127,7 +128,7 @@ def app_view(
         lead=_lead(run),
         promoted=frozenset(pod.uid for pod in run if _promoted(pod)),
         settled=all(pod.member.settled for pod in run),
-        pending=_pending(groups, ordered),
+        pending=_pending([part[0] for part in parts], ordered),
         constraints={named(each.constraints): each.constraints for each in ordered},
         **_identity(run),
         **_framework(run, groups, table),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from slackwater.cycle.snapshot import PodGroup
 from slackwater.resources import Resources
@@ -37,8 +37,8 @@ class GroupTally:
     stage: str
     request: Resources
     constraints: Constraints
-    native: Resources
-    held: list[tuple[float, str, str]] = field(default_factory=list)
+    native: Resources  # of the first that was counted
+    held: dict[Resources, list[tuple[float, str, str]]] = field(default_factory=dict)  # by their native requests
     pending: list[tuple[float, str, str]] = field(default_factory=list)
     counts: dict[PodState, int] = field(default_factory=dict)
     seats: list[str] = field(default_factory=list)
@@ -51,7 +51,7 @@ class GroupTally:
             self.growing.append((pod.record.created, pod.record.name, pod.uid))
         self.counts[where] = self.counts.get(where, 0) + 1
         if where in (PodState.HELD, PodState.PARKED):
-            self.held.append((pod.record.created, pod.record.name, pod.uid))
+            self.held.setdefault(pod.record.native, []).append((pod.record.created, pod.record.name, pod.uid))
         elif where is PodState.BOUND and self.role is Role.DRIVER:
             self.seats.append(pod.record.node)
         elif where in (PodState.FOREIGN, PodState.RELEASED):
@@ -59,23 +59,33 @@ class GroupTally:
                 self.seats.append(nominated)
             self.pending.append((pod.record.created, pod.record.name, pod.uid))
 
-    def group(self, number: int) -> PodGroup:
-        """The group as a round sees it."""
-        running = self.counts.get(PodState.BOUND, 0)
-        return PodGroup(
-            key=f"{self.role.value}/{self.stage}/{number}",
-            role=self.role,
-            request=self.request,
-            held=tuple(uid for _, _, uid in sorted(self.held)),
+    def groups(self, number: int) -> list[PodGroup]:
+        """The group as a round sees it, by the native requests of those that wait: each fits where its own does.
+
+        They differ where ceiling or mode changed while the app lives. All others are counted with the oldest of those.
+        """
+        natives = sorted(self.held, key=lambda each: min(self.held[each])) or [self.native]
+        key = f"{self.role.value}/{self.stage}/{number}"
+        first = replace(
+            self._waiting(key, natives[0]),
             released=self.counts.get(PodState.RELEASED, 0),
-            running=running,
+            running=self.counts.get(PodState.BOUND, 0),
             finished=self.counts.get(PodState.DONE, 0),
-            stage=self.stage,
             blocked=self.counts.get(PodState.BLOCKED, 0) + self.counts.get(PodState.FOREIGN, 0),
             seats=tuple(sorted(self.seats)),
-            native=None if self.native == self.request else self.native,
-            constraints=named(self.constraints),
             growing=tuple(uid for _, _, uid in sorted(self.growing)),
+        )
+        return [first, *(self._waiting(f"{key}.{at}", native) for at, native in enumerate(natives[1:], 1))]
+
+    def _waiting(self, key: str, native: Resources) -> PodGroup:
+        return PodGroup(
+            key=key,
+            role=self.role,
+            request=self.request,
+            held=tuple(uid for _, _, uid in sorted(self.held.get(native, ()))),
+            stage=self.stage,
+            native=None if native == self.request else native,
+            constraints=named(self.constraints),
         )
 
 

@@ -69,3 +69,14 @@ def test_a_driver_that_passed_speaks_for_its_tasks() -> None:
     driver = one("driver", 0.1, created=1, role="driver", node="a", phase="Running")
     app = seen(driver, one("task", 16, created=900))
     assert (app.submitted, app.started) == (1, True)
+
+
+def test_pods_that_wait_are_told_apart_by_what_the_scheduler_counts_of_them() -> None:
+    """The ceiling changed while the app lives: one that was not lowered fits less, and speaks for itself alone."""
+    lowered = Resources(cpu=1.0)
+    ended = one("ended", 2, created=0, node="a", phase="Succeeded", finished=0.5)
+    before = one("before", 2, created=1)
+    after = [one(name, 2, created=2, native=lowered) for name in ("after", "later")]
+    whole, further = seen(ended, before, *after).groups
+    assert (whole.native, whole.held, whole.finished) == (None, (before.uid,), 1)
+    assert (further.native, further.held, further.finished) == (lowered, tuple(pod.uid for pod in after), 0)
