@@ -247,10 +247,10 @@ def grow(each: Lane) -> None:
     growth, line = each.entrance.growth, each.line
     if not growth.open:
         return
-    for app in each.starts.grown:
-        drivers = [group for group in app.groups if group.role is Role.DRIVER]
-        each.releases += [_towards(app, group, uid) for group in drivers for uid in group.held if growth.ask(group)]
-    for row, candidate in enumerate(line.rows):
+    drivers = [(app, group) for app in each.starts.grown for group in app.groups if group.role is Role.DRIVER]
+    for app, group in sorted(drivers, key=lambda one: one[1].in_vain):
+        each.releases += [_towards(app, group, uid) for uid in group.held if growth.ask(group)]
+    for row, candidate in sorted(enumerate(line.rows), key=lambda one: one[1].group.in_vain):
         app, group = candidate.app, candidate.group
         if app.gang or (line.fits(row) and line.seated(row)):
             continue

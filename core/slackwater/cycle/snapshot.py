@@ -50,6 +50,7 @@ class PodGroup:
     seats: tuple[str, ...] = ()  # drivers: the nodes of those that run or are on their way
     constraints: str = ""  # what it asks of a node beside room, by a name that `Snapshot.reach` knows
     growing: tuple[str, ...] = ()  # of the released: uids of those that wait for nodes that do not exist yet
+    in_vain: bool = False  # some of it waited for such nodes, and none came in time
 
     @property
     def charged(self) -> int:

@@ -63,6 +63,7 @@ class OperatorCache:
         self.learning = UsageHistory()
         self.quarantine = Quarantine()
         self.nominated_in_vain: dict[str, float] = {}  # pods whose release failed after their nomination, and when
+        self.grown_in_vain: set[str] = set()  # pods released towards nodes that did not come in time
         self.news = True  # something changed since the last snapshot
         self.pressing = True  # … that could let a held pod go; of running pods, what ends is told by the extender
         self.holding = True  # whether some pod waits for its release, as far as is known
@@ -99,6 +100,7 @@ class OperatorCache:
             self._strays.forget(record.uid)
             self.quarantine.forget(record.uid)
             self.nominated_in_vain.pop(record.uid, None)
+            self.grown_in_vain.discard(record.uid)
         self.news = True
 
     def set_nodes(self, records: Sequence[NodeRecord]) -> None:

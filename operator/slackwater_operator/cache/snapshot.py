@@ -223,11 +223,16 @@ class SnapshotBuilder:
         if not each.settled or self.cache.unsized(each):
             return tuple(_without(group, group.held) for group in each.groups)
         groups = self._arrived(each)
-        refused = self.cache.refused
-        if not refused:
+        refused, in_vain = self.cache.refused, self.cache.grown_in_vain
+        if not refused and not in_vain:
             return groups
         return tuple(
-            replace(group, unplaceable=True) if any(uid in refused for uid in group.held) else group for group in groups
+            replace(
+                group,
+                unplaceable=any(uid in refused for uid in group.held),
+                in_vain=not in_vain.isdisjoint(group.held),
+            )
+            for group in groups
         )
 
     def _arrived(self, each: AppView) -> tuple[PodGroup, ...]:

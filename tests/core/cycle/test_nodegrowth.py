@@ -178,3 +178,16 @@ class TestGangs:
         gang = task_app("gang", 1, held=9, gang=True)
         assert len(grown(decide(snapshot(gang, on=on)))) == 9
         assert grown(decide(snapshot(asking("early", 1), gang, on=on))) == []
+
+
+class TestInVain:
+    """Pods that no machine can serve, as far as anybody knows, ask after the others and leave them half of the turns."""
+
+    def test_those_that_waited_in_vain_ask_last(self) -> None:
+        """They are the oldest, and would ask first again and again."""
+        vain = task_app("vain", 0, held=8)
+        vain = replace(vain, groups=tuple(replace(each, in_vain=True) for each in vain.groups), started=True)
+        other = replace(task_app("other", 1, held=1), started=True)
+        outcome = decide(snapshot(vain, other, on=queue(16, free=0, maximum=cpu(64), growth=8)))
+        assert grown(outcome)[0].startswith("other/")
+        assert len(grown(outcome)) == 4

@@ -395,3 +395,21 @@ def test_a_jobset_with_a_coordinator_starts_with_it() -> None:
         operator.step()
         world.schedule()
     assert world.released == [leader.uid, worker.uid]
+
+
+def test_pods_that_no_machine_can_serve_do_not_hide_others_from_the_autoscaler() -> None:
+    """Eight of them take all turns once; then others ask before them."""
+    world = enforcing(node("a", cpu=8))
+    world.configure("AdmissionQueue", "default", capacity={"maximum": {"cpu": "2000", "memory": "8Ti"}})
+    world.create("busy", cpu=8, app="busy")
+    operator = world.operator()
+    operator.step()
+    world.schedule()
+    for number in range(8):
+        world.create(f"huge-{number}", cpu=200, app="huge")
+    world.now += 5
+    small = world.create("small", cpu=4, app="small")
+    for _ in range(62):
+        operator.step(10)
+        world.schedule()
+    assert not world.pods[small.uid].gates

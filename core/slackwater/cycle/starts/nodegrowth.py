@@ -5,6 +5,9 @@
 N is what kube-scheduler counts of a pod: machines are made for that. A growth pod was released although no node had
 room. Until it has a node, or its release is taken back, it takes room before any held pod: it asked for the machine
 that came. One that finds room needs no machine any more.
+
+Some pods no autoscaler can serve, and nothing tells which. Those that waited in vain for a machine ask after all others,
+and while they ask, half of the growth pods are left to others.
 """
 
 from __future__ import annotations
@@ -46,7 +49,8 @@ class NodeGrowth:
 
     def allows(self, group: PodGroup, count: int = 1) -> bool:
         """Whether machines for so many pods of a group may be asked for: pods and maximum have room for them."""
-        return self.open and self._asked + count <= self._most and self._within(counted(group) * count)
+        most = max(1, self._most // 2) if group.in_vain else self._most
+        return self.open and self._asked + count <= most and self._within(counted(group) * count)
 
     def slots(self, slot: Resources) -> float:
         """How many slots of a pool could still be added, by the kinds that the maximum names."""
