@@ -198,8 +198,7 @@ class ReleaseQueue:
         if self._fair:
             names = {c.app.namespace for c in self.rows}
             self._shares = {name: shares.get(name, 0.0) for name in names}
-            weight = {name: max(queue.weights.get(name, 1.0), TOLERANCE) for name in names}
-            self._increment = [c.group.request.share(queue.capacity) / weight[c.app.namespace] for c in self.rows]
+            self._increment = [queue.fair_share(c.app.namespace, c.group.request) for c in self.rows]
 
     def _next(self, least: int | None) -> int | None:
         self._sift()

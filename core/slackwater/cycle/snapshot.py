@@ -17,6 +17,7 @@ from slackwater.nodes import NodeTable
 from slackwater.pools.pools import Category
 from slackwater.resources import NOTHING, Resources
 from slackwater.roles import Role
+from slackwater.validation import TOLERANCE
 
 if TYPE_CHECKING:
     import numpy as np
@@ -124,6 +125,12 @@ class Queue:
     def grows(self) -> bool:
         """Whether nodes may still be added."""
         return self.maximum is not None and not self.maximum.fits(self.capacity)
+
+    # max over kinds of amount ÷ capacity, ÷ the namespace's weight (weighted DRF)
+    def fair_share(self, namespace: str, amount: Resources) -> float:
+        """What an amount is worth to a namespace; of a kind that the queue has none of now, nothing can be shared."""
+        there = Resources({kind: value for kind, value in amount.items() if self.capacity[kind] > 0})
+        return there.share(self.capacity) / max(self.weights.get(namespace, 1.0), TOLERANCE)
 
 
 class PoolScale(NamedTuple):

@@ -10,7 +10,7 @@ from slackwater.cycle.cycle import decide
 from slackwater.cycle.snapshot import App, Order
 from slackwater.cycle.verdicts import WaitReason
 from slackwater.pools.pools import Category
-from slackwater.resources import NOTHING
+from slackwater.resources import NOTHING, Resources
 from slackwater.roles import Role
 from support.builders.snapshots import cpu, driver_app, group, pool, queue, released, running_app, snapshot, task_app
 
@@ -222,6 +222,15 @@ class TestOrder:
         poor = running_app("poor", 1, held=9, namespace="b")
         outcome = decide(snapshot(rich, poor, on=queue(32, free=5, order=Order.FAIR)))
         assert [uid.split("/")[0] for uid in released(outcome)] == ["poor"] * 5
+
+    def test_a_kind_that_no_open_node_has_is_no_share_of_a_fair_queue(self) -> None:
+        """The only node with a GPU is cordoned: who still runs on it would come after everybody until that ends."""
+        card = replace(group("a"), request=Resources({"cpu": 1.0, "gpu": 1.0}), running=1)
+        mine = App("a", "one", 0.0, (card,), started=True)
+        waiting = App("b", "one", 2.0, (group("b", held=2),), started=True)
+        other = App("c", "two", 1.0, (replace(group("c", held=9), running=5),), started=True)
+        outcome = decide(snapshot(mine, waiting, other, on=queue(8, free=2, order=Order.FAIR)))
+        assert [uid.partition("/")[0] for uid in released(outcome)] == ["b", "b"]
 
     def test_fair_queues_start_apps_by_weighted_share(self) -> None:
         """A namespace of double weight starts two apps for each one of the other."""

@@ -181,7 +181,7 @@ class TestGangs:
 
 
 class TestInVain:
-    """Pods that no machine can serve, as far as anybody knows, ask after the others and leave them half of the turns."""
+    """Pods that no machine can serve, as far as is known, ask after the others and leave them half of the turns."""
 
     def test_those_that_waited_in_vain_ask_last(self) -> None:
         """They are the oldest, and would ask first again and again."""

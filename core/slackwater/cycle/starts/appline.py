@@ -12,11 +12,10 @@ from slackwater.cycle.appsize import AppSize
 from slackwater.cycle.snapshot import App, Order, Queue
 from slackwater.pools.pools import Category
 from slackwater.resources import Resources
-from slackwater.validation import TOLERANCE
 
 
 class FairShares:
-    """What each namespace holds of a queue, as a share of it and of the namespace's weight (weighted DRF)."""
+    """What each namespace holds of a queue, as a share of it and of the namespace's weight."""
 
     def __init__(self, queue: Queue, running: Sequence[App]) -> None:
         self._queue = queue
@@ -26,15 +25,12 @@ class FairShares:
             for group in app.groups:
                 for kind, value in group.request.items():
                     sums[kind] = sums.get(kind, 0.0) + value * group.charged
-        self.by_namespace = {name: self.of(name, Resources(sums)) for name, sums in held.items()}
-
-    def of(self, namespace: str, amount: Resources) -> float:
-        """What an amount is worth to a namespace."""
-        return amount.share(self._queue.capacity) / max(self._queue.weights.get(namespace, 1.0), TOLERANCE)
+        self.by_namespace = {name: queue.fair_share(name, Resources(sums)) for name, sums in held.items()}
 
     def add(self, namespace: str, amount: Resources) -> None:
         """A namespace takes more."""
-        self.by_namespace[namespace] = self.by_namespace.get(namespace, 0.0) + self.of(namespace, amount)
+        more = self._queue.fair_share(namespace, amount)
+        self.by_namespace[namespace] = self.by_namespace.get(namespace, 0.0) + more
 
 
 class AppLine:
@@ -77,7 +73,7 @@ class AppLine:
             app = lines[namespace].pop(0)
             turns.append(app)
             first = self._sizes[app.id].first
-            shares[namespace] = shares.get(namespace, 0.0) + self._shares.of(namespace, first)
+            shares[namespace] = shares.get(namespace, 0.0) + self._queue.fair_share(namespace, first)
             if not lines[namespace]:
                 del lines[namespace]
         return turns

@@ -6,8 +6,8 @@ N is what kube-scheduler counts of a pod: machines are made for that. A growth p
 room. Until it has a node, or its release is taken back, it takes room before any held pod: it asked for the machine
 that came. One that finds room needs no machine any more.
 
-Some pods no autoscaler can serve, and nothing tells which. Those that waited in vain for a machine ask after all others,
-and while they ask, half of the growth pods are left to others.
+Some pods no autoscaler can serve, and nothing tells which. Those that waited in vain for a machine ask after all
+others, and while they ask, half of the growth pods are left to others.
 """
 
 from __future__ import annotations
