@@ -59,8 +59,9 @@ class Placer:
             if not asks:
                 return reply
             asks = self._round(request, asks, reply)
-        for each in asks:
-            self._refuse(each, Refusing(each.uid, FilterReason.ROOM.value), reply)
+        with self.cache.lock:
+            for each in asks:
+                self._refuse(each, Refusing(each.uid, FilterReason.ROOM.value), reply)
         return reply
 
     def reserve(self, request: ReserveRequest) -> list[str]:
@@ -134,13 +135,15 @@ class Placer:
         """The pods as the core wants them. Equal constraints are one object, and one mask."""
         masks: dict[int, np.ndarray | None] = {}
         made = []
-        for each in wanted:
-            key = id(each.pod.constraints)
-            if key not in masks:
-                masks[key] = self._mask(each.pod.constraints, table, crowded)
-            inputs = () if each.driver else self.cache.outputs.inputs(each.pod, each.app)
-            prepared = each.prepared(table, masks[key], inputs)
-            made.append(self._roomy(each, prepared, table, masks[key]))
+        for some in slices(wanted, SLICE):
+            with self.cache.lock:  # the watch changes outputs and what apps are known to use
+                for each in some:
+                    key = id(each.pod.constraints)
+                    if key not in masks:
+                        masks[key] = self._mask(each.pod.constraints, table, crowded)
+                    inputs = () if each.driver else self.cache.outputs.inputs(each.pod, each.app)
+                    prepared = each.prepared(table, masks[key], inputs)
+                    made.append(self._roomy(each, prepared, table, masks[key]))
         return made
 
     def _roomy(self, each: _Wanted, ask: PodAsk, table: NodeTable, allowed: np.ndarray | None) -> PodAsk:

@@ -24,7 +24,7 @@ from slackwater.cycle.verdicts import describe, singular
 from slackwater.resources import Resources
 from slackwater.roles import Role
 from slackwater_cluster.watch.records import PodRecord
-from slackwater_operator.cache.apps.appindex import Pod
+from slackwater_operator.cache.apps.appindex import Pod, app_id
 from slackwater_operator.cache.cache import OperatorCache
 from slackwater_operator.cache.lastcycle import Outlook
 from slackwater_operator.cache.podstate import PodState
@@ -151,9 +151,10 @@ class StallKeeper:
 
     def _leads(self, chosen: PodRecord, app: App) -> bool:
         """Whether the pod is a driver of the app."""
-        known = self.cache.views.get(app.id)
-        pods = self.cache.pods_of([known]) if known is not None else ()
-        return any(pod.record.uid == chosen.uid and pod.role is Role.DRIVER for pod in pods)
+        member = self.cache.index.member(chosen.uid)
+        if member is None or app_id((chosen.namespace, member.app)) != app.id:
+            return False
+        return Pod(chosen, member).role is Role.DRIVER
 
     def _lead(self, app: str) -> PodRecord | None:
         known = self.cache.views.get(app)

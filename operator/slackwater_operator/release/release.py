@@ -169,6 +169,7 @@ class Releaser:
         if not holding:
             self.cache.remember(decided)
         self.outlook = Outlook(snapshot, decided, holding)
+        self.no_node = {app: why for app, why in self.no_node.items() if app in self.cache.views}
         return self.outlook
 
     def _decide(self, snapshot: Snapshot) -> tuple[Snapshot, Round]:
