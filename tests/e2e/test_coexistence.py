@@ -141,6 +141,17 @@ def test_extended_resources_are_counted_and_never_lowered(arena: Field) -> None:
         ground.until_done(3, 40, app="train")
 
 
+def test_disk_is_left_to_the_scheduler(arena: Field) -> None:
+    """No decision of ours is about it: both pods are released, and the second waits at the scheduler for the first."""
+    with arena.ground("disk", nodes=1) as ground:
+        for name in ("first", "second"):
+            ground.create([_asking(ground.pod(name, app="sort", lasts=6), "ephemeral-storage", "600Gi")])
+        ground.until_bound(1, 30)
+        words = until("the scheduler says why", lambda: _unschedulable(ground), 20)
+        assert "Insufficient ephemeral-storage" in words[0]
+        ground.until_done(2, 60)
+
+
 def test_an_eviction_that_a_budget_refuses_is_told_and_tried_again(arena: Field) -> None:
     """A driver is in the way of its own task, and two budgets keep it, which the API server has no word for."""
     with arena.ground("budget", nodes=1) as ground:
@@ -218,9 +229,14 @@ def _unschedulable(ground: Ground) -> list[str]:
 
 def _device(pod: Object, count: int) -> Object:
     """The pod with a request for so many devices."""
+    return _asking(pod, GPU, str(count))
+
+
+def _asking(pod: Object, kind: str, amount: str) -> Object:
+    """The pod with a request for so much of another kind."""
     resources = pod["spec"]["containers"][0]["resources"]
-    resources["requests"][GPU] = str(count)
-    resources["limits"] = {GPU: str(count)}
+    resources["requests"][kind] = amount
+    resources["limits"] = {kind: amount}
     return pod
 
 
