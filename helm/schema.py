@@ -121,6 +121,7 @@ def schema() -> Schema:
             watchdog=component(
                 enabled=FLAG,
                 namespace=TEXT,
+                imagePullSecrets=LIST,
                 patience={"type": "number", "minimum": 1},
                 rate={"type": "number", "exclusiveMinimum": 0, "maximum": 1000},
             ),

@@ -51,7 +51,7 @@ serviceAccountName: slackwater-{{ .component }}
 automountServiceAccountToken: true
 # Service variables would look like settings of ours (SLACKWATER_EXTENDER_PORT).
 enableServiceLinks: false
-{{- with .context.Values.imagePullSecrets }}
+{{- with .values.imagePullSecrets | default .context.Values.imagePullSecrets }}
 imagePullSecrets:
   {{- toYaml . | nindent 2 }}
 {{- end }}
