@@ -36,7 +36,7 @@ class Order:
 
 def fetch(order: Order, progress: Progress | None = None) -> tuple[History, Path]:
     """The period on disk, and the folder it lies in."""
-    cache = Cache.of(order.connection.url, order.cache)
+    cache = Cache.of(order.connection, order.cache)
     server = Prometheus(order.connection)
     try:
         history = collect(

@@ -6,7 +6,7 @@ import hashlib
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slackwater.errors import InvalidInput
+from slackwater_cluster.prometheus.transport import QueryConnection
 from slackwater_monitor.history.grid import Chunk
 
 Row = tuple[tuple[str, ...], NDArray[np.int64], NDArray[np.float64]]
@@ -22,19 +23,36 @@ AT, VALUE, OFFSETS, LABELS, WHOLE = "at", "value", "offsets", "labels", "whole"
 
 
 @dataclass(frozen=True, slots=True)
+class Asker:
+    """As whom a server is asked: one address shows each tenant, and maybe each user, answers of their own."""
+
+    tenant: str = ""
+    username: str = ""
+
+    @classmethod
+    def of(cls, connection: QueryConnection) -> Asker:
+        """The one that a connection names."""
+        return cls(connection.tenant, connection.credentials.username)
+
+    def __str__(self) -> str:
+        named = (("tenant", self.tenant), ("user", self.username))
+        return " and ".join(f"{what} {name!r}" for what, name in named if name) or "no tenant and no user"
+
+
+@dataclass(frozen=True, slots=True)
 class Cache:
-    """A folder of answers of one server."""
+    """A folder of answers that one server gave to one asker."""
 
     folder: Path
 
     @classmethod
-    def of(cls, url: str, folder: Path | None) -> Cache:
-        """The given folder, or one of the user's cache that belongs to this server."""
-        home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-        digest = hashlib.sha256(url.rstrip("/").encode()).hexdigest()[:12]
-        chosen = folder or home / "slackwater" / "history" / digest
+    def of(cls, connection: QueryConnection, folder: Path | None) -> Cache:
+        """The given folder, or one of the user's cache that belongs to this server, tenant and user."""
+        asker = Asker.of(connection)
+        chosen = folder or _usual(connection.url, asker)
         try:
             chosen.mkdir(parents=True, exist_ok=True)
+            _claim(chosen, asker)
         except OSError as problem:
             raise InvalidInput("--cache", f"{chosen} cannot be made ({problem.strerror})", "name another folder") from (
                 problem
@@ -65,6 +83,33 @@ class Cache:
         for path in self.folder.glob("*.npz"):
             if path not in keep and path.with_suffix(".whole") not in keep and not _whole(path):
                 path.unlink(missing_ok=True)
+
+
+def _usual(url: str, asker: Asker) -> Path:
+    """A folder of the user's cache; without tenant and user its name comes from the address alone."""
+    home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    words = "\n".join((url.rstrip("/"), asker.tenant, asker.username)).rstrip("\n")
+    return home / "slackwater" / "history" / hashlib.sha256(words.encode()).hexdigest()[:12]
+
+
+def _claim(folder: Path, asker: Asker) -> None:
+    """Write down whose answers lie here; refuse a folder of somebody else."""
+    path = folder / "asker.json"
+    owner = _owner(path)
+    if owner is None:
+        path.write_text(json.dumps(asdict(asker)), encoding="utf-8")
+    elif owner != asker:
+        raise InvalidInput("--cache", f"{folder} holds answers for {owner}, not for {asker}", "name another folder")
+
+
+def _owner(path: Path) -> Asker | None:
+    """Who asked for the answers of a folder; none where it is empty. Earlier versions did not write it down."""
+    try:
+        return Asker(**json.loads(path.read_text(encoding="utf-8")))
+    except FileNotFoundError:
+        return Asker() if any(path.parent.glob("*.npz")) else None
+    except (TypeError, ValueError) as problem:
+        raise InvalidInput("--cache", f"{path} cannot be read", "name another folder") from problem
 
 
 def _whole(path: Path) -> bool:

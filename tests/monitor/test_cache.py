@@ -1,0 +1,57 @@
+"""Answers on disk belong to one server, one tenant and one user."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from slackwater.errors import InvalidInput
+from slackwater_cluster.api.credentials import Credentials
+from slackwater_cluster.prometheus.transport import QueryConnection
+from slackwater_monitor.history.cache import Cache
+
+URL = "http://mimir:8080/prometheus"
+
+
+def asked(tenant: str = "", username: str = "", url: str = URL) -> QueryConnection:
+    """A connection as somebody."""
+    return QueryConnection(url, credentials=Credentials(username=username), tenant=tenant)
+
+
+def test_every_tenant_and_user_has_a_folder_of_their_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One address gives each of them other answers."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    askers = [asked(), asked("a"), asked("b"), asked(username="a"), asked("a", "a"), asked(url="http://other:9090")]
+    assert len({Cache.of(each, None).folder for each in askers}) == len(askers)
+    assert Cache.of(asked("a", url=f"{URL}/"), None).folder == Cache.of(asked("a"), None).folder
+
+
+def test_a_folder_goes_on_serving_its_tenant(tmp_path: Path) -> None:
+    """At another address, too: a forwarded port is a new one each time."""
+    for url in (URL, URL, "http://localhost:9090"):
+        assert Cache.of(asked("a", "me", url), tmp_path).folder == tmp_path
+
+
+@pytest.mark.parametrize("other", [asked("b", "me"), asked("a"), asked(username="me"), asked()])
+def test_a_folder_of_another_tenant_is_refused(other: QueryConnection, tmp_path: Path) -> None:
+    """In a sentence that names both."""
+    Cache.of(asked("a", "me"), tmp_path)
+    with pytest.raises(InvalidInput, match=r"--cache.*tenant 'a' and user 'me', not for .*another folder"):
+        Cache.of(other, tmp_path)
+
+
+def test_a_folder_of_an_earlier_version_serves_whoever_names_no_tenant(tmp_path: Path) -> None:
+    """It does not say whose answers it holds."""
+    (tmp_path / "memory-60-0-60-0.npz").touch()
+    with pytest.raises(InvalidInput, match="no tenant and no user, not for tenant 'a'"):
+        Cache.of(asked("a"), tmp_path)
+    Cache.of(asked(), tmp_path)
+
+
+@pytest.mark.parametrize("text", ["", "[]", "[1]", '{"who": 1}', "\x00"])
+def test_a_folder_whose_owner_cannot_be_read_is_refused(text: str, tmp_path: Path) -> None:
+    """Rather than guessed."""
+    (tmp_path / "asker.json").write_text(text, encoding="utf-8")
+    with pytest.raises(InvalidInput, match=r"asker\.json"):
+        Cache.of(asked(), tmp_path)
