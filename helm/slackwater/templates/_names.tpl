@@ -102,6 +102,23 @@ https://{{ include "slackwater.extenderHost" . }}:{{ .Values.extender.port }}
 {{- if eq .Values.tls.mode "existing" }}{{ .Values.tls.existing.schedulerSecret }}{{ else }}slackwater-scheduler-tls{{ end }}
 {{- end }}
 
+{{/* What certificates of mode helm are made from, in short: where it differs, new ones are made, and who uses them restarts. */}}
+{{- define "slackwater.tlsMark" -}}
+{{- list (.Values.tls.renew | toString) .Values.tls.clientName .Values.clusterDomain .Release.Namespace | toJson | sha256sum | trunc 16 }}
+{{- end }}
+
+{{/* Whether a Secret of mode helm fits these values. Earlier charts wrote tls.renew itself as the mark: there the certificate is asked for its
+     name, which stands in it as the tag of a DNS name, a length and plain text. Call with context, secret and name. */}}
+{{- define "slackwater.tlsFits" -}}
+{{- if .secret }}
+{{- $mark := dig "metadata" "annotations" "slackwater.io/tls-renewal" "" .secret }}
+{{- $body := index .secret.data "tls.crt" | default "" | b64dec }}
+{{- $body = regexReplaceAll "-----[^-]+-----|\\s" $body "" | b64dec }}
+{{- $named := contains (printf "\x82%c%s" (len .name) .name) $body }}
+{{- if or (eq $mark (include "slackwater.tlsMark" .context)) (and (eq $mark (.context.Values.tls.renew | toString)) $named) }}true{{ end }}
+{{- end }}
+{{- end }}
+
 {{/* How the extender and the monitor prove themselves to Prometheus: the settings' names and values. */}}
 {{- define "slackwater.prometheusAccess" -}}
 {{- $auth := .Values.prometheus.auth }}
