@@ -299,6 +299,14 @@ def test_lowered_tasks_go_without_nomination_only_where_the_scheduler_waits_for_
     assert variables["SLACKWATER_OPERATOR_STEER_LOWERED"] == expected
 
 
+@pytest.mark.parametrize("replicas", [1, 2])
+def test_one_scheduler_is_active_at_a_time(replicas: int) -> None:
+    """In an upgrade there are two for a moment, whatever the number of replicas; both would bind."""
+    config = named(objects(NEWEST, f"--set=scheduler.replicas={replicas}"), "ConfigMap", "slackwater-scheduler")
+    elected = yaml.safe_load(config["data"]["scheduler.yaml"])["leaderElection"]
+    assert elected == {"leaderElect": True, "resourceName": "slackwater-scheduler", "resourceNamespace": NAMESPACE}
+
+
 def test_a_scheduler_of_your_own_gets_the_block_to_add() -> None:
     """There the extender must be ignorable: other pods depend on that scheduler."""
     found = objects(NEWEST, "--set", "scheduler.enabled=false")
