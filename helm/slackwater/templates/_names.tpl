@@ -12,17 +12,25 @@ helm.sh/chart: {{ printf "%s-%s" .context.Chart.Name .context.Chart.Version | re
 
 {{- define "slackwater.selector" -}}
 app.kubernetes.io/name: slackwater
-app.kubernetes.io/instance: {{ .context.Release.Name }}
+app.kubernetes.io/instance: {{ .context.Release.Name | quote }}
 app.kubernetes.io/component: {{ .component }}
 {{- end }}
 
 {{- define "slackwater.metadata" -}}
 name: slackwater-{{ .name | default .component }}
 {{- if not .clusterWide }}
-namespace: {{ .context.Release.Namespace }}
+namespace: {{ .context.Release.Namespace | quote }}
 {{- end }}
 labels:
   {{- include "slackwater.labels" . | nindent 2 }}
+{{- end }}
+
+{{/* A value as plain text. Numbers of a values file are floats to helm, which writes a million as 1e+06: whole ones are written as such. */}}
+{{- define "slackwater.scalar" -}}
+{{- if and (kindIs "float64" .) (eq (floor .) .) }}{{ int64 . }}
+{{- else if or (kindIs "map" .) (kindIs "slice" .) }}{{ toJson . }}
+{{- else }}{{ toString . }}
+{{- end }}
 {{- end }}
 
 {{/* Our own image: registry, name, and a digest where one is given, else the tag. */}}
@@ -104,7 +112,7 @@ https://{{ include "slackwater.extenderHost" . }}:{{ .Values.extender.port }}
 
 {{/* What certificates of mode helm are made from, in short: where it differs, new ones are made, and who uses them restarts. */}}
 {{- define "slackwater.tlsMark" -}}
-{{- list (.Values.tls.renew | toString) .Values.tls.clientName .Values.clusterDomain .Release.Namespace | toJson | sha256sum | trunc 16 }}
+{{- list (include "slackwater.scalar" .Values.tls.renew) .Values.tls.clientName .Values.clusterDomain .Release.Namespace | toJson | sha256sum | trunc 16 }}
 {{- end }}
 
 {{/* Whether a Secret of mode helm fits these values. Earlier charts wrote tls.renew itself as the mark: there the certificate is asked for its

@@ -3,9 +3,9 @@
 {{- define "slackwater.podSecurity" -}}
 runAsNonRoot: true
 {{- with .context.Values.runAsUser }}
-runAsUser: {{ . }}
-runAsGroup: {{ . }}
-fsGroup: {{ . }}
+runAsUser: {{ include "slackwater.scalar" . }}
+runAsGroup: {{ include "slackwater.scalar" . }}
+fsGroup: {{ include "slackwater.scalar" . }}
 {{- end }}
 seccompProfile:
   type: RuntimeDefault
@@ -57,7 +57,7 @@ imagePullSecrets:
 {{- end }}
 {{- $class := .values.priorityClassName | default (ternary "slackwater-control" "" .context.Values.priorityClasses.create) }}
 {{- with $class }}
-priorityClassName: {{ . }}
+priorityClassName: {{ . | quote }}
 {{- end }}
 securityContext:
   {{- include "slackwater.podSecurity" . | nindent 2 }}

@@ -38,7 +38,7 @@ spec:
         {{- include "slackwater.podSecurity" . | nindent 8 }}
       containers:
         - name: {{ .component }}
-          image: {{ include "slackwater.image" .context }}
+          image: {{ include "slackwater.image" .context | quote }}
           imagePullPolicy: {{ .context.Values.image.pullPolicy }}
           command: [python, /hooks/{{ .script }}]
           env:
@@ -92,7 +92,7 @@ roleRef:
 subjects:
   - kind: ServiceAccount
     name: slackwater-{{ .component }}
-    namespace: {{ .context.Release.Namespace }}
+    namespace: {{ .context.Release.Namespace | quote }}
 ---
 apiVersion: v1
 kind: ConfigMap
