@@ -52,3 +52,9 @@ def test_pull_secrets_that_the_watchdog_does_not_find_are_named(values: tuple[st
     found = notes(*values)
     assert ("watchdog.imagePullSecrets" in found) is said
     assert ("kube-system" in found) is said
+
+
+@pytest.mark.parametrize(("values", "said"), [((), False), (("admission.guard=false",), True)])
+def test_the_guard_is_missed(values: tuple[str, ...], said: bool) -> None:
+    """Whoever switches it off is told what bounds nobody then."""
+    assert ("admission.guard: false" in notes(*values)) is said

@@ -100,3 +100,8 @@ def test_the_extender_only_reads() -> None:
     """All it creates are questions about tokens."""
     for rule in roles()["ClusterRole slackwater-extender"]:
         assert set(rule["verbs"]) <= {"list", "watch"} or rule["resources"] == ["tokenreviews"]
+
+
+def test_nobody_becomes_a_releaser_without_the_guard() -> None:
+    """Nothing would bound the right to patch every pod of a cluster; all other roles stay."""
+    assert set(roles()) - set(roles("--set=admission.guard=false")) == {"ClusterRole slackwater-releaser"}
