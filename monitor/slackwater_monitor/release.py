@@ -13,7 +13,7 @@ from slackwater_cluster import names
 from slackwater_cluster.api.client import ApiClient, NotFound
 from slackwater_cluster.api.paths import api_path
 from slackwater_cluster.api.session import STRATEGIC
-from slackwater_cluster.apps.listing import ListedPod, listed_pods
+from slackwater_cluster.apps.listing import ListedPod, unbound_pods
 from slackwater_cluster.pods.gate import MARKS, lifted
 
 
@@ -38,8 +38,7 @@ def held(api: ApiClient, namespace: str | None, *, system: str = names.SYSTEM_NA
     """Every pod that we hold, in one namespace or all, with its app as the operator knows it."""
     return [
         _held(each)
-        for each in listed_pods(api, namespace, system=system)
-        if not each.record.node and (each.record.gated or each.record.parked)
+        for each in unbound_pods(api, namespace, lambda record: record.gated or record.parked, system=system)
     ]
 
 

@@ -160,6 +160,53 @@ def test_the_command_and_the_pages_name_apps_as_the_operator_does(cluster: Mixed
             assert drawn.items() >= wanted.items()
 
 
+@pytest.mark.parametrize("share", [0.2, 0.5, 0.9])
+def test_release_reads_pods_with_a_node_only_where_an_app_depends_on_them(cluster: MixedCluster, share: float) -> None:
+    """Every held pod has the app that the operator knows, whether its driver and its namesakes have a node or not."""
+    drivers, tasks = ("first", "second"), ("first-exec", "second-exec")
+    cluster.bind(
+        lambda pod: (
+            pod["metadata"]["name"] in drivers
+            or (cluster.rng.random() < share and pod["metadata"]["name"] not in tasks)
+        )
+    )
+    expected = operators_answers(operator(cluster))
+    freed = {each.uid: each.app for each in held(client(cluster), None)}
+    assert set(freed) == {pod["metadata"]["uid"] for pod in cluster.pods if not pod["spec"].get("nodeName")}
+    wanted = {uid: app for uid, (app, _, _) in expected.items() if uid in freed}
+    assert {uid: freed[uid] for uid in wanted} == wanted
+    lists = [(path, more.get("fieldSelector")) for path, more in cluster.asked if path.endswith("/pods")]
+    assert lists[0] == ("/api/v1/pods", "spec.nodeName=")
+    assert {selector for _, selector in lists[1:]} <= {"spec.nodeName!="}
+    assert all(path.startswith("/api/v1/namespaces/") for path, _ in lists[1:])
+
+
+def test_release_reads_no_pod_with_a_node_for_apps_that_name_themselves(cluster: MixedCluster) -> None:
+    """Nor for those of owners: one list is all."""
+    cluster.bind(lambda pod: pod["metadata"]["name"] not in ("own", "grouped", "daemon"))
+    assert len(held(client(cluster), None)) == 5
+    assert [path for path, _ in cluster.asked if path.endswith("/pods")] == ["/api/v1/pods"]
+
+
+def test_a_page_looks_up_so_many_owners_and_no_more(cluster: MixedCluster) -> None:
+    """The pods of the others count as those of their nearest owner."""
+    api = client(cluster)
+    everything = {each.record.uid: each.member for each in listed_pods(api)}
+    asked = lookups(cluster)
+    assert len(asked) > 10
+    cluster.asked.clear()
+    some = {each.record.uid: each.member for each in listed_pods(api, most=5)}
+    assert len(lookups(cluster)) <= 5
+    assert set(some) == set(everything)
+    assert all(member.unknown is None for uid, member in some.items() if everything[uid].unknown is None)
+
+
+def lookups(cluster: MixedCluster) -> list[str]:
+    """The addresses of owners that were asked for."""
+    plurals = {f"{owner.kind.lower()}s" for owner in cluster.owners.values()}
+    return [path for path, _ in cluster.asked if path.count("/") > 5 and path.split("/")[-2] in plurals]
+
+
 def test_owners_above_the_first_decide(cluster: MixedCluster) -> None:
     """The generated owners matter: with none readable, some pods would belong to other apps."""
     read = {each.record.uid: each.member.app for each in listed_pods(client(cluster))}

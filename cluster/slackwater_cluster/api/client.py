@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from typing import Any, Self
+from time import monotonic
+from typing import Any, Generic, Self, TypeVar
 
 import httpx2
 import msgspec
@@ -45,10 +47,13 @@ class _Position(msgspec.Struct):
     continue_: str | None = msgspec.field(name="continue", default=None)
 
 
-class _Page(msgspec.Struct):
+Item = TypeVar("Item")
+
+
+class _Page(msgspec.Struct, Generic[Item]):
     """One page of a list, as far as it is looked at here."""
 
-    items: list[dict[str, Any]] | None = None
+    items: list[Item] | None = None
     metadata: _Position | None = None
 
 
@@ -97,21 +102,54 @@ class ApiClient:
 
     def items(self, path: str, parameters: Mapping[str, str] | None = None) -> list[dict[str, Any]]:
         """A whole list, page by page."""
-        found: list[dict[str, Any]] = []
+
+        def read(asked: Mapping[str, str]) -> _Page[dict[str, Any]]:
+            return msgspec.convert(self.get(path, asked), _Page[dict[str, Any]])
+
+        return list(self._pages(path, parameters, read))
+
+    def listed(self, path: str, shape: type[Item], parameters: Mapping[str, str] | None = None) -> Iterator[Item]:
+        """A whole list, page by page, decoded into one shape: what the shape does not name is never built."""
+        decoder = msgspec.json.Decoder(_Page[shape], strict=False)  # type: ignore[valid-type] # a type at run time
+
+        def read(asked: Mapping[str, str]) -> _Page[Item]:
+            return decoder.decode(self._reply("GET", path, params=dict(asked)).content)
+
+        return self._pages(path, parameters, read)
+
+    def _pages(
+        self, path: str, parameters: Mapping[str, str] | None, read: Callable[[Mapping[str, str]], _Page[Item]]
+    ) -> Iterator[Item]:
         asked = {"limit": str(PAGE), **(parameters or {})}
         for _ in range(MOST_PAGES):
-            page = self.get(path, asked)
             try:
-                chunk = msgspec.convert(page, _Page)
-            except msgspec.ValidationError as problem:
+                page = read(asked)
+            except msgspec.DecodeError as problem:
                 raise Unavailable(f"API server: {path} is no list of objects: {problem}") from problem
-            found.extend(chunk.items or ())
-            if not chunk.metadata or not chunk.metadata.continue_:
-                return found
-            if chunk.metadata.continue_ == asked.get("continue"):
+            yield from page.items or ()
+            if not page.metadata or not page.metadata.continue_:
+                return
+            if page.metadata.continue_ == asked.get("continue"):
                 break
-            asked["continue"] = chunk.metadata.continue_
+            asked["continue"] = page.metadata.continue_
         raise Unavailable(f"API server: the list {path} never ends")
+
+    def bounded(self, path: str, *, seconds: float, most: int) -> bytes:
+        """One raw answer, in at most so many seconds and bytes."""
+        until, body = monotonic() + seconds, bytearray()
+        try:
+            with self._http.stream("GET", path, headers=self.endpoint.headers(), timeout=seconds) as reply:
+                for piece in reply.iter_bytes():
+                    body += piece
+                    if len(body) > most:
+                        raise Unavailable(f"API server: {path} is larger than {most} bytes")
+                    if monotonic() > until:
+                        raise Unavailable(f"API server: {path} takes longer than {seconds:g} s")
+        except (httpx2.HTTPError, OSError) as problem:
+            raise _unreachable("API server", self.endpoint.url, problem) from problem
+        if reply.is_success:
+            return bytes(body)
+        raise _refusal(reply.status_code, _message(bytes(body)), path)
 
     def patch(self, path: str, body: object, kind: str = MERGE) -> Any:
         """Change one object."""
@@ -149,14 +187,14 @@ class ApiClient:
             raise _unreachable("API server", self.endpoint.url, problem) from problem
         if reply.is_success:
             return reply
-        raise _refusal(reply.status_code, _message(reply), path)
+        raise _refusal(reply.status_code, _message(reply.content), path)
 
 
-def _message(reply: httpx2.Response) -> str:
+def _message(body: bytes) -> str:
     try:
-        said = reply.json()
+        said = json.loads(body)
     except ValueError:
-        return reply.text[:200].strip()
+        return body[:200].decode(errors="replace").strip()
     return str(said.get("message") or said.get("error") or said) if isinstance(said, dict) else str(said)[:200]
 
 
@@ -230,7 +268,7 @@ class ExtenderClient:
                 ) from problem
             raise _unreachable("extender at", self.where, problem) from problem
         if not reply.is_success:
-            raise _refusal(reply.status_code, _message(reply), path)
+            raise _refusal(reply.status_code, _message(reply.content), path)
         try:
             return reply.json()
         except ValueError as problem:

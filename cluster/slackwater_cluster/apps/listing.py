@@ -7,7 +7,8 @@ owners as topmost.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Sequence
+import math
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,40 +20,81 @@ from slackwater_cluster.api.paths import api_path, custom_path
 from slackwater_cluster.api.session import Answer
 from slackwater_cluster.apps.frameworks import ExtendedTable
 from slackwater_cluster.apps.membership import PodIndex
-from slackwater_cluster.apps.ownerlookup import OwnerReader
-from slackwater_cluster.apps.resolver import Member
+from slackwater_cluster.apps.ownerlookup import AT_ONCE, OwnerReader, fair
+from slackwater_cluster.apps.resolver import Member, own_name
 from slackwater_cluster.governance import Governance
 from slackwater_cluster.watch import trim, wire
-from slackwater_cluster.watch.records import NamespaceRecord, PodRecord
+from slackwater_cluster.watch.records import NamespaceRecord, OwnerRef, PodRecord
 
 Body = dict[str, Any]
+UNBOUND, BOUND = {"fieldSelector": "spec.nodeName="}, {"fieldSelector": "spec.nodeName!="}
+# Owners that one page may look up; pods of the others count as those of their nearest owner.
+MOST_OWNERS = 500
 
 
 @dataclass(frozen=True, slots=True)
 class ListedPod:
-    """A pod as the API server shows it, what is kept of it, and what it is to its app."""
+    """A pod as far as we read it, what is kept of it, and what it is to its app."""
 
-    body: Body
+    pod: wire.Pod
     record: PodRecord
     member: Member
 
 
 def listed_pods(
+    api: ApiClient, namespace: str | None = None, *, system: str = names.SYSTEM_NAMESPACE, most: int = MOST_OWNERS
+) -> list[ListedPod]:
+    """The pods of a namespace, or of all, recognised. `system` is the namespace that Slackwater runs in."""
+    found = _pods(api, namespace)
+    index = _index(api, found, system)
+    _look_up(api, index, {record.uid for _, record in found}, most)
+    return [ListedPod(pod, record, index.member(record)) for pod, record in found]
+
+
+def unbound_pods(
     api: ApiClient,
-    namespace: str | None = None,
-    parameters: dict[str, str] | None = None,
+    namespace: str | None,
+    wanted: Callable[[PodRecord], bool],
     *,
     system: str = names.SYSTEM_NAMESPACE,
 ) -> list[ListedPod]:
-    """The pods of a namespace, or of all, recognised. `system` is the namespace that Slackwater runs in."""
-    bodies = api.items(api_path("pods", namespace=namespace or ""), parameters)
-    records = [trim.pod(msgspec.convert(body, wire.Pod, strict=False)) for body in bodies]
-    index = PodIndex(read_governance(api, {record.namespace for record in records}, system))
+    """Those pods without a node that are wanted, recognised as if all pods had been read.
+
+    1. read the pods without a node
+    2. read the others of the namespaces in which the app of a wanted one may depend on them
+    3. look up the owners of the wanted ones
+    """
+    found = _pods(api, namespace, UNBOUND)
+    index = _index(api, found, system)
+    chosen = [(pod, record) for pod, record in found if not record.node and wanted(record)]
+    for place in sorted({record.namespace for _, record in chosen if _leans(record, index)}):
+        for _, other in _pods(api, place, BOUND):
+            index.set_pod(other)
+    _look_up(api, index, {record.uid for _, record in chosen}, None)
+    return [ListedPod(pod, record, index.member(record)) for pod, record in chosen]
+
+
+def _leans(record: PodRecord, index: PodIndex) -> bool:
+    """Whether other pods can be part of the answer: a driver that owns this one, or drivers with the same id."""
+    if own_name(record, names.APP):
+        return False
+    return index.table.claimed(record.labels) is not None or any(owner.kind == "Pod" for owner in record.owners)
+
+
+def _pods(
+    api: ApiClient, namespace: str | None, parameters: dict[str, str] | None = None
+) -> list[tuple[wire.Pod, PodRecord]]:
+    path = api_path("pods", namespace=namespace or "")
+    return [(pod, trim.pod(pod)) for pod in api.listed(path, wire.Pod, parameters)]
+
+
+def _index(api: ApiClient, found: Sequence[tuple[wire.Pod, PodRecord]], system: str) -> PodIndex:
+    """The pods, recognised as far as that is possible without their owners."""
+    index = PodIndex(read_governance(api, {record.namespace for _, record in found}, system))
     index.follow(_frameworks(api, system).table)
-    for record in records:
+    for _, record in found:
         index.set_pod(record)
-    _look_up(api, index)
-    return [ListedPod(body, record, index.member(record)) for body, record in zip(bodies, records, strict=True)]
+    return index
 
 
 def read_governance(
@@ -94,19 +136,29 @@ class _Blocking:
     api: ApiClient
 
     async def get(self, path: str, *, seconds: float, most: int) -> Answer:
-        del seconds, most  # the client has its own limits
         try:
-            return Answer(200, msgspec.json.encode(self.api.get(path)))
+            return Answer(200, self.api.bounded(path, seconds=seconds, most=most))
         except NotFound:
             return Answer(404, b"{}")
         except Forbidden:
             return Answer(403, b"{}")
 
 
-def _look_up(api: ApiClient, index: PodIndex) -> None:
-    """Look up owners until none is unknown; one that got no answer counts as topmost."""
+def _look_up(api: ApiClient, index: PodIndex, pods: Collection[str], most: int | None) -> None:
+    """Look up what stands above these pods, until nothing is unknown; what got no answer counts as topmost.
+
+    So does what would be more than `most` questions.
+    """
     reader = OwnerReader(_Blocking(api))
-    while unknown := index.unknown():
-        found = dict(asyncio.run(reader.parents(unknown)))
+    left = math.inf if most is None else most
+    while unknown := _unknown(index, pods):
+        asked = fair(unknown)[: int(min(left, AT_ONCE))]
+        left -= len(asked)
+        found = dict(asyncio.run(reader.parents(asked)))
         for owner, parents in found.items() or [(owner, ()) for owner, _ in unknown]:
             index.learn(owner, () if isinstance(parents, Exception) else parents)
+
+
+def _unknown(index: PodIndex, pods: Collection[str]) -> list[tuple[OwnerRef, str]]:
+    """The owners on which the answer about one of these pods waits."""
+    return [each for each in index.unknown() if any(pod.uid in pods for pod in index.asking(each[0].uid))]

@@ -14,6 +14,7 @@ import msgspec
 
 from slackwater.errors import SlackwaterError, Unavailable
 from slackwater_cluster.pods.quantities import quantity
+from slackwater_cluster.watch import wire
 from slackwater_monitor.sources.answers import LARGEST
 from slackwater_monitor.sources.views import Amounts, App, Bar, Node, Pool, Queue, Side, Start
 
@@ -213,27 +214,21 @@ def plain_node(body: Body) -> Node:
     return Node(name=body["metadata"]["name"], allocatable=size, open=ready and not cordoned, stale=True)
 
 
-def bar(body: Body, role: str, stage: str) -> Bar:
+def bar(pod: wire.Pod, role: str, stage: str) -> Bar:
     """A pod as a bar of its app's Gantt chart."""
-    meta, spec, status = body["metadata"], body.get("spec") or {}, body.get("status") or {}
-    states = [each.get("state") or {} for each in status.get("containerStatuses") or ()]
-    started = [moment(_at(state, "startedAt")) for state in states]
-    ended = [moment(_at(state, "finishedAt")) for state in states]
-    starts = [each for each in started if each is not None]
-    ends = [each for each in ended if each is not None]
-    done = status.get("phase") in ("Succeeded", "Failed")
+    meta, spec, status = pod.metadata, pod.spec or wire.PodSpec(), pod.status or wire.PodStatus()
+    states = [each.state or wire.ContainerState() for each in status.container_statuses or ()]
+    started = [each.started_at for state in states if (each := state.terminated or state.running) is not None]
+    ended = [state.terminated.finished_at for state in states if state.terminated is not None]
+    starts = [each.timestamp() for each in started if each is not None]
+    ends = [each.timestamp() for each in ended if each is not None]
     return Bar(
-        pod=meta["name"],
+        pod=meta.name,
         role=role,
         stage=stage,
-        node=spec.get("nodeName", ""),
-        created=moment(meta.get("creationTimestamp")) or 0.0,
-        start=min(starts, default=moment(status.get("startTime"))),
-        end=max(ends, default=None) if done else None,
-        phase=status.get("phase", ""),
+        node=spec.node_name or "",
+        created=meta.creation_timestamp.timestamp() if meta.creation_timestamp else 0.0,
+        start=min(starts, default=status.start_time.timestamp() if status.start_time else None),
+        end=max(ends, default=None) if status.phase in ("Succeeded", "Failed") else None,
+        phase=status.phase or "",
     )
-
-
-def _at(state: Body, name: str) -> str | None:
-    found = (state.get("terminated") or state.get("running") or {}).get(name)
-    return str(found) if found else None

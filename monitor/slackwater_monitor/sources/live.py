@@ -12,13 +12,14 @@ from slackwater.errors import Unavailable
 from slackwater_cluster import names
 from slackwater_cluster.api.client import ApiClient, ExtenderClient, NotFound
 from slackwater_cluster.api.paths import custom_path
-from slackwater_cluster.apps.listing import listed_pods
+from slackwater_cluster.apps.listing import ListedPod, listed_pods
 from slackwater_cluster.apps.resolver import role_of
 from slackwater_monitor.sources import decoding
 from slackwater_monitor.sources.answers import about_node
 from slackwater_monitor.sources.downsampling import Memory
 from slackwater_monitor.sources.explanation import Explanation, explain
 from slackwater_monitor.sources.prometheus import Measured
+from slackwater_monitor.sources.shared import SharedReading
 from slackwater_monitor.sources.views import (
     Amounts,
     Bar,
@@ -31,8 +32,10 @@ from slackwater_monitor.sources.views import (
 
 View = TypeVar("View")
 
-# A snapshot costs the cluster five reads; several viewers share one of this age.
+# A snapshot costs the cluster five reads; several viewers share one of this age. So they do the pods of a namespace.
 FRESH = 2.0
+NAMESPACES = 8  # whose pods are kept
+FIRST = "is being read for the first time; this page has it as soon as the API server has answered"
 
 
 class Live:
@@ -52,8 +55,9 @@ class Live:
     ) -> None:
         self._system = system  # the namespace that Slackwater runs in
         self._api, self._extender, self._measured, self._clock, self._fresh = api, extender, measured, clock, fresh
-        self._lock = threading.Lock()
-        self._last: Snapshot | None = None
+        self._shared = SharedReading(self._look, self._nothing_yet, fresh=fresh, clock=clock)
+        self._turn = threading.Lock()  # never held while anybody is asked
+        self._lists: dict[str, SharedReading[list[ListedPod]]] = {}  # by namespace, the one asked for last at the end
         self._before: TimeSeries | None = None
         self.memory = Memory()
 
@@ -64,11 +68,15 @@ class Live:
 
     def snapshot(self) -> Snapshot:
         """Everything now, or a moment ago."""
-        with self._lock:  # several viewers at once ask the cluster once
-            if self._last is None or self._clock() - self._last.at >= self._fresh:
-                self._last = self._read()
-                self.memory.add(self._last)
-            return self._last
+        return self._shared.get()
+
+    def _look(self) -> Snapshot:
+        found = self._read()
+        self.memory.add(found)
+        return found
+
+    def _nothing_yet(self) -> Snapshot:
+        return Snapshot(self._clock(), problems=[f"the cluster {FIRST}"])
 
     def _read(self) -> Snapshot:
         problems: list[str] = []
@@ -148,10 +156,28 @@ class Live:
         """The app's pods, recognised as the operator recognises them."""
         with decoding.readable(f"the pods of {namespace}"):
             return [
-                decoding.sound(decoding.bar(each.body, role_of(each.record, each.member).value, each.member.stage))
-                for each in listed_pods(self._api, namespace, system=self._system)
+                decoding.sound(decoding.bar(each.pod, role_of(each.record, each.member).value, each.member.stage))
+                for each in self._pods(namespace).get()
                 if each.member.app == app
             ]
+
+    def _pods(self, namespace: str) -> SharedReading[list[ListedPod]]:
+        """The pods of a namespace, read once for several viewers of its apps; those of a few namespaces are kept."""
+
+        def read() -> list[ListedPod]:
+            return listed_pods(self._api, namespace, system=self._system)
+
+        def meanwhile() -> list[ListedPod]:
+            raise Unavailable(f"the namespace {namespace} {FIRST}")
+
+        with self._turn:
+            found = self._lists.pop(namespace, None) or SharedReading(
+                read, meanwhile, fresh=self._fresh, clock=self._clock
+            )
+            self._lists[namespace] = found
+            for forgotten in list(self._lists)[:-NAMESPACES]:
+                del self._lists[forgotten]
+        return found
 
 
 def _read(decode: Callable[[Any], View], bodies: Any, what: str, problems: list[str]) -> list[View]:

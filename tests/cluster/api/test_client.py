@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import httpx2
+import msgspec
 import pytest
 
 from slackwater.errors import Unavailable
@@ -71,3 +74,68 @@ def test_a_missing_kubeconfig_is_named(tmp_path: Path) -> None:
     """Not as a cluster that is missing."""
     with pytest.raises(Unavailable, match=r"there is no kubeconfig .*absent"):
         endpoint(tmp_path / "absent")
+
+
+class Named(msgspec.Struct):
+    """An object of which the name is read."""
+
+    metadata: dict[str, str] = {}
+
+
+def test_a_list_is_decoded_into_a_shape_page_by_page() -> None:
+    """What the shape does not name is skipped; the parameters go with every page."""
+    asked: list[httpx2.URL] = []
+
+    def serve(request: httpx2.Request) -> httpx2.Response:
+        asked.append(request.url)
+        first = "continue" not in request.url.params
+        item = {"metadata": {"name": "a" if first else "b"}, "spec": {"large": [1] * 100}}
+        return httpx2.Response(200, json={"items": [item], "metadata": {"continue": "more" if first else ""}})
+
+    api = ApiClient(Endpoint("http://cluster", False, dict), httpx2.MockTransport(serve))
+    found = list(api.listed("/api/v1/pods", Named, {"fieldSelector": "spec.nodeName="}))
+    assert [each.metadata["name"] for each in found] == ["a", "b"]
+    assert [url.params["fieldSelector"] for url in asked] == ["spec.nodeName="] * 2
+
+
+@pytest.mark.parametrize("body", ["<html>", "[]", '{"items": 1}', '{"items": [{"metadata": 1}]}'])
+def test_a_list_of_another_shape_is_no_answer(body: str) -> None:
+    """Said with its address."""
+    with pytest.raises(Unavailable, match="/api/v1/pods is no list of objects"):
+        list(client(200, text=body).listed("/api/v1/pods", Named))
+
+
+def test_a_bounded_answer_is_no_larger_than_promised() -> None:
+    """However large the object is: it is not read to its end."""
+    served = 0
+
+    def pieces() -> Iterator[bytes]:
+        nonlocal served
+        while True:
+            served += 1
+            yield b" " * 1000
+
+    api = client(200, content=pieces())
+    with pytest.raises(Unavailable, match="/apis is larger than 4000 bytes"):
+        api.bounded("/apis", seconds=5.0, most=4000)
+    assert served < 10
+    assert client(200, content=b"{}").bounded("/apis", seconds=5.0, most=2) == b"{}"
+
+
+def test_a_bounded_answer_takes_no_longer_than_promised() -> None:
+    """Also where every piece of it comes in time."""
+
+    def pieces() -> Iterator[bytes]:
+        while True:
+            time.sleep(0.01)
+            yield b" "
+
+    with pytest.raises(Unavailable, match="takes longer than"):
+        client(200, content=pieces()).bounded("/apis", seconds=0.05, most=10**6)
+
+
+@pytest.mark.parametrize(("status", "kind"), [(404, NotFound), (403, Forbidden), (500, Unavailable)])
+def test_a_bounded_answer_is_refused_as_others_are(status: int, kind: type[Exception]) -> None:
+    """With what the server says."""
+    with pytest.raises(kind, match="no such thing"):
+        client(status, json={"message": "no such thing"}).bounded("/apis", seconds=5.0, most=100)

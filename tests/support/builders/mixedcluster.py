@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import httpx2
@@ -48,6 +48,7 @@ class MixedCluster:
         self.pods: list[Object] = []
         self.above: dict[str, tuple[OwnerRef, ...]] = {}  # uid of an owner → its owners
         self.owners: dict[str, OwnerRef] = {}  # by uid
+        self.asked: list[tuple[str, dict[str, str]]] = []  # addresses and parameters, in order
         self.answers: dict[str, Object] = {
             "/api/v1/namespaces": _list(_object(name, labels=labels) for name, labels in NAMESPACES.items()),
             f"/api/v1/namespaces/{names.SYSTEM_NAMESPACE}/configmaps": _list(
@@ -145,6 +146,12 @@ class MixedCluster:
         }
         self.pods.append({"metadata": meta, "spec": spec, "status": {"phase": "Pending"}})
 
+    def bind(self, chosen: Callable[[Object], bool]) -> None:
+        """Give nodes to some pods, as the scheduler does: without gates."""
+        for pod in filter(chosen, self.pods):
+            pod["spec"] |= {"nodeName": "n0", "schedulingGates": []}
+            pod["status"]["phase"] = "Running"
+
     def records(self, keep: trim.Keep | None = None) -> list[PodRecord]:
         """The pods as a watch delivers them."""
         return [trim.pod(msgspec.convert(pod, wire.Pod, strict=False), keep) for pod in self.pods]
@@ -175,9 +182,14 @@ class MixedCluster:
     def serve(self, request: httpx2.Request) -> httpx2.Response:
         """What the API server says to commands and pages: lists, discovery and owners."""
         path = request.url.path
+        self.asked.append((path, dict(request.url.params)))
         found = self.answers.get(path) or self.discovery(path) or self.owner_at(path)
         if found is None:
             return httpx2.Response(404, json={"message": f"{path} does not exist"})
+        selector = request.url.params.get("fieldSelector", "")
+        if selector:
+            bound = {"spec.nodeName=": False, "spec.nodeName!=": True}[selector]
+            found = _list(pod for pod in found["items"] if bool(pod["spec"].get("nodeName")) is bound)
         return httpx2.Response(200, json=found)
 
     def discovery(self, path: str) -> Object | None:
