@@ -323,6 +323,12 @@ def test_every_namespaced_object_names_its_namespace() -> None:
             assert each["metadata"]["namespace"] == wanted, each["metadata"]["name"]
 
 
+def test_probes_of_the_monitor_wait_while_its_threads_are_busy() -> None:
+    """One second, the default, is short for a page that is being drawn beside it."""
+    found = pod_specs(objects(NEWEST, *SWITCHES["everything"]))["Deployment/slackwater-monitor"]["containers"][0]
+    assert [found[f"{kind}Probe"]["timeoutSeconds"] for kind in ("readiness", "liveness")] == [5, 5]
+
+
 def test_the_monitor_proves_itself_to_prometheus_as_the_extender_does() -> None:
     """One secret serves both: mounted, and named by the settings of each."""
     found = objects(
