@@ -57,6 +57,24 @@ def chosen(found: Sequence[Held], pods: Iterable[str], app: str | None) -> tuple
     return picked, [name for name in wanted if name not in {each.name for each in picked}]
 
 
+@dataclass(frozen=True, slots=True)
+class Released(Held):
+    """A pod that was held, and what became of it."""
+
+    result: str = ""
+    problem: str = ""  # why it was not freed
+
+
+FREED, NOT_FREED, WOULD = "freed", "not freed", "would be freed"
+
+
+def released(api: ApiClient, each: Held, *, dry_run: bool = False) -> Released:
+    """Free one pod, or only say that it would be; gives what came of it."""
+    problem = "" if dry_run else release(api, each)
+    result = WOULD if dry_run else NOT_FREED if problem else FREED
+    return Released(each.namespace, each.name, each.uid, each.app, each.gates, each.marks, result, problem)
+
+
 def release(api: ApiClient, each: Held) -> str:
     """Free one pod; gives why it could not be, or nothing."""
     try:

@@ -228,6 +228,38 @@ def test_release_reports_a_refusal_of_the_server(run: Run, cluster: Cluster) -> 
     assert "verb release is needed" in result.stdout
 
 
+def test_release_tells_programs_what_happened_to_each_pod(run: Run, cluster: Cluster) -> None:
+    """Whether it was freed, and why not where it was not."""
+    cluster.answers["PATCH /api/v1/namespaces/team-a/pods/etl-0"] = (403, {"message": "verb release is needed"})
+    done = run("release", "--all", "-y", "-o", "json")
+    assert done.exit_code == 3
+    rows = {row["name"]: (row["result"], row["problem"]) for row in json.loads(done.stdout)}
+    assert rows == {"etl-0": ("not freed", "verb release is needed"), "etl-1": ("freed", "")}
+    dry = run("release", "--all", "--dry-run", "-o", "json")
+    assert [row["result"] for row in json.loads(dry.stdout)] == ["would be freed"] * 2
+    assert json.loads(run("release", "nonesuch", "-y", "-o", "json").stdout) == []
+
+
+@pytest.mark.parametrize("answer", ["n\n", ""], ids=["no", "end of input"])
+def test_release_asks_beside_what_programs_read(cluster: Cluster, tmp_path: Path, answer: str) -> None:
+    """And tells by its exit code that it got no yes: 1 would mean that nothing is held."""
+    env = {"KUBECONFIG": str(cluster.kubeconfig(tmp_path))}
+    done = CliRunner().invoke(app, ["release", "--all", "-o", "json"], env=env, input=answer)
+    assert done.exit_code == 4
+    assert done.stdout == ""
+    assert "Free 2 pods now" in done.stderr
+    assert "nothing was freed" in done.stderr
+    assert cluster.patched == []
+
+
+def test_release_that_is_confirmed_writes_nothing_but_rows(cluster: Cluster, tmp_path: Path) -> None:
+    """So that a program can read them."""
+    env = {"KUBECONFIG": str(cluster.kubeconfig(tmp_path))}
+    done = CliRunner().invoke(app, ["release", "--all", "-o", "json"], env=env, input="y\n")
+    assert done.exit_code == 0
+    assert [row["result"] for row in json.loads(done.stdout)] == ["freed"] * 2
+
+
 def test_release_without_a_name_frees_nothing(run: Run, cluster: Cluster) -> None:
     """Everything must be asked for."""
     with pytest.raises(InvalidInput, match="--all"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Annotated
 
 import typer
@@ -18,8 +19,8 @@ from slackwater_cli.cluster.connection import (
 )
 from slackwater_cli.printing import Column, Format, Output, show
 
-# 0 all were freed, 1 nothing was held, 3 some could not be freed.
-NOTHING, SOME = 1, 3
+# 0 all were freed, 1 nothing was held, 3 some could not be freed, 4 the question was not answered with yes.
+NOTHING, SOME, NOT_CONFIRMED = 1, 3, 4
 
 
 def command(
@@ -35,11 +36,11 @@ def command(
     kubeconfig: Kubeconfig = None,
     context: Context = None,
 ) -> None:
-    """Lift our gate from PODS and take back parking. Exit codes: 0 freed, 1 nothing is held, 3 some were not freed.
+    """Lift our gate from PODS and take back parking. Exit codes: 0 freed, 1 nothing held, 3 some not freed, 4 no yes.
 
     Freed pods are placed by kube-scheduler at once, without regard to queues, pools and order.
     """
-    from slackwater_monitor.release import Held, chosen, held, release
+    from slackwater_monitor.release import Released, chosen, held, released
 
     if not (pods or app or everything):
         raise InvalidInput("release", "nothing is named", "name pods, or give --app APP or --all")
@@ -48,19 +49,26 @@ def command(
     found, missing = chosen(held(api, place, system=system), pods or (), app)
     for name in missing:
         typer.echo(f"{name} is not held by Slackwater in {place or 'any namespace'}", err=True)
-    if not found:
-        typer.echo("nothing is held", err=True)
-        raise typer.Exit(NOTHING)
-    if not (dry_run or yes):
-        typer.confirm(f"Free {len(found)} pods now, past queue, pool and order?", abort=True)
-    results = {(each.namespace, each.name): "would be freed" if dry_run else release(api, each) for each in found}
-    columns: list[Column[Held]] = [
+    if found and not (dry_run or yes):
+        _confirm(len(found))
+    results = [released(api, each, dry_run=dry_run) for each in found]
+    columns: list[Column[Released]] = [
         Column("NAMESPACE", lambda each: each.namespace),
         Column("POD", lambda each: each.name),
         Column("APP", lambda each: each.app),
-        Column("RESULT", lambda each: results[each.namespace, each.name] or "freed"),
+        Column("RESULT", lambda each: each.problem or each.result),
         Column("STILL HELD BY", lambda each: ", ".join(each.others), wide=True),
     ]
-    show(found, columns, output, "")
-    if missing or (not dry_run and any(results.values())):
+    show(results, columns, output, "nothing is held")
+    if not found:
+        raise typer.Exit(NOTHING)
+    if missing or any(each.problem for each in results):
         raise typer.Exit(SOME)
+
+
+def _confirm(count: int) -> None:
+    """Ask on stderr, beside what programs read; anything but yes ends the command."""
+    typer.echo(f"Free {count} pods now, past queue, pool and order? [y/N]: ", err=True, nl=False)
+    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+        typer.echo("nothing was freed", err=True)
+        raise typer.Exit(NOT_CONFIRMED)
