@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import gzip
 import json
+import math
+import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -92,27 +94,70 @@ def study(path: Path) -> Study:
 def _head(path: Path) -> list[str]:
     with path.open("rb") as file:
         zipped = file.read(2) == b"\x1f\x8b"
-    with gzip.open(path) if zipped else path.open("rb") as file:
-        return file.readline(4096).decode(errors="replace").strip().split(",")
+    try:
+        with gzip.open(path) if zipped else path.open("rb") as file:
+            return file.readline(4096).decode(errors="replace").strip().split(",")
+    except (EOFError, gzip.BadGzipFile, zlib.error) as problem:
+        raise _refused(path, f"cannot be unpacked ({problem})", "fetch the file again") from problem
+
+
+def _refused(path: Path, trouble: str, remedy: str) -> InvalidInput:
+    return InvalidInput("--trace", f"{path.name} {trouble}", remedy)
+
+
+def _table(path: Path) -> dict[str, Any]:
+    """All columns of a table with a row at least."""
+    try:
+        found: dict[str, Any] = duckdb.read_csv(str(path)).fetchnumpy()
+    except duckdb.Error as problem:
+        first = str(problem).partition("\n")[0]
+        raise _refused(path, f"cannot be read as a table ({first})", "give a CSV file, plain or by gzip") from problem
+    if not len(next(iter(found.values()), ())):
+        raise _refused(path, "has a head and no rows", "give a trace with jobs in it")
+    return found
 
 
 def _by_job(path: Path) -> Study:
     """A row is a job's usage window; requests and use are fractions of the largest machine."""
-    found = duckdb.read_csv(str(path)).fetchnumpy()
-    seconds = _column(found, "win_end_s") - _column(found, "win_start_s")
+    found = _table(path)
+    numbers = {name: _column(path, found, name) for name in BY_JOB}
+    seconds = numbers["win_end_s"] - numbers["win_start_s"]
     kinds = {
-        kind: _efficiency(_column(found, f"avg_{short}"), _column(found, f"req_{short}"), seconds)
+        kind: _efficiency(path, numbers[f"avg_{short}"], numbers[f"req_{short}"], seconds)
         for kind, short in ((CPU, "cpu"), (MEMORY, "mem"))
     }
     return Study(path.name, len(seconds), "a job's usage window", kinds)
 
 
-def _column(found: Mapping[str, Any], name: str) -> Floats:
-    return np.asarray(found[name], dtype=np.float64)
+def _column(path: Path, found: Mapping[str, Any], name: str) -> Floats:
+    """A column of numbers, none of them missing."""
+    cells = np.ma.asarray(found[name])
+    if cells.dtype.kind in "iuf" and not np.ma.is_masked(cells) and np.isfinite(cells).all():
+        return np.asarray(cells, dtype=np.float64)
+    numbers: list[float] = []
+    for row, cell in enumerate(cells.tolist(), start=1):
+        number = _number(cell)
+        if number is None:
+            held = "nothing" if cell is None else f"{cell!r:.40}"
+            trouble = f"has {held} in column {name} of row {row}"
+            raise _refused(path, trouble, "write a number there, or leave the row out")
+        numbers.append(number)
+    return np.array(numbers, dtype=np.float64)
 
 
-def _efficiency(used: Floats, reserved: Floats, seconds: Floats) -> Efficiency:
+def _number(cell: object) -> float | None:
+    """A finite number; none where the cell holds something else."""
+    try:
+        number = float(str(cell))
+    except ValueError:
+        return None
+    return number if math.isfinite(number) else None
+
+
+def _efficiency(path: Path, used: Floats, reserved: Floats, seconds: Floats) -> Efficiency:
     known = reserved > 0
+    if not known.any():
+        raise _refused(path, "has no row that requests anything", "give a trace with requests")
     used, reserved, seconds = used[known], reserved[known], seconds[known]
     whole = Usage(float(used @ seconds), float(reserved @ seconds)).efficiency
     return Efficiency(whole or 0.0, np.sort(used / reserved))
@@ -120,18 +165,22 @@ def _efficiency(used: Floats, reserved: Floats, seconds: Floats) -> Efficiency:
 
 def _series(path: Path) -> Study:
     """A row is a job that had its node to itself; samples are percent of the node, every 30 s."""
-    found = duckdb.read_csv(str(path)).fetchnumpy()
-    usages = [_run_lengths(text) for text in found[SERIES[1]].tolist()]
+    found = _table(path)
+    usages = [_run_lengths(path, row, text) for row, text in enumerate(found[SERIES[1]].tolist(), start=1)]
     each = np.sort([usage.efficiency or 0.0 for usage in usages])
     return Study(path.name, len(usages), "a job", {CPU: Efficiency(together(usages).efficiency or 0.0, each)})
 
 
-def _run_lengths(text: str) -> Usage:
+def _run_lengths(path: Path, row: int, text: object) -> Usage:
     used = count = 0.0
-    for part in str(text).split():
+    for part in str(text).split() if text is not None else ():
         value, _, times = part.partition("x")
-        used += float(value) / 100 * float(times or 1)
-        count += float(times or 1)
+        percent, length = _number(value), _number(times or 1)
+        if percent is None or length is None or percent < 0 or length < 0:
+            trouble = f"has the sample {part!r:.40} in row {row}"
+            raise _refused(path, trouble, "write percent, or percent x how often: 98 or 98x12")
+        used += percent / 100 * length
+        count += length
     return Usage(used, count)
 
 

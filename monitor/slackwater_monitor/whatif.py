@@ -6,13 +6,13 @@ the honest measure of everything else in the table.
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from slackwater.errors import InvalidInput, UnknownName
@@ -263,5 +263,13 @@ def opened(path: Path, cluster: str | None, seed: int = 0) -> tuple[Workload, Cl
     if cluster is None and not nodes.exists():
         raise InvalidInput("--cluster", f"{nodes.name} is not beside the trace", "add --cluster, for example 500x4")
     machines = parse(cluster or str(nodes))
-    seen = [Happened(**each) for each in json.loads(happened.read_text(encoding="utf-8"))] if happened.exists() else []
-    return workload, machines, seen if cluster is None else []
+    return workload, machines, _seen(happened) if cluster is None and happened.exists() else []
+
+
+def _seen(path: Path) -> list[Happened]:
+    """What did happen, as `slackwater export` wrote it."""
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=list[Happened])
+    except msgspec.DecodeError as problem:
+        remedy = "run `slackwater export` again, or move the file away: then nothing is compared with what happened"
+        raise InvalidInput(str(path), f"this is not what an export wrote ({problem})", remedy) from problem

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from slackwater_monitor.export import Happened
+from slackwater.errors import InvalidInput
+from slackwater_monitor.export import Export, Happened, write
 from slackwater_monitor.whatif import (
     COARSEST,
     SAMPLES,
@@ -15,6 +17,7 @@ from slackwater_monitor.whatif import (
     Comparison,
     WhatIfFigures,
     compare,
+    opened,
     sample_period,
     sampled,
 )
@@ -101,3 +104,28 @@ def test_a_week_of_fourteen_jobs_is_replayed_in_seconds(policy: str) -> None:
     assert found.outcomes[policy].events < 3 * SAMPLES
     assert found.policies[policy].completion == pytest.approx(DAY / 2, rel=0.01)
     assert any("use is looked at every 60 s" in note for note in found.notes)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"{",
+        b"\xff",
+        b"{}",
+        b"[1]",
+        b'[{"id": "a"}]',
+        b'[{"id": "a", "submit": "x", "start": 0, "end": 1}]',
+        b"[NaN]",
+    ],
+)
+def test_what_no_export_wrote_is_refused_with_its_name(tmp_path: Path, body: bytes) -> None:
+    """And with what to do; where the nodes are given, nothing is compared with what happened."""
+    job = Job("a", 0.0, (Stage("tasks", (1.0, GIBI), np.full(2, 60.0)),))
+    seen = Happened("a", 0.0, 1.0, 60.0)
+    files = write(Export(Workload("week", (job,)), {"n0": (8.0, 16 * GIBI)}, [seen]), tmp_path / "week.parquet")
+    assert opened(files["trace"], None)[2] == [seen]
+    files["happened"].write_bytes(body)
+    with pytest.raises(InvalidInput, match=r"week\.happened\.json.*slackwater export"):
+        opened(files["trace"], None)
+    assert opened(files["trace"], "1x8")[2] == []
