@@ -22,6 +22,8 @@ from slackwater_cluster.api.credentials import Credentials
 BUSY = frozenset({429, 500, 502, 503, 504})
 TRIES = 6
 LONGEST_PAUSE = 60.0
+SLOWEST = 1 / 3600  # queries per second: one in an hour
+LONGEST_WAIT = 86_400.0  # seconds for one query
 # What servers say when one query asks for more than they allow.
 HEAVY = ("too many samples", "exceeded maximum resolution", "timed out", "timeout", "limit", "too long", "deadline")
 WEB_PAGE = (
@@ -56,8 +58,10 @@ class QueryConnection:
     def __post_init__(self) -> None:
         if not self.url.startswith(("http://", "https://")):
             raise InvalidInput("--prometheus", f"{self.url!r} is not an address", "write http://HOST:PORT or https://…")
-        if not self.rate > 0:
-            raise InvalidInput("--rate", f"{self.rate} queries per second", "give a number above 0")
+        if not self.rate >= SLOWEST:
+            raise InvalidInput("--rate", f"{self.rate} queries per second", "give a number above 0, such as 5")
+        if not 0 < self.timeout <= LONGEST_WAIT:
+            raise InvalidInput("--timeout", f"{self.timeout} seconds per query", "give a number above 0, such as 60")
 
 
 class _Refusal(msgspec.Struct):
@@ -123,7 +127,9 @@ class QuerySession:
                 reply = self._http.request(method, path, headers=headers, **question)  # type: ignore[arg-type] # params or data
             except httpx2.TimeoutException as problem:
                 raise TooHeavy(self.sentence(f"no answer within {self.connection.timeout:g} s")) from problem
-            except (httpx2.HTTPError, OSError, ValueError) as problem:
+            except ValueError as problem:  # what cannot be sent now cannot be sent later
+                raise Unavailable(self.sentence(_unanswered(problem))) from problem
+            except (httpx2.HTTPError, OSError) as problem:
                 trouble, pause = _unanswered(problem), min(2.0**attempt, LONGEST_PAUSE)
                 if isinstance(problem, httpx2.ConnectError) and self.asked == 1:
                     break  # the very first contact: a wrong address does not get better by waiting

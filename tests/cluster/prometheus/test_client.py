@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
@@ -113,11 +114,30 @@ def test_a_password_in_the_address_is_not_told() -> None:
     assert session.sentence("503") == "Prometheus at https://prometheus:9090/base: 503"
 
 
-@pytest.mark.parametrize(("url", "rate"), [("prometheus:9090", 5.0), ("http://prometheus", 0.0)], ids=["url", "rate"])
-def test_a_bad_connection_is_refused(url: str, rate: float) -> None:
-    """Before anything is asked."""
-    with pytest.raises(InvalidInput):
-        QueryConnection(url, rate)
+@pytest.mark.parametrize(
+    ("option", "url", "rate", "timeout"),
+    [
+        ("--prometheus", "prometheus:9090", 5.0, 60.0),
+        *(("--rate", "http://prometheus", rate, 60.0) for rate in (0.0, -1.0, math.nan, 5e-324)),
+        *(("--timeout", "http://prometheus", 5.0, timeout) for timeout in (0.0, -1.0, math.nan, math.inf, 1e300)),
+    ],
+)
+def test_a_bad_connection_is_refused(option: str, url: str, rate: float, timeout: float) -> None:
+    """Before anything is asked, with the name of the option."""
+    with pytest.raises(InvalidInput, match=option):
+        QueryConnection(url, rate, timeout)
+
+
+def test_what_cannot_be_sent_is_not_tried_again() -> None:
+    """It does not get better by waiting."""
+
+    def broken(_: httpx2.Request) -> httpx2.Response:
+        raise ValueError("no such header")
+
+    server, slept = client(broken)
+    with pytest.raises(Unavailable, match="no such header"):
+        server.range("up", 0, 60, 60)
+    assert slept == []
 
 
 class Fussy:
