@@ -25,6 +25,23 @@ def test_other_spans_are_refused_with_an_example(text: str) -> None:
         duration("--since", text)
 
 
+@pytest.mark.parametrize("text", ["9" * 400 + "d", "1000.5w", "4000d", "1" + "0" * 400 + ".5s"])
+def test_spans_beyond_ten_years_are_refused(text: str) -> None:
+    """Naming the option; the sentence stays short."""
+    with pytest.raises(InvalidInput, match=r"--step.*ten years") as refused:
+        duration("--step", text)
+    assert len(str(refused.value)) < 200
+
+
+def test_more_windows_than_anybody_reads_are_refused_with_a_step_that_works() -> None:
+    """A second for a year would be 31 million windows."""
+    with pytest.raises(InvalidInput, match=r"--step.*31,536,000 windows.*--step 316s") as refused:
+        grid(2e9, 365 * 86400, 1)
+    assert refused.value.field == "--step"
+    assert grid(2e9, 365 * 86400, 316).count <= 100_000
+    assert grid(2e9, duration("--since", "3650d"), None).count <= 100_000
+
+
 @given(st.integers(10**9, 2 * 10**9), st.integers(60, 40 * 86400), st.sampled_from([None, 60, 300, 3600]))
 def test_a_grid_covers_the_period_on_round_moments(end: int, since: int, step: int | None) -> None:
     """Every border is a multiple of the step, and the end is not in the future."""

@@ -12,6 +12,8 @@ from slackwater.errors import InvalidInput
 UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
 # Windows per period that a percentile and a chart can live on; a step is chosen so that there are about this many.
 WINDOWS = 2016  # a week of five minutes
+MOST = 100_000  # memory and questions grow with their number
+LONGEST = 10 * 366 * 86_400  # seconds; with the longest of these steps fewer windows than MOST
 STEPS = (15, 30, 60, 120, 300, 600, 900, 1800, 3600)
 
 
@@ -55,16 +57,22 @@ class Chunk:
 
 def duration(field: str, text: str) -> int:
     """Seconds of `90s`, `15m`, `6h`, `7d` or `2w`."""
-    found = re.fullmatch(r"(\d+(?:\.\d+)?)([smhdw])", text.strip())
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)([smhdw])", text.strip(), re.ASCII)
     if found is None or float(found[1]) <= 0:
-        raise InvalidInput(field, f"{text!r} is not a time span", "write for example 90m, 12h, 7d or 2w")
-    return max(1, round(float(found[1]) * UNITS[found[2]]))
+        raise InvalidInput(field, f"{text!r:.40} is not a time span", "write for example 90m, 12h, 7d or 2w")
+    seconds = float(found[1]) * UNITS[found[2]]
+    if seconds > LONGEST:
+        raise InvalidInput(field, f"{text!r:.40} is longer than ten years", "ask for less, such as 90d or 52w")
+    return max(1, round(seconds))
 
 
 def grid(end: float, since: int, step: int | None) -> Grid:
     """The windows that cover the last `since` seconds before `end`, on round moments."""
     size = step or next((step for step in STEPS if since <= step * WINDOWS), STEPS[-1])
     count = max(1, math.ceil(since / size))
+    if count > MOST:
+        trouble = f"{size} s would cut the period into {count:,} windows, of which {MOST:,} are allowed"
+        raise InvalidInput("--step", trouble, f"use --step {math.ceil(since / MOST)}s or more, or leave it out")
     last = math.floor(end / size) * size
     return Grid(last - count * size, size, count)
 
