@@ -56,12 +56,19 @@ class QueryConnection:
     tries: int = TRIES  # one: whoever asks comes back by himself
 
     def __post_init__(self) -> None:
-        if not self.url.startswith(("http://", "https://")):
+        if not self.url.startswith(("http://", "https://")) or not _is_address(self.url):
             raise InvalidInput("--prometheus", f"{self.url!r} is not an address", "write http://HOST:PORT or https://…")
         if not self.rate >= SLOWEST:
             raise InvalidInput("--rate", f"{self.rate} queries per second", "give a number above 0, such as 5")
         if not 0 < self.timeout <= LONGEST_WAIT:
             raise InvalidInput("--timeout", f"{self.timeout} seconds per query", "give a number above 0, such as 60")
+
+
+def _is_address(url: str) -> bool:
+    try:
+        return bool(httpx2.URL(url).host)
+    except httpx2.InvalidURL:
+        return False
 
 
 class _Refusal(msgspec.Struct):

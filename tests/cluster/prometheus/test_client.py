@@ -117,7 +117,7 @@ def test_a_password_in_the_address_is_not_told() -> None:
 @pytest.mark.parametrize(
     ("option", "url", "rate", "timeout"),
     [
-        ("--prometheus", "prometheus:9090", 5.0, 60.0),
+        *(("--prometheus", url, 5.0, 60.0) for url in ("prometheus:9090", "http://", "http://[::1", "http://p:port")),
         *(("--rate", "http://prometheus", rate, 60.0) for rate in (0.0, -1.0, math.nan, 5e-324)),
         *(("--timeout", "http://prometheus", 5.0, timeout) for timeout in (0.0, -1.0, math.nan, math.inf, 1e300)),
     ],
