@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from itertools import product
 from typing import Any
 
 import pytest
 
-from support.builders.matching import Write, met
-from support.lab.chart import objects
+from slackwater_cluster.policies.mutating import WATCHDOG_NAMESPACE
+from support.builders.matching import Write, met, selects
+from support.lab.chart import objects, text
 
 NEWEST = "1.37.1"
 GUARD, CHANGE = "ValidatingAdmissionPolicy", "MutatingAdmissionPolicy"
@@ -93,3 +95,38 @@ def test_policies_of_the_values_are_written_unless_they_are_yours() -> None:
     found = objects(NEWEST, *OPTIONS["everything"])
     modes = {each["metadata"]["name"]: each["spec"]["mode"] for each in found if each["kind"] == "SlackPolicy"}
     assert modes == {"default": "observe", "first": "enforce"}
+
+
+WATCHDOGS = {
+    "kube-system": (),
+    "rescue": ("--set=watchdog.namespace=rescue",),
+    "rescue, webhook": ("--set=watchdog.namespace=rescue,admission.mutating=webhook",),
+    "none": ("--set=watchdog.enabled=false,watchdog.namespace=rescue",),
+}
+
+
+@pytest.mark.parametrize("options", WATCHDOGS.values(), ids=WATCHDOGS)
+def test_our_programs_start_wherever_the_values_put_them(options: tuple[str, ...]) -> None:
+    """The guard lets them name the PriorityClass that is theirs, and no gate of ours holds them."""
+    found = objects(NEWEST, *options)
+    ours = {each["metadata"]["namespace"] for each in found if each["kind"] == "Deployment"}
+    rules = [rule["expression"] for each in found if each["kind"] == GUARD for rule in each["spec"]["validations"]]
+    reserved = [rule for rule in rules if "priorityClassName" in rule]
+    assert len(reserved) == 2  # managed namespaces and all others
+    for rule in reserved:
+        assert allowed(rule) == {"slackwater-system", "kube-system", *ours}
+    for labels in ({"kubernetes.io/metadata.name": name, MANAGED: "true"} for name in ours):
+        assert met(found, CHANGE, Write("CREATE", "pods", labels)) == []
+        hooks = [hook for each in found for hook in each.get("webhooks", [])]
+        assert not any(selects(hook["namespaceSelector"], labels) for hook in hooks)
+
+
+def allowed(rule: str) -> set[str]:
+    """The namespaces that a rule lists at its end."""
+    return set(re.findall(r"'([^']+)'", rule.rpartition(" in ")[2]))
+
+
+@pytest.mark.parametrize("options", WATCHDOGS.values(), ids=WATCHDOGS)
+def test_no_placeholder_is_left(options: tuple[str, ...]) -> None:
+    """Every policy says where the programs are in this release."""
+    assert WATCHDOG_NAMESPACE not in text(NEWEST, *options)

@@ -20,6 +20,9 @@ OTHERS = f"{NAME}-others"
 HOLDING = "slackwater-holding"
 OPERATOR_ACCOUNT = "slackwater-operator"
 HOLD_VERB = "hold"
+# Stands for the namespace of the watchdog until the chart puts it in (value `watchdog.namespace`); as it is, with
+# capitals, no namespace can have this name.
+WATCHDOG_NAMESPACE = "WATCHDOG-NAMESPACE"
 DAEMONS = ("system:serviceaccount:kube-system:daemon-set-controller", "system:kube-controller-manager")
 # Whether a pod's creator wrote what only we may write.
 FORGED = f"{cel.listed(names.SEALED)}.exists(k, k in object.metadata.?annotations.orValue({{}}))"
@@ -114,12 +117,16 @@ def holding() -> list[Manifest]:
 
 
 def match() -> Manifest:
-    """Creations of pods in managed namespaces, but for those that are never managed."""
+    """Creations of pods in managed namespaces, but for those that are never managed.
+
+    Nor in the watchdog's: it must start, or start anew elsewhere, while nobody is there to lift a gate.
+    """
+    never = [*exempt(), WATCHDOG_NAMESPACE]
     return {
         "namespaceSelector": {
             "matchExpressions": [
                 {"key": names.MANAGED, "operator": "In", "values": ["true"]},
-                {"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": list(exempt())},
+                {"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": never},
             ]
         },
         "resourceRules": [{"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["pods"]}],

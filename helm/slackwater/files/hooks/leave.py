@@ -26,6 +26,7 @@ GUARDS = (
     "slackwater-guard-creations",
     "slackwater-guard-priority",
     "slackwater-guard-evictions",
+    "slackwater-guard-bindings",
     "slackwater-guard-definitions",
 )
 # Bindings of the policy that changes pods stay until helm takes them away: without their policy they do nothing.
