@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
+from typing import Any
 
 from slackwater.errors import Unavailable
 from slackwater_cluster import names
@@ -17,6 +18,8 @@ from slackwater_monitor.sources import decoding
 
 KINDS = ("slackpolicies", "admissionqueues", "reservationpools")
 OLDEST = 33  # the minor version before which the chart refuses a cluster
+POLICIES = 36  # the minor version from which admission policies change pods; before it a webhook does
+WATCHDOG, WEBHOOK = "watchdog", "webhook"
 
 
 class Mark(StrEnum):
@@ -48,6 +51,7 @@ def check(
         yield _resource(api, kind)
     yield _namespaces(api)
     yield _operator(api, system, now())
+    yield from _helpers(api)
     yield _extender(extender)
     if prometheus is not None:
         yield _prometheus(prometheus)
@@ -59,10 +63,14 @@ def _server(api: ApiClient) -> Finding:
     except Unavailable as problem:
         return Finding("API server", Mark.BAD, str(problem))
     text = f"Kubernetes {version.get('gitVersion', '?')} at {api.endpoint.url}"
-    minor = int("".join(filter(str.isdigit, version.get("minor", "0"))) or 0)
-    if minor < OLDEST:
+    if _minor(version) < OLDEST:
         return Finding("API server", Mark.WARNING, f"{text}: nothing before 1.{OLDEST} was ever tried")
     return Finding("API server", Mark.GOOD, text)
+
+
+def _minor(version: Mapping[str, str]) -> int:
+    """35 of "35+"."""
+    return int("".join(filter(str.isdigit, version.get("minor", "0"))) or 0)
 
 
 def _resource(api: ApiClient, plural: str) -> Finding:
@@ -115,6 +123,38 @@ def _operator(api: ApiClient, system: str, now: float) -> Finding:
             "operator", Mark.BAD, f"{holder} led until {since}; held pods stay held: see `slackwater release`"
         )
     return Finding("operator", Mark.GOOD, f"{holder} leads")
+
+
+def _helpers(api: ApiClient) -> Iterator[Finding]:
+    """The watchdog, wherever it lives, and the webhook where the API server needs one."""
+    chosen = f"app.kubernetes.io/name=slackwater,app.kubernetes.io/component in ({WATCHDOG}, {WEBHOOK})"
+    try:
+        before = _minor(api.get("/version")) < POLICIES
+        found = api.items(api_path("deployments", group="apps"), {"labelSelector": chosen})
+    except Unavailable as problem:
+        yield Finding(WATCHDOG, Mark.WARNING, f"whether it runs cannot be read: {problem}")
+        return
+    by_part = {(body["metadata"].get("labels") or {}).get("app.kubernetes.io/component"): body for body in found}
+    yield _deployment(
+        WATCHDOG, by_part.get(WATCHDOG), "when no operator leads, held pods stay held (value watchdog.enabled)"
+    )
+    if before or WEBHOOK in by_part:
+        yield _deployment(WEBHOOK, by_part.get(WEBHOOK), "new pods are not held (value admission.mutating)")
+
+
+def _deployment(part: str, body: Mapping[str, Any] | None, otherwise: str) -> Finding:
+    """Whether one of its pods is there, and what its controller says where none is."""
+    if body is None:
+        return Finding(part, Mark.WARNING, f"there is none: {otherwise}")
+    namespace, status = body["metadata"].get("namespace", "?"), body.get("status") or {}
+    if status.get("availableReplicas"):
+        return Finding(part, Mark.GOOD, f"runs in {namespace}")
+    said = [
+        str(each.get("message"))
+        for each in status.get("conditions") or ()
+        if (each.get("type"), each.get("status")) in (("ReplicaFailure", "True"), ("Available", "False"))
+    ]
+    return Finding(part, Mark.BAD, "; ".join([f"no pod of it runs in {namespace}: {otherwise}", *sorted(said)]))
 
 
 def _extender(extender: ExtenderClient) -> Finding:

@@ -349,3 +349,16 @@ def test_without_a_prometheus_nobody_is_admitted_to_the_operators_metrics() -> N
     found = objects(NEWEST, "--set-json=networkPolicy.prometheus=[]")
     rules = named(found, "NetworkPolicy", "slackwater-operator")["spec"]["ingress"]
     assert 9090 not in [port["port"] for rule in rules for port in rule["ports"]]
+
+
+@pytest.mark.parametrize(
+    ("options", "watched"),
+    [("watchdog.enabled=true", True), ("watchdog.enabled=false", False), ("admission.mutating=off", False)],
+)
+def test_a_missing_watchdog_is_told_where_there_should_be_one(options: str, watched: bool) -> None:
+    """Where the values do without it, its alert would fire for ever."""
+    found = objects(NEWEST, f"--set=monitoring.rules.enabled=true,{options}")
+    rules = [rule for each in found if each["kind"] == "PrometheusRule" for rule in each["spec"]["groups"][0]["rules"]]
+    told = {rule["alert"] for rule in rules}
+    assert ("SlackwaterWatchdogAbsent" in told) == watched
+    assert {"SlackwaterOperatorWithoutLeader", "SlackwaterErrors"} < told

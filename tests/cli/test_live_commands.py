@@ -12,6 +12,7 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -19,7 +20,7 @@ from typer.testing import CliRunner, Result
 
 from slackwater.errors import InvalidInput, Unavailable
 from slackwater_cli.main import app
-from support.fakes.httpcluster import GROUP, PROXY, Cluster
+from support.fakes.httpcluster import DEPLOYMENTS, GROUP, PROXY, Cluster, deployment
 
 Run = Callable[..., Result]
 
@@ -289,6 +290,43 @@ def test_check_fails_where_a_part_is_missing(run: Run, cluster: Cluster, path: s
     result = run("check")
     assert result.exit_code == 1
     assert words in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("version", "deployments", "code", "words"),
+    [
+        ("36", [deployment("watchdog", namespace="rescue")], 0, ["watchdog", "runs in rescue"]),
+        ("36", [], 0, ["watchdog", "there is none: when no operator leads, held pods stay held"]),
+        (
+            "36",
+            [deployment("watchdog", available=0, refused="PriorityClass refused")],
+            1,
+            ["no pod of it runs in slackwater-system", "PriorityClass refused"],
+        ),
+        ("35+", [deployment("watchdog")], 0, ["webhook", "new pods are not held"]),
+        ("35", [deployment("watchdog"), deployment("webhook")], 0, ["webhook", "runs in slackwater-system"]),
+        ("35", [deployment("watchdog"), deployment("webhook", available=0)], 1, ["webhook", "no pod of it runs"]),
+    ],
+    ids=["elsewhere", "no watchdog", "refused", "no webhook", "webhook", "webhook down"],
+)
+def test_check_says_whether_watchdog_and_webhook_run(
+    run: Run, cluster: Cluster, version: str, deployments: list[Any], code: int, words: list[str]
+) -> None:
+    """Wherever the watchdog lives; a webhook is looked for before 1.36."""
+    cluster.answers["/version"] = {"gitVersion": f"v1.{version}", "minor": version}
+    cluster.put(DEPLOYMENTS, *deployments)
+    result = run("check")
+    assert result.exit_code == code, result.stdout
+    assert all(each in result.stdout for each in words), result.stdout
+    assert ("webhook" in result.stdout) == version.startswith("35")
+
+
+def test_check_says_that_it_may_not_see_the_watchdog(run: Run, cluster: Cluster) -> None:
+    """A tenant lists no Deployments of other namespaces."""
+    cluster.answers[DEPLOYMENTS] = (403, {"message": "deployments.apps is forbidden"})
+    result = run("check")
+    assert result.exit_code == 0
+    assert "whether it runs cannot be read" in result.stdout
 
 
 def test_an_old_lease_means_that_nobody_releases(run: Run, cluster: Cluster) -> None:

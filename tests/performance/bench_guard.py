@@ -29,6 +29,13 @@ from support.lab.session import CUSTOM, STRATEGIC, Answer, Kube
 FOLLOWS, CHOSE, ELSEWHERE = "follows", "chose", "elsewhere"
 BY_HAND = "guarding"
 OPERATOR = "system:serviceaccount:slackwater-system:slackwater-operator"
+UNGATE = {"spec": {"schedulingGates": [{"$patch": "delete", "name": "slackwater.io/admission"}]}}
+BINDING = {
+    "apiVersion": "v1",
+    "kind": "Binding",
+    "metadata": {"name": "released"},
+    "target": {"apiVersion": "v1", "kind": "Node", "name": "somewhere"},
+}
 REFRESH = 1.5  # seconds: an API server looks for changed policies once a second
 NONE, OURS, OTHER = "none", "chart", "other"
 Write = Callable[[int], Answer]
@@ -42,6 +49,7 @@ def main() -> None:
     parser.add_argument("--writes", type=int, default=200, help="of each kind in each round")
     parser.add_argument("--policies", default="0", help="numbers of further SlackPolicies, with commas")
     parser.add_argument("--other", type=Path, help="folder with the policies of another version")
+    parser.add_argument("--only", default="", help="the writes whose names hold this word")
     parser.add_argument("--lab", default="guardcost")
     asked = parser.parse_args()
     with Lab(open_site(asked.lab), Plan(frozenset(), nodes=0)) as lab, Kube(lab.up().site) as kube:
@@ -54,7 +62,8 @@ def main() -> None:
             for count in map(int, asked.policies.split(",")):
                 _further(kube, count)
                 _say(f"\n{count} further SlackPolicies")
-                _compare(_writes(kube, operator), switch, server, asked)
+                writes = {name: each for name, each in _writes(kube, operator).items() if asked.only in name}
+                _compare(writes, switch, server, asked)
 
 
 def _read(folder: Path) -> Objects:
@@ -102,6 +111,8 @@ def _prepare(kube: Kube, switch: Switch) -> None:
     switch.turn(OURS)
     for namespace in (FOLLOWS, ELSEWHERE):
         assert (made := kube.post(_pods(namespace), _pod("held"))).ok, made.message
+    assert kube.post(_pods(FOLLOWS), _pod("released")).ok
+    assert kube.patch(f"{_pods(FOLLOWS)}/released", UNGATE).ok
 
 
 def _policy(kube: Kube, name: str, mode: str) -> None:
@@ -148,6 +159,7 @@ def _writes(kube: Kube, operator: Kube) -> dict[str, Write]:
         "status, as a kubelet": lambda number: kube.patch(f"{held}/status", told(number), STRATEGIC),
         "annotation, as anybody": lambda number: kube.patch(held, marked(number, "example.com/x")),
         "annotation, as the operator": lambda number: operator.patch(held, marked(number, "slackwater.io/reason")),
+        "binding, as a scheduler": lambda _: kube.post(f"{_pods(FOLLOWS)}/released/binding?dryRun=All", BINDING),
         "status, not managed": lambda number: kube.patch(f"{other}/status", told(number), STRATEGIC),
         "annotation, not managed": lambda number: kube.patch(other, marked(number, "example.com/x")),
         "creation, not managed": created(ELSEWHERE),

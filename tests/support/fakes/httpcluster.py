@@ -16,6 +16,7 @@ import yaml
 
 Body = dict[str, Any]
 GROUP = "/apis/slackwater.io/v1alpha1"
+DEPLOYMENTS = "/apis/apps/v1/deployments"
 PROXY = "/api/v1/namespaces/slackwater-system/services/https:slackwater-extender:https/proxy"
 
 
@@ -137,7 +138,21 @@ def usual() -> Cluster:
             "spec": {"holderIdentity": "op-1", "renewTime": "2999-01-01T00:00:00.000000Z", "leaseDurationSeconds": 15},
         },
     )
+    made.put(DEPLOYMENTS, deployment("watchdog", namespace="kube-system"))
     return made
+
+
+def deployment(part: str, *, namespace: str = "slackwater-system", available: int = 1, refused: str = "") -> Body:
+    """A Deployment of the chart."""
+    failure = {"type": "ReplicaFailure", "status": "True", "message": refused}
+    return {
+        "metadata": {
+            "name": f"slackwater-{part}",
+            "namespace": namespace,
+            "labels": {"app.kubernetes.io/component": part},
+        },
+        "status": {"availableReplicas": available, "conditions": [failure] if refused else []},
+    }
 
 
 def _put_apps(made: Cluster) -> None:
