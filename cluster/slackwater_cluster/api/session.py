@@ -34,6 +34,10 @@ JSON = "application/json"
 UNAUTHORIZED = 401
 
 
+class TooLarge(Unavailable):
+    """An answer was longer than its reader wanted to keep."""
+
+
 @dataclass(frozen=True, slots=True)
 class Answer:
     """What the server said. The body is not parsed: most writers only look at the status."""
@@ -109,15 +113,22 @@ class Session:
         most: int | None = None,
     ) -> Answer:
         """Read once, in so many seconds and at most so many bytes. Not counted among the writes in flight."""
-        async with self.stream(path, params, seconds=seconds) as reply:
+        # Compressed, a thousand times as many bytes could come in one piece, before they can be counted.
+        more = {} if most is None else {"Accept-Encoding": "identity"}
+        async with self.stream(path, params, seconds=seconds, more=more) as reply:
             return self._checked(await _answer(reply, most))
 
     @asynccontextmanager
     async def stream(
-        self, path: str, params: Mapping[str, str] | None = None, *, seconds: float | None = None
+        self,
+        path: str,
+        params: Mapping[str, str] | None = None,
+        *,
+        seconds: float | None = None,
+        more: Mapping[str, str] | None = None,
     ) -> AsyncIterator[aiohttp.ClientResponse]:
-        """Open a long answer (a watch); the caller reads it piece by piece."""
-        headers = await self._headers()
+        """Open a long answer (a watch); the caller reads it piece by piece. `more` headers go beside the usual ones."""
+        headers = {**await self._headers(), **(more or {})}
         timeout = aiohttp.ClientTimeout(
             total=seconds, sock_connect=CONNECT_TIMEOUT, sock_read=min(seconds or READ_TIMEOUT, READ_TIMEOUT)
         )
@@ -171,7 +182,7 @@ async def _bounded(reply: aiohttp.ClientResponse, most: int) -> bytes:
     async for piece in reply.content.iter_any():
         left -= len(piece)
         if left < 0:
-            raise Unavailable(f"API server: an answer of more than {most} bytes was not read")
+            raise TooLarge(f"API server: an answer of more than {most} bytes was not read")
         pieces.append(piece)
     return b"".join(pieces)
 

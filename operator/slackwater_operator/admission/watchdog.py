@@ -19,8 +19,10 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections import deque
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from heapq import nsmallest
 from pathlib import Path
 from time import monotonic
 from typing import Any
@@ -34,6 +36,8 @@ from slackwater_cluster import names
 from slackwater_cluster.api.endpoint import endpoint
 from slackwater_cluster.api.paths import api_path
 from slackwater_cluster.api.session import MERGE, STRATEGIC, Answer, Session
+from slackwater_cluster.pods.gate import lifted
+from slackwater_cluster.pods.unbound import UnboundPod, unbound
 from slackwater_cluster.policies.mutating import HOLDING
 from slackwater_cluster.settings import program, refusing
 
@@ -41,9 +45,9 @@ log = structlog.get_logger(__name__)
 
 LEASE = "slackwater-operator"
 SWITCH = api_path("clusterrolebindings", HOLDING, group="rbac.authorization.k8s.io")
-# Pods of one page of the list, and seconds for one answer.
-PAGE = 500
-SECONDS = 10.0
+SECONDS = 10.0  # for one answer
+# Pods whose turns are known from one list, half a kilobyte each: in a large cluster a list takes longer than a period.
+KEPT = 10_000
 # What an answer of the wrong shape leads to, as of a proxy's or a login page's: no sign of a dead operator either.
 UNREADABLE = (AttributeError, LookupError, TypeError, ValueError)
 
@@ -99,21 +103,26 @@ class Watchdog:
     settings: WatchdogSettings
     lease: LeaseWatch
     pause: Callable[[float], Awaitable[None]] = asyncio.sleep
+    _next: deque[UnboundPod] = field(default_factory=deque)  # held pods in the order of their turns
+    _last: UnboundPod | None = None  # the pod that was tried last
+    _began: float = 0.0  # the look
 
     async def run(self) -> None:
-        """Look again and again."""
+        """Look again and again, once in a period."""
         while True:
             await self.look()
-            await self.pause(self.settings.period)
+            await self.pause(self._left())
 
     async def look(self) -> int:
         """One look; returns how many pods were let go."""
+        self._began = self.lease.clock()
         try:
             if self.lease.new:
                 await self._begin()
                 return 0
             silent = self.lease.observe(await self._renewed())
             if silent < self.settings.patience:
+                self._next.clear()
                 if silent == 0.0:
                     await self._switch(on=True)
                 return 0
@@ -151,41 +160,47 @@ class Watchdog:
         answer = await self._get(SWITCH)
         return list(answer.json().get("subjects") or []) if answer.ok else None
 
+    def _left(self, pods: int = 0) -> float:
+        """Seconds until the next look: a period after this one began, or later, if so many pods take longer."""
+        lasts = max(self.settings.period, pods / self.settings.rate)
+        return max(0.0, self._began + lasts - self.lease.clock())
+
     async def _free(self) -> int:
-        """Lift our gate from the oldest held pods, as many as the rate allows until the next look."""
-        most = max(1, round(self.settings.rate * self.settings.period))
-        chosen = oldest(await self._held(), most)
+        """Lift our gate from the oldest held pods, as many as the rate allows until the next look, evenly."""
+        if not self._next:
+            self._next.extend(await self._listed())
+        most = min(len(self._next), max(1, round(self.settings.rate * self.settings.period)))
         done = 0
-        for body in chosen:
-            done += await self._ungate(body["metadata"])
-            await self.pause(1 / self.settings.rate)
-        if chosen:
-            log.warning("held pods let go", pods=done, tried=len(chosen))
+        for number in range(most):
+            self._last = self._next.popleft()
+            done += await self._ungate(self._last)
+            await self.pause(min(1 / self.settings.rate, self._left(most) / (most - number)))
+        if most:
+            log.warning("held pods let go", pods=done, tried=most)
         return done
 
-    async def _held(self) -> list[Mapping[str, Any]]:
-        held: list[Mapping[str, Any]] = []
-        params = {"fieldSelector": "spec.nodeName=", "limit": str(PAGE)}
-        while True:
-            answer = await self._get(api_path("pods"), params)
-            if not answer.ok:
-                raise Unavailable(answer.message())
-            page = answer.json()
-            held += [body for body in page.get("items") or [] if gated(body)]
-            token = (page.get("metadata") or {}).get("continue")
-            if not token:
-                return held
-            params["continue"] = token
+    async def _listed(self) -> list[UnboundPod]:
+        """The held pods whose turn is next. Never more than twice as many are kept, however many there are.
 
-    async def _ungate(self, meta: Mapping[str, Any]) -> bool:
-        path = api_path("pods", meta["name"], namespace=meta["namespace"])
-        body = {
-            "metadata": {"uid": meta["uid"]},
-            "spec": {"schedulingGates": [{"$patch": "delete", "name": names.GATE}]},
-        }
-        answer = await self.session.write("PATCH", path, body, content_type=STRATEGIC)
+        Pods whose gate cannot be lifted keep nobody waiting: those behind the pod that was tried last come first, and
+        after the youngest one it is the oldest's turn again.
+        """
+        last, found = self._last, list[UnboundPod]()
+
+        def turn(pod: UnboundPod) -> tuple[bool, UnboundPod]:
+            return last is not None and pod <= last, pod
+
+        async for page in unbound(self.session, seconds=SECONDS):
+            found += [pod for pod in page if pod.held]
+            if len(found) > 2 * KEPT:
+                found = nsmallest(KEPT, found, key=turn)
+        return nsmallest(KEPT, found, key=turn)
+
+    async def _ungate(self, pod: UnboundPod) -> bool:
+        path = api_path("pods", pod.name, namespace=pod.namespace)
+        answer = await self.session.write("PATCH", path, lifted(pod.uid, pod.gates, pod.marks), content_type=STRATEGIC)
         if not answer.ok and answer.status not in (404, 409):
-            log.warning("not let go", pod=f"{meta['namespace']}/{meta['name']}", trouble=answer.message())
+            log.warning("not let go", pod=f"{pod.namespace}/{pod.name}", trouble=answer.message())
         return answer.ok
 
     async def _get(self, path: str, params: Mapping[str, str] | None = None) -> Answer:
@@ -198,17 +213,6 @@ class Watchdog:
 def holder(namespace: str) -> dict[str, str]:
     """The subject that the admission policy asks about: the operator's account."""
     return {"kind": "ServiceAccount", "name": "slackwater-operator", "namespace": namespace}
-
-
-def gated(body: Mapping[str, Any]) -> bool:
-    """Whether a pod stands behind our gate."""
-    return any(gate.get("name") == names.GATE for gate in (body.get("spec") or {}).get("schedulingGates") or [])
-
-
-def oldest(bodies: Sequence[Mapping[str, Any]], most: int) -> list[Mapping[str, Any]]:
-    """The pods that were created first."""
-    meta = [(body["metadata"].get("creationTimestamp") or "", body["metadata"]["name"], body) for body in bodies]
-    return [body for _, _, body in sorted(meta, key=lambda each: each[:2])[:most]]
 
 
 async def serve(settings: WatchdogSettings) -> None:

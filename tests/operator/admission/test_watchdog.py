@@ -1,7 +1,7 @@
 """The dead-man switch: when nobody leads, nobody is held."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, cast
 
 import msgspec
@@ -11,7 +11,9 @@ from slackwater.errors import Unavailable
 from slackwater_cluster import names
 from slackwater_cluster.api.session import Answer, Session
 from slackwater_operator.admission.watchdog import LeaseWatch, Watchdog, WatchdogSettings, holder
+from support.fakes.manypods import MEBIBYTE, ManyPods, peak
 
+MOST_MEMORY = 64.0  # MiB
 LEASE = "/apis/coordination.k8s.io/v1/namespaces/slackwater-system/leases/slackwater-operator"
 SWITCH = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings/slackwater-holding"
 
@@ -27,15 +29,18 @@ class Server:
         self.away = False
         self.wrong: Any = None  # what it answers instead, whatever it is asked
         self.switched: list[bool] = []  # each turn of the switch: whether it went on
+        self.refused: set[str] = set()  # pods whose gate cannot be lifted
+        self.tried: list[str] = []
+        self.spend: Callable[[float], None] = lambda _: None  # the time that a list, or a write, takes
 
     def hold(self, name: str, created: str, gate: str = names.GATE) -> None:
         """A held pod."""
         meta = {"name": name, "namespace": "team", "uid": name, "creationTimestamp": created}
         self.pods[name] = {"metadata": meta, "spec": {"schedulingGates": [{"name": gate}]}}
 
-    async def get(self, path: str, params: Mapping[str, str] | None = None, *, seconds: float) -> Answer:
+    async def get(self, path: str, params: Mapping[str, str] | None = None, *, seconds: float, most: int = 0) -> Answer:
         """Reads."""
-        del seconds
+        del seconds, most
         if self.away:
             raise Unavailable("away")
         if self.wrong is not None:
@@ -48,8 +53,11 @@ class Server:
             return self._said({"subjects": self.subjects})
         assert path == "/api/v1/pods"
         assert params is not None
-        assert params["fieldSelector"] == "spec.nodeName="
-        return self._said({"items": list(self.pods.values())})
+        assert "spec.nodeName=" in params["fieldSelector"]
+        self.spend(0.1)
+        start, limit = int(params.get("continue") or 0), int(params["limit"])
+        page, more = list(self.pods.values())[start : start + limit], start + limit < len(self.pods)
+        return self._said({"metadata": {"continue": str(start + limit) if more else ""}, "items": page})
 
     async def write(self, method: str, path: str, body: Any, *, content_type: str) -> Answer:
         """Writes."""
@@ -60,6 +68,10 @@ class Server:
             self.switched.append(bool(self.subjects))
         else:
             name = path.rpartition("/")[2]
+            self.tried.append(name)
+            self.spend(0.02)
+            if name in self.refused:
+                return Answer(422, b"{}")
             del self.pods[name]
             self.freed.append(name)
         return Answer(200, b"{}")
@@ -75,7 +87,8 @@ class Scene:
     def __init__(self, **settings: Any) -> None:
         self.now, self.server = 0.0, Server()
         self.pauses: list[float] = []
-        self.settings = WatchdogSettings(patience=120, period=5, **settings)
+        self.until: float | None = None  # None: pauses take no time
+        self.settings = WatchdogSettings(**{"patience": 120, "period": 5, **settings})
         self.restart()
 
     def restart(self) -> None:
@@ -84,6 +97,20 @@ class Scene:
 
     async def _pause(self, seconds: float) -> None:
         self.pauses.append(seconds)
+        if self.until is not None:
+            self.now += seconds
+            if self.now >= self.until:
+                raise InterruptedError
+
+    def run(self, seconds: float) -> None:
+        """The program itself for so long: answers of the API server take time, too."""
+        self.until = self.now + seconds
+        self.server.spend = self._spend
+        with pytest.raises(InterruptedError):
+            asyncio.run(self.dog.run())
+
+    def _spend(self, seconds: float) -> None:
+        self.now += seconds
 
     def look(self, seconds: float = 5.0, times: int = 1) -> int:
         """Some looks, time passing before each."""
@@ -130,6 +157,57 @@ def test_the_oldest_go_first_at_a_bounded_rate() -> None:
     assert scene.server.freed == sorted(scene.server.freed)
     assert {int(name[1:]) % 60 for name in scene.server.freed} == {59}
     assert scene.pauses == [0.5] * 10
+
+
+@pytest.mark.parametrize(("rate", "period"), [(10.0, 5.0), (2.0, 5.0), (1.0, 10.0), (0.1, 5.0)])
+def test_the_rate_is_reached(rate: float, period: float) -> None:
+    """Whatever the list and the writes take of each period, and never more than it."""
+    scene = Scene(rate=rate, period=period)
+    for number in range(2000):
+        scene.server.hold(f"p{number:05}", f"2026-01-01T00:{number // 60:02}:{number % 60:02}Z")
+    scene.look(times=30)
+    before = len(scene.server.freed)
+    scene.run(100.0)
+    assert rate * 90 <= len(scene.server.freed) - before <= rate * 110
+
+
+def test_pods_that_cannot_be_changed_keep_nobody_waiting() -> None:
+    """They come again when all others had their turn; a hundred old ones once kept everybody held for ever."""
+    scene = Scene(rate=2.0)  # ten in a period
+    for number in range(150):
+        scene.server.hold(f"p{number:05}", f"2026-01-01T00:{number // 60:02}:{number % 60:02}Z")
+    scene.server.refused = {f"p{number:05}" for number in range(100)}
+    scene.look(times=24)
+    assert scene.look(times=15) == 50
+    assert scene.server.tried == sorted(scene.server.tried)
+    scene.server.refused.clear()
+    assert scene.look(times=10) == 100
+    assert not scene.server.pods
+
+
+def test_parked_pods_are_let_go_too() -> None:
+    """Nobody else would take the mark away, and the scheduler refuses a pod that carries it."""
+    scene = Scene()
+    scene.server.hold("p", "2026-01-01T00:00:00Z", gate="example.com/other")
+    scene.server.pods["p"]["metadata"]["annotations"] = {names.PARKED: "now"}
+    scene.look(times=25)
+    assert scene.server.freed == ["p"]
+
+
+@pytest.mark.parametrize(("count", "size"), [(100, MEBIBYTE), (8_000, 12_000)], ids=["large pods", "many pods"])
+def test_its_memory_depends_neither_on_how_many_pods_are_held_nor_on_their_size(count: int, size: int) -> None:
+    """Its limit is 256 MiB; the program itself takes some 70."""
+
+    async def free(session: Session) -> None:
+        dog = Watchdog(session, WatchdogSettings(rate=1.0), LeaseWatch(), pause)
+        await dog._free()
+
+    async def pause(_: float) -> None:
+        """No time passes."""
+
+    server = ManyPods(count, size)
+    assert peak(server, free) < MOST_MEMORY
+    assert server.lifted == set(range(5))
 
 
 def test_when_a_leader_is_back_pods_are_held_again() -> None:

@@ -325,11 +325,19 @@ def test_a_binding_writes_none_of_our_annotations(kube: Any, tenant: Any, key: s
     body["spec"]["nodeSelector"] = {"no": "such"}  # no scheduler takes it meanwhile
     assert kube.post(PODS, body).ok
     kube.patch(path, UNGATE)
-    target = {"apiVersion": "v1", "kind": "Node", "name": "node-000"}
-    binding = {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": name, **annotate(key, "1")["metadata"]}}
     url = f"/api/v1/namespaces/{NAMESPACE}/{where.format(name)}"
-    answer = kube.post(url, {**binding, "target": target})
+    answer = kube.post(url, binding(name, annotate(key, "1")["metadata"]["annotations"]))
     assert answer.status == 403, kube.get(path).body["metadata"]["annotations"]
     assert "a binding must not carry" in answer.message
-    binding["metadata"]["annotations"] = {"example.com/mine": "1"}
-    assert kube.post(url, {**binding, "target": target}).ok
+    assert kube.post(url, binding(name, {"example.com/mine": "1"})).ok
+
+
+def binding(name: str, annotations: dict[str, str]) -> dict[str, Any]:
+    """What a scheduler writes, with annotations that none writes."""
+    target = {"apiVersion": "v1", "kind": "Node", "name": "node-000"}
+    return {
+        "apiVersion": "v1",
+        "kind": "Binding",
+        "metadata": {"name": name, "annotations": annotations},
+        "target": target,
+    }

@@ -10,14 +10,14 @@ Runs again without harm. It ends with an error, and helm keeps the release, whil
 import asyncio
 import os
 import sys
-from collections.abc import AsyncIterator, Sequence
-from typing import Any
+from dataclasses import dataclass, field
 
 from slackwater.errors import SlackwaterError, Unavailable
 from slackwater_cluster import names
 from slackwater_cluster.api.endpoint import endpoint
 from slackwater_cluster.api.session import STRATEGIC, Session
 from slackwater_cluster.pods.gate import lifted
+from slackwater_cluster.pods.unbound import UnboundPod, unbound
 
 POLICIES = "/apis/admissionregistration.k8s.io/v1"
 GUARDS = (
@@ -36,29 +36,42 @@ DOOMED = (
     *(f"validatingadmissionpolicybindings/{name}" for name in GUARDS),
     *(f"validatingadmissionpolicies/{name}" for name in GUARDS),
 )
-PAGE = 500
+SHOWN = 5  # pods that are named where some are left
 PAUSE = 2.0  # seconds between two looks; a deleted policy acts for up to 3 s more
 
-Pod = dict[str, Any]
+
+@dataclass
+class Look:
+    """What one look at all pods found; not the pods themselves, of which there may be many."""
+
+    waiting: int = 0
+    lifted: int = 0
+    named: list[str] = field(default_factory=list)  # the first that wait
+    refused: list[str] = field(default_factory=list)  # the first whose gates could not be lifted, each with the reason
+
+    def left(self) -> str:
+        """What is said where time is over."""
+        shown = ", ".join(self.named) + (", …" if self.waiting > len(self.named) else "")
+        text = f"{self.waiting} pods still wait for the scheduler {names.SCHEDULER} ({shown}); "
+        if self.refused:
+            return f"{text}gates of some cannot be lifted ({'; '.join(self.refused)})"
+        return f"{text}their gates are lifted, so let them run or delete them, and uninstall again"
 
 
-async def leave(session: Session, patience: float) -> str:
+async def leave(session: Session, patience: float, pause: float = PAUSE) -> str:
     """Do all three steps; returns what was done, raises where pods are left."""
     for name in DOOMED:
         await _delete(session, f"{POLICIES}/{name}")
     lifted, loop = 0, asyncio.get_running_loop()
     until = loop.time() + patience
     while True:
-        waiting = [pod async for pod in _unbound(session)]
-        held = [pod for pod in waiting if _held(pod)]
-        for pod in held:
-            await _lift(session, pod)
-        lifted += len(held)
-        if not waiting:
+        look = await _look(session)
+        lifted += look.lifted
+        if not look.waiting:
             return f"policies removed, {lifted} pods released, none waits for the scheduler {names.SCHEDULER}"
         if loop.time() > until:
-            raise Unavailable(_left(waiting))
-        await asyncio.sleep(PAUSE)
+            raise Unavailable(look.left())
+        await asyncio.sleep(pause)
 
 
 async def _delete(session: Session, path: str) -> None:
@@ -67,46 +80,31 @@ async def _delete(session: Session, path: str) -> None:
         raise Unavailable(f"cannot delete {path}: {answer.message()}")
 
 
-async def _unbound(session: Session) -> AsyncIterator[Pod]:
-    """Pods that name our scheduler, or carry our gate, and have no node; page by page."""
-    query = {"fieldSelector": "spec.nodeName=,status.phase=Pending", "limit": str(PAGE)}
-    while True:
-        answer = await session.get("/api/v1/pods", query)
-        if not answer.ok:
-            raise Unavailable(f"cannot list pods: {answer.message()}")
-        page = answer.json()
-        for pod in page["items"]:
-            if not pod["metadata"].get("deletionTimestamp") and (
-                pod["spec"].get("schedulerName") == names.SCHEDULER or _held(pod)
-            ):
-                yield pod
-        query["continue"] = page["metadata"].get("continue", "")
-        if not query["continue"]:
-            return
+async def _look(session: Session) -> Look:
+    """Lift the gates of all unbound pods, page by page; counts those that name our scheduler or carry our gate."""
+    look = Look()
+    async for page in unbound(session):
+        for pod in page:
+            if pod.scheduler == names.SCHEDULER or pod.held:
+                look.waiting += 1
+                _add(look.named, f"{pod.namespace}/{pod.name}")
+            if pod.held:
+                await _lift(session, pod, look)
+    return look
 
 
-def _held(pod: Pod) -> bool:
-    gates = pod["spec"].get("schedulingGates") or ()
-    return any(gate["name"] == names.GATE for gate in gates) or names.PARKED in pod["metadata"].get("annotations", {})
-
-
-async def _lift(session: Session, pod: Pod) -> None:
-    meta = pod["metadata"]
-    gates = [gate["name"] for gate in pod["spec"].get("schedulingGates") or ()]
-    body = lifted(meta["uid"], gates, meta.get("annotations") or {})
-    path = f"/api/v1/namespaces/{meta['namespace']}/pods/{meta['name']}"
-    answer = await session.write("PATCH", path, body, content_type=STRATEGIC)
+async def _lift(session: Session, pod: UnboundPod, look: Look) -> None:
+    """Lift one gate. A pod that cannot be changed keeps no other waiting: it is tried again with the next look."""
+    path = f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}"
+    answer = await session.write("PATCH", path, lifted(pod.uid, pod.gates, pod.marks), content_type=STRATEGIC)
+    look.lifted += answer.ok
     if not answer.ok and answer.status not in (404, 409):
-        raise Unavailable(f"cannot release {meta['namespace']}/{meta['name']}: {answer.message()}")
+        _add(look.refused, f"{pod.namespace}/{pod.name}: {answer.message()[:300]}")
 
 
-def _left(waiting: Sequence[Pod]) -> str:
-    shown = ", ".join(f"{pod['metadata']['namespace']}/{pod['metadata']['name']}" for pod in waiting[:5])
-    more = ", …" if len(waiting) > 5 else ""
-    return (
-        f"{len(waiting)} pods still wait for the scheduler {names.SCHEDULER} ({shown}{more}); "
-        "their gates are lifted, so let them run or delete them, and uninstall again"
-    )
+def _add(shown: list[str], text: str) -> None:
+    if len(shown) < SHOWN:
+        shown.append(text)
 
 
 async def main() -> None:

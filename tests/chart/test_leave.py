@@ -1,0 +1,70 @@
+"""The hook before uninstall: every gate goes, whatever pods there are."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.util
+import sys
+from collections.abc import Iterator
+from types import ModuleType
+
+import pytest
+
+from slackwater.errors import Unavailable
+from slackwater_cluster.api.session import Session
+from support.fakes.manypods import MEBIBYTE, ManyPods, peak
+from support.lab.chart import CHART
+
+MOST_MEMORY = 64.0  # MiB; the limit of the hook is 256, and the program itself takes some 70
+
+
+@pytest.fixture
+def hook() -> Iterator[ModuleType]:
+    """The script, as the chart holds it."""
+    spec = importlib.util.spec_from_file_location("leave", CHART / "files" / "hooks" / "leave.py")
+    assert spec
+    assert spec.loader
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["leave"] = module
+    spec.loader.exec_module(module)
+    yield module
+    del sys.modules["leave"]
+
+
+@pytest.mark.parametrize(("count", "size"), [(100, MEBIBYTE), (2_000, 50_000)], ids=["large pods", "many pods"])
+def test_its_memory_depends_neither_on_how_many_pods_wait_nor_on_their_size(
+    hook: ModuleType, count: int, size: int
+) -> None:
+    """It once kept every pod that waits, whole."""
+    server = ManyPods(count, size)
+    assert peak(server, lambda session: looked(hook, session)) < MOST_MEMORY
+    assert len(server.lifted) == count
+
+
+async def looked(hook: ModuleType, session: Session) -> None:
+    """One look is enough to lift all gates."""
+    with pytest.raises(Unavailable, match="pods still wait"):
+        await hook.leave(session, -1.0)
+
+
+def leave(hook: ModuleType, server: ManyPods, patience: float = 60.0) -> str:
+    """What the hook says in the end."""
+
+    async def run() -> str:
+        async with server.session() as session:
+            return str(await hook.leave(session, patience, 0.0))
+
+    return asyncio.run(run())
+
+
+def test_a_pod_that_cannot_be_changed_keeps_no_other_held(hook: ModuleType) -> None:
+    """All others are let go, and it is named with the reason."""
+    server = ManyPods(300, 10, refused=frozenset({0, 150}))
+    with pytest.raises(Unavailable, match=r"cannot be lifted \(team/p000000: 422: not this one; team/p000150"):
+        leave(hook, server, -1.0)
+    assert len(server.lifted) == 298
+
+
+def test_it_ends_when_nobody_waits(hook: ModuleType) -> None:
+    """Even where the list gets too old while gates are lifted."""
+    assert "250 pods released, none waits" in leave(hook, ManyPods(250, 10, expires=100))
