@@ -17,14 +17,19 @@ from prometheus_client import CollectorRegistry, Counter, Histogram, generate_la
 from slackwater.errors import InvalidInput, Unavailable
 from slackwater_cluster.apps.frameworks import builtin
 from slackwater_cluster.customresources import SlackPolicySpec
+from slackwater_cluster.governance import UNWRITTEN
 from slackwater_cluster.policies import review
 from slackwater_cluster.policies.mutation import Body, Operation, mutation
-from slackwater_cluster.policies.webhook import PATH
+from slackwater_cluster.policies.webhook import PATH, PATIENCE
 
 log = structlog.get_logger(__name__)
 
-# Bytes. An API server takes objects of 3 MiB at most; a review holds one, and who asks.
-LARGEST = 4 * 2**20
+# Bytes. An API server takes objects of 3 MiB at most. In a review it writes some characters, such as <, as six; there
+# may be an old and a new object; and who asks. Where a review is not read, a pod is not held (failurePolicy Ignore).
+LARGEST = (2 * 6 * 3 + 4) * 2**20
+# Reviews above so many bytes are read a few at a time: a hundred of the largest at once would not fit into memory.
+LARGE = 2**20
+LARGE_AT_ONCE = 2
 # Seconds. An answer is computed in less than a millisecond.
 BUCKETS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.5, 2)
 # Seconds that an idle connection of an API server is kept: a new one costs a handshake.
@@ -60,6 +65,7 @@ class ReviewServer:
             "slackwater_webhook_answers", "Reviews, by result.", ["result"], registry=self._registry
         )
         self._loaded = 0.0
+        self._large = asyncio.Semaphore(LARGE_AT_ONCE)
 
     def application(self) -> web.Application:
         """The routes."""
@@ -107,20 +113,33 @@ class ReviewServer:
     async def _review(self, request: web.Request) -> web.Response:
         began = perf_counter()
         try:
-            asked = review.read(await request.read())
+            asked = review.read(await self._body(request))
             patch = self._patch(asked.pod, await self._policies.policy(asked.namespace))
+        except web.HTTPRequestEntityTooLarge as problem:
+            return self._refused(413, "too large", problem)
         except InvalidInput as problem:
             return self._refused(400, "bad input", problem)
         except Unavailable as problem:
             return self._refused(503, "unavailable", problem)
+        except Exception as problem:  # noqa: BLE001 - whatever it is, it is counted: the pod may be created unheld
+            return self._refused(500, "error", problem)
         self._answers.labels("changed" if patch else "unchanged").inc()
         self._seconds.observe(perf_counter() - began)
         return web.Response(body=review.answer(asked, patch), content_type=JSON)
 
+    async def _body(self, request: web.Request) -> bytes:
+        """What was sent; a large one within the time for which an API server waits, so that no sender blocks others."""
+        if request.content_length is not None and request.content_length <= LARGE:
+            return await request.read()
+        try:
+            async with asyncio.timeout(PATIENCE), self._large:
+                return await request.read()
+        except TimeoutError as problem:
+            raise Unavailable(f"a review did not arrive within {PATIENCE} s") from problem
+
     def _patch(self, pod: Body, found: tuple[SlackPolicySpec, bool] | None) -> list[Operation]:
-        if found is None:
-            return []
-        policy, open_gate = found
+        """Where no SlackPolicy has the name, as in mode observe: nothing changes but what a creator forged."""
+        policy, open_gate = found or (UNWRITTEN, False)
         return mutation(pod, policy, self._rules, open_gate=open_gate)
 
     def _refused(self, status: int, result: str, problem: Exception) -> web.Response:

@@ -6,6 +6,7 @@ import json
 import os
 import ssl
 import subprocess
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from aiohttp.test_utils import TestClient, TestServer
 from slackwater.errors import Unavailable
 from slackwater_cluster import names
 from slackwater_cluster.customresources import SlackPolicySpec
-from slackwater_operator.admission.reviews import ReviewServer
+from slackwater_operator.admission.reviews import LARGE_AT_ONCE, LARGEST, ReviewServer
 
 ENFORCE = SlackPolicySpec.model_validate({"mode": "enforce"})
 
@@ -74,18 +75,66 @@ async def test_a_pod_without_a_policy_is_allowed_as_it_is() -> None:
         assert (await reply.json())["response"] == {"uid": "u", "allowed": True}
 
 
+async def test_what_was_forged_where_there_is_no_policy_is_overwritten() -> None:
+    """As in mode observe: the true values, no gate, and the scheduler as it was."""
+    async with client(Known()) as caller:
+        asked = question("lost")
+        asked["request"]["object"]["metadata"]["annotations"] = {names.SHRUNK: "900/900", "mine": "1"}
+        response = (await (await caller.post("/pods", json=asked)).json())["response"]
+        (patch,) = json.loads(base64.b64decode(response["patch"]))
+        assert patch["path"] == "/metadata/annotations"
+        assert patch["value"][names.SHRUNK] == "100/100"
+        assert patch["value"][names.DECLARED_CPU] == "2000m"
+        assert patch["value"]["mine"] == "1"
+
+
+@pytest.mark.parametrize("size", [720_000, 3 * 2**20], ids=["above 4 MiB", "the largest pod"])
+async def test_a_large_pod_is_answered_however_it_is_written(size: int) -> None:
+    """An API server writes some characters as six, and takes objects of 3 MiB: none of them may pass unheld."""
+    asked = question("team")
+    asked["request"]["object"]["spec"]["containers"][0]["args"] = ["<" * size]
+    sent = json.dumps(asked).replace("<", "\\u003c").encode()
+    assert len(sent) > 6 * size
+    async with client(Known(team=ENFORCE)) as caller:
+        replies = await asyncio.gather(*(caller.post("/pods", data=sent) for _ in range(3)))
+        assert [reply.status for reply in replies] == [200] * 3
+        for reply in replies:
+            assert "patch" in (await reply.json())["response"]
+
+
+async def test_who_sends_a_large_review_slowly_keeps_no_other_waiting() -> None:
+    """It is given up when an API server would have given up."""
+
+    async def slowly() -> AsyncIterator[bytes]:
+        yield b"{"
+        await asyncio.sleep(60)
+
+    async with client(Known(team=ENFORCE)) as caller:
+        slow = [asyncio.create_task(caller.post("/pods", data=slowly())) for _ in range(LARGE_AT_ONCE)]
+        await asyncio.sleep(0.1)
+        assert (await caller.post("/pods", json=question("team"))).status == 200
+        assert [(await each).status for each in slow] == [503] * LARGE_AT_ONCE
+
+
 @pytest.mark.parametrize(
-    ("namespace", "body", "status"),
-    [("away", None, 503), ("team", b"nonsense", 400)],
-    ids=["the API server is away", "no review"],
+    ("namespace", "body", "status", "result"),
+    [
+        ("away", None, 503, "unavailable"),
+        ("team", b"nonsense", 400, "bad input"),
+        ("team", b"x" * (LARGEST + 1), 413, "too large"),
+        ("team", b'{"request":{"uid":"u","namespace":"team","object":{"metadata":{},"spec":{}}}}', 500, "error"),
+    ],
+    ids=["the API server is away", "no review", "too large", "no containers"],
 )
 async def test_without_an_answer_the_api_server_goes_by_its_failure_policy(
-    namespace: str, body: bytes | None, status: int
+    namespace: str, body: bytes | None, status: int, result: str
 ) -> None:
-    """An error status, never a pod that was changed by half."""
+    """An error status, never a pod that was changed by half; and each is counted."""
     async with client(Known(team=ENFORCE)) as caller:
         sent = body if body is not None else json.dumps(question(namespace)).encode()
         assert (await caller.post("/pods", data=sent)).status == status
+        told = await (await caller.get("/metrics")).text()
+        assert f'slackwater_webhook_answers_total{{result="{result}"}} 1.0' in told
 
 
 @pytest.mark.parametrize(("complete", "status"), [(True, 200), (False, 503)], ids=["listed", "not yet"])

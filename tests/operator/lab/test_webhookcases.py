@@ -71,6 +71,16 @@ def test_policy_and_webhook_make_the_same_pod(kube: Any, by_policy: dict[str, st
     assert made(kube, name) == by_policy[name]
 
 
+def test_what_was_forged_where_the_policy_does_not_exist_is_overwritten(kube: Any, webhook: Any) -> None:
+    """By the webhook, which sees that none is there; no admission policy can."""
+    answer = kube.post("/api/v1/namespaces/lost/pods?dryRun=All", pod("forged", TASK, annotations=FORGED))
+    assert answer.ok, answer.message
+    written = answer.body["metadata"]["annotations"]
+    assert written["slackwater.io/shrunk"] == "100/100"
+    assert written["slackwater.io/declared-cpu"] == "2000m"
+    assert "schedulingGates" not in answer.body["spec"]
+
+
 def test_while_the_webhook_is_down_pods_are_created_as_they_are_and_forged_ones_refused(
     kube: Any, webhook: Any
 ) -> None:

@@ -174,6 +174,7 @@ CASES: dict[str, Case] = {
     "forged owner": Case(_of_a_daemonset("forged-daemon")),
     "daemon": Case(_of_a_daemonset("real-daemon"), user=DAEMONS),
     "eighty containers": Case(_many()),
+    "written as six times as much": Case(pod("escaped", TASK, {**container(cpu="2"), "args": ["<" * 720_000]})),
     "overhead": Case(pod("overhead", TASK, container(cpu="1", memory="1Gi"), runtimeClassName="heavy")),
     "observe": Case(pod("seen", TASK), "observed"),
     "observe, forged": Case(pod("liar", TASK, annotations={"slackwater.io/shrunk": "900/900"}), "observed"),
