@@ -124,8 +124,8 @@ def _creations() -> Manifest:
         rules={
             f"!{cel.listed(names.SEALED)}.exists(k, k in {annotations}) || ({written})": (
                 "annotations slackwater.io/declared-*, admitted-role and shrunk are written by Slackwater alone, and "
-                "never on a pod that names its node, another scheduler or a DaemonSet, nor while no operator leads; "
-                "remove them"
+                "never on a pod that names its node, another scheduler or a DaemonSet, nor in namespaces that are "
+                "never managed, nor while no operator leads; remove them"
             ),
             f"!('{names.PARKED}' in {annotations})": (
                 f"the annotation {names.PARKED} is written by Slackwater alone; remove it"

@@ -229,6 +229,20 @@ def test_annotations_forged_where_the_policy_does_not_write_are_refused(tenant: 
     assert tenant.post(f"{PODS}?dryRun=All", named("honest", **spec)).ok
 
 
+def test_annotations_forged_in_a_namespace_that_is_never_managed_are_refused(kube: Any, tenant: Any) -> None:
+    """Nobody overwrites them there, whatever the namespace's labels say."""
+    from support.lab.session import until  # noqa: PLC0415 - needs the lab
+
+    where = "/api/v1/namespaces/kube-public/pods?dryRun=All"
+    kube.namespace("kube-public", slackwater_io__managed="true")
+    try:
+        until(lambda: kube.post(where, forged("forged")).status == 403, 10)
+        assert "in namespaces that are never managed" in kube.post(where, forged("forged")).message
+        assert kube.post(where, named("honest")).ok
+    finally:
+        kube.namespace("kube-public")
+
+
 def test_annotations_forged_on_an_ordinary_pod_are_overwritten(tenant: Any) -> None:
     """They get the true values, as before."""
     stored = tenant.post(PODS, forged("overwritten")).body
