@@ -116,12 +116,12 @@ def glance(lines: Sequence[Line]) -> str:
 
 def _first(lines: Sequence[Line], key: str) -> str:
     """The shortest among those under which every job of every round finished."""
-    columns = {name: _column(lines, name, key) for name in schedulers(lines)}
-    whole = {name: median(values) for name, values in columns.items() if all(values) and _whole(lines, name)}
-    if not whole:
+    whole = [name for name in schedulers(lines) if _whole(lines, name)]
+    found = [(median(value for value in _column(lines, name, key) if value is not None), name) for name in whole]
+    if not found:
         return NEVER
-    best = min(whole, key=lambda name: whole[name])
-    return f"{best}, {whole[best]:,.1f} s"
+    seconds, best = min(found)
+    return f"{best}, {seconds:,.1f} s"
 
 
 def _whole(lines: Sequence[Line], name: str) -> bool:
