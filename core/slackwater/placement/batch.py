@@ -73,7 +73,7 @@ class Batch:
     ) -> None:
         """Set up a batch.
 
-        `cold` packs by knapsack while the batch is within its bounds. `alpha` is HaSTE-A's factor. With `arrivals`
+        `cold` packs by knapsack while the batch is within its bounds, if not all of it fits otherwise. `alpha` is HaSTE-A's factor. With `arrivals`
         (paper 003) a task that reads from others gets its node by `balance` of fitness and T_in instead of fitness
         alone, and sees the links that were made busy before it.
         """
@@ -129,7 +129,7 @@ class Batch:
         """Drivers outrank all tasks: room only falls, so serving them first is the same as letting them win."""
         tasks = [group for group in groups if not group.driver]
         yield from self._haste([group for group in groups if group.driver])
-        if cold and self._within_bounds(tasks):
+        if cold and self._within_bounds(tasks) and not self._all_fit(tasks):
             yield from self._packed(tasks)
         yield from self._haste([group for group in tasks if group.asks])
 
@@ -152,6 +152,17 @@ class Batch:
     def _within_bounds(self, groups: Sequence[EqualAsks]) -> bool:
         tasks = sum(len(group.asks) for group in groups)
         return 0 < tasks <= MAX_TASKS and int(self._table.open.sum()) <= MAX_NODES and len(self._table.kinds) > 0
+
+    def _all_fit(self, groups: Sequence[EqualAsks]) -> bool:
+        """Whether all of these find nodes by preference; then packing them would only crowd them.
+
+        Nobody knows yet what they use. Where some use more than they ask for, a node that was filled to the brim loses
+        them, and one that has something left does not.
+        """
+        room, native = self._standings.left
+        table = replace(self._table, room=room.copy(), native=native.copy())
+        trial = Batch(table, [ask for group in groups for ask in group.asks], alpha=self._alpha)
+        return all(isinstance(outcome, Placement) for outcome in trial.step(trial.remaining))
 
     def _packed(self, groups: Sequence[EqualAsks]) -> Iterator[PlacementOutcome | None]:
         """ITA: node after node by knapsack, a pause (None) before each.

@@ -195,16 +195,18 @@ def test_more_shapes_than_the_window_are_all_served(ordered: bool) -> None:
 
 
 def test_a_cold_start_packs_by_knapsack() -> None:
-    """HST-10's tasks: greed would take the 5 first; the knapsack fills the first node to the brim."""
+    """HST-10's tasks on one node: greed takes the 5 first, and a 2; the knapsack fills the node to the brim."""
     sizes = [(5, 5), (4, 4), (4, 4), (2, 1)]
     pods = [ask(f"pod-{i}", *size, submitted=float(i)) for i, size in enumerate(sizes)]
-    found = place(node_table([[8, 8], [8, 8]]), pods, cold=True)
-    assert [outcome.node for outcome in found if isinstance(outcome, Placement)] == [
-        "node-1",
-        "node-0",
-        "node-0",
-        "node-1",
-    ]
+    found = place(node_table([[8, 8]]), pods, cold=True)
+    assert nodes_by_uid(found).keys() == {"pod-1", "pod-2"}
+
+
+@pytest.mark.parametrize("cold", [False, True])
+def test_a_cold_start_does_not_crowd_what_fits_otherwise(cold: bool) -> None:
+    """World 95121: seventeen tasks that use twice their memory were packed onto two nodes of three, and killed."""
+    found = place(node_table([[8, 32]] * 3), [ask(f"pod-{i}", 0.8, 3.2) for i in range(17)], cold=cold)
+    assert sorted(nodes_of(found).values()) == [5, 6, 6]
 
 
 def test_a_cold_start_with_a_single_kind() -> None:
