@@ -18,11 +18,11 @@ _PLAYED: tuple[Peer, ...] = (
     KueueGroups(),
     Yunikorn(),
     YunikornGang(),
-)
-# Written from their documentation, and not yet played: their programs have still to be built here for the first time.
-_UNTRIED: tuple[Peer, ...] = (
     Volcano(),
     TargetLoadPacking(),
+)
+# Written from their documentation, and not yet played.
+_UNTRIED: tuple[Peer, ...] = (
     LoadVariationRiskBalancing(),
     Coscheduling(),
 )

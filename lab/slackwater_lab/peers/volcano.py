@@ -2,7 +2,8 @@
 
 A job with a driver is a PodGroup that asks for the resources of driver and tasks before it may begin (minMember 1, as
 spark-submit's documentation has it); a gang is a PodGroup of all its members. A job of high priority states no
-resources, so that it is let into the queue of a full cluster. Its go.mod points to a folder that the published module
+resources, so that it is let into the queue of a full cluster. The definitions of JobFlow are installed, too: without
+them its controllers wait for ever. Its go.mod points to a folder that the published module
 has not: volcano.sh/apis is taken from its own module, v1.14.0, the newest that is served.
 """
 
@@ -28,7 +29,7 @@ _APIS = ("volcano.sh/apis=volcano.sh/apis@v1.14.0",)
 SCHEDULER = GoSource("vc-scheduler", "volcano.sh/volcano", _VERSION, "./cmd/scheduler", _APIS)
 CONTROLLERS = GoSource("vc-controller-manager", "volcano.sh/volcano", _VERSION, "./cmd/controller-manager", _APIS)
 GROUPS = "/apis/scheduling.volcano.sh/v1beta1"
-DEFINED = "config/crd/volcano/bases"
+DEFINED = ("config/crd/volcano/bases", "config/crd/jobflow/bases")
 CONF = "installer/helm/chart/volcano/config/volcano-scheduler.conf"
 
 
@@ -50,7 +51,8 @@ class Volcano(Peer):
         """Custom resources, controllers, scheduler; it makes its default queue itself."""
         with lab.api() as api:
             definitions.namespace(api, "volcano-system")
-            definitions.install(lab.site, folder(SCHEDULER) / DEFINED)
+            for each in DEFINED:
+                definitions.install(lab.site, folder(SCHEDULER) / each)
             conf = lab.site.write("volcano-scheduler.conf", configuration((folder(SCHEDULER) / CONF).read_text()))
             access = [f"--kubeconfig={lab.site.kubeconfig}", "--leader-elect=false"]
             lab.processes.start("vc-controllers", [path_of(CONTROLLERS), *access, *_addresses(lab, 0)])
