@@ -19,7 +19,7 @@ from slackwater_cluster.pods.quantities import resources
 from slackwater_cluster.pods.resourcekinds import counted_amounts
 from slackwater_cluster.watch.wire import Container, ContainerStatus, Needs, Pod, Quantities
 
-# Only these kinds may be requested on the pod as a whole; the scheduler ignores others there.
+# Of the kinds that are counted only these may be requested on the pod as a whole; the scheduler ignores others there.
 _POD_LEVEL = ("cpu", "memory")
 
 

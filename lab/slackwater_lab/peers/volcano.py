@@ -3,8 +3,8 @@
 A job with a driver is a PodGroup that asks for the resources of driver and tasks before it may begin (minMember 1, as
 spark-submit's documentation has it); a gang is a PodGroup of all its members. A job of high priority states no
 resources, so that it is let into the queue of a full cluster. The definitions of JobFlow are installed, too: without
-them its controllers wait for ever. Its go.mod points to a folder that the published module
-has not: volcano.sh/apis is taken from its own module, v1.14.0, the newest that is served.
+them its controllers wait for ever. Its go.mod points to a folder that the published module has not: volcano.sh/apis is
+taken from its own module, v1.14.0, the newest that is served.
 """
 
 from __future__ import annotations

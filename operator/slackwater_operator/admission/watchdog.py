@@ -35,9 +35,8 @@ from slackwater.errors import SlackwaterError, Unavailable
 from slackwater_cluster import names
 from slackwater_cluster.api.endpoint import endpoint
 from slackwater_cluster.api.paths import api_path
-from slackwater_cluster.api.session import MERGE, STRATEGIC, Answer, Session
-from slackwater_cluster.pods.gate import lifted
-from slackwater_cluster.pods.unbound import UnboundPod, unbound
+from slackwater_cluster.api.session import MERGE, Answer, Session
+from slackwater_cluster.pods.unbound import UnboundPod, let_go, unbound
 from slackwater_cluster.policies.mutating import HOLDING
 from slackwater_cluster.settings import program, refusing
 
@@ -197,11 +196,10 @@ class Watchdog:
         return nsmallest(KEPT, found, key=turn)
 
     async def _ungate(self, pod: UnboundPod) -> bool:
-        path = api_path("pods", pod.name, namespace=pod.namespace)
-        answer = await self.session.write("PATCH", path, lifted(pod.uid, pod.gates, pod.marks), content_type=STRATEGIC)
-        if not answer.ok and answer.status not in (404, 409):
-            log.warning("not let go", pod=f"{pod.namespace}/{pod.name}", trouble=answer.message())
-        return answer.ok
+        done, trouble = await let_go(self.session, pod)
+        if trouble:
+            log.warning("not let go", pod=f"{pod.namespace}/{pod.name}", trouble=trouble)
+        return done
 
     async def _get(self, path: str, params: Mapping[str, str] | None = None) -> Answer:
         answer = await self.session.get(path, params, seconds=SECONDS)

@@ -223,17 +223,14 @@ class SnapshotBuilder:
         if not each.settled or self.cache.unsized(each):
             return tuple(_without(group, group.held) for group in each.groups)
         groups = self._arrived(each)
-        refused, in_vain = self.cache.refused, self.cache.grown_in_vain
-        if not refused and not in_vain:
+        if not self.cache.refused and not self.cache.grown_in_vain:
             return groups
-        return tuple(
-            replace(
-                group,
-                unplaceable=any(uid in refused for uid in group.held),
-                in_vain=not in_vain.isdisjoint(group.held),
-            )
-            for group in groups
-        )
+        return tuple(map(self._marked, groups))
+
+    def _marked(self, group: PodGroup) -> PodGroup:
+        unplaceable = any(uid in self.cache.refused for uid in group.held)
+        in_vain = not self.cache.grown_in_vain.isdisjoint(group.held)
+        return replace(group, unplaceable=unplaceable, in_vain=in_vain) if unplaceable or in_vain else group
 
     def _arrived(self, each: AppView) -> tuple[PodGroup, ...]:
         """With a mark on stages whose parents may still come, and without the rest of a gang that comes no more."""

@@ -54,7 +54,8 @@ class Nominations:
                 continue
             if self._late(pod, on_its_way):
                 late.append(pod)
-                self.cache.grown_in_vain |= {uid} if on_its_way.growth else set()
+                if on_its_way.growth:
+                    self.cache.grown_in_vain.add(uid)
             elif self._stuck(pod, on_its_way, woken):
                 stuck.append((pod, on_its_way))
         self._take_back([pod for pod in late if pod.gated])

@@ -15,9 +15,8 @@ from dataclasses import dataclass, field
 from slackwater.errors import SlackwaterError, Unavailable
 from slackwater_cluster import names
 from slackwater_cluster.api.endpoint import endpoint
-from slackwater_cluster.api.session import STRATEGIC, Session
-from slackwater_cluster.pods.gate import lifted
-from slackwater_cluster.pods.unbound import UnboundPod, unbound
+from slackwater_cluster.api.session import Session
+from slackwater_cluster.pods.unbound import UnboundPod, let_go, unbound
 
 POLICIES = "/apis/admissionregistration.k8s.io/v1"
 GUARDS = (
@@ -95,11 +94,10 @@ async def _look(session: Session) -> Look:
 
 async def _lift(session: Session, pod: UnboundPod, look: Look) -> None:
     """Lift one gate. A pod that cannot be changed keeps no other waiting: it is tried again with the next look."""
-    path = f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}"
-    answer = await session.write("PATCH", path, lifted(pod.uid, pod.gates, pod.marks), content_type=STRATEGIC)
-    look.lifted += answer.ok
-    if not answer.ok and answer.status not in (404, 409):
-        _add(look.refused, f"{pod.namespace}/{pod.name}: {answer.message()[:300]}")
+    done, trouble = await let_go(session, pod)
+    look.lifted += done
+    if trouble:
+        _add(look.refused, f"{pod.namespace}/{pod.name}: {trouble[:300]}")
 
 
 def _add(shown: list[str], text: str) -> None:
