@@ -84,7 +84,7 @@ class TrackedAppWriter:
 
     async def write(self, each: AppView, status: TrackedAppStatus, queue: str) -> bool:
         """Bring the app's object up to date, unless it was written a moment ago; whether it says this now."""
-        key = self._objects.get(each.id) or f"{each.namespace}/{object_name(each.app, each.name)}"
+        key = self._key(each)
         name = key.partition("/")[2]
         body = status.body()
         at, before = self._written.get(key, (float("-inf"), self._shown(key)))
@@ -131,6 +131,15 @@ class TrackedAppWriter:
                     self._ended[key] = now
             elif now - self._ended[key] >= (KEEP_LEARNED if key in last else self.keep) and self.bucket.take():
                 await self._delete(key)
+
+    def _key(self, each: AppView) -> str:
+        """The app's object, else the one to make: `job/etl` and `job-etl` would both be called job-etl."""
+        if each.id in self._objects:
+            return self._objects[each.id]
+        name = object_name(each.app, each.name)
+        other = self._known.get(f"{each.namespace}/{name}")
+        taken = other is not None and _app(other) != each.id
+        return f"{each.namespace}/{with_digest(name, each.app) if taken else name}"
 
     def _judged(self, before: Mapping[str, Any], body: Mapping[str, Any]) -> dict[str, Any]:
         """The condition Admitted, for whoever waits with `kubectl wait`. The spec never changes after it was made."""
@@ -228,16 +237,17 @@ def object_name(app: str, called: str = "") -> str:
     An id that is too long for a line of a terminal gives way to what people call the app, with that digest.
     """
     if called and len(app) > READABLE:
-        return f"{object_name(called)[: READABLE - 9].rstrip('-.')}-{_digest(app)}"
+        return with_digest(object_name(called)[: READABLE - 9], app)
     plain = re.sub(r"[^a-z0-9.]+", "-", app.lower()).strip("-.")
     plain = re.sub(r"\.(?=[-.])|(?<=-)\.", "", plain)
     if plain == app.replace("/", "-") and len(plain) <= 200:
         return plain
-    return f"{plain[:200].rstrip('-.')}-{_digest(app)}".lstrip("-.")
+    return with_digest(plain[:200], app)
 
 
-def _digest(app: str) -> str:
-    return hashlib.sha256(app.encode()).hexdigest()[:8]
+def with_digest(name: str, app: str) -> str:
+    """The name, told apart from those of other apps."""
+    return f"{name.rstrip('-.')}-{hashlib.sha256(app.encode()).hexdigest()[:8]}".lstrip("-.")
 
 
 def differs(before: Mapping[str, Any], now: Mapping[str, Any]) -> bool:

@@ -26,8 +26,9 @@ from slackwater_operator.status.trackedapps import (
     TrackedAppWriter,
     differs,
     object_name,
+    with_digest,
 )
-from support.fakes.cluster import World, enforcing, node
+from support.fakes.cluster import World, enforcing, node, owned
 from support.fakes.writes import Writes
 
 NESTED = st.dictionaries(
@@ -169,6 +170,21 @@ def test_every_id_becomes_a_name_the_api_server_accepts(app: str) -> None:
 def test_different_ids_do_not_share_a_name() -> None:
     """Where letters were changed, a digest keeps them apart."""
     assert object_name("A/b") != object_name("a/b")
+
+
+def test_two_apps_of_one_plain_name_have_an_object_each() -> None:
+    """A Job `etl` and an app that calls itself `job-etl` live in one namespace: neither overwrites the other."""
+    world, writes = enforcing(node("a")), Writes()
+    track = tracker(world, writes)
+    operator = world.operator()
+    world.create("etl-0", app="", owners=[owned("Job", "etl", group="batch")])
+    world.create("other-0", app="job-etl")
+    operator.step(0)
+    for app in ("job/etl", "job-etl", "job/etl"):
+        each, _, found = told(world, app, operator)
+        asyncio.run(track.write(each, found, "default"))
+    made = [body["metadata"]["name"] for method, _, body in writes.made if method == "POST"]
+    assert made == ["job-etl", with_digest("job-etl", "job-etl")]
 
 
 def test_restless_numbers_are_no_reason_to_write() -> None:
