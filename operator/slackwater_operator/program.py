@@ -46,6 +46,8 @@ from slackwater_operator.steadyclock import SteadyClock
 
 log = structlog.get_logger(__name__)
 
+# Seconds that a new leader may take for its first lists and its first round: 150,000 pods take half a minute.
+FIRST_ROUND = 240.0
 CONFIGURING = ("SlackPolicy", "AdmissionQueue", "ReservationPool")
 
 
@@ -59,6 +61,7 @@ class Program:
     def __post_init__(self) -> None:
         self.cache = OperatorCache(Governance(self.settings.namespace), window=self.settings.window, ask_sizes=True)
         self.cycle: ReleaseLoop | None = None
+        self.leads_since = 0.0
         self.clock = SteadyClock()
         self.trouble = "not started"
         self._feeds: list[Feed[Any]] = []
@@ -90,7 +93,7 @@ class Program:
                     authority=self.settings.extender_ca_file,
                 )
             )
-            self.cycle = self._cycle(session, extender)
+            self.cycle, self.leads_since = self._cycle(session, extender), self.clock()
             if self.settings.record is not None:
                 self.cycle.releaser.recorder = stack.enter_context(Recorder(self.settings.record))
             async with asyncio.TaskGroup() as group:
@@ -100,10 +103,11 @@ class Program:
 
     @property
     def healthy(self) -> bool:
-        """Whether the loop turns; a replica that waits for leadership is healthy."""
-        if self.cycle is None or not self.cycle.beat:
+        """Whether the loop turns; one that waits for leadership, or reads its first lists, is healthy."""
+        if self.cycle is None:
             return True
-        return self.clock() - self.cycle.beat < 60 + self.settings.idle_period
+        last = self.cycle.beat or self.leads_since + FIRST_ROUND
+        return self.clock() - last < 60 + self.settings.idle_period
 
     async def _work(self, cycle: ReleaseLoop) -> None:
         garbage.expect_many()

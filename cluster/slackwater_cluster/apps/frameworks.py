@@ -215,13 +215,16 @@ def _parsed(text: str, field: str) -> tuple[Framework, ...]:
     try:
         content = yaml.safe_load(text)
         return FrameworkTable.model_validate(content).frameworks
-    except yaml.YAMLError as problem:
-        raise InvalidInput(field, "this is not YAML", "write a list under the key frameworks") from problem
     except ValidationError as problem:
         first = problem.errors()[0]
         where = ".".join(str(part) for part in first["loc"]) or "frameworks"
         raise InvalidInput(
             f"{field}.{where}", first["msg"], "see docs/reference/frameworks.md for the fields"
+        ) from problem
+    # A date that does not exist, a number of thousands of digits, thousands of brackets.
+    except (yaml.YAMLError, ValueError, RecursionError) as problem:
+        raise InvalidInput(
+            field, f"this cannot be read as YAML: {str(problem)[:200]}", "write a list under the key frameworks"
         ) from problem
 
 

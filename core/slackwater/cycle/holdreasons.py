@@ -137,6 +137,8 @@ def _crowded(app: App, lane: Lane, row: int, flight: int, window: int) -> Verdic
 
 def _not_yet(app: App, held: Sequence[PodGroup], queue: Queue) -> Verdict:
     """No group of it is a candidate: its driver or its parents are not there yet, or no single node has room."""
+    if pausing := sum(len(group.held) for group in held if group.pausing):
+        return Verdict(app.id, WaitReason.NOT_BOUND, {"count": pausing})
     stuck = next((group for group in held if group.unplaceable), None)
     if stuck is not None:
         return Verdict(app.id, WaitReason.FRAGMENTED, {"queue": queue.name, "ask": describe(stuck.request)})

@@ -111,7 +111,7 @@ def candidates(app: App, entrance: AdmissionRound) -> Iterable[ReleaseCandidate]
         return
     led = led_by_driver(app) and incomplete(app) is None and not _broken(app)
     for group, slots in zip(app.groups, size.slots, strict=True):
-        if not group.held or group.unplaceable or not (led or group.role is Role.DRIVER):
+        if not group.held or group.aside or not (led or group.role is Role.DRIVER):
             continue
         count = len(group.held) if group.role is Role.DRIVER else startable(app, group)
         if count:
@@ -119,8 +119,8 @@ def candidates(app: App, entrance: AdmissionRound) -> Iterable[ReleaseCandidate]
 
 
 def _broken(app: App) -> bool:
-    """Whether placement found no node for some of a gang's tasks a moment ago: the others would go without them."""
-    return app.gang and any(group.held and group.unplaceable for group in app.groups if group.role is not Role.DRIVER)
+    """Whether some of a gang's tasks stand aside, since they found no node: the others would go without them."""
+    return app.gang and any(group.held and group.aside for group in app.groups if group.role is not Role.DRIVER)
 
 
 def led_by_driver(app: App) -> bool:

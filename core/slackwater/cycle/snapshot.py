@@ -45,13 +45,19 @@ class PodGroup:
     level: int = 0  # strict DAG: the level of the stage, roots at 0
     early: bool = False  # strict DAG: a stage before it has no pod yet, and is waited for
     waiting: bool = False  # HaSTE: a stage that waits on another one of this app (reduce), not the earliest one
-    unplaceable: bool = False  # placement found no node for it lately: it would only take the turn of others
+    unplaceable: bool = False  # placement found no node for it lately
+    pausing: bool = False  # released before, and came to no node: for a while others go first
     blocked: int = 0  # pods that carry somebody else's gate too: never released, never counted as held
     native: Resources | None = None  # what kube-scheduler counts of one pod; None: as declared
     seats: tuple[str, ...] = ()  # drivers: the nodes of those that run or are on their way
     constraints: str = ""  # what it asks of a node beside room, by a name that `Snapshot.reach` knows
     growing: tuple[str, ...] = ()  # of the released: uids of those that wait for nodes that do not exist yet
     in_vain: bool = False  # some of it waited for such nodes, and none came in time
+
+    @property
+    def aside(self) -> bool:
+        """Whether it is left out for now, and would only take the turn of others."""
+        return self.unplaceable or self.pausing
 
     @property
     def charged(self) -> int:

@@ -36,6 +36,7 @@ class WaitReason(StrEnum):
     PARENTS = "waiting-for-parents"
     ROOM = "no-room"
     FRAGMENTED = "no-node-has-room"
+    NOT_BOUND = "not-bound"
     WINDOW = "window-full"
     GROWTH = "waiting-for-nodes"
     NO_QUEUE = "no-queue"
@@ -92,6 +93,10 @@ SENTENCES: Mapping[WaitReason, str] = {
     WaitReason.PARENTS: "stage {stage} (level {level}) starts once the stages before it are placed",
     WaitReason.ROOM: "the nodes of queue {queue} have {free} {kind} free in all, a pod of this app asks for {ask}",
     WaitReason.FRAGMENTED: "no single node of queue {queue} has room for {ask}; it goes as soon as one has",
+    WaitReason.NOT_BOUND: (
+        "some of its pods were released and came to no node although one had room; {count} pods let others go first "
+        "for a while, then one is tried again; kubectl describe pod tells what the scheduler says"
+    ),
     WaitReason.WINDOW: "released and not bound yet are {flight} pods; the window allows {window}",
     WaitReason.GROWTH: "released {count} pods beyond the present nodes so that the autoscaler sees the need",
     WaitReason.ASSEMBLING: (

@@ -30,7 +30,7 @@ from slackwater_operator.cache.nodes import NodeRequests
 from slackwater_operator.cache.podstate import UNSCHEDULABLE, InFlightPods, PodState, state
 from slackwater_operator.cache.pools import PoolState
 from slackwater_operator.cache.quarantine import Part, Quarantine, sentence
-from slackwater_operator.cache.refusals import Refusals
+from slackwater_operator.cache.refusals import Pauses, Refusals
 from slackwater_operator.cache.rooms import NodeReach, Rooms
 from slackwater_operator.cache.snapshot import SnapshotBuilder
 from slackwater_operator.cache.strays import Strays
@@ -60,6 +60,7 @@ class OperatorCache:
         self.runs = RunHistory()
         self.pool_states: dict[str, PoolState] = {}
         self.refused = Refusals(self.reach)
+        self.paused = Pauses()
         self.learning = UsageHistory()
         self.quarantine = Quarantine()
         self.nominated_in_vain: dict[str, float] = {}  # pods whose release failed after their nomination, and when
@@ -96,6 +97,7 @@ class OperatorCache:
             self.index.drop(record)
             self.in_flight.end(record.uid)
             self.refused.forget(record.uid)
+            self.paused.forget(record.uid)
             watching.gone(self.phases, record, now)
             self._strays.forget(record.uid)
             self.quarantine.forget(record.uid)
@@ -130,6 +132,7 @@ class OperatorCache:
         self.index.follow(self.table)
         # A pool that is made again under the name of one that is gone begins where its own specification says.
         self.pool_states = {name: each for name, each in self.pool_states.items() if name in self.governing.pools}
+        self.node_requests.keep_queues(set(self.governing.queue_names()))
         for pod in list(self._everyone.values()):
             self.node_requests.set(pod)
         self.press()
@@ -296,6 +299,7 @@ class OperatorCache:
         self.refresh()
         self.news = self.news and supposed
         self.refused.expire(now, rooms)
+        self.paused.look(now)
         self.histories.expire(self.views, now)
         found = SnapshotBuilder(self, now, rooms, supposed).snapshot()
         if not supposed:
@@ -304,8 +308,12 @@ class OperatorCache:
         return found
 
     def freed(self, now: float) -> list[PodRecord]:
-        """Held and parked pods of namespaces whose mode holds nothing, or that opted out: they are let go."""
-        return [self._everyone[uid] for uid in self._strays.due(now, self.in_flight)] + [
+        """Held and parked pods of namespaces whose mode holds nothing, or that opted out: they are let go.
+
+        Those whose release failed before come last, so that they do not keep the others.
+        """
+        self.paused.look(now)
+        found = [self._everyone[uid] for uid in self._strays.due(now, self.in_flight)] + [
             pod
             for each in self.views.values()
             if (each.counts.held or each.counts.parked) and self.governing.mode(each.namespace) is not Mode.ENFORCE
@@ -313,6 +321,7 @@ class OperatorCache:
             for uid in group.held
             if (pod := self.index.pod(uid)) is not None
         ]
+        return sorted((pod for pod in found if pod.uid not in self.paused), key=lambda pod: self.paused.times(pod.uid))
 
     # -- parts ----------------------------------------------------------------------------------------------------
 
@@ -340,6 +349,8 @@ class OperatorCache:
     def _take(self, pod: PodRecord, now: float) -> None:
         if self.governing.manages(pod):
             self.in_flight.observe(pod, now)
+            if pod.node:
+                self.paused.forget(pod.uid)
             self._strays.forget(pod.uid)
             for problem in pod.problems:
                 self.quarantine.add(Part.STATEMENT, pod, problem)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -107,8 +107,15 @@ class NodeRequests:
         """A pod holds nothing any more."""
         seat = self.seats.pop(pod.uid, None)
         if seat is not None:
-            self._on.get(seat.node, {}).pop(pod.uid, None)
+            on = self._on.get(seat.node, {})
+            on.pop(pod.uid, None)
+            if not on:
+                self._on.pop(seat.node, None)
             self._touch(seat.node, seat.queue)
+
+    def keep_queues(self, names: Container[str]) -> None:
+        """Forget what was added up for queues that are gone."""
+        self._tallies = {name: table for name, table in self._tallies.items() if name in names}
 
     def on(self, node: str) -> Collection[str]:
         """The uids of pods that sit on a node, ours and others."""

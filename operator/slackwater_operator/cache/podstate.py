@@ -42,6 +42,7 @@ class InFlight:
     node: str = ""  # the node it was nominated to; "" where it searches by itself
     seen: bool = False  # the watch has shown the pod without gate and mark
     tried: float = 0.0  # when its nomination was last looked at
+    nodes: int = 0  # nodes that were named for it after others had been refused by the scheduler
     unasked: bool = False  # it came without a gate, or somebody else lifted it: nobody has seen room for it
     growth: bool = False  # released although no node has room, for an autoscaler to see
 
@@ -78,8 +79,9 @@ class InFlightPods:
             return
         arrived = on_its_way.growth and bool(node)
         since = now if arrived else on_its_way.since
+        nodes = on_its_way.nodes + bool(node and not arrived)
         self._by_uid[uid] = replace(
-            on_its_way, node=node, tried=now, since=since, growth=on_its_way.growth and not arrived
+            on_its_way, node=node, tried=now, since=since, nodes=nodes, growth=on_its_way.growth and not arrived
         )
 
     def end(self, uid: str) -> InFlight | None:

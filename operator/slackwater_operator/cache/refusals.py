@@ -1,4 +1,4 @@
-"""Pods for which no node was found: they step aside for a while, so that others are asked about.
+"""Pods that stand aside for a while, so that others are asked about: no node was found, or a release came to nothing.
 
 A pod is asked about again as soon as a node has the room for which it was refused: while it stood aside, a pod of lower
 priority would take it. That is what it declares, or more, where its likes were killed for their memory.
@@ -12,6 +12,61 @@ from dataclasses import dataclass, field
 from slackwater.resources import Resources
 from slackwater_cluster.watch.records import Constraints
 from slackwater_operator.cache.rooms import NodeReach, Rooms
+
+# Seconds for which a pod pauses that was not bound, or whose release was not written: the first time, doubled each
+# time, and at most.
+UNBOUND = (20.0, 600.0)
+UNWRITTEN = (1.0, 10.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Pause:
+    """How often a release came to nothing, and until when the pod lets others go first."""
+
+    times: int
+    until: float
+
+
+@dataclass(slots=True)
+class Pauses:
+    """By uid: pods that were let go and came to no node, for something that nobody told us, such as a missing volume.
+
+    Each pauses by itself. What its likes may do in the meantime is decided where they are put together.
+    """
+
+    _by_uid: dict[str, Pause] = field(default_factory=dict)
+    _now: float = -math.inf
+
+    def __contains__(self, uid: object) -> bool:
+        pause = self._by_uid.get(uid) if isinstance(uid, str) else None
+        return pause is not None and pause.until > self._now
+
+    def __len__(self) -> int:
+        return len(self._by_uid)
+
+    @property
+    def next(self) -> float:
+        """When the first pause is over; never where nobody pauses."""
+        return min((each.until for each in self._by_uid.values() if each.until > self._now), default=math.inf)
+
+    def begin(self, uid: str, now: float, lengths: tuple[float, float]) -> None:
+        """A release came to nothing once more."""
+        first, longest = lengths
+        before = self._by_uid.get(uid, Pause(0, now))
+        self._by_uid[uid] = Pause(before.times + 1, now + min(longest, first * 2.0 ** min(before.times, 30)))
+
+    def times(self, uid: str) -> int:
+        """How often a pod's release came to nothing."""
+        pause = self._by_uid.get(uid)
+        return pause.times if pause else 0
+
+    def forget(self, uid: str) -> None:
+        """A pod is bound or gone."""
+        self._by_uid.pop(uid, None)
+
+    def look(self, now: float) -> None:
+        """What time it is."""
+        self._now = now
 
 
 @dataclass(frozen=True, slots=True)

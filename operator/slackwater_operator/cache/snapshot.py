@@ -223,9 +223,34 @@ class SnapshotBuilder:
         if not each.settled or self.cache.unsized(each):
             return tuple(_without(group, group.held) for group in each.groups)
         groups = self._arrived(each)
-        if not self.cache.refused and not self.cache.grown_in_vain:
+        if not self.cache.refused and not self.cache.grown_in_vain and not self.cache.paused:
             return groups
-        return tuple(map(self._marked, groups))
+        return tuple(map(self._marked, (part for group in groups for part in self._parted(group))))
+
+    def _parted(self, group: PodGroup) -> tuple[PodGroup, ...]:
+        """The group, and apart from it what pauses: pods whose release came to nothing, and most of their likes.
+
+        What keeps one of them out may keep out all. So of the others one is tried, and as many as run already.
+        """
+        paused = {uid for uid in group.held if uid in self.cache.paused}
+        if not paused:
+            return (group,)
+        others = [uid for uid in group.held if uid not in paused]
+        tried = others[: max(0, 1 + group.running - group.released)]
+        rest = tuple(uid for uid in group.held if uid not in tried)
+        aside = PodGroup(
+            f"{group.key}/paused",
+            group.role,
+            group.request,
+            held=rest,
+            stage=group.stage,
+            level=group.level,
+            waiting=group.waiting,
+            pausing=True,
+            native=group.native,
+            constraints=group.constraints,
+        )
+        return replace(group, held=tuple(tried), expected=max(0, group.expected - len(rest))), aside
 
     def _marked(self, group: PodGroup) -> PodGroup:
         unplaceable = any(uid in self.cache.refused for uid in group.held)

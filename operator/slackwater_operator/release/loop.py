@@ -186,9 +186,10 @@ class ReleaseLoop:
 
     def _until_due(self) -> float:
         """Releases under way, stalls and refused pods have times of their own; nothing else moves without news."""
-        timed = self.cache.in_flight or self.cache.refused
+        timed = self.cache.in_flight or self.cache.refused or self.cache.paused
         limit = MAINTENANCE if timed else self.settings.idle_period
-        return min(limit, max(LEAST, self.cache.refused.next - self.clock()))
+        due = min(self.cache.refused.next, self.cache.paused.next)
+        return min(limit, max(LEAST, due - self.clock()))
 
     async def _look_at_use(self) -> None:
         """Ask what pods use; without an answer nothing is learned or relieved, and the reporter says so."""

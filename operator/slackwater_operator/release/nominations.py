@@ -20,6 +20,7 @@ from slackwater_cluster.customresources.admissionqueue import Release as Terms
 from slackwater_cluster.watch.records import PodRecord
 from slackwater_operator.cache.cache import OperatorCache
 from slackwater_operator.cache.podstate import UNSCHEDULABLE, InFlight, PodState
+from slackwater_operator.cache.refusals import UNBOUND
 from slackwater_operator.metrics import Metrics
 from slackwater_operator.release.extenderclient import PlacementSource, PlaceRequest
 from slackwater_operator.release.podwriter import WATCH_DELAY, PodWriter
@@ -28,6 +29,8 @@ log = structlog.get_logger(__name__)
 
 # A pod released for an autoscaler waits for a machine to boot, not for a scheduler.
 GROWTH_PATIENCE = 10.0
+# Nodes with room that the scheduler may refuse after the first one: then something keeps the pod out that is not ours.
+OTHER_NODES = 2
 PIECE = 1000  # pods in one request to take reservations back
 
 
@@ -52,15 +55,22 @@ class Nominations:
             pod = self.cache.index.pod(uid)
             if pod is None or not self._ours(pod):
                 continue
-            if self._late(pod, on_its_way):
+            stays = self._stuck(pod, on_its_way, woken)
+            if self._late(pod, on_its_way) or (stays and on_its_way.nodes >= OTHER_NODES and on_its_way.node):
                 late.append(pod)
-                if on_its_way.growth:
-                    self.cache.grown_in_vain.add(uid)
-            elif self._stuck(pod, on_its_way, woken):
+                self._in_vain(pod, on_its_way)
+            elif stays:
                 stuck.append((pod, on_its_way))
         self._take_back([pod for pod in late if pod.gated])
         await self._park([pod for pod in late if not pod.gated])
         await self._move(stuck)
+
+    def _in_vain(self, pod: PodRecord, on_its_way: InFlight) -> None:
+        """A release came to nothing; one that had a node lets others go first for a while."""
+        if on_its_way.growth:
+            self.cache.grown_in_vain.add(pod.uid)
+        elif on_its_way.node and not pod.gated:
+            self.cache.paused.begin(pod.uid, self.clock(), UNBOUND)
 
     def _take_back(self, pods: Sequence[PodRecord]) -> None:
         """Releases that were not written in time: the pods are held, as the watch shows them.

@@ -80,13 +80,14 @@ class Releaser:
         released = await self._free()
         self.rooms = rooms = await self._rooms()
         if rooms is None and not self.grace.over:
-            self._look(None, holding=f"the extender does not answer ({self.grace.trouble})")
+            self._look(None, holding=self._silence)
             return released
         for _ in range(TRIES):
             outlook = self._look(rooms)
             await self._seat(outlook.round.seated)
             chosen = batch(outlook.snapshot, outlook.round.releases, self._batch_size())
             if not chosen:
+                self._well(rooms)
                 break
             done, refused = await self._release(chosen)
             released += done
@@ -133,9 +134,13 @@ class Releaser:
             self._failed(problem)
             return None
         self._instance = rooms.instance
-        self.grace.well()
-        self.metrics.without_extender.set(0)
         return rooms
+
+    def _well(self, rooms: Rooms | None) -> None:
+        """The extender did what a round needs of it. That it tells rooms is not enough: it must also find nodes."""
+        if rooms is not None:
+            self.grace.well()
+            self.metrics.without_extender.set(0)
 
     async def _introduced(self) -> Rooms:
         """Rooms of an extender that answers for the first time: it knows of placements what pods show, and no more.
@@ -146,6 +151,10 @@ class Releaser:
         await self.writes.drain()
         await self.pause(WATCH_DELAY)
         return await self.places.rooms()
+
+    @property
+    def _silence(self) -> str:
+        return f"the extender does not answer ({self.grace.trouble})"
 
     def _failed(self, problem: Unavailable) -> None:
         if self.grace.since is None:
@@ -265,10 +274,16 @@ class Releaser:
     async def _place(self, wishes: Sequence[PlaceRequest], unplaced: Sequence[Reservation]) -> Placement | None:
         try:
             await self.places.reserve(unplaced)
-            return await self.places.place(wishes, cold=not self.cache.busy(), alpha=self._alpha())
+            placement = await self.places.place(wishes, cold=not self.cache.busy(), alpha=self._alpha())
         except Unavailable as problem:
             self._failed(problem)
-            return self._alone(wishes) if self.grace.over else None
+            if self.grace.over:
+                return self._alone(wishes)
+            if self.outlook is not None:
+                self.outlook = replace(self.outlook, holding=self._silence)
+            return None
+        self._well(self.rooms)
+        return placement
 
     def _alpha(self) -> float:
         """HaSTE-A's factor of this round, the largest of its queues: where no app iterates it weighs nothing."""

@@ -12,6 +12,7 @@ import structlog
 from slackwater.errors import Unavailable
 from slackwater_cluster.watch.records import PodRecord
 from slackwater_operator.cache.cache import OperatorCache
+from slackwater_operator.cache.refusals import UNWRITTEN
 from slackwater_operator.metrics import Metrics
 from slackwater_operator.release.batch import GROWN, Handover
 from slackwater_operator.release.extenderclient import DegradedMode, PlacementSource
@@ -95,18 +96,20 @@ class ReleaseWriter:
             written = await self._lifted(pod, node)
         except Unavailable as problem:
             log.warning("not released", pod=pod.key, trouble=str(problem))
-            self.metrics.errors.labels("release").inc()
+            self._failed(pod)
             return False
         except Exception:  # or the pod would count as released for ever
             log.exception("not released", pod=pod.key)
-            self.metrics.errors.labels("release").inc()
-            self.cache.refused.add(pod.uid, self.clock() + 10 * self.settings.retry)
+            self._failed(pod)
             return False
         self.metrics.release.observe(perf_counter() - began)
         if written.done:
             self._waited(pod)
+        elif written.outcome is WriteOutcome.GONE:
+            self._step_aside(pod)
         else:
-            self._not_written(pod, written)
+            log.error("the API server refuses a release", pod=pod.key, message=written.message)
+            self._failed(pod)
         return written.done
 
     async def _lifted(self, pod: PodRecord, node: str) -> Written:
@@ -130,11 +133,13 @@ class ReleaseWriter:
         name = member.role if member else "unknown"
         self.metrics.wait.labels(name).observe(max(0.0, self.clock() - pod.created))
 
-    def _not_written(self, pod: PodRecord, written: Written) -> None:
-        if written.outcome is WriteOutcome.REFUSED:
-            log.error("the API server refuses a release", pod=pod.key, message=written.message)
-            self.metrics.errors.labels("release").inc()
-            self.cache.refused.add(pod.uid, self.clock() + 10 * self.settings.retry)
+    def _failed(self, pod: PodRecord) -> None:
+        self.metrics.errors.labels("release").inc()
+        self._step_aside(pod)
+
+    def _step_aside(self, pod: PodRecord) -> None:
+        """A release was not written, for whatever reason: it is tried again, after those of others."""
+        self.cache.paused.begin(pod.uid, self.clock(), UNWRITTEN)
 
     async def unreserve(self, uids: Sequence[str]) -> None:
         """Give room back that was kept for pods."""

@@ -179,6 +179,8 @@ class ResourceStatusWriter:
         except Unavailable as problem:
             log.warning("status not written", kind=kind, name=name, trouble=str(problem))
             return
+        if key not in self._objects:
+            return  # it was deleted while this was written
         if answer.ok:
             self._objects[key] = trim.custom(msgspec.json.decode(answer.body, type=wire.Custom, strict=False))
         elif answer.status != 404:

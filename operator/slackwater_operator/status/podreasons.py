@@ -7,7 +7,7 @@ write. Pods are skipped while releases are under way, so that a release costs it
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import structlog
 
@@ -22,6 +22,10 @@ from slackwater_operator.status.appstatus import AppStatus
 
 log = structlog.get_logger(__name__)
 
+# So many failures in a row are no fault of single pods: the rest is left for the next time.
+FAILURES = 3
+# Seconds after which a reason that could not be written is tried again.
+AGAIN = 60.0
 # Not reasons to wait.
 SILENT = (WaitReason.RELEASED.value, WaitReason.COMPLETE.value, WaitReason.GROWTH.value)
 
@@ -34,21 +38,27 @@ class ReasonWriter:
     bucket: TokenBucket
     clock: Callable[[], float]
     quiet: float  # seconds without a release before anything is written
+    _later: dict[str, float] = field(default_factory=dict)  # pods whose reason could not be written, until when
 
     async def write(self, cache: OperatorCache, accounts: Iterable[AppStatus], last_release: float) -> int:
         """Write what is different, as far as the rate allows; returns how many."""
         if self.clock() - last_release < self.quiet:
             return 0
-        written = 0
+        self._later = {uid: until for uid, until in self._later.items() if until > self.clock()}
+        written, failures = 0, 0
         for pod, reason in due(cache, accounts):
-            if not self.bucket.take():
+            if pod.uid in self._later:
+                continue
+            if failures == FAILURES or not self.bucket.take():
                 break
             try:
                 await self.writer.annotate(pod, names.REASON, reason)
             except Unavailable as problem:
                 log.warning("reason not written", pod=pod.key, trouble=str(problem))
-                break
-            written += 1
+                self._later[pod.uid] = self.clock() + AGAIN
+                failures += 1
+                continue
+            written, failures = written + 1, 0
         return written
 
 

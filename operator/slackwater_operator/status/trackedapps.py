@@ -43,6 +43,8 @@ ADMITTED = "Admitted"
 GOING = (Phase.STARTED.value, Phase.RUNNING.value)
 # Seconds the last object of a series stays, for the size of the next run: a weekly job finds its own.
 KEEP_LEARNED = 8 * 86_400.0
+# Seconds for which nothing is created in a namespace whose last creation was refused: it is being deleted, mostly.
+REFUSED = 60.0
 # … but of so many series of a namespace at most, the youngest: names that never come again must not fill etcd.
 MOST_SERIES = 500
 
@@ -60,6 +62,7 @@ class TrackedAppWriter:
     _written: dict[str, tuple[float, Mapping[str, Any]]] = field(default_factory=dict)
     _ended: dict[str, float] = field(default_factory=dict)
     _objects: dict[str, str] = field(default_factory=dict)  # app → namespace/name of its object
+    _closed: dict[str, float] = field(default_factory=dict)  # namespaces that take no object, and until when
 
     def set(self, records: list[CustomRecord]) -> None:
         """TrackedApps as the watch shows them."""
@@ -91,12 +94,13 @@ class TrackedAppWriter:
         if not differs(before, body) and not reads(before, body):
             return True
         patience = self.every if differs(before, body) else max(self.every, lasting(before))
-        if self.clock() - at < patience or not self.bucket.take():
+        closed = key not in self._known and self._closed.get(each.namespace, 0.0) > self.clock()
+        if closed or self.clock() - at < patience or not self.bucket.take():
             return False
         body |= self._judged(before, body)
         try:
-            if key not in self._known:
-                await self._create(each, name, queue)
+            if key not in self._known and not await self._create(each, name, queue):
+                return False
             answer = await self.session.write(
                 "PATCH",
                 _path(each.namespace, name, "status"),
@@ -120,6 +124,7 @@ class TrackedAppWriter:
 
         The last one of each series stays longer: it is how a new leader knows the size of the next run.
         """
+        self._closed = {name: until for name, until in self._closed.items() if until > self.clock()}
         alive = {key for app, key in self._objects.items() if app in cache.views}
         now = self.clock()
         last = self._last_runs()
@@ -185,9 +190,10 @@ class TrackedAppWriter:
             self._written[key] = (self.clock(), {**body, **kept})
         return True
 
-    async def _create(self, each: AppView, name: str, queue: str) -> None:
-        made = TrackedAppSpec(app=each.app, name=each.name, framework=each.framework, owner=each.owner, queue=queue)
-        spec = made.body()
+    async def _create(self, each: AppView, name: str, queue: str) -> bool:
+        spec = TrackedAppSpec(
+            app=each.app, name=each.name, framework=each.framework, owner=each.owner, queue=queue
+        ).body()
         body = {
             "apiVersion": names.API_VERSION,
             "kind": "TrackedApp",
@@ -195,8 +201,14 @@ class TrackedAppWriter:
             "spec": spec,
         }
         answer = await self.session.write("POST", _path(each.namespace), body)
-        if answer.ok or answer.status == 409:
+        made = answer.ok or answer.status == 409
+        if made:
+            self._closed.pop(each.namespace, None)
             self._keep(CustomRecord(name=name, namespace=each.namespace, spec=spec))
+        else:
+            log.warning("not tracked", app=each.id, trouble=answer.message())
+            self._closed[each.namespace] = self.clock() + REFUSED
+        return made
 
     async def _delete(self, key: str) -> None:
         namespace, _, name = key.partition("/")

@@ -58,6 +58,21 @@ def test_rows_of_a_config_map_come_first_and_replace() -> None:
     assert [row.name for row in table.frameworks].count("spark") == 1
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param("frameworks: [{name: x, app: [y], tasks: [{key: z, values: [2026-02-30]}]}]", id="no such day"),
+        pytest.param(f"frameworks: [{{name: {'9' * 5000}}}]", id="a number of 5,000 digits"),
+        pytest.param("[" * 3000, id="3,000 brackets"),
+    ],
+)
+def test_what_yaml_itself_cannot_read_is_told_and_ends_nothing(text: str) -> None:
+    """The programs that read such a ConfigMap would end with it, and again after each restart."""
+    rows, problems = extension({"bad": text, "good": "frameworks: [{name: x, app: [y], tasks: [{key: z}]}]"}, "cm")
+    assert [row.name for row in rows] == ["x"]
+    assert "bad" in str(problems[0])
+
+
 def test_a_bad_entry_is_told_and_the_others_count() -> None:
     """One mistake in the ConfigMap does not take the other rows away."""
     good = "frameworks: [{name: house, app: [example.com/run]}]"

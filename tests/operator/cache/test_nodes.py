@@ -79,3 +79,18 @@ def test_a_node_that_is_cleared_for_somebody_else_s_pod_is_taken() -> None:
     assert (made.free("a")["cpu"], made.free("b")["cpu"]) == (8, 2)
     made.set(PodRecord(name="first", nominated="a", gates=("example.com/later",), **waits))
     assert (made.free("a")["cpu"], made.free("b")["cpu"]) == (8, 8)
+
+
+def test_what_is_kept_of_nodes_and_queues_ends_with_them() -> None:
+    """An autoscaler makes new names every hour."""
+    known = NodeRequests(lambda _: "night")
+    for number in range(50):
+        name = f"n{number}"
+        known.set_nodes([node(name)])
+        known.set(seat("p", name, 1, "night"))
+        known.shares(f"q{number}", {}, (name,), ("cpu",))
+        known.drop(seat("p", name, 1, "night"))
+        known.drop_nodes([node(name)])
+        known.keep_queues({"default"})
+    assert not known._on
+    assert not known._tallies

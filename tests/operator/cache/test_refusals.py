@@ -11,7 +11,7 @@ import pytest
 from slackwater.resources import Resources
 from slackwater_cluster.watch.records import ANYWHERE, Constraints, NodeRecord
 from slackwater_operator.cache.nodes import NodeRequests
-from slackwater_operator.cache.refusals import AwaitedRoom, Refusals
+from slackwater_operator.cache.refusals import UNBOUND, AwaitedRoom, Pauses, Refusals
 from slackwater_operator.cache.rooms import NodeReach, Rooms
 from support.builders.nodes import node_table
 from support.fakes.cluster import enforcing, node
@@ -116,3 +116,18 @@ def test_refusals_are_forgotten_when_a_node_offers_something_else(change: dict[s
     world.cache.set_nodes([msgspec.structs.replace(world.nodes["a"], **change)])
     assert ("pod" not in world.cache.refused) is cleared
     assert world.cache.pressing is cleared
+
+
+def test_a_pod_whose_release_came_to_nothing_pauses_longer_each_time() -> None:
+    """20 s, 40 s, 80 s … and ten minutes at most; a node that changes ends no pause."""
+    paused, now, lengths = Pauses(), 100.0, list[float]()
+    for _ in range(8):
+        paused.begin("p", now, UNBOUND)
+        lengths.append(paused.next - now)
+        now = paused.next
+        paused.look(now)
+        assert "p" not in paused
+    assert lengths == [20, 40, 80, 160, 320, 600, 600, 600]
+    assert paused.times("p") == 8
+    paused.forget("p")
+    assert (len(paused), paused.next) == (0, math.inf)

@@ -180,6 +180,7 @@ class _Holds:
             (self.queue.draining and not app.started, "the queue is draining"),
             (incomplete(app, 0) is not None, "its gang is not complete"),
             (group.unplaceable, "placement found no node a moment ago"),
+            (group.pausing, "it was released before and came to no node"),
             (group.role is not Role.DRIVER and not led_by_driver(seen), "its driver does not run"),
             (group.role is not Role.DRIVER and startable(seen, first) <= gone, "its parents are not placed"),
         )

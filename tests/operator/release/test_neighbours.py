@@ -1,0 +1,231 @@
+"""Pods of one tenant that nobody can help keep nothing from another: room, window, writes and words."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from slackwater.cycle.verdicts import WaitReason
+from slackwater.errors import Unavailable
+from slackwater_cluster import names
+from slackwater_cluster.api.session import Answer
+from slackwater_cluster.watch.records import CustomRecord, NamespaceRecord
+from slackwater_operator.cache.podstate import UNSCHEDULABLE
+from slackwater_operator.ratelimit import TokenBucket
+from slackwater_operator.release.extenderclient import Placement, PlaceRequest
+from slackwater_operator.release.loop import ReleaseLoop
+from support.fakes.cluster import Operator, World, node
+from support.fakes.loop import release_loop
+
+BROKEN = "broken"  # the namespace whose pods nobody can help
+
+
+@dataclass
+class TwoTenants(World):
+    """Writes to pods of one namespace fail, or the scheduler never binds them."""
+
+    status: int = 0  # what the API server answers to writes there; 0: it does as it is told
+    refused: list[str] = field(default_factory=list)
+
+    async def write(self, method: str, path: str, body: Any, *, content_type: str = "") -> Answer:
+        """As the world does, but for the pods of one namespace."""
+        if self.status and f"/namespaces/{BROKEN}/" in path:
+            self.refused.append(path)
+            return Answer(self.status, b'{"message": "no"}')
+        return await super().write(method, path, body, content_type=content_type)
+
+    def schedule(self) -> int:
+        """The scheduler finds no node for pods of one namespace, for something that nobody told us."""
+        hidden = {uid: pod for uid, pod in self.pods.items() if pod.namespace == BROKEN}
+        for uid in hidden:
+            del self.pods[uid]
+        bound = super().schedule()
+        self.pods.update(hidden)
+        for uid, pod in hidden.items():
+            if not (pod.gates or pod.parked or pod.node or pod.unscheduled):
+                self.change(uid, unscheduled=UNSCHEDULABLE, unscheduled_since=self.now)
+        return bound
+
+    def running(self, namespace: str) -> int:
+        """How many pods of a namespace have a node."""
+        return sum(bool(pod.node) for pod in self.pods.values() if pod.namespace == namespace)
+
+
+def two_tenants(cores: float, status: int = 0) -> TwoTenants:
+    """Ten nodes, and a policy in force for both."""
+    world = TwoTenants(status=status)
+    world.configure("SlackPolicy", "default", mode="enforce")
+    for name in ("team", BROKEN):
+        world.namespace(name)
+    world.add_nodes(*(node(f"n{number}", cpu=cores / 10, memory=400) for number in range(10)))
+    return world
+
+
+def play(world: TwoTenants, operator: Operator, seconds: int) -> None:
+    """Rounds and scheduling, a second each."""
+    with asyncio.Runner() as runner:  # writes of one round go on in the next
+        operator.run = runner.run  # type: ignore[method-assign]
+        for _ in range(seconds):
+            operator.step()
+            world.schedule()
+
+
+def turns(world: World, loop: ReleaseLoop, seconds: int) -> None:
+    """Turns of the whole loop, with all that is told."""
+
+    async def turn() -> None:
+        await loop.turn()
+        await loop.releaser.writes.drain()
+        await loop.maintain()
+
+    with asyncio.Runner() as runner:
+        for _ in range(seconds):
+            runner.run(turn())
+            world.schedule()
+            world.now += 1
+
+
+@pytest.mark.parametrize(("pods", "cores"), [(100, 100), (250, 1000)], ids=["all the room", "all the window"])
+@pytest.mark.parametrize("apps", [1, 20])
+def test_pods_that_the_scheduler_never_binds_let_others_go(pods: int, cores: int, apps: int) -> None:
+    """A Job whose pods name a volume that does not exist came first; stock would run the others at once."""
+    world = two_tenants(cores)
+    for number in range(pods):
+        world.create(f"b{number}", namespace=BROKEN, app=f"b{number % apps}")
+    world.now += 5
+    for number in range(50):
+        world.create(f"t{number}", app="good")
+    play(world, world.operator(), 40)
+    assert world.running("team") == 50
+
+
+def test_it_is_said_why_a_pod_that_came_to_no_node_waits() -> None:
+    """The scheduler refused three nodes with room; what it says of the pod is one command away."""
+    world = two_tenants(100)
+    world.create("b", namespace=BROKEN, app="b0")
+    operator = world.operator()
+    play(world, operator, 25)
+    assert operator.releaser.outlook is not None
+    said = operator.releaser.outlook.round.verdicts[f"{BROKEN}/b0"]
+    assert said.reason is WaitReason.NOT_BOUND
+    assert "kubectl describe pod" in said.sentence
+
+
+def test_a_broken_pod_does_not_keep_its_likes() -> None:
+    """One index of a Job has no volume; as many of the others go as run already, and one: 1, then 2, 4, 8."""
+    world = two_tenants(400)
+    first = world.create("t0", app="job")
+    world.cache.paused.begin(first.uid, world.now, (600.0, 600.0))
+    for number in range(1, 32):
+        world.create(f"t{number}", app="job")
+    play(world, world.operator(), 8)
+    assert world.running("team") == 31
+
+
+def test_a_pod_that_is_bound_at_last_starts_afresh() -> None:
+    """Its volume came: what went before counts for nothing."""
+    world = two_tenants(100)
+    pod = world.create("t", app="job")
+    world.cache.paused.begin(pod.uid, world.now, (5.0, 600.0))
+    play(world, world.operator(), 8)
+    assert world.running("team") == 1
+    assert world.cache.paused.times(pod.uid) == 0
+
+
+@pytest.mark.parametrize("status", [404, 409, 422, 429, 500])
+def test_releases_that_are_not_written_let_others_go(status: int) -> None:
+    """Whatever the API server answers: a webhook of that namespace is down, or a pod is too large for etcd."""
+    world = two_tenants(120, status)
+    for number in range(300):
+        world.create(f"b{number}", namespace=BROKEN, app="bad")
+    world.now += 5
+    for number in range(20):
+        world.create(f"t{number}", app="good")
+    play(world, world.operator(), 30)
+    assert world.running("team") == 20
+    assert len(world.refused) < 3_000
+
+
+def test_opted_out_pods_that_cannot_be_let_go_do_not_keep_the_others() -> None:
+    """Their namespaces are managed no more; the writes of the first 150 are refused."""
+    world = two_tenants(100, 422)
+    for number in range(150):
+        world.create(f"b{number}", namespace=BROKEN, app="bad", cpu=20)
+    for number in range(20):
+        world.create(f"t{number}", app="good", cpu=20)
+    for name in ("team", BROKEN):
+        world.cache.set_namespaces([NamespaceRecord(name=name)], world.now)
+    world.now += 10
+    play(world, world.operator(), 20)
+    assert not [pod for pod in world.pods.values() if pod.namespace == "team" and pod.gates]
+
+
+class HalfAway(TwoTenants):
+    """Its extender tells rooms, and finds no nodes."""
+
+    async def place(self, wishes: Sequence[PlaceRequest], *, cold: bool = False, alpha: float = 0.0) -> Placement:
+        """Every batch fails."""
+        if wishes:
+            raise Unavailable("timed out")
+        return await super().place(wishes, cold=cold, alpha=alpha)
+
+
+def test_an_extender_that_tells_rooms_and_places_nothing_is_away() -> None:
+    """The grace time ends, although rooms are told in every round; until then it is said why nothing goes."""
+    world = HalfAway()
+    world.configure("SlackPolicy", "default", mode="enforce")
+    world.namespace("team")
+    world.add_nodes(node("a", cpu=16))
+    world.create("t", app="etl")
+    operator = world.operator()
+    play(world, operator, 30)
+    assert operator.releaser.outlook is not None
+    assert "the extender does not answer" in operator.releaser.outlook.holding
+    assert world.running("team") == 0
+    play(world, operator, 60)
+    assert world.running("team") == 1
+
+
+def test_a_namespace_that_is_being_deleted_does_not_use_up_the_writes() -> None:
+    """Its pods have finalizers, and no TrackedApp can be made there; those of other namespaces are written."""
+    world = two_tenants(40, 403)
+    for number in range(60):
+        world.create(f"d{number}", namespace=BROKEN, app=f"d{number}", deleted=world.now)
+    loop = release_loop(world)
+    loop.tracker.bucket = TokenBucket(10, 20, world.clock)
+    turns(world, loop, 3)
+    world.create("new", app="new", cpu=80)
+    turns(world, loop, 30)
+    assert any("namespaces/team/trackedapps" in path for _, path, _ in world.posted)
+
+
+def test_a_pod_whose_reason_cannot_be_written_does_not_keep_those_of_others() -> None:
+    """It stands first in the list, and the API server answers 500."""
+    world = two_tenants(40, 500)
+    world.create("b", namespace=BROKEN, app="b", cpu=8)
+    pods = [world.create(f"g{number}", app=f"g{number}", cpu=8) for number in range(5)]
+    turns(world, release_loop(world), 30)
+    assert all(names.REASON in world.pods[pod.uid].annotations for pod in pods)
+
+
+def test_an_object_that_is_deleted_while_its_status_is_written_is_not_kept() -> None:
+    """The answer comes after the watch told of the end."""
+    world = two_tenants(40)
+    loop = release_loop(world)
+    loop.reporter.set("AdmissionQueue", [CustomRecord(name="night", generation=1)])
+    write, late = world.write, list[str]()
+
+    async def deleting(method: str, path: str, body: Any, *, content_type: str = "") -> Answer:
+        if "admissionqueues/night" not in path:
+            return await write(method, path, body, content_type=content_type)
+        late.append(path)
+        loop.reporter.drop("AdmissionQueue", [CustomRecord(name="night")])
+        return Answer(200, b'{"metadata": {"name": "night"}}')
+
+    world.write = deleting  # type: ignore[method-assign]
+    turns(world, loop, 60)
+    assert len(late) <= 1
