@@ -7,10 +7,13 @@ from pathlib import Path
 from statistics import median
 from time import process_time
 
+import numpy as np
 import pytest
 
+from slackwater.admission.capacity import NodeShares
 from slackwater.cycle.cycle import decide
 from slackwater.cycle.snapshot import App, PodGroup, Pool, Queue, Snapshot
+from slackwater.nodes import NodeTable
 from slackwater.resources import Resources
 from slackwater.roles import Role
 
@@ -34,6 +37,25 @@ def _app(number: int, pods: int) -> App:
         PodGroup(f"{name}/reduce", Role.TASK, size, held=held[pods // 2 :], running=int(started), waiting=True),
     )
     return App(name, f"team{number % 7}", float(number), groups, started=started, demand=float(pods))
+
+
+def nine_o_clock(apps: int, sizes: int) -> Snapshot:
+    """So many drivers wait on as many nodes, of so many different sizes; each app has tasks of its own size."""
+    total, every = np.full((apps, 2), 16.0), np.ones(apps, np.bool_)
+    names = tuple(f"n{number}" for number in range(apps))
+    index = {name: row for row, name in enumerate(names)}
+    table = NodeTable(("cpu", "memory"), names, index, total, total, total, every, ~every)
+    capacity = Resources(cpu=16.0 * apps, memory=16.0 * apps)
+    shares = NodeShares(table.kinds, total)
+    queue = Queue("default", capacity, free=capacity, total=capacity, shares=shares)
+    return Snapshot(0.0, (queue,), tuple(_driver(number, sizes) for number in range(apps)), nodes=table)
+
+
+def _driver(number: int, sizes: int) -> App:
+    name, more = f"app{number:05}", (number % sizes) / 1000
+    driver = PodGroup(f"{name}/driver", Role.DRIVER, Resources(cpu=1 + more, memory=1), held=(name,))
+    task = Resources(cpu=2 + more, memory=4)
+    return App(name, "team", float(number), (driver,), task_request=task, has_driver=True)
 
 
 def seconds(snapshot: Snapshot, repeats: int = 7) -> float:
@@ -62,3 +84,12 @@ def test_ten_times_the_pods_cost_at_most_twelve_times_the_time(apps: int, pods: 
     ratio = median(seconds(large, 3) / seconds(small, 3) for _ in range(3))
     print(f"\ngatekeeping, ten times the pods: {ratio:.1f} times the time (bound {BOUNDS['growth']})")  # noqa: T201
     assert ratio <= BOUNDS["growth"]
+
+
+@pytest.mark.bench
+def test_drivers_of_different_sizes_cost_little_more_than_equal_ones() -> None:
+    """60 drivers on 60 nodes: where each may go is asked for all tasks of all apps, when its turn has come."""
+    equal, different = nine_o_clock(60, 1), nine_o_clock(60, 60)
+    ratio = median(seconds(different, 3) / seconds(equal, 3) for _ in range(3))
+    print(f"\ngatekeeping, 60 different drivers: {ratio:.1f} times the time of equal ones (bound {BOUNDS['sizes']})")  # noqa: T201
+    assert ratio <= BOUNDS["sizes"]

@@ -253,13 +253,15 @@ class AdmissionRound:
             "occupied": self._slots.occupied[kind],
             "need": need,
         }
+        if enough:
+            return Verdict(app.id, WaitReason.LENT, numbers | {"unused": free}, position)
         return Verdict(app.id, WaitReason.POOL, numbers, position)
 
     # ---- room that nobody before them can use ----------------------------------------------------------------------
 
     def passed_over(self, starts: Admitted) -> list[App]:
         """Waiting apps that were told to wait for their pool, the budget or somebody before them, in order."""
-        held_back = {WaitReason.POOL, WaitReason.BEHIND, WaitReason.BUDGET}
+        held_back = {WaitReason.POOL, WaitReason.LENT, WaitReason.BEHIND, WaitReason.BUDGET}
         return [app for app in self.line if (v := starts.verdicts.get(app.id)) is not None and v.reason in held_back]
 
     def reserve(self, started: Iterable[App], gone: Mapping[tuple[str, str], int]) -> Resources | None:
@@ -287,13 +289,11 @@ class AdmissionRound:
         task = reserve()
         return task is not None and self.budget.leaves_a_task(app, task)
 
-    def assemble(self, started: Iterable[App]) -> None:
-        """Keep room for the first app that has waited longer than patience and fits nowhere, until its deadline."""
+    def overdue(self, started: Iterable[App]) -> Iterable[App]:
+        """Apps that have waited longer than patience, in order; room is kept for the first that fits nowhere."""
         for app in (*(each for each in started if idle(each)), *self.line):
-            if self.assembly.deadline(app) is None or app.paused or self.infeasible(app) is not None:
-                continue
-            if self.assembly.keep(app):
-                return
+            if self.assembly.deadline(app) is not None and not app.paused and self.infeasible(app) is None:
+                yield app
 
 
 def _never(verdict: Verdict) -> bool:

@@ -80,7 +80,7 @@ def _assembling(verdict: Verdict, keeper: Lane) -> Verdict | None:
     if until is None:
         return None
     now = keeper.snapshot.now
-    numbers = {"claimant": claimant.id, "seconds": until - now, "waited": now - claimant.submitted}
+    numbers = {"claimant": claimant.id, "seconds": until - now, "waited": now - claimant.waits_since}
     return Verdict(verdict.app, WaitReason.ASSEMBLING, numbers, verdict.position, verdict.wait)
 
 
@@ -90,7 +90,9 @@ def _kept_from(lane: Lane, lanes: Sequence[Lane], found: Mapping[str, Verdict]) 
     said: dict[str, Verdict] = {}
     for app in lane.entrance.apps if keepers else ():
         shapes = (lane.entrance.shapes[app.id, group.key] for group in app.groups if group.held)
-        if found[app.id].reason is WaitReason.FRAGMENTED and any(map(lane.rooms.kept_from, shapes)):
+        if found[app.id].reason in (WaitReason.FRAGMENTED, WaitReason.SCATTERED) and any(
+            map(lane.rooms.kept_from, shapes)
+        ):
             kept = (_assembling(found[app.id], each) for each in keepers)
             if (first := next((verdict for verdict in kept if verdict is not None), None)) is not None:
                 said[app.id] = first
@@ -121,18 +123,27 @@ def _crowded(app: App, lane: Lane, row: int, flight: int, window: int) -> Verdic
     if not line.fits(row):
         kind, free, ask = line.lacking(row)
         return Verdict(app.id, WaitReason.ROOM, {"queue": queue, "kind": kind, "free": free, "ask": ask})
-    if not line.seated(row):
-        ask_for = describe(line.rows[row].group.request)
-        return Verdict(app.id, WaitReason.FRAGMENTED, {"queue": queue, "ask": ask_for})
+    seated = line.seated(row)
+    if not app.gang and not seated:
+        return _unseated(app, lane, row)
     if app.gang and (together := line.lacking_together(app.id)) is not None:
         kind, free, ask = together
         return Verdict(app.id, WaitReason.WHOLE, {"queue": queue, "kind": kind, "free": free, "ask": ask})
     need = lane.entrance.sizes[app.id].held if app.gang else line.rows[row].slots
     if need > line.headroom(row):
         return _closed(app, lane, row, need)
-    if app.gang and flight < window:
+    if app.gang and (flight < window or not seated):
         return Verdict(app.id, WaitReason.SCATTERED, {"queue": queue, "count": sum(len(g.held) for g in app.groups)})
     return Verdict(app.id, WaitReason.WINDOW, {"flight": flight, "window": window})
+
+
+def _unseated(app: App, lane: Lane, row: int) -> Verdict:
+    """No node has room for its next pod; or one has that the app's driver may not take, because tasks need it."""
+    queue, candidate = lane.queue.name, lane.line.rows[row]
+    if lane.rooms.fits(candidate.shape):
+        claimant = lane.entrance.bars(app, candidate.group).claimant
+        return Verdict(app.id, WaitReason.LAST_NODE, {"queue": queue, "claimant": claimant})
+    return Verdict(app.id, WaitReason.FRAGMENTED, {"queue": queue, "ask": describe(candidate.group.request)})
 
 
 def _not_yet(app: App, held: Sequence[PodGroup], queue: Queue) -> Verdict:

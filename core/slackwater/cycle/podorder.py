@@ -201,7 +201,17 @@ class ReleaseQueue:
             self._increment = [queue.fair_share(c.app.namespace, c.group.request) for c in self.rows]
 
     def _next(self, least: int | None) -> int | None:
+        """The row that goes next. Where a driver may not go is looked at only when its turn has come: it costs most."""
         self._sift()
+        while (row := self._foremost_row(least)) is not None and not self._free_of_bars(row):
+            self._close(self._shape[row])
+        return row
+
+    def _free_of_bars(self, row: int) -> bool:
+        shape = self._shapes[self._shape[row]]
+        return not shape.driver or self._on_some_node(shape)
+
+    def _foremost_row(self, least: int | None) -> int | None:
         rows = self._open
         if least is not None and least > self._lowest:
             rows = [row for row in rows if self.rows[row].app.priority >= least]
@@ -221,16 +231,21 @@ class ReleaseQueue:
 
     def _sift(self) -> None:
         """Close the shapes that no longer fit or have no headroom, and their rows with them."""
-        going = [number for number in self._going if self._goes(number)]
-        if len(going) < len(self._going):
-            self._going, still = going, set(going)
-            self._open = [row for row in self._open if self._shape[row] in still]
-            self._index = None
+        closed = [number for number in self._going if not self._goes(number)]
+        if closed:
+            self._close(*closed)
+
+    def _close(self, *numbers: int) -> None:
+        closed = set(numbers)
+        self._going = [number for number in self._going if number not in closed]
+        self._open = [row for row in self._open if self._shape[row] not in closed]
+        self._index = None
 
     def _goes(self, number: int) -> bool:
+        """Whether a shape fits and has headroom, wherever a driver may not go."""
         shape = self._shapes[number]
         enough = shape.slots <= self._headroom[shape.category] + TOLERANCE and self._sum.fits(number)
-        return enough and self._on_some_node(shape)
+        return enough and self._rooms.fits(shape.node)
 
     def _shut(self, row: int) -> None:
         if row in self._open:

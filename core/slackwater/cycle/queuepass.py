@@ -151,8 +151,7 @@ def release_all(lanes: Sequence[Lane], left: int, *, idle: bool) -> int:
     The second and the third go by priority: an app that was told to wait starts before pods of lower priority get more
     than their pool's border gives them.
     """
-    for each in lanes:
-        each.entrance.assemble(each.started)
+    left = _assemble(lanes, left, idle=idle)
     left = _pass(lanes, left, idle=idle)
     waiting = [app for each in lanes for app in each.entrance.passed_over(each.starts)]
     for priority in sorted({app.priority for app in waiting}, reverse=True):
@@ -160,6 +159,26 @@ def release_all(lanes: Sequence[Lane], left: int, *, idle: bool) -> int:
         for each in lanes:
             left = _backfill(each, left, priority, idle=idle and not any(other.releases for other in lanes))
     return _lend(lanes, left, None, idle=idle)
+
+
+def _assemble(lanes: Sequence[Lane], left: int, *, idle: bool) -> int:
+    """Keep room for one app of each queue that is overdue; pods of higher priority take theirs before it is kept."""
+    for each in lanes:
+        for claimant in each.entrance.overdue(each.started):
+            left = _urgent(lanes, left, claimant.priority + 1, idle=idle)
+            if each.entrance.assembly.keep(claimant):
+                break
+    return left
+
+
+def _urgent(lanes: Sequence[Lane], left: int, least: int, *, idle: bool) -> int:
+    """What of this priority and above goes, be it started or not, within what its pool has."""
+    left = _pass(lanes, left, idle=idle, least=least)
+    waiting = {app.priority for each in lanes for app in each.entrance.passed_over(each.starts)}
+    for priority in sorted((found for found in waiting if found >= least), reverse=True):
+        for each in lanes:
+            left = _backfill(each, left, priority, idle=idle and not any(other.releases for other in lanes))
+    return left
 
 
 def _lend(lanes: Sequence[Lane], left: int, least: int | None, *, idle: bool) -> int:

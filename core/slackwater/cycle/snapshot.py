@@ -98,7 +98,13 @@ class App:
     stage: int = 0  # iterative apps: the current stage …
     stages: int = 0  # … of so many; 0 = not iterative
     paused: bool = False
+    held_since: float | None = None  # when the oldest of its held pods came; None: when it was submitted
     behind: str = ""  # its driver was given up to end a stall: an app that it was given up for, and that still waits
+
+    @property
+    def waits_since(self) -> float:
+        """Since when something of it waits: a stage that comes late has not waited since the app was submitted."""
+        return self.submitted if self.held_since is None else self.held_since
 
 
 class Order(StrEnum):

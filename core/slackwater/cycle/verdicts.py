@@ -29,6 +29,7 @@ class WaitReason(StrEnum):
     BUDGET = "driver-budget"
     BEHIND = "behind-another-app"
     POOL = "pool-closed"
+    LENT = "pool-lent"
     GANG = "gang-incomplete"
     WHOLE = "gang-does-not-fit"
     SCATTERED = "gang-does-not-fit-nodes"
@@ -80,6 +81,10 @@ SENTENCES: Mapping[WaitReason, str] = {
     WaitReason.BEHIND: "waits behind {ahead}, which waits for {why}",
     WaitReason.POOL: (
         "the {category} pool has {size:.1f} of {tot:.1f} slots, {occupied:.1f} are taken, this app needs {need:.1f}"
+    ),
+    WaitReason.LENT: (
+        "the {category} pool has {size:.1f} of {tot:.1f} slots, {occupied:.1f} are taken, this app needs {need:.1f}, "
+        "but only {unused:.1f} of the queue are free: the other pool borrowed the rest until its pods end"
     ),
     WaitReason.GANG: "a gang starts with all of its {expected} pods or none; there so far: {present}",
     WaitReason.WHOLE: (

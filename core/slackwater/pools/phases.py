@@ -65,6 +65,10 @@ class Phase:
         return limit if size is None else min(limit, max(0, size - 1))
 
 
+# Phases of one job that are remembered.
+MOST_PHASES = 256
+
+
 class PhaseDetector:
     """The phases of one job. Tell it of starts and ends; windows are looked at then, and when the waves are asked for.
 
@@ -216,9 +220,19 @@ class PhaseDetector:
         return phase
 
     def _open(self, phase: Phase) -> Phase:
+        if len(self.phases) >= MOST_PHASES:
+            self._forget()
         self.phases.append(phase)
         self._active.append(phase)
         return phase
+
+    def _forget(self) -> None:
+        """Keep the younger half and what still runs: a session that lives for weeks has a phase for every burst."""
+        half = len(self.phases) // 2
+        old = [known for known in self.phases[:half] if known.closed is None or known.running]
+        self.phases = [*old, *self.phases[half:]]
+        kept = set(map(id, self.phases))
+        self._labelled = {label: known for label, known in self._labelled.items() if id(known) in kept}
 
 
 def _add(phase: Phase, task: str, t: float) -> None:

@@ -65,7 +65,7 @@ class Rooms:
         """Without the extender: allocatable less declared sums, and less what flies to each node. No overcommit."""
         names = tuple(nodes.nodes)
         have = [counted_amounts(nodes.nodes[name].allocatable) for name in names]
-        kinds: Kinds = tuple(sorted({kind for amounts in have for kind in amounts}))
+        kinds: Kinds = tuple(sorted({"cpu", "memory", *(kind for amounts in have for kind in amounts)}))
         free = [nodes.free(name) - flying[name] if name in flying else nodes.free(name) for name in names]
         left, shape = _matrix(free, kinds), np.array([nodes.nodes[name].open for name in names], np.bool_)
         index = {name: row for row, name in enumerate(names)}

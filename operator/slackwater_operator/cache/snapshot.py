@@ -204,8 +204,14 @@ class SnapshotBuilder:
             stage=each.stage,
             stages=each.stages,
             paused=each.pause == "true" or (each.pause == "drain" and not each.started),
+            held_since=self._held_since(each) if each.started else None,
             behind=self.cache.histories.behind(each.id, self.cache.views),
         )
+
+    def _held_since(self, each: AppView) -> float | None:
+        """When the oldest of its held pods came; they stand in order of creation."""
+        first = (self.cache.index.pod(group.held[0]) for group in each.groups if group.held)
+        return min((pod.created for pod in first if pod is not None), default=None)
 
     def _tasks(self, each: AppView) -> tuple[Resources | None, int]:
         """What a task asks for and how many run at once: of tasks that an earlier driver kept out, else as told."""

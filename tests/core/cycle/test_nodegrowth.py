@@ -52,6 +52,11 @@ class TestTheMaximum:
         outcome = decide(snapshot(asking("early", waiting), task_app("late", 1, held=20), on=on))
         assert len(grown(outcome)) == expected
 
+    def test_of_none_nothing_is_asked_for(self) -> None:
+        """`growthPods: 0`, also for a group that waited in vain before it was set."""
+        waited = App("etl", "team", 0.0, (group("etl", held=3, in_vain=True),))
+        assert not grown(decide(snapshot(waited, on=queue(16, free=0, maximum=cpu(64), growth=0))))
+
     def test_counts_what_the_autoscaler_counts(self) -> None:
         """Requests that were lowered to a half make half a machine necessary."""
         lowered = App("half", "team", 0.0, (group("half", held=20, native=cpu(0.5)),))

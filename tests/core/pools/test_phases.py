@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from slackwater.errors import BadNumber
 from slackwater.pools.forecast import Wave
-from slackwater.pools.phases import PhaseDetector, Window
+from slackwater.pools.phases import MOST_PHASES, PhaseDetector, Window
 from support.builders.oracles import Oracle, rows
 
 
@@ -206,3 +206,17 @@ def test_every_running_task_is_in_exactly_one_phase(steps: list[tuple[float, boo
         assert sorted(task for phase in detector.phases for task in phase.running) == sorted(running)
         assert sum(phase.count for phase in detector.phases) == started
         assert sum(wave.running for wave in detector.waves(t)) == len(running)
+
+
+@pytest.mark.parametrize("stages", [False, True])
+def test_phases_of_a_job_that_lives_for_weeks_are_forgotten(*, stages: bool) -> None:
+    """A Ray or Dask session with a burst every minute; what still runs is kept, however old."""
+    detector = PhaseDetector(Window(10.0, starts=5, ends=5))
+    detector.start(0.0, "old", "first" if stages else None)
+    for burst in range(3 * MOST_PHASES):
+        for number in range(8):
+            detector.start(60.0 * burst + 1, f"{burst}-{number}", f"stage{burst}" if stages else None)
+        for number in range(8):
+            detector.finish(60.0 * burst + 20, f"{burst}-{number}")
+    assert len(detector.phases) <= MOST_PHASES + 1
+    assert sum(wave.count for wave in detector.waves(1e6)) >= 1

@@ -68,7 +68,7 @@ def two_tenants(cores: float, status: int = 0) -> TwoTenants:
 def play(world: TwoTenants, operator: Operator, seconds: int) -> None:
     """Rounds and scheduling, a second each."""
     with asyncio.Runner() as runner:  # writes of one round go on in the next
-        operator.run = runner.run  # type: ignore[method-assign]
+        operator.run = runner.run
         for _ in range(seconds):
             operator.step()
             world.schedule()

@@ -86,7 +86,8 @@ def _mean(leading: Sequence[PodGroup], running: int) -> Resources:
 
 
 def _maps(group: PodGroup, one: Resources) -> float:
-    """How many maps one pod of the group is worth, by the kind of which it asks most."""
-    return max(
-        (amount / one[kind] if one[kind] > 0 else float("inf") for kind, amount in group.request.items()), default=0.0
-    )
+    """How many maps one pod of the group is worth, by the kind of which it asks most.
+
+    A kind that maps do not ask for, such as a GPU, takes nothing from them; where they have none in common it is one.
+    """
+    return max((amount / one[kind] for kind, amount in group.request.items() if one[kind] > 0), default=1.0)

@@ -197,11 +197,13 @@ class _Holds:
         return self.rooms.fits(shape) and group.request.fits(self.queue.free)
 
     def _assembled_for(self, app: App) -> App | None:
-        """The app for which room is kept, of this queue or of one that shares its nodes, unless it is this one."""
+        """The app for which room is kept, of this queue or of one that shares its nodes; not from a higher priority."""
         sharing = {queue.name for queue in self.snapshot.queues if self._shares_nodes(queue)}
         others = [each for each in self.snapshot.apps if each.queue in sharing and each.queue != self.queue.name]
         waiting = [
-            each for each in (*self.apps, *others) if each.id != app.id and any(group.held for group in each.groups)
+            each
+            for each in (*self.apps, *others)
+            if each.id != app.id and each.priority >= app.priority and any(group.held for group in each.groups)
         ]
         return next((each for each in waiting if self.entrance.assembly.deadline(each) is not None), None)
 

@@ -38,8 +38,9 @@ class Assembly:
 
     def deadline(self, app: App) -> float | None:
         """Until when an app may keep room that it cannot use yet; None while it may not."""
-        periods = int((self._now - app.submitted) / self._patience) if self._patience > 0 else 0
-        return app.submitted + (periods + 1) * self._patience if periods % 2 == 1 else None
+        since = app.waits_since
+        periods = int((self._now - since) / self._patience) if self._patience > 0 else 0
+        return since + (periods + 1) * self._patience if periods % 2 == 1 else None
 
     def keep(self, app: App) -> bool:
         """Keep room for an app; False where nothing that is kept could help it."""

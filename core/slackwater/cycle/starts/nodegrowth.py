@@ -49,7 +49,7 @@ class NodeGrowth:
 
     def allows(self, group: PodGroup, count: int = 1) -> bool:
         """Whether machines for so many pods of a group may be asked for: pods and maximum have room for them."""
-        most = max(1, self._most // 2) if group.in_vain else self._most
+        most = min(self._most, max(1, self._most // 2)) if group.in_vain else self._most
         return self.open and self._asked + count <= most and self._within(counted(group) * count)
 
     def slots(self, slot: Resources) -> float:

@@ -10,6 +10,7 @@ from slackwater.cycle.cycle import decide
 from slackwater.cycle.order.earlystart import startable
 from slackwater.cycle.review.claims import Claim, holds
 from slackwater.cycle.snapshot import App, PodGroup
+from slackwater.resources import Resources
 from slackwater.roles import Role
 from support.builders.snapshots import group, snapshot
 
@@ -18,6 +19,30 @@ def map_reduce(maps: PodGroup, reduces: PodGroup, *more: PodGroup, gang: bool = 
     """A started app whose driver runs."""
     groups = (group("mr", Role.DRIVER, running=1), maps, reduces, *more)
     return App("mr", "team", 0.0, groups, started=True, has_driver=True, gang=gang)
+
+
+@pytest.mark.parametrize(
+    ("one_map", "one_reduce", "early"),
+    [
+        ({"cpu": 1.0}, {"cpu": 2.0, "nvidia.com/gpu": 1.0}, 2),  # a kind that no map asks for takes nothing from maps
+        ({"cpu": 1.0}, {"memory": 4.0}, 4),  # nothing in common: as large as one map
+        ({}, {"cpu": 1.0}, 4),
+    ],
+    ids=["gpu reduces", "other kinds", "best-effort maps"],
+)
+@pytest.mark.parametrize("already", [0, 1])
+def test_stages_may_ask_for_different_kinds(
+    one_map: dict[str, float], one_reduce: dict[str, float], early: int, already: int
+) -> None:
+    """CPU preprocessing before GPU training; maps without requests."""
+    maps = PodGroup("mr/map", Role.TASK, Resources(one_map), ("m",), running=10, finished=80, expected=91, stage="map")
+    waiting = PodGroup(
+        "mr/reduce", Role.TASK, Resources(one_reduce), ("a", "b", "c", "d"), running=already, stage="r", waiting=True
+    )
+    app = map_reduce(maps, waiting)
+    assert startable(app, waiting) <= early
+    assert startable(app, waiting) > 0 or already
+    assert decide(snapshot(app)).verdicts["mr"]
 
 
 def reduces(held: int = 9, size: float = 1.0, running: int = 0, level: int = 0) -> PodGroup:

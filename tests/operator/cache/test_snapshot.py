@@ -1,0 +1,45 @@
+"""What one round may know."""
+
+from __future__ import annotations
+
+from slackwater.errors import Unavailable
+from slackwater_operator.cache.rooms import Rooms
+from support.fakes.cluster import World, enforcing, node
+
+
+def test_a_started_app_waits_since_the_oldest_of_its_held_pods_came() -> None:
+    """Not since it was submitted: it ran in between."""
+    world = enforcing(node("a", cpu=4))
+    world.create("driver", cpu=1, role="driver", app="etl")
+    operator = world.operator()
+    operator.step()
+    world.schedule()
+    world.now += 400
+    came = world.create("late", cpu=4, app="etl").created
+    world.now += 5
+    world.create("later", cpu=4, app="etl")
+    operator.step()
+    assert operator.releaser.outlook is not None
+    (app,) = operator.releaser.outlook.snapshot.apps
+    assert app.waits_since == came > app.submitted
+
+
+class Alone(World):
+    """Nobody tells rooms."""
+
+    async def rooms(self) -> Rooms:
+        """The extender is away."""
+        raise Unavailable("away")
+
+
+def test_without_nodes_and_without_the_extender_it_is_said_that_there_is_no_node() -> None:
+    """A cluster that scales to zero: nothing is set aside for it."""
+    world = Alone()
+    world.configure("SlackPolicy", "default", mode="enforce")
+    world.namespace("team")
+    world.create("t", app="etl")
+    operator = world.operator(grace=0)
+    operator.step()
+    operator.step()
+    assert operator.said("etl").reason == "larger-than-any-node"
+    assert not world.cache.quarantine.take()
