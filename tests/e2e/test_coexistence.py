@@ -152,6 +152,22 @@ def test_disk_is_left_to_the_scheduler(arena: Field) -> None:
         ground.until_done(2, 60)
 
 
+def test_pods_whose_volume_does_not_exist_let_others_go(arena: Field) -> None:
+    """They came first and would take the whole node; the scheduler finds no node for them, and says so on the pod."""
+    with arena.ground("volume", nodes=1) as ground:
+        claim = {"name": "data", "persistentVolumeClaim": {"claimName": "nowhere"}}
+        broken = [ground.pod(f"broken-{number}", app="broken", cpu="2", use=("2", "1Gi")) for number in range(8)]
+        for pod in broken:
+            pod["spec"]["volumes"] = [claim]
+        ground.create(broken)
+        words = until("the scheduler says why", lambda: _unschedulable(ground), 20)
+        assert 'persistentvolumeclaim "nowhere" not found' in words[0]
+        ground.create(ground.pod(f"good-{number}", app="good", cpu="2", lasts=5) for number in range(4))
+        ground.until_done(4, 90, app="good")
+        told = until("it is told", lambda: _message(arena, ground, "broken"), 30)
+        assert "came to no node although one had room" in told
+
+
 def test_an_eviction_that_a_budget_refuses_is_told_and_tried_again(arena: Field) -> None:
     """A driver is in the way of its own task, and two budgets keep it, which the API server has no word for."""
     with arena.ground("budget", nodes=1) as ground:

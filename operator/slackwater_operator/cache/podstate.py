@@ -42,7 +42,7 @@ class InFlight:
     node: str = ""  # the node it was nominated to; "" where it searches by itself
     seen: bool = False  # the watch has shown the pod without gate and mark
     tried: float = 0.0  # when its nomination was last looked at
-    nodes: int = 0  # nodes that were named for it after others had been refused by the scheduler
+    nodes: int = 0  # how often a node that had room for it was refused by the scheduler
     unasked: bool = False  # it came without a gate, or somebody else lifted it: nobody has seen room for it
     growth: bool = False  # released although no node has room, for an autoscaler to see
 
@@ -79,7 +79,7 @@ class InFlightPods:
             return
         arrived = on_its_way.growth and bool(node)
         since = now if arrived else on_its_way.since
-        nodes = on_its_way.nodes + bool(node and not arrived)
+        nodes = on_its_way.nodes + bool(on_its_way.node)
         self._by_uid[uid] = replace(
             on_its_way, node=node, tried=now, since=since, nodes=nodes, growth=on_its_way.growth and not arrived
         )

@@ -15,7 +15,7 @@ from slackwater_operator.cache.rooms import NodeReach, Rooms
 
 # Seconds for which a pod pauses that was not bound, or whose release was not written: the first time, doubled each
 # time, and at most.
-UNBOUND = (20.0, 600.0)
+UNBOUND = (5.0, 600.0)
 UNWRITTEN = (1.0, 10.0)
 
 
@@ -54,6 +54,11 @@ class Pauses:
         first, longest = lengths
         before = self._by_uid.get(uid, Pause(0, now))
         self._by_uid[uid] = Pause(before.times + 1, now + min(longest, first * 2.0 ** min(before.times, 30)))
+
+    def until(self, uid: str) -> float | None:
+        """The end of a pod's last pause; None where it had none."""
+        pause = self._by_uid.get(uid)
+        return pause.until if pause else None
 
     def times(self, uid: str) -> int:
         """How often a pod's release came to nothing."""

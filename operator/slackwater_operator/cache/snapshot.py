@@ -187,7 +187,7 @@ class SnapshotBuilder:
         return App(
             id=each.id,
             namespace=each.namespace,
-            submitted=each.submitted,
+            submitted=self._submitted(each),
             groups=self._supposed(each) if self.supposed else self._groups(each),
             queue=queue,
             priority=each.priority,
@@ -207,6 +207,12 @@ class SnapshotBuilder:
             held_since=self._held_since(each) if each.started else None,
             behind=self.cache.histories.behind(each.id, self.cache.views),
         )
+
+    def _submitted(self, each: AppView) -> float:
+        """Its place in line; an app of which every pod was let go in vain stands behind those that came meanwhile."""
+        held = [uid for group in each.groups for uid in group.held] if self.cache.paused and not each.started else []
+        ends = [end for uid in held if (end := self.cache.paused.until(uid)) is not None]
+        return max(each.submitted, min(ends)) if held and len(ends) == len(held) else each.submitted
 
     def _held_since(self, each: AppView) -> float | None:
         """When the oldest of its held pods came; they stand in order of creation."""

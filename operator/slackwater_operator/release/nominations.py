@@ -29,8 +29,8 @@ log = structlog.get_logger(__name__)
 
 # A pod released for an autoscaler waits for a machine to boot, not for a scheduler.
 GROWTH_PATIENCE = 10.0
-# Nodes with room that the scheduler may refuse after the first one: then something keeps the pod out that is not ours.
-OTHER_NODES = 2
+# Nodes with room that the scheduler may refuse before a release has come to nothing: it is not room that is missing.
+MOST_NODES = 3
 PIECE = 1000  # pods in one request to take reservations back
 
 
@@ -56,7 +56,7 @@ class Nominations:
             if pod is None or not self._ours(pod):
                 continue
             stays = self._stuck(pod, on_its_way, woken)
-            if self._late(pod, on_its_way) or (stays and on_its_way.nodes >= OTHER_NODES and on_its_way.node):
+            if self._late(pod, on_its_way) or (stays and _refused(on_its_way) >= MOST_NODES):
                 late.append(pod)
                 self._in_vain(pod, on_its_way)
             elif stays:
@@ -69,7 +69,7 @@ class Nominations:
         """A release came to nothing; one that had a node lets others go first for a while."""
         if on_its_way.growth:
             self.cache.grown_in_vain.add(pod.uid)
-        elif on_its_way.node and not pod.gated:
+        elif not pod.gated and (on_its_way.node or on_its_way.nodes > 1):
             self.cache.paused.begin(pod.uid, self.clock(), UNBOUND)
 
     def _take_back(self, pods: Sequence[PodRecord]) -> None:
@@ -187,6 +187,9 @@ class Nominations:
         placed = placement.placed
         bound = {wish.uid for wish in wishes if wish.nodes is not None}
         back = {p.uid for p, on_its_way in stuck if p.uid not in placed and (on_its_way.unasked or p.uid in bound)}
+        for pod, on_its_way in stuck:
+            if pod.uid in back:
+                self._in_vain(pod, on_its_way)
         await self._park([pod for pod, _ in stuck if pod.uid in back])
         left = [pod for pod, _ in stuck if pod.uid not in back]
         await asyncio.gather(*(self._renominate(pod, placed.get(pod.uid, "")) for pod in left))
@@ -209,3 +212,8 @@ class Nominations:
             await self.places.unreserve(uids)
         except Unavailable:
             return  # reservations lapse by themselves
+
+
+def _refused(on_its_way: InFlight) -> int:
+    """How many nodes with room the scheduler has refused, with the one that it refuses now."""
+    return on_its_way.nodes + bool(on_its_way.node)

@@ -119,7 +119,7 @@ def test_refusals_are_forgotten_when_a_node_offers_something_else(change: dict[s
 
 
 def test_a_pod_whose_release_came_to_nothing_pauses_longer_each_time() -> None:
-    """20 s, 40 s, 80 s … and ten minutes at most; a node that changes ends no pause."""
+    """5 s, 10 s, 20 s … and ten minutes at most; a node that changes ends no pause."""
     paused, now, lengths = Pauses(), 100.0, list[float]()
     for _ in range(8):
         paused.begin("p", now, UNBOUND)
@@ -127,7 +127,7 @@ def test_a_pod_whose_release_came_to_nothing_pauses_longer_each_time() -> None:
         now = paused.next
         paused.look(now)
         assert "p" not in paused
-    assert lengths == [20, 40, 80, 160, 320, 600, 600, 600]
+    assert lengths == [5, 10, 20, 40, 80, 160, 320, 600]
     assert paused.times("p") == 8
     paused.forget("p")
     assert (len(paused), paused.next) == (0, math.inf)

@@ -103,16 +103,48 @@ def test_pods_that_the_scheduler_never_binds_let_others_go(pods: int, cores: int
     assert world.running("team") == 50
 
 
+@pytest.mark.parametrize("selector", [{}, {"pool": "batch"}], ids=["any node", "the queue's own node"])
+def test_on_one_node_as_well(selector: dict[str, str]) -> None:
+    """There is no other node to try: the scheduler refuses the same one again and again."""
+    world = TwoTenants()
+    world.configure("AdmissionQueue", "all", namespaces=["team", BROKEN], nodeSelector=selector)
+    world.configure("SlackPolicy", "default", mode="enforce")
+    for name in ("team", BROKEN):
+        world.namespace(name)
+    world.add_nodes(node("only", cpu=8, pool="batch"))
+    for number in range(8):
+        world.create(f"b{number}", namespace=BROKEN, app="b")
+    world.now += 5
+    for number in range(4):
+        world.create(f"t{number}", app="good")
+    play(world, world.operator(), 60)
+    assert world.running("team") == 4
+
+
 def test_it_is_said_why_a_pod_that_came_to_no_node_waits() -> None:
     """The scheduler refused three nodes with room; what it says of the pod is one command away."""
     world = two_tenants(100)
     world.create("b", namespace=BROKEN, app="b0")
     operator = world.operator()
-    play(world, operator, 25)
-    assert operator.releaser.outlook is not None
-    said = operator.releaser.outlook.round.verdicts[f"{BROKEN}/b0"]
-    assert said.reason is WaitReason.NOT_BOUND
-    assert "kubectl describe pod" in said.sentence
+    said: dict[WaitReason, str] = {}
+    for _ in range(25):
+        play(world, operator, 1)
+        assert operator.releaser.outlook is not None
+        verdict = operator.releaser.outlook.round.verdicts[f"{BROKEN}/b0"]
+        said[verdict.reason] = verdict.sentence
+    assert "kubectl describe pod" in said[WaitReason.NOT_BOUND]
+
+
+def test_many_apps_that_never_run_stand_behind_the_others_once_each_was_tried() -> None:
+    """400 Jobs of one pod each, and a window of 200: each has its turn, and then those that came meanwhile."""
+    world = two_tenants(1000)
+    for number in range(400):
+        world.create(f"b{number}", namespace=BROKEN, app=f"b{number}")
+    world.now += 5
+    for number in range(50):
+        world.create(f"t{number}", app="good")
+    play(world, world.operator(), 50)
+    assert world.running("team") == 50
 
 
 def test_a_broken_pod_does_not_keep_its_likes() -> None:
