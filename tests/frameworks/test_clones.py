@@ -46,7 +46,8 @@ def record(body: Object) -> PodRecord:
 
 def lineage(pods: list[PodRecord], above: Mapping[str, list[Object]]) -> Owners:
     """Owners as look-ups would find them."""
-    return Owners(pods, {uid: trim.owners(msgspec.convert(each, list[wire.Owner])) for uid, each in above.items()})
+    found = {uid: msgspec.convert(each, list[wire.Owner]) for uid, each in above.items()}
+    return Owners(pods, {uid: trim.owners(each, pods[0].namespace) for uid, each in found.items()})
 
 
 @EVERY

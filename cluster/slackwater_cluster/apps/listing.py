@@ -161,4 +161,4 @@ def _look_up(api: ApiClient, index: PodIndex, pods: Collection[str], most: int |
 
 def _unknown(index: PodIndex, pods: Collection[str]) -> list[tuple[OwnerRef, str]]:
     """The owners on which the answer about one of these pods waits."""
-    return [each for each in index.unknown() if any(pod.uid in pods for pod in index.asking(each[0].uid))]
+    return [each for each in index.unknown() if any(pod.uid in pods for pod in index.asking(each[0].key))]

@@ -21,7 +21,7 @@ from slackwater_cluster.apps.owners import KnownOwners
 from slackwater_cluster.apps.recent import RecentAnswers
 from slackwater_cluster.apps.resolver import NAMED, Member, Resolver, Rule
 from slackwater_cluster.governance import Governance
-from slackwater_cluster.watch.records import OwnerRef, PodRecord
+from slackwater_cluster.watch.records import OwnerKey, OwnerRef, PodRecord
 
 # Distinct looks of pods whose answer is remembered at least; in a larger cluster as many as there are pods.
 REMEMBERED = 1_000
@@ -53,9 +53,9 @@ class PodIndex(KnownOwners):
         self._remembered = RecentAnswers[Look, Member]()
         self._latest: tuple[PodRecord | None, Member | None] = (None, None)  # a pod just taken in is asked about next
         self._owner_looks: dict[str, object] = {}  # what recognition reads of pods that own pods, by uid
-        self._asking: dict[str, dict[str, None]] = {}  # uid of an owner nobody looked at → pods that wait for it
-        self._unknown: dict[str, tuple[OwnerRef, str]] = {}  # that owner, and the namespace it is in
-        self._waiting: dict[str, str] = {}  # uid of a pod → of the owner it waits for
+        self._asking: dict[OwnerKey, dict[str, None]] = {}  # an owner nobody looked at → uids of pods that wait for it
+        self._unknown: dict[OwnerKey, tuple[OwnerRef, str]] = {}  # that owner, and the namespace it is in
+        self._waiting: dict[str, OwnerKey] = {}  # uid of a pod → the owner it waits for
         self._drivers: dict[str, AppKey] = {}  # living drivers that nobody owns, by uid
         self._namesakes: dict[AppKey, dict[str, None]] = {}  # the same by app
         self._later: set[str] = set()  # those of them that are not the first with their id
@@ -74,7 +74,7 @@ class PodIndex(KnownOwners):
         if before is None or pod.uid in self._drivers or _differs(before, pod):
             again += self._recognise(pod)
         if before is None:
-            again += self._answered(pod.uid)
+            again += self._answered((pod.namespace, pod.uid))
         return [each for each in again if each.uid != pod.uid]
 
     def drop_pod(self, pod: PodRecord) -> list[PodRecord]:
@@ -89,7 +89,7 @@ class PodIndex(KnownOwners):
         """An owner was looked up: return the pods that waited for it."""
         self._latest = (None, None)
         self.set_parents(owner, parents)
-        return self._answered(owner.uid)
+        return self._answered(owner.key)
 
     def follow(self, table: FrameworkTable) -> bool:
         """Follow the framework table and the policies' role labels; where they are others, every pod needs a review."""
@@ -134,8 +134,8 @@ class PodIndex(KnownOwners):
         """Owners to look up, and their namespace."""
         return list(self._unknown.values())
 
-    def asking(self, owner: str) -> list[PodRecord]:
-        """The pods whose app depends on what stands above an owner."""
+    def asking(self, owner: OwnerKey) -> list[PodRecord]:
+        """The pods whose app depends on what stands above an owner, by its key."""
         return [pod for uid in self._asking.get(owner, ()) if (pod := self.pods.get(uid)) is not None]
 
     # -- parts --------------------------------------------------------------------------------------------------------
@@ -152,18 +152,18 @@ class PodIndex(KnownOwners):
     def _ask(self, uid: str, namespace: str, owner: OwnerRef | None) -> None:
         """Note which owner a pod waits for; none, where all are known."""
         before = self._waiting.pop(uid, None)
-        if before is not None and (owner is None or before != owner.uid):
+        if before is not None and (owner is None or before != owner.key):
             waiting = self._asking.get(before, {})
             waiting.pop(uid, None)
             if not waiting:
                 self._asking.pop(before, None)
                 self._unknown.pop(before, None)
         if owner is not None:
-            self._waiting[uid] = owner.uid
-            self._asking.setdefault(owner.uid, {})[uid] = None
-            self._unknown[owner.uid] = (owner, namespace)
+            self._waiting[uid] = owner.key
+            self._asking.setdefault(owner.key, {})[uid] = None
+            self._unknown[owner.key] = (owner, namespace)
 
-    def _answered(self, owner: str) -> list[PodRecord]:
+    def _answered(self, owner: OwnerKey) -> list[PodRecord]:
         """An owner is known now: recognise the pods that waited for it, and return all pods that this concerns."""
         if owner not in self._asking:
             return []
@@ -200,7 +200,7 @@ class PodIndex(KnownOwners):
             owners or pod.name,
             pod.group,
             pod.hostname,
-            self.owns_pods(pod.uid),
+            self.owns_pods(pod),
             tuple([self._owner_look(owner.uid) for owner in owners if owner.kind == "Pod"]) if owners else (),
         )
 
@@ -251,10 +251,10 @@ class PodIndex(KnownOwners):
 
     def _with_tasks(self, drivers: set[str]) -> list[PodRecord]:
         """Drivers and the pods they own. Only where two drivers share an id are all pods looked through."""
-        owning = {uid for uid in drivers if self.owns_pods(uid)}
         found = [self.pods[uid] for uid in drivers if uid in self.pods]
+        owning = {(pod.namespace, pod.uid) for pod in found if self.owns_pods(pod)}
         if owning:
-            found += [pod for pod in self.pods.values() if any(owner.uid in owning for owner in pod.owners)]
+            found += [each for each in self.pods.values() if any(owner.key in owning for owner in each.owners)]
         return found
 
 

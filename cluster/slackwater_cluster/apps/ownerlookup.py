@@ -19,7 +19,7 @@ from slackwater.errors import Unavailable
 from slackwater_cluster.api.paths import api_path, group_path
 from slackwater_cluster.api.session import Answer
 from slackwater_cluster.watch import trim, wire
-from slackwater_cluster.watch.records import OwnerRef
+from slackwater_cluster.watch.records import OwnerKey, OwnerRef
 
 log = structlog.get_logger(__name__)
 
@@ -101,7 +101,7 @@ class OwnerReader:
     _groups: dict[str, str] = field(default_factory=dict)  # group → preferred version
     _listed: float = float("-inf")  # when the groups were listed
     _silent: set[tuple[str, str]] = field(default_factory=set)
-    _paused: dict[str, _Pause] = field(default_factory=dict)  # by the owner's uid
+    _paused: dict[OwnerKey, _Pause] = field(default_factory=dict)  # by the owner's uid
 
     async def parents(self, unknown: Sequence[tuple[OwnerRef, str]]) -> list[Found]:
         """What stands above some of these owners, given with their namespaces; left out where nobody answered."""
@@ -113,14 +113,14 @@ class OwnerReader:
         found: list[Found] = []
         for (owner, _), answer in zip(asked, answers, strict=True):
             if answer is None and owner not in given_up:
-                self._pause(owner.uid)
+                self._pause(owner.key)
             else:
-                self._paused.pop(owner.uid, None)
+                self._paused.pop(owner.key, None)
                 found.append((owner, Unavailable(f"no answer for {PATIENCE:g} s") if answer is None else answer))
         return found
 
     def _overdue(self, owner: OwnerRef, answer: object) -> bool:
-        pause = self._paused.get(owner.uid)
+        pause = self._paused.get(owner.key)
         return answer is None and pause is not None and self.clock() - pause.since >= PATIENCE
 
     async def _well(self) -> bool:
@@ -132,13 +132,13 @@ class OwnerReader:
 
     def _due(self, unknown: Sequence[tuple[OwnerRef, str]]) -> list[tuple[OwnerRef, str]]:
         """Those to ask about now: a namespace's first, then each one's second, and so on."""
-        wanted = {owner.uid for owner, _ in unknown}
-        self._paused = {uid: pause for uid, pause in self._paused.items() if uid in wanted}
+        wanted = {owner.key for owner, _ in unknown}
+        self._paused = {key: pause for key, pause in self._paused.items() if key in wanted}
         now = self.clock()
-        ready = [each for each in unknown if (pause := self._paused.get(each[0].uid)) is None or pause.until <= now]
+        ready = [each for each in unknown if (pause := self._paused.get(each[0].key)) is None or pause.until <= now]
         return fair(ready)[:AT_ONCE]
 
-    def _pause(self, owner: str) -> None:
+    def _pause(self, owner: OwnerKey) -> None:
         """Nobody answered: later."""
         now = self.clock()
         last = self._paused.get(owner, _Pause(now, FIRST_PAUSE / 2, now))
@@ -169,7 +169,7 @@ class OwnerReader:
             self._tell_silent(answer, owner)
             return ()
         meta = msgspec.json.decode(answer.body, type=_Bare).metadata
-        return trim.owners(meta.owner_references) if meta.uid == owner.uid else ()
+        return trim.owners(meta.owner_references, namespace) if meta.uid == owner.uid else ()
 
     def _tell_silent(self, answer: Answer, owner: OwnerRef) -> None:
         kind = (owner.group, owner.kind)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from slackwater_cluster.apps.appids import is_name
-from slackwater_cluster.watch.records import OwnerRef, PodRecord
+from slackwater_cluster.watch.records import OwnerKey, OwnerRef, PodRecord
 
 # A chain longer than this is not an app but a loop or a mistake.
 DEPTH = 10
@@ -30,8 +30,8 @@ class OwnerGraph(Protocol):
         """The owners of any other object; None while nobody looked, () where it no longer exists."""
         ...
 
-    def owns_pods(self, uid: str) -> bool:
-        """Whether some pod names this uid as its owner, or once did."""
+    def owns_pods(self, pod: PodRecord) -> bool:
+        """Whether some pod of its namespace names this pod as its owner, or once did."""
         ...
 
 
@@ -55,17 +55,17 @@ def chain(pod: PodRecord, lineage: OwnerGraph) -> OwnerChain:
     current = leader(pod.owners)
     while current is not None and len(found) < DEPTH:
         found.append(current)
-        above = _above(current, lineage)
+        above = _above(current, pod.namespace, lineage)
         if above is None:
             return OwnerChain(tuple(found), unknown=current)
         current = leader(above)
     return OwnerChain(tuple(found))
 
 
-def _above(owner: OwnerRef, lineage: OwnerGraph) -> Sequence[OwnerRef] | None:
+def _above(owner: OwnerRef, namespace: str, lineage: OwnerGraph) -> Sequence[OwnerRef] | None:
     pod = lineage.pod(owner.uid) if _is_pod(owner) else None
-    # A pod that is not known may have been looked up too, and found to be gone.
-    return lineage.parents(owner) if pod is None else pod.owners
+    # A pod that is not known may have been looked up too, and found to be gone; one of another namespace owns nobody.
+    return lineage.parents(owner) if pod is None or pod.namespace != namespace else pod.owners
 
 
 def _is_pod(owner: OwnerRef) -> bool:
@@ -77,10 +77,10 @@ class KnownOwners:
 
     def __init__(self) -> None:
         self.pods: dict[str, PodRecord] = {}
-        self._children: dict[str, int] = {}  # uid of an owner → pods that name it
+        self._children: dict[OwnerKey, int] = {}  # namespace and uid of an owner → pods there that name it
         self._once: set[str] = set()  # pods that are there and owned others that are gone: they are drivers for life
         self._gone: dict[str, PodRecord] = {}
-        self._parents: dict[str, tuple[OwnerRef, ...]] = {}
+        self._parents: dict[OwnerKey, tuple[OwnerRef, ...]] = {}
         self._many = FEW_OWNERS  # owners at which those without pods are forgotten
 
     def add(self, pod: PodRecord) -> PodRecord | None:
@@ -100,14 +100,14 @@ class KnownOwners:
             return
         self._count(known, -1)
         self._once.discard(uid)
-        if uid in self._children:
+        if (known.namespace, uid) in self._children:
             self._gone[uid] = known
             while len(self._gone) > MOST_GONE:
                 del self._gone[next(iter(self._gone))]
 
     def set_parents(self, owner: OwnerRef, parents: Sequence[OwnerRef]) -> None:
         """What a look-up found above an owner; nothing, where it no longer exists."""
-        self._parents[owner.uid] = tuple(parents)
+        self._parents[owner.key] = tuple(parents)
         if len(self._parents) > self._many:
             self._forget_owners()
         while len(self._parents) > MOST_OWNERS:
@@ -116,13 +116,13 @@ class KnownOwners:
     def _forget_owners(self) -> None:
         """Keep the owners above pods that are there; the next look is at twice as many."""
         waiting = [owner for pod in (*self.pods.values(), *self._gone.values()) for owner in pod.owners]
-        kept: set[str] = set()
+        kept: set[OwnerKey] = set()
         while waiting:
-            uid = waiting.pop().uid
-            if uid not in kept:
-                kept.add(uid)
-                waiting += self._parents.get(uid, ())
-        self._parents = {uid: parents for uid, parents in self._parents.items() if uid in kept}
+            key = waiting.pop().key
+            if key not in kept:
+                kept.add(key)
+                waiting += self._parents.get(key, ())
+        self._parents = {key: parents for key, parents in self._parents.items() if key in kept}
         self._many = max(FEW_OWNERS, 2 * len(self._parents))
 
     def pod(self, uid: str) -> PodRecord | None:
@@ -131,29 +131,33 @@ class KnownOwners:
 
     def parents(self, owner: OwnerRef) -> Sequence[OwnerRef] | None:
         """The owners of an object that is no pod; None while nobody looked."""
-        return self._parents.get(owner.uid)
+        return self._parents.get(owner.key)
 
     def knows(self, owner: OwnerRef) -> bool:
         """Whether it is known what stands above an owner."""
-        return owner.uid in self._parents or (_is_pod(owner) and self.pod(owner.uid) is not None)
+        if owner.key in self._parents:
+            return True
+        pod = self.pod(owner.uid) if _is_pod(owner) else None
+        return pod is not None and pod.namespace == owner.namespace
 
-    def owns_pods(self, uid: str) -> bool:
-        """Whether some pod names this uid as its owner, or did so while the owner was there."""
-        return uid in self._children or uid in self._once
+    def owns_pods(self, pod: PodRecord) -> bool:
+        """Whether some pod of its namespace names this pod as its owner, or did so while it was there."""
+        return (pod.namespace, pod.uid) in self._children or pod.uid in self._once
 
     def _count(self, pod: PodRecord, step: int) -> PodRecord | None:
         first = None
         for owner in pod.owners:
             if owner.kind != "Pod":
                 continue
-            children = self._children.get(owner.uid, 0) + step
+            key, known = (pod.namespace, owner.uid), self.pod(owner.uid)
+            there = known if known is not None and known.namespace == pod.namespace else None
+            children = self._children.get(key, 0) + step
             if children > 0:
-                self._children[owner.uid] = children
+                self._children[key] = children
             else:
-                self._children.pop(owner.uid, None)
-                self._gone.pop(owner.uid, None)
-                if owner.uid in self.pods:
+                self._children.pop(key, None)
+                if there is not None and self._gone.pop(owner.uid, None) is None:
                     self._once.add(owner.uid)
-            if step > 0 and children == 1:
-                first = self.pods.get(owner.uid)
+            if step > 0 and children == 1 and owner.uid in self.pods:
+                first = there
         return first

@@ -167,7 +167,7 @@ class Resolver:
         """A pod that owns pods, or that its framework names as coordinator, is a driver unless its user says task."""
         if member.role == names.DRIVER or pod.labels.get(names.ROLE):
             return member
-        if lineage.owns_pods(pod.uid) or self._coordinates(pod, member):
+        if lineage.owns_pods(pod) or self._coordinates(pod, member):
             return replace(member, role=names.DRIVER)
         return member
 
@@ -230,7 +230,7 @@ def _confirms(rule: OwnerRule, owner: OwnerRef, row: Framework, pod: PodRecord, 
         return False
     if rule.same or rule.client:
         parent = lineage.pod(owner.uid)
-        if parent is None:
+        if parent is None or parent.namespace != pod.namespace:
             return False
         return not row.claims(parent.labels) if rule.client else _same_app(row, parent.labels, pod.labels)
     return not rule.named or owner.name == pod.labels[row.app[0]]

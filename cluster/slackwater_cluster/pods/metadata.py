@@ -65,15 +65,15 @@ def notes(written: Mapping[str, str] | None) -> tuple[tuple[tuple[str, str], ...
     return tuple(good[:MOST_ANNOTATIONS]), tuple(problems[:MOST_PROBLEMS])
 
 
-def owners(references: Iterable[wire.Owner] | None) -> tuple[tuple[OwnerRef, ...], Problems]:
-    """Owner references, and a sentence about each that Kubernetes could not have meant."""
+def owners(references: Iterable[wire.Owner] | None, namespace: str) -> tuple[tuple[OwnerRef, ...], Problems]:
+    """Owner references of an object, and a sentence about each that Kubernetes could not have meant."""
     if not references:
         return (), ()
     written = list(references)
     good: list[OwnerRef] = []
     problems: list[str] = []
     for each in written[:MOST_OWNERS]:
-        found = _OWNERS.one((each.kind, each.name, each.uid, each.api_version, each.controller))
+        found = _OWNERS.one((each.kind, each.name, each.uid, each.api_version, each.controller, namespace))
         if found is None:
             problems.append(f"owner reference {each.kind[:63]!r} {each.name[:63]!r} names nothing that can exist")
         else:
@@ -101,15 +101,15 @@ def shortened(text: str, most: int = 60) -> str:
     return repr(text) if len(text) <= most else f"{text[:most]!r}… ({len(text)} characters)"
 
 
-def _owner(written: tuple[str, str, str, str, bool | None]) -> OwnerRef | None:
-    kind, name, uid, api_version, controller = written
+def _owner(written: tuple[str, str, str, str, bool | None, str]) -> OwnerRef | None:
+    kind, name, uid, api_version, controller, namespace = written
     group, _, version = api_version.rpartition("/")
     named = _KIND.fullmatch(kind) and is_segment(name) and 0 < len(uid) <= _LONGEST_UID
     if not named or len(api_version) > LONGEST_NAME:
         return None
     if api_version and not (_VERSION.fullmatch(version) and (not group or _GROUP.fullmatch(group))):
         return None
-    return OwnerRef(kind, name, uid, group, bool(controller))
+    return OwnerRef(kind, name, uid, group, bool(controller), namespace)
 
 
 # Siblings name the same owner: it is read once.

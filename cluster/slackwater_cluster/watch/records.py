@@ -20,6 +20,9 @@ class Record(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     version: str = ""  # resourceVersion
 
 
+OwnerKey = tuple[str, str]  # namespace and uid
+
+
 class OwnerRef(msgspec.Struct, frozen=True, gc=False):
     """Who owns an object."""
 
@@ -28,6 +31,12 @@ class OwnerRef(msgspec.Struct, frozen=True, gc=False):
     uid: str
     group: str  # API group, "" for the core
     controller: bool
+    namespace: str = ""  # of the object that names it: an owner is in the same namespace, or in none
+
+    @property
+    def key(self) -> OwnerKey:
+        """What is known of it is kept under this: a uid is anybody's to write, and counts in one namespace only."""
+        return (self.namespace, self.uid)
 
 
 class Requirement(msgspec.Struct, frozen=True, gc=False):

@@ -46,7 +46,7 @@ def pod(wire: shapes.Pod, labels: Keep | None = None) -> PodRecord:
     segment(meta.uid)  # and everything about it is kept under this
     items, unread = metadata.notes(meta.annotations)
     annotations = _mapping(items) if items else _NONE
-    above, unowned = metadata.owners(meta.owner_references)
+    above, unowned = metadata.owners(meta.owner_references, sys.intern(meta.namespace or ""))
     asked = native(wire)
     placed = _condition(status.conditions, "PodScheduled")
     waiting = placed is not None and placed.status != "True"
@@ -151,9 +151,9 @@ def constraints(spec: shapes.PodSpec) -> Constraints:
     )
 
 
-def owners(references: Iterable[shapes.Owner] | None) -> tuple[OwnerRef, ...]:
-    """Owner references that can be meant, shared between siblings."""
-    return _share(metadata.owners(references)[0])
+def owners(references: Iterable[shapes.Owner] | None, namespace: str) -> tuple[OwnerRef, ...]:
+    """Owner references of an object that can be meant, shared between siblings."""
+    return _share(metadata.owners(references, namespace)[0])
 
 
 def interned(strings: Mapping[str, str] | None) -> Mapping[str, str]:

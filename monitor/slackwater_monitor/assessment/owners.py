@@ -59,7 +59,7 @@ class _Past:
         return PodRecord(name=name, namespace=namespace, uid=uid, labels=pod.labels, owners=owners)
 
     def reference(self, namespace: str, kind: str, name: str) -> OwnerRef:
-        return OwnerRef(kind, name, _uid(namespace, kind, name), self.groups.get(kind, ""), controller=True)
+        return OwnerRef(kind, name, _uid(namespace, kind, name), self.groups.get(kind, ""), True, namespace)
 
     def pod(self, uid: str) -> PodRecord | None:
         return self.records.get(uid)
@@ -69,8 +69,8 @@ class _Past:
         above = self.census.above.get((namespace, owner.kind, owner.name))
         return (self.reference(namespace, *above),) if above else ()
 
-    def owns_pods(self, uid: str) -> bool:
-        return uid in self.owners
+    def owns_pods(self, pod: PodRecord) -> bool:
+        return pod.uid in self.owners
 
 
 def members(census: PodHistory, table: FrameworkTable, user_labels: Iterable[str] = ()) -> dict[Key, Member]:

@@ -49,7 +49,7 @@ class OwnerLookup:
 
     def _note(self, cache: OperatorCache, owner: OwnerRef, parents: Sequence[OwnerRef] | Exception) -> None:
         if isinstance(parents, Exception):
-            for pod in cache.index.asking(owner.uid):
+            for pod in cache.index.asking(owner.key):
                 words = f"its owner {owner.kind} {owner.name!r} cannot be looked up and counts as topmost"
                 cache.quarantine.add(Part.OWNER, pod, f"{words}: {sentence(parents)}")
             parents = ()

@@ -135,6 +135,36 @@ def test_nothing_is_doubted_before_owners_were_looked_up() -> None:
     assert found.unknown() == []
 
 
+def forger(uid: str, kind: str, group: str = "") -> PodRecord:
+    """A pod of another tenant that names an owner of this uid."""
+    return pod("forger", owners=[owner(kind, "any", uid=uid, group=group, namespace="evil")], namespace="evil")
+
+
+@pytest.mark.parametrize("first", [False, True], ids=["after", "before"])
+def test_a_uid_that_another_tenant_writes_makes_nobody_a_driver(*, first: bool) -> None:
+    """Uids can be read in metrics; owners are in the namespace of what they own."""
+    found, task = index(evil="default"), pod("task", {"batch.kubernetes.io/job-name": "j"})
+    forged = forger(task.uid, "Pod")
+    for each in (forged, task) if first else (task, forged):
+        found.set_pod(each)
+    assert found.member(task).role != names.DRIVER
+    found.drop_pod(forged)
+    assert found.member(task).role != names.DRIVER
+
+
+def test_what_is_found_above_an_owner_of_another_tenant_says_nothing_of_ours() -> None:
+    """The same uid is looked up in both namespaces; it does not exist in the other."""
+    found, step = index(evil="default"), owner("Step", "s", uid="step-1", group="acme.io")
+    mine, forged = pod("p", owners=[step]), forger("step-1", "Step", "acme.io")
+    for each in (forged, mine):
+        found.set_pod(each)
+    assert {(known.name, namespace) for known, namespace in found.unknown()} == {("any", "evil"), ("s", "team")}
+    found.learn(forged.owners[0], [])
+    found.learn(step, [owner("Pipeline", "main", group="acme.io")])
+    found.learn(owner("Pipeline", "main", group="acme.io"), [])
+    assert found.member(mine).app == "pipeline/main"
+
+
 def test_pods_that_look_alike_are_recognised_once_though_their_owner_is_not_known_yet() -> None:
     """A cluster is listed faster than owners can be looked up: 150,000 pods must not each be puzzled over."""
 

@@ -33,7 +33,7 @@ class Recording(msgspec.Struct):
     def members(self) -> list[Member]:
         """What each pod is to its app."""
         pods = [trim.pod(each) for each in self.pods]
-        owners = Owners(pods, {uid: trim.owners(above) for uid, above in self.above.items()})
+        owners = Owners(pods, {uid: trim.owners(above, pods[0].namespace) for uid, above in self.above.items()})
         return [RESOLVER.resolve(pod, owners) for pod in pods]
 
 

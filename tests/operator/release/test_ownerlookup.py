@@ -124,7 +124,7 @@ def test_references_that_bypassed_the_reader_are_not_asked_about_either() -> Non
     """Neither a name nor a group that is a path goes over the wire; others are looked up."""
     world = enforcing(node("a"))
     for number, (group, name) in enumerate((("batch", "../../secrets/x"), ("../../api/v1", "x"), ("batch", ".."))):
-        bad = OwnerRef(kind="Job", name=name, uid=f"bad-{number}", group=group, controller=True)
+        bad = OwnerRef(kind="Job", name=name, uid=f"bad-{number}", group=group, controller=True, namespace="team")
         world.create(f"evil-{number}", owners=[bad])
     world.create("good", owners=[owned("Job", "j", group="batch")])
 

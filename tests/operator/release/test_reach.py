@@ -69,7 +69,9 @@ def _executor(world: World, driver: PodRecord) -> None:
     name = driver.name.replace("driver", "exec-1")
     mine = [pod for pod in world.pods.values() if pod.name == name]
     if not mine:
-        boss = OwnerRef(kind="Pod", name=driver.name, uid=driver.uid, group="", controller=True)
+        boss = OwnerRef(
+            kind="Pod", name=driver.name, uid=driver.uid, group="", controller=True, namespace=driver.namespace
+        )
         labels = {**driver.labels, "spark-role": "executor"}
         world.create(name, cpu=2, role="task", labels=labels, owners=[boss])
     elif mine[0].node:
@@ -150,7 +152,7 @@ def test_a_driver_in_the_way_of_its_own_tasks_is_given_up_and_then_refused() -> 
     world = enforcing(node("a", cpu=4))
     world.configure("AdmissionQueue", "default", stall={"afterSeconds": 10, "evictYoungestDriver": True})
     driver = standing(world, "own", "a", 3)
-    world.change(driver.uid, owners=(OwnerRef("Job", "own", "job", "batch", True),))
+    world.change(driver.uid, owners=(OwnerRef("Job", "own", "job", "batch", True, "team"),))
     task = world.create("task", app="own", cpu=2)
     world.create("other", app="other", cpu=2)
     operator = world.operator()
@@ -173,7 +175,9 @@ def test_a_driver_in_the_way_of_its_own_tasks_is_given_up_and_then_refused() -> 
 
 def running(world: World, name: str, *, app: str, **more: Any) -> PodRecord:
     """A task on node a that a controller would bring back."""
-    made = world.create(name, app=app, cpu=3, owners=(OwnerRef("Job", app, f"job-{app}", "batch", True),), **more)
+    made = world.create(
+        name, app=app, cpu=3, owners=(OwnerRef("Job", app, f"job-{app}", "batch", True, "team"),), **more
+    )
     world.change(made.uid, node="a", gates=(), phase="Running", started=world.now)
     return made
 
@@ -217,7 +221,7 @@ def test_a_driver_that_its_gang_does_not_fit_beside_takes_another_node() -> None
     world = enforcing(node("large", cpu=24), node("small", cpu=8))
     world.configure("AdmissionQueue", "default", stall={"afterSeconds": 10, "evictYoungestDriver": True})
     driver = standing(world, "gang", "small", 4)
-    world.change(driver.uid, owners=(OwnerRef("Job", "gang", "job", "batch", True),))
+    world.change(driver.uid, owners=(OwnerRef("Job", "gang", "job", "batch", True, "team"),))
     wanted = {names.GANG: "true", names.TASKS: "5"}
     tasks = [world.create(f"task-{number}", app="gang", cpu=5, annotations=wanted) for number in range(5)]
     operator = world.operator()
@@ -261,7 +265,7 @@ def test_of_two_drivers_in_each_others_way_one_is_given_up_once() -> None:
 def _blocked_gang(world: World, app: str, driver: float, task: float, tasks: int) -> list[PodRecord]:
     """A driver on node a that a Job brings back, and the tasks of its gang, which wait."""
     boss = standing(world, app, "a", driver)
-    world.change(boss.uid, owners=(OwnerRef("Job", app, app, "batch", True),))
+    world.change(boss.uid, owners=(OwnerRef("Job", app, app, "batch", True, "team"),))
     world.now += 1
     wanted = {names.GANG: "true", names.TASKS: str(tasks)}
     return [boss, *(world.create(f"{app}-{n}", app=app, cpu=task, annotations=wanted) for n in range(tasks))]

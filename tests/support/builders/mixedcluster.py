@@ -177,7 +177,9 @@ class MixedCluster:
         """Answer every look-up until nothing is asked any more."""
         while unknown := index.unknown():
             for owner, _ in unknown:
-                learn(owner, self.above[owner.uid])
+                learn(
+                    owner, [msgspec.structs.replace(each, namespace=owner.namespace) for each in self.above[owner.uid]]
+                )
 
     def serve(self, request: httpx2.Request) -> httpx2.Response:
         """What the API server says to commands and pages: lists, discovery and owners."""

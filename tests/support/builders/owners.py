@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from slackwater_cluster.watch.records import OwnerRef, PodRecord
 
 
-def owner(kind: str, name: str, *, group: str = "", uid: str = "") -> OwnerRef:
+def owner(kind: str, name: str, *, group: str = "", uid: str = "", namespace: str = "team") -> OwnerRef:
     """A controlling owner reference."""
-    return OwnerRef(kind=kind, name=name, uid=uid or f"{kind}-{name}", group=group, controller=True)
+    return OwnerRef(kind, name, uid or f"{kind}-{name}", group, True, namespace)
 
 
 def pod(
@@ -41,6 +41,6 @@ class Owners:
         """The owners of an object; pods are known by themselves or not at all."""
         return None if owner.uid in self.unseen or owner.kind == "Pod" else self.above.get(owner.uid, ())
 
-    def owns_pods(self, uid: str) -> bool:
-        """Whether a pod names this uid."""
-        return any(reference.uid == uid for each in self.pods for reference in each.owners)
+    def owns_pods(self, pod: PodRecord) -> bool:
+        """Whether a pod of its namespace names this one."""
+        return any(reference.key == (pod.namespace, pod.uid) for each in self.pods for reference in each.owners)

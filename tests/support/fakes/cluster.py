@@ -49,9 +49,9 @@ def node(name: str, cpu: float = 8.0, memory: float = 32.0, **labels: str) -> No
     return NodeRecord(name=name, uid=f"node-{name}", labels=labels, capacity=amounts, allocatable=amounts, ready=True)
 
 
-def owned(kind: str, name: str, uid: str = "", group: str = "") -> OwnerRef:
+def owned(kind: str, name: str, uid: str = "", group: str = "", namespace: str = "team") -> OwnerRef:
     """A controlling owner."""
-    return OwnerRef(kind=kind, name=name, uid=uid or f"{kind}-{name}", group=group, controller=True)
+    return OwnerRef(kind, name, uid or f"{kind}-{name}", group, True, namespace)
 
 
 class PlaceCall(NamedTuple):

@@ -165,12 +165,12 @@ class Life:
     def _owners(self) -> tuple[OwnerRef, ...]:
         """Its driver, else a Job: what is lost is made anew, and programs can see that."""
         if self.driver:
-            return (OwnerRef("Pod", f"{self.plan.name}-driver", self.driver, "", True),)
+            return (OwnerRef("Pod", f"{self.plan.name}-driver", self.driver, "", True, self.plan.namespace),)
         return (self._job,)
 
     @property
     def _job(self) -> OwnerRef:
-        return OwnerRef("Job", self.plan.name, f"job-{self.plan.name}", "batch", True)
+        return OwnerRef("Job", self.plan.name, f"job-{self.plan.name}", "batch", True, self.plan.namespace)
 
     # -- the driver ---------------------------------------------------------------------------------------------------
 

@@ -14,7 +14,7 @@ from slackwater_cluster.apps.frameworks import FrameworkTable
 from slackwater_cluster.apps.membership import AppKey, PodIndex
 from slackwater_cluster.apps.resolver import Member, role_of
 from slackwater_cluster.governance import Governance
-from slackwater_cluster.watch.records import OwnerRef, PodRecord
+from slackwater_cluster.watch.records import OwnerKey, OwnerRef, PodRecord
 
 Key = AppKey
 
@@ -92,7 +92,7 @@ class AppIndex:
         """Owners to look up, and their namespace."""
         return self.index.unknown()
 
-    def asking(self, owner: str) -> list[PodRecord]:
+    def asking(self, owner: OwnerKey) -> list[PodRecord]:
         """The pods that wait for an owner to be looked up."""
         return self.index.asking(owner)
 
