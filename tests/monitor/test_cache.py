@@ -1,14 +1,17 @@
-"""Answers on disk belong to one server, one tenant and one user."""
+"""Answers on disk belong to one server, one cluster, one tenant and one user."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
+import httpx2
 import pytest
 
 from slackwater.errors import InvalidInput
 from slackwater_cluster.api.credentials import Credentials
+from slackwater_cluster.prometheus.client import Prometheus
 from slackwater_cluster.prometheus.transport import QueryConnection
+from slackwater_monitor.history import fetch
 from slackwater_monitor.history.cache import Cache
 
 URL = "http://mimir:8080/prometheus"
@@ -55,3 +58,31 @@ def test_a_folder_whose_owner_cannot_be_read_is_refused(text: str, tmp_path: Pat
     (tmp_path / "asker.json").write_text(text, encoding="utf-8")
     with pytest.raises(InvalidInput, match=r"asker\.json"):
         Cache.of(asked(), tmp_path)
+
+
+def test_two_clusters_behind_one_address_have_a_folder_each(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Port 9090 is forwarded to one today and to the other tomorrow."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    clusters = ("2024-01-01T00:00:00+00:00", "2025-01-01T00:00:00+00:00", "")
+    assert len({Cache.of(asked(), None, each).folder for each in clusters}) == len(clusters)
+
+
+def test_a_folder_of_another_cluster_is_refused(tmp_path: Path) -> None:
+    """A folder of an earlier version belongs to the first cluster that comes; one that tells no age may be any."""
+    for cluster in ("", "2024-01-01T00:00:00+00:00", "", "2024-01-01T00:00:00+00:00"):
+        Cache.of(asked(), tmp_path, cluster)
+    with pytest.raises(
+        InvalidInput, match=r"--cache.*cluster made at 2024-.*, not for .*made at 2025-.*another folder"
+    ):
+        Cache.of(asked(), tmp_path, "2025-01-01T00:00:00+00:00")
+
+
+@pytest.mark.parametrize(
+    ("value", "cluster"), [("1704067200", "2024-01-01T00:00:00+00:00"), (None, ""), ("NaN", ""), ("1e20", "")]
+)
+def test_a_cluster_is_known_by_the_age_of_its_oldest_namespace(value: str | None, cluster: str) -> None:
+    """As kube-state-metrics tells it; where it does not, or tells nonsense, the cluster is not known."""
+    result = [] if value is None else [{"metric": {}, "value": [0, value]}]
+    answer = httpx2.Response(200, json={"status": "success", "data": {"result": result}})
+    server = Prometheus(asked(), transport=httpx2.MockTransport(lambda _: answer))
+    assert fetch.cluster(server, 2e9) == cluster

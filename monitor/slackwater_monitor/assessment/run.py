@@ -15,7 +15,7 @@ from slackwater_monitor.assessment.owners import USERS
 from slackwater_monitor.assessment.report import page
 from slackwater_monitor.assessment.report.values import plain
 from slackwater_monitor.history.cache import Cache
-from slackwater_monitor.history.fetch import History, collect
+from slackwater_monitor.history.fetch import History, cluster, collect
 from slackwater_monitor.history.grid import Grid
 
 Progress = Callable[[float], None]
@@ -36,9 +36,9 @@ class Order:
 
 def fetch(order: Order, progress: Progress | None = None) -> tuple[History, Path]:
     """The period on disk, and the folder it lies in."""
-    cache = Cache.of(order.connection, order.cache)
     server = Prometheus(order.connection)
     try:
+        cache = Cache.of(order.connection, order.cache, cluster(server, order.grid.end))
         history = collect(
             server,
             cache,

@@ -24,31 +24,43 @@ AT, VALUE, OFFSETS, LABELS, WHOLE = "at", "value", "offsets", "labels", "whole"
 
 @dataclass(frozen=True, slots=True)
 class Asker:
-    """As whom a server is asked: one address shows each tenant, and maybe each user, answers of their own."""
+    """As whom a server is asked, and about which cluster.
+
+    One address shows each tenant, and maybe each user, answers of their own; a forwarded port is now one cluster's,
+    now another's.
+    """
 
     tenant: str = ""
     username: str = ""
+    cluster: str = ""  # when it was made; "" where nobody tells
 
     @classmethod
-    def of(cls, connection: QueryConnection) -> Asker:
+    def of(cls, connection: QueryConnection, cluster: str) -> Asker:
         """The one that a connection names."""
-        return cls(connection.tenant, connection.credentials.username)
+        return cls(connection.tenant, connection.credentials.username, cluster)
+
+    def agrees(self, other: Asker) -> bool:
+        """Whether both get the same answers; a cluster that is not known may be any."""
+        same = (self.tenant, self.username) == (other.tenant, other.username)
+        return same and (self.cluster == other.cluster or not (self.cluster and other.cluster))
 
     def __str__(self) -> str:
         named = (("tenant", self.tenant), ("user", self.username))
-        return " and ".join(f"{what} {name!r}" for what, name in named if name) or "no tenant and no user"
+        told = [f"{what} {name!r}" for what, name in named if name]
+        told += [f"the cluster made at {self.cluster}"] if self.cluster else []
+        return " and ".join(told) or "no tenant and no user"
 
 
 @dataclass(frozen=True, slots=True)
 class Cache:
-    """A folder of answers that one server gave to one asker."""
+    """A folder of answers that one server gave to one asker about one cluster."""
 
     folder: Path
 
     @classmethod
-    def of(cls, connection: QueryConnection, folder: Path | None) -> Cache:
-        """The given folder, or one of the user's cache that belongs to this server, tenant and user."""
-        asker = Asker.of(connection)
+    def of(cls, connection: QueryConnection, folder: Path | None, cluster: str = "") -> Cache:
+        """The given folder, or one of the user's cache that belongs to this server, cluster, tenant and user."""
+        asker = Asker.of(connection, cluster)
         chosen = folder or _usual(connection.url, asker)
         try:
             chosen.mkdir(parents=True, exist_ok=True)
@@ -86,9 +98,9 @@ class Cache:
 
 
 def _usual(url: str, asker: Asker) -> Path:
-    """A folder of the user's cache; without tenant and user its name comes from the address alone."""
+    """A folder of the user's cache, named after the address and what is known of tenant, user and cluster."""
     home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    words = "\n".join((url.rstrip("/"), asker.tenant, asker.username)).rstrip("\n")
+    words = "\n".join((url.rstrip("/"), asker.tenant, asker.username, asker.cluster)).rstrip("\n")
     return home / "slackwater" / "history" / hashlib.sha256(words.encode()).hexdigest()[:12]
 
 
@@ -96,10 +108,10 @@ def _claim(folder: Path, asker: Asker) -> None:
     """Write down whose answers lie here; refuse a folder of somebody else."""
     path = folder / "asker.json"
     owner = _owner(path)
-    if owner is None:
-        path.write_text(json.dumps(asdict(asker)), encoding="utf-8")
-    elif owner != asker:
+    if owner is not None and not owner.agrees(asker):
         raise InvalidInput("--cache", f"{folder} holds answers for {owner}, not for {asker}", "name another folder")
+    if owner is None or (asker.cluster and not owner.cluster):
+        path.write_text(json.dumps(asdict(asker)), encoding="utf-8")
 
 
 def _owner(path: Path) -> Asker | None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
@@ -28,6 +29,7 @@ from slackwater_monitor.history.queries import Question, questions
 # Samples in one answer: some 20 MB decoded, so the largest answer stays a small part of half a gigabyte.
 SAMPLES = 150_000
 POINTS = (288, 144, 72, 36, 24, 12, 6)
+LATEST = 1e11  # Unix seconds that a date can be made of
 Progress = Callable[[float], None]
 
 
@@ -53,6 +55,17 @@ class History:
     def answers(self, name: str) -> Iterator[Answer]:
         """All answers to one question, in order of time; none where it could not be asked."""
         return (self.answer(name, piece) for piece in self.pieces) if self.has(name) else iter(())
+
+
+def cluster(server: Prometheus, moment: float) -> str:
+    """When this cluster was made: the age of its oldest namespace, kube-system or default, which none can delete.
+
+    Where a server knows many clusters it is the oldest of them: those that join later change nothing. "" where nobody
+    tells.
+    """
+    answer = server.instant("min(last_over_time(kube_namespace_created[1h]))", moment)
+    made = [value for _, value in answer if 0 < value < LATEST]
+    return datetime.fromtimestamp(made[0], UTC).isoformat() if made else ""
 
 
 # Parts of the period that are looked through for a metric that the usual moments do not show.
