@@ -27,6 +27,14 @@ def test_every_question_is_valid(series: dict[str, str]) -> None:
         parse(question.filled(300))
 
 
+def test_nodes_belong_to_every_namespace() -> None:
+    """The namespace on a metric about nodes is where the exporter runs: filtered by it, a cluster would have none."""
+    metrics = choose({names[0] for names in METRICS.values()})
+    names = Names(metrics, {need: spelled(USUAL, {}) for need in metrics})
+    made = {question.name: question.promql for question in questions(names, builtin(), (), ("shop", "batch"))}
+    assert {name for name, promql in made.items() if 'namespace=~"shop|batch"' not in promql} == {"allocatable"}
+
+
 def test_queries_of_the_dashboard_are_valid() -> None:
     """With and without a namespace."""
     for use in prometheus.USE.values():

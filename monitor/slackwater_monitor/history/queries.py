@@ -61,14 +61,15 @@ class Question:
 def questions(
     names: Names, table: FrameworkTable, user_labels: Iterable[str] = (), namespaces: Sequence[str] = ()
 ) -> Iterator[Question]:
-    """Everything that can be asked here, of all namespaces or of some."""
+    """Everything that can be asked here, of all namespaces or of some; nodes belong to all of them."""
     for need in (words.MEMORY, words.CPU):
         if names.has(need):
             yield from _use(names, need, namespaces)
     told = tuple(sorted(wanted_labels(table, user_labels)))
     for need, meanings, extra, chosen in (*FACTS, (words.LABELS, POD, told, "")):
         if names.has(need):
-            yield _fact(names, need, meanings, extra, _within(names, need, chosen, namespaces))
+            own = namespaces if "namespace" in meanings else ()
+            yield _fact(names, need, meanings, extra, _within(names, need, chosen, own))
     if names.has(words.PHASE):
         keys = _keys(names, words.PHASE, POD)
         chosen = _within(names, words.PHASE, '{phase="Pending"}', namespaces)
@@ -77,7 +78,10 @@ def questions(
 
 
 def _within(names: Names, need: str, chosen: str, namespaces: Sequence[str]) -> str:
-    """The matchers of a question, with one for namespaces where they are chosen and the metric tells them."""
+    """The matchers of a question, with one for namespaces where they are chosen and the metric tells them.
+
+    For a metric about something in a namespace only: on others, the label is where the exporter itself runs.
+    """
     label = names.labels.get(need, {}).get("namespace")
     if not namespaces or label is None:
         return chosen
