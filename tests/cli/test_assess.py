@@ -64,6 +64,14 @@ def test_a_table_is_made_of_any_level(url: str, tmp_path_factory: pytest.TempPat
     assert "limit" in run("assess", *options, "--by", level, "-o", "wide").stdout
 
 
+@pytest.mark.parametrize("command", [("assess",), ("export", "day.parquet")])
+def test_a_namespace_without_pods_is_told(url: str, tmp_path: Path, command: tuple[str, ...]) -> None:
+    """In a sentence, which is exit code 2."""
+    options = ["--prometheus", url, "--since", "1d", "--until", UNTIL, "--cache", str(tmp_path / "c"), "--rate", "1000"]
+    with pytest.raises(InvalidInput, match="--namespace: no pod of shpo was measured"):
+        run(*command, *options, "-n", "shpo")
+
+
 def test_yaml_holds_what_json_holds(url: str, tmp_path: Path) -> None:
     """Every level, the curves of efficiency, what is reclaimable at which risk, and where to start."""
     options = ["--prometheus", url, "--since", "1d", "--until", UNTIL, "--cache", str(tmp_path / "c"), "--rate", "1000"]

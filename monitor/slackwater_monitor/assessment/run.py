@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from slackwater.errors import InvalidInput, SlackwaterError, Unavailable
 from slackwater_cluster.apps.frameworks import FrameworkTable, builtin
 from slackwater_cluster.prometheus.client import Prometheus
 from slackwater_cluster.prometheus.transport import QueryConnection
-from slackwater_monitor.assessment.assessment import Assessment, assess
+from slackwater_monitor.assessment.assessment import KINDS, Assessment, assess
 from slackwater_monitor.assessment.owners import USERS
 from slackwater_monitor.assessment.report import page
 from slackwater_monitor.assessment.report.values import plain
@@ -57,7 +58,17 @@ def fetch(order: Order, progress: Progress | None = None) -> tuple[History, Path
 def run(order: Order, fetching: Progress | None = None, reading: Progress | None = None) -> Assessment:
     """Fetch and assess."""
     history, folder = fetch(order, fetching)
+    if not any(len(answer) for kind in KINDS for answer in history.answers(f"{kind}-count")):
+        raise unmeasured(order.namespaces)
     return assess(history, order.table, folder, user_labels=(*order.user_labels, *USERS), progress=reading)
+
+
+def unmeasured(namespaces: Sequence[str]) -> SlackwaterError:
+    """That nothing was measured, of all namespaces or of those that were chosen."""
+    if not namespaces:
+        return Unavailable("no container was measured in this period; ask for another time with --since and --until")
+    trouble = f"no pod of {' or '.join(namespaces)} was measured in this period"
+    return InvalidInput("--namespace", trouble, "see `kubectl get namespaces`, or ask for a longer --since")
 
 
 def write(found: Assessment, folder: Path) -> Path:
