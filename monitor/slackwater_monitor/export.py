@@ -6,6 +6,7 @@ which a replay is judged.
 - A pod that ran from before the period until after it is a service: it is no job, its request is taken off its node.
 - Tasks of an app that were created together and ask for the same are a stage; a later wave is a stage that asks later.
 - A pod that still ran at the end is cut there, one that ran at the beginning starts there; both are counted.
+- Where namespaces are chosen, only their pods are jobs; services of all of them are taken off the nodes.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from slackwater_cluster import names
 from slackwater_monitor.assessment.assessment import Assessment
 from slackwater_monitor.assessment.lifetimes import AT, shape
 from slackwater_monitor.assessment.pods import Key, Pod
+from slackwater_monitor.assessment.run import unmeasured
 from slackwater_monitor.assessment.usage import UsageStatistics
 from slackwater_monitor.assessment.windows import CPU, MEMORY
 from slackwater_simulator.workload.workload import Driver, Job, Stage, Usage, Workload
@@ -72,16 +74,20 @@ class _Life:
 
 @dataclass(slots=True)
 class _Counts:
+    chosen: frozenset[str] = frozenset()  # the namespaces whose pods become jobs; none: all
     services: int = 0
+    elsewhere: int = 0
     cut: int = 0
     unasked: int = 0
     unended: int = 0
     lives: dict[tuple[str, str], list[_Life]] = field(default_factory=lambda: defaultdict(list))
 
 
-def export(found: Assessment, name: str) -> Export:
-    """Turn an assessed period into a workload."""
-    sizes, counts = _sizes(found), _Counts()
+def export(found: Assessment, name: str, namespaces: Sequence[str] = ()) -> Export:
+    """Turn an assessed period of a whole cluster into a workload, of all namespaces or of some."""
+    if namespaces and not any(namespace in namespaces for namespace, _ in found.census.pods):
+        raise unmeasured(namespaces)
+    sizes, counts = _sizes(found), _Counts(chosen=frozenset(namespaces))
     taken: dict[str, list[float]] = defaultdict(lambda: [0.0, 0.0])
     for key, pod in found.census.pods.items():
         _take(found, key, pod, found.seen.get(key, 0.0), sizes.get(key), counts, taken)
@@ -140,6 +146,9 @@ def _take(
         counts.services += 1
         for kind in (0, 1):
             taken[pod.node][kind] += size[0][kind]
+        return
+    if counts.chosen and key[0] not in counts.chosen:
+        counts.elsewhere += 1
         return
     counts.cut += begun < start or (not pod.completed and seen >= end - found.grid.step)
     begun, ended = max(begun, start), min(max(ended, begun), end)
@@ -248,6 +257,7 @@ def _notes(counts: _Counts) -> Iterable[str]:
     told = (
         (counts.services, "pods ran before and after the period: services, taken off their nodes"),
         (counts.cut, "pods ran at one end of the period and are cut there"),
+        (counts.elsewhere, "pods of other namespaces came or went in the period and are left out"),
         (counts.unasked, "pods have no request and are left out"),
         (counts.unended, "pods never ran and are left out"),
     )

@@ -48,6 +48,17 @@ def test_services_are_taken_off_their_nodes(served_week: Week) -> None:
     assert any("services" in note for note in made.workload.notes)
 
 
+def test_services_of_other_namespaces_stay_on_the_nodes(served_week: Week) -> None:
+    """Only jobs are chosen by namespace: what others reserve is not free for them."""
+    whole, batch = export(served_week.found, "week"), export(served_week.found, "week", ["batch"])
+    assert batch.nodes == whole.nodes
+    assert [job.id for job in batch.workload.jobs] == [job.id for job in whole.workload.jobs]
+    with pytest.raises(InvalidInput, match="no pod began"):
+        export(served_week.found, "week", ["shop"])
+    with pytest.raises(InvalidInput, match="no pod of shpo"):
+        export(served_week.found, "week", ["shpo"])
+
+
 def test_what_happened_is_kept_beside_the_trace(served_week: Week, tmp_path: Path) -> None:
     """Three files, which what-if finds again."""
     made = export(served_week.found, "week")

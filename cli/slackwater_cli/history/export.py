@@ -46,10 +46,10 @@ def command(
 
     chosen = asking.chosen_namespaces(namespace)
     windows = asking.period(since, until, step)
-    order = Order(server, windows, cache, given(label or []), tuple(user_label or ()), namespaces=chosen)
+    order = Order(server, windows, cache, given(label or []), tuple(user_label or ()))
     with bars() as tick:
         found = run(order, tick("asking Prometheus"), tick("reading answers"))
-    made = export(found, file.stem)
+    made = export(found, file.stem, chosen)
     paths = write(made, file)
     console = Console(stderr=True, soft_wrap=True, highlight=False)
     tasks = sum(job.tasks for job in made.workload.jobs)
