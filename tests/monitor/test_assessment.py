@@ -7,18 +7,22 @@ import json
 import math
 from collections import defaultdict
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 from rich.console import Console
 
+from slackwater.errors import InvalidInput
+from slackwater_cluster.prometheus.transport import QueryConnection
 from slackwater_monitor.assessment.report.page import render
 from slackwater_monitor.assessment.report.tables import render as terminal
 from slackwater_monitor.assessment.report.values import plain
-from slackwater_monitor.assessment.run import fetch, run, write
+from slackwater_monitor.assessment.run import Order, fetch, run, write
+from slackwater_monitor.history.grid import grid
 from support.builders.assessed import Week, assessed, order
-from support.builders.weeks import DAY, SCRAPE, STATES, TOOLS, Container, Floats, openmetrics, prometheus, week
+from support.builders.weeks import DAY, END, SCRAPE, STATES, TOOLS, Container, Floats, openmetrics, prometheus, week
 
 pytestmark = pytest.mark.skipif(not TOOLS, reason="prometheus and promtool are not installed")
 EXACT = pytest.approx
@@ -125,6 +129,20 @@ def test_the_grid_of_windows_does_not_change_what_was_used(served_week: Week, tm
         for name, fine in served_week.found.levels["container"][kind].items():
             if fine.efficiency is not None:
                 assert coarse.levels["container"][kind][name].efficiency == EXACT(fine.efficiency, rel=1e-5)
+
+
+def test_a_short_period_is_cut_into_windows_that_hold_samples(served_week: Week, tmp_path: Path) -> None:
+    """Two hours would be windows of 15 s, and containers are scraped every minute: CPU and memory are found in full."""
+    short = Order(QueryConnection(served_week.url, rate=1000), grid(END, 7200, None), tmp_path)
+    found = run(short)
+    assert found.grid.step == 2 * SCRAPE
+    assert found.interval == EXACT(SCRAPE)
+    web = next(each for each in served_week.raw if each.pod == "web-1")
+    recent = web.at > END - 7200
+    assert found.levels["container"]["memory"]["shop", "web-1", "app"].used == EXACT(web.bytes[recent].mean(), rel=SAME)
+    assert found.levels["container"]["cpu"]["shop", "web-1", "app"].seconds == EXACT(7200 - SCRAPE)
+    with pytest.raises(InvalidInput, match="--step 120s"):
+        run(replace(short, grid=grid(END, 7200, 30), stated=True))
 
 
 def test_drivers_are_recognised_with_their_waits_and_stalls(served_week: Week) -> None:

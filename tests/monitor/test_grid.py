@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from slackwater.errors import InvalidInput
-from slackwater_monitor.history.grid import Grid, chunks, duration, grid
+from slackwater_monitor.history.grid import Grid, chunks, duration, fitted, grid
 
 
 @pytest.mark.parametrize(
@@ -65,3 +65,21 @@ def test_whole_pieces_are_the_same_for_a_later_run(first: int, later: int) -> No
     now, then = (set(chunks(Grid(start * 300, 300, 500), 36)) for start in (first, first + later))
     inner = {piece for piece in now if piece.whole and piece.first > (first + later) * 300 + 36 * 300}
     assert inner <= then
+
+
+@pytest.mark.parametrize(
+    ("sample", "step"), [(0, 15), (15, 30), (30, 60), (30.4, 60), (60, 120), (300, 600), (7200, 14400)]
+)
+def test_windows_hold_two_samples_at_least(sample: float, step: int) -> None:
+    """Two hours in windows of 15 s, where containers are scraped less often; the period stays covered."""
+    made = fitted(grid(1e9, 7200, None), sample, stated=False)
+    assert made.step == step
+    assert made.end - made.start >= 7200
+    assert made.end % made.step == 0
+
+
+def test_a_stated_step_below_two_samples_is_refused_with_one_that_works() -> None:
+    """Half of its windows would be empty: half of the memory, and no CPU."""
+    with pytest.raises(InvalidInput, match=r"--step: use is sampled every 30 s.*windows of 15 s.*--step 60s or more"):
+        fitted(grid(1e9, 7200, 15), 30.0, stated=True)
+    assert fitted(grid(1e9, 7200, 60), 30.0, stated=True).step == 60

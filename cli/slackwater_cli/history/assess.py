@@ -99,7 +99,8 @@ def command(
 
     chosen = asking.chosen_namespaces(namespace)
     windows = asking.period(since, until, step)
-    order = Order(server, windows, cache, given(label or []), tuple(user_label or ()), namespaces=chosen)
+    users = tuple(user_label or ())
+    order = Order(server, windows, cache, given(label or []), users, namespaces=chosen, stated=step is not None)
     _show(_run(order), output, wanted)
 
 

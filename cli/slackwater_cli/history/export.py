@@ -46,7 +46,7 @@ def command(
 
     chosen = asking.chosen_namespaces(namespace)
     windows = asking.period(since, until, step)
-    order = Order(server, windows, cache, given(label or []), tuple(user_label or ()))
+    order = Order(server, windows, cache, given(label or []), tuple(user_label or ()), stated=step is not None)
     with bars() as tick:
         found = run(order, tick("asking Prometheus"), tick("reading answers"))
     made = export(found, file.stem, chosen)

@@ -85,6 +85,10 @@ class Prometheus:
             "/api/v1/query_range", {"query": query, "start": f"{start}", "end": f"{end}", "step": f"{step}"}
         )
 
+    def samples(self, selector: str, at: float, seconds: int) -> list[Series]:
+        """The samples of so many seconds before a moment, as they were scraped."""
+        return self._query("/api/v1/query", {"query": f"{selector}[{seconds}s]", "time": f"{at}"})
+
     def _query(self, path: str, parameters: Mapping[str, str]) -> list[Series]:
         body = self._session.get(path, parameters)
         try:

@@ -239,6 +239,11 @@ class _Study:
             "nothing was scraped; this stretch counts neither as used nor as reserved"
             for first, last in gaps(self.covered, grid)
         ]
+        told += [
+            f"{self.history.names.metrics[kind]} gave no value in any window: {kind} is left out"
+            for kind in KINDS
+            if self.history.has(f"{kind}-count") and not self.levels["container"][kind]
+        ]
         bare = sum(1 for each in self.levels["container"].get(CPU, {}).values() if each.asked <= 0)
         if bare and self.history.has("requests"):
             told.append(f"{count(bare, 'container')} without a CPU request left out of efficiency and reclaiming")

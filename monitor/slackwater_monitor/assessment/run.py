@@ -33,6 +33,7 @@ class Order:
     user_labels: tuple[str, ...] = ()
     table: FrameworkTable = field(default_factory=builtin)
     namespaces: tuple[str, ...] = ()  # none: all
+    stated: bool = False  # the length of windows was asked for, and is not ours to change
 
 
 def fetch(order: Order, progress: Progress | None = None) -> tuple[History, Path]:
@@ -48,6 +49,7 @@ def fetch(order: Order, progress: Progress | None = None) -> tuple[History, Path
             given=order.labels,
             user_labels=(*order.user_labels, *USERS),
             namespaces=order.namespaces,
+            stated=order.stated,
             progress=progress,
         )
     finally:

@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,7 +23,7 @@ from slackwater_cluster.prometheus.client import Prometheus, Series
 from slackwater_cluster.prometheus.transport import TooHeavy
 from slackwater_monitor.history import labels as words
 from slackwater_monitor.history.cache import Answer, Cache, Row, read, write
-from slackwater_monitor.history.grid import Chunk, Grid, chunks
+from slackwater_monitor.history.grid import Chunk, Grid, chunks, fitted
 from slackwater_monitor.history.labels import METRICS, Names, choose, spelled
 from slackwater_monitor.history.queries import Question, questions
 
@@ -68,6 +69,8 @@ def cluster(server: Prometheus, moment: float) -> str:
     return datetime.fromtimestamp(made[0], UTC).isoformat() if made else ""
 
 
+# Seconds of samples that tell how often a container is scraped.
+LOOK = 3600
 # Parts of the period that are looked through for a metric that the usual moments do not show.
 LOOKS = 20
 
@@ -101,13 +104,29 @@ def _family(metrics: Mapping[str, str], labels: Mapping[str, dict[str, str]], na
 def _example(server: Prometheus, metric: str, windows: Grid) -> dict[str, str]:
     """One series of a metric, with as many labels as any: looked for at the end and at two earlier moments."""
     chosen = '{container!="",container!="POD"}' if metric.startswith("container_") else ""
-    for share in (1.0, 0.5, 0.05):
-        moment = windows.start + share * (windows.end - windows.start)
+    for moment in _moments(windows):
         for query in (f"topk(1, {metric}{chosen})", f"topk(1, {metric})"):
             found = [labels for labels, _ in server.instant(query, moment)]
             if found:
                 return max(found, key=len)
     return {}
+
+
+def _moments(windows: Grid) -> list[float]:
+    """The end and two earlier moments."""
+    return [windows.start + share * (windows.end - windows.start) for share in (1.0, 0.5, 0.05)]
+
+
+def sampled(server: Prometheus, windows: Grid, names: Names) -> float:
+    """Seconds between two samples of use, as one container's were scraped; 0 where no two are found."""
+    metric = names.metrics.get(words.MEMORY) or names.metrics[words.CPU]
+    labels = {key: value for key, value in _example(server, metric, windows).items() if key != "__name__"}
+    chosen = ",".join(f"{key}={json.dumps(value)}" for key, value in labels.items())
+    for moment in _moments(windows) if chosen else ():
+        for series in server.samples(f"{metric}{{{chosen}}}", moment, LOOK):
+            if len(series.values) > 1:
+                return round(float(np.median(np.diff([at for at, _ in series.values]))), 3)
+    return 0.0
 
 
 def _anywhere(server: Prometheus, metric: str, windows: Grid) -> dict[str, str]:
@@ -139,10 +158,12 @@ def collect(
     given: Mapping[str, str] | None = None,
     user_labels: Iterable[str] = (),
     namespaces: Sequence[str] = (),
+    stated: bool = False,
     progress: Progress | None = None,
 ) -> History:
-    """Fetch the period, or what of it is not on disk yet."""
+    """Fetch the period, or what of it is not on disk yet; windows that hold too little are longer, unless `stated`."""
     names = survey(server, windows, given or {})
+    windows = fitted(windows, sampled(server, windows, names), stated=stated)
     asked = tuple(questions(names, table, user_labels, namespaces))
     parts = pieces(server, cache, windows, names)
     files: dict[tuple[str, int], Path] = {}

@@ -14,6 +14,7 @@ UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
 WINDOWS = 2016  # a week of five minutes
 MOST = 100_000  # memory and questions grow with their number
 LONGEST = 10 * 366 * 86_400  # seconds; with the longest of these steps fewer windows than MOST
+FEW = 2  # samples in every window, so that jitter leaves none without
 STEPS = (15, 30, 60, 120, 300, 600, 900, 1800, 3600)
 
 
@@ -75,6 +76,21 @@ def grid(end: float, since: int, step: int | None) -> Grid:
         raise InvalidInput("--step", trouble, f"use --step {math.ceil(since / MOST)}s or more, or leave it out")
     last = math.floor(end / size) * size
     return Grid(last - count * size, size, count)
+
+
+def fitted(windows: Grid, sample: float, *, stated: bool) -> Grid:
+    """Windows of a few samples each, given the seconds between samples: refused where the step was stated.
+
+    A window without a sample counts as one in which nothing ran, and a counter says nothing after it.
+    """
+    least = 0.9 * FEW * sample  # scrapes are not quite even
+    if windows.step >= least:
+        return windows
+    size = next((step for step in STEPS if step >= least), math.ceil(FEW * sample))
+    if stated:
+        trouble = f"use is sampled every {sample:g} s, so many windows of {windows.step} s would be empty"
+        raise InvalidInput("--step", trouble, f"use --step {size}s or more, or leave it out")
+    return grid(windows.end, windows.end - windows.start, size)
 
 
 def chunks(windows: Grid, points: int) -> Iterator[Chunk]:
