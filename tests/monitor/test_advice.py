@@ -96,6 +96,61 @@ def test_pods_that_a_driver_starts_are_told_by_their_app() -> None:
     assert yaml.safe_load(made.yaml)["spec"]["containers"]
 
 
+def test_pods_that_a_pod_starts_are_its_tasks() -> None:
+    """Without labels that say so, too: they are batch, and the file to try them with has a name that can be written."""
+    found = assessment("", role="unknown")
+    for key, pod in found.census.pods.items():
+        pod.owner = ("Pod", "etl-driver")
+        found.members[key] = Member("pod/etl-driver", "unknown", "", "ann", "n0")  # type: ignore[index]
+    made = one(found)
+    assert (made.kind, made.name, made.batch) == ("Tasks", "pod/etl-driver", True)
+    assert "export etl-driver.parquet" in made.what_if
+    assert not any("task pods" in note for note in made.notes)
+
+
+def test_a_pod_without_owner_and_driver_is_a_pod() -> None:
+    """Under its own name."""
+    made = advise(assessment("", role="unknown"))
+    assert [(each.kind, each.name, each.batch) for each in made] == [
+        ("Pod", "web-1-a", False),
+        ("Pod", "web-1-b", False),
+    ]
+
+
+def test_static_pods_are_told_by_the_file_their_kubelets_read() -> None:
+    """One of that name on each node; their owner, the node, is nothing to write requests into."""
+    found = assessment("", role="unknown")
+    for (_, name), pod in found.census.pods.items():
+        pod.owner = ("Node", name.removeprefix("web-"))
+    made = one(found)
+    assert (made.kind, made.name, made.pods, made.kubectl) == ("StaticPod", "web", 2, "")
+    assert yaml.safe_load(made.yaml)["spec"]["containers"]
+
+
+@pytest.mark.parametrize("kind", ["Job", "CronJob"])
+def test_jobs_without_labels_are_batch(kind: str) -> None:
+    """Managing their namespace would lower nothing, so it is not advised."""
+    made = one(assessment(kind, role="unknown"))
+    assert made.batch
+    assert not any("slackwater.io/managed" in note for note in made.notes)
+
+
+def test_containers_that_prepare_a_pod_are_left_out() -> None:
+    """Their requests stand under initContainers."""
+    found = assessment()
+    for pod in found.census.pods.values():
+        pod.initial.add("main")
+    assert advise(found) == []
+
+
+def test_no_request_is_advised_above_its_limit() -> None:
+    """An API server would refuse it; the limit is to be raised as well."""
+    made = one(assessment(limits={"memory": 900 * MIBI}))
+    assert made.containers[0].requests["memory"] == 900 * MIBI
+    assert any("needs all of its memory limit" in note for note in made.notes)
+    assert not any("Guaranteed" in note for note in made.notes)
+
+
 def test_limits_are_noticed() -> None:
     """One that use reaches, and one that equals the request."""
     notes = one(assessment(limits={"cpu": 0.8, "memory": 4096 * MIBI})).notes

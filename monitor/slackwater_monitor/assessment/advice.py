@@ -24,6 +24,11 @@ from slackwater_monitor.assessment.windows import CPU, MEMORY
 SERVICES = frozenset(
     {"Deployment", "ReplicaSet", "ReplicationController", "StatefulSet", "DaemonSet", "Rollout", "DeploymentConfig"}
 )
+BATCH = frozenset({"Job", "CronJob", "Driver", "Tasks"})
+# A pod that a kubelet reads from a file: its owner is its node, and the file is what one changes.
+STATIC = "StaticPod"
+# Pods that no template makes: each may ask for something else.
+SINGLE = ("Pod", "Driver", "Tasks", STATIC)
 # Kinds that `kubectl set resources` changes.
 SETTABLE = frozenset({"Deployment", "ReplicaSet", "ReplicationController", "StatefulSet", "DaemonSet", "CronJob"})
 MARGIN = 1.15  # of memory, on top of the most that was seen
@@ -84,9 +89,11 @@ def _whose(found: Assessment, namespace: str, pod: str) -> tuple[str, str]:
     """The object to change. Pods that a driver starts have none: they are the driver or the tasks of their app."""
     kind, name = top(found.census, namespace, pod)
     member = found.members[namespace, pod]
-    if kind != "Pod" or not member.role:
-        return kind, name
-    return ("Driver" if member.role == names.DRIVER else "Tasks"), member.family
+    if kind == "Pod" and member.role == names.DRIVER:
+        return "Driver", member.family
+    if kind == "Pod" and (member.role == names.TASK or found.census.pods[namespace, pod].owner[1]):
+        return "Tasks", member.family
+    return kind, name
 
 
 def top(census: PodHistory, namespace: str, pod: str) -> tuple[str, str]:
@@ -94,6 +101,8 @@ def top(census: PodHistory, namespace: str, pod: str) -> tuple[str, str]:
     kind, name = census.pods[namespace, pod].owner
     if not name:
         return "Pod", series(pod)
+    if kind == "Node":
+        return STATIC, pod.removesuffix(f"-{name}")
     while (above := census.above.get((namespace, kind, name))) is not None:
         kind, name = above
     return kind, series(name) if kind == "Job" else name
@@ -108,24 +117,25 @@ def _advice(
     if not changed:
         return None
     back = _given_back(found, namespace, pods, {each.name: each for each in changed})
-    batch = kind not in SERVICES and _tasks(found, namespace, pods)
+    tasks = kind not in SERVICES and _tasks(found, namespace, pods)
+    file = f"{name.rpartition('/')[2]}.parquet"
     more = [MORE] if min(back.values()) < 0 else []
     notes = (*_notes(changed), *_scaled(found, namespace, kind, name), *more)
     return Advice(
         namespace,
         kind,
         name,
-        batch,
+        tasks or kind in BATCH,
         len(pods),
         tuple(containers),
         back[CPU],
         back[MEMORY],
         risk=RISK.format(outside=1 - QUANTILES[share], margin=MARGIN - 1),
-        notes=(*notes, *(_batch_note(namespace) if batch else ())),
+        notes=(*notes, *(_batch_note(namespace) if tasks else ())),
         month=prices.month(back[CPU], back[MEMORY]) if prices else None,
         yaml=_yaml(kind, changed),
         kubectl=_kubectl(namespace, kind, name, changed),
-        what_if=f"slackwater export {name}.parquet --namespace {namespace} && slackwater what-if {name}.parquet",
+        what_if=f"slackwater export {file} --namespace {namespace} && slackwater what-if {file}",
     )
 
 
@@ -142,16 +152,26 @@ def _containers(found: Assessment, namespace: str, pods: set[str], share: int) -
             if limit is not None:
                 into["limits"][kind] = max(into["limits"].get(kind, 0.0), limit)
     return [
-        ContainerAdvice(name, dict(each["asked"]), dict(each["requests"]), dict(each["limits"]), dict(each["peak"]))
+        ContainerAdvice(name, dict(each["asked"]), _bound(each), dict(each["limits"]), dict(each["peak"]))
         for name, each in sorted(made.items())
     ]
+
+
+def _bound(each: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
+    """Requests that an API server takes: none above its limit."""
+    return {kind: min(value, each["limits"].get(kind, math.inf)) for kind, value in each["requests"].items()}
 
 
 def _own(
     found: Assessment, kind: str, namespace: str, pods: set[str]
 ) -> list[tuple[tuple[str, str, str], UsageStatistics]]:
+    """Its containers, without those that only prepare a pod: their requests stand elsewhere and seldom count."""
     figures = found.levels["container"].get(kind, {})
-    return [((key[0], key[1], key[2]), each) for key, each in figures.items() if key[0] == namespace and key[1] in pods]
+    return [
+        ((key[0], key[1], key[2]), each)
+        for key, each in figures.items()
+        if key[0] == namespace and key[1] in pods and key[2] not in found.census.pods[key[0], key[1]].initial
+    ]
 
 
 def _wanted(kind: str, each: UsageStatistics, share: int) -> float:
@@ -185,11 +205,11 @@ def _notes(containers: list[ContainerAdvice]) -> list[str]:
     told = []
     for each in containers:
         for kind, limit in each.limits.items():
-            if each.requests[kind] > limit:
-                told.append(f"{each.name}: its {kind} limit is below what it needs; raise the limit too")
+            if each.requests[kind] >= limit:
+                told.append(f"{each.name}: it needs all of its {kind} limit, maybe more; raise the limit as well")
             elif each.peak.get(kind, 0.0) >= 0.98 * limit:
                 told.append(f"{each.name}: its use reaches its {kind} limit, so it may need more than was seen")
-            if each.asked.get(kind) == limit:
+            if each.asked.get(kind) == limit and each.requests[kind] < limit:
                 told.append(
                     f"{each.name}: {kind} request and limit are equal; a lower request ends QoS class Guaranteed"
                 )
@@ -217,7 +237,7 @@ def quantity(kind: str, value: float) -> str:
 def _yaml(kind: str, containers: list[ContainerAdvice]) -> str:
     """A patch of the object: the pod template where there is one."""
     path = {
-        **dict.fromkeys(("Pod", "Driver", "Tasks"), ("spec",)),
+        **dict.fromkeys(SINGLE, ("spec",)),
         "CronJob": ("spec", "jobTemplate", "spec", "template", "spec"),
     }.get(kind, ("spec", "template", "spec"))
     lines = [f"{'  ' * depth}{step}:" for depth, step in enumerate(path)]

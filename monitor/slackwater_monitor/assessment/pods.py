@@ -32,6 +32,7 @@ class Pod:
     pending_until: float = 0.0  # end of the last window in which it was Pending
     limits: dict[tuple[str, str], float] = field(default_factory=dict)  # (container, kind)
     declared: dict[str, float] = field(default_factory=dict)  # before Slackwater lowered its request
+    initial: set[str] = field(default_factory=set)  # containers that only prepare it
     killed: int = 0  # containers last ended by the out-of-memory killer
 
 
@@ -109,6 +110,10 @@ def _limit(made: PodHistory, labels: dict[str, str], value: float) -> None:
     made.pod(_key(labels)).limits[labels.get("container", ""), labels["resource"]] = value
 
 
+def _initial(made: PodHistory, labels: dict[str, str], _: float) -> None:
+    made.pod(_key(labels)).initial.add(labels.get("container", ""))
+
+
 def _killed(made: PodHistory, labels: dict[str, str], _: float) -> None:
     made.pod(_key(labels)).killed = 1
 
@@ -140,6 +145,7 @@ _TAKERS: dict[str, Callable[[PodHistory, dict[str, str], float], None]] = {
     words.SEALED: _sealed,
     words.COMPLETED: _time("completed"),
     words.LIMITS: _limit,
+    words.INITIAL: _initial,
     words.REASON: _killed,
     words.ALLOCATABLE: _allocatable,
     words.SETS: _above("ReplicaSet", "replicaset"),

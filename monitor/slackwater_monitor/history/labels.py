@@ -22,7 +22,7 @@ CANDIDATES: Mapping[str, tuple[str, ...]] = {
 CPU, MEMORY, REQUESTS, LIMITS, INFO, OWNER, LABELS = "cpu", "memory", "requests", "limits", "info", "owner", "labels"
 CREATED, SCHEDULED, STARTED, COMPLETED, PHASE = "created", "scheduled", "started", "completed", "phase"
 ALLOCATABLE, SETS, JOBS, REASON, SEALED = "allocatable", "sets", "jobs", "reason", "sealed"
-SCALERS = "scalers"
+SCALERS, INITIAL = "scalers", "initial"
 
 # For each need, the metrics that serve it, the best first.
 METRICS: Mapping[str, tuple[str, ...]] = {
@@ -44,6 +44,7 @@ METRICS: Mapping[str, tuple[str, ...]] = {
     REASON: ("kube_pod_container_status_last_terminated_reason",),
     SEALED: ("kube_pod_annotations",),
     SCALERS: ("kube_horizontalpodautoscaler_info",),
+    INITIAL: ("kube_pod_init_container_info",),
 }
 
 # What is lost without each need, and how to get it. Needs that are only a convenience are not listed.

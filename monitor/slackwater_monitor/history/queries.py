@@ -40,6 +40,8 @@ FACTS: tuple[tuple[str, tuple[str, ...], tuple[str, ...], str], ...] = (
     (words.REASON, CONTAINER, (), '{reason="OOMKilled"}'),
     # What a pod asked for before Slackwater lowered its request.
     (words.SEALED, POD, tuple(SEALED), ""),
+    # A container that restarts for ever runs beside the others, wherever it is written.
+    (words.INITIAL, CONTAINER, (), '{restart_policy!="Always"}'),
     (words.SCALERS, ("namespace",), ("horizontalpodautoscaler", "scaletargetref_kind", "scaletargetref_name"), ""),
 )
 
