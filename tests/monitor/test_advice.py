@@ -151,6 +151,29 @@ def test_no_request_is_advised_above_its_limit() -> None:
     assert not any("Guaranteed" in note for note in made.notes)
 
 
+def test_advice_that_was_followed_is_not_given_again() -> None:
+    """What the newest pod of a template asks for counts, not what was asked for before."""
+    found = assessment()
+    for at, pod in enumerate(found.census.pods.values()):
+        pod.created = 100.0 * at
+        pod.requests = {("main", "cpu"): (2.0, 0.4)[at], ("main", "memory"): (4096 * MIBI, 943 * MIBI)[at]}
+    assert advise(found) == []
+    next(iter(found.census.pods.values())).created = 200.0
+    assert one(found).cores == pytest.approx(2 * (2 - 0.4))
+
+
+def test_a_lowered_pod_asks_for_what_it_declares() -> None:
+    """Advice is for the author, who wrote what is declared; of several containers each has its part of it."""
+    found = assessment()
+    for pod in found.census.pods.values():
+        pod.requests = {("main", "cpu"): 0.25, ("main", "memory"): 512 * MIBI, ("proxy", "cpu"): 0.75}
+        pod.declared = {"cpu": 4.0, "memory": 2048 * MIBI}
+    made = one(found)
+    assert made.containers[0].asked == pytest.approx({"cpu": 1.0, "memory": 2048 * MIBI})
+    assert made.cores == pytest.approx(2 * (1.0 - 0.4))
+    assert made.memory == pytest.approx(2 * (2048 - 943) * MIBI)
+
+
 def test_limits_are_noticed() -> None:
     """One that use reaches, and one that equals the request."""
     notes = one(assessment(limits={"cpu": 0.8, "memory": 4096 * MIBI})).notes

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from slackwater_cluster import names
 from slackwater_cluster.apps.runs import series
 from slackwater_monitor.assessment.assessment import Assessment
-from slackwater_monitor.assessment.pods import PodHistory
+from slackwater_monitor.assessment.pods import Pod, PodHistory
 from slackwater_monitor.assessment.prices import Prices
 from slackwater_monitor.assessment.usage import PEAK, QUANTILES, UsageStatistics
 from slackwater_monitor.assessment.windows import CPU, MEMORY
@@ -112,11 +112,11 @@ def _advice(
     found: Assessment, key: tuple[str, str, str], pods: set[str], share: int, prices: Prices | None
 ) -> Advice | None:
     namespace, kind, name = key
-    containers = _containers(found, namespace, pods, share)
+    containers = _containers(found, key, pods, share)
     changed = [each for each in containers if _differs(each)]
     if not changed:
         return None
-    back = _given_back(found, namespace, pods, {each.name: each for each in changed})
+    back = _given_back(found, key, pods, {each.name: each for each in changed})
     tasks = kind not in SERVICES and _tasks(found, namespace, pods)
     file = f"{name.rpartition('/')[2]}.parquet"
     more = [MORE] if min(back.values()) < 0 else []
@@ -139,15 +139,20 @@ def _advice(
     )
 
 
-def _containers(found: Assessment, namespace: str, pods: set[str], share: int) -> list[ContainerAdvice]:
-    """By container name; the pod that needs most decides, and the newest wish is the largest."""
+def _containers(found: Assessment, key: tuple[str, str, str], pods: set[str], share: int) -> list[ContainerAdvice]:
+    """By container name; the pod that needs most decides. Of a template, the newest pod shows what it asks for."""
+    namespace, owner, _ = key
     made: dict[str, dict[str, dict[str, float]]] = defaultdict(lambda: defaultdict(dict))
+    newest: dict[tuple[str, str], tuple[float, float]] = {}
     for kind in (CPU, MEMORY):
-        for (space, pod, name), each in _own(found, kind, namespace, pods):
-            into = made[name]
-            wanted = _wanted(kind, each, share)
-            limit = found.census.pods[space, pod].limits.get((name, kind))
-            for field_name, value in (("asked", each.asked), ("requests", wanted), ("peak", each.peak)):
+        for (_, name, container), each in _own(found, kind, namespace, pods):
+            into = made[container]
+            pod = found.census.pods[namespace, name]
+            shown = (0.0 if owner in SINGLE else pod.created, _asked(pod, container, kind, each))
+            newest[container, kind] = max(newest.get((container, kind), shown), shown)
+            into["asked"][kind] = newest[container, kind][1]
+            limit = pod.limits.get((container, kind))
+            for field_name, value in (("requests", _wanted(kind, each, share)), ("peak", each.peak)):
                 into[field_name][kind] = max(into[field_name].get(kind, 0.0), value)
             if limit is not None:
                 into["limits"][kind] = max(into["limits"].get(kind, 0.0), limit)
@@ -160,6 +165,13 @@ def _containers(found: Assessment, namespace: str, pods: set[str], share: int) -
 def _bound(each: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
     """Requests that an API server takes: none above its limit."""
     return {kind: min(value, each["limits"].get(kind, math.inf)) for kind, value in each["requests"].items()}
+
+
+def _asked(pod: Pod, container: str, kind: str, each: UsageStatistics) -> float:
+    """What a container asked for last; where Slackwater lowered its pod, its part of what the pod declares."""
+    asked = pod.requests.get((container, kind), each.asked)
+    whole = sum(value for (_, what), value in pod.requests.items() if what == kind)
+    return asked * max(pod.declared.get(kind, whole) / whole, 1.0) if whole > 0 else asked
 
 
 def _own(
@@ -185,14 +197,18 @@ def _differs(each: ContainerAdvice) -> bool:
 
 
 def _given_back(
-    found: Assessment, namespace: str, pods: set[str], changed: Mapping[str, ContainerAdvice]
+    found: Assessment, key: tuple[str, str, str], pods: set[str], changed: Mapping[str, ContainerAdvice]
 ) -> dict[str, float]:
+    """The mean over the period, had all pods of a template asked for what its newest pod asks for."""
+    namespace, owner, _ = key
     period = float(found.grid.step * found.grid.count)
     back = {CPU: 0.0, MEMORY: 0.0}
     for kind in back:
-        for (_, _, name), each in _own(found, kind, namespace, pods):
+        for (_, pod, name), each in _own(found, kind, namespace, pods):
             if name in changed:
-                back[kind] += (each.asked - changed[name].requests[kind]) * each.seconds / period
+                own = _asked(found.census.pods[namespace, pod], name, kind, each)
+                asked = own if owner in SINGLE else changed[name].asked[kind]
+                back[kind] += (asked - changed[name].requests[kind]) * each.seconds / period
     return back
 
 

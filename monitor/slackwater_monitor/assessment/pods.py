@@ -30,6 +30,7 @@ class Pod:
     started: float = 0.0  # its last start
     completed: float = 0.0
     pending_until: float = 0.0  # end of the last window in which it was Pending
+    requests: dict[tuple[str, str], float] = field(default_factory=dict)  # (container, kind), the last that were seen
     limits: dict[tuple[str, str], float] = field(default_factory=dict)  # (container, kind)
     declared: dict[str, float] = field(default_factory=dict)  # before Slackwater lowered its request
     initial: set[str] = field(default_factory=set)  # containers that only prepare it
@@ -110,6 +111,10 @@ def _limit(made: PodHistory, labels: dict[str, str], value: float) -> None:
     made.pod(_key(labels)).limits[labels.get("container", ""), labels["resource"]] = value
 
 
+def _request(made: PodHistory, labels: dict[str, str], value: float) -> None:
+    made.pod(_key(labels)).requests[labels.get("container", ""), labels["resource"]] = value
+
+
 def _initial(made: PodHistory, labels: dict[str, str], _: float) -> None:
     made.pod(_key(labels)).initial.add(labels.get("container", ""))
 
@@ -144,6 +149,7 @@ _TAKERS: dict[str, Callable[[PodHistory, dict[str, str], float], None]] = {
     words.STARTED: _started,
     words.SEALED: _sealed,
     words.COMPLETED: _time("completed"),
+    words.REQUESTS: _request,
     words.LIMITS: _limit,
     words.INITIAL: _initial,
     words.REASON: _killed,
