@@ -17,8 +17,15 @@ import yaml
 from typer.testing import CliRunner, Result
 
 from slackwater.errors import InvalidInput, UnknownName
+from slackwater.estimation.efficiency import Usage as Efficiency
+from slackwater_cli.history.advice import idle_cost
 from slackwater_cli.main import app
+from slackwater_monitor.assessment.assessment import Assessment, RequestedAndUsed
+from slackwater_monitor.assessment.pods import PodHistory
+from slackwater_monitor.assessment.prices import Prices
+from slackwater_monitor.assessment.usage import UsageStatistics
 from slackwater_monitor.export import Export, Happened, write
+from slackwater_monitor.history.grid import grid
 from slackwater_simulator.workload.readers import parquet
 from slackwater_simulator.workload.workload import GIBI, Driver, Job, Stage, Usage, Workload
 from support.builders.weeks import TOOLS, openmetrics, prometheus, week
@@ -70,6 +77,16 @@ def test_a_namespace_without_pods_is_told(url: str, tmp_path: Path, command: tup
     options = ["--prometheus", url, "--since", "1d", "--until", UNTIL, "--cache", str(tmp_path / "c"), "--rate", "1000"]
     with pytest.raises(InvalidInput, match="--namespace: no pod of shpo was measured"):
         run(*command, *options, "-n", "shpo")
+
+
+def test_use_without_a_request_takes_nothing_off_what_is_idle() -> None:
+    """Two cores are asked for and one of them used; three more are used by whoever asks for nothing."""
+    course = RequestedAndUsed(used=np.array([4.0, 4.0]), asked=np.array([2.0, 2.0]))
+    levels = {"namespace": {"cpu": {("shop",): UsageStatistics(4.0, 4.0, 4.0, 2.0, 60.0, Efficiency(60.0, 120.0))}}}
+    found = Assessment(
+        grid(120, 120, 60), 30.0, {}, levels, {}, PodHistory(), {"cpu": course}, {}, [], {}, [], {}, {}
+    )  # fmt: skip
+    assert "about $730 a month" in idle_cost(found, Prices(1.0, 0.0))
 
 
 def test_yaml_holds_what_json_holds(url: str, tmp_path: Path) -> None:

@@ -210,13 +210,16 @@ def test_a_price_that_nobody_gave_is_called_an_example_with_its_date(name: str) 
 
 
 def test_sums_are_told_in_two_digits() -> None:
-    """What is known to two digits is not told in six."""
-    assert [about(each) for each in (123456.0, 1234.0, 47.3, 0.126, 0.0)] == [
+    """What is known to two digits is not told in six, also where more is needed than is given back."""
+    assert [about(each) for each in (123456.0, 1234.0, 47.3, 0.126, 0.0, -0.001, -0.126, -459.34)] == [
         "$120,000",
         "$1,200",
         "$47",
         "$0.13",
         "$0.00",
+        "$0.00",
+        "-$0.13",
+        "-$460",
     ]
 
 

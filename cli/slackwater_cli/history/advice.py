@@ -39,7 +39,7 @@ def _print(console: Console, each: Advice) -> None:
 
 
 def idle_cost(found: Assessment, prices: Prices) -> str:
-    """What is reserved and not used, in money."""
+    """What is reserved and not used, in money; use without a request is no use of what was reserved."""
     from slackwater_monitor.assessment.assessment import KINDS
     from slackwater_monitor.assessment.prices import about
     from slackwater_monitor.assessment.report.values import summary
@@ -47,7 +47,7 @@ def idle_cost(found: Assessment, prices: Prices) -> str:
     idle = {}
     for kind in KINDS:
         each = summary(found, kind) if kind in found.courses else {}
-        idle[kind] = max(0.0, (each.get("requested") or 0.0) - (each.get("used") or 0.0))
+        idle[kind] = max(0.0, (each.get("requested") or 0.0) * (1 - (each.get("efficiency") or 0.0)))
     month = prices.month(idle["cpu"], idle["memory"])
     return f"What pods request and do not use costs about {about(month)} a month ({prices.source})."
 

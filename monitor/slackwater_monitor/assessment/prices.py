@@ -31,7 +31,9 @@ class Prices:
 
 def about(dollars: float) -> str:
     """A sum as far as prices of this kind can tell it: two digits."""
-    return f"${float(f'{dollars:.2g}'):,.0f}" if dollars >= 1 else f"${dollars:.2f}"
+    size = abs(dollars)
+    told = f"${float(f'{size:.2g}'):,.0f}" if size >= 1 else f"${size:.2f}"
+    return f"-{told}" if dollars < 0 and told != "$0.00" else told
 
 
 # Examples to begin with, rounded: about what services that sell cores and memory apart asked in that month. They are
