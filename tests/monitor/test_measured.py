@@ -7,13 +7,16 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import httpx2
 import pytest
 
 from slackwater_cluster.api.client import ApiClient, ExtenderClient
 from slackwater_cluster.api.endpoint import endpoint
+from slackwater_cluster.prometheus.client import Prometheus
+from slackwater_cluster.prometheus.transport import QueryConnection
 from slackwater_monitor.settings import Settings
 from slackwater_monitor.sources.live import Live
-from slackwater_monitor.sources.prometheus import PAUSE
+from slackwater_monitor.sources.prometheus import PAUSE, Measured
 from slackwater_monitor.web.server import measured
 from support.fakes.httpcluster import Cluster, served, usual
 
@@ -68,6 +71,20 @@ def test_without_an_answer_it_is_asked_once_and_later_again(
     assert question(asked) == empty, "not yet: pages do not wait"
     clock[0] = PAUSE
     assert question(asked) not in (None, {})
+
+
+def test_a_gap_in_scraping_is_left_out_of_the_hours_before() -> None:
+    """A rate is unknown for longer than a gauge: what is left are the times at which all is known."""
+
+    def say(request: httpx2.Request) -> httpx2.Response:
+        moments = (60, 300, 360) if b"rate" in request.url.query + request.content else (60, 120, 300, 360)
+        return httpx2.Response(200, json=answer({"metric": {}, "values": [[at, "1"] for at in moments]}))
+
+    server = Prometheus(QueryConnection("http://prometheus:9090"), transport=httpx2.MockTransport(say))
+    found = Measured(server).history(360.0)
+    assert found is not None
+    assert list(found.time) == [60, 300, 360]
+    assert {len(values) for each in found.lines.values() for values in each.values()} == {3}
 
 
 def test_hours_before_are_shown_once_prometheus_is_back(tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import TypeVar
 
 from slackwater.errors import Unavailable
@@ -43,24 +43,23 @@ class Measured:
             return None
 
     def history(self, until: float) -> TimeSeries | None:
-        """Sums over all pods in the hours before a moment; empty where something is missing, None without an answer."""
+        """Sums over all pods before a moment, at times of which all is known; None without an answer."""
         return self._ask(lambda: self._history(until))
 
     def _history(self, until: float) -> TimeSeries:
-        lines: dict[str, dict[str, Sequence[float]]] = {}
-        times: list[float] = []
+        found: dict[str, dict[str, Mapping[float, float]]] = {}
         for kind, use in USE.items():
             asked = {
                 "allocatable": ALLOCATABLE.format(kind=kind),
                 "requested": REQUESTS.replace("{kind}", kind),
                 "used": f"sum({use.replace('{more}', '')})",
             }
-            found = {line: self._range(query, until) for line, query in asked.items()}
-            common = set.intersection(*(set(each) for each in found.values()))
-            times = sorted(common) if not times else [at for at in times if at in common]
-            lines[kind] = {line: [each[at] for at in sorted(common)] for line, each in found.items()}
-        if any(len(values) != len(times) for each in lines.values() for values in each.values()):
-            return TimeSeries()
+            found[kind] = {line: self._range(query, until) for line, query in asked.items()}
+        # A gap in scraping ends sooner for some lines than for others.
+        times = sorted(set.intersection(*(set(line) for each in found.values() for line in each.values())))
+        lines = {
+            kind: {line: [values[at] for at in times] for line, values in each.items()} for kind, each in found.items()
+        }
         return TimeSeries(times, lines)
 
     def _range(self, query: str, until: float) -> Mapping[float, float]:
