@@ -35,7 +35,9 @@ def _headline(seen: Snapshot) -> Text:
     parts = [f"[bold]{at}[/]", f"{len(seen.nodes)} nodes"]
     for kind, name in (("cpu", "CPU"), ("memory", "memory")):
         size, used, asked = (seen.total(field, kind) for field in ("allocatable", "used", "declared"))
-        if size:
+        if size and not seen.charged:
+            parts.append(f"{name} {amount(kind, size, unit=True)}, requested and used unknown")
+        elif size:
             parts.append(f"{name} {percent(asked / size)} requested, {percent(used / size)} used")
     waiting = sum(app.pods.get("held", 0) for app in seen.apps)
     parts.append(f"{len(seen.apps)} apps, {waiting} pods held")

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import io
+import math
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from flask import Flask
 from flask.testing import FlaskClient
+from rich.console import Console
 
 from slackwater_cluster.api.client import ApiClient, ExtenderClient
 from slackwater_cluster.api.endpoint import endpoint
+from slackwater_monitor.screen import render
 from slackwater_monitor.settings import Settings, load
 from slackwater_monitor.sources import decoding
 from slackwater_monitor.sources.live import Live
@@ -20,7 +24,7 @@ from slackwater_monitor.sources.views import Node, Snapshot
 from slackwater_monitor.web.app import dashboard
 from slackwater_monitor.web.pages.overview import change, headline
 from support.builders.outcomes import outcome
-from support.fakes.httpcluster import Cluster, served, usual
+from support.fakes.httpcluster import PROXY, Cluster, served, usual
 
 PAGES = ("/", "/nodes", "/queue", "/pools", "/apps", "/what-if")
 ROWS = [(job, job % 2, float(job), float(job) + 10) for job in range(12)]
@@ -139,19 +143,38 @@ def test_the_overview_says_at_once_what_is_idle_and_what_is_made_of_it(cluster: 
     ("nodes", "heading", "words"),
     [
         ([], "No node can be seen", "nothing is overcommitted"),
+        ([Node("n", {"cpu": 16.0}, stale=True)], "What is requested and used is not known", "gives no answer"),
         ([node(declared=0.0)], "Nothing is requested now", "room enough"),
         ([node(stale=True)], "10 cores are requested; what is used is not measured", "nothing is overcommitted"),
         ([node()], "8 of 10 requested cores are idle", "By requests 6 cores are free"),
         ([node(declared=20.0)], "18 of 20 requested cores are idle", "would have stopped at 16"),
         ([node(used=10.0, room=4.0)], "0 of 10 requested cores are idle", "room enough by requests"),
     ],
-    ids=["no nodes", "nothing requested", "no samples", "slack", "overcommitted", "no slack"],
+    ids=["no nodes", "no extender", "nothing requested", "no samples", "slack", "overcommitted", "no slack"],
 )
 def test_heading_and_sentence_follow_from_the_sums(nodes: list[Node], heading: str, words: str) -> None:
     """Whatever the state, the page begins with what is so."""
     seen = Snapshot(0.0, nodes)
     assert headline(seen) == heading
     assert words in change(seen)
+
+
+def test_what_nobody_tells_is_not_drawn_as_nothing(cluster: Cluster, tmp_path: Path) -> None:
+    """While the extender is away, capacities and `top` say that use is unknown, and the chart has a gap."""
+    cluster.answers[f"{PROXY}/v1/nodes"] = (503, {"message": "no endpoints"})
+    size = {"allocatable": {"cpu": "16", "memory": "64Gi"}}
+    cluster.put("/api/v1/nodes", {"metadata": {"name": "n0"}, "status": size})
+    source = live(cluster, tmp_path)
+    text = client(source).get("/").text
+    assert "<dt>free by requests</dt><dd>–</dd>" in text
+    assert "– used" in text
+    assert "<dt>room by what is measured</dt><dd>–</dd>" in text
+    lines = source.history().lines["cpu"]
+    assert set(lines["allocatable"]) == {16.0}
+    assert all(math.isnan(lines[line][0]) for line in ("requested", "used", "estimated"))
+    out = io.StringIO()
+    Console(file=out, width=200).print(render(source.snapshot()))
+    assert "CPU 16 cores, requested and used unknown" in out.getvalue()
 
 
 def test_drivers_count_as_using_what_they_are_charged() -> None:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
 import threading
 from collections import defaultdict
 from collections.abc import Sequence
 
 from slackwater_monitor.sources.views import BorderHistory, Snapshot, TimeSeries
 
-LINES = {"allocatable": "allocatable", "requested": "declared", "used": "used", "estimated": "estimate"}
+SIZE = "allocatable"
+LINES = {SIZE: "allocatable", "requested": "declared", "used": "used", "estimated": "estimate"}
 KINDS = ("cpu", "memory")
 # Points kept; beyond this every second one of the older half goes.
 MOST = 2000
@@ -25,8 +27,10 @@ class Memory:
         self._points: list[tuple[float, dict[str, dict[str, float]], dict[str, Border]]] = []
 
     def add(self, seen: Snapshot) -> None:
-        """Remember the sums of one snapshot."""
+        """Remember the sums of one snapshot; NaN where nobody tells them."""
         sums = {kind: {line: seen.total(name, kind) for line, name in LINES.items()} for kind in KINDS}
+        if not seen.charged:
+            sums = {kind: dict.fromkeys(LINES, math.nan) | {SIZE: each[SIZE]} for kind, each in sums.items()}
         borders = {
             pool.name: (pool.delta, pool.small.occupied, pool.large.occupied)
             for pool in seen.pools

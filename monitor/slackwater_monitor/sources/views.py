@@ -166,6 +166,11 @@ class Snapshot:
     problems: Sequence[str] = ()
     idle: Mapping[str, float] = field(default_factory=dict)  # cores by cause; empty where nobody counts them
 
+    @property
+    def charged(self) -> bool:
+        """Whether it is known what nodes are asked for: the extender tells it, the API server only their sizes."""
+        return any(node.declared or node.used or node.room for node in self.nodes)
+
     def total(self, field_name: str, kind: str) -> float:
         """The sum of one field over all nodes."""
         return float(sum(getattr(node, field_name).get(kind, 0.0) for node in self.nodes))

@@ -59,6 +59,8 @@ def headline(seen: Snapshot) -> str:
     asked, used = seen.total("declared", "cpu"), seen.total("used", "cpu")
     if not seen.nodes:
         return "No node can be seen"
+    if not seen.charged:
+        return "What is requested and used is not known"
     if asked <= 0:
         done = bool(seen.apps) and all(app.phase == "Finished" for app in seen.apps)
         return "All work is done" if done else "Nothing is requested now"
@@ -72,6 +74,8 @@ def change(seen: Snapshot) -> str:
     size, asked, used, room = (seen.total(line, "cpu") for line in ("allocatable", "declared", "used", "room"))
     free = max(size - asked, 0.0)
     known = {name: amount("cpu", value) for name, value in (("asked", asked), ("size", size), ("used", used))}
+    if seen.nodes and not seen.charged:
+        return "The extender tells it, and gives no answer; the API server tells only how large nodes are."
     if not seen.nodes or all(node.stale for node in seen.nodes):
         return "Without samples, room is what is not requested: nothing is overcommitted."
     if asked > size:
@@ -126,6 +130,9 @@ def held_back(seen: Snapshot) -> list[Values]:
 def _capacity(seen: Snapshot, kind: str, name: str) -> Values:
     """One resource: what is used, requested and free, and what each way of counting leaves for new work."""
     sums = {line: seen.total(line, kind) for line in ("allocatable", "allowed", "declared", "used", "room")}
+    if not seen.charged:
+        unknown = dict.fromkeys(("used", "declared", "room", "idle", "free", "efficiency"))
+        return sums | {"kind": kind, "name": name, "svg": "", "kept": False} | unknown
     kept = 0 < sums["allowed"] < KEPT * sums["allocatable"]
     mark = sums["allowed"] if kept else None
     drawn = capacity_bar(kind, sums["used"], sums["declared"], sums["allocatable"], allowed=mark)
