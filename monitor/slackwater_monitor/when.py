@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from slackwater.errors import InvalidInput, Unavailable
+from slackwater.errors import InvalidInput, SlackwaterError, Unavailable
 from slackwater.pools.pools import Category, classify
 from slackwater.resources import Resources
 from slackwater_cluster import names
@@ -30,6 +30,7 @@ from slackwater_monitor.sources.views import Node, Queue, Start
 from slackwater_simulator.charts.amounts import amount
 
 TEMPLATES = ("spec.template.metadata", "spec.driver", "metadata")  # where a size may be announced
+ROUNDING = 1e-9  # of a task: ten tenths of a core fit into one
 NO_STATUS = "queue {queue} has no status: is the operator running?"
 
 
@@ -53,13 +54,37 @@ def forecast(
     api: ApiClient, extender: ExtenderClient, bodies: Iterable[Mapping[str, Any]], namespace: str, system: str
 ) -> list[Forecast]:
     """When each app of a manifest would start if it were submitted now."""
-    found = [(body, size) for body in bodies if (size := app_size(body)) is not None]
+    found = [(body, size) for body in bodies if (size := _size(body)) is not None]
     if not found:
         kinds = sorted({row.size.kind for row in builtin().frameworks if row.size} | {"Pod"})
         raise InvalidInput("FILE", "it holds no app whose size is written there", f"give one of {', '.join(kinds)}")
     governance = _governance(api, {str(at(body, "metadata.namespace") or namespace) for body, _ in found}, system)
     nodes = _nodes(extender)
     return [_one(api, governance, nodes, body, size, namespace) for body, size in found]
+
+
+def _size(body: Mapping[str, Any]) -> AppSize | None:
+    """The size that a manifest says; refused where it is none that an API server takes."""
+    try:
+        return app_size(_completed(body))
+    except SlackwaterError:
+        raise
+    except decoding.UNREADABLE as problem:
+        what = " ".join(str(word) for word in (body.get("kind"), at(body, "metadata.name")) if word)
+        trouble = f"{what or 'an object'} is not written as Kubernetes reads it ({problem})"
+        raise InvalidInput("FILE", trouble, "try `kubectl apply --dry-run=server`") from problem
+
+
+def _completed(body: Any) -> Any:
+    """A manifest as the API server completes it: what a container limits and does not request, it requests."""
+    if isinstance(body, list):
+        return [_completed(each) for each in body]
+    if not isinstance(body, Mapping):
+        return body
+    made = {key: _completed(value) for key, value in body.items()}
+    if isinstance(made.get("limits"), Mapping):
+        made["requests"] = {**made["limits"], **(made.get("requests") or {})}
+    return made
 
 
 def app_size(body: Mapping[str, Any]) -> AppSize | None:
@@ -77,7 +102,7 @@ def app_size(body: Mapping[str, Any]) -> AppSize | None:
     if rule is None:
         return None
     if rule.kind == "Job" and at(body, rule.count) is None:  # parallelism is 1 where nobody wrote it
-        body = {**body, "spec": {**body["spec"], "parallelism": 1}}
+        body = {**body, "spec": {**(body.get("spec") or {}), "parallelism": 1}}
     return from_object(rule, body)
 
 
@@ -109,7 +134,7 @@ def _one(
     queue_name = governance.queue_of(namespace)
     queue = _queue(api, queue_name)
     kind = _category(governance, queue_name, queue, size)
-    fitting = None if nodes is None else min(size.tasks, sum(_fits(node, size.request) for node in nodes))
+    fitting = None if nodes is None else min(size.tasks, sum(_fits(node, size) for node in nodes))
     never = _never(nodes, size.request)
     start, sentence = _start(governance, namespace, queue_name, queue, kind, size, fitting, never)
     return Forecast(
@@ -173,11 +198,12 @@ def _category(governance: Governance, name: str, queue: Queue | None, size: AppS
     return classify((pooled * size.tasks).share(Resources(queue.capacity)), 1.0, pool.theta)
 
 
-def _fits(node: Node, request: Resources) -> int:
-    """How many tasks one node has room for."""
+def _fits(node: Node, size: AppSize) -> int:
+    """How many tasks one node has room for: all of them where they ask for nothing."""
     if not node.open:
         return 0
-    return int(min((node.room.get(kind, 0.0) // value for kind, value in request.items() if value > 0), default=0))
+    counts = [node.room.get(kind, 0.0) / value + ROUNDING for kind, value in size.request.items() if value > 0]
+    return int(min([size.tasks, *counts]))
 
 
 def _never(nodes: Sequence[Node] | None, request: Resources) -> str:

@@ -12,7 +12,7 @@ import yaml
 from typer.testing import Result
 
 from slackwater.errors import InvalidInput
-from support.fakes.httpcluster import GROUP, Cluster
+from support.fakes.httpcluster import GROUP, PROXY, Cluster
 
 Run = Callable[..., Result]
 INTERVAL = {"lowSeconds": 40.0, "middleSeconds": 90.0, "highSeconds": 300.0, "source": "pace"}
@@ -71,6 +71,42 @@ def test_without_anybody_waiting_it_starts_at_once_where_there_is_room(ask: Call
     assert "at once: nobody waits in queue default" in ask(job(None), waiting=0).stdout
 
 
+@pytest.mark.parametrize(
+    "resources",
+    [
+        pytest.param({}, id="nothing"),
+        pytest.param({"limits": {"cpu": "100m"}}, id="limits"),
+        pytest.param({"requests": {"cpu": "100m"}}, id="tenths"),
+    ],
+)
+def test_room_is_counted_as_the_scheduler_would(
+    ask: Callable[..., Result], cluster: Cluster, resources: dict[str, Any]
+) -> None:
+    """Tasks that ask for nothing always fit, limits are requests where none are written, a core is ten tenths."""
+    cluster.answers[f"{PROXY}/v1/nodes"] = {"nodes": [{"name": "n", "room": {"cpu": 1.0}, "allocatable": {"cpu": 4.0}}]}
+    body = job(12)
+    body["spec"]["template"]["spec"]["containers"][0]["resources"] = resources
+    (row,) = json.loads(ask(body, waiting=0, words=("-o", "json")).stdout)
+    assert row["fitting"] == (10 if resources else 12)
+    assert row["request"] == ({"cpu": 0.1} if resources else {})
+
+
+@pytest.mark.parametrize(
+    ("kind", "change"),
+    [
+        pytest.param("Job", {"spec": [1]}, id="spec-is-a-list"),
+        pytest.param("Pod", {"spec": {"containers": "many"}}, id="containers-is-text"),
+        pytest.param("Pod", {"metadata": {"name": "a", "annotations": ["x"]}}, id="annotations-is-a-list"),
+    ],
+)
+def test_a_manifest_that_kubernetes_would_not_read_is_refused(
+    ask: Callable[..., Result], kind: str, change: dict[str, Any]
+) -> None:
+    """In a sentence that names the object."""
+    with pytest.raises(InvalidInput, match=rf"FILE: {kind} \w+ is not written as Kubernetes reads it"):
+        ask(job(kind=kind) | change)
+
+
 def test_a_task_larger_than_any_node_never_starts(ask: Callable[..., Result]) -> None:
     """Waiting would not help."""
     assert "never: a task asks for 900 cores" in ask(job(1, cpu="900"), waiting=0).stdout
@@ -96,6 +132,8 @@ def test_all_apps_of_a_file_are_answered_for_programs_too(ask: Callable[..., Res
         pytest.param(None, "cannot be read .No such file", id="missing"),
         pytest.param("a: [", "is not YAML", id="not-yaml"),
         pytest.param("kind: Service", "holds no app", id="no-app"),
+        pytest.param("{kind: List, items: [a, b]}", "holds no app", id="items-are-text"),
+        pytest.param("{kind: List, items: abc}", "holds no app", id="items-is-text"),
     ],
 )
 def test_a_file_that_says_nothing_is_refused(run: Run, tmp_path: Path, text: str | None, said: str) -> None:

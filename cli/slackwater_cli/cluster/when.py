@@ -52,7 +52,8 @@ def _read(file: Path) -> list[dict[str, Any]]:
 
     found = documents(file, "FILE", "give a manifest as kubectl reads it")
     objects = [each for each in found if isinstance(each, dict)]
-    return [item for each in objects for item in (each.get("items") or [each])]
+    items = [item for each in objects for item in (each.get("items") or [each])]
+    return [item for item in items if isinstance(item, dict)]
 
 
 def _columns() -> list[Column[Forecast]]:
