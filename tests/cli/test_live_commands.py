@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ from typer.testing import CliRunner, Result
 
 from slackwater.errors import InvalidInput, Unavailable
 from slackwater_cli.main import app
-from support.fakes.httpcluster import DEPLOYMENTS, GROUP, PROXY, Cluster, deployment
+from support.fakes.httpcluster import DEPLOYMENTS, GROUP, PROXY, Cluster, deployment, tracked
 
 Run = Callable[..., Result]
 
@@ -100,6 +101,28 @@ def test_explain_tells_when_a_held_pod_starts(run: Run, cluster: Cluster, start:
     assert said in text
     assert "about 90 s to go" not in text
     assert said in run("apps", "-o", "wide").stdout
+
+
+def test_apps_count_forecasts_from_when_they_were_written(run: Run, cluster: Cluster) -> None:
+    """As `top` and the dashboard do: what was to start within three minutes, said ten minutes ago, is late."""
+    listed = cluster.answers[f"{GROUP}/trackedapps"]
+    assert isinstance(listed, dict)
+    written = (datetime.now(UTC) - timedelta(minutes=10)).isoformat()
+    interval = {"lowSeconds": 20.0, "middleSeconds": 60.0, "highSeconds": 180.0, "at": written}
+    listed["items"][0]["status"]["start"] = interval
+    (found,) = json.loads(run("apps", "etl", "-o", "json").stdout)
+    assert found["wait"] == 0
+    assert "longer than was expected" in found["start"]["unknown"]
+
+
+def test_apps_go_on_beside_one_that_cannot_be_read(run: Run, cluster: Cluster) -> None:
+    """It is told beside the list."""
+    listed = cluster.answers[f"{GROUP}/trackedapps"]
+    assert isinstance(listed, dict)
+    listed["items"].append(tracked("odd") | {"status": {"declared": {"cpu": "four"}}})
+    done = run("apps")
+    assert "etl" in done.stdout
+    assert "1 trackedapps cannot be read and are left out: odd" in done.stderr
 
 
 def test_explain_says_that_room_came_free_after_the_reason(run: Run, cluster: Cluster) -> None:

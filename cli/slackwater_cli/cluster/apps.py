@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -28,14 +29,17 @@ def command(
     """List apps; -o wide shows their ids, too. Exit code 1 where none matches."""
     from slackwater_cluster.api.client import NotFound
     from slackwater_cluster.api.paths import custom_path
-    from slackwater_monitor.sources.decoding import app as read
+    from slackwater_monitor.sources import decoding
 
     api = api_server(kubeconfig, context)
     place = "" if everywhere else namespace_of(namespace, kubeconfig, context)
     try:
-        found = [read(body) for body in api.items(custom_path("trackedapps", namespace=place))]
+        bodies = api.items(custom_path("trackedapps", namespace=place))
     except NotFound as problem:
         raise Unavailable("this cluster knows no TrackedApps; is Slackwater installed?") from problem
+    found, wrong = decoding.read(decoding.apps_at(time.time()), bodies, "trackedapps")
+    for sentence in wrong:
+        typer.echo(sentence, err=True)
     chosen = [each for each in found if (app is None or each.matches(app)) and (each.waits or not waiting)]
     ordered = sorted(chosen, key=lambda each: (each.queue, each.position or 0, each.namespace, each.name))
     show(ordered, columns(everywhere=everywhere), output, "no app matches" if found else "no app is tracked there")
