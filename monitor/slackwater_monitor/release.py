@@ -5,16 +5,17 @@ Only our own gate is lifted. Who may do so is decided by the API server (verb `r
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
 
 from slackwater.errors import Unavailable
 from slackwater_cluster import names
 from slackwater_cluster.api.client import ApiClient, NotFound
-from slackwater_cluster.api.paths import api_path
+from slackwater_cluster.api.paths import api_path, custom_path
 from slackwater_cluster.api.session import STRATEGIC
 from slackwater_cluster.apps.listing import ListedPod, unbound_pods
 from slackwater_cluster.pods.gate import MARKS, lifted
+from slackwater_monitor.sources import decoding
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +28,17 @@ class Held:
     app: str
     gates: tuple[str, ...] = ()
     marks: tuple[str, ...] = ()  # annotations of ours that go with the gate
+    title: str = ""  # what people call its app, as `slackwater apps` shows it
+
+    @property
+    def shown(self) -> str:
+        """What people call its app, else the app's id."""
+        return self.title or self.app
+
+    def of(self, app: str) -> bool:
+        """Whether its app is called so: by its id or by what people call it, with or without the namespace."""
+        known = {name for name in (self.app, self.title) if name}
+        return app in known | {f"{self.namespace}/{name}" for name in known}
 
     @property
     def others(self) -> tuple[str, ...]:
@@ -36,25 +48,55 @@ class Held:
 
 def held(api: ApiClient, namespace: str | None, *, system: str = names.SYSTEM_NAMESPACE) -> list[Held]:
     """Every pod that we hold, in one namespace or all, with its app as the operator knows it."""
+    titles = _titles(api, namespace)
     return [
-        _held(each)
+        _held(each, titles)
         for each in unbound_pods(api, namespace, lambda record: record.gated or record.parked, system=system)
     ]
 
 
-def _held(each: ListedPod) -> Held:
-    pod = each.record
+def _titles(api: ApiClient, namespace: str | None) -> dict[tuple[str, str], str]:
+    """What people call each app; nothing where nobody tells: pods are freed without it."""
+    try:
+        bodies = api.items(custom_path("trackedapps", namespace=namespace or ""))
+    except Unavailable:
+        return {}
+    apps, _ = decoding.read(decoding.app, bodies, "trackedapps")
+    return {(app.namespace, app.name): app.title for app in apps}
+
+
+def _held(each: ListedPod, titles: Mapping[tuple[str, str], str]) -> Held:
+    pod, app = each.record, each.member.app
     marks = tuple(mark for mark in MARKS if mark in pod.annotations)
-    return Held(pod.namespace, pod.name, pod.uid, each.member.app, pod.gates, marks)
+    return Held(pod.namespace, pod.name, pod.uid, app, pod.gates, marks, titles.get((pod.namespace, app), ""))
 
 
-def chosen(found: Sequence[Held], pods: Iterable[str], app: str | None) -> tuple[list[Held], list[str]]:
-    """The pods asked for by name or app (all where neither is given), and the names that are not held."""
-    wanted = list(pods)
+def places(pods: Iterable[str], place: str | None) -> list[str | None]:
+    """The namespaces to look into: the chosen one (None: all), and those that stand before names of pods."""
+    if place is None:
+        return [None]
+    return list(dict.fromkeys([place, *(name.partition("/")[0] for name in pods if "/" in name)]))
+
+
+def chosen(
+    found: Sequence[Held], pods: Iterable[str], app: str | None, place: str | None = None
+) -> tuple[list[Held], list[str]]:
+    """The pods asked for by NAME, NAMESPACE/NAME or app (all where none is given), and the names that are not held.
+
+    A name without a namespace, and an app, are looked for in one place; None: everywhere.
+    """
+    wanted = {name: name if "/" in name or place is None else f"{place}/{name}" for name in pods}
+    here = [each for each in found if place in (None, each.namespace)]
     if not wanted and app is None:
-        return list(found), []
-    picked = [each for each in found if each.name in wanted or (app is not None and each.app == app)]
-    return picked, [name for name in wanted if name not in {each.name for each in picked}]
+        return here, []
+    mine = {each.uid for each in here if app is not None and each.of(app)}
+    picked = [each for each in found if each.uid in mine or _names(each) & set(wanted.values())]
+    known = {name for each in picked for name in _names(each)}
+    return picked, [name for name, full in wanted.items() if full not in known]
+
+
+def _names(each: Held) -> set[str]:
+    return {each.name, f"{each.namespace}/{each.name}"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +114,7 @@ def released(api: ApiClient, each: Held, *, dry_run: bool = False) -> Released:
     """Free one pod, or only say that it would be; gives what came of it."""
     problem = "" if dry_run else release(api, each)
     result = WOULD if dry_run else NOT_FREED if problem else FREED
-    return Released(each.namespace, each.name, each.uid, each.app, each.gates, each.marks, result, problem)
+    return Released(**asdict(each), result=result, problem=problem)
 
 
 def release(api: ApiClient, each: Held) -> str:

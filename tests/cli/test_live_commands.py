@@ -244,6 +244,25 @@ def test_release_tells_by_exit_code_what_it_could_not_free(run: Run, arguments: 
     assert run("release", *arguments).exit_code == code
 
 
+@pytest.mark.parametrize("arguments", [["--app", "Nightly ETL"], ["--app", "team-a/etl"], ["team-a/etl-0", "etl-1"]])
+def test_release_knows_apps_and_pods_as_they_are_shown(run: Run, cluster: Cluster, arguments: list[str]) -> None:
+    """An app by what `apps` calls it or by its id, a pod as `explain` takes it."""
+    listed = cluster.answers[f"{GROUP}/namespaces/team-a/trackedapps"]
+    assert isinstance(listed, dict)
+    listed["items"][0]["spec"]["name"] = "Nightly ETL"
+    rows = json.loads(run("release", *arguments, "--dry-run", "-o", "json").stdout)
+    assert {row["name"] for row in rows} == {"etl-0", "etl-1"}
+    assert {row["title"] for row in rows} == {"Nightly ETL"}
+
+
+def test_release_looks_for_a_name_alone_in_one_namespace(run: Run, cluster: Cluster) -> None:
+    """The pod of the same name elsewhere stays held."""
+    cluster.put("/api/v1/namespaces/team-b/pods")
+    done = run("release", "team-b/etl-0", "--dry-run", "-o", "json")
+    assert (done.exit_code, json.loads(done.stdout)) == (1, [])
+    assert "team-b/etl-0 is not held by Slackwater\n" in done.stderr
+
+
 def test_release_reports_a_refusal_of_the_server(run: Run, cluster: Cluster) -> None:
     """In the server's own words."""
     cluster.answers["PATCH /api/v1/namespaces/team-a/pods/etl-0"] = (403, {"message": "verb release is needed"})

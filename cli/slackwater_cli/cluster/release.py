@@ -24,8 +24,8 @@ NOTHING, SOME, NOT_CONFIRMED = 1, 3, 4
 
 
 def command(
-    pods: Annotated[list[str] | None, typer.Argument(help="Names of pods.")] = None,
-    app: Annotated[str | None, typer.Option(help="Every held pod of this app.")] = None,
+    pods: Annotated[list[str] | None, typer.Argument(help="Pods, as NAME or NAMESPACE/NAME.")] = None,
+    app: Annotated[str | None, typer.Option(help="Every held pod of this app, as `apps` shows it.")] = None,
     everything: Annotated[bool, typer.Option("--all", help="Every held pod of the namespace.")] = False,
     namespace: Namespace = None,
     everywhere: Everywhere = False,
@@ -40,22 +40,24 @@ def command(
 
     Freed pods are placed by kube-scheduler at once, without regard to queues, pools and order.
     """
-    from slackwater_monitor.release import Released, chosen, held, released
+    from slackwater_monitor.release import Released, chosen, held, places, released
 
     if not (pods or app or everything):
         raise InvalidInput("release", "nothing is named", "name pods, or give --app APP or --all")
     api = api_server(kubeconfig, context)
     place = None if everywhere else namespace_of(namespace, kubeconfig, context)
-    found, missing = chosen(held(api, place, system=system), pods or (), app)
+    known = [each for space in places(pods or (), place) for each in held(api, space, system=system)]
+    found, missing = chosen(known, pods or (), app, place)
     for name in missing:
-        typer.echo(f"{name} is not held by Slackwater in {place or 'any namespace'}", err=True)
+        where = "" if "/" in name else f" in {place or 'any namespace'}"
+        typer.echo(f"{name} is not held by Slackwater{where}", err=True)
     if found and not (dry_run or yes):
         _confirm(len(found))
     results = [released(api, each, dry_run=dry_run) for each in found]
     columns: list[Column[Released]] = [
         Column("NAMESPACE", lambda each: each.namespace),
         Column("POD", lambda each: each.name),
-        Column("APP", lambda each: each.app),
+        Column("APP", lambda each: each.shown),
         Column("RESULT", lambda each: each.problem or each.result),
         Column("STILL HELD BY", lambda each: ", ".join(each.others), wide=True),
     ]
