@@ -93,7 +93,8 @@ def data(found: object, output: Format) -> bool:
         typer.echo(json.dumps(found, indent=2, ensure_ascii=False))
     else:
         rows = [flat(row) for row in _rows(found)]
-        typer.echo((_csv if output is Format.CSV else _markdown)(rows).rstrip("\n"))
+        if rows:  # without one, nobody knows the columns
+            typer.echo((_csv if output is Format.CSV else _markdown)(rows).rstrip("\n"))
     return True
 
 
@@ -133,14 +134,13 @@ def _csv(rows: Sequence[Mapping[str, object]]) -> str:
 
 
 def _cell(value: object) -> str:
-    return "" if value is None else str(value).replace("|", "\\|")
+    """A value within one line, as cells of Markdown are."""
+    return "" if value is None else "<br>".join(str(value).replace("|", "\\|").splitlines())
 
 
 def _markdown(rows: Sequence[Mapping[str, object]]) -> str:
     names = _columns(rows)
-    cells = [
-        ["" if (value := row.get(name)) is None else str(value).replace("|", "\\|") for name in names] for row in rows
-    ]
+    cells = [[_cell(row.get(name)) for name in names] for row in rows]
     return "\n".join(f"| {' | '.join(line)} |" for line in [names, ["---"] * len(names), *cells])
 
 

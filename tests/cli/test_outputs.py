@@ -15,7 +15,7 @@ from typer.testing import Result
 from slackwater.cycle.verdicts import WaitReason
 from slackwater_cli.cluster.apps import columns
 from slackwater_cli.cluster.queues import columns as queue_columns
-from slackwater_cli.printing import table
+from slackwater_cli.printing import Format, data, table
 from slackwater_cluster.customresources.trackedapp import Phase
 from slackwater_monitor.sources.views import App, Queue
 
@@ -87,6 +87,19 @@ def test_another_form_is_refused_with_those_that_exist(run: Run, command: str) -
     result = run(*COMMANDS[command][0], "-o", "xml")
     assert result.exit_code == 2
     assert "'json'" in result.output
+
+
+def test_a_cell_of_markdown_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    """A patch of YAML has many, and a message may have a bar."""
+    assert data([{"yaml": "spec:\n  a: 1", "message": "a|b"}], Format.MARKDOWN)
+    assert capsys.readouterr().out.splitlines()[2:] == ["| spec:<br>  a: 1 | a\\|b |"]
+
+
+@pytest.mark.parametrize(("output", "printed"), [("csv", ""), ("markdown", ""), ("json", "[]\n"), ("yaml", "[]\n")])
+def test_an_empty_list_has_no_head(output: str, printed: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Its columns are not known; a table of one empty cell would be a row to whoever reads it."""
+    assert data([], Format(output))
+    assert capsys.readouterr().out == printed
 
 
 def test_queues_of_a_large_cluster_fit_a_terminal_of_80_columns() -> None:
