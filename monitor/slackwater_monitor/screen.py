@@ -64,6 +64,7 @@ def _load(node: Node) -> float:
 
 
 def _nodes(seen: Snapshot, shown: int, wide: bool) -> Table:
+    """A line for each node; where a terminal is narrow, names are cut first (of a column that may wrap)."""
     made = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
     numbers = ("used", "est.", "asked", "allowed") if wide else ()
     for head in (
@@ -77,7 +78,7 @@ def _nodes(seen: Snapshot, shown: int, wide: bool) -> Table:
         "",
     ):
         right = head == "room" or head in numbers
-        made.add_column(head, no_wrap=True, justify="right" if right else "left")
+        made.add_column(head, no_wrap=head != "NODE", overflow="ellipsis", justify="right" if right else "left")
     ordered = sorted(seen.nodes, key=lambda node: (-_load(node), node.name))
     for node in ordered[:shown]:
         cells: list[RenderableType] = [escape(node.name)]
@@ -126,22 +127,16 @@ def first_in_line(apps: Iterable[App]) -> list[App]:
 
 
 def _apps(apps: Sequence[App], shown: int) -> Table:
-    made = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0), expand=True)
+    """A line for each app; where a terminal is narrow, texts are cut (of columns that may wrap), the longer first."""
+    made = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
     for head in ("APP", "PHASE", "POS", "WAIT", "HELD", "BOUND", "USED", "WHY"):
         number = head in ("POS", "WAIT", "HELD", "BOUND", "USED")
-        rest = 1 if head == "WHY" else None  # what is left of the line; the others keep what they need
-        made.add_column(
-            head,
-            justify="right" if number else "left",
-            no_wrap=True,
-            overflow="ellipsis",
-            ratio=rest,
-            min_width=8 if rest else None,
-        )
+        text = head in ("APP", "WHY")
+        made.add_column(head, justify="right" if number else "left", no_wrap=not text, overflow="ellipsis")
     ordered = first_in_line(apps)
     for app in ordered[:shown]:
         made.add_row(
-            escape(f"{app.namespace}/{app.shown}"),
+            Text(f"{app.namespace}/{app.shown}", overflow="ellipsis", no_wrap=True),
             app.phase,
             str(app.position or ""),
             seconds(app.wait) if app.wait is not None else "",
