@@ -118,6 +118,16 @@ def test_pods_of_a_few_namespaces_are_kept() -> None:
     assert len(source._lists) == NAMESPACES
 
 
+def test_a_clock_that_is_set_back_stops_nothing() -> None:
+    """What was read in the hour to come is not shown for that hour."""
+    cluster, wall = Slow(), [7200.0]
+    api = ApiClient(Endpoint("http://cluster", False, dict), httpx2.MockTransport(cluster))
+    source = Live(api, ExtenderClient(api), fresh=0.0, clock=lambda: wall[0])
+    assert source.snapshot().at == 7200.0
+    wall[0] = 3600.0
+    assert source.snapshot().at == 3600.0
+
+
 def test_a_reading_that_failed_is_tried_again() -> None:
     """It leaves the lock free and what was read before in place."""
     numbers = count()

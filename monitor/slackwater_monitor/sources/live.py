@@ -55,7 +55,7 @@ class Live:
     ) -> None:
         self._system = system  # the namespace that Slackwater runs in
         self._api, self._extender, self._measured, self._clock, self._fresh = api, extender, measured, clock, fresh
-        self._shared = SharedReading(self._look, self._nothing_yet, fresh=fresh, clock=clock)
+        self._shared = SharedReading(self._look, self._nothing_yet, fresh=fresh)
         self._turn = threading.Lock()  # never held while anybody is asked
         self._lists: dict[str, SharedReading[list[ListedPod]]] = {}  # by namespace, the one asked for last at the end
         self._before: TimeSeries | None = None
@@ -171,9 +171,7 @@ class Live:
             raise Unavailable(f"the namespace {namespace} {FIRST}")
 
         with self._turn:
-            found = self._lists.pop(namespace, None) or SharedReading(
-                read, meanwhile, fresh=self._fresh, clock=self._clock
-            )
+            found = self._lists.pop(namespace, None) or SharedReading(read, meanwhile, fresh=self._fresh)
             self._lists[namespace] = found
             for forgotten in list(self._lists)[:-NAMESPACES]:
                 del self._lists[forgotten]

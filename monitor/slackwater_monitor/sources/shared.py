@@ -6,6 +6,7 @@ A slow API server then costs one thread of the monitor, and the pages and probes
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
@@ -21,7 +22,7 @@ class SharedReading(Generic[Value]):
         meanwhile: Callable[[], Value],
         *,
         fresh: float,
-        clock: Callable[[], float],
+        clock: Callable[[], float] = time.monotonic,  # not that of the wall, which may be set back
     ) -> None:
         self._read, self._meanwhile, self._fresh, self._clock = read, meanwhile, fresh, clock
         self._lock = threading.Lock()
