@@ -17,6 +17,8 @@ from slackwater_cluster.prometheus.transport import QueryConnection
 from slackwater_monitor.sources import decoding
 
 KINDS = ("slackpolicies", "admissionqueues", "reservationpools")
+APPS = "trackedapps"
+UNKNOWN = f"{{plural}}.{names.GROUP} is not known; install the chart's custom resources"
 OLDEST = 33  # the minor version before which the chart refuses a cluster
 POLICIES = 36  # the minor version from which admission policies change pods; before it a webhook does
 WATCHDOG, WEBHOOK = "watchdog", "webhook"
@@ -49,6 +51,7 @@ def check(
         return
     for kind in KINDS:
         yield _resource(api, kind)
+    yield _apps(api)
     yield _namespaces(api)
     yield _operator(api, system, now())
     yield from _helpers(api)
@@ -77,7 +80,7 @@ def _resource(api: ApiClient, plural: str) -> Finding:
     try:
         bodies = api.items(custom_path(plural))
     except NotFound:
-        return Finding(plural, Mark.BAD, f"{plural}.{names.GROUP} is not known; install the chart's custom resources")
+        return Finding(plural, Mark.BAD, UNKNOWN.format(plural=plural))
     except Unavailable as problem:
         return Finding(plural, Mark.BAD, str(problem))
     problems = [
@@ -89,6 +92,17 @@ def _resource(api: ApiClient, plural: str) -> Finding:
     return Finding(
         plural, Mark.GOOD if bodies else Mark.WARNING, listed or f"there is none: nothing is governed by {plural}"
     )
+
+
+def _apps(api: ApiClient) -> Finding:
+    """Whether the operator can write where apps stand; there may be none, or thousands: none of them is read."""
+    try:
+        api.get(custom_path(APPS), {"limit": "1"})
+    except NotFound:
+        return Finding(APPS, Mark.BAD, UNKNOWN.format(plural=APPS))
+    except Unavailable as problem:
+        return Finding(APPS, Mark.BAD, str(problem))
+    return Finding(APPS, Mark.GOOD, "known; `slackwater apps` lists them")
 
 
 def _namespaces(api: ApiClient) -> Finding:

@@ -321,10 +321,11 @@ def test_check_finds_nothing_wrong_in_a_good_cluster(run: Run) -> None:
     ("path", "words"),
     [
         (f"{GROUP}/admissionqueues", "install the chart"),
+        (f"{GROUP}/trackedapps", "install the chart"),
         (f"{PROXY}/readyz", "extender"),
         ("/apis/coordination.k8s.io/v1/namespaces/slackwater-system/leases", "operator"),
     ],
-    ids=["resources", "extender", "operator"],
+    ids=["resources", "apps", "extender", "operator"],
 )
 def test_check_fails_where_a_part_is_missing(run: Run, cluster: Cluster, path: str, words: str) -> None:
     """Exit code 1, with the part's name."""
