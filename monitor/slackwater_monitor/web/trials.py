@@ -10,7 +10,7 @@ from typing import Any
 
 from werkzeug.datastructures import MultiDict
 
-from slackwater.errors import BadNumber, InvalidInput, SlackwaterError, UnknownName
+from slackwater.errors import BadNumber, InvalidInput, SlackwaterError, Unavailable, UnknownName
 from slackwater_monitor.export import Happened
 from slackwater_monitor.whatif import DEFAULT, Comparison, compare, opened
 from slackwater_simulator.policies.registry import policies
@@ -22,6 +22,7 @@ from slackwater_simulator.workload.workload import Workload
 MOST_TASKS = 5000
 MOST_POLICIES = 4
 REMEMBERED = 16
+LINE = 2  # who plays and who waits; each of them keeps a thread of the monitor busy
 SHOWN = "the workload on show"
 CHOICES = ("kube", "slackwater", "capacity", "fair", "fifo", "drf")
 
@@ -29,12 +30,13 @@ Trial = tuple[str, tuple[str, ...], float, str]
 
 
 class Trials:
-    """Plays one trial at a time and remembers the last ones."""
+    """Plays one trial at a time, lets one more wait, and remembers the last ones."""
 
     def __init__(self, folder: Path | None, outcome: Outcome | None = None) -> None:
         self._folder, self._outcome = folder, outcome
         self._known: OrderedDict[Trial, Comparison] = OrderedDict()
         self._lock = threading.Lock()
+        self._line = threading.BoundedSemaphore(LINE)
 
     def traces(self) -> list[str]:
         """What can be played."""
@@ -69,12 +71,22 @@ class Trials:
         if trace not in self.traces():
             raise UnknownName("trace", trace, self.traces())
         key = (trace, chosen, load, was)
-        with self._lock:
-            if key not in self._known:
-                self._known[key] = self._compare(trace, chosen, load, was)
-                if len(self._known) > REMEMBERED:
-                    self._known.popitem(last=False)
-            return self._known[key]
+        if (known := self._known.get(key)) is not None:
+            return known
+        if not self._line.acquire(blocking=False):
+            raise Unavailable("a trial is played and another one waits; ask again in a moment")
+        try:
+            with self._lock:
+                return self._played(key)
+        finally:
+            self._line.release()
+
+    def _played(self, key: Trial) -> Comparison:
+        if key not in self._known:
+            self._known[key] = self._compare(*key)
+            if len(self._known) > REMEMBERED:
+                self._known.popitem(last=False)
+        return self._known[key]
 
     def _compare(self, trace: str, chosen: tuple[str, ...], load: float, was: str) -> Comparison:
         workload, machines, happened = self._opened(trace)
