@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -82,7 +83,9 @@ def test_a_namespace_without_pods_is_told(url: str, tmp_path: Path, command: tup
 def test_use_without_a_request_takes_nothing_off_what_is_idle() -> None:
     """Two cores are asked for and one of them used; three more are used by whoever asks for nothing."""
     course = RequestedAndUsed(used=np.array([4.0, 4.0]), asked=np.array([2.0, 2.0]))
-    levels = {"namespace": {"cpu": {("shop",): UsageStatistics(4.0, 4.0, 4.0, 2.0, 60.0, Efficiency(60.0, 120.0))}}}
+    levels: dict[str, Any] = {
+        "namespace": {"cpu": {("shop",): UsageStatistics(4.0, 4.0, 4.0, 2.0, 60.0, Efficiency(60.0, 120.0))}}
+    }
     found = Assessment(
         grid(120, 120, 60), 30.0, {}, levels, {}, PodHistory(), {"cpu": course}, {}, [], {}, [], {}, {}
     )  # fmt: skip

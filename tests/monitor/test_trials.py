@@ -49,4 +49,4 @@ def test_one_trial_waits_while_another_is_played_and_others_are_told_to_come_aga
         assert trials.play(SHOWN, ("fifo",), 3.0) is known
         trials.free.set()
         assert first.result(SOON) is not second.result(SOON)
-    assert trials.play(SHOWN, ("fifo",), 4.0)
+    assert list(trials.play(SHOWN, ("fifo",), 4.0).policies)
