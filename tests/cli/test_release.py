@@ -1,0 +1,108 @@
+"""`slackwater release`: pods freed by hand, against a small cluster."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from slackwater.errors import InvalidInput
+from slackwater_cli.main import app
+from support.fakes.httpcluster import GROUP, Cluster
+
+Run = Callable[..., Result]
+
+
+def test_release_lifts_only_our_gate(run: Run, cluster: Cluster) -> None:
+    """By name and with the pod's uid, as the operator does; parking is taken back."""
+    assert run("release", "--all", "--yes").exit_code == 0
+    patches = {path.rpartition("/")[2]: body for path, body, _ in cluster.patched}
+    assert patches["etl-0"]["spec"] == {"schedulingGates": [{"$patch": "delete", "name": "slackwater.io/admission"}]}
+    assert patches["etl-0"]["metadata"]["uid"]
+    assert patches["etl-1"]["metadata"]["annotations"] == {"slackwater.io/parked": None}
+    assert "spec" not in patches["etl-1"]
+    assert "ran" not in patches
+    assert {kind for _, _, kind in cluster.patched} == {"application/strategic-merge-patch+json"}
+
+
+def test_release_changes_nothing_on_a_dry_run(run: Run, cluster: Cluster) -> None:
+    """It says what it would do."""
+    assert "would be freed" in run("release", "--app", "etl", "--dry-run").stdout
+    assert cluster.patched == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"), [(["etl-0", "nonesuch", "-y"], 3), (["nonesuch", "-y"], 1)], ids=["some", "nothing"]
+)
+def test_release_tells_by_exit_code_what_it_could_not_free(run: Run, arguments: list[str], code: int) -> None:
+    """3 some, 1 nothing."""
+    assert run("release", *arguments).exit_code == code
+
+
+@pytest.mark.parametrize("arguments", [["--app", "Nightly ETL"], ["--app", "team-a/etl"], ["team-a/etl-0", "etl-1"]])
+def test_release_knows_apps_and_pods_as_they_are_shown(run: Run, cluster: Cluster, arguments: list[str]) -> None:
+    """An app by what `apps` calls it or by its id, a pod as `explain` takes it."""
+    listed = cluster.answers[f"{GROUP}/namespaces/team-a/trackedapps"]
+    assert isinstance(listed, dict)
+    listed["items"][0]["spec"]["name"] = "Nightly ETL"
+    rows = json.loads(run("release", *arguments, "--dry-run", "-o", "json").stdout)
+    assert {row["name"] for row in rows} == {"etl-0", "etl-1"}
+    assert {row["title"] for row in rows} == {"Nightly ETL"}
+
+
+def test_release_looks_for_a_name_alone_in_one_namespace(run: Run, cluster: Cluster) -> None:
+    """The pod of the same name elsewhere stays held."""
+    cluster.put("/api/v1/namespaces/team-b/pods")
+    done = run("release", "team-b/etl-0", "--dry-run", "-o", "json")
+    assert (done.exit_code, json.loads(done.stdout)) == (1, [])
+    assert "team-b/etl-0 is not held by Slackwater\n" in done.stderr
+
+
+def test_release_reports_a_refusal_of_the_server(run: Run, cluster: Cluster) -> None:
+    """In the server's own words."""
+    cluster.answers["PATCH /api/v1/namespaces/team-a/pods/etl-0"] = (403, {"message": "verb release is needed"})
+    result = run("release", "etl-0", "-y")
+    assert result.exit_code == 3
+    assert "verb release is needed" in result.stdout
+
+
+def test_release_tells_programs_what_happened_to_each_pod(run: Run, cluster: Cluster) -> None:
+    """Whether it was freed, and why not where it was not."""
+    cluster.answers["PATCH /api/v1/namespaces/team-a/pods/etl-0"] = (403, {"message": "verb release is needed"})
+    done = run("release", "--all", "-y", "-o", "json")
+    assert done.exit_code == 3
+    rows = {row["name"]: (row["result"], row["problem"]) for row in json.loads(done.stdout)}
+    assert rows == {"etl-0": ("not freed", "verb release is needed"), "etl-1": ("freed", "")}
+    dry = run("release", "--all", "--dry-run", "-o", "json")
+    assert [row["result"] for row in json.loads(dry.stdout)] == ["would be freed"] * 2
+    assert json.loads(run("release", "nonesuch", "-y", "-o", "json").stdout) == []
+
+
+@pytest.mark.parametrize("answer", ["n\n", ""], ids=["no", "end of input"])
+def test_release_asks_beside_what_programs_read(cluster: Cluster, tmp_path: Path, answer: str) -> None:
+    """And tells by its exit code that it got no yes: 1 would mean that nothing is held."""
+    env = {"KUBECONFIG": str(cluster.kubeconfig(tmp_path))}
+    done = CliRunner().invoke(app, ["release", "--all", "-o", "json"], env=env, input=answer)
+    assert done.exit_code == 4
+    assert done.stdout == ""
+    assert "Free 2 pods now" in done.stderr
+    assert "nothing was freed" in done.stderr
+    assert cluster.patched == []
+
+
+def test_release_that_is_confirmed_writes_nothing_but_rows(cluster: Cluster, tmp_path: Path) -> None:
+    """So that a program can read them."""
+    env = {"KUBECONFIG": str(cluster.kubeconfig(tmp_path))}
+    done = CliRunner().invoke(app, ["release", "--all", "-o", "json"], env=env, input="y\n")
+    assert done.exit_code == 0
+    assert [row["result"] for row in json.loads(done.stdout)] == ["freed"] * 2
+
+
+def test_release_without_a_name_frees_nothing(run: Run, cluster: Cluster) -> None:
+    """Everything must be asked for."""
+    with pytest.raises(InvalidInput, match="--all"):
+        run("release")
+    assert cluster.patched == []
