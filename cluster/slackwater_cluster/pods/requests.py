@@ -7,6 +7,9 @@ counts with the largest of what is asked, allocated and actuated; of an infeasib
 
 Kinds that decisions are not about (`resourcekinds`), such as ephemeral-storage, are left out here, the one place from
 which all requests come: kube-scheduler looks after them.
+
+Nor does a request count as more than any machine will have: sums over many pods are kept as floats, to which pods are
+added and from which they are taken. One pod of 9E cores would take with it all that was in the sum before it.
 """
 
 from __future__ import annotations
@@ -14,13 +17,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 
-from slackwater.resources import NOTHING, Resources
+from slackwater.resources import CPU, NOTHING, Resources
 from slackwater_cluster.pods.quantities import resources
 from slackwater_cluster.pods.resourcekinds import counted_amounts
 from slackwater_cluster.watch.wire import Container, ContainerStatus, Needs, Pod, Quantities
 
 # Of the kinds that are counted only these may be requested on the pod as a whole; the scheduler ignores others there.
 _POD_LEVEL = ("cpu", "memory")
+
+# The most that one pod counts with. Sums over ten thousand such pods are still right to a millicore and to a KiB.
+MOST_CORES = 2.0**20
+MOST = 2.0**50  # of any other kind: bytes, devices
 
 
 def native(pod: Pod) -> Resources:
@@ -33,7 +40,11 @@ def native(pod: Pod) -> Resources:
     asked = _containers(pod)
     if spec.resources is not None and spec.resources.requests:
         asked = _replaced(asked, _amounts(spec.resources.requests))
-    return counted_amounts(asked + _amounts(spec.overhead))
+    return _bounded(counted_amounts(asked + _amounts(spec.overhead)))
+
+
+def _bounded(asked: Resources) -> Resources:
+    return Resources({kind: min(value, MOST_CORES if kind == CPU else MOST) for kind, value in asked.items()})
 
 
 def _simple(pod: Pod) -> bool:
@@ -46,7 +57,7 @@ def _simple(pod: Pod) -> bool:
 
 @lru_cache(maxsize=4096)
 def _one(items: tuple[tuple[str, str], ...]) -> Resources:
-    return counted_amounts(resources(dict(items)))
+    return _bounded(counted_amounts(resources(dict(items))))
 
 
 def _containers(pod: Pod) -> Resources:

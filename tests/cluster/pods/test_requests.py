@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from slackwater.resources import Resources
-from slackwater_cluster.pods.requests import native
+from slackwater_cluster.pods.requests import MOST, MOST_CORES, native
 from slackwater_cluster.watch import wire
 from support.builders import objects
 
@@ -91,3 +91,14 @@ def test_kinds_that_the_scheduler_looks_after_alone_are_left_out(kind: str, over
     asked = {"resources": {"requests": {"cpu": "1", kind: "1Gi"}}}
     spec = {"containers": [{"name": "main", **asked}], **({"overhead": overhead} if overhead else {})}
     assert set(native(read({"spec": spec}))) == {"cpu"}
+
+
+@pytest.mark.parametrize("containers", [1, 3])
+def test_a_pod_counts_with_no_more_than_any_machine_will_have(containers: int) -> None:
+    """Sums over pods keep all others to a millicore and a byte when a pod of 9E cores comes and goes."""
+    asked = native(
+        read(objects.pod(spec={"containers": [container("9E", "8E", name=f"c{i}") for i in range(containers)]}))
+    )
+    assert (asked["cpu"], asked["memory"]) == (MOST_CORES, MOST)
+    for kind, others in (("cpu", 14.001), ("memory", 14.0 * GI + 1)):
+        assert others + asked[kind] - asked[kind] == pytest.approx(others, abs=1e-9)
