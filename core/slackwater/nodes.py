@@ -31,7 +31,7 @@ class NodeTable:
     room: NDArray[np.float64]  # min(AR, NC) − E, drivers charged in full; may be negative
     native: NDArray[np.float64]  # allocatable − Σ native requests of the pods on it
     open: NDArray[np.bool_]  # Ready and not cordoned
-    stale: NDArray[np.bool_]  # no fresh sample: room is already computed from reservations
+    stale: NDArray[np.bool_]  # no fresh sample of some kind: its room is already computed from reservations
     # allocatable − Σ declared of every pod on it: what is left as the stock scheduler counts. None: nobody said.
     requested: NDArray[np.float64] | None = None
 

@@ -4,10 +4,14 @@ Samples carry their own timestamps (the source's clock), which give the time bet
 is judged by our monotonic clock. Stale = no new timestamp for `patience` periods, where
 period = max(heartbeat, median of the last gaps between timestamps): a source that scrapes every 30 s is not stale
 because we ask every 5 s.
+
+Each kind is judged by itself: where memory cannot be read, only its room falls back to reservations, and new timestamps
+that bring no number of it do not keep it fresh.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -26,17 +30,27 @@ GAPS = 7  # how many gaps are remembered; odd, so that the median is one of them
 
 
 class Staleness:
-    """Timestamps and arrivals, a row per node."""
+    """Timestamps, a row per node, and arrivals, by kind. `measured` tells for each kind whether it ever is."""
 
-    def __init__(self, heartbeat: float = HEARTBEAT, patience: float = PATIENCE, *, learns: bool = True) -> None:
+    def __init__(
+        self,
+        heartbeat: float = HEARTBEAT,
+        patience: float = PATIENCE,
+        *,
+        learns: bool = True,
+        measured: Sequence[bool] = (True,),
+    ) -> None:
         self.heartbeat = positive("heartbeat", heartbeat)
         self._learns = learns
         self.patience = positive("patience", patience)
         self._rows = 0
-        # Columns: stamp of the newest sample, our clock when it came, period, then the gaps. −inf: never.
-        self._table: Floats = np.zeros((64, 3 + GAPS))
+        # Columns: stamp of the newest sample, period, then the gaps. −inf: never.
+        self._table: Floats = np.zeros((64, 2 + GAPS))
+        # Our clock when a number of that kind came. Kinds that are never measured never grow stale.
+        self._never: Floats = np.where(measured, -np.inf, np.inf)
+        self._arrivals: Floats = np.zeros((64, len(measured)))
         # The last answer, and from when until when it holds: rows turn stale by the clock, asked about often.
-        self._answer: NDArray[np.bool_] = np.zeros(0, np.bool_)
+        self._answer: NDArray[np.bool_] = np.zeros((0, len(measured)), np.bool_)
         self._since, self._until = np.inf, -np.inf
 
     @property
@@ -46,42 +60,51 @@ class Staleness:
 
     @property
     def arrivals(self) -> Floats:
-        """Our clock when that sample came."""
-        return self._table[: self._rows, 1]
+        """Our clock when a number of each kind came last, per row."""
+        return self._arrivals[: self._rows]
 
     @property
     def periods(self) -> Floats:
         """max(heartbeat, median gap) per row."""
-        return self._table[: self._rows, 2]
+        return self._table[: self._rows, 1]
 
     def add_row(self) -> None:
         """Enter a node that has no sample yet."""
         self._forget()
         self._rows += 1
         self._table = grown(self._table, 0, self._rows)
-        self._table[self._rows - 1] = [-np.inf, -np.inf, self.heartbeat, *[np.nan] * GAPS]
+        self._table[self._rows - 1] = [-np.inf, self.heartbeat, *[np.nan] * GAPS]
+        self._arrivals = grown(self._arrivals, 0, self._rows)
+        self._arrivals[self._rows - 1] = self._never
 
     def drop_row(self, row: int) -> None:
         """Forget a node; later rows move up by one."""
         self._forget()
-        self._table[row : self._rows - 1] = self._table[row + 1 : self._rows].copy()
+        for array in (self._table, self._arrivals):
+            array[row : self._rows - 1] = array[row + 1 : self._rows].copy()
         self._rows -= 1
 
-    def record(self, rows: NDArray[np.intp], stamps: Floats, now: float) -> Floats:
-        """Note samples; return the seconds since each row's last one: 0 for a first, NaN for one that is not newer."""
+    def record(
+        self, rows: NDArray[np.intp], stamps: Floats, now: float, came: NDArray[np.bool_] | None = None
+    ) -> Floats:
+        """Note samples; return the seconds since each row's last one: 0 for a first, NaN for one that is not newer.
+
+        `came` says which kinds they have a number of, row × kind; all by default.
+        """
         self._forget()
         last = self.stamps[rows]
         if rows.size == self._rows and (stamps > last).all() and np.isfinite(last).all() and np.isfinite(stamps).all():
             gaps = stamps - last  # the common case: every node has a new sample, and not its first
             self._learn(rows, gaps)
-            self._table[rows, 0], self._table[rows, 1] = stamps, now
+            self._table[rows, 0] = stamps
+            self._arrive(rows, now, came)
             return gaps
         newer = np.isfinite(stamps) & (stamps > last)
         first = newer & np.isneginf(last)
         gaps = np.where(newer & ~first, stamps - np.where(np.isfinite(last), last, 0.0), np.nan)
         self._learn(rows[newer & ~first], gaps[newer & ~first])
         self._table[rows[newer], 0] = stamps[newer]
-        self._table[rows[newer], 1] = now
+        self._arrive(rows[newer], now, None if came is None else came[newer])
         return np.where(first, 0.0, gaps)
 
     def record_all(self, now: float) -> Floats:
@@ -92,17 +115,23 @@ class Staleness:
             return self.record(np.arange(self._rows), np.full(self._rows, now), now)
         self._forget()
         self._learn(slice(self._rows), gaps)
-        self._table[: self._rows, :2] = now
+        self._table[: self._rows, 0] = now
+        self._arrive(slice(self._rows), now, None)
         return gaps[:1] if least == most else gaps
 
     def stale(self, now: float) -> NDArray[np.bool_]:
-        """Which rows have had no new sample for too long. A node never sampled is stale."""
+        """Of which kinds rows have had no new sample for too long, row × kind. A node never sampled is stale."""
         if not self._since <= now < self._until:
-            left = self.patience * self.periods - (now - self.arrivals)
+            left = self.patience * self.periods[:, None] - (now - self.arrivals)
             self._answer = left < 0
             self._answer.setflags(write=False)
             self._since, self._until = now, now + left[~self._answer].min(initial=np.inf)
         return self._answer
+
+    def _arrive(self, rows: NDArray[np.intp] | slice, now: float, came: NDArray[np.bool_] | None) -> None:
+        self._arrivals[rows] = np.maximum(
+            self._never, now if came is None else np.where(came, now, self._arrivals[rows])
+        )
 
     def _forget(self) -> None:
         self._since, self._until = np.inf, -np.inf
@@ -110,11 +139,11 @@ class Staleness:
     def _learn(self, rows: NDArray[np.intp] | slice, gaps: Floats) -> None:
         if not gaps.size or not self._learns:
             return
-        kept = np.concatenate([gaps[:, None], self._table[rows, 3:-1]], axis=1)
-        self._table[rows, 3:] = kept
+        kept = np.concatenate([gaps[:, None], self._table[rows, 2:-1]], axis=1)
+        self._table[rows, 2:] = kept
         # Where no gap is longer than the heartbeat, no median is: sorting them is the dearest part of a sample.
         punctual = np.fmax.reduce(kept, axis=None) <= self.heartbeat
-        self._table[rows, 2] = self.heartbeat if punctual else np.maximum(self.heartbeat, _medians(kept))
+        self._table[rows, 1] = self.heartbeat if punctual else np.maximum(self.heartbeat, _medians(kept))
 
 
 def _medians(gaps: Floats) -> Floats:

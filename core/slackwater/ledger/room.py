@@ -71,11 +71,12 @@ class RoomLine:
 
 
 class Survey(NamedTuple):
-    """All nodes, and what counts as taken of each, node × kind."""
+    """All nodes, and what counts as taken of each and is too old, node × kind."""
 
     table: NodeTable
     estimate: Floats  # E, of everything but drivers
     drivers: Floats  # what drivers are charged
+    stale: NDArray[np.bool_]
 
 
 class RoomTable:
@@ -103,6 +104,9 @@ class RoomTable:
         self._totals: list[list[float]] = []
         self._shares: list[float] = []  # allocatable ÷ capacity of memory, as plain numbers
         self._touched: set[int] = set()
+        # What is too old in the table: row × kind, and rows with any such kind.
+        self._stale: NDArray[np.bool_] = np.zeros((0, len(kinds)), np.bool_)
+        self._old: NDArray[np.bool_] = np.zeros(0, np.bool_)
 
     def touch(self, row: int) -> None:
         """A row's pods changed."""
@@ -115,12 +119,14 @@ class RoomTable:
     def table(self, now: float) -> NodeTable:
         """All nodes at this moment."""
         self._refresh()
-        stale = self._freshness.stale(now)
+        before, stale = self._stale, self._freshness.stale(now)
+        if stale is not before:
+            self._stale, self._old = stale, stale.any(axis=1)
         if self._table is None:
             self._table = self._whole(stale)
         else:
-            if stale is not self._table.stale:
-                self._touched.update(np.flatnonzero(stale != self._table.stale).tolist())
+            if stale is not before:
+                self._touched.update(np.flatnonzero((stale != before).any(axis=1)).tolist())
             self._touched.discard(-1)
             if self._touched:
                 self._table = self._updated(self._table, now, stale)
@@ -133,7 +139,7 @@ class RoomTable:
         The arithmetic of `table`, without its arrays: on two or three kinds they cost ten times what they compute.
         """
         self._refresh()
-        pods, stale = self._estimates.pods, bool(self._freshness.stale(now)[row])
+        pods, stale = self._estimates.pods, self._freshness.stale(now)[row]
         sums = pods.sums[row].tolist()
         if without is None or pods.row_of(without) != row:
             claim = None
@@ -141,17 +147,20 @@ class RoomTable:
             own = pods.cells[:, :, without].tolist()
             sums = [[all_ - mine for all_, mine in zip(*both, strict=True)] for both in zip(sums, own, strict=True)]
         estimate = self._estimates.estimate_one(row, sums)
-        if stale:
+        old = bool(stale.any())
+        if old:
             here = np.array([row], np.intp)
-            estimate = self._estimates.unsampled(here, np.array([estimate]), np.array([sums]))[0].tolist()
+            fallback = self._estimates.unsampled(here, np.array([estimate]), np.array([sums]))[0]
+            estimate = np.where(stale, fallback, estimate).tolist()
         charge, native = sums[Measure.CHARGE], sums[Measure.NATIVE]
         limit, total = self._limits[row], self._totals[row]
         room = [most - taken - driving for most, taken, driving in zip(limit, estimate, charge, strict=True)]
-        if self._margins is not None and not stale:
-            room = [free - kept for free, kept in zip(room, self._margins.kept[row].tolist(), strict=True)]
+        if self._margins is not None:
+            kept_back = np.where(stale, 0.0, self._margins.kept[row]).tolist()
+            room = [free - kept for free, kept in zip(room, kept_back, strict=True)]
         left = [most - asked for most, asked in zip(total, native, strict=True)]
         if not self._floor:
-            return NodeRow(room, left, total, bool(self._nodes.open[row]), stale)
+            return NodeRow(room, left, total, bool(self._nodes.open[row]), old)
         used, reserved = self._estimates.used[row].tolist(), sums[Measure.RESERVED]
         for kind, strict in enumerate(self.strict.tolist()):
             if not strict:
@@ -163,7 +172,7 @@ class RoomTable:
             kind = self._order.kind
             bound = self._order.bound(row, sums, total[kind], self._shares[row], claim)
             room[kind] = min(room[kind], bound)
-        return NodeRow(room, left, total, bool(self._nodes.open[row]), stale)
+        return NodeRow(room, left, total, bool(self._nodes.open[row]), old)
 
     def pool_total(self, now: float) -> Floats:
         """Σ D + room over open nodes, room counted from 0."""
@@ -198,12 +207,12 @@ class RoomTable:
         self._refresh()
         stale = self._freshness.stale(now)
         charged = self._estimates.pods.sums[:, Measure.CHARGE].copy()
-        return Survey(self._whole(stale), self._estimate(slice(None), stale), charged)
+        return Survey(self._whole(stale), self._estimate(slice(None), stale), charged, stale)
 
     def explain(self, row: int, now: float) -> dict[str, RoomLine]:
         """The arithmetic of one node, by kind."""
         table, rows = self.table(now), np.array([row], np.intp)
-        estimate = self._estimate(rows, table.stale)[0]
+        estimate = self._estimate(rows, self._stale)[0]
         return {kind: self._line(table, row, k, float(estimate[k])) for k, kind in enumerate(self._kinds)}
 
     def _line(self, table: NodeTable, row: int, kind: int, estimate: float) -> RoomLine:
@@ -224,8 +233,8 @@ class RoomTable:
             drivers=float(sums[Measure.CHARGE]),
             native=float(sums[Measure.NATIVE]),
             room=float(table.room[row, kind]),
-            stale=bool(table.stale[row]),
-            margin=self._margin(row, kind, bool(table.stale[row])),
+            stale=bool(self._stale[row, kind]),
+            margin=self._margin(row, kind, bool(self._stale[row, kind])),
             promise=self._promise(row, kind),
             requested=float(_requested(table)[row, kind]),
             bound=self._bound(row, kind),
@@ -251,14 +260,14 @@ class RoomTable:
         if not stale[rows].any():
             return estimate
         fallback = self._estimates.unsampled(rows, estimate, self._estimates.pods.sums[rows])
-        return np.where(stale[rows, None], fallback, estimate)
+        return np.where(stale[rows], fallback, estimate)
 
     def _rows(self, rows: Rows | slice, stale: NDArray[np.bool_]) -> tuple[Floats, Floats, Floats]:
         """Room, and what is left of native and of declared requests, for some rows."""
         sums, total = self._estimates.pods.sums[rows], self._nodes.total[rows]
         room = self._limit[rows] - self._estimate(rows, stale) - sums[:, Measure.CHARGE]
         if self._margins is not None:
-            room -= np.where(stale[rows, None], 0.0, self._margins.kept[rows])
+            room -= np.where(stale[rows], 0.0, self._margins.kept[rows])
         left = total - sums[:, Measure.RESERVED]
         if not self._floor:
             return room, total - sums[:, Measure.NATIVE], left
@@ -286,8 +295,9 @@ class RoomTable:
     def _whole(self, stale: NDArray[np.bool_]) -> NodeTable:
         nodes = self._nodes
         room, native, left = self._rows(slice(None), stale)
+        old = stale.any(axis=1)
         return _frozen(
-            NodeTable(self._kinds, nodes.names, nodes.index, nodes.total, room, native, nodes.open, stale, left)
+            NodeTable(self._kinds, nodes.names, nodes.index, nodes.total, room, native, nodes.open, old, left)
         )
 
     def _updated(self, table: NodeTable, now: float, stale: NDArray[np.bool_]) -> NodeTable:
@@ -299,12 +309,12 @@ class RoomTable:
             spot = self.spot(row, now)
             room[row], native[row] = spot.room, spot.native
             left[row] = self._nodes.total[row] - self._estimates.pods.sums[row, Measure.RESERVED]
-        return _with(table, room, native, stale, left)
+        return _with(table, room, native, self._old, left)
 
     def _renewed(self, table: NodeTable, rows: Rows, stale: NDArray[np.bool_]) -> NodeTable:
         room, native, left = table.room.copy(), table.native.copy(), _requested(table).copy()
         room[rows], native[rows], left[rows] = self._rows(rows, stale)
-        return _with(table, room, native, stale, left)
+        return _with(table, room, native, self._old, left)
 
 
 def _requested(table: NodeTable) -> Floats:

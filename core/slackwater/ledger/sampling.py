@@ -60,7 +60,9 @@ class SampleIntake:
         self._growth = Growth(self._strict)
         # Kinds of which drivers are charged what they use and this much of it; 0: at least what they declared.
         self._by_use = np.array([1.0 + (margin.peak or 0.0) if margin.by_use else 0.0 for margin in margins])
-        self.freshness = Staleness(terms.heartbeat, terms.patience, learns=not terms.steady)
+        self.freshness = Staleness(
+            terms.heartbeat, terms.patience, learns=not terms.steady, measured=self._measured.tolist()
+        )
         self.margins: RiskMargins | None = None
         if terms.risk is not None and terms.alpha > 0:
             self.margins = RiskMargins(nodes, estimates, pods, terms, terms.risk)
@@ -180,7 +182,7 @@ class SampleIntake:
         used: Floats = np.full((len(self._nodes), len(self._measured)), np.nan)
         dt: Floats = np.full(len(self._nodes), np.nan)
         if rows.size:
-            dt[rows] = self.freshness.record(rows, stamps, now)
+            dt[rows] = self.freshness.record(rows, stamps, now, (values >= 0) & (values < np.inf))
             used[rows] = values
         if self._declared:
             used[:, ~self._measured] = np.nan

@@ -139,25 +139,26 @@ class SamplingLoop:
         return made
 
     def node_usage(self, found: SampleRound) -> dict[str, dict[str, Any]]:
-        """What each node was measured to use, everything on it together, when, and whether that is too long ago.
+        """What each node was measured to use, everything on it together, when, and whether any of it is too long ago.
 
         Beside it what its pods are charged: everything, and the drivers among it.
         """
         with self.cache.lock.background():
             survey = self.cache.ledger.survey(self.cache.clock())
         kinds, table = survey.table.kinds, survey.table
-        stale = dict(zip(table.names, table.stale.tolist(), strict=True))
-        charged, drivers = (survey.estimate + survey.drivers).tolist(), survey.drivers.tolist()
+        used = {name: {kind: uses[name] for kind, uses in found.nodes.items() if name in uses} for name in found.stamps}
+        stale, drivers = survey.stale.tolist(), survey.drivers.tolist()
+        charged = (survey.estimate + survey.drivers).tolist()
         return {
             name: {
                 "measured": stamp,
-                "stale": stale[name],
-                "used": {kind: uses[name] for kind, uses in found.nodes.items() if name in uses},
+                "stale": any(stale[table.index[name]][kinds.index(kind)] for kind in used[name] or kinds),
+                "used": used[name],
                 "charged": dict(zip(kinds, charged[table.index[name]], strict=True)),
                 "drivers": dict(zip(kinds, drivers[table.index[name]], strict=True)),
             }
             for name, stamp in found.stamps.items()
-            if name in stale
+            if name in table.index
         }
 
     def _namespaces(self) -> str:

@@ -41,6 +41,8 @@ def readiness(
         return Readiness(ready=False, reasons=("samples: waiting for the first round",))
     troubles = [f"{kind}: {trouble}" for kind, trouble in sorted(watch.items())]
     if samples:
-        troubles.append(f"samples: {samples}; room comes from reservations, nothing is overcommitted")
+        troubles.append(
+            f"samples: {samples}; where they are missing, room comes from reservations and nothing is overcommitted"
+        )
     troubles += [f"{kind} {name}: {why}; the last good version stays in force" for (kind, name), why in broken.items()]
     return Readiness(ready=True, reasons=tuple(troubles))

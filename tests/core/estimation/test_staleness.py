@@ -20,7 +20,7 @@ def fed(stamps: list[float], now: float = 0.0) -> tuple[Staleness, list[float]]:
 
 def test_a_node_never_sampled_is_stale() -> None:
     """No overcommit on hope."""
-    assert fed([])[0].stale(0.0).tolist() == [True]
+    assert fed([])[0].stale(0.0).tolist() == [[True]]
 
 
 def test_stale_after_three_periods_of_our_clock() -> None:
@@ -46,7 +46,7 @@ def test_old_timestamps_do_not_make_a_node_fresh() -> None:
     """A source that repeats itself has stopped."""
     freshness, _ = fed([100.0])
     freshness.record(np.array([0]), np.array([100.0]), 500.0)
-    assert freshness.stale(500.0).tolist() == [True]
+    assert freshness.stale(500.0).tolist() == [[True]]
 
 
 def test_rows_move_up_when_one_goes() -> None:
@@ -57,7 +57,18 @@ def test_rows_move_up_when_one_goes() -> None:
     freshness.record(np.array([2]), np.array([7.0]), 1.0)
     freshness.drop_row(0)
     assert freshness.stamps.tolist() == [-np.inf, 7.0]
-    assert freshness.stale(1.0).tolist() == [True, False]
+    assert freshness.stale(1.0).tolist() == [[True], [False]]
+
+
+def test_a_kind_of_which_no_number_comes_grows_stale_alone() -> None:
+    """New timestamps do not stand in for it; a kind that is never measured is never stale."""
+    freshness = Staleness(measured=[True, True, False])
+    freshness.add_row()
+    assert freshness.stale(0.0).tolist() == [[True, True, False]]
+    for beat, memory in enumerate([True, True, False, False, False, False]):
+        freshness.record(np.array([0]), np.array([5.0 * beat]), 5.0 * beat, np.array([[True, memory, False]]))
+    assert freshness.stale(20.0).tolist() == [[False, False, False]]
+    assert freshness.stale(25.0).tolist() == [[False, True, False]]
 
 
 @pytest.mark.parametrize(("heartbeat", "patience"), [(0.0, 3.0), (5.0, np.nan)], ids=["heartbeat", "patience"])

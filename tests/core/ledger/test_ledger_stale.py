@@ -74,3 +74,29 @@ def test_never_more_room_than_reservations_and_the_rest_of_use_leave(
     spot = ledger.spot("n", LATE)
     assert spot is not None
     assert spot.room[0] == pytest.approx(room(ledger))
+
+
+@pytest.mark.parametrize("risk", [None, 0.01], ids=["no-risk", "risk"])
+def test_a_kind_that_is_no_longer_measured_falls_back_alone(risk: float | None) -> None:
+    """Memory that cannot be read counts by reservations, whatever is known of CPU; a number of it makes it fresh."""
+    ledger = Ledger(LedgerConfig(floor=False, risk=risk))
+    ledger.upsert_node(NodeSpec("n", (16.0, 64.0), (16.0, 64.0)))
+    for index in range(6):
+        ledger.put(PodClaim(f"u{index}", "n", (2.0, 8.0), (2.0, 8.0), Role.TASK, "ns/app/", started=0.0))
+    pods = {f"u{index}": (0.5, 1.0) for index in range(6)}
+    for beat in range(100):
+        measure(ledger, 5.0 * beat, {"n": Sample(5.0 * beat, (3.0, 6.0))}, pods)
+    fresh = ledger.table(500.0)
+    for beat in range(100, 120):
+        measure(ledger, 5.0 * beat, {"n": Sample(5.0 * beat, (3.0, float("nan")))}, {})
+    late = ledger.table(600.0)
+    assert fresh.room[0, 1] > 30
+    assert late.room[0, 1] == pytest.approx(56 - 48)
+    assert late.room[0, 0] == pytest.approx(fresh.room[0, 0], rel=0.2)
+    assert (fresh.stale.tolist(), late.stale.tolist()) == ([False], [True])
+    assert [line.stale for line in ledger.explain("n", 600.0).values()] == [False, True]
+    spot = ledger.spot("n", 600.0)
+    assert spot is not None
+    assert spot.room == pytest.approx(late.room[0].tolist())
+    measure(ledger, 600.0, {"n": Sample(600.0, (3.0, 6.0))}, pods)
+    assert ledger.table(600.0).room[0, 1] > 30
