@@ -9,8 +9,6 @@ import msgspec
 from slackwater.resources import NOTHING, Resources
 from slackwater_cluster import names
 
-EVICTED = "Evicted"  # a kubelet's word for a pod that it ended because its node ran out of something
-
 
 class Record(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """Base of all records. Invisible to the garbage collector: records hold no cycles, and there are many of them."""
@@ -79,7 +77,7 @@ class PodRecord(Record, frozen=True, gc=False, kw_only=True):
     group: str = ""  # spec.schedulingGroup
     hostname: str = ""
     phase: str = ""
-    reason: str = ""  # status.reason: Evicted (also where the pod left politely), OutOfcpu, ...
+    lacking: str = ""  # of what its node was low when its kubelet evicted it: memory, ephemeral-storage, ...
     node: str = ""
     nominated: str = ""
     gates: tuple[str, ...] = ()

@@ -18,7 +18,6 @@ from slackwater_cluster.watch import wire as shapes
 from slackwater_cluster.watch.interning import SharedValues
 from slackwater_cluster.watch.records import (
     ANYWHERE,
-    EVICTED,
     Constraints,
     CustomRecord,
     NamespaceRecord,
@@ -34,6 +33,7 @@ Keep = Callable[[Mapping[str, str] | None], Mapping[str, str]]
 
 _MIRROR = "kubernetes.io/config.mirror"
 _LOW = "The node was low on resource: "  # how a kubelet begins to say why it evicts a pod
+_LONGEST_NAME = 63  # of a resource that such words name
 _NODE_CRITICAL = "system-node-critical"  # kubelets set such pods' oom_score_adj as that of Guaranteed ones
 _NONE: Mapping[str, str] = {}
 
@@ -63,7 +63,7 @@ def pod(wire: shapes.Pod, labels: Keep | None = None) -> PodRecord:
         group=sys.intern((spec.scheduling_group.pod_group_name or "") if spec.scheduling_group else ""),
         hostname=spec.hostname or "",
         phase=phase,
-        reason=sys.intern(status.reason or _evicted(status.conditions)),
+        lacking=sys.intern(_lacking(status)),
         node=sys.intern(spec.node_name or ""),
         nominated=sys.intern(status.nominated_node_name or ""),
         gates=_share(tuple(sys.intern(gate.name) for gate in spec.scheduling_gates or ())),
@@ -210,10 +210,16 @@ def _container_start(status: shapes.ContainerStatus) -> float:
     return 0.0
 
 
-def _evicted(conditions: list[shapes.PodCondition] | None) -> str:
-    """`Evicted` of a pod that its kubelet evicted and that left with exit code 0: then status.reason says nothing."""
-    target = _condition(conditions, "DisruptionTarget")
-    return EVICTED if target is not None and (target.message or "").startswith(_LOW) else ""
+def _lacking(status: shapes.PodStatus) -> str:
+    """Of what the node was low when its kubelet evicted the pod; "" of one that it did not evict for such a lack.
+
+    Of a pod that left with exit code 0 only the condition tells it.
+    """
+    target = _condition(status.conditions, "DisruptionTarget")
+    for words in (status.message, target.message if target else ""):
+        if words and words.startswith(_LOW):
+            return words.removeprefix(_LOW).partition(".")[0][:_LONGEST_NAME]
+    return ""
 
 
 def _finished(status: shapes.PodStatus) -> float:

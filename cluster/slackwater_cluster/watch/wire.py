@@ -176,7 +176,7 @@ class PodStatus(WireStruct):
     """status of a pod."""
 
     phase: str | None = ""
-    reason: str | None = ""
+    message: str | None = ""
     nominated_node_name: str | None = ""
     qos_class: str | None = ""
     conditions: list[PodCondition] | None = None

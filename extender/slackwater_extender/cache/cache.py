@@ -27,7 +27,7 @@ from slackwater_cluster.apps.resolver import Member, role_of
 from slackwater_cluster.governance import Governance
 from slackwater_cluster.pods.nodefit import allows
 from slackwater_cluster.pods.resourcekinds import counted
-from slackwater_cluster.watch.records import EVICTED, Constraints, NodeRecord, OwnerRef, PodRecord
+from slackwater_cluster.watch.records import Constraints, NodeRecord, OwnerRef, PodRecord
 from slackwater_cluster.watch.timeslices import slices
 from slackwater_extender.cache import conversion
 from slackwater_extender.cache.freed import FreedRoom
@@ -128,18 +128,22 @@ class ClusterCache:
         others = self.index.set_pod(pod)
         self._names.setdefault(pod.namespace, {})[pod.name] = pod.uid
         released = before is None or bool(before.gates) or before.parked
-        self._enter(pod, released=released, newly_done=before is None or not before.done)
+        self._enter(pod, released=released, seen_to_end=before is not None and not before.done)
         for other in others:
             self._enter(other)
 
-    def _enter(self, pod: PodRecord, *, released: bool = False, newly_done: bool = False) -> None:
-        """Charge a pod where it is. `released`: it is seen without a gate for the first time; `newly_done`: ended."""
+    def _enter(self, pod: PodRecord, *, released: bool = False, seen_to_end: bool = False) -> None:
+        """Charge a pod where it is. `released`: it is seen without a gate for the first time.
+
+        `seen_to_end`: it was seen alive, and if it has ended now, that is news. What ended before we looked was taken
+        into account then (`learned`), or is long past: such pods lie there for months.
+        """
         if self._changed is not None:
             self._changed.add(pod.uid)
         if names.OUTPUT in pod.annotations:
             self.outputs.set(pod, self.recognise(pod)[1], self.index.member(pod).stage)
         if pod.done:
-            if pod.reason == EVICTED and pod.node and newly_done:
+            if pod.lacking == MEMORY and pod.node and seen_to_end:
                 self.ledger.evicted(self.claim(pod))
             self._release(pod.uid, cut_short=pod.deleted > 0)
         elif pod.node:

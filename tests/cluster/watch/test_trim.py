@@ -122,6 +122,24 @@ def test_pods_that_the_kernel_kills_last_are_known(fields: dict[str, Any], last:
     assert trimmed(objects.pod(**fields)).guaranteed is last
 
 
+@pytest.mark.parametrize(
+    ("words", "lacking"),
+    [
+        ("The node was low on resource: memory. Threshold quantity: 100Mi, available: 98Mi. ", "memory"),
+        (
+            "The node was low on resource: ephemeral-storage. Threshold quantity: 5Gi, available: 4Gi.",
+            "ephemeral-storage",
+        ),
+        ("Pod ephemeral local storage usage exceeds the total limit of containers 10Gi. ", ""),
+        ("The node had condition: [MemoryPressure]. ", ""),
+        (None, ""),
+    ],
+)
+def test_it_is_known_of_what_a_node_was_low_when_a_pod_was_evicted(words: str | None, lacking: str) -> None:
+    """As kubelets write it; a pod that was never let in, or outgrew its own limit, says nothing of its node."""
+    assert trimmed(objects.pod(phase="Failed", status={"reason": "Evicted", "message": words})).lacking == lacking
+
+
 def test_a_pod_that_leaves_politely_when_evicted_is_known_as_evicted() -> None:
     """It ends with exit code 0: its phase is Succeeded, and only a condition tells what the kubelet did."""
     words = "The node was low on resource: memory. Threshold quantity: 100Mi, available: 100612Ki. "
@@ -129,4 +147,4 @@ def test_a_pod_that_leaves_politely_when_evicted_is_known_as_evicted() -> None:
     shutdown = {**target, "message": "Pod was terminated in response to imminent node shutdown."}
     evicted = trimmed(objects.pod(phase="Succeeded", status={"conditions": [target]}))
     ended = trimmed(objects.pod(phase="Succeeded", status={"conditions": [shutdown]}))
-    assert (evicted.reason, ended.reason) == ("Evicted", "")
+    assert (evicted.lacking, ended.lacking) == ("memory", "")

@@ -257,7 +257,7 @@ class Cluster(World):
         most, uid = max(above, default=(0.0, ""))
         if most > 0:
             self.evictions += 1
-            self.change(uid, phase="Failed", reason="Evicted", finished=self.now)
+            self.change(uid, phase="Failed", lacking=MEMORY, finished=self.now)
             self._press(node)
 
     def _press(self, node: str) -> None:
