@@ -37,6 +37,7 @@ class NodeIndex:
         self.open: NDArray[np.bool_] = np.zeros(0, np.bool_)
         self.machines = MachineTypes.of(())
         self._current = True
+        self._given = False  # whether a table may have the index
 
     def __getitem__(self, row: int) -> NodeSpec:
         return self._hosts[row]
@@ -61,6 +62,8 @@ class NodeIndex:
         if row is not None:
             self._hosts[row] = host
             return False
+        if self._given:  # tables given out earlier keep the one they were made with
+            self.index, self._given = dict(self.index), False
         self.index[host.name] = len(self._hosts)
         self._hosts.append(host)
         return True
@@ -70,16 +73,16 @@ class NodeIndex:
         del self._hosts[row]
         # A new dict: tables given out earlier keep the one they were made with.
         self.index = {host.name: at for at, host in enumerate(self._hosts)}
-        self._current = False
+        self._current = self._given = False
 
     def refresh(self) -> bool:
         """Bring the arrays up to date; return whether they changed. Old arrays stay as they were for old tables."""
+        self._given = True
         if self._current:
             return False
         self._current = True
         shape = (len(self._hosts), len(self._kinds))
         self.names = tuple(host.name for host in self._hosts)
-        self.index = dict(self.index)
         self.total = np.array([host.allocatable for host in self._hosts], np.float64).reshape(shape)
         self.allowed = self.total * self._allowance
         none = (0.0,) * len(self._kinds)

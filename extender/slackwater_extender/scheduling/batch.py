@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from slackwater.ledger.types import PodClaim
 from slackwater.network.arrivals import Inputs
 from slackwater.nodes import NodeTable, PodAsk
 from slackwater.placement.batch import Batch, Placement, Refusal
@@ -52,17 +53,32 @@ class Placer:
     ring: DecisionLog
 
     def place(self, request: PlaceRequest) -> PlaceReply:
-        """Decide a whole batch."""
-        reply = PlaceReply()
-        asks = self._asks(request, reply)
+        """Decide a whole batch. If that fails, pods without an outcome have what was reserved for them before."""
+        reply, wanted = PlaceReply(), dict[str, _Wanted]()
+        try:
+            self._place(request, wanted, reply)
+        except Exception:
+            self._give_back(wanted, reply)
+            raise
+        return reply
+
+    def _place(self, request: PlaceRequest, wanted: dict[str, _Wanted], reply: PlaceReply) -> None:
+        self._look_up(request, wanted, reply)
+        asks: Sequence[_Wanted] = list(wanted.values())
         for _ in range(ROUNDS):
             if not asks:
-                return reply
+                return
             asks = self._round(request, asks, reply)
         with self.cache.lock:
             for each in asks:
                 self._refuse(each, Refusing(each.uid, FilterReason.ROOM.value), reply)
-        return reply
+
+    def _give_back(self, wanted: Mapping[str, _Wanted], reply: PlaceReply) -> None:
+        decided = {each.uid for each in (*reply.placed, *reply.refused)}
+        with self.cache.lock:
+            for uid, each in wanted.items():
+                if uid not in decided and each.before is not None and uid in self.cache.index.pods:
+                    self.cache.ledger.reserve(each.before, self.cache.clock() + self.cache.settings.expiry)
 
     def reserve(self, request: ReserveRequest) -> list[str]:
         """Count pods that are released without a node of ours; returns those that are not bound already."""
@@ -83,25 +99,21 @@ class Placer:
 
     # -- 1. who asks ----------------------------------------------------------------------------------------------
 
-    def _asks(self, request: PlaceRequest, reply: PlaceReply) -> list[_Wanted]:
-        """The pods of the batch with their amounts; a pod that is placed already is placed anew."""
-        wanted: dict[str, _Wanted] = {}
+    def _look_up(self, request: PlaceRequest, wanted: dict[str, _Wanted], reply: PlaceReply) -> None:
+        """Collect the pods of the batch with their amounts; a pod that is placed already is placed anew."""
         for some in slices(request.pods, SLICE):
             with self.cache.lock:
                 for each in some:
                     if each.uid not in wanted and (found := self._ask(each, reply)) is not None:
                         wanted[each.uid] = found
-        return list(wanted.values())
 
     def _ask(self, each: PlaceItem, reply: PlaceReply) -> _Wanted | None:
         pod = self.cache.index.pods.get(each.uid)
         if pod is None or pod.done or pod.node:
             reply.refused.append(Refusing(each.uid, UNKNOWN_POD))
             return None
-        before = self.cache.unreserve(each.uid)
         role, app = self.cache.recognise(pod)
-        growth = before is not None and not any(before.declared)
-        return _Wanted(each, pod, app, role, before is not None, growth)
+        return _Wanted(each, pod, app, role, self.cache.unreserve(each.uid))
 
     # -- 2. one snapshot ------------------------------------------------------------------------------------------
 
@@ -200,7 +212,9 @@ class Placer:
                 return
 
     def _refuse(self, each: _Wanted, refusing: Refusing, reply: PlaceReply) -> None:
-        if each.reserved and not each.pod.gates:  # it was on its way before, and goes on to look for a node by itself
+        if (
+            each.before is not None and not each.pod.gates
+        ):  # it was on its way before, and goes on to look for a node by itself
             self.cache.reserve_anywhere(each.uid, each.pod.declared, growth=each.growth)
         reply.refused.append(refusing)
         self._note(each, Result.REFUSED, reason=refusing.reason, counts=refusing.counts)
@@ -243,8 +257,12 @@ class _Wanted:
     pod: PodRecord
     app: str
     role: Role
-    reserved: bool = False  # it had a reservation when it was asked for …
-    growth: bool = False  # … that took nothing of the nodes, as it waits for one that does not exist yet
+    before: PodClaim | None = None  # what was reserved for it when it was asked for
+
+    @property
+    def growth(self) -> bool:
+        """Whether that took nothing of the nodes, as it waits for one that does not exist yet."""
+        return self.before is not None and not any(self.before.declared)
 
     @property
     def driver(self) -> bool:

@@ -28,7 +28,7 @@ class PlaceRequest(msgspec.Struct, forbid_unknown_fields=True):
 
     pods: list[PlaceItem]
     cold: bool = False  # pack by knapsack where the batch is small enough (ITA)
-    alpha: float = 0.0  # HaSTE-A's factor
+    alpha: Annotated[float, msgspec.Meta(ge=0)] = 0.0  # HaSTE-A's factor
 
 
 class Placed(msgspec.Struct):

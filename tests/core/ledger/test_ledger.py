@@ -388,3 +388,19 @@ def test_rows_follow_their_nodes_when_one_goes() -> None:
     assert table.room[:, 0].tolist() == [9.0, 12.0]
     assert table.stale.tolist() == [False, True]
     assert np.array_equal(table.native[:, 0], [16.0, 15.0])
+
+
+def test_a_table_given_out_does_not_learn_of_nodes_that_come_later() -> None:
+    """Its index would name rows that its arrays do not have; also where a node changed before another came."""
+    ledger = Ledger()
+    ledger.upsert_node(NodeSpec("a", (4.0, 8.0)))
+    first = ledger.table(0.0)
+    ledger.upsert_node(NodeSpec("b", (4.0, 8.0)))
+    ledger.upsert_node(NodeSpec("c", (4.0, 8.0)))
+    second = ledger.table(0.0)
+    ledger.upsert_node(NodeSpec("a", (5.0, 8.0)))
+    ledger.upsert_node(NodeSpec("d", (4.0, 8.0)))
+    ledger.remove_node("b")
+    tables = (first, second, ledger.table(0.0))
+    assert [list(each.index) for each in tables] == [list(each.names) for each in tables]
+    assert [each.names for each in tables] == [("a",), ("a", "b", "c"), ("a", "c", "d")]

@@ -313,7 +313,16 @@ def annotated(name: str, bandwidth: str) -> dict[str, Any]:
 
 @pytest.mark.parametrize(
     "body",
-    [b"", b"{}", b"[]", b'{"pods": 7}', b'{"pods": [{"name": "x"}]}', b'{"pods": [], "typo": 1}', b"\xff"],
+    [
+        b"",
+        b"{}",
+        b"[]",
+        b'{"pods": 7}',
+        b'{"pods": [{"name": "x"}]}',
+        b'{"pods": [], "typo": 1}',
+        b'{"pods": [], "alpha": -1}',
+        b"\xff",
+    ],
 )
 def test_bad_bodies_are_refused_with_what_to_send(body: bytes) -> None:
     """400 and a sentence, never a 500."""
@@ -346,6 +355,34 @@ def test_a_node_taken_meanwhile_is_not_given_out_twice() -> None:
     assert rivals[1] == ["n0", "n1"]
     assert (len(answer.placed), len(answer.refused)) == (11, 3)  # (28 − 6) / 2
     assert (cache.ledger.table(1000.0).room >= -1e-9).all()
+
+
+@pytest.mark.parametrize("holds", range(1, 6))
+def test_a_batch_that_fails_leaves_what_was_reserved(holds: int) -> None:
+    """Wherever it fails, no pod loses its reservation: its room would be given to others while it is on its way."""
+    made = three(waiting("p"), waiting("q"))
+    cache, uids = made.parts.cache, ["uid-batch-p", "uid-batch-q"]
+    ask(made, "p")
+    node = cache.assigned_node("uid-batch-p")
+
+    class Breaking(PriorityLock):
+        """The lock cannot be taken for once."""
+
+        taken = 0
+
+        def __enter__(self) -> None:
+            self.taken += 1
+            if self.taken == holds:
+                raise RuntimeError
+            super().__enter__()
+
+    cache.lock = Breaking()
+    with pytest.raises(RuntimeError):
+        made.parts.placer.place(PlaceRequest(pods=[PlaceItem(uid=uid) for uid in uids]))
+    assert set(cache.ledger.reservations()) == set(uids)
+    claim = cache.ledger.claim("uid-batch-p")
+    assert claim is not None
+    assert claim.node == node
 
 
 def test_requests_go_before_slices() -> None:
