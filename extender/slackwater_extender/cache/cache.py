@@ -231,15 +231,28 @@ class ClusterCache:
         offered = {kind for record in records for kind in record.allocatable if counted(kind)}
         return (*self.kinds, *sorted(offered.difference(self.kinds)))
 
-    def allowed(self, constraints: Constraints) -> NDArray[np.bool_] | None:
-        """The nodes a pod may use, a flag per row of the table; None where all of them. Remembered by constraint."""
+    def allowed(self, constraints: Constraints, table: NodeTable) -> NDArray[np.bool_] | None:
+        """The nodes a pod may use, a flag per row of the table; None where all of them. Remembered by constraint.
+
+        Of a table whose nodes are others than those of now it is found by their names; one that is gone serves nobody.
+        """
+        if not self.rows_hold(table):
+            return self._mask(constraints, table.names)
         if constraints not in self._masks:
             if len(self._masks) >= MASKS:
                 self._masks.clear()
-            table = self.ledger.table(self.clock())
-            mask = np.fromiter((allows(constraints, self.nodes[name]) for name in table.names), np.bool_, len(table))
-            self._masks[constraints] = None if mask.all() else mask
+            self._masks[constraints] = self._mask(constraints, table.names)
         return self._masks[constraints]
+
+    def rows_hold(self, table: NodeTable) -> bool:
+        """Whether the rows and kinds of a table given out earlier are those of the ledger now."""
+        names = self.ledger.table(self.clock()).names
+        return (names is table.names or names == table.names) and self.kinds == table.kinds
+
+    def _mask(self, constraints: Constraints, names: Sequence[str]) -> NDArray[np.bool_] | None:
+        found = map(self.nodes.get, names)
+        mask = np.fromiter((node is not None and allows(constraints, node) for node in found), np.bool_, len(names))
+        return None if mask.all() else mask
 
     def arrivals(self, table: NodeTable, without: Collection[str] = ()) -> Arrivals:
         """When inputs would arrive on each node, with what pods on their way will read but for some of them."""

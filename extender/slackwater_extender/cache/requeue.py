@@ -93,7 +93,7 @@ class Unschedulable:
     def _review(self, cache: ClusterCache, pods: list[PodRecord], underway: int) -> int:
         with cache.lock.background():
             table = cache.ledger.table(cache.clock())
-            ask = conversion.ask(pods[0], table.kinds, driver=False, allowed=cache.allowed(pods[0].constraints))
+            ask = conversion.ask(pods[0], table.kinds, driver=False, allowed=cache.allowed(pods[0].constraints, table))
             fit = fit_one(table, ask)
             places = _places(table.room, ask.declared, fit.fits)
         nodes = int(fit.fits.sum())

@@ -171,8 +171,8 @@ class Placer:
             if not more.any():
                 return ask
             killed, left = self.cache.ledger.killed(claim), self.cache.ledger.without_tasks()
-        if len(left) != len(table):
-            return ask
+            if not self.cache.rows_hold(table):
+                return ask
         could = (left >= expected)[:, more].all(axis=1) if killed else _holds(table, expected, ask)
         for where in (ask.allowed, each.narrowed(table, allowed, spare=True)) if killed else (ask.allowed,):
             if (could if where is None else could & where).any():
@@ -181,9 +181,7 @@ class Placer:
 
     def _mask(self, constraints: Constraints, table: NodeTable, crowded: np.ndarray) -> np.ndarray | None:
         with self.cache.lock:
-            allowed = self.cache.allowed(constraints)
-        if allowed is not None and len(allowed) != len(table):  # nodes came or went since the snapshot
-            allowed = np.fromiter((name in self.cache.nodes for name in table.names), np.bool_, len(table))
+            allowed = self.cache.allowed(constraints, table)
         if crowded.any():
             allowed = ~crowded if allowed is None else allowed & ~crowded
         return allowed

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from itertools import count
 from typing import Any
 
@@ -355,6 +356,38 @@ def test_a_node_taken_meanwhile_is_not_given_out_twice() -> None:
     assert rivals[1] == ["n0", "n1"]
     assert (len(answer.placed), len(answer.refused)) == (11, 3)  # (28 − 6) / 2
     assert (cache.ledger.table(1000.0).room >= -1e-9).all()
+
+
+def came(made: World) -> None:
+    made.nodes(objects.node("n3", cpu="14"))
+
+
+def went_and_came(made: World) -> None:
+    made.parts.cache.drop_nodes([made.parts.cache.nodes["n0"]])
+    came(made)
+
+
+@pytest.mark.parametrize("change", [came, went_and_came])
+@pytest.mark.parametrize("holds", range(1, 6))
+def test_selectors_hold_when_nodes_change_under_a_batch(change: Callable[[World], None], holds: int) -> None:
+    """Whichever hold of the lock the watch comes after: rows of a snapshot are found by name."""
+    made = world(*[objects.node(f"n{i}", cpu="14", labels={"pool": "gpu" if i == 2 else "cpu"}) for i in range(3)])
+    made.sample({f"n{i}": (0.0, 0.0) for i in range(3)})
+    made.show(waiting("p", spec={"nodeSelector": {"pool": "gpu"}}))
+
+    class Between(PriorityLock):
+        """Nodes change when the lock is free."""
+
+        left = 0
+
+        def __exit__(self, *error: Any) -> None:
+            super().__exit__(*error)
+            self.left += 1
+            if self.left == holds:
+                change(made)
+
+    made.parts.cache.lock = Between()
+    assert [each["node"] for each in ask(made, "p")["placed"]] == ["n2"]
 
 
 @pytest.mark.parametrize("holds", range(1, 6))
