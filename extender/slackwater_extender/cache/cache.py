@@ -6,7 +6,6 @@ Watches write here in short slices, verbs read and place here. The lock is held 
 
 from __future__ import annotations
 
-import math
 import sys
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -25,7 +24,6 @@ from slackwater_cluster.apps.frameworks import ExtendedTable
 from slackwater_cluster.apps.membership import PodIndex
 from slackwater_cluster.apps.resolver import Member, role_of
 from slackwater_cluster.governance import Governance
-from slackwater_cluster.pods.nodefit import allows
 from slackwater_cluster.pods.resourcekinds import counted
 from slackwater_cluster.watch.records import Constraints, NodeRecord, OwnerRef, PodRecord
 from slackwater_cluster.watch.timeslices import slices
@@ -34,6 +32,7 @@ from slackwater_extender.cache.freed import FreedRoom
 from slackwater_extender.cache.limits import Guard
 from slackwater_extender.cache.locality import AssignedTransfers, Outputs, arrivals
 from slackwater_extender.cache.lock import PriorityLock
+from slackwater_extender.cache.nodemasks import NodeMasks, masked
 from slackwater_extender.settings import Decisions
 
 if TYPE_CHECKING:
@@ -45,7 +44,7 @@ NOBODY: Mapping[str, str] = {}
 
 CLEARED = 86_400.0  # seconds that a nomination of somebody else's pod counts; its end is seen, so this is a last resort
 SLICE = 50  # records per hold of the lock: some 4 ms
-MASKS = 512  # distinct constraints remembered
+GONE = 8192  # pods that are gone remembered: the scheduler may ask about one of which we have heard before it did
 
 
 @dataclass
@@ -71,9 +70,9 @@ class ClusterCache:
         self.load: dict[str, float] = {}  # bytes per second into each node, as last measured
         self.assigned: set[str] = set()  # pods whose reservation is a batch's placement: they shall go to that node
         self._names: dict[str, dict[str, str]] = {}  # namespace → pod name → uid
+        self._gone: dict[str, None] = {}  # uids of the last pods that vanished
         self._strangers: dict[str, set[str]] = {}  # node → running pods on it that are not ours
-        self._masks: dict[Constraints, NDArray[np.bool_] | None] = {}
-        self._limits: NDArray[np.float64] | None = None  # pods per node, by row
+        self._masks = NodeMasks(self.nodes)
         self._changed: set[str] | None = None  # uids that changed while a new ledger is made
 
     @property
@@ -109,6 +108,11 @@ class ClusterCache:
     def managed(self, pod: PodRecord) -> bool:
         """Whether a pod is ours to judge: it names our scheduler and its namespace is managed."""
         return pod.scheduler in self.settings.schedulers and self.governance.manages(pod)
+
+    def waits(self, uid: str) -> bool:
+        """Whether a pod may still want a node: it is not known to be gone, to have ended or to have one."""
+        pod = self.index.pods.get(uid)
+        return uid not in self._gone if pod is None else not (pod.node or pod.done)
 
     def claim(self, pod: PodRecord, node: str = "", kinds: Kinds | None = None) -> PodClaim:
         """The pod's claim on its node, or on the one given."""
@@ -188,6 +192,9 @@ class ClusterCache:
             self._changed.add(pod.uid)
         self.outputs.drop(pod.uid)
         others = self.index.drop_pod(pod)
+        self._gone[pod.uid] = None
+        if len(self._gone) > GONE:
+            del self._gone[next(iter(self._gone))]
         known = self._names.get(pod.namespace, {})
         if known.get(pod.name) == pod.uid:
             del known[pod.name]
@@ -214,7 +221,6 @@ class ClusterCache:
                 self.nodes.pop(record.name, None)
                 self.ledger.remove_node(record.name)
             self._masks.clear()
-            self._limits = None
 
     def _set_node(self, node: NodeRecord) -> None:
         before = self.nodes.get(node.name)
@@ -222,37 +228,22 @@ class ClusterCache:
         self.ledger.upsert_node(conversion.host(node, self.kinds, self.settings.eviction))
         if before is None or (before.open, before.allocatable) != (node.open, node.allocatable):
             self.freed.note()
-        if before is None or (before.labels, before.taints) != (node.labels, node.taints):
+        if before is None or masked(before) != masked(node):
             self._masks.clear()
-        if before is None or before.allocatable["pods"] != node.allocatable["pods"]:
-            self._limits = None
 
     def _widened(self, records: Iterable[NodeRecord]) -> Kinds:
         offered = {kind for record in records for kind in record.allocatable if counted(kind)}
         return (*self.kinds, *sorted(offered.difference(self.kinds)))
 
     def allowed(self, constraints: Constraints, table: NodeTable) -> NDArray[np.bool_] | None:
-        """The nodes a pod may use, a flag per row of the table; None where all of them. Remembered by constraint.
-
-        Of a table whose nodes are others than those of now it is found by their names; one that is gone serves nobody.
-        """
-        if not self.rows_hold(table):
-            return self._mask(constraints, table.names)
-        if constraints not in self._masks:
-            if len(self._masks) >= MASKS:
-                self._masks.clear()
-            self._masks[constraints] = self._mask(constraints, table.names)
-        return self._masks[constraints]
+        """The nodes a pod may use, a flag per row of the table; None where all of them."""
+        found = self._masks.current if self.rows_hold(table) else self._masks.named
+        return found(constraints, table.names)
 
     def rows_hold(self, table: NodeTable) -> bool:
         """Whether the rows and kinds of a table given out earlier are those of the ledger now."""
         names = self.ledger.table(self.clock()).names
         return (names is table.names or names == table.names) and self.kinds == table.kinds
-
-    def _mask(self, constraints: Constraints, names: Sequence[str]) -> NDArray[np.bool_] | None:
-        found = map(self.nodes.get, names)
-        mask = np.fromiter((node is not None and allows(constraints, node) for node in found), np.bool_, len(names))
-        return None if mask.all() else mask
 
     def arrivals(self, table: NodeTable, without: Collection[str] = ()) -> Arrivals:
         """When inputs would arrive on each node, with what pods on their way will read but for some of them."""
@@ -260,10 +251,7 @@ class ClusterCache:
 
     def vacancies(self, table: NodeTable) -> NDArray[np.float64]:
         """How many more pods each node may hold; a node that says nothing holds any number."""
-        if self._limits is None or len(self._limits) != len(table):
-            most = [self.nodes[name].allocatable["pods"] or math.inf for name in table.names]
-            self._limits = np.array(most, np.float64)
-        return np.asarray(self._limits - self.ledger.crowds())
+        return np.asarray(self._masks.most_pods(table.names) - self.ledger.crowds())
 
     # -- the ledger as a whole ------------------------------------------------------------------------------------
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections import Counter, deque
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from dataclasses import dataclass
 
 import numpy as np
@@ -71,6 +71,13 @@ class Unschedulable:
         """It has a node, or is gone."""
         with self._changed:
             self._forget(uid)
+
+    def keep(self, known: Container[str]) -> None:
+        """All pods are known: forget those refused a while ago that are not among them, they went unseen."""
+        with self._changed:
+            late = self._wall() - PATIENCE
+            for uid in [uid for uid, each in self._pods.items() if uid not in known and each.since < late]:
+                self._forget(uid)
 
     def get(self, uid: str) -> Refused | None:
         """A refused pod."""

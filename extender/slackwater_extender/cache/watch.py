@@ -70,6 +70,7 @@ class PodSink(Sink):
     def synced(self) -> None:
         """All pods are known."""
         super().synced()
+        self.waiting.keep(self.cache.index.pods)
         garbage.set_apart()
 
 

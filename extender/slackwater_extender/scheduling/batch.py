@@ -77,7 +77,7 @@ class Placer:
         decided = {each.uid for each in (*reply.placed, *reply.refused)}
         with self.cache.lock:
             for uid, each in wanted.items():
-                if uid not in decided and each.before is not None and uid in self.cache.index.pods:
+                if uid not in decided and each.before is not None and self.cache.waits(uid):
                     self.cache.ledger.reserve(each.before, self.cache.clock() + self.cache.settings.expiry)
 
     def reserve(self, request: ReserveRequest) -> list[str]:
@@ -196,7 +196,9 @@ class Placer:
         while not batch.done:
             for outcome in batch.step(STEP):
                 each = wanted[outcome.uid]
-                if isinstance(outcome, Refusal):
+                if not self.cache.waits(outcome.uid):  # it was deleted or bound meanwhile
+                    reply.refused.append(Refusing(outcome.uid, UNKNOWN_POD))
+                elif isinstance(outcome, Refusal):
                     self._refuse(each, _refusing(outcome), reply)
                     self.waiting.add(each.pod, outcome.reason.value)
                 elif live.take(outcome, each) and self.cache.reserve(each.pod, outcome.node, each.role, each.app):
@@ -210,9 +212,8 @@ class Placer:
                 return
 
     def _refuse(self, each: _Wanted, refusing: Refusing, reply: PlaceReply) -> None:
-        if (
-            each.before is not None and not each.pod.gates
-        ):  # it was on its way before, and goes on to look for a node by itself
+        if each.before is not None and not each.pod.gates and self.cache.waits(each.uid):
+            # It was on its way before, and goes on to look for a node by itself.
             self.cache.reserve_anywhere(each.uid, each.pod.declared, growth=each.growth)
         reply.refused.append(refusing)
         self._note(each, Result.REFUSED, reason=refusing.reason, counts=refusing.counts)

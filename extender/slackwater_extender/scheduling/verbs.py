@@ -116,7 +116,8 @@ class Verbs:
             self._place(found, decision.node)
         else:
             self.cache.give_up_node(found.pod.uid)
-            self.waiting.add(found.pod, decision.reason)
+            if self.cache.waits(found.pod.uid):
+                self.waiting.add(found.pod, decision.reason)
         return wire.filtered(question, [each.name for each in best], failed, unresolvable), decision
 
     def _prioritize(self, question: wire.Question, found: PodContext) -> tuple[bytes, Decision]:
@@ -130,7 +131,7 @@ class Verbs:
         return self._pieces.written(findings.scores()), decision
 
     def _place(self, found: PodContext, node: str) -> None:
-        if node and not found.pod.node:
+        if node and not found.pod.node and self.cache.waits(found.pod.uid):
             self.cache.reserve(found.pod, node, found.role, found.app)
             self.waiting.drop(found.pod.uid)
 

@@ -71,6 +71,48 @@ def test_a_pod_that_got_a_node_or_went_is_not_woken() -> None:
     assert woken(made) == []
 
 
+def test_a_pod_that_was_deleted_before_it_was_asked_about_is_neither_refused_nor_reserved() -> None:
+    """Our watch may be ahead of the scheduler's. Nobody would ever take it from among the refused again."""
+    made = full()
+    watch = PodSink(made.parts.cache, "pods", made.parts.waiting)
+    for name in ("refused", "placed"):
+        watch.changed([pod_record(pod(name))])
+        watch.vanished([pod_record(pod(name))])
+    made.filter(pod("refused"), "n")
+    made.gone(pod("old", cpu="14", node="n"))
+    made.clock.now += 300
+    made.sample({"n": (0.0, 0.0)})
+    made.filter(pod("placed"), "n")
+    made.prioritize(pod("placed"), "n")
+    assert len(made.parts.waiting) == 0
+    assert made.charged("n") == set()
+
+
+def test_a_pod_that_is_bound_already_is_not_among_the_refused() -> None:
+    """The scheduler may ask with a copy that is older than what we know."""
+    made = full()
+    made.show(pod("bound", node="n"))
+    made.filter(pod("bound"), "n")
+    assert len(made.parts.waiting) == 0
+
+
+def test_a_pod_that_went_while_nobody_watched_is_forgotten_with_the_next_list() -> None:
+    """It never came, and so it never vanishes; one that was refused just now may not be in the list yet."""
+    made = full()
+    watch = PodSink(made.parts.cache, "pods", made.parts.waiting)
+    for name in ("unseen", "known"):
+        made.filter(pod(name), "n")
+    watch.changed([pod_record(pod("known"))])
+    made.clock.now += 60
+    made.filter(pod("new"), "n")
+    watch.synced()
+    assert [made.parts.waiting.get(f"uid-batch-{name}") is not None for name in ("unseen", "known", "new")] == [
+        False,
+        True,
+        True,
+    ]
+
+
 def test_one_that_nobody_helped_is_told_again() -> None:
     """The operator may have been down; after half a minute it hears of it again."""
     made = full()

@@ -390,6 +390,35 @@ def test_selectors_hold_when_nodes_change_under_a_batch(change: Callable[[World]
     assert [each["node"] for each in ask(made, "p")["placed"]] == ["n2"]
 
 
+@pytest.mark.parametrize("cpu", ["2", "99"], ids=["fits", "does-not-fit"])
+def test_a_pod_that_is_deleted_while_its_batch_is_decided_gets_nothing(cpu: str) -> None:
+    """No reservation that only lapses, no place among the refused, where it would stay for ever."""
+    made = three(waiting("p", cpu), waiting("q"))
+    cache = made.parts.cache
+
+    class Between(PriorityLock):
+        """The pod goes when the batch has looked it up."""
+
+        left = 0
+
+        def __exit__(self, *error: Any) -> None:
+            super().__exit__(*error)
+            self.left += 1
+            if self.left == 1:
+                made.gone(waiting("p", cpu))
+
+    cache.lock = Between()
+    answer = ask(made, "p", "q")
+    assert answer["refused"][0] == {
+        "uid": "uid-batch-p",
+        "reason": "slackwater: pod not known yet",
+        "counts": {},
+        "needs": {},
+    }
+    assert set(cache.ledger.reservations()) == {"uid-batch-q"}
+    assert len(made.parts.waiting) == 0
+
+
 @pytest.mark.parametrize("holds", range(1, 6))
 def test_a_batch_that_fails_leaves_what_was_reserved(holds: int) -> None:
     """Wherever it fails, no pod loses its reservation: its room would be given to others while it is on its way."""

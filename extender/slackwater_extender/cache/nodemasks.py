@@ -1,0 +1,61 @@
+"""What is known of all nodes by row beside the ledger: which of them a pod's constraints allow, and how many pods each
+may hold. Selectors, affinity and tolerations are constraints; what they allow is remembered.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from slackwater_cluster.pods.nodefit import allows
+from slackwater_cluster.watch.records import Constraints, NodeRecord
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Mask = NDArray[np.bool_] | None  # None: all of them
+
+MASKS = 512  # distinct constraints remembered
+
+
+def masked(node: NodeRecord) -> tuple[object, ...]:
+    """All that is read of a node here."""
+    return node.labels, node.taints, node.allocatable["pods"]
+
+
+class NodeMasks:
+    """Masks over the nodes there are. `clear` when one comes, goes, or is `masked` otherwise."""
+
+    def __init__(self, nodes: Mapping[str, NodeRecord]) -> None:
+        self._nodes = nodes
+        self._kept: dict[Constraints, Mask] = {}
+        self._most: NDArray[np.float64] | None = None
+
+    def clear(self) -> None:
+        """Nodes are others than before."""
+        self._kept.clear()
+        self._most = None
+
+    def current(self, constraints: Constraints, names: Sequence[str]) -> Mask:
+        """The nodes allowed; `names` are those of all nodes there are, in the order of their rows."""
+        if constraints not in self._kept:
+            if len(self._kept) >= MASKS:
+                self._kept.clear()
+            self._kept[constraints] = self.named(constraints, names)
+        return self._kept[constraints]
+
+    def named(self, constraints: Constraints, names: Sequence[str]) -> Mask:
+        """The same of any nodes; one that is gone serves nobody."""
+        found = map(self._nodes.get, names)
+        mask = np.fromiter((node is not None and allows(constraints, node) for node in found), np.bool_, len(names))
+        return None if mask.all() else mask
+
+    def most_pods(self, names: Sequence[str]) -> NDArray[np.float64]:
+        """How many pods each node may hold; one that says nothing holds any number. `names` as with `current`."""
+        if self._most is None:
+            most = [self._nodes[name].allocatable["pods"] or math.inf for name in names]
+            self._most = np.array(most, np.float64)
+        return self._most
