@@ -121,7 +121,7 @@ class RoomTable:
         self._refresh()
         before, stale = self._stale, self._freshness.stale(now)
         if stale is not before:
-            self._stale, self._old = stale, stale.any(axis=1)
+            self._stale, self._old = stale, np.logical_or.reduce(stale, axis=1)
         if self._table is None:
             self._table = self._whole(stale)
         else:
@@ -295,7 +295,7 @@ class RoomTable:
     def _whole(self, stale: NDArray[np.bool_]) -> NodeTable:
         nodes = self._nodes
         room, native, left = self._rows(slice(None), stale)
-        old = stale.any(axis=1)
+        old: NDArray[np.bool_] = np.logical_or.reduce(stale, axis=1)
         return _frozen(
             NodeTable(self._kinds, nodes.names, nodes.index, nodes.total, room, native, nodes.open, old, left)
         )

@@ -1,5 +1,6 @@
-"""What is known of all nodes by row beside the ledger: which of them a pod's constraints allow, and how many pods each
-may hold. Selectors, affinity and tolerations are constraints; what they allow is remembered.
+"""What is known of all nodes by row beside the ledger: which of them a pod may use, and how many pods each may hold.
+
+What a pod's selectors, affinity and tolerations allow is remembered by constraint.
 """
 
 from __future__ import annotations

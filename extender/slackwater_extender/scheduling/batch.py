@@ -74,7 +74,7 @@ class Placer:
                 self._refuse(each, Refusing(each.uid, FilterReason.ROOM.value), reply)
 
     def _give_back(self, wanted: Mapping[str, _Wanted], reply: PlaceReply) -> None:
-        decided = {each.uid for each in (*reply.placed, *reply.refused)}
+        decided = {each.uid for each in reply.placed} | {each.uid for each in reply.refused}
         with self.cache.lock:
             for uid, each in wanted.items():
                 if uid not in decided and each.before is not None and self.cache.waits(uid):
