@@ -62,9 +62,12 @@ class Verbs:
             return self._prioritize(question, found)
 
     def _record(self, question: wire.Question) -> PodRecord:
-        """The pod asked about. One that is known in this version, or was sent just before, need not be read again."""
+        """The pod asked about, or what we know of it, if that is as new: the scheduler may not have seen it parked yet.
+
+        One that was sent just before need not be read again.
+        """
         held = self.cache.index.pods.get(question.meta.uid)
-        if held is not None and held.version and held.version == question.meta.resource_version:
+        if held is not None and as_new(held.version, question.meta.resource_version):
             return held
         sent = bytes(question.raw)
         pod = self._seen.get(sent)
@@ -200,3 +203,11 @@ class Verbs:
         if result is not Result.UNTOUCHED:  # pods of others would only push ours out of the ring
             self.ring.add(decision)
         return decision
+
+
+def as_new(version: str, other: str) -> bool:
+    """Whether one resourceVersion of an object is another one, or came later: API servers write growing numbers."""
+    if not version or not other:
+        return False
+    numbers = (version + other).isascii() and (version + other).isdigit()
+    return version == other or (numbers and (len(version), version) > (len(other), other))

@@ -124,6 +124,21 @@ def test_a_parked_pod_is_refused_everywhere() -> None:
     assert answer["FailedAndUnresolvableNodes"] == {"idle": PARKED, "busy": PARKED}
 
 
+@pytest.mark.parametrize(
+    ("ours", "theirs", "refused"),
+    [("42", "41", True), ("100", "99", True), ("42", "42", True), ("42", "43", False), ("x2", "x1", False)],
+)
+def test_what_we_know_counts_where_it_is_newer_than_what_the_scheduler_sends(
+    ours: str, theirs: str, refused: bool
+) -> None:
+    """A pod that was parked a moment ago is not placed; of versions that are no numbers only the same is known."""
+    made = two()
+    made.show(task(meta={"resourceVersion": ours, "annotations": parked()}))
+    answer = made.filter(task(meta={"resourceVersion": theirs}), "idle")
+    assert (answer["NodeNames"] == []) is refused
+    assert (len(made.parts.cache.ledger.reservations()) == 0) is refused
+
+
 def parked() -> dict[str, str]:
     return {**objects.declared("2", "1Gi"), "slackwater.io/parked": "timeout"}
 
