@@ -169,9 +169,9 @@ class Reflector(Generic[R]):
             if coming is not None:
                 coming.cancel()
                 await asyncio.gather(coming, return_exceptions=True)
-        missing = [key for key in self.held if key not in seen]
-        for some in slices([self.held.pop(key) for key in missing], SLICE):
-            self.sink.vanished(some)
+        for some in slices([key for key in self.held if key not in seen], SLICE):
+            # Let go of just before it is told: whoever cancels this list will list again, and the rest is told then.
+            self.sink.vanished([self.held.pop(key) for key in some])
             await asyncio.sleep(0)
         self._version, self._anew = version, False
         self.health.lists += 1

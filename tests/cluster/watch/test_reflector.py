@@ -119,6 +119,33 @@ async def test_vanished_while_away_are_reported() -> None:
         assert set(made.held) == set(told.now)
 
 
+async def test_a_list_that_is_cancelled_loses_nobody_that_vanished(monkeypatch: pytest.MonkeyPatch) -> None:
+    """When recognition reads other labels, pods are listed anew, perhaps in the middle of a list."""
+    monkeypatch.setattr(module, "SLICE", 1)  # a constant of the module, not its behaviour
+
+    class Leaving(Told):
+        """Whoever lists is told to stop with the first that vanished."""
+
+        def vanished(self, records: Sequence[Record]) -> None:
+            super().vanished(records)
+            task = asyncio.current_task()
+            if len(self.gone) == 1 and task is not None:
+                task.cancel()
+
+    server, told = filled(4), Leaving()
+    async with server.running() as endpoint, Session(endpoint) as session:
+        made = Reflector(session, PODS, told)
+        await made._list()
+        for name in ("p0", "p1", "p2"):
+            server.remove(PATH, objects.pod(name), silently=True)
+        await asyncio.gather(asyncio.create_task(made._list()), return_exceptions=True)
+        assert told.gone == ["p0"]
+        made.trim_anew()
+        await made._list()
+        assert sorted(told.gone) == ["p0", "p1", "p2"]
+        assert set(made.held) == set(told.now)
+
+
 async def test_error_event_is_not_decoded_as_a_pod() -> None:
     """An ERROR event's object is a Status: list again instead of dying."""
     server = filled()
