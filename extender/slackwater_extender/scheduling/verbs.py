@@ -39,8 +39,8 @@ class Verbs:
     ring: DecisionLog
     waiting: Unschedulable
     own: OwnScore | None = None
-    # Pods asked about lately, by what was sent of them: prioritize follows filter.
-    _seen: dict[bytes, PodRecord] = field(default_factory=dict)
+    # Pods asked about lately, by uid and version: prioritize follows filter.
+    _seen: dict[tuple[str, str], PodRecord] = field(default_factory=dict)
     _pieces: wire.Priorities = field(default_factory=wire.Priorities)
     _finder: RowFinder = field(default_factory=RowFinder)
 
@@ -69,12 +69,14 @@ class Verbs:
         held = self.cache.index.pods.get(question.meta.uid)
         if held is not None and as_new(held.version, question.meta.resource_version):
             return held
-        sent = bytes(question.raw)
+        sent = (question.meta.uid, question.meta.resource_version)
         pod = self._seen.get(sent)
         if pod is None:
+            pod = trim.pod(question.pod)
             if len(self._seen) >= SEEN:
                 self._seen.clear()
-            pod = self._seen[sent] = trim.pod(question.pod)
+            if all(sent):
+                self._seen[sent] = pod
         return pod
 
     def _too_early(self, pod: PodRecord) -> bool:

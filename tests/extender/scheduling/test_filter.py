@@ -124,6 +124,15 @@ def test_a_parked_pod_is_refused_everywhere() -> None:
     assert answer["FailedAndUnresolvableNodes"] == {"idle": PARKED, "busy": PARKED}
 
 
+def test_of_pods_asked_about_no_more_is_kept_than_decisions_need() -> None:
+    """Bodies may be of any size, and each change of a pod is another one."""
+    made = two()
+    for version in range(3):
+        made.filter(task(meta={"resourceVersion": f"{version + 7}", "annotations": {"note": "x" * 100_000}}), "idle")
+    assert [key for key in made.parts.verbs._seen] == [("uid-batch-t", version) for version in ("7", "8", "9")]
+    assert not any(pod.annotations for pod in made.parts.verbs._seen.values())
+
+
 @pytest.mark.parametrize(
     ("ours", "theirs", "refused"),
     [("42", "41", True), ("100", "99", True), ("42", "42", True), ("42", "43", False), ("x2", "x1", False)],
