@@ -75,7 +75,7 @@ def assemble(
     """All parts over an empty cache. `ask` runs a PromQL query, `review` looks up a token."""
     cache = ClusterCache(settings.decisions, clock, wall)
     ring = DecisionLog(settings.decisions.remembered)
-    waiting = Unschedulable(settings.decisions.waiting, wall)
+    waiting = Unschedulable(settings.decisions.waiting, clock, wall)
     metrics = Metrics()
     prometheus = settings.prometheus
     inquiry = UsageQuery(queries(prometheus), prometheus.window, prometheus.node_label, cache.lock.rest)

@@ -6,6 +6,7 @@ here which pods have room now and nominates exactly those (a nudge to the schedu
 
 from __future__ import annotations
 
+import math
 import threading
 from collections import Counter, deque
 from collections.abc import Callable, Container
@@ -20,7 +21,7 @@ from slackwater_extender.cache.cache import ClusterCache
 
 # Seconds for which a pod that was told is believed to be on its way; then it is told again.
 PATIENCE = 30.0
-KEPT = 4096  # wake-ups kept for a slow reader; one that missed some is told to look at all pods
+KEPT = 4096  # wake-ups kept for a slow reader; pods of which it missed one are told again
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +29,8 @@ class Refused:
     """A pod that found no node."""
 
     pod: PodRecord
-    since: float  # Unix seconds
+    since: float  # Unix seconds, for people
+    at: float  # the same by the monotonic clock
     reason: str
 
 
@@ -46,8 +48,8 @@ class WakeUp:
 class Unschedulable:
     """Refused pods and numbered wake-ups."""
 
-    def __init__(self, limit: int, wall: Callable[[], float]) -> None:
-        self._limit, self._wall = limit, wall
+    def __init__(self, limit: int, clock: Callable[[], float], wall: Callable[[], float]) -> None:
+        self._limit, self._clock, self._wall = limit, clock, wall
         self._pods: dict[str, Refused] = {}
         self._told: dict[str, float] = {}  # woken, not refused again since: uid → when
         self._news: deque[WakeUp] = deque(maxlen=KEPT)
@@ -64,7 +66,7 @@ class Unschedulable:
             if pod.uid not in self._pods and len(self._pods) >= self._limit:
                 self._forget(next(iter(self._pods)))
                 self.forgotten += 1
-            self._pods[pod.uid] = Refused(pod, self._wall(), reason)
+            self._pods[pod.uid] = Refused(pod, self._wall(), self._clock(), reason)
             self._told.pop(pod.uid, None)
 
     def drop(self, uid: str) -> None:
@@ -75,8 +77,8 @@ class Unschedulable:
     def keep(self, known: Container[str]) -> None:
         """All pods are known: forget those refused a while ago that are not among them, they went unseen."""
         with self._changed:
-            late = self._wall() - PATIENCE
-            for uid in [uid for uid, each in self._pods.items() if uid not in known and each.since < late]:
+            late = self._clock() - PATIENCE
+            for uid in [uid for uid, each in self._pods.items() if uid not in known and each.at < late]:
                 self._forget(uid)
 
     def get(self, uid: str) -> Refused | None:
@@ -88,10 +90,10 @@ class Unschedulable:
         groups: dict[tuple[object, ...], list[PodRecord]] = {}
         underway: Counter[tuple[object, ...]] = Counter()
         with self._changed:
-            late = self._wall() - PATIENCE
+            late = self._clock() - PATIENCE
             for uid, each in self._pods.items():
                 shape = (each.pod.declared, each.pod.native, each.pod.constraints)
-                if self._told.get(uid, 0.0) > late:
+                if self._told.get(uid, -math.inf) > late:
                     underway[shape] += 1
                 else:
                     groups.setdefault(shape, []).append(each.pod)
@@ -114,13 +116,17 @@ class Unschedulable:
         with self._changed:
             if pod.uid in self._pods:
                 self._number += 1
-                self._told[pod.uid] = self._wall()
+                self._told[pod.uid] = self._clock()
                 self._news.append(WakeUp(self._number, pod.uid, pod.namespace, pod.name, nodes))
                 self._changed.notify_all()
 
     def news(self, after: int, wait: float) -> tuple[int, list[WakeUp]]:
-        """Wake-ups numbered above `after`, waiting some seconds for the first; and the number to ask from next."""
+        """Wake-ups numbered above `after`, waiting some seconds for the first; and the number to ask from next.
+
+        After a restart the count begins anew: who comes with a number that was not given out yet is told everything.
+        """
         with self._changed:
+            after = after if after <= self._number else 0
             self._changed.wait_for(lambda: self._number > after, timeout=wait)
             return self._number, [each for each in self._news if each.number > after]
 

@@ -125,6 +125,32 @@ def test_one_that_nobody_helped_is_told_again() -> None:
     assert woken(made).count("a") == 4
 
 
+def test_a_wall_clock_that_is_set_back_silences_nobody() -> None:
+    """Who was told is told again after half a minute, whatever time people are told it is."""
+    made = full()
+    made.filter(pod("a"), "n")
+    made.gone(pod("old", cpu="14", node="n"))
+    made.clock.now += 300
+    made.sample({"n": (0.0, 0.0)})
+    made.parts.tick()
+    made.clock.behind = 3600.0
+    made.clock.now += 31
+    made.parts.tick()
+    assert woken(made) == ["a", "a"]
+
+
+def test_a_reader_of_an_earlier_process_is_told_everything() -> None:
+    """After a restart the count begins anew; a number that was not given out yet is one of before."""
+    made = full()
+    made.filter(pod("a"), "n")
+    made.gone(pod("old", cpu="14", node="n"))
+    made.clock.now += 300
+    made.sample({"n": (0.0, 0.0)})
+    made.parts.tick()
+    answer = made.get("/v1/wakeups?after=1000")
+    assert ([each["pod"] for each in answer["pods"]], answer["next"]) == (["a"], 1)
+
+
 def test_a_refusal_by_batch_placement_waits_too() -> None:
     """Held pods that found no node are woken like released ones."""
     made = full()

@@ -30,6 +30,7 @@ class Clock:
     """A clock that only tests move."""
 
     now: float = 1000.0
+    behind: float = 0.0  # by how much the wall clock was set back
 
     def monotonic(self) -> float:
         """Seconds since some start."""
@@ -37,7 +38,7 @@ class Clock:
 
     def wall(self) -> float:
         """Unix seconds."""
-        return START + self.now - 1000.0
+        return START + self.now - 1000.0 - self.behind
 
 
 def pod_record(thing: Object) -> PodRecord:
