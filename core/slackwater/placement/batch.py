@@ -11,7 +11,7 @@ The table given is never changed; what is charged is charged to a working copy.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby, islice
 from typing import TYPE_CHECKING
@@ -69,13 +69,14 @@ class Batch:
         cold: bool = False,
         alpha: float = 0.0,
         arrivals: Arrivals | None = None,
-        balance: Weights = HALVES,
+        balance: Weights | Mapping[str, Weights] = HALVES,
     ) -> None:
         """Set up a batch.
 
         `cold` packs by knapsack while the batch is within its bounds, if not all of it fits otherwise. `alpha` is
         HaSTE-A's factor. With `arrivals` (paper 003) a task that reads from others gets its node by `balance` of
-        fitness and T_in instead of fitness alone, and sees the links that were made busy before it.
+        fitness and T_in instead of fitness alone, and sees the links that were made busy before it. Weights may be given
+        by uid: those of a pod's namespace are its own.
         """
         self._table = checked(table)
         self._alpha = amount("alpha", alpha)
@@ -206,7 +207,7 @@ def place(
     cold: bool = False,
     alpha: float = 0.0,
     arrivals: Arrivals | None = None,
-    balance: Weights = HALVES,
+    balance: Weights | Mapping[str, Weights] = HALVES,
 ) -> list[PlacementOutcome]:
     """Place all pods at once; the outcomes stand in the order of the asks. The options are those of `Batch`."""
     batch = Batch(table, asks, cold=cold, alpha=alpha, arrivals=arrivals, balance=balance)

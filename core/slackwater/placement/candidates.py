@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -15,13 +15,13 @@ from slackwater.ordering.fitness import demand
 from slackwater.ordering.preference import nm, preference
 from slackwater.placement.bestnodes import BestNodes, PodShape
 from slackwater.placement.filter import allowed
+from slackwater.placement.score import HALVES, Weights
 from slackwater.validation import TOLERANCE, amount, finite
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from slackwater.nodes import NodeTable, PodAsk
-    from slackwater.placement.score import Weights
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -39,7 +39,7 @@ class EqualAsks:
 class ShapeIndex:
     """Shapes by what makes them differ, each made once."""
 
-    def __init__(self, table: NodeTable, arrivals: Arrivals | None, balance: Weights) -> None:
+    def __init__(self, table: NodeTable, arrivals: Arrivals | None, balance: Weights | Mapping[str, Weights]) -> None:
         self._table, self._arrivals, self._balance = table, arrivals, balance
         self._known: dict[tuple[object, ...], PodShape] = {}
 
@@ -47,12 +47,16 @@ class ShapeIndex:
         """The shape of this ask. Drivers are placed by fitness alone (conflict 6), whatever they read."""
         reads = not ask.driver and self._arrivals is not None and self._arrivals.reads(ask.inputs)
         mask = None if ask.allowed is None else ask.allowed.tobytes()
-        key = (ask.declared, ask.native, mask, ask.inputs if reads else ())
+        inputs, balance = (ask.inputs, self._weights(ask)) if reads else ((), HALVES)
+        key = (ask.declared, ask.native, mask, inputs, balance)
         if key not in self._known:
-            self._known[key] = self._made(ask, ask.inputs if reads else ())
+            self._known[key] = self._made(ask, inputs, balance)
         return self._known[key]
 
-    def _made(self, ask: PodAsk, inputs: Inputs) -> PodShape:
+    def _weights(self, ask: PodAsk) -> Weights:
+        return self._balance if isinstance(self._balance, Weights) else self._balance.get(ask.uid, HALVES)
+
+    def _made(self, ask: PodAsk, inputs: Inputs, balance: Weights) -> PodShape:
         kinds = self._table.kinds
         declared = demand(f"asks[{ask.uid}].declared", ask.declared, kinds)
         for _, size in inputs:
@@ -62,7 +66,7 @@ class ShapeIndex:
             charge=np.concatenate([declared, demand(f"asks[{ask.uid}].native", ask.native, kinds)]),
             usable=self._table.open & allowed(ask, self._table),
             inputs=inputs,
-            balance=self._balance,
+            balance=balance,
         )
 
 

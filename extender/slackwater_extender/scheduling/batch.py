@@ -126,13 +126,15 @@ class Placer:
         with self.cache.lock:
             reading = any(each.inputs for each in asks)
             arrivals = self.cache.arrivals(table, {each.uid for each in asks}) if reading else None
+            policy = self.cache.governance.policy
+            balance = {each.uid: conversion.weights(policy(each.pod.namespace)) for each in wanted if reading}
         batch = Batch(
             table,
             asks,
             cold=request.cold and not arrivals,  # a knapsack packs; it knows nothing of where data is
             alpha=request.alpha,
             arrivals=arrivals,
-            balance=conversion.weights(self.cache.governance.policy(wanted[0].pod.namespace)),
+            balance=balance,
         )
         by_uid = {each.uid: each for each in wanted}
         lost: list[_Wanted] = []

@@ -76,6 +76,17 @@ def test_tasks_go_near_their_data_and_drivers_do_not_care() -> None:
     assert [outcome.node for outcome in found if isinstance(outcome, Placement)] == ["node-0", "node-1"]
 
 
+def test_each_task_is_placed_by_its_own_weights() -> None:
+    """Two namespaces in one batch: one goes by its data, the other packs, whoever stands first."""
+    table = node_table([[2, 4], [4, 4]], total=[[4, 4]] * 2)
+    pods = [ask(name, 1, 1, inputs=(("node-0", 90.0),)) for name in ("near", "fit")]
+    balance = {"near": Weights(0.0, 1.0), "fit": Weights(1.0, 0.0)}
+    for asks in (pods, pods[::-1]):
+        found = place(table, asks, arrivals=arrivals(10.0, 10.0), balance=balance)
+        placed = {outcome.uid: outcome.node for outcome in found if isinstance(outcome, Placement)}
+        assert placed == {"near": "node-0", "fit": "node-1"}
+
+
 def test_a_batch_sees_the_links_it_has_made_busy() -> None:
     """Data on a full node, two equal nodes beside it, nothing but T_in counts: the tasks take turns."""
     table = node_table([[0, 0], [8, 8], [8, 8]], total=[[8, 8]] * 3)

@@ -277,6 +277,22 @@ def test_children_go_where_their_data_is() -> None:
     assert made.prioritize(child, "n0", "n1") == {"n0": 10, "n1": 9}  # level again, so the first one leads
 
 
+@pytest.mark.parametrize("order", [("net", "fit"), ("fit", "net")])
+def test_the_weights_of_each_namespace_hold_for_its_own_pods(order: tuple[str, str]) -> None:
+    """Whichever namespace stands first in the batch."""
+    made = world(objects.node("near", cpu="8"), objects.node("far", cpu="8"))
+    made.sample({"near": (0.0, 0.0), "far": (0.0, 0.0)})
+    labels = {"slackwater.io/app": "a", "slackwater.io/stage": "map"}
+    for name, fitness in (("net", 0), ("fit", 1)):
+        made.policy(name, mode="enforce", score={"fitnessWeight": fitness, "networkWeight": 1 - fitness})
+        made.namespace(name, policy=name)
+        output = {"slackwater.io/output": "100Gi"}
+        made.show(objects.pod("map", name, cpu="2", node="near", labels=labels, annotations=output))
+        made.show(reading("reduce", "map", namespace=name))
+    placed = made.post("/v1/place", {"pods": [{"uid": f"uid-{name}-reduce"} for name in order]})["placed"]
+    assert {each["uid"]: each["node"] for each in placed} == {"uid-net-reduce": "near", "uid-fit-reduce": "far"}
+
+
 def test_what_pods_on_their_way_will_read_makes_links_busy() -> None:
     """Until they have started: from then on the measured traffic tells. A pod does not count itself."""
     made = world(*[annotated(f"n{i}", "1Mi") for i in range(3)])
