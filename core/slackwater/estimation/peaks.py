@@ -98,8 +98,8 @@ class Peaks:
         self._sum_up(apps[first == numbers])
         self._learned |= bool(apps.size)
 
-    def lessons(self, most: int) -> dict[str, Floats]:
-        """What so many apps have taught, those asked for last first: pod × (peak, ramp) × kind."""
+    def lessons(self, most: int | None = None) -> dict[str, Floats]:
+        """What apps have taught, so many of them at most, those asked for last first: pod × (peak, ramp) × kind."""
         told = {name: at for name, at in reversed(self._ids.items()) if self._seen[at]}
         return {name: self._rings[at, : self._seen[at]].copy() for name, at in islice(told.items(), most)}
 

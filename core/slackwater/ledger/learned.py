@@ -3,9 +3,9 @@
 Three things take longer to learn than anything else a restart rebuilds: what the pods of an app came to use (`peaks`),
 how much more settled pods came to use (`growth`), and how far nodes went beyond what was expected (`calibration`).
 
-Written: JSON in gzip, the apps that were asked for last first, as many as fit into MOST_BYTES; numbers with four
-digits. Read: whoever may write the object could have written anything, so sizes, counts, names and numbers are checked,
-and what does not hold is refused as a whole.
+Written: JSON in gzip, the apps that were asked for last first, as many as fit into MOST_BYTES and, unpacked, into
+MOST_TEXT; numbers with four digits. Read: whoever may write the object could have written anything, so sizes, counts,
+names and numbers are checked, and what does not hold is refused as a whole.
 """
 
 from __future__ import annotations
@@ -63,16 +63,23 @@ class Learned:
 
 
 def encode(learned: Learned) -> bytes:
-    """At most MOST_BYTES; where that is too little, the apps asked for longest ago are left out."""
+    """At most MOST_BYTES, of MOST_TEXT; where that is too little, the apps asked for longest ago are left out."""
     apps = [(name, lessons) for name, lessons in learned.apps.items() if len(name) <= LONGEST_NAME][:MOST_APPS]
     while True:
-        made = _packed(learned, apps)
-        if len(made) <= MOST_BYTES or not apps:
+        text = _written(learned, apps)
+        made = _packed(text)
+        share = max(len(made) / MOST_BYTES, len(text) / (MOST_TEXT - 1))
+        if share <= 1 or not apps:
             return made
-        apps = apps[: int(len(apps) * 0.9 * MOST_BYTES / len(made))]
+        apps = apps[: int(len(apps) * 0.9 / share)]
 
 
-def _packed(learned: Learned, apps: Sequence[tuple[str, Floats]]) -> bytes:
+def _packed(text: bytes) -> bytes:
+    squeeze = zlib.compressobj(6, wbits=GZIP)
+    return squeeze.compress(text) + squeeze.flush()
+
+
+def _written(learned: Learned, apps: Sequence[tuple[str, Floats]]) -> bytes:
     body = {
         "version": VERSION,
         "kinds": list(learned.kinds),
@@ -89,9 +96,7 @@ def _packed(learned: Learned, apps: Sequence[tuple[str, Floats]]) -> bytes:
             for kind, it in learned.risks.items()
         },
     }
-    squeeze = zlib.compressobj(6, wbits=GZIP)
-    text = json.dumps(body, separators=(",", ":"), allow_nan=False)
-    return squeeze.compress(text.encode()) + squeeze.flush()
+    return json.dumps(body, separators=(",", ":"), allow_nan=False).encode()
 
 
 def _short(values: Sequence[float]) -> list[float]:

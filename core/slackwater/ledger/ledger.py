@@ -300,9 +300,9 @@ class Ledger:
         margins = self._intake.margins
         return {} if margins is None else {self.terms.kinds[k]: it.calibration for k, it in margins.kinds.items()}
 
-    def learned(self) -> Learned:
-        """What takes long to learn, for a ledger to come (`learned.encode`)."""
-        return self._intake.learned()
+    def learned(self, most: int | None = None) -> Learned:
+        """What takes long to learn, for a ledger to come (`learned.encode`): of so many apps, None for all of them."""
+        return self._intake.learned(most)
 
     def remember(self, learned: Learned) -> None:
         """Begin with what another ledger has learned; what is known here already stays."""

@@ -8,7 +8,7 @@ import numpy as np
 
 from slackwater.estimation.growth import Growth
 from slackwater.estimation.peaks import Peaks
-from slackwater.ledger.learned import MOST_APPS, Learned, LearnedRisk
+from slackwater.ledger.learned import Learned, LearnedRisk
 from slackwater.ledger.riskreserve import RiskMargins
 from slackwater.ledger.types import LedgerConfig
 
@@ -18,14 +18,16 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 
-def collect(terms: LedgerConfig, peaks: Peaks, growth: Growth, margins: RiskMargins | None) -> Learned:
-    """All that was learned, as it is now."""
+def collect(
+    terms: LedgerConfig, peaks: Peaks, growth: Growth, margins: RiskMargins | None, most: int | None = None
+) -> Learned:
+    """All that was learned, as it is now; of at most so many apps, where that is said."""
     risks = {}
     for at, each in (margins.kinds if margins is not None else {}).items():
         it = each.calibration
         if it.count:
             risks[terms.kinds[at]] = LearnedRisk(it.risk, terms.horizon, it.scores, it.kept.promises, it.kept.exceeded)
-    return Learned(terms.kinds, peaks.lessons(MOST_APPS), growth.ratios.copy(), risks)
+    return Learned(terms.kinds, peaks.lessons(most), growth.ratios.copy(), risks)
 
 
 def restore(learned: Learned, terms: LedgerConfig, peaks: Peaks, growth: Growth, margins: RiskMargins | None) -> None:

@@ -117,9 +117,9 @@ class SampleIntake:
         covered = self._covered(held, self._estimates.pods.homes[held] - 1, len(used), slots)
         self._estimates.cover(slice(None), covered, np.isfinite(used))
 
-    def learned(self) -> Learned:
-        """What was learned about apps, growth and risk."""
-        return collect(self._terms, self.peaks, self._growth, self.margins)
+    def learned(self, most: int | None = None) -> Learned:
+        """What was learned about apps, at most so many of them, growth and risk."""
+        return collect(self._terms, self.peaks, self._growth, self.margins, most)
 
     def remember(self, learned: Learned) -> None:
         """Begin with what was learned before; what is known here already stays."""

@@ -75,8 +75,8 @@ class Batch:
 
         `cold` packs by knapsack while the batch is within its bounds, if not all of it fits otherwise. `alpha` is
         HaSTE-A's factor. With `arrivals` (paper 003) a task that reads from others gets its node by `balance` of
-        fitness and T_in instead of fitness alone, and sees the links that were made busy before it. Weights may be given
-        by uid: those of a pod's namespace are its own.
+        fitness and T_in instead of fitness alone, and sees the links that were made busy before it. Weights may be
+        given by uid: those of its own namespace count for a pod.
         """
         self._table = checked(table)
         self._alpha = amount("alpha", alpha)

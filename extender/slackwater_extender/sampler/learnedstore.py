@@ -17,7 +17,7 @@ from typing import Any
 import structlog
 
 from slackwater.errors import InvalidInput, Unavailable
-from slackwater.ledger.learned import Learned, decode, encode
+from slackwater.ledger.learned import MOST_APPS, Learned, decode, encode
 from slackwater_cluster.api.client import ApiClient
 from slackwater_cluster.api.paths import api_path
 from slackwater_extender.cache.cache import ClusterCache
@@ -97,7 +97,7 @@ class LearnedStore:
 
     def _write(self, api: ApiClient) -> None:
         with self.cache.lock.background():
-            learned: Learned = self.cache.ledger.learned()
+            learned: Learned = self.cache.ledger.learned(MOST_APPS)
         made = encode(learned) if learned else b""
         if made and made != self._written:
             api.patch(self._path, {"binaryData": {KEY: base64.b64encode(made).decode()}})

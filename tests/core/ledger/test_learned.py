@@ -102,6 +102,27 @@ def test_what_is_too_much_is_left_out_by_age() -> None:
     assert kept == list(apps)[: len(kept)]
 
 
+def test_what_is_written_is_small_enough_to_be_read() -> None:
+    """Also where it is much the same and packs well: with many kinds the text grows, and its gzip does not."""
+    kinds = tuple(f"kind-{number}" for number in range(12))
+    apps = {f"app-{number}": np.full((16, 2, 12), 1.234e9) for number in range(MOST_APPS)}
+    made = encode(Learned(kinds, apps, np.ones((12, MOST_RATIOS))))
+    assert len(gzip.decompress(made)) < MOST_TEXT
+    assert list(decode(made).apps)[:2] == ["app-0", "app-1"]
+
+
+def test_a_ledger_made_anew_forgets_no_app() -> None:
+    """Only what is written is bounded: terms may change at any time, with more apps known than an object holds."""
+    old = Ledger()
+    peaks = old._intake.peaks
+    apps = np.array([peaks.identify(f"ns/app-{number}/") for number in range(MOST_APPS + 5)])
+    peaks.learn(apps, np.ones((len(apps), 2)), np.ones((len(apps), 2)))
+    made = Ledger()
+    made.remember(old.learned())
+    assert len(made.learned().apps) == MOST_APPS + 5
+    assert len(made.learned(MOST_APPS).apps) == MOST_APPS
+
+
 def test_scores_are_thinned_by_rank() -> None:
     """The largest stays: it is what the tail is made of."""
     risk = LearnedRisk(0.01, 600.0, np.arange(40_000.0), 1.0, 0.0)
