@@ -19,7 +19,9 @@ import httpx2
 import orjson
 import pytest
 
+from slackwater.errors import Unavailable
 from slackwater_cluster.api.endpoint import Endpoint
+from slackwater_extender.cache import watch
 from slackwater_extender.cache.watch import Watcher
 from support.builders import objects
 from support.fakes.extender import world
@@ -140,7 +142,7 @@ def test_a_dead_watch_ends_the_program() -> None:
     assert "mistake" in repr(reasons[0])
 
 
-def test_the_watch_feeds_the_books() -> None:
+def test_the_watch_feeds_the_books(monkeypatch: pytest.MonkeyPatch) -> None:
     """Namespaces, policies, nodes, pods, queues: everything arrives, changes and goes."""
     made = world(ready=False)
     cache, server = made.parts.cache, cluster()
@@ -163,5 +165,9 @@ def test_the_watch_feeds_the_books() -> None:
         until(lambda: not made.charged("n1") and not cache.governance.managed("batch"))
         assert watcher.review("good-token") == OPERATOR
         assert watcher.review("bad-token") is None
+        server.review_seconds = 5.0
+        monkeypatch.setattr(watch, "REVIEW_SECONDS", 0.1)  # a constant of the module, not its behaviour
+        with pytest.raises(Unavailable, match=r"no answer within 0\.1 s"):  # told with a 503, as any trouble there
+            watcher.review("good-token")
         watcher.stop()
         assert problems == []

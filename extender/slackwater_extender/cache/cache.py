@@ -22,7 +22,7 @@ from slackwater.roles import Role
 from slackwater_cluster import names
 from slackwater_cluster.apps.frameworks import ExtendedTable
 from slackwater_cluster.apps.membership import PodIndex
-from slackwater_cluster.apps.resolver import Member, role_of
+from slackwater_cluster.apps.resolver import role_of
 from slackwater_cluster.governance import Governance
 from slackwater_cluster.pods.resourcekinds import counted
 from slackwater_cluster.watch.records import Constraints, NodeRecord, OwnerRef, PodRecord
@@ -119,7 +119,7 @@ class ClusterCache:
         managed = self.managed(pod)
         member = self.index.member(pod) if managed else None
         role = role_of(pod, member) if member else Role.UNKNOWN
-        learned_as = _learned_as(pod, member) if member else ""
+        learned_as = conversion.learned_as(pod, member) if member else ""
         return conversion.claim(pod, kinds or self.kinds, role=role, app=learned_as, managed=managed, node=node)
 
     def recognise(self, pod: PodRecord) -> tuple[Role, str]:
@@ -171,8 +171,14 @@ class ClusterCache:
     def _note_stranger(self, pod: PodRecord, *, managed: bool) -> None:
         if not managed and pod.started:
             self._strangers.setdefault(pod.node, set()).add(pod.uid)
-        elif pod.node in self._strangers:
-            self._strangers[pod.node].discard(pod.uid)
+        else:
+            self._forget_stranger(pod.node, pod.uid)
+
+    def _forget_stranger(self, node: str, uid: str) -> None:
+        if (there := self._strangers.get(node)) is not None:
+            there.discard(uid)
+            if not there:
+                del self._strangers[node]
 
     def strangers(self, node: str) -> Iterable[str]:
         """Pods on a node that are not ours and run: the node's own sample saw them."""
@@ -184,8 +190,7 @@ class ClusterCache:
         claim = self.ledger.remove(uid, cut_short=cut_short)
         if claim is not None:
             self.freed.note()
-        if claim is not None and claim.node in self._strangers:
-            self._strangers[claim.node].discard(uid)
+            self._forget_stranger(claim.node, uid)
 
     def _drop_pod(self, pod: PodRecord) -> None:
         if self._changed is not None:
@@ -198,6 +203,8 @@ class ClusterCache:
         known = self._names.get(pod.namespace, {})
         if known.get(pod.name) == pod.uid:
             del known[pod.name]
+            if not known:
+                del self._names[pod.namespace]
         self._release(pod.uid, cut_short=True)  # one that had ended by itself has left the ledger before
         for other in others:
             self._enter(other)
@@ -330,7 +337,7 @@ class ClusterCache:
 
     def reserve(self, pod: PodRecord, node: str, role: Role, app: str) -> bool:
         """Reserve a node for one of our pods at answer time (eq. 2); it lapses unless the watch confirms it."""
-        learned_as = _learned_as(pod, self.index.member(pod))
+        learned_as = conversion.learned_as(pod, self.index.member(pod))
         claim = conversion.claim(pod, self.kinds, role=role, app=learned_as, managed=True, node=node)
         self.transfers.begin(pod.uid, node, () if role is Role.DRIVER else self.outputs.inputs(pod, app))
         return self.ledger.reserve(claim, self.clock() + self.settings.expiry)
@@ -388,8 +395,3 @@ class ClusterCache:
             if lapsed:
                 self.freed.note()
             return lapsed
-
-
-def _learned_as(pod: PodRecord, member: Member) -> str:
-    """The name under which a pod's use is learned: what the runs of its app share, and its stage."""
-    return sys.intern(f"{pod.namespace}/{member.series or member.app}/{member.stage}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -15,6 +16,7 @@ from slackwater.placement.score import Weights
 from slackwater.resources import CPU, MEMORY, Kinds, Resources
 from slackwater.roles import Role
 from slackwater_cluster import names
+from slackwater_cluster.apps.resolver import Member
 from slackwater_cluster.customresources import SlackPolicySpec
 from slackwater_cluster.governance import Governance
 from slackwater_cluster.pods.declared import ceiling
@@ -37,6 +39,11 @@ def ceilings(shrunk: str, kinds: Kinds) -> Amounts:
     """The sealed ceiling per kind; kinds that are never shrunk have 1."""
     factors = ceiling(shrunk)
     return tuple(factors.get(kind, 1.0) for kind in kinds)
+
+
+def learned_as(pod: PodRecord, member: Member) -> str:
+    """The name under which a pod's use is learned: what the runs of its app share, and its stage."""
+    return sys.intern(f"{pod.namespace}/{member.series or member.app}/{member.stage}")
 
 
 def host(node: NodeRecord, kinds: Kinds, eviction: Mapping[str, float]) -> NodeSpec:

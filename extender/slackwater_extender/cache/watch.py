@@ -205,7 +205,12 @@ class Watcher:
             "spec": {"token": token, **({"audiences": list(audiences)} if audiences else {})},
         }
         asked = self._session.write("POST", "/apis/authentication.k8s.io/v1/tokenreviews", body)
-        answer = asyncio.run_coroutine_threadsafe(asked, self._loop).result(timeout=REVIEW_SECONDS)
+        asking = asyncio.run_coroutine_threadsafe(asked, self._loop)
+        try:
+            answer = asking.result(timeout=REVIEW_SECONDS)
+        except TimeoutError as late:
+            asking.cancel()
+            raise Unavailable(f"TokenReview: no answer within {REVIEW_SECONDS:g} s") from late
         if not answer.ok:
             raise Unavailable(f"TokenReview: {answer.message()}")
         status = answer.json().get("status", {})

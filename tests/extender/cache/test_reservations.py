@@ -10,7 +10,7 @@ from slackwater.resources import Resources
 from slackwater_cluster import names
 from slackwater_operator.cache.rooms import Rooms
 from support.builders import objects
-from support.fakes.extender import World, world
+from support.fakes.extender import World, node_record, world
 
 GATE = [{"name": names.GATE}]
 
@@ -180,6 +180,22 @@ def test_other_terms_carry_reservations_over() -> None:
     made.policy(mode="enforce", estimation={"allowance": 0.75})
     assert made.parts.cache.ledger.reservations() == before
     assert rooms(made).reserved["batch"]["cpu"] == 8.0
+
+
+def test_nothing_is_kept_of_namespaces_and_nodes_that_are_gone() -> None:
+    """Clusters make thousands of both in a week."""
+    made = world()
+    cache = made.parts.cache
+    for number in range(3):
+        node, status = objects.node(f"n{number}"), objects.running()
+        alien = {"scheduler": "default-scheduler", "phase": "Running", "status": status}
+        pod = waiting("p", namespace=f"ci-{number}", node=f"n{number}", **alien)
+        made.nodes(node)
+        made.show(pod)
+        assert list(cache.strangers(f"n{number}")) == [f"uid-ci-{number}-p"]
+        made.gone(pod)
+        cache.drop_nodes([node_record(node)])
+    assert (cache._strangers, cache._names) == ({}, {})
 
 
 def nominated(name: str, node: str, **more: Any) -> dict[str, Any]:

@@ -28,6 +28,7 @@ class ApiServer:
     seen: list[dict[str, str]] = field(default_factory=list)
     types: list[str] = field(default_factory=list)  # the content type that each request named
     accounts: dict[str, str] = field(default_factory=dict)  # token → user, for TokenReview
+    review_seconds: float = 0.0  # how long a TokenReview takes
     version: int = 100
     expired: int = 0  # watches from before this version get 410
     url: str = ""
@@ -94,6 +95,7 @@ class ApiServer:
             status = waiting.popleft()
             return web.json_response({"kind": "Status", "code": status, "message": f"trouble {status}"}, status=status)
         if path.endswith("/tokenreviews"):
+            await asyncio.sleep(self.review_seconds)
             return web.json_response({"status": self._reviewed(orjson.loads(await request.read()))})
         if request.query.get("watch"):
             return await self._watch(request)

@@ -71,6 +71,7 @@ BOUNDED = {
     "PodIndex._parents": 2 * 1_000,
     "UsageHistory._lessons": 10_000,
     "RunHistory._past": 10_000,
+    "ClusterCache._gone": 8_192,
     "Peaks._ids": 20_000,
     "Peaks._rings[]": 2**15,
     "Peaks._seen[]": 2**15,
