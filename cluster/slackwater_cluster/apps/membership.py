@@ -17,6 +17,7 @@ from dataclasses import replace
 
 from slackwater_cluster import names
 from slackwater_cluster.apps.frameworks import FrameworkTable, RoleRule, builtin
+from slackwater_cluster.apps.namesakes import Namesakes
 from slackwater_cluster.apps.owners import KnownOwners
 from slackwater_cluster.apps.recent import RecentAnswers
 from slackwater_cluster.apps.resolver import NAMED, Member, Resolver, Rule
@@ -57,7 +58,7 @@ class PodIndex(KnownOwners):
         self._unknown: dict[OwnerKey, tuple[OwnerRef, str]] = {}  # that owner, and the namespace it is in
         self._waiting: dict[str, OwnerKey] = {}  # uid of a pod → the owner it waits for
         self._drivers: dict[str, AppKey] = {}  # living drivers that nobody owns, by uid
-        self._namesakes: dict[AppKey, dict[str, None]] = {}  # the same by app
+        self._namesakes: dict[AppKey, Namesakes] = {}  # the same by app
         self._later: set[str] = set()  # those of them that are not the first with their id
 
     # -- what the watch tells -----------------------------------------------------------------------------------------
@@ -224,29 +225,33 @@ class PodIndex(KnownOwners):
         known = self._drivers.get(uid)
         if known == key:
             return []
-        touched = {each for each in (known, key) if each is not None}
+        changed: set[str] = set()
         if known is not None:
-            self._namesakes[known].pop(uid, None)
             del self._drivers[uid]
+            changed |= self._resign(uid, known)
         if key is not None:
             self._drivers[uid] = key
-            self._namesakes.setdefault(key, {})[uid] = None
-        changed = {each for app in touched for each in self._separate(app)}
-        if known is not None and key is None and uid in self._later:
-            self._later.discard(uid)
-            changed.add(uid)
+            changed |= self._join(self.pods[uid], key)
         return self._with_tasks(changed) if changed else []
 
-    def _separate(self, app: AppKey) -> set[str]:
-        """Which of the drivers with one id are not the first; returns those for whom that is new."""
-        drivers = [self.pods[uid] for uid in self._namesakes[app] if uid in self.pods]
-        if not drivers:
+    def _join(self, driver: PodRecord, app: AppKey) -> set[str]:
+        """A driver takes an id; returns those for whom it is new that they are, or are not, the first with it."""
+        namesakes = self._namesakes.setdefault(app, Namesakes())
+        before = namesakes.first
+        namesakes.add(driver)
+        later = before if namesakes.first == driver.uid else driver.uid
+        if later:
+            self._later.add(later)
+        return {later} if later else set()
+
+    def _resign(self, uid: str, app: AppKey) -> set[str]:
+        """A driver gives up an id; returns as `_join` does."""
+        namesakes = self._namesakes[app]
+        namesakes.drop(uid)
+        if not namesakes:
             del self._namesakes[app]
-            return set()
-        first = min(drivers, key=lambda pod: (pod.created, pod.uid)).uid
-        later = {pod.uid for pod in drivers if pod.uid != first}
-        changed = {pod.uid for pod in drivers if (pod.uid in later) != (pod.uid in self._later)}
-        self._later = (self._later - {first}) | later
+        changed = {uid, namesakes.first} & self._later
+        self._later -= changed
         return changed
 
     def _with_tasks(self, drivers: set[str]) -> list[PodRecord]:

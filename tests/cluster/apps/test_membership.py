@@ -359,3 +359,16 @@ def test_answers_of_pods_that_are_there_are_kept() -> None:
         assert recent.get(0) == "stays"
         recent.put(number, "passes", 10)
     assert len(recent) <= 20
+
+
+def test_who_becomes_a_duplicate_or_the_first_is_told_and_nobody_else() -> None:
+    """Among many drivers with one id a change concerns two of them at most."""
+    found = index()
+    drivers = [pod(f"d{number}", DRIVER, created=float(number)) for number in range(2, 6)]
+    told = [{each.name for each in found.set_pod(driver)} for driver in drivers]
+    assert told == [set()] * 4
+    older = pod("d1", DRIVER, created=1.0)
+    assert [each.name for each in found.set_pod(older)] == ["d2"]
+    assert found.drop_pod(drivers[2]) == []
+    assert [each.name for each in found.drop_pod(older)] == ["d2"]
+    assert apps(found) == {"d2": "spark/spark-1", "d3": "spark/spark-1@uid-d3", "d5": "spark/spark-1@uid-d5"}
