@@ -187,8 +187,8 @@ def test_nothing_is_kept_of_namespaces_and_nodes_that_are_gone() -> None:
     made = world()
     cache = made.parts.cache
     for number in range(3):
-        node, status = objects.node(f"n{number}"), objects.running()
-        alien = {"scheduler": "default-scheduler", "phase": "Running", "status": status}
+        node = objects.node(f"n{number}")
+        alien: dict[str, Any] = {"scheduler": "default-scheduler", "phase": "Running", "status": objects.running()}
         pod = waiting("p", namespace=f"ci-{number}", node=f"n{number}", **alien)
         made.nodes(node)
         made.show(pod)
