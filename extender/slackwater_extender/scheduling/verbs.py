@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from hashlib import blake2b
 
 from slackwater_cluster.customresources import Mode
 from slackwater_cluster.watch import trim
@@ -39,8 +40,8 @@ class Verbs:
     ring: DecisionLog
     waiting: Unschedulable
     own: OwnScore | None = None
-    # Pods asked about lately, by uid and version: prioritize follows filter.
-    _seen: dict[tuple[str, str], PodRecord] = field(default_factory=dict)
+    # Pods asked about lately, by a digest of what was sent of them: prioritize follows filter.
+    _seen: dict[bytes, PodRecord] = field(default_factory=dict)
     _pieces: wire.Priorities = field(default_factory=wire.Priorities)
     _finder: RowFinder = field(default_factory=RowFinder)
 
@@ -69,14 +70,12 @@ class Verbs:
         held = self.cache.index.pods.get(question.meta.uid)
         if held is not None and as_new(held.version, question.meta.resource_version):
             return held
-        sent = (question.meta.uid, question.meta.resource_version)
+        sent = blake2b(question.raw, digest_size=16).digest()  # bodies may be of any size
         pod = self._seen.get(sent)
         if pod is None:
-            pod = trim.pod(question.pod)
             if len(self._seen) >= SEEN:
                 self._seen.clear()
-            if all(sent):
-                self._seen[sent] = pod
+            pod = self._seen[sent] = trim.pod(question.pod)
         return pod
 
     def _too_early(self, pod: PodRecord) -> bool:
