@@ -14,6 +14,7 @@ from slackwater_lab.site import Site
 
 PROFILE = "slackwater"
 PLAIN = "default-scheduler"
+SAMPLED = 10  # percent of the nodes that the extender is asked about, as in the chart's values
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +53,7 @@ def configuration(kubeconfig: Path, profile: str, extender: Extender | None) -> 
         "profiles": [{"schedulerName": profile}],
     }
     if extender:
-        config["extenders"] = [extender.block()]
+        config |= {"extenders": [extender.block()], "percentageOfNodesToScore": SAMPLED}
     return config
 
 
