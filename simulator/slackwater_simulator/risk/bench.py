@@ -38,8 +38,8 @@ class Score:
 class Tally:
     """Keeps what one estimator promised, step by step."""
 
-    def __init__(self, name: str, peak: Peak, memory: bool) -> None:
-        self.name, self.memory = name, memory
+    def __init__(self, name: str, peak: Peak, memory: bool, residents: int) -> None:
+        self.name, self.memory, self._residents = name, memory, residents
         self.ask = peak
         self._violations: list[NDArray[np.bool_]] = []
         self._severities: list[Floats] = []
@@ -53,8 +53,13 @@ class Tally:
         self._violations.append(violated)
         self._severities.append(missed[violated] / truth.peak[violated])
         self._promised += float(promise.sum())
-        if refilled and violated.any():
-            self._lost += int(np.ceil(missed[violated] / truth.mean_use[violated]).sum())
+        if refilled and self.memory:
+            self._lost += self._tasks(missed[violated], truth.mean_use[violated])
+
+    def _tasks(self, missed: Floats, mean_use: Floats) -> int:
+        """How many must go so that the rest fits: what is too much over what one uses, of each machine at most all."""
+        going = np.ceil(missed / np.maximum(mean_use, CLOSE * REQUEST))
+        return int(np.minimum(going, self._residents).sum())
 
     def score(self, requests: float, oracle: float, rng: np.random.Generator) -> Score:
         """The judgement; `oracle` are the oracle's savings."""
@@ -100,8 +105,8 @@ def judge(
 ) -> list[Score]:
     """Play the days, and score everyone in the order given, the oracle behind them. `tick` is told the share done."""
     machines = Machines(series, play)
-    tallies = [Tally(name, peak, memory) for name, peak in asked.items()]
-    oracle = Tally("oracle", lambda moment: np.zeros(len(moment.use)), memory)
+    tallies = [Tally(name, peak, memory, play.residents) for name, peak in asked.items()]
+    oracle = Tally("oracle", lambda moment: np.zeros(len(moment.use)), memory, play.residents)
     requests = REQUEST * play.residents
     saved = counted = 0.0
     for step in range(machines.steps):
