@@ -69,6 +69,13 @@ def test_a_risk_must_be_a_probability(series: str, text: str) -> None:
         CliRunner().invoke(app, ["risk", series, "--risk", text], catch_exceptions=False)
 
 
+def test_a_seed_is_not_negative(series: str) -> None:
+    """Refused as `slackwater simulate` does."""
+    found = CliRunner().invoke(app, ["risk", series, "--seed", "-1"])
+    assert found.exit_code == 2
+    assert "--seed" in found.output
+
+
 def test_the_risk_may_be_a_share_or_a_percentage(series: str) -> None:
     """5 % is 0.05."""
     assert risk(series, *SMALL, "--risk", "5%") == risk(series, *SMALL, "--risk", "0.05")

@@ -50,7 +50,7 @@ def command(
     resource: Annotated[
         Resource, typer.Option(help="auto: memory if the file's name says so or a generator has a shape, else cpu.")
     ] = Resource.AUTO,
-    seed: Annotated[int, typer.Option(help="Of every draw: which series, how long, where.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Of every draw: which series, how long, where.")] = 0,
     output: Output = Format.TABLE,
     report: Annotated[
         Path | None, typer.Option(help="Write a page with the frontier of savings over violations to this file.")

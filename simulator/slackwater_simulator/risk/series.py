@@ -20,6 +20,7 @@ Floats = NDArray[np.float32]
 STEP = 300.0  # seconds between samples
 FEWEST = 10  # series, and samples of each: fewer make no bench
 RUN_LENGTH_HEADER = "samples_pct_of_16_cores_30s_rle"
+MOST = 1e9  # percent; more is no measurement, and sums of float32 would be infinite
 RAW_STEP = 30.0  # seconds between the samples of that layout
 
 
@@ -53,13 +54,15 @@ def read(path: Path) -> UsageSeries:
 
 
 def _plain(path: Path, lines: list[str]) -> Floats:
-    rows = [_numbers(path, number, line) for number, line in enumerate(lines, 1) if line.strip()]
-    lengths = [len(row) for row in rows]
-    if rows and len(set(lengths)) > 1:
-        odd = next(number for number, length in enumerate(lengths, 1) if length != lengths[0])
-        problem = f"line {odd} has {lengths[odd - 1]} samples where the first line has {lengths[0]}"
-        raise InvalidInput(path.name, problem, "give equally many samples in every line")
-    return np.array(rows, np.float32).reshape(len(rows), max(lengths, default=0))
+    rows: list[list[float]] = []
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        rows.append(_numbers(path, number, line))
+        if len(rows[-1]) != len(rows[0]):
+            problem = f"line {number} has {len(rows[-1])} samples where the first line has {len(rows[0])}"
+            raise InvalidInput(path.name, problem, "give equally many samples in every line")
+    return np.array(rows, np.float32).reshape(len(rows), len(rows[0]) if rows else 0)
 
 
 def _numbers(path: Path, number: int, line: str) -> list[float]:
@@ -67,8 +70,14 @@ def _numbers(path: Path, number: int, line: str) -> list[float]:
         row = [float(cell) for cell in line.split(",")]
     except ValueError as error:
         raise InvalidInput(f"{path.name}, line {number}", str(error), "write percentages between commas") from error
-    if not all(0 <= value < float("inf") for value in row):
-        raise InvalidInput(f"{path.name}, line {number}", "a sample is not a number of at least 0", "write percentages")
+    return _measured(path, number, row)
+
+
+def _measured(path: Path, number: int, row: list[float]) -> list[float]:
+    """The same samples, or an error where one cannot have been measured."""
+    if not all(0 <= value <= MOST for value in row):
+        problem = f"a sample is not a number from 0 to {MOST:g}"
+        raise InvalidInput(f"{path.name}, line {number}", problem, "write percentages")
     return row
 
 
@@ -80,7 +89,8 @@ def _run_lengths(path: Path, lines: list[str]) -> Floats:
         cells = line.split(",")
         try:
             runs = [run.partition("x") for run in cells[3].split()]
-            values = np.repeat([float(value) for value, _, _ in runs], [int(count or 1) for _, _, count in runs])
+            shown = [float(value) for value, _, _ in runs]
+            values = np.repeat(_measured(path, number, shown), [int(count or 1) for _, _, count in runs])
         except (IndexError, ValueError) as error:
             raise InvalidInput(
                 f"{path.name}, line {number}", str(error), "write id,submit,duration,VALUExCOUNT …"

@@ -44,6 +44,16 @@ def test_savings_and_violations_are_what_was_promised() -> None:
     assert (safe.lost_tasks, bold.lost_tasks) == (0, 2 * 2 * 12)
 
 
+@pytest.mark.parametrize(("memory", "lost"), [(True, 2 * 3 * 2), (False, None)])
+def test_no_more_tasks_are_lost_than_there_are(memory: bool, lost: int | None) -> None:
+    """Tasks that use nothing at noon and all in the evening: two of each machine go, of CPU none is counted."""
+    late = UsageSeries("late", np.repeat([[0, 100]], 24, axis=1).repeat(10, axis=0).astype(np.float32))
+    play = Play(machines=3, residents=2, days=2, horizon=40, whole_day=1.0, in_step=True)
+    bold, oracle = judge(late, play, {"bold": lambda moment: np.zeros(len(moment.use))}, memory=memory)
+    assert bold.violation_rate == 1.0
+    assert (bold.lost_tasks, oracle.lost_tasks) == (lost, None if lost is None else 0)
+
+
 def test_everyone_is_asked_and_the_oracle_is_never_wrong() -> None:
     """Names as documented, in order; nobody saves more than the oracle without violations."""
     scores = judge(noisy(), SMALL, estimators(SMALL, 0.05, memory=False), memory=False)
@@ -92,6 +102,9 @@ def test_broken_files_are_refused_by_line(tmp_path: Path) -> None:
     for text, problem in (
         ("1,2\n3,x\n", "line 2"),
         ("1,2\n3\n", "line 2 has 1"),
+        ("\n\n1,2\n\n3\n", "line 5 has 1"),
+        ("1,2\n3,1e39\n", "line 2: a sample is not a number from 0 to 1e\\+09"),
+        ("id,submit_s,duration_s,samples_pct_of_16_cores_30s_rle\n1,0,60,nanx2\n", "line 2"),
         ("1,-2\n", "line 1"),
         ("1,nan\n", "line 1"),
         ("", "too few"),
@@ -102,6 +115,13 @@ def test_broken_files_are_refused_by_line(tmp_path: Path) -> None:
             read(path)
     with pytest.raises(InvalidInput, match="cannot be read"):
         read(tmp_path / "absent.csv")
+
+
+def test_a_byte_order_mark_is_passed_over(tmp_path: Path) -> None:
+    """Spreadsheets write one before the first line."""
+    path = tmp_path / "series.csv"
+    path.write_text("1,2,3,4,5,6,7,8,9,10\n" * 10, encoding="utf-8-sig")
+    assert read(path).samples[0].tolist() == [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]
 
 
 def test_run_lengths_become_five_minutes(tmp_path: Path) -> None:

@@ -56,8 +56,11 @@ def load_bytes(path: Path) -> bytes:
 
 
 def load_text(path: Path) -> str:
-    """The content as text; bytes that are not UTF-8 become replacement marks, so that the line check can name them."""
-    return load_bytes(path).decode("utf-8", errors="replace")
+    """The content as text, without a byte order mark, which spreadsheets put first.
+
+    Bytes that are not UTF-8 become replacement marks, so that the line check can name them.
+    """
+    return load_bytes(path).decode("utf-8-sig", errors="replace")
 
 
 @contextmanager
