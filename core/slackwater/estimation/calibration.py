@@ -118,7 +118,7 @@ class MachineTypes(NamedTuple):
 
 
 class PromiseScores(NamedTuple):
-    """What became of a promise, node by node; nodes without a spread are not judged."""
+    """What became of a promise, node by node; nodes without a spread or that were not measured are not judged."""
 
     scores: Floats
     exceeded: NDArray[np.bool_]
@@ -226,9 +226,14 @@ class Promise:
     requests: Floats
     used: Floats
     excused: Floats | None = None  # what was used when it was made, where a promise above which nothing came is excused
+    watched: NDArray[np.bool_] = field(init=False)  # nodes that were measured all the time since
+
+    def __post_init__(self) -> None:
+        self.watched = np.ones(len(self.used), np.bool_)
 
     def reshape(self, change: Callable[[Floats], Floats]) -> None:
-        """Nodes came or went. A node without a spread is not judged."""
+        """Nodes came or went. One that came later is not judged."""
+        self.watched = change(self.watched.astype(np.float64)) > 0
         self.expected = Outlook(*(change(part) for part in self.expected))
         self.peak, self.requests, self.used = change(self.peak), change(self.requests), change(self.used)
         if self.excused is not None:
@@ -238,7 +243,7 @@ class Promise:
         """Scores, and which promises were exceeded. What exceeds the requests themselves is not the promise's fault."""
         used = np.minimum(self.used, self.requests)
         centre, spread = self.expected
-        told = spread > 0
+        told = self.watched & (spread > 0)
         scores = (used - centre)[told] / spread[told]
         if self.excused is not None:
             scores = np.where(used[told] > self.excused[told], scores, NOTHING_CAME)
@@ -290,6 +295,11 @@ class Promises:
         over = [promise for promise in self._open if now - promise.at >= self._horizon]
         self._open = self._open[len(over) :]
         return over
+
+    def lose(self, rows: NDArray[np.bool_]) -> None:
+        """Of these nodes samples have not come for too long: what was promised for them cannot be judged."""
+        for promise in self._open:
+            promise.watched &= ~rows
 
     def add_node(self) -> None:
         """A node came: nothing was promised for it yet."""

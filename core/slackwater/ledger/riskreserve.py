@@ -138,7 +138,8 @@ class KindPromises:
         )
         for over in self.promises.watch(now, use, places, system):
             judged = over.judged()
-            self.calibration.learn(judged.scores, judged.exceeded, machines.at(judged.rows))
+            if len(judged.rows):
+                self.calibration.learn(judged.scores, judged.exceeded, machines.at(judged.rows))
         requests = summed(home, request, rows) + system
         present = used + system
         self.expected, self.least = expected, floor(present, compressible=self._compressible)
@@ -199,6 +200,13 @@ class RiskMargins:
         self.kept = np.delete(self.kept, row, axis=0)
         for kind in self.kinds.values():
             kind.drop_row(row)
+
+    def lose(self, stale: NDArray[np.bool_]) -> None:
+        """Nodes of which no samples have come for too long (by row, or row × kind) are not judged by what they show."""
+        if stale.any():
+            for kind, rows in enumerate(np.broadcast_to(stale.T, self.kept.T.shape)):
+                if kind in self.kinds:
+                    self.kinds[kind].promises.lose(rows)
 
     def sample(self, now: float, heartbeat: float, slots: Slots, uses: Floats, peaks: Peaks) -> None:
         """Take in the use of some pods (kind × pod); when a heartbeat has passed, form all margins anew."""

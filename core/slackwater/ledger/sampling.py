@@ -69,6 +69,7 @@ class SampleIntake:
 
     def sample_all(self, now: float, values: Floats, slots: Slots, uses: Floats) -> None:
         """One round (the steps above) of a shell that measures everything at one moment: node × kind and kind × pod."""
+        self._lose(now)
         slots, uses = self._known_uses(slots, uses)
         used, dt = values.copy(), self.freshness.record_all(now)
         if self._declared:
@@ -83,6 +84,7 @@ class SampleIntake:
 
         A pod is seen if its use came, or if it is named in `beside`, and its container ran when its node was measured.
         """
+        self._lose(now)
         index = self._nodes.index
         known = [(index[name], reading) for name, reading in nodes.items() if name in index]
         rows = np.array([row for row, _ in known], np.intp)
@@ -142,6 +144,11 @@ class SampleIntake:
         self.freshness.drop_row(row)
         if self.margins is not None:
             self.margins.drop_row(row)
+
+    def _lose(self, now: float) -> None:
+        """Before samples are taken in: where none came for too long, nobody saw whether promises were kept."""
+        if self.margins is not None:
+            self.margins.lose(self.freshness.stale(now))
 
     def _promise(self, now: float, slots: Slots, uses: Floats) -> None:
         """What is kept back for the stated risk, where one is stated."""

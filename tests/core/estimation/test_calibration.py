@@ -167,6 +167,17 @@ def test_promises_are_put_aside_now_and_then() -> None:
     assert (second.at, second.used.tolist()) == (30.0, [6.0])
 
 
+def test_a_promise_for_a_node_that_was_not_measured_is_not_judged() -> None:
+    """Neither that of a node that came later."""
+    promises = Promises(horizon=60.0, every=30.0, after=0.0)
+    expected = Outlook(np.array([4.0, 4.0]), np.array([2.0, 2.0]))
+    promises.put(Promise(0.0, expected, np.full(2, 5.0), np.full(2, 100.0), np.zeros(2)))
+    promises.lose(np.array([True, False]))
+    promises.add_node()
+    (over,) = promises.watch(60.0, np.array([6.0, 6.0, 6.0]), promises.places(np.arange(3), np.zeros(3)))
+    assert over.judged().rows.tolist() == [1]
+
+
 def test_the_first_promises_are_not_compared() -> None:
     """Nothing is known yet of how much pods vary: the first that counts is made 40 s after the first of all."""
     promises = Promises(horizon=100.0, every=30.0, after=40.0)

@@ -25,6 +25,7 @@ class Cluster:
         self._made = 0
         self.shown: dict[str, list[Amounts]] = {}  # every sample of each pod
         self.now = 0.0
+        self.silent: set[str] = set()  # nodes of which nothing is measured
         for number in range(nodes):
             self.ledger.upsert_node(NodeSpec(f"n{number}", (16.0, 64.0), (16.0, 64.0), (0.0, 1.0)))
 
@@ -45,9 +46,12 @@ class Cluster:
         used = {node.name: np.array([0.2, 1.0]) for node in self.ledger.nodes}
         for uid, (_, node, _) in self._live.items():
             used[node] += uses[uid]
+        uses = {uid: amounts for uid, amounts in uses.items() if self._live[uid][1] not in self.silent}
         for uid, amounts in uses.items():
             self.shown.setdefault(uid, []).append(amounts)
-        samples = {name: Sample(self.now, tuple(amounts.tolist())) for name, amounts in used.items()}
+        samples = {
+            name: Sample(self.now, tuple(amounts.tolist())) for name, amounts in used.items() if name not in self.silent
+        }
         measure(self.ledger, self.now, samples, uses)
 
     def pods_on(self, node: str) -> list[str]:
@@ -144,6 +148,27 @@ def test_stale_nodes_are_worth_their_reservations() -> None:
     assert line.stale
     assert line.margin == 0.0
     assert line.room <= line.allocatable - line.reserved + 1e-9
+
+
+def test_promises_for_nodes_that_are_not_measured_are_not_judged() -> None:
+    """Nine of twelve nodes fall silent: what was promised for the other three is compared, and nothing else."""
+    cluster = Cluster(0.05)
+    cluster.play(1500)
+    cluster.silent = {f"n{number}" for number in range(9)}
+    cluster.play(600)  # promises made before end within this time
+    before = {kind: it.count for kind, it in cluster.ledger.risks().items()}
+    cluster.play(600)
+    assert {kind: it.count - before[kind] for kind, it in cluster.ledger.risks().items()} == {"cpu": 36, "memory": 36}
+
+
+def test_promises_are_not_judged_by_the_first_sample_after_a_gap() -> None:
+    """For twenty minutes nobody was measured, and then all are."""
+    cluster = Cluster(0.05)
+    cluster.play(1500)
+    before = {kind: it.count for kind, it in cluster.ledger.risks().items()}
+    cluster.now += 1200
+    cluster.play(HEARTBEAT)
+    assert {kind: it.count for kind, it in cluster.ledger.risks().items()} == before
 
 
 def test_nodes_may_come_and_go() -> None:
