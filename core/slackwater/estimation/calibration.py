@@ -20,7 +20,7 @@ that has ended.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -81,7 +81,7 @@ def tail_quantile(scores: Floats, risk: float) -> float:
     return max(read, float(tail[0] + (tail - tail[0]).mean() * np.log(share / risk)))
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Kept:
     """How many promises were compared of late, and how many of them were exceeded."""
 
@@ -93,10 +93,9 @@ class Kept:
         """The share that was exceeded."""
         return self.exceeded / self.promises if self.promises else 0.0
 
-    def learn(self, promises: int, exceeded: int) -> None:
-        """Take in some more; older ones fade."""
-        self.promises = FADE * self.promises + promises
-        self.exceeded = FADE * self.exceeded + exceeded
+    def after(self, promises: int, exceeded: int) -> Kept:
+        """With some more; older ones fade."""
+        return Kept(FADE * self.promises + promises, FADE * self.exceeded + exceeded)
 
 
 class MachineTypes(NamedTuple):
@@ -184,11 +183,11 @@ class Calibration:
         """The scores kept."""
         return np.concatenate(self._scores) if self._scores else np.zeros(0)
 
-    def restore(self, scores: Floats, promises: float, exceeded: float) -> None:
+    def restore(self, scores: Floats, kept: Kept, machines: Mapping[str, Kept]) -> None:
         """Begin with what became of earlier promises, unless some were compared here already."""
         if not self.count and len(scores):
             self._scores, self.count, self._factors = [scores], len(scores), {}
-            self.kept = Kept(promises, exceeded)
+            self.kept, self.machines = kept, dict(machines)
 
     def factors(self, machines: MachineTypes) -> Floats:
         """Z of each node."""
@@ -203,17 +202,23 @@ class Calibration:
         self.count += len(scores)
         while self.count - len(self._scores[0]) >= SCORES:
             self.count -= len(self._scores.pop(0))
-        self.kept.learn(len(exceeded), int(exceeded.sum()))
+        self.kept = self.kept.after(len(exceeded), int(exceeded.sum()))
         if machines is not None:
             self._learn_machines(exceeded, machines)
 
     def _learn_machines(self, exceeded: NDArray[np.bool_], machines: MachineTypes) -> None:
-        """By type of machine; of more types than MACHINES the first ones are told apart."""
+        """By type of machine; of more types than MACHINES those with most nodes now. One that has left fades away."""
         counts = np.bincount(machines.codes, minlength=len(machines.names)).tolist()
         broken = np.bincount(machines.codes[exceeded], minlength=len(machines.names)).tolist()
-        for name, promises, over in zip(machines.names, counts, broken, strict=True):
-            if promises and name and (name in self.machines or len(self.machines) < MACHINES):
-                self.machines.setdefault(name, Kept()).learn(promises, over)
+        nodes = {name: count for name, count in zip(machines.names, counts, strict=True) if name and count}
+        over = dict(zip(machines.names, broken, strict=True))
+        found = {
+            name: self.machines.get(name, Kept()).after(nodes.get(name, 0), over.get(name, 0))
+            for name in sorted(self.machines.keys() | nodes.keys())
+        }
+        there = [name for name, kept in found.items() if kept.promises >= 1]
+        most = sorted(there, key=lambda name: (nodes.get(name, 0), found[name].promises), reverse=True)
+        self.machines = {name: found[name] for name in most[:MACHINES]}
 
 
 @dataclass(slots=True)

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from slackwater.errors import InvalidInput
+from slackwater.estimation.calibration import MACHINES, Kept
 from slackwater.resources import Kinds
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-VERSION = 1
+VERSION = 2
 MOST_BYTES = 600_000  # as written; in base64 a third more, and an object of the API holds a mebibyte
 MOST_TEXT = 8_000_000  # characters of JSON
 MOST_APPS = 4_000
@@ -45,8 +46,8 @@ class LearnedRisk:
     risk: float
     horizon: float  # seconds; scores of another horizon say nothing
     scores: Floats
-    promises: float = 0.0  # compared of late
-    exceeded: float = 0.0
+    kept: Kept = field(default_factory=Kept)
+    machines: Mapping[str, Kept] = field(default_factory=dict)  # by type
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,8 +91,13 @@ def _written(learned: Learned, apps: Sequence[tuple[str, Floats]]) -> bytes:
                 "risk": it.risk,
                 "horizon": it.horizon,
                 "scores": _short(_thinned(it.scores)),
-                "promises": it.promises,
-                "exceeded": it.exceeded,
+                "promises": it.kept.promises,
+                "exceeded": it.kept.exceeded,
+                "machines": {
+                    name: [kept.promises, kept.exceeded]
+                    for name, kept in it.machines.items()
+                    if len(name) <= LONGEST_NAME
+                },
             }
             for kind, it in learned.risks.items()
         },
@@ -146,12 +152,22 @@ def _app(value: object, kinds: int) -> tuple[str, Floats]:
 def _risk(value: object) -> LearnedRisk:
     if not isinstance(value, dict):
         raise _bad("a risk is no table")
-    risk, horizon, promises, exceeded = _numbers(
-        [value.get(name) for name in ("risk", "horizon", "promises", "exceeded")], 4
-    )
-    if not 0 < risk < 1 or horizon <= 0 or exceeded > promises:
-        raise _bad("a risk is not between 0 and 1, its horizon not above 0, or more was exceeded than promised")
-    return LearnedRisk(risk, horizon, _scores(value.get("scores")), promises, exceeded)
+    risk, horizon = _numbers([value.get("risk"), value.get("horizon")], 2)
+    if not 0 < risk < 1 or horizon <= 0:
+        raise _bad("a risk is not between 0 and 1, or its horizon not above 0")
+    machines = value.get("machines")
+    if not isinstance(machines, dict) or len(machines) > MACHINES:
+        raise _bad("what was kept is no table by type of machine")
+    by_type = {_named(name): _kept(each) for name, each in machines.items()}
+    kept = _kept([value.get("promises"), value.get("exceeded")])
+    return LearnedRisk(risk, horizon, _scores(value.get("scores")), kept, by_type)
+
+
+def _kept(value: object) -> Kept:
+    promises, exceeded = _numbers(value, 2, exactly=True)
+    if exceeded > promises:
+        raise _bad("more was exceeded than promised")
+    return Kept(promises, exceeded)
 
 
 def _scores(value: object) -> Floats:

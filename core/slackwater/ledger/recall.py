@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from slackwater.estimation.calibration import Kept
 from slackwater.estimation.growth import Growth
 from slackwater.estimation.peaks import Peaks
 from slackwater.ledger.learned import Learned, LearnedRisk
@@ -26,7 +27,7 @@ def collect(
     for at, each in (margins.kinds if margins is not None else {}).items():
         it = each.calibration
         if it.count:
-            risks[terms.kinds[at]] = LearnedRisk(it.risk, terms.horizon, it.scores, it.kept.promises, it.kept.exceeded)
+            risks[terms.kinds[at]] = LearnedRisk(it.risk, terms.horizon, it.scores, it.kept, it.machines)
     return Learned(terms.kinds, peaks.lessons(most), growth.ratios.copy(), risks)
 
 
@@ -39,7 +40,7 @@ def restore(learned: Learned, terms: LedgerConfig, peaks: Peaks, growth: Growth,
         risk = learned.risks.get(terms.kinds[at])
         if risk is not None and risk.horizon == terms.horizon:
             same = risk.risk == terms.risk  # what was exceeded of promises for another risk says nothing
-            each.calibration.restore(risk.scores, *(risk.promises, risk.exceeded) if same else (0.0, 0.0))
+            each.calibration.restore(risk.scores, *(risk.kept, risk.machines) if same else (Kept(), {}))
 
 
 def _chosen(values: Floats, places: list[int | None], missing: float) -> Floats:

@@ -117,6 +117,26 @@ def test_types_of_machines_are_bounded() -> None:
     assert "" not in calibration.machines
 
 
+def test_a_type_of_machine_that_has_left_fades_away() -> None:
+    """Its realised rate is no longer shown, and its place is free."""
+    calibration = Calibration(0.05)
+    both, new = MachineTypes.of(["old"] * 20 + ["new"] * 20), MachineTypes.of(["new"] * 20)
+    calibration.learn(np.zeros(40), np.arange(40) < 8, both)
+    for _ in range(300):
+        calibration.learn(np.zeros(20), np.zeros(20, np.bool_), new)
+    assert list(calibration.machines) == ["new"]
+
+
+def test_a_new_type_of_machine_is_told_apart_from_those_that_were() -> None:
+    """As many types as are told apart have left, one after the other; all nodes are of another one now."""
+    calibration = Calibration(0.05)
+    for number in range(MACHINES):
+        calibration.learn(np.zeros(10), np.zeros(10, np.bool_), MachineTypes.of([f"type-{number}"] * 10))
+    calibration.learn(np.zeros(10), np.ones(10, np.bool_), MachineTypes.of(["today"] * 10))
+    assert calibration.machines["today"].realised == 1.0
+    assert len(calibration.machines) == MACHINES
+
+
 def test_a_risk_that_no_memory_can_show_is_halved() -> None:
     """40,000 scores hold 40 beyond one in a thousand, and 400 beyond one in a hundred."""
     scores = np.zeros(SCORES)

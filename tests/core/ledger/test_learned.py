@@ -12,12 +12,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from slackwater.errors import InvalidInput
+from slackwater.estimation.calibration import MACHINES, Kept
 from slackwater.ledger.learned import (
     MOST_APPS,
     MOST_BYTES,
     MOST_RATIOS,
     MOST_SCORES,
     MOST_TEXT,
+    VERSION,
     Learned,
     LearnedRisk,
     decode,
@@ -34,13 +36,14 @@ amounts = st.floats(0, 1e15).map(lambda value: float(f"{value:.4g}"))
 lessons = st.lists(st.lists(amounts, min_size=4, max_size=4), max_size=16).map(
     lambda found: np.array(found, np.float64).reshape(-1, 2, 2)
 )
+kept = st.builds(Kept, promises=st.floats(100, 200), exceeded=st.floats(0, 100))
 risks = st.builds(
     LearnedRisk,
     risk=st.sampled_from([0.001, 0.01, 0.05]),
     horizon=st.sampled_from([600.0, 3600.0]),
     scores=st.lists(amounts.map(lambda value: value - 5.0 if value < 9 else value), max_size=50).map(np.array),
-    promises=st.floats(100, 200),
-    exceeded=st.floats(0, 100),
+    kept=kept,
+    machines=st.dictionaries(st.text(min_size=1, max_size=20), kept, max_size=MACHINES),
 )
 everything = st.builds(
     Learned,
@@ -60,8 +63,8 @@ def test_what_is_written_is_read_back(learned: Learned) -> None:
     assert list(found.apps) == list(learned.apps)
     assert all(np.allclose(found.apps[name], told, rtol=1e-3) for name, told in learned.apps.items())
     assert np.allclose(found.ratios, learned.ratios, rtol=1e-3)
-    assert {kind: (it.risk, it.horizon, len(it.scores)) for kind, it in found.risks.items()} == {
-        kind: (it.risk, it.horizon, len(it.scores)) for kind, it in learned.risks.items()
+    assert {kind: (it.risk, it.horizon, len(it.scores), it.kept, it.machines) for kind, it in found.risks.items()} == {
+        kind: (it.risk, it.horizon, len(it.scores), it.kept, it.machines) for kind, it in learned.risks.items()
     }
     assert encode(found) == encode(decode(encode(found)))
 
@@ -83,7 +86,9 @@ json_values = st.recursive(
 @given(st.sampled_from(["kinds", "apps", "ratios", "risks", "version"]), json_values)
 def test_a_part_of_another_form_is_read_or_refused(part: str, value: Any) -> None:
     """Never an error that is not ours."""
-    body = {"version": 1, "kinds": ["cpu"], "apps": [], "ratios": [[1.0] * MOST_RATIOS], "risks": {}} | {part: value}
+    body = {"version": VERSION, "kinds": ["cpu"], "apps": [], "ratios": [[1.0] * MOST_RATIOS], "risks": {}} | {
+        part: value
+    }
     try:
         found = decode(gzip.compress(json.dumps(body).encode()))
     except InvalidInput:
@@ -125,7 +130,7 @@ def test_a_ledger_made_anew_forgets_no_app() -> None:
 
 def test_scores_are_thinned_by_rank() -> None:
     """The largest stays: it is what the tail is made of."""
-    risk = LearnedRisk(0.01, 600.0, np.arange(40_000.0), 1.0, 0.0)
+    risk = LearnedRisk(0.01, 600.0, np.arange(40_000.0), Kept(1.0, 0.0))
     scores = decode(encode(Learned(KINDS, {}, np.ones((2, MOST_RATIOS)), {"memory": risk}))).risks["memory"].scores
     assert len(scores) == MOST_SCORES
     assert (scores.min(), scores.max()) == (0.0, 40_000.0)
@@ -226,3 +231,23 @@ def test_a_risk_is_kept_from_the_first_sample_on() -> None:
     assert same.risks()["memory"].factor == pytest.approx(old.risks()["memory"].factor, rel=1e-3)
     assert same.risks()["memory"].kept.realised == pytest.approx(old.risks()["memory"].kept.realised, rel=1e-3)
     assert other.risks()["memory"].young
+
+
+def test_what_is_known_by_type_of_machine_survives_a_restart() -> None:
+    """Where more was exceeded than asked, the margin stays wider."""
+    machines = {"m5": Kept(1000.0, 5.0), "old": Kept(1000.0, 400.0)}
+    risk = LearnedRisk(0.01, 600.0, np.random.default_rng(0).normal(size=1000), Kept(2000.0, 40.0), machines)
+    made = ledger(risk=0.01, horizon=600.0)
+    made.remember(decode(encode(Learned(KINDS, {}, np.ones((2, MOST_RATIOS)), {"memory": risk}))))
+    found = made.risks()["memory"]
+    assert found.machines == machines
+    assert found.factor_of("old") > found.factor_of("m5")
+
+
+@pytest.mark.parametrize("machines", [{f"t{n}": [1, 0] for n in range(MACHINES + 1)}, {"": [1, 0]}, {"a": [0, 1]}, [1]])
+def test_types_of_machines_that_cannot_have_been_learned_are_refused(machines: object) -> None:
+    """Too many, without a name, more exceeded than promised, or no table."""
+    risk = {"risk": 0.01, "horizon": 1.0, "scores": [], "promises": 0, "exceeded": 0, "machines": machines}
+    body = {"version": VERSION, "kinds": ["cpu"], "apps": [], "ratios": [[1.0] * MOST_RATIOS], "risks": {"cpu": risk}}
+    with pytest.raises(InvalidInput):
+        decode(gzip.compress(json.dumps(body).encode()))
