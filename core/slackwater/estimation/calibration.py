@@ -3,7 +3,8 @@
 Every half hour the promise made for each node is put aside. Over the horizon the use of the same pods is watched, and
 then the promise has a score,
 
-    score = (min(peak of those pods, their requests) − m) / s        m, s as they were expected (see `risk`)
+    score = (min(peak of those pods, their requests) − m) / s        m, s as they were expected (see `risk`); above m
+                                                                     s is at least a thousandth of the requests
 
 Where no promise is below what is used when it is made (CPU), one above which nothing came later would have been kept
 with any z. It holds nothing against z: its score is the least there is.
@@ -27,7 +28,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from slackwater.errors import BadNumber
-from slackwater.estimation.risk import Outlook
+from slackwater.estimation.risk import CLOSE, Outlook, steadied
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -117,7 +118,7 @@ class MachineTypes(NamedTuple):
 
 
 class PromiseScores(NamedTuple):
-    """What became of a promise, node by node; nodes without a spread or that were not measured are not judged."""
+    """What became of a promise, node by node; nodes of which nothing was measured or asked for are not judged."""
 
     scores: Floats
     exceeded: NDArray[np.bool_]
@@ -247,12 +248,13 @@ class Promise:
     def judged(self) -> PromiseScores:
         """Scores, and which promises were exceeded. What exceeds the requests themselves is not the promise's fault."""
         used = np.minimum(self.used, self.requests)
-        centre, spread = self.expected
+        centre, spread = steadied(self.expected, used > self.expected.centre, self.requests)
         told = self.watched & (spread > 0)
         scores = (used - centre)[told] / spread[told]
+        close = CLOSE * self.requests
         if self.excused is not None:
-            scores = np.where(used[told] > self.excused[told], scores, NOTHING_CAME)
-        return PromiseScores(scores, (used > self.peak)[told], np.flatnonzero(told))
+            scores = np.where((used > self.excused + close)[told], scores, NOTHING_CAME)
+        return PromiseScores(scores, (used > self.peak + close)[told], np.flatnonzero(told))
 
 
 class Promises:

@@ -6,7 +6,8 @@ For every node, and each kind of resource apart, at every sample:
     what is expected of a pod        μ = (n·ℓ + k·p) / (n + k)   n seconds watched; p what pods of its app, or where
                                      that is not known pods in general, use of such a request
     its variance                     (n·v + K·w) / (n + K)  +  τ²·k / (n + k)
-    a node                           centre m = Σ μ,  spread s = √ Σ over apps of (Σ over its pods of √variance)²
+    a node                           centre m = Σ μ,  spread s = √ Σ over apps of (Σ over its pods of √variance)²,
+                                     above m at least a thousandth of Σ requests
     the promise                      peak = min(m + z·s, Σ requests),  room = Σ requests − peak;
                                      never below what is used at that moment, of memory nine tenths of it
 
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
 HALF_LIFE = 3600.0  # seconds after which a sample counts half
 LEAST = 1e-3  # of w / τ²: nothing is so steady that a pod which was never seen counts by its own use
 LOWEST = 0.9  # of the memory that is used at a moment: no promise made then is below it
+STEADIEST = 1e-3  # of Σ requests: no spread above the centre is below it
+CLOSE = 1e-9  # of Σ requests: sums of the same numbers in another order differ by less
 TRUST = 3600.0  # K: seconds watched after which a pod's own variance counts as much as what is usual
 
 
@@ -211,6 +214,15 @@ def summed(home: Rows, amounts: Floats, nodes: int) -> Floats:
     return np.bincount(home, amounts, minlength=nodes).astype(np.float64, copy=False)
 
 
+def steadied(expected: Outlook, above: NDArray[np.bool_], requests: Floats) -> Outlook:
+    """The same with the spread that counts: above the centre at least STEADIEST · Σ requests.
+
+    Where use has not moved for long its spread comes to nothing. What then grew once would have a score without
+    bounds, by which all requests would be promised for long, and what never moves would have no score at all.
+    """
+    return Outlook(expected.centre, np.maximum(expected.spread, np.where(above, STEADIEST, CLOSE) * requests))
+
+
 def floor(used: Floats, *, compressible: bool) -> Floats:
     """The least that is promised for each node, by what is used at that moment."""
     return used if compressible else LOWEST * used
@@ -220,5 +232,6 @@ def promised(expected: Outlook, factor: float | Floats, requests: Floats, least:
     """The peak that is promised for each node: min(max(m + z·s, least), Σ requests)."""
     if not np.isfinite(factor).all():
         return requests.copy()
-    peak: Floats = np.clip(expected.centre + factor * expected.spread, np.minimum(least, requests), requests)
+    centre, spread = steadied(expected, np.greater(factor, 0), requests)
+    peak: Floats = np.clip(centre + factor * spread, np.minimum(least, requests), requests)
     return peak

@@ -33,6 +33,7 @@ from slackwater.estimation.risk import (
     floor,
     outlook,
     promised,
+    steadied,
     summed,
     usual,
 )
@@ -142,8 +143,9 @@ class KindPromises:
                 self.calibration.learn(judged.scores, judged.exceeded, machines.at(judged.rows))
         requests = summed(home, request, rows) + system
         present = used + system
-        self.expected, self.least = expected, floor(present, compressible=self._compressible)
-        self.peak = promised(expected, self.calibration.factors(machines), requests, self.least)
+        factors, self.least = self.calibration.factors(machines), floor(present, compressible=self._compressible)
+        self.expected = steadied(expected, factors > 0, requests)
+        self.peak = promised(expected, factors, requests, self.least)
         excused = present if self._compressible else None
         self.promises.put(Promise(now, expected, self.peak, requests, present.copy(), excused))
 

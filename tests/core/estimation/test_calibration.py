@@ -209,6 +209,24 @@ def test_the_first_promises_are_not_compared() -> None:
     assert only.at == 60.0
 
 
+def test_what_was_steady_and_grew_once_has_a_score_of_some_size() -> None:
+    """Nothing moved for long, then a twentieth of the requests came: fifty times a thousandth of them, not millions.
+
+    That far below the centre nothing is divided by more than it moved: no promise made later gets bolder by it.
+    """
+    expected = Outlook(np.full(2, 20.0), np.full(2, 1e-6))
+    made = Promise(0.0, expected, np.full(2, 21.0), np.full(2, 100.0), np.array([25.0, 19.0]))
+    assert made.judged().scores.tolist() == pytest.approx([50.0, -1e6])
+
+
+def test_what_never_moves_is_judged_too() -> None:
+    """A promise of what is used is kept, whatever the order in which use is added up."""
+    expected = Outlook(np.full(2, 0.3), np.zeros(2))
+    made = Promise(0.0, expected, np.full(2, 0.3), np.full(2, 1.0), np.array([0.3, 0.1 + 0.2]), np.full(2, 0.3))
+    scores, exceeded, rows = made.judged()
+    assert (rows.tolist(), exceeded.tolist(), scores.tolist()) == ([0, 1], [False] * 2, [NOTHING_CAME] * 2)
+
+
 def test_what_exceeds_the_requests_is_not_the_promise_s_fault() -> None:
     """Requests of 10 were promised in full and 15 are used: reservations alone overload that node."""
     scores, exceeded = promise(0.0, peak=10.0, requests=10.0, used=15.0).judged()[:2]

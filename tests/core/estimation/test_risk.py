@@ -111,6 +111,12 @@ def test_a_promise_never_leaves_the_requests() -> None:
     assert promised(expected, -5.0, np.array([20.0])).tolist() == [0.0]
 
 
+def test_above_the_centre_a_spread_is_at_least_a_thousandth_of_the_requests() -> None:
+    """Requests of 2,000, centre 4 and a spread of 0.5: z = 3 promises 4 + 3 · 2, and z = −3 promises 4 − 3 · 0.5."""
+    expected = Outlook(np.full(2, 4.0), np.full(2, 0.5))
+    assert promised(expected, np.array([3.0, -3.0]), np.full(2, 2000.0)).tolist() == [10.0, 2.5]
+
+
 def test_a_promise_is_not_below_what_is_used_already() -> None:
     """Centre 4, spread 2, z = −0.25: 3.5 where 3 are used, 5 where 5 are, and Σ requests where more than those are."""
     expected = Outlook(np.full(3, 4.0), np.full(3, 2.0))

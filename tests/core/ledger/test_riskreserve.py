@@ -258,4 +258,4 @@ def test_a_promise_is_what_the_formulas_say_pod_by_pod() -> None:
         promise = cluster.ledger.explain(node, cluster.now)["memory"].promise
         assert promise is not None
         assert promise.centre == pytest.approx(centre + 1.0)  # the system's GiB
-        assert promise.spread == pytest.approx(deviation, abs=1e-9)
+        assert promise.spread == pytest.approx(max(deviation, 0.001 * 49.0))  # of all requests and the system

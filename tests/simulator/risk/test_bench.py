@@ -44,6 +44,17 @@ def test_savings_and_violations_are_what_was_promised() -> None:
     assert (safe.lost_tasks, bold.lost_tasks) == (0, 2 * 2 * 12)
 
 
+@pytest.mark.parametrize("memory", [True, False])
+@pytest.mark.parametrize("level", [0.0, 33.3])
+def test_where_use_never_moves_slackwater_saves_what_the_oracle_saves(memory: bool, level: float) -> None:
+    """From the moment on when enough promises were compared, without a violation."""
+    constant = UsageSeries("flat", np.full((10, 144), level, np.float32))
+    play = Play(machines=8, residents=10, days=2, horizon=12)
+    ours, oracle = judge(constant, play, {"ours": estimators(play, 0.01, memory)["slackwater"]}, memory=memory)
+    assert ours.violation_rate == 0.0
+    assert ours.savings == pytest.approx(oracle.savings, abs=0.001)
+
+
 @pytest.mark.parametrize(("memory", "lost"), [(True, 2 * 3 * 2), (False, None)])
 def test_no_more_tasks_are_lost_than_there_are(memory: bool, lost: int | None) -> None:
     """Tasks that use nothing at noon and all in the evening: two of each machine go, of CPU none is counted."""
