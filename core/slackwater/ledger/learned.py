@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from slackwater.errors import InvalidInput
-from slackwater.estimation.calibration import MACHINES, Kept
+from slackwater.estimation.calibration import MACHINES, SCORES, Kept
 from slackwater.resources import Kinds
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ MOST_BYTES = 600_000  # as written; in base64 a third more, and an object of the
 MOST_TEXT = 8_000_000  # characters of JSON
 MOST_APPS = 4_000
 MOST_LESSONS = 16  # pods per app
-MOST_SCORES = 2_000  # by rank, from the smallest to the largest
+MOST_SCORES = 2_000  # by rank, from the smallest to the largest; half of them are the largest ones
 MOST_RATIOS = 64
 LONGEST_NAME = 512
 LARGEST = 1e18  # of any number: an exbibyte
@@ -90,6 +90,7 @@ def _written(learned: Learned, apps: Sequence[tuple[str, Floats]]) -> bytes:
             kind: {
                 "risk": it.risk,
                 "horizon": it.horizon,
+                "count": min(len(it.scores), SCORES),
                 "scores": _short(_thinned(it.scores)),
                 "promises": it.kept.promises,
                 "exceeded": it.kept.exceeded,
@@ -109,10 +110,19 @@ def _short(values: Sequence[float]) -> list[float]:
     return [float(f"{value:.4g}") for value in values]
 
 
+def _ranks(count: int) -> NDArray[np.intp]:
+    """Which of so many scores are written: half of MOST_SCORES are the largest, the others spread evenly below."""
+    if count <= MOST_SCORES:
+        return np.arange(count)
+    half = MOST_SCORES // 2
+    below = np.linspace(0, count - half - 1, MOST_SCORES - half).round().astype(np.intp)
+    return np.append(below, np.arange(count - half, count))
+
+
 def _thinned(scores: Floats) -> list[float]:
-    """So many of them, evenly by rank, the largest included."""
-    ranks = np.linspace(0, len(scores) - 1, min(len(scores), MOST_SCORES)).round().astype(np.intp)
-    kept: list[float] = np.sort(scores)[ranks].tolist()
+    """Those that are written of them, or of SCORES of them where they are more."""
+    places = np.linspace(0, len(scores) - 1, min(len(scores), SCORES)).round().astype(np.intp)
+    kept: list[float] = np.sort(scores)[places][_ranks(len(places))].tolist()
     return kept
 
 
@@ -160,7 +170,7 @@ def _risk(value: object) -> LearnedRisk:
         raise _bad("what was kept is no table by type of machine")
     by_type = {_named(name): _kept(each) for name, each in machines.items()}
     kept = _kept([value.get("promises"), value.get("exceeded")])
-    return LearnedRisk(risk, horizon, _scores(value.get("scores")), kept, by_type)
+    return LearnedRisk(risk, horizon, _scores(value.get("scores"), value.get("count")), kept, by_type)
 
 
 def _kept(value: object) -> Kept:
@@ -170,9 +180,13 @@ def _kept(value: object) -> Kept:
     return Kept(promises, exceeded)
 
 
-def _scores(value: object) -> Floats:
-    found = [_number(each, least=-LARGEST) for each in _listed(value, MOST_SCORES)]
-    return np.array(found, np.float64)
+def _scores(value: object, count: object) -> Floats:
+    """As many as there were, those between the ones that were written in proportion: z is what it was."""
+    if isinstance(count, bool) or not isinstance(count, int) or not 0 <= count <= SCORES:
+        raise _bad("a count of scores is missing, or larger than may be kept")
+    ranks = _ranks(count)
+    found = [_number(each, least=-LARGEST) for each in _listed(value, len(ranks), exactly=True)]
+    return np.interp(np.arange(count), ranks, found) if count else np.zeros(0)
 
 
 def _numbers(value: object, most: int, *, exactly: bool = False) -> list[float]:

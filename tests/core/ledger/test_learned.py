@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from slackwater.errors import InvalidInput
-from slackwater.estimation.calibration import MACHINES, Kept
+from slackwater.estimation.calibration import MACHINES, NOTHING_CAME, SCORES, Calibration, Kept
 from slackwater.ledger.learned import (
     MOST_APPS,
     MOST_BYTES,
@@ -128,13 +128,37 @@ def test_a_ledger_made_anew_forgets_no_app() -> None:
     assert len(made.learned(MOST_APPS).apps) == MOST_APPS
 
 
-def test_scores_are_thinned_by_rank() -> None:
-    """The largest stays: it is what the tail is made of."""
-    risk = LearnedRisk(0.01, 600.0, np.arange(40_000.0), Kept(1.0, 0.0))
-    scores = decode(encode(Learned(KINDS, {}, np.ones((2, MOST_RATIOS)), {"memory": risk}))).risks["memory"].scores
-    assert len(scores) == MOST_SCORES
-    assert (scores.min(), scores.max()) == (0.0, 40_000.0)
-    assert np.quantile(scores, 0.99) == pytest.approx(39_600, rel=0.01)
+SHAPES = {
+    "normal": lambda rng, normal: normal,
+    "half never tested": lambda rng, normal: np.where(rng.random(len(normal)) < 0.5, NOTHING_CAME, normal),
+    "one in 2,000 far out": lambda rng, normal: np.where(rng.random(len(normal)) < 5e-4, 1e3 * normal**2, normal),
+}
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("count", [SCORES, SCORES + 5_000, 900])
+def test_a_restart_alone_does_not_change_the_margin(shape: str, count: int) -> None:
+    """Few of the scores are written, and as many are known as before: z and what it is taken for stay."""
+    rng = np.random.default_rng(1)
+    scores = SHAPES[shape](rng, rng.standard_normal(count))
+    for risk in (0.001, 0.01, 0.05):
+        told = Learned(KINDS, {}, np.ones((2, MOST_RATIOS)), {"memory": LearnedRisk(risk, 600.0, scores)})
+        found = decode(encode(told)).risks["memory"].scores
+        assert len(found) == min(count, SCORES)
+        before, after = Calibration(risk, overlap=12.0), Calibration(risk, overlap=12.0)
+        before.restore(scores, Kept(), {})
+        after.restore(found, Kept(), {})
+        assert after.asked == pytest.approx(before.asked, rel=0.01)
+        assert after.factor == pytest.approx(before.factor, rel=0.05, abs=0.01)
+
+
+def test_few_scores_are_written() -> None:
+    """The largest tail as it is."""
+    risk = LearnedRisk(0.01, 600.0, np.arange(40_000.0))
+    made = encode(Learned(KINDS, {}, np.ones((2, MOST_RATIOS)), {"memory": risk}))
+    written = json.loads(gzip.decompress(made))["risks"]["memory"]
+    assert (written["count"], len(written["scores"]), written["scores"][0]) == (40_000, MOST_SCORES, 0.0)
+    assert len(made) < 20_000
 
 
 def test_a_bomb_is_not_unpacked() -> None:
@@ -247,7 +271,7 @@ def test_what_is_known_by_type_of_machine_survives_a_restart() -> None:
 @pytest.mark.parametrize("machines", [{f"t{n}": [1, 0] for n in range(MACHINES + 1)}, {"": [1, 0]}, {"a": [0, 1]}, [1]])
 def test_types_of_machines_that_cannot_have_been_learned_are_refused(machines: object) -> None:
     """Too many, without a name, more exceeded than promised, or no table."""
-    risk = {"risk": 0.01, "horizon": 1.0, "scores": [], "promises": 0, "exceeded": 0, "machines": machines}
+    risk = {"risk": 0.01, "horizon": 1.0, "count": 0, "scores": [], "promises": 0, "exceeded": 0, "machines": machines}
     body = {"version": VERSION, "kinds": ["cpu"], "apps": [], "ratios": [[1.0] * MOST_RATIOS], "risks": {"cpu": risk}}
     with pytest.raises(InvalidInput):
         decode(gzip.compress(json.dumps(body).encode()))
