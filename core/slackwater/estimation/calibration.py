@@ -39,12 +39,13 @@ if TYPE_CHECKING:
 RISK = 0.01  # of a promise being exceeded within the horizon
 HORIZON = 6 * 3600.0  # seconds; how long a promise is to hold
 EVERY = 1800.0  # seconds between promises that are put aside
-SCORES = 40_000  # scores kept per class: a week of 120 nodes
+SCORES = 40_000  # scores kept per class: with EVERY a week of 120 nodes
+SPAN = 86_400.0  # seconds that scores reach back at least: of promises for many nodes some are kept
 ENOUGH = 100  # scores without which a class is young and nothing is promised
 TAIL = 0.05  # share of the scores that the exponential tail is fitted on
 FEW = 100  # scores above z without which the fitted tail decides
 NARROWEST = 0.125  # the least share of the asked risk that z is taken for
-FADE = 0.986  # of what was exceeded, per promise put aside: a half-life of a day
+FADE = 0.986  # of what was exceeded, in EVERY seconds: a half-life of a day
 SAFE = 0.35  # standard errors of the rate that are taken off it while few scores are known
 RARE = 0.5  # share of a risk so small that even SCORES scores hold fewer than FEW beyond z: its tail is a guess
 NOTHING_CAME = -10.0  # the score of a promise that was never tested: no more was used than when it was made
@@ -82,6 +83,12 @@ def tail_quantile(scores: Floats, risk: float) -> float:
     return max(read, float(tail[0] + (tail - tail[0]).mean() * np.log(share / risk)))
 
 
+def _some(scores: Floats, most: int, turn: int) -> Floats:
+    """At most so many of them, evenly by node; other nodes' at every turn."""
+    stride = -(-len(scores) // most) or 1
+    return scores[turn % stride :: stride]
+
+
 @dataclass(frozen=True, slots=True)
 class Kept:
     """How many promises were compared of late, and how many of them were exceeded."""
@@ -94,9 +101,9 @@ class Kept:
         """The share that was exceeded."""
         return self.exceeded / self.promises if self.promises else 0.0
 
-    def after(self, promises: int, exceeded: int) -> Kept:
+    def after(self, promises: int, exceeded: int, fade: float = FADE) -> Kept:
         """With some more; older ones fade."""
-        return Kept(FADE * self.promises + promises, FADE * self.exceeded + exceeded)
+        return Kept(fade * self.promises + promises, fade * self.exceeded + exceeded)
 
 
 class MachineTypes(NamedTuple):
@@ -131,15 +138,23 @@ class Calibration:
 
     risk: float = RISK
     overlap: float = HORIZON / EVERY  # promises open at once: their scores tell about as much as one
+    every: float = EVERY  # seconds between promises that are put aside
     count: int = 0  # scores kept
     kept: Kept = field(default_factory=Kept)
     machines: dict[str, Kept] = field(default_factory=dict)
     _scores: list[Floats] = field(default_factory=list)
+    _most: int = SCORES  # scores kept of one promise
+    _turn: int = 0  # promises compared
     _factors: dict[float, float] = field(default_factory=dict)  # z by the probability it is taken for
 
     def __post_init__(self) -> None:
         if not 0 < self.risk < 1:
             raise BadNumber("risk", self.risk, "give a probability between 0 and 1, for example 1%")
+
+    @property
+    def _fade(self) -> float:
+        """Of what was exceeded, from one promise to the next."""
+        return float(FADE ** (self.every / EVERY))
 
     @property
     def young(self) -> bool:
@@ -187,7 +202,9 @@ class Calibration:
     def restore(self, scores: Floats, kept: Kept, machines: Mapping[str, Kept]) -> None:
         """Begin with what became of earlier promises, unless some were compared here already."""
         if not self.count and len(scores):
-            self._scores, self.count, self._factors = [scores], len(scores), {}
+            # As if they came one after the other within the span, so that they make way one after the other, too.
+            parts = max(1, min(int(SPAN / self.every), len(scores)))
+            self._scores, self.count, self._factors = [scores[at::parts] for at in range(parts)], len(scores), {}
             self.kept, self.machines = kept, dict(machines)
 
     def factors(self, machines: MachineTypes) -> Floats:
@@ -199,11 +216,17 @@ class Calibration:
     def learn(self, scores: Floats, exceeded: NDArray[np.bool_], machines: MachineTypes | None = None) -> None:
         """Take in what became of some promises, and by the type of each one's node where that is given."""
         self._factors = {}
-        self._scores.append(scores)
-        self.count += len(scores)
+        self._turn += 1
+        self._scores.append(_some(scores, self._most, self._turn))
+        self.count += len(self._scores[-1])
         while self.count - len(self._scores[0]) >= SCORES:
-            self.count -= len(self._scores.pop(0))
-        self.kept = self.kept.after(len(exceeded), int(exceeded.sum()))
+            if self._most == 1 or len(self._scores) * self.every > SPAN:
+                self.count -= len(self._scores.pop(0))
+            else:
+                self._most //= 2
+                self._scores = [_some(each, self._most, turn) for turn, each in enumerate(self._scores)]
+                self.count = sum(map(len, self._scores))
+        self.kept = self.kept.after(len(exceeded), int(exceeded.sum()), self._fade)
         if machines is not None:
             self._learn_machines(exceeded, machines)
 
@@ -214,10 +237,10 @@ class Calibration:
         nodes = {name: count for name, count in zip(machines.names, counts, strict=True) if name and count}
         over = dict(zip(machines.names, broken, strict=True))
         found = {
-            name: self.machines.get(name, Kept()).after(nodes.get(name, 0), over.get(name, 0))
+            name: self.machines.get(name, Kept()).after(nodes.get(name, 0), over.get(name, 0), self._fade)
             for name in sorted(self.machines.keys() | nodes.keys())
         }
-        there = [name for name, kept in found.items() if kept.promises >= 1]
+        there = [name for name, kept in found.items() if name in nodes or kept.promises >= ENOUGH]
         most = sorted(there, key=lambda name: (nodes.get(name, 0), found[name].promises), reverse=True)
         self.machines = {name: found[name] for name in most[:MACHINES]}
 

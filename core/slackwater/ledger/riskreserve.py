@@ -89,8 +89,9 @@ class KindPromises:
 
     def __init__(self, kind: int, risk: float, horizon: float, *, compressible: bool) -> None:
         self._kind, self._trust, self._compressible = kind, horizon / PARTS, compressible
-        self.calibration = Calibration(risk, overlap=PROMISES)
-        self.promises = Promises(horizon, horizon / PROMISES, after=horizon / PROMISES)
+        every = horizon / PROMISES
+        self.calibration = Calibration(risk, overlap=PROMISES, every=every)
+        self.promises = Promises(horizon, every, after=every)
         self._system = PodLevels.empty(0)
         self.expected = Outlook(np.zeros(0), np.zeros(0))
         self.peak: Floats = np.zeros(0)

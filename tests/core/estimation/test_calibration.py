@@ -8,11 +8,14 @@ import pytest
 from slackwater.errors import BadNumber
 from slackwater.estimation.calibration import (
     ENOUGH,
+    EVERY,
     MACHINES,
     NARROWEST,
     NOTHING_CAME,
     SCORES,
+    SPAN,
     Calibration,
+    Kept,
     MachineTypes,
     Promise,
     Promises,
@@ -122,6 +125,9 @@ def test_a_type_of_machine_that_has_left_fades_away() -> None:
     calibration = Calibration(0.05)
     both, new = MachineTypes.of(["old"] * 20 + ["new"] * 20), MachineTypes.of(["new"] * 20)
     calibration.learn(np.zeros(40), np.arange(40) < 8, both)
+    for _ in range(9):
+        calibration.learn(np.zeros(40), np.zeros(40, np.bool_), both)
+    assert list(calibration.machines) == ["new", "old"]
     for _ in range(300):
         calibration.learn(np.zeros(20), np.zeros(20, np.bool_), new)
     assert list(calibration.machines) == ["new"]
@@ -131,7 +137,7 @@ def test_a_new_type_of_machine_is_told_apart_from_those_that_were() -> None:
     """As many types as are told apart have left, one after the other; all nodes are of another one now."""
     calibration = Calibration(0.05)
     for number in range(MACHINES):
-        calibration.learn(np.zeros(10), np.zeros(10, np.bool_), MachineTypes.of([f"type-{number}"] * 10))
+        calibration.learn(np.zeros(200), np.zeros(200, np.bool_), MachineTypes.of([f"type-{number}"] * 200))
     calibration.learn(np.zeros(10), np.ones(10, np.bool_), MachineTypes.of(["today"] * 10))
     assert calibration.machines["today"].realised == 1.0
     assert len(calibration.machines) == MACHINES
@@ -154,6 +160,48 @@ def test_old_scores_make_way() -> None:
         calibration.learn(np.full(SCORES // 10, value), np.zeros(1, np.bool_))
     assert calibration.count == SCORES
     assert calibration.factor == 9.0
+
+
+@pytest.mark.parametrize(("nodes", "every"), [(5000, 50.0), (120, 50.0), (12, 50.0), (120, EVERY)])
+def test_scores_reach_back_a_day_whatever_the_number_of_nodes(nodes: int, every: float) -> None:
+    """Of promises made every 50 s for 5,000 nodes some are kept of each, and as many of the first as of the last."""
+    calibration = Calibration(0.01, every=every)
+    promises = int(1.5 * max(SPAN / every, SCORES / nodes))
+    for number in range(promises):
+        calibration.learn(np.full(nodes, float(number)), np.zeros(nodes, np.bool_))
+    first = calibration.scores.min()
+    assert (promises - first) * every >= min(SPAN, SCORES / nodes * every)
+    assert SCORES / 2 <= calibration.count < SCORES + nodes
+    _, counts = np.unique(calibration.scores, return_counts=True)
+    assert counts.max() <= 1.5 * counts.min()
+
+
+def test_scores_of_all_nodes_are_kept_by_turns() -> None:
+    """Where some of a promise's scores are kept, they are other nodes' with each promise."""
+    calibration = Calibration(0.01, every=50.0)
+    for _ in range(2000):
+        calibration.learn(np.arange(1000.0), np.zeros(1000, np.bool_))
+    assert len(np.unique(calibration.scores)) == 1000
+
+
+def test_what_was_exceeded_counts_half_after_a_day_however_often_promises_are_made() -> None:
+    """Every half hour, or every 50 s."""
+    for every in (EVERY, 50.0):
+        calibration = Calibration(0.05, every=every)
+        calibration.learn(np.zeros(1000), np.ones(1000, np.bool_))
+        for _ in range(int(86_400 / every)):
+            calibration.learn(np.zeros(1), np.zeros(1, np.bool_))
+        assert calibration.kept.exceeded == pytest.approx(500, rel=0.03)
+
+
+def test_restored_scores_make_way_one_after_the_other() -> None:
+    """Not all at once when the last of them does."""
+    calibration = Calibration(0.05)
+    calibration.restore(np.zeros(SCORES), Kept(), {})
+    for _ in range(12):
+        calibration.learn(np.ones(SCORES // 48), np.zeros(1, np.bool_))
+    assert calibration.count == pytest.approx(SCORES, rel=0.05)
+    assert calibration.scores.mean() == pytest.approx(0.25, rel=0.1)
 
 
 @pytest.mark.parametrize("risk", [0.0, 1.0, -0.1, float("nan")])
