@@ -11,10 +11,13 @@ U usage, L limits (our requests), J the tasks of a machine; a task younger than 
 with a warm-up of two hours and a history of ten. N-sigma takes the use over the limit of the warm tasks that were there
 at each past sample, as the authors' simulator does, so that a machine that filled up does not look like one that grows.
 
-"Autopilot: workload autoscaling at Google" (Rzadca et al., EuroSys 2020), moving window: samples weighted by
-2^(−age / half-life), half-life 12 h for CPU and 48 h for memory; the 95th percentile for CPU, the peak for memory; a
-safety margin (10 to 15 %; 15 % here); the maximum over the last hour. It sets limits per job: here a task's limit is
-its request until an hour was seen, then the rule's, and a machine's peak is their sum.
+"Autopilot: workload autoscaling at Google" (Rzadca et al., EuroSys 2020), moving window, section 3.2: of CPU the 95th
+percentile of the load-adjusted histogram, in which a bucket weighs by its boundary b[k]:
+
+    h[k] = b[k] · Σ over samples in bucket k of 2^(−age / half-life)    half-life 12 h
+
+of memory the peak; a safety margin (10 to 15 %; 15 % here); the maximum over the last hour. It sets limits per job:
+here a task's limit is its request until an hour was seen, then the rule's, and a machine's peak is their sum.
 """
 
 from __future__ import annotations
@@ -90,6 +93,7 @@ class Autopilot:
     def __init__(self, memory: bool) -> None:
         self._memory = memory
         self._weights: NDArray[np.float32] | None = None  # machine × place × bin
+        self._peaks: Floats | None = None  # machine × place: the most that each task has used
         self._recent: list[Floats] = []
 
     def peak(self, moment: Moment) -> Floats:
@@ -104,10 +108,15 @@ class Autopilot:
         return np.asarray(held.sum(axis=1))
 
     def _largest(self, moment: Moment) -> Floats:
-        return np.asarray(moment.history.max(axis=2), np.float64)
+        """The most that a task has used in all its life, also before its history begins."""
+        peaks = moment.history.max(axis=2).astype(np.float64)
+        if self._peaks is not None:
+            np.maximum(peaks, np.where(moment.arrived, 0.0, self._peaks), out=peaks)
+        self._peaks = peaks
+        return peaks
 
     def _percentile(self, moment: Moment) -> Floats:
-        """The upper edge of the first bin below which the percentile of all weight lies."""
+        """The upper edge of the first bin below which the percentile of all load lies."""
         if self._weights is None:
             self._weights = np.zeros((*moment.use.shape, BINS), np.float32)
         weights = self._weights
@@ -116,6 +125,6 @@ class Autopilot:
         level = np.clip(np.ceil(moment.use / moment.request * BINS) - 1, 0, BINS - 1).astype(np.int64)
         rows, places = np.indices(level.shape)
         weights[rows, places, level] += 1.0
-        below = np.cumsum(weights, axis=2)
+        below = np.cumsum(weights * np.arange(1, BINS + 1, dtype=np.float32), axis=2)
         reached = (below >= CPU_PERCENTILE * below[:, :, -1:]).argmax(axis=2)
         return np.asarray((reached + 1) * moment.request / BINS)

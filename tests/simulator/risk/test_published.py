@@ -67,15 +67,20 @@ def test_n_sigma_of_young_tasks_alone_is_their_limits() -> None:
     assert n_sigma(seen([1.0], [1.0])).tolist() == [200.0]
 
 
-def test_autopilot_weighs_samples_by_their_half_life() -> None:
-    """80 once, then 20: when 80 has less than a twentieth of all weight, it is kept for an hour and then gone."""
+def test_autopilot_weighs_samples_by_their_load_and_half_life() -> None:
+    """80 once, then 20: when 80 has less than a twentieth of all load, it is kept for an hour and then gone.
+
+    Without a half-life that would be 76 samples later: 80 ≤ 0.05 · (80 + 76 · 20).
+    """
     rule = Autopilot(memory=False)
-    samples = [80.0] + [20.0] * 60
+    samples = [80.0] + [20.0] * 100
     peaks = [rule.peak(seen(samples[: count + 1], step=count, arrived=count == 0))[0] for count in range(len(samples))]
     assert peaks[HOUR - 2] == 100.0  # its request until an hour was seen
     assert peaks[HOUR - 1] == pytest.approx(80 * 1.15)
     weights = [0.5 ** (ago / CPU_HALF_LIFE) for ago in range(len(samples))]
-    first = next(n for n in range(1, 61) if sum(weights[:n]) >= 0.95 * sum(weights[: n + 1]))
+    loads = [(20 * sum(weights[:n]), 80 * weights[n]) for n in range(len(samples))]
+    first = next(n for n, (low, high) in enumerate(loads) if n and low >= 0.95 * (low + high))
+    assert 60 < first < 76
     assert peaks[first + HOUR - 2] == pytest.approx(80 * 1.15)
     assert peaks[first + HOUR - 1] == pytest.approx(20 * 1.15)
 
@@ -84,6 +89,20 @@ def test_autopilot_takes_the_peak_of_memory() -> None:
     """15 % above the largest sample, within the request."""
     assert Autopilot(memory=True).peak(seen([30.0] * 11 + [50.0] + [30.0] * 8)) == pytest.approx(57.5)
     assert Autopilot(memory=True).peak(seen([95.0] * 20)) == pytest.approx(100.0)
+
+
+def test_autopilot_does_not_forget_a_task_s_peak_of_memory() -> None:
+    """50 in its first hour, ten hours and more ago; a task that comes into its place begins anew."""
+    rule = Autopilot(memory=True)
+    samples = [50.0] + [30.0] * (HISTORY + HOUR)
+    peaks = [
+        rule.peak(seen(samples[: count + 1][-HISTORY:], step=count, arrived=count == 0))[0]
+        for count in range(len(samples))
+    ]
+    assert peaks[-1] == pytest.approx(57.5)
+    rule.peak(seen([10.0], step=len(samples), arrived=True))
+    later = [rule.peak(seen([10.0] * count, step=len(samples) + count))[0] for count in range(2, 3 * HOUR)]
+    assert later[-1] == pytest.approx(11.5)
 
 
 def test_paper_000_believes_the_last_sample() -> None:
