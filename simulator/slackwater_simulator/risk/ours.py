@@ -58,12 +58,11 @@ class PaperEstimate:
             self._slots[row] = [self._estimates.add(row, self._request) for _ in range(places)]
 
     def peak(self, moment: Moment) -> Floats:
-        """E of every machine after this sample; tasks that came since the last one count in full."""
+        """E of every machine after this sample. Tasks that came since the last one are in U, and seen as in the ledger."""
         if moment.step:
             for row, place in zip(*np.nonzero(moment.arrived), strict=True):
                 self._estimates.finish(int(self._slots[row, place]))
                 self._slots[row, place] = self._estimates.add(int(row), self._request)
-        seen = self._slots[~moment.arrived] if moment.step else self._slots.ravel()
         used = moment.use.sum(axis=1, dtype=np.float64)[:, None]
-        self._estimates.sample(used, np.full(len(used), STEP), seen)
+        self._estimates.sample(used, np.full(len(used), STEP), self._slots.ravel())
         return self._estimates.estimate()[:, 0]
