@@ -53,6 +53,7 @@ if TYPE_CHECKING:
 
 PARTS = 6  # a sample counts half after this part of the horizon, and a pod's own use is trusted as much as its app's
 PROMISES = 12  # promises put aside within a horizon
+EARLY = 0.9  # of a heartbeat: no round begins to the millisecond, and none is to be passed over for that
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,7 +217,7 @@ class RiskMargins:
         if slots.size and self.kinds:
             self._see(now, heartbeat, slots, uses)
         passed = now - self._now if np.isfinite(self._now) else heartbeat
-        if passed >= heartbeat:
+        if passed >= EARLY * heartbeat:
             self._settle(now, passed, peaks)
 
     def _see(self, now: float, heartbeat: float, slots: Slots, uses: Floats) -> None:

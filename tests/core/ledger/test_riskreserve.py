@@ -171,6 +171,18 @@ def test_promises_are_not_judged_by_the_first_sample_after_a_gap() -> None:
     assert {kind: it.count for kind, it in cluster.ledger.risks().items()} == before
 
 
+def test_margins_are_formed_in_every_round_though_rounds_are_not_punctual() -> None:
+    """One that begins some milliseconds early counts as well."""
+    cluster = Cluster(0.05)
+    cluster.play(1500)
+    jitter = np.random.default_rng(0).uniform(0.0, 0.05, 20)
+    for early in jitter.tolist():
+        before = cluster.ledger.explain("n0", cluster.now)["cpu"].promise
+        cluster.play(HEARTBEAT)
+        assert cluster.ledger.explain("n0", cluster.now)["cpu"].promise != before
+        cluster.now -= early
+
+
 def test_nodes_may_come_and_go() -> None:
     """Rows stay aligned, and a node that came has no margin until it was measured."""
     cluster = Cluster(0.05)
