@@ -58,7 +58,7 @@ class PaperEstimate:
             self._slots[row] = [self._estimates.add(row, self._request) for _ in range(places)]
 
     def peak(self, moment: Moment) -> Floats:
-        """E of every machine after this sample. Tasks that came since the last one are in U, and seen as in the ledger."""
+        """E of every machine after this sample; tasks that came since the last one are seen in it, as in the ledger."""
         if moment.step:
             for row, place in zip(*np.nonzero(moment.arrived), strict=True):
                 self._estimates.finish(int(self._slots[row, place]))

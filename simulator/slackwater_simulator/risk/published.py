@@ -109,7 +109,7 @@ class Autopilot:
 
     def _largest(self, moment: Moment) -> Floats:
         """The most that a task has used in all its life, also before its history begins."""
-        peaks = moment.history.max(axis=2).astype(np.float64)
+        peaks: Floats = moment.history.max(axis=2).astype(np.float64)
         if self._peaks is not None:
             np.maximum(peaks, np.where(moment.arrived, 0.0, self._peaks), out=peaks)
         self._peaks = peaks

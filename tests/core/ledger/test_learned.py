@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import gzip
 import json
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 from slackwater.errors import InvalidInput
 from slackwater.estimation.calibration import MACHINES, NOTHING_CAME, SCORES, Calibration, Kept
@@ -128,7 +130,7 @@ def test_a_ledger_made_anew_forgets_no_app() -> None:
     assert len(made.learned(MOST_APPS).apps) == MOST_APPS
 
 
-SHAPES = {
+SHAPES: dict[str, Callable[[np.random.Generator, NDArray[np.float64]], NDArray[np.float64]]] = {
     "normal": lambda rng, normal: normal,
     "half never tested": lambda rng, normal: np.where(rng.random(len(normal)) < 0.5, NOTHING_CAME, normal),
     "one in 2,000 far out": lambda rng, normal: np.where(rng.random(len(normal)) < 5e-4, 1e3 * normal**2, normal),
