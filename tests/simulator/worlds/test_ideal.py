@@ -123,6 +123,17 @@ def test_easy_plans_with_the_run_time_the_user_asked_for(policy: str, start: flo
     assert outcome.jobs.start.tolist() == [0.0, 10.0, start]
 
 
+def test_easy_counts_all_that_ends_by_the_heads_start_as_spare() -> None:
+    """Eight containers end together when the head starts: what it leaves of them may be used beside it from now on."""
+    jobs = workload(
+        maps("running", 8, 100.0, driver=None),
+        maps("head", 12, 50.0, submit=1.0, driver=None),
+        maps("beside", 4, 500.0, submit=2.0, driver=None),
+    )
+    outcome = run(jobs, uniform(4, 4, 64 * GIBI), "easy")
+    assert outcome.jobs.start.tolist() == [0.0, 100.0, 2.0]
+
+
 def test_easy_gets_over_an_estimate_that_was_too_short() -> None:
     """A job that runs on beyond its estimate delays the head and nothing else goes wrong."""
     running = replace(maps("running", 1, 10.0, cores=3.0, driver=None), estimate=4.0)

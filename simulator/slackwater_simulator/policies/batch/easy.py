@@ -58,14 +58,14 @@ class Easy(Gang):
             self._backfill(request, shadow, spare)
 
     def _reserve(self, head: Request) -> tuple[float, list[float]]:
-        """When enough will be free for the head, and what is left over beside it then."""
+        """When enough will be free for the head, and what is left over beside it once all that ends by then has ended."""
         wanted = [amount * head.pending for amount in head.shape]
         free = [total - used for total, used in zip(self.world.total, self.world.used, strict=True)]
         while self.ends and self.ends[0][2].status >= 0:
             heappop(self.ends)
         shadow = self.world.engine.now
         for end, _, container in sorted(self.ends, key=lambda entry: entry[:2]):
-            if all(want <= have + SLACK for want, have in zip(wanted, free, strict=True)):
+            if end > shadow and all(want <= have + SLACK for want, have in zip(wanted, free, strict=True)):
                 break
             if container.status < 0:
                 shadow = max(shadow, end)
