@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 
+UNCOUNTED = 10**6  # pods that ask for nothing, on each node
+
+
 def reachable(snapshot: Snapshot, queue: Queue, group: PodGroup) -> Mask | None:
     """The rows that serve a group of this queue whatever their room; closed ones too, as they may open again."""
     if snapshot.nodes is None:
@@ -48,6 +51,12 @@ def possible(snapshot: Snapshot, queue: Queue, group: PodGroup) -> Mask | None:
     """The rows that could take one pod of the group if they were empty."""
     table, rows = snapshot.nodes, reachable(snapshot, queue, group)
     return None if table is None or rows is None else rows & within(table, group.request, table.total)
+
+
+def places(asked: Floats, total: Floats) -> int:
+    """How many pods that ask for so much nodes of these totals (node × kind) could hold at once if they were empty."""
+    counts = [np.floor(total[:, kind] / amount + TOLERANCE) for kind, amount in enumerate(asked.tolist()) if amount > 0]
+    return int(np.minimum.reduce(counts).sum()) if counts else len(total) * UNCOUNTED
 
 
 def within(table: NodeTable, asked: Resources, left: Floats) -> Mask:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from slackwater.cycle.feasibility import reachable
+from slackwater.cycle.feasibility import places, reachable
 from slackwater.cycle.snapshot import PodGroup, Queue, Snapshot
 from slackwater.nodes import NodeTable
 from slackwater.resources import NOTHING, Kinds, Resources
@@ -222,13 +222,7 @@ class NodeRooms:
 
     def places(self, shape: int) -> int:
         """How many pods of the shape the nodes could hold at once if they were empty."""
-        asked, rows = self._asked[shape], self._possible(shape)
-        counts = [
-            np.floor(self._table.total[rows, kind] / amount + TOLERANCE)
-            for kind, amount in enumerate(asked.tolist())
-            if amount > 0
-        ]
-        return int(np.minimum.reduce(counts).sum()) if counts else len(rows) * 10**6
+        return places(self._asked[shape], self._table.total[self._possible(shape)])
 
     def largest(self, shape: int) -> tuple[str, float, float]:
         """The kind that the shape asks too much of, how much it asks, and the most that a node it reaches has."""

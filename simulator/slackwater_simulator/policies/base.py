@@ -95,6 +95,10 @@ class Scheduler:
                 return  # limits alone hold everything back: no other node will do
             node = world.beats.open.find(1, node if world.beats.open[node] else node + 1)
 
+    def whole(self, _: Request, /) -> bool:
+        """Whether the containers of the request are placed all at once or not at all."""
+        return False
+
     def fits(self, node: int, request: Request) -> bool:
         """Whether the node has room for one more container of the request."""
         free, shape = self.world.free, request.shape

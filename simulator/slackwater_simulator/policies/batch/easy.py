@@ -58,7 +58,7 @@ class Easy(Gang):
             self._backfill(request, shadow, spare)
 
     def _reserve(self, head: Request) -> tuple[float, list[float]]:
-        """When enough will be free for the head, and what is left over beside it once all that ends by then has ended."""
+        """When enough will be free for the head, and what is left beside it once all that ends by then has ended."""
         wanted = [amount * head.pending for amount in head.shape]
         free = [total - used for total, used in zip(self.world.total, self.world.used, strict=True)]
         while self.ends and self.ends[0][2].status >= 0:

@@ -27,6 +27,10 @@ class Gang(Scheduler):
                 request.extras = self
                 self.line.append(request)
 
+    def whole(self, _: Request, /) -> bool:
+        """Always."""
+        return True
+
     def place(self, request: Request) -> bool:
         """Place every waiting container of the request, first-fit, or nothing."""
         nodes = self.plan(request)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from slackwater_simulator.results.outcome import Hold, Series
     from slackwater_simulator.worlds.yarn.interface import World
-    from slackwater_simulator.worlds.yarn.model import App, Container
+    from slackwater_simulator.worlds.yarn.model import App, Container, Request
 
 
 class Gated(Scheduler):
@@ -103,6 +103,10 @@ class Gated(Scheduler):
     def sampled(self, cores: NDArray[np.float64], stored: NDArray[np.float64], /) -> None:
         """Passed on."""
         self.inner.sampled(cores, stored)
+
+    def whole(self, request: Request, /) -> bool:
+        """As the scheduler behind the gate has it."""
+        return self.inner.whole(request)
 
     def series(self) -> Mapping[str, Series]:
         """Those of the scheduler behind the gate."""

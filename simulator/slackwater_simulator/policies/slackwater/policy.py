@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from slackwater_simulator.worlds.yarn.interface import World
-    from slackwater_simulator.worlds.yarn.model import App, Container
+    from slackwater_simulator.worlds.yarn.model import App, Container, Request
 
 
 class Gatekept(Scheduler):
@@ -99,6 +99,10 @@ class Gatekept(Scheduler):
         if self.world.pending:
             self.reviews.look()
             self.stir()
+
+    def whole(self, request: Request, /) -> bool:
+        """The tasks of a gang are."""
+        return request.app.job.gang and not request.driver
 
     def charges(self) -> Charges:
         """By the ledger."""

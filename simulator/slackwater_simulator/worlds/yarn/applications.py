@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from slackwater_simulator.engine import SUBMIT, TICK
 from slackwater_simulator.results.status import CRASHED, DONE, DRIVER, FAILED, FINISHED, KILLED, REFUSED
 from slackwater_simulator.worlds.yarn.model import App, Container, Request
+from slackwater_simulator.worlds.yarn.refusals import Refusals
 from slackwater_simulator.worlds.yarn.stages import askable, build, fetchable, run_end
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ class Masters:
         self.apps: dict[int, App] = {}  # not yet over, by row of the outcome
         self.over = 0
         self.progress = progress
-        self.fitting: dict[tuple[float, ...], bool] = {}  # shapes that some node could hold when empty
+        self.refusals = Refusals(world)
         self.step = max(1, len(self.jobs) // 100)  # jobs between two reports of progress
 
     # ---- submission -----------------------------------------------------------------------------------------------
@@ -51,7 +52,7 @@ class Masters:
         self._prepare(app)
         settings, now = self.world.settings, self.engine.now
         accepted = max(now + settings.accept_delay, self.jobs[self.order[0]].submit + settings.warm_up)
-        if not self._feasible(app):
+        if self.refusals.refuses(app):
             self._over(app, REFUSED)
         elif accepted > now:
             self.engine.at(accepted, SUBMIT, self._accept, app)
@@ -63,17 +64,6 @@ class Masters:
         build(app, world.rounded, world.places)
         if app.job.driver is not None:
             app.master = Request(app, DRIVER, None, world.rounded(app.job.driver.request), 1)
-
-    def _feasible(self, app: App) -> bool:
-        """A container larger than every node would wait for ever."""
-        requests = app.requests if app.master is None else [app.master, *app.requests]
-        return all(self.fitting.get(request.shape) or self._fitting(request.shape) for request in requests)
-
-    def _fitting(self, shape: tuple[float, ...]) -> bool:
-        kinds = self.world.scheduler.kinds
-        fits = any(all(shape[k] <= node[k] + 1e-9 for k in kinds) for node in self.world.capacity)
-        self.fitting[shape] = fits
-        return fits
 
     def _accept(self, app: App) -> None:
         self.world.scheduler.submitted(app)

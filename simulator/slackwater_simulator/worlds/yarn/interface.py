@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from slackwater_simulator.workload.workload import Workload
     from slackwater_simulator.worlds.yarn.heartbeats import Beats
     from slackwater_simulator.worlds.yarn.model import App, Container, JobTimes, Request
+    from slackwater_simulator.worlds.yarn.refusals import Refusals
     from slackwater_simulator.worlds.yarn.rounding import Rounding
     from slackwater_simulator.worlds.yarn.settings import Settings
 
@@ -56,6 +57,10 @@ class Told(Protocol):
         """Use of all nodes was looked at."""
         ...
 
+    def whole(self, request: Request, /) -> bool:
+        """Whether the containers of the request are placed all at once or not at all."""
+        ...
+
     def charges(self) -> Charges | None:
         """What it believes to be left and taken of each node, where it says so."""
         ...
@@ -67,6 +72,11 @@ class Running(Protocol):
     @property
     def apps(self) -> Mapping[int, App]:
         """By number of their job."""
+        ...
+
+    @property
+    def refusals(self) -> Refusals:
+        """Those that were refused."""
         ...
 
 

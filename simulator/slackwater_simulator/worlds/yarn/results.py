@@ -48,6 +48,7 @@ def gather(world: World, policy: str) -> Outcome:
         stalled_at=world.engine.now if stuck else float("nan"),
         used=world.usage.shares() if world.usage is not None else (),
         series=world.series(),
+        notes=world.masters.refusals.notes(),
         core_hours=world.core_hours(),
         idle=world.idle(),
         held=_held(world) if stuck else None,

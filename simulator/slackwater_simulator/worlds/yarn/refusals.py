@@ -1,0 +1,59 @@
+"""What the cluster could never hold, were it empty: such jobs would wait for ever and are refused, with the numbers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from slackwater.cycle.feasibility import places
+from slackwater.cycle.verdicts import describe
+from slackwater.resources import Resources
+
+if TYPE_CHECKING:
+    from slackwater_simulator.worlds.yarn.interface import World
+    from slackwater_simulator.worlds.yarn.model import App, Request
+
+SLACK = 1e-9
+
+
+class Refusals:
+    """Which jobs of a run were refused when they were submitted."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._capacity = np.array(world.capacity).reshape(-1, len(world.kinds))
+        self._places: dict[tuple[float, ...], int] = {}  # by shape: containers that the empty nodes hold
+        self._count = 0
+        self._first = ""
+
+    def refuses(self, app: App) -> bool:
+        """Whether a container of the job is larger than every node, or those to be placed at once are too many."""
+        for request in app.requests if app.master is None else (app.master, *app.requests):
+            found = self._places.get(request.shape)
+            if found is None:
+                found = self._places[request.shape] = self._held(request.shape)
+            if not found or (request.total > found and self._world.scheduler.whole(request)):
+                self._count += 1
+                self._first = self._first or self._sentence(request, found)
+                return True
+        return False
+
+    def notes(self) -> tuple[str, ...]:
+        """One sentence about all of them."""
+        if not self._count:
+            return ()
+        return (f"{self._first}; refused in all: {self._count}" if self._count > 1 else self._first,)
+
+    def _held(self, shape: tuple[float, ...]) -> int:
+        kinds = list(self._world.scheduler.kinds)
+        asked, capacity = np.array(shape)[kinds], self._capacity[:, kinds]
+        rows = (capacity + SLACK >= asked).all(axis=1)
+        return max(places(asked, capacity[rows]), int(rows.any()))
+
+    def _sentence(self, request: Request, found: int) -> str:
+        size = describe(Resources.from_vector(self._world.kinds, request.shape))
+        job = f"job {request.app.job.id} was refused: "
+        if not found:
+            return f"{job}it asks for a container of {size}, and no node has as much"
+        return f"{job}it asks for {request.total} containers at once, each of {size}; the empty nodes hold {found}"
