@@ -10,7 +10,7 @@ import pytest
 from slackwater.errors import UnknownName
 from slackwater_simulator.physics.usage import STANDSTILL
 from slackwater_simulator.results.outcome import Outcome
-from slackwater_simulator.results.status import DONE, FINISHED, KILLED
+from slackwater_simulator.results.status import DONE, FINISHED, KILLED, LOST
 from slackwater_simulator.simulation import run
 from slackwater_simulator.workload.cluster import parse
 from slackwater_simulator.workload.workload import GIBI, Driver, Job, Stage, Usage, Workload
@@ -152,3 +152,23 @@ def test_a_part_that_does_not_exist_is_refused() -> None:
     """With the names of those that do."""
     with pytest.raises(UnknownName, match="overcommit"):
         play([job("app", 1)], overcomit=False)
+
+
+@pytest.mark.parametrize("world", ["yarn", "kubernetes"])
+@pytest.mark.parametrize("later", [{"parents": ("a",)}, {"delay": 7.0}, {"parents": ("a",), "start_after": 0.05}])
+def test_a_gang_whose_stages_follow_one_another_ends(later: dict[str, Any], world: str) -> None:
+    """All tasks of a stage or none: what is done of an earlier stage is not waited for."""
+    stages = (Stage("a", (1.0, GIBI), np.full(4, 5.0)), Stage("b", (1.0, GIBI), np.full(2, 5.0), **later))
+    for driver in (None, Driver((1.0, GIBI), startup=1.0)):
+        outcome = play([Job("gang", 0.0, stages, driver, gang=True)], world=world)
+        assert outcome.jobs.status.tolist() == [FINISHED]
+
+
+def test_a_task_of_a_gang_that_is_repeated_does_not_wait_for_those_that_are_done() -> None:
+    """The node of the last one fails when the others have ended."""
+    tasks = Stage("a", (4.0, GIBI), np.array([5.0, 5.0, 5.0, 60.0]))
+    played = play([Job("gang", 0.0, (tasks,), gang=True)], world="kubernetes")
+    last = int(played.containers.node[np.argmax(played.containers.end)])
+    again = play([Job("gang", 0.0, (tasks,), gang=True)], world="kubernetes", outages=((f"node{last}", 20.0, 30.0),))
+    assert (again.containers.status == LOST).sum() == 1
+    assert again.jobs.status.tolist() == [FINISHED]

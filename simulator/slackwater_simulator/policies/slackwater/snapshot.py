@@ -142,7 +142,8 @@ class Views:
                 released=promised,
                 running=request.held,
                 finished=request.done,
-                expected=request.total,
+                # A gang does not wait for what is done: its next stage, or a task to repeat, goes without it.
+                expected=request.total - (request.done if app.job.gang else 0),
                 stage=request.stage.name if request.stage else "driver",
                 level=_depth(request) if request.parents else 0,
                 waiting=bool(request.parents) and any(parent.seen < parent.total for parent in request.parents),
