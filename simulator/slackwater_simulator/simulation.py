@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from slackwater.errors import InvalidInput, UnknownName
 from slackwater_simulator.policies.registry import policies, variant, worlds_of
 from slackwater_simulator.workload.imputation import with_memory_by_cores
+from slackwater_simulator.workload.kinds import aligned
 
 if TYPE_CHECKING:
     from slackwater_simulator.results.outcome import Outcome
@@ -52,8 +53,10 @@ def run(
     name, own = variant(policy)
     settings = {**options, **own}
     # Batch policies, which live in the ideal world alone, count every kind by itself; the others look at memory first.
-    told = workload if worlds_of(name) == ("ideal",) else with_memory_by_cores(workload, cluster)
-    outcome: Outcome = import_module(WORLDS[chosen]).simulate(told, cluster, name, seed, progress, settings)
+    told, nodes = aligned(workload, cluster)
+    if worlds_of(name) != ("ideal",):
+        told = with_memory_by_cores(told, nodes)
+    outcome: Outcome = import_module(WORLDS[chosen]).simulate(told, nodes, name, seed, progress, settings)
     return outcome if policy == outcome.policy else replace(outcome, policy=policy)
 
 

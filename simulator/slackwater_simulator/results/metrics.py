@@ -104,7 +104,7 @@ def small_jobs(outcome: Outcome) -> NDArray[np.bool_]:
     shares = [
         max(
             (
-                stage.tasks * request / total[k]
+                stage.tasks * request / total[k] if total[k] > 0 else float("inf")
                 for stage in job.stages
                 for k, request in enumerate(stage.request)
                 if request

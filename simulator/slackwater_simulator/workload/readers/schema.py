@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from slackwater_simulator.workload.workload import Driver, Job, Stage, Usage, Workload
 
@@ -128,6 +128,13 @@ class Header(Entry):
     modelled: list[tuple[str, str]] = []
     skipped: int = Field(default=0, ge=0)
     notes: list[str] = []
+
+    @field_validator("kinds")
+    @classmethod
+    def _known_first(cls, kinds: list[str]) -> list[str]:
+        if kinds[:2] != ["cpu", "memory"] or len(set(kinds)) < len(kinds):
+            raise ValueError("cpu and memory come first, and every kind once")
+        return kinds
 
 
 def header_of(workload: Workload) -> Header:
