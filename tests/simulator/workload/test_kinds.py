@@ -15,7 +15,7 @@ from slackwater_simulator.workload.workload import GIBI
 from support.builders.jobs import job, stage, workload
 
 POLICIES = [("kube", "kubernetes"), ("slackwater", "kubernetes"), ("slackwater", "yarn"), ("fair", "yarn")]
-POLICIES += [("drf", "yarn"), ("ffd-dp", "ideal"), ("fcfs", "ideal"), ("easy", "ideal")]
+POLICIES += [("drf", "yarn"), ("ffd-dp", "ideal"), ("fcfs", "ideal"), ("easy", "ideal"), ("dress", "ideal")]
 JOBS = replace(
     workload(
         job("gpu", stage("map", 2, 5.0, (1.0, GIBI, 4.0)), driver=None),

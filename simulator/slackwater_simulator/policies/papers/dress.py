@@ -133,9 +133,15 @@ class Dress(Gang):
 
     def _launch(self, kind: Category, line: list[tuple[float, Request]]) -> None:
         for demand, request in line:
-            free = self.total - sum(self.occupied.values())
-            if not launch(demand, kind, self._pools(), free, gang=True).starts or not self.place(request):
+            if not self._may_start(kind, demand) or not self.place(request):
                 return
+
+    def _may_start(self, kind: Category, demand: float) -> bool:
+        """The launch test; a job wider than its pool can ever be goes alone, as a gang does in the product."""
+        pools, free = self._pools(), self.total - sum(self.occupied.values())
+        if launch(demand, kind, pools, free, gang=True).starts:
+            return True
+        return demand >= pools.largest(kind) and not self.world.tasks
 
     def _pools(self) -> Pools:
         return Pools(self.delta, self.total, self.occupied[Category.SMALL], self.occupied[Category.LARGE])
@@ -188,6 +194,8 @@ class Dress(Gang):
         share, now = self._share(request), self.world.engine.now
         containers = [self.world.allocate(request, node) for node in nodes]
         request.extras = None
+        if request.driver:
+            return True  # it is part of no phase: it ends when its tasks have
         lengths = [request.durations[container.task] for container in containers]
         share.gamma, share.spread = now + min(lengths), max(lengths) - min(lengths)
         share.count = len(containers)
@@ -198,6 +206,8 @@ class Dress(Gang):
         return True
 
     def _started(self, container: Container) -> None:
+        if container.status >= 0:
+            return  # it took no time, or broke meanwhile
         share = self.running[container.request]
         share.detector.start(self.world.engine.now, share.tasks[container], size=share.count)
 
@@ -212,7 +222,8 @@ class Dress(Gang):
         share = self.running[container.request]
         share.running -= 1
         self.occupied[share.category] = max(0.0, self.occupied[share.category] - share.each)
-        share.detector.finish(self.world.engine.now, share.tasks.pop(container))
+        if container in share.tasks:
+            share.detector.finish(self.world.engine.now, share.tasks.pop(container))
         if not share.running and not container.request.pending:
             del self.running[container.request]
 
