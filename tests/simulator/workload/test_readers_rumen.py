@@ -1,5 +1,6 @@
 """Rumen traces keep durations, sizes, data locations and measured use."""
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -81,3 +82,37 @@ def test_real_traces(traces: Path) -> None:
     assert sum(stage.tasks for job in big.jobs for stage in job.stages if stage.hosts) > 7000
     assert [job.tasks for job in small.jobs] == [96, 96]
     assert all(stage.usage is not None for job in small.jobs for stage in job.stages)
+
+
+def task(**attempt: object) -> dict[str, object]:
+    """A map of five seconds."""
+    return {"finishTime": 6500, "attempts": [{"result": "SUCCESS", "startTime": 1500, "finishTime": 6500, **attempt}]}
+
+
+def written(path: Path, *tasks: dict[str, object], **more: object) -> Path:
+    """A file of one job."""
+    path.write_text(json.dumps({**more, "jobID": "job_1", "submitTime": 1000, "mapTasks": list(tasks)}))
+    return path
+
+
+@pytest.mark.parametrize("bins", [[-1] * 12, [1.0, -1, 3.0], [1.0] * 5, []], ids=["all", "one", "fewer", "none"])
+def test_use_that_is_not_known_in_full_is_left_out(tmp_path: Path, bins: list[float]) -> None:
+    """−1 stands for not known, and bins of another number than those of the other tasks cannot be compared."""
+    full = {"cpuUsages": [1.0] * 12, "physMemKbytes": [1.0] * 12}
+    path = written(tmp_path / "a.json", task(**full), task(cpuUsages=bins, physMemKbytes=bins))
+    [stage] = open_workload(path).jobs[0].stages
+    assert stage.usage is None
+    assert stage.durations.tolist() == [5.0, 5.0]
+
+
+def test_a_job_whose_settings_come_first_is_recognised(tmp_path: Path) -> None:
+    """A hundred kilobytes of settings stand before the tasks."""
+    path = written(tmp_path / "a.json", task(), jobProperties={f"key{n}": "v" * 90 for n in range(1000)})
+    assert [job.id for job in open_workload(path).jobs] == ["job_1"]
+
+
+def test_names_may_stand_in_objects(tmp_path: Path) -> None:
+    """Some writers wrap user and queue."""
+    path = written(tmp_path / "a.json", task(), user={"userName": "ann"}, queue={"queueName": "etl"})
+    [job] = open_workload(path).jobs
+    assert (job.user, job.queue) == ("ann", "etl")

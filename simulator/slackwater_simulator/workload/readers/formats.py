@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import gzip
 import importlib
+from codecs import BOM_UTF8
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Protocol, cast
 
 from slackwater.errors import InvalidInput
-from slackwater_simulator.workload.readers.source import GZIP_MAGIC
+from slackwater_simulator.workload.readers.source import GZIP_MAGIC, load_text
 from slackwater_simulator.workload.workload import Workload
 
-# Enough to see the first object's fields in every format.
+# Enough to see the first object's fields in nearly every file.
 SNIFF = 65536
 KNOWN = "a SWIM, SWF, Rumen, SLS or SYNTH trace, or one of our own (JSON Lines or Parquet)"
 # Fields that only one of the JSON formats has; the first match wins.
@@ -48,8 +49,12 @@ def detect(path: Path) -> str:
     head = _head(path)
     if head.startswith(b"PAR1"):
         return "parquet"
-    text = head.decode("utf-8", errors="replace").lstrip()
-    name = _json_format(text) if text.startswith(("{", "[")) else _line_format(text)
+    text = head.removeprefix(BOM_UTF8).decode("utf-8", errors="replace").lstrip()
+    if text.startswith(("{", "[")):
+        # A job's settings may stand before everything that tells the format.
+        name = _json_format(text) or (_json_format(load_text(path)) if len(head) == SNIFF else None)
+    else:
+        name = _line_format(text)
     if name is None:
         raise InvalidInput(path.name, _looks_like(text), f"give {KNOWN}")
     return name

@@ -80,8 +80,8 @@ def _shifted(job: Job, first: float) -> Job:
 
 
 def _job(entry: Entry, draws: Draws) -> Job:
-    maps, reduces = entry["mapTasks"], entry.get("reduceTasks") or []
-    last_map = max((float(task["finishTime"]) for task in maps if task.get("finishTime", -1) > 0), default=0.0)
+    maps, reduces = entry["mapTasks"] or [], entry.get("reduceTasks") or []
+    last_map = max((float(task["finishTime"]) for task in maps if (task.get("finishTime") or -1) > 0), default=0.0)
     stages = []
     if maps:
         stages.append(_stage("map", maps, _request(entry, "jobMapMB", draws.model), draws))
@@ -89,14 +89,21 @@ def _job(entry: Entry, draws: Draws) -> Job:
         stages.append(_reduces(reduces, entry, last_map, draws, bool(maps)))
     model = draws.model
     return Job(
-        id=str(entry["jobID"]),
+        id=_text(entry["jobID"], "job"),
         submit=float(entry["submitTime"]) / 1e3,
         stages=tuple(stages),
         driver=Driver(model.driver, model.startup),
-        user=entry.get("user") or "user",
-        queue=entry.get("queue") or "default",
-        name=entry.get("jobName") or "",
+        user=_text(entry.get("user"), "user"),
+        queue=_text(entry.get("queue"), "default"),
+        name=_text(entry.get("jobName"), ""),
     )
+
+
+def _text(value: object, otherwise: str) -> str:
+    """A name as text; some writers put it into an object of its own."""
+    if isinstance(value, Mapping):
+        value = next(iter(value.values()), None)
+    return str(value or otherwise)
 
 
 def _request(entry: Entry, field: str, model: MapReduce) -> Request:
@@ -147,7 +154,7 @@ def _attempt(task: Entry) -> Entry | None:
 
 def _seconds(attempt: Entry | None, since: str) -> float | None:
     """Seconds from a moment of the attempt to its end; None where either is unknown."""
-    if attempt is None or attempt.get(since, -1) <= 0 or attempt.get("finishTime", -1) <= 0:
+    if attempt is None or (attempt.get(since) or -1) <= 0 or (attempt.get("finishTime") or -1) <= 0:
         return None
     return max(0.0, float(attempt["finishTime"] - attempt[since]) / 1e3)
 
@@ -157,7 +164,7 @@ def _fetch(attempts: Sequence[Entry | None], last_map: float) -> float:
     left = [
         max(0.0, float(attempt["shuffleFinished"]) - max(float(attempt["startTime"]), last_map)) / 1e3
         for attempt in attempts
-        if attempt and attempt.get("shuffleFinished", -1) > 0
+        if attempt and (attempt.get("shuffleFinished") or -1) > 0
     ]
     return float(np.median(left)) if left else 0.0
 
@@ -172,12 +179,14 @@ def _hosts(tasks: Sequence[Entry]) -> tuple[tuple[str, ...], ...]:
 
 def _usage(attempts: Sequence[Entry | None], durations: NDArray[np.float64], request: Request) -> Usage | None:
     """Measured use, if every attempt of the stage has it: mean CPU and peak memory, and their mean course."""
-    if not attempts or not all(
-        attempt and attempt.get("cpuUsages") and attempt.get("physMemKbytes") for attempt in attempts
-    ):
+    measured = (
+        [_bins(attempt, "cpuUsages") for attempt in attempts],
+        [_bins(each, "physMemKbytes") for each in attempts],
+    )
+    lengths = {len(bins) for kind in measured for bins in kind}
+    if lengths in (set(), {0}) or len(lengths) > 1:
         return None
-    cpu = np.array([attempt["cpuUsages"] for attempt in attempts if attempt], dtype=np.float64) / 1e3
-    memory = np.array([attempt["physMemKbytes"] for attempt in attempts if attempt], dtype=np.float64) * KIBI
+    cpu, memory = np.array(measured[0]) / 1e3, np.array(measured[1]) * KIBI
     if not (np.isfinite(cpu).all() and np.isfinite(memory).all()):
         raise ValueError("use that is not a finite number")
     peak = memory.max(axis=1)
@@ -190,3 +199,9 @@ def _usage(attempts: Sequence[Entry | None], durations: NDArray[np.float64], req
         cpu_shape=tuple((cpu * bins / np.maximum(total, 1e-9)[:, None]).mean(axis=0).tolist()),
         memory_shape=tuple((memory / np.maximum(peak, 1.0)[:, None]).mean(axis=0).tolist()),
     )
+
+
+def _bins(attempt: Entry | None, field: str) -> list[float]:
+    """What was measured over an attempt's life; nothing where a part of it is not known (Rumen writes −1)."""
+    bins = [float(value) for value in (attempt or {}).get(field) or ()]
+    return [] if any(value < 0 for value in bins) else bins

@@ -7,6 +7,7 @@ import gzip
 import json
 import re
 import zlib
+from codecs import BOM_UTF8
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -48,9 +49,9 @@ def load_bytes(path: Path) -> bytes:
         problem = f"{str(path)!r} cannot be read ({error.strerror or error})"
         raise InvalidInput("workload", problem, "give the path of a trace file, or gen:NAME for a generator") from error
     if not raw.startswith(GZIP_MAGIC):
-        return raw
+        return raw.removeprefix(BOM_UTF8)
     try:
-        return gzip.decompress(raw)
+        return gzip.decompress(raw).removeprefix(BOM_UTF8)
     except (OSError, EOFError, zlib.error) as error:
         raise InvalidInput(path.name, f"the gzip data is damaged ({error})", "fetch the file again") from error
 
@@ -83,14 +84,15 @@ def numbered(text: str) -> Iterator[tuple[int, str]]:
 
 
 def concatenated(text: str, faults: Faults) -> Iterator[tuple[int, dict[str, Any]]]:
-    """JSON objects that follow one another without a list around them (Rumen, SLS), each with its first line.
+    """JSON objects one after another (Rumen, SLS), or in one list, each with its first line.
 
     After a broken object the next one is found by its brace at the margin of the first.
     """
     decoder = json.JSONDecoder()
     margin = _margin(text)
+    listed = text.lstrip().startswith("[")
     at, line = 0, 1
-    while (start := _next_value(text, at)) is not None:
+    while (start := _next_value(text, at, listed)) is not None:
         line += text.count("\n", at, start)
         try:
             value, end = decoder.raw_decode(text, start)
@@ -107,10 +109,12 @@ def concatenated(text: str, faults: Faults) -> Iterator[tuple[int, dict[str, Any
                 faults.bad(line, f"a JSON {type(value).__name__}", "JSON objects one after another")
         line += text.count("\n", start, end)
         at = end
+    if listed and not text.rstrip().endswith("]"):
+        faults.bad(line, "a list without its end", "a closing bracket; fetch the file again")
 
 
-def _next_value(text: str, at: int) -> int | None:
-    match = re.compile(r"[^\s,]").search(text, at)
+def _next_value(text: str, at: int, listed: bool) -> int | None:
+    match = re.compile(r"[^\s,\[\]]" if listed else r"[^\s,]").search(text, at)
     return match.start() if match else None
 
 
