@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from slackwater.cycle.review.idle import ABOUT, Cause
 from slackwater_simulator.charts.page import Figure
@@ -13,6 +14,7 @@ from slackwater_simulator.reports.table import percent, seconds
 from slackwater_simulator.results.bounds import bound
 from slackwater_simulator.results.metrics import measure
 from slackwater_simulator.results.outcome import Outcome
+from slackwater_simulator.results.status import FINISHED
 
 TITLE = "Core-hours by cause"
 READING = (
@@ -39,8 +41,13 @@ def known(outcomes: Sequence[Outcome]) -> list[Outcome]:
 
 
 def lower_bound(outcome: Outcome) -> float | None:
-    """Seconds below which no makespan can be; None where the workload does not tell what its tasks use."""
-    return bound(outcome.workload, outcome.cluster).makespan if outcome.used else None
+    """Seconds below which no makespan of the jobs that ended can be; None where nobody tells what tasks use."""
+    if not outcome.used:
+        return None
+    jobs = outcome.workload.jobs
+    ended = [job for job, status in zip(jobs, outcome.jobs.status.tolist(), strict=True) if status == FINISHED]
+    played = outcome.workload if len(ended) == len(jobs) else replace(outcome.workload, jobs=tuple(ended))
+    return bound(played, outcome.cluster).makespan
 
 
 def table(outcomes: Sequence[Outcome]) -> Table | None:
@@ -51,9 +58,8 @@ def table(outcomes: Sequence[Outcome]) -> Table | None:
     rows = [(ABOUT[cause], *(_share(outcome, cause) for outcome in counted)) for cause in Cause]
     rows.append(("total", *(f"{_whole(outcome):,.1f}" for outcome in counted)))
     rows.append(("makespan, s", *(seconds(measure(outcome).makespan) for outcome in counted)))
-    least = lower_bound(counted[0])
-    if least is not None:
-        rows.append(("lower bound of it, s", *(seconds(least) for _ in counted)))
+    least = [lower_bound(outcome) for outcome in counted]
+    rows.append(("lower bound of it, s", *("–" if each is None else seconds(each) for each in least)))
     return Table(
         TITLE,
         ("", *(outcome.policy for outcome in counted)),

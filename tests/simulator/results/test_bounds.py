@@ -1,9 +1,14 @@
 """The lower bound on the makespan: the longest chain of stages, or all work over the whole cluster."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
+from slackwater_simulator.reports.causes import lower_bound
 from slackwater_simulator.results.bounds import bound
+from slackwater_simulator.results.metrics import measure
+from slackwater_simulator.simulation import run
 from slackwater_simulator.workload.cluster import parse
 from slackwater_simulator.workload.workload import Driver, Job, Stage, Usage, Workload
 
@@ -35,3 +40,22 @@ def test_memory_bounds_the_makespan_too() -> None:
     """8 tasks of 1 GiB on 2 GiB go two by two."""
     jobs = (Job("j", 0.0, (stage("a", 8, 10),)),)
     assert bound(Workload("w", jobs), parse("1x64c2Gi")).makespan == pytest.approx(40)
+
+
+def test_a_stage_without_parents_fetches_nothing() -> None:
+    """Its shuffle is not played, so it bounds nothing."""
+    alone = replace(stage("a", 4, 10), shuffle=30.0)
+    cluster = parse("1x4c64Gi")
+    assert bound(Workload("w", (Job("j", 0.0, (alone,)),)), cluster).makespan == pytest.approx(10)
+    after = replace(stage("b", 4, 10, ("a",)), shuffle=30.0)
+    assert bound(Workload("w", (Job("j", 0.0, (alone, after)),)), cluster).makespan == pytest.approx(50)
+
+
+def test_jobs_that_did_not_end_bound_no_makespan() -> None:
+    """A job that no node could take is not waited for."""
+    huge = Stage("a", (99.0, GIBI), np.full(2, 500.0), usage=Usage(np.ones(2), np.ones(2)))
+    jobs = (Job("small", 0.0, (stage("a", 2, 10),)), Job("huge", 0.0, (huge,)))
+    outcome = run(Workload("w", jobs), parse("1x4c64Gi"), "kube")
+    least = lower_bound(outcome)
+    assert least == pytest.approx(10)
+    assert least <= measure(outcome).makespan
