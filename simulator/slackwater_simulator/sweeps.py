@@ -26,7 +26,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from slackwater.errors import InvalidInput, UnknownName
 from slackwater_simulator.policies.registry import variant
 from slackwater_simulator.reports.rows import METRICS, Row, row
-from slackwater_simulator.simulation import run
+from slackwater_simulator.simulation import choose, run
 from slackwater_simulator.sweepbackends import spread
 from slackwater_simulator.workload.cluster import parse
 from slackwater_simulator.workload.loading import default_cluster, load
@@ -60,6 +60,7 @@ class SweepRun:
     policy: str
     world: str
     seed: int
+    rivals: tuple[str, ...]  # all policies of the sweep: they are played in one world
     settings: tuple[tuple[str, Any], ...]
 
 
@@ -96,7 +97,8 @@ def _cell(sweep: Sweep, point: tuple[tuple[str, Value], ...], policy: str, seed:
     cluster = _filled(sweep.cluster, point) if sweep.cluster else default_cluster(workload)
     written = sweep.workload + (sweep.cluster or "")
     free = {name: value for name, value in point if f"{{{name}}}" not in written}
-    return SweepRun(point, workload, cluster, policy, sweep.world, seed, tuple((sweep.settings | free).items()))
+    settings, rivals = sweep.settings | free, tuple(sweep.policy)
+    return SweepRun(point, workload, cluster, policy, sweep.world, seed, rivals, tuple(settings.items()))
 
 
 def _filled(text: str, point: tuple[tuple[str, Value], ...]) -> str:
@@ -108,7 +110,8 @@ def _filled(text: str, point: tuple[tuple[str, Value], ...]) -> str:
 def play(cell: SweepRun) -> Row:
     """Run one cell; the row begins with where in the grid it stands."""
     workload = load(cell.workload, seed=cell.seed)
-    outcome = run(workload, parse(cell.cluster), cell.policy, seed=cell.seed, world=cell.world, **dict(cell.settings))
+    world = choose(workload, cell.rivals) if cell.world == "auto" else cell.world
+    outcome = run(workload, parse(cell.cluster), cell.policy, seed=cell.seed, world=world, **dict(cell.settings))
     return dict(cell.point) | row(outcome)
 
 

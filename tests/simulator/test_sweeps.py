@@ -110,3 +110,11 @@ def test_backend_that_is_not_installed_says_what_to_install(backend: str) -> Non
         pytest.skip(f"{backend} is installed here")
     with pytest.raises(Unavailable, match=f"pip install '{backend}"):
         list(play_all([], backend=backend))
+
+
+def test_all_policies_of_a_sweep_are_played_in_one_world(tmp_path: Path) -> None:
+    """Outcomes of different worlds cannot be compared: a common one is chosen, or the file is refused."""
+    text = "workload: gen:hour?apps=3\npolicy: [kube, slackwater]\n"
+    assert {row["world"] for row in play_all(cells(read(written(tmp_path, text))), jobs=1)} == {"kubernetes"}
+    with pytest.raises(InvalidInput, match="no world in common"):
+        list(play_all(cells(read(written(tmp_path, text.replace("slackwater", "fifo")))), jobs=1))
