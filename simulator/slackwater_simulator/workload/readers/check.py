@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from slackwater_simulator.workload.workload import Driver, Job, Stage, Usage
+from slackwater_simulator.workload.workload import Driver, Job, Stage, Usage, Workload
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -31,6 +33,29 @@ def counted(value: object) -> int:
     if not 0 <= count <= MOST_TASKS:
         raise ValueError(f"a count of {count}")
     return int(count)
+
+
+def distinct(workload: Workload) -> Workload:
+    """The workload with an id of its own for every job: results and other formats tell jobs apart by it."""
+    counts = Counter(job.id for job in workload.jobs)
+    if len(counts) == len(workload.jobs):
+        return workload
+    taken, again = set(counts), Counter[str]()
+    jobs = [replace(job, id=_free(job.id, again, taken)) if counts[job.id] > 1 else job for job in workload.jobs]
+    renamed = sum(made.id != job.id for made, job in zip(jobs, workload.jobs, strict=True))
+    note = f"{renamed} job(s) whose id another job has are called ID#2, ID#3 and so on"
+    return replace(workload, jobs=tuple(jobs), notes=(*workload.notes, note))
+
+
+def _free(name: str, again: Counter[str], taken: set[str]) -> str:
+    """The id itself for the first job that has it; the next number that is free for the others."""
+    again[name] += 1
+    if again[name] == 1:
+        return name
+    while (made := f"{name}#{again[name]}") in taken:
+        again[name] += 1
+    taken.add(made)
+    return made
 
 
 def _problems(job: Job, kinds: int) -> Iterator[tuple[str, str]]:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Protocol, cast
 
 from slackwater.errors import InvalidInput
+from slackwater_simulator.workload.readers.check import distinct
 from slackwater_simulator.workload.readers.source import GZIP_MAGIC, load_text
 from slackwater_simulator.workload.workload import Workload
 
@@ -36,7 +37,7 @@ class Reader(Protocol):
 def open_workload(path: str | Path, *, seed: int = 0, skip_bad: bool = False) -> Workload:
     """Read a workload in whatever known format it is. `seed` feeds the models for what the trace lacks."""
     path = Path(path)
-    return reader(detect(path)).read(path, seed=seed, skip_bad=skip_bad)
+    return distinct(reader(detect(path)).read(path, seed=seed, skip_bad=skip_bad))
 
 
 def reader(name: str) -> Reader:

@@ -17,7 +17,7 @@ import pyarrow.parquet as pq  # type: ignore[import-untyped]  # ships no types
 from numpy.typing import NDArray
 
 from slackwater.errors import InvalidInput
-from slackwater_simulator.workload.readers.check import UNREADABLE, problem
+from slackwater_simulator.workload.readers.check import UNREADABLE, distinct, problem
 from slackwater_simulator.workload.readers.jsonl import parse_header
 from slackwater_simulator.workload.readers.schema import header_of, with_header
 from slackwater_simulator.workload.readers.source import Faults
@@ -77,7 +77,7 @@ def _schema() -> pa.Schema:
 def write(workload: Workload, path: Path) -> None:
     """Write a trace as Parquet (zstd)."""
     schema = _schema().with_metadata({KEY: header_of(workload).model_dump_json().encode()})
-    rows = [row for job in workload.jobs for row in _rows(job)]
+    rows = [row for job in distinct(workload).jobs for row in _rows(job)]
     columns = [pa.array([row.get(field.name) for row in rows], field.type) for field in schema]
     pq.write_table(pa.table(columns, schema=schema), path, compression="zstd")
 
