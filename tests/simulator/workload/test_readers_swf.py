@@ -1,12 +1,14 @@
 """SWF logs become gangs of one-core tasks."""
 
 import time
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
 from slackwater.errors import InvalidInput
+from slackwater_simulator.workload.readers import parquet
 from slackwater_simulator.workload.readers.formats import open_workload
 
 SAMPLES = Path(__file__).parents[1] / "samples"
@@ -73,3 +75,27 @@ def test_real_grid_log(traces: Path) -> None:
     assert len(jobs) == 188_041
     assert sum(job.stages[0].durations[0] == 0 for job in jobs) == 521
     assert all(a.submit <= b.submit for a, b in pairwise(jobs))
+
+
+def test_parts_of_a_checkpointed_job_are_not_played_as_jobs(tmp_path: Path) -> None:
+    """Status 2, 3 and 4 are parts of a job whose whole has status 0 or 1; without such a line they are all there is."""
+    whole = "1 5 -1 30 4 -1 -1 4 -1 -1 1 1 1 -1 1 -1 -1 -1"
+    parts = ["1 5 -1 10 4 -1 -1 4 -1 -1 2 1 1 -1 1 -1 -1 -1", "1 -1 -1 20 4 -1 -1 4 -1 -1 3 1 1 -1 1 -1 -1 -1"]
+    alone = "2 9 -1 7 4 -1 -1 4 -1 -1 4 1 1 -1 1 -1 -1 -1"
+    path = tmp_path / "log.swf"
+    path.write_text("\n".join(["; Version: 2.2", whole, *parts, alone]))
+    workload = open_workload(path)
+    assert [(job.id, job.submit, job.stages[0].durations[0]) for job in workload.jobs] == [("1", 5, 30), ("2", 9, 7)]
+    assert workload.notes == ("2 line(s) about parts of checkpointed jobs left out: each job is played whole",)
+
+
+def test_jobs_of_one_id_are_told_apart(tmp_path: Path) -> None:
+    """Each gets a name of its own, and a note says so; a Parquet trace keeps them apart too."""
+    path = tmp_path / "log.swf"
+    path.write_text("; c\n" + "\n".join([LINE, LINE.replace("83", "5"), LINE.replace("1 0", "2 0", 1)]))
+    workload = open_workload(path)
+    assert [job.id for job in workload.jobs] == ["1", "1#2", "2"]
+    assert workload.notes == ("1 job(s) whose id another job has are called ID#2, ID#3 and so on",)
+    twins = replace(workload, jobs=(workload.jobs[0], replace(workload.jobs[1], id="1")))
+    parquet.write(twins, tmp_path / "log.parquet")
+    assert [job.id for job in open_workload(tmp_path / "log.parquet").jobs] == ["1", "1#2"]

@@ -23,7 +23,9 @@ FIELDS = "the 18 numbers of the Standard Workload Format"
 KIBI = 1024.0
 # Columns, from 0.
 ID, SUBMIT, RUN, USED_PROCS, USED_MEMORY, ASKED_PROCS, ASKED_TIME, ASKED_MEMORY = 0, 1, 3, 4, 6, 7, 8, 9
-USER, QUEUE = 11, 14
+STATUS, USER, QUEUE = 10, 11, 14
+# A job that was checkpointed has a line for the whole of it, of one of the first, and further lines for its parts.
+WHOLE, PARTS = (0.0, 1.0), (2.0, 3.0, 4.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +34,7 @@ class Rows:
 
     table: NDArray[np.float64]
     dropped: int  # jobs cancelled before they ran: no run time, no processors
+    parts: int  # lines about parts of checkpointed jobs
 
 
 def read(path: Path, *, seed: int = 0, skip_bad: bool = False) -> Workload:  # noqa: ARG001 - readers share a signature
@@ -42,6 +45,8 @@ def read(path: Path, *, seed: int = 0, skip_bad: bool = False) -> Workload:  # n
     notes = list(faults.quoted)
     if rows.dropped:
         notes.append(f"{rows.dropped} job(s) without run time or processors left out")
+    if rows.parts:
+        notes.append(f"{rows.parts} line(s) about parts of checkpointed jobs left out: each job is played whole")
     return Workload(name=path.name, jobs=jobs, skipped=faults.skipped, notes=tuple(notes))
 
 
@@ -80,15 +85,26 @@ def _by_line(text: str, faults: Faults) -> NDArray[np.float64]:
 def _plausible(table: NDArray[np.float64]) -> NDArray[np.bool_]:
     """Lines whose numbers are finite, that are submitted at 0 or later and do not ask for millions of processors."""
     procs = table[:, (USED_PROCS, ASKED_PROCS)]
-    return np.asarray(np.isfinite(table).all(axis=1) & (table[:, SUBMIT] >= 0) & (procs <= MOST_TASKS).all(axis=1))
+    # A later part of a job need not say when that was submitted.
+    submitted = (table[:, SUBMIT] >= 0) | np.isin(table[:, STATUS], PARTS)
+    return np.asarray(np.isfinite(table).all(axis=1) & submitted & (procs <= MOST_TASKS).all(axis=1))
 
 
-def _usable(table: NDArray[np.float64]) -> Rows:
+def _parts(table: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Lines about a part of a job that the log also has as a whole, or that do not say when it was submitted."""
+    whole = table[np.isin(table[:, STATUS], WHOLE), ID]
+    told = np.isin(table[:, ID], whole) | (table[:, SUBMIT] < 0)
+    return np.asarray(np.isin(table[:, STATUS], PARTS) & told)
+
+
+def _usable(lines: NDArray[np.float64]) -> Rows:
+    parts = _parts(lines)
+    table = lines[~parts]
     procs = np.where(table[:, USED_PROCS] > 0, table[:, USED_PROCS], table[:, ASKED_PROCS])
     ran = (table[:, RUN] >= 0) & (procs > 0)
     kept = table[ran]
     kept[:, USED_PROCS] = procs[ran]
-    return Rows(kept[np.argsort(kept[:, SUBMIT], kind="stable")], int((~ran).sum()))
+    return Rows(kept[np.argsort(kept[:, SUBMIT], kind="stable")], int((~ran).sum()), int(parts.sum()))
 
 
 def _jobs(table: NDArray[np.float64]) -> tuple[Job, ...]:
