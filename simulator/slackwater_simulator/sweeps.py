@@ -18,7 +18,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -33,6 +33,8 @@ from slackwater_simulator.workload.loading import default_cluster, load
 from slackwater_simulator.workload.yamlfile import document
 
 Value = bool | int | float | str
+# What the file says elsewhere, for all runs.
+RESERVED = ("workload", "cluster", "policy", "seed", "seeds", "world", "progress")
 
 
 class Sweep(BaseModel):
@@ -43,10 +45,10 @@ class Sweep(BaseModel):
     workload: str
     cluster: str | None = None
     policy: list[str] = Field(min_length=1)
-    seeds: int | list[int] = 1
+    seeds: Annotated[int, Field(ge=1)] | Annotated[list[Annotated[int, Field(ge=0)]], Field(min_length=1)] = 1
     world: str = "auto"
     settings: dict[str, Any] = Field(default_factory=dict, alias="set")
-    grid: dict[str, list[Value]] = Field(default_factory=dict)
+    grid: dict[str, Annotated[list[Value], Field(min_length=1)]] = Field(default_factory=dict)
     metrics: list[str] = Field(default_factory=list)
 
 
@@ -98,6 +100,13 @@ def _cell(sweep: Sweep, point: tuple[tuple[str, Value], ...], policy: str, seed:
     written = sweep.workload + (sweep.cluster or "")
     free = {name: value for name, value in point if f"{{{name}}}" not in written}
     settings, rivals = sweep.settings | free, tuple(sweep.policy)
+    for name in RESERVED:
+        if name in settings:
+            raise InvalidInput(
+                f"sweep, {name}",
+                "is no setting of world or policy",
+                f"write it as a field of the file, or as {{{name}}}",
+            )
     return SweepRun(point, workload, cluster, policy, sweep.world, seed, rivals, tuple(settings.items()))
 
 

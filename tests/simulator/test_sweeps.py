@@ -118,3 +118,27 @@ def test_all_policies_of_a_sweep_are_played_in_one_world(tmp_path: Path) -> None
     assert {row["world"] for row in play_all(cells(read(written(tmp_path, text))), jobs=1)} == {"kubernetes"}
     with pytest.raises(InvalidInput, match="no world in common"):
         list(play_all(cells(read(written(tmp_path, text.replace("slackwater", "fifo")))), jobs=1))
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("seeds: 0", "seeds"),
+        ("seeds: []", "seeds"),
+        ("seeds: [-1]", "seeds"),
+        ("grid: {cores: []}", "grid.cores"),
+        ("grid: {seed: [1, 2]}", "sweep, seed"),
+        ("grid: {policy: [kube]}", "sweep, policy"),
+        ("set: {world: yarn}", "sweep, world"),
+    ],
+)
+def test_a_file_that_cannot_be_played_is_refused_by_its_field(tmp_path: Path, line: str, said: str) -> None:
+    """In a sentence, before anything is played."""
+    with pytest.raises(InvalidInput, match=said):
+        cells(read(written(tmp_path, f"workload: gen:haste\npolicy: [fifo]\n{line}\n")))
+
+
+def test_no_processes_play_nothing(tmp_path: Path) -> None:
+    """-1 is for all cores."""
+    with pytest.raises(InvalidInput, match="jobs"):
+        list(play_all(cells(read(written(tmp_path, TEXT))), jobs=0))
