@@ -90,5 +90,5 @@ def run() -> None:
 
 
 def _refuse(sentence: str) -> None:
-    Console(stderr=True, soft_wrap=True, highlight=False).print(f"[bold red]{escape(sentence)}[/]")
+    Console(stderr=True, soft_wrap=True, highlight=False, emoji=False).print(f"[bold red]{escape(sentence)}[/]")
     sys.exit(REFUSED)

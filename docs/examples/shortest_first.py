@@ -1,6 +1,6 @@
 """A policy of one's own: the job with the fewest tasks left goes first.
 
-slackwater simulate gen:haste -p fifo,shortest_first:ShortestFirst    # with this folder on PYTHONPATH
+slackwater simulate gen:haste -p fifo,shortest_first:ShortestFirst    # in this folder, or with it on PYTHONPATH
 """
 
 from __future__ import annotations

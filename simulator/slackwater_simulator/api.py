@@ -21,7 +21,7 @@ import numpy as np
 from slackwater.errors import InvalidInput
 from slackwater_simulator import simulation
 from slackwater_simulator.policies.registry import policies as list_policies
-from slackwater_simulator.reports.rows import row
+from slackwater_simulator.reports.rows import full_row
 from slackwater_simulator.results.outcome import Outcome
 from slackwater_simulator.results.status import CONTAINER_ENDS, JOB_ENDS
 from slackwater_simulator.workload import loading
@@ -43,7 +43,7 @@ class Results:
 
     def to_pandas(self) -> pd.DataFrame:
         """A row per policy and seed with every metric that `slackwater simulate -o json` prints."""
-        return _frame([row(outcome) for outcome in self.outcomes])
+        return _frame([full_row(outcome) for outcome in self.outcomes])
 
     def jobs(self) -> pd.DataFrame:
         """A row per policy, seed and job: when it was submitted, started and ended, and how."""
@@ -67,9 +67,9 @@ class Results:
 def run(
     workload: str | Path | Workload,
     cluster: str | Cluster | None = None,
-    policies: Sequence[str] = ("kube", "slackwater"),
+    policies: str | Sequence[str] = ("kube", "slackwater"),
     *,
-    seeds: Sequence[int] = (0,),
+    seeds: int | Sequence[int] = (0,),
     world: str = "auto",
     progress: Callable[[str, float], None] | None = None,
     **options: object,
@@ -78,16 +78,21 @@ def run(
 
     `workload` is a trace file, a generator (`gen:hour?apps=90`) or a Workload; `cluster` is `10x16c64Gi`, a YAML file
     or a Cluster, and may be left out where a generator knows its own. `progress` is called with the policy and the
-    share that is done. Options are settings of world and policy, as `--set` takes them.
+    share that is done. Options are settings of world and policy, as `--set` takes them. One policy may be named without
+    a list; `seeds=5` are the seeds 0 to 4.
     """
-    if not policies:
+    named = (policies,) if isinstance(policies, str) else tuple(policies)
+    if not named:
         raise InvalidInput("policies", "none is named", 'name at least one, for example policies=["slackwater"]')
+    numbers = tuple(range(seeds)) if isinstance(seeds, int) else tuple(seeds)
+    if not numbers:
+        raise InvalidInput("seeds", "there is none", "give a list such as [0, 1], or how many")
     machines = cluster if isinstance(cluster, Cluster) else parse(str(cluster or _default(workload)))
     outcomes = []
-    for seed in seeds:
+    for seed in numbers:
         jobs = workload if isinstance(workload, Workload) else load(str(workload), seed=seed)
-        chosen = simulation.choose(jobs, policies) if world == "auto" else world
-        for policy in policies:
+        chosen = simulation.choose(jobs, named) if world == "auto" else world
+        for policy in named:
             tick = None if progress is None else _tick(progress, policy)
             outcomes.append(simulation.run(jobs, machines, policy, seed=seed, world=chosen, progress=tick, **options))
     return Results(tuple(outcomes))

@@ -7,7 +7,9 @@ import pytest
 
 import slackwater_simulator as sim
 from slackwater.errors import InvalidInput
+from slackwater_simulator.workload.workload import Job, Workload
 
+HEADER = '{"format": "slackwater-trace", "version": 1}'
 EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
 
 
@@ -80,3 +82,61 @@ def test_a_log_without_memory_waits_for_cores(tmp_path: Path) -> None:
     results = sim.run(log, "1x2", policies=["fifo", "capacity", "fair"], world="ideal")
     assert list(results.to_pandas()["makespan_s"]) == [200.0] * 3  # four cores' work on two
     assert "memory" in {field for field, _ in results.outcomes[0].workload.modelled}
+
+
+@pytest.mark.parametrize(
+    "name", ["os:path", "json:dumps", ":", "json:JSONDecoder", "replay", "replay?starts=5", "replay?starts={a: soon}"]
+)
+def test_what_is_no_policy_is_refused_in_a_sentence(name: str) -> None:
+    """A module, a function, a class of something else, or a script that is none."""
+    with pytest.raises(InvalidInput, match=r"policy|starts"):
+        sim.run("gen:dress", policies=[name])
+
+
+def test_a_policy_is_found_in_the_current_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The command line does not put it on the path by itself."""
+    monkeypatch.setattr(sys, "path", [entry for entry in sys.path if entry not in ("", str(tmp_path))])
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine_here.py").write_text((EXAMPLES / "shortest_first.py").read_text())
+    assert sim.run("gen:haste", policies="mine_here:ShortestFirst").to_pandas()["finished"][0] > 0
+    sys.modules.pop("mine_here", None)
+
+
+def test_one_policy_and_a_number_of_seeds_need_no_list() -> None:
+    """As in a sweep's file, 2 are the seeds 0 and 1; none at all is refused."""
+    assert list(sim.run("gen:haste", policies="fifo", seeds=2).to_pandas()["seed"]) == [0, 1]
+    with pytest.raises(InvalidInput, match="seeds"):
+        sim.run("gen:haste", policies="fifo", seeds=[])
+    with pytest.raises(InvalidInput, match="seeds"):
+        sim.run("gen:haste", policies="fifo", seeds=0)
+
+
+def test_frames_hold_core_hours_and_the_lower_bound() -> None:
+    """As `simulate -o json` prints them."""
+    found = sim.run("gen:hour?apps=3", policies="kube").to_pandas()
+    assert found["core_hours"][0]["busy"] > 0
+    assert 0 < found["lower_bound_s"][0] <= found["makespan_s"][0]
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_job_without_tasks_is_played_without_a_warning() -> None:
+    """It ends when it is submitted, and has no wait."""
+    found = sim.run(Workload("w", (Job("empty", 0.0, ()),)), "1x4", "fifo").to_pandas()
+    assert found["finished"][0] == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("a.tsv", "job0\t0\t0\t1e18\t1e6\t1e6\n"),
+        (
+            "a.jsonl",
+            f"{HEADER}\n" + '{"id": "a", "submit": 0, "stages": [{"name": "m", "request": [1, 1], "durations": MANY}]}',
+        ),
+    ],
+)
+def test_absurd_numbers_of_tasks_are_refused_by_line(tmp_path: Path, name: str, text: str) -> None:
+    """They would take all memory."""
+    (tmp_path / name).write_text(text.replace("MANY", '{"value": 1, "count": 10000000000000}'))
+    with pytest.raises(InvalidInput, match=rf"{name}, line"):
+        sim.load(str(tmp_path / name))

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
 from importlib.metadata import entry_points
+from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl
 
@@ -165,12 +167,17 @@ def _installed() -> dict[str, Policy]:
 def _own(name: str, factory: str) -> Policy:
     """A policy of somebody else: its docstring describes it, and its `worlds`, if it has any, say where it lives."""
     module, _, attribute = factory.partition(":")
+    here = str(Path.cwd())
+    if here not in sys.path:
+        sys.path.append(here)  # an installed command does not look there by itself
     try:
         made = getattr(import_module(module), attribute)
-    except (ImportError, AttributeError) as problem:
+    except (ImportError, AttributeError, ValueError) as problem:
         raise InvalidInput(
             f"policy {name}", f"cannot be loaded: {problem}", "write module:Class of a module that Python finds"
         ) from problem
+    if not (inspect.isclass(made) and (hasattr(made, "beat") or hasattr(made, "worlds"))):
+        raise InvalidInput(f"policy {name}", "is no policy", "write module:Class of a class with asked and beat")
     described = (inspect.getdoc(made) or f"{factory}").splitlines()[0]
     return Policy(described, factory, tuple(getattr(made, "worlds", YARN)))
 
@@ -211,6 +218,8 @@ def create(name: str, world: str, options: dict[str, Any]) -> Any:
         if accepted is not None and option not in accepted:
             raise UnknownName(f"option of policy {name}", option, accepted)
     for each in inspect.signature(made).parameters.values():
+        if each.kind is each.KEYWORD_ONLY and each.default is each.empty and each.name not in options:
+            raise InvalidInput(f"policy {name}", f"{each.name} is missing", f"write {name}?{each.name}=…")
         if each.name in options and each.default is not inspect.Parameter.empty:
             alike(each.name, options[each.name], each.default)
     return made(**options)

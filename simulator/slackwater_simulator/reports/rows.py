@@ -62,13 +62,20 @@ def row(outcome: Outcome, *, timing: bool = False) -> Row:
     return {name: _plain(value) for name, value in values.items()}
 
 
-def described(outcome: Outcome) -> dict[str, object]:
-    """The row, core-hours by cause, the makespan nobody can beat, and what of the workload was not measured."""
-    workload = outcome.workload
+def full_row(outcome: Outcome) -> dict[str, object]:
+    """The row, core-hours by cause and the makespan nobody can beat."""
     return {
         **row(outcome),
         "core_hours": {cause: _plain(hours) for cause, hours in outcome.core_hours.items()},
         "lower_bound_s": _plain(lower_bound(outcome)),
+    }
+
+
+def described(outcome: Outcome) -> dict[str, object]:
+    """The row, core-hours by cause, the makespan nobody can beat, and what of the workload was not measured."""
+    workload = outcome.workload
+    return {
+        **full_row(outcome),
         "modelled": [{"field": field, "model": model} for field, model in workload.modelled],
         "assumed": [{"field": field, "value": value} for field, value in outcome.cluster.assumed],
         "skipped": workload.skipped,

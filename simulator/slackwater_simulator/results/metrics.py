@@ -95,7 +95,8 @@ def _slowdown(wait: NDArray[np.float64], run: NDArray[np.float64]) -> float:
     """Bounded slowdown: a job shorter than a second counts as one second."""
     bounded = np.maximum(run, 1.0)
     ratio = (wait + bounded) / bounded
-    return float(np.nanmean(ratio)) if ratio.size else float("nan")
+    known = ratio[~np.isnan(ratio)]  # a job without tasks never starts one
+    return float(known.mean()) if known.size else float("nan")
 
 
 def small_jobs(outcome: Outcome) -> NDArray[np.bool_]:

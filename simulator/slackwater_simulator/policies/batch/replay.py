@@ -16,9 +16,11 @@ if TYPE_CHECKING:
 class Replay(Gang):
     """`starts`: job id → second at which all its containers start. A start that does not fit is an error."""
 
-    def __init__(self, *, starts: Mapping[str, float]) -> None:
+    def __init__(self, *, starts: object) -> None:
         super().__init__()
-        self.starts = starts
+        if not isinstance(starts, Mapping) or not all(isinstance(at, int | float) for at in starts.values()):
+            raise InvalidInput("starts", f"{starts!r} is no schedule", "write {job: second, job: second}")
+        self.starts = {str(job): float(at) for job, at in starts.items()}
 
     def submitted(self, app: App, /) -> None:
         """Look again at its moment."""

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
+from slackwater_simulator.workload.readers.check import MOST_TASKS
 from slackwater_simulator.workload.workload import Driver, Job, Stage, Usage, Workload
 
 FORMAT = "slackwater-trace"
@@ -29,7 +30,7 @@ class Repeated(Entry):
     """The short form of many equal numbers."""
 
     value: Positive
-    count: int = Field(ge=0)
+    count: int = Field(ge=0, le=MOST_TASKS)
 
 
 Numbers = list[Positive] | Repeated

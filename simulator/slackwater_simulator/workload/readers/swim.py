@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slackwater_simulator.workload.imputation import BORG, Floats, MapReduce, borg_levels
+from slackwater_simulator.workload.readers.check import MOST_TASKS
 from slackwater_simulator.workload.readers.source import Faults, load_text, numbered
 from slackwater_simulator.workload.workload import Driver, Job, Stage, Usage, Workload
 
@@ -21,7 +22,7 @@ def read(path: Path, *, seed: int = 0, skip_bad: bool = False, model: MapReduce 
     """The jobs of a SWIM log, each with a driver, maps, and reduces where something is shuffled."""
     model = model or MapReduce()
     faults = Faults(path, skip_bad)
-    names, numbers = _columns(path, faults)
+    names, numbers = _columns(path, faults, model)
     jobs = _jobs(names, numbers, model, np.random.default_rng(seed))
     return Workload(
         name=path.name,
@@ -32,7 +33,7 @@ def read(path: Path, *, seed: int = 0, skip_bad: bool = False, model: MapReduce 
     )
 
 
-def _columns(path: Path, faults: Faults) -> tuple[list[str], Floats]:
+def _columns(path: Path, faults: Faults, model: MapReduce) -> tuple[list[str], Floats]:
     """Job ids, and one row of submit second, input and shuffle bytes per job, in order of submission."""
     names: list[str] = []
     rows: list[tuple[float, float, float]] = []
@@ -48,6 +49,9 @@ def _columns(path: Path, faults: Faults) -> tuple[list[str], Floats]:
             continue
         if not all(0 <= value < float("inf") for value in values):
             faults.bad(number, "a negative or infinite number", FIELDS)
+            continue
+        if max(values[2] / model.split, values[3] / model.fetch) > MOST_TASKS:
+            faults.bad(number, f"bytes of more than {MOST_TASKS:,} tasks", FIELDS)
             continue
         names.append(fields[0])
         rows.append((values[0], values[2], values[3]))
