@@ -46,8 +46,10 @@ def lower_bound(outcome: Outcome) -> float | None:
         return None
     jobs = outcome.workload.jobs
     ended = [job for job, status in zip(jobs, outcome.jobs.status.tolist(), strict=True) if status == FINISHED]
-    played = outcome.workload if len(ended) == len(jobs) else replace(outcome.workload, jobs=tuple(ended))
-    return bound(played, outcome.cluster).makespan
+    if not ended:
+        return None
+    before = min(job.submit for job in ended) - min(job.submit for job in jobs)
+    return before + bound(replace(outcome.workload, jobs=tuple(ended)), outcome.cluster).makespan
 
 
 def table(outcomes: Sequence[Outcome]) -> Table | None:

@@ -60,3 +60,11 @@ def test_jobs_that_did_not_end_bound_no_makespan() -> None:
     assert least is not None
     assert least == pytest.approx(10)
     assert least <= measure(outcome).makespan
+
+
+def test_the_bound_counts_from_the_first_submission_of_all() -> None:
+    """As the makespan does, also where the first job never ran."""
+    huge = Stage("a", (99.0, GIBI), np.full(2, 500.0), usage=Usage(np.ones(2), np.ones(2)))
+    jobs = (Job("huge", 0.0, (huge,)), Job("small", 100.0, (stage("a", 2, 10),)))
+    outcome = run(Workload("w", jobs), parse("1x4c64Gi"), "kube")
+    assert lower_bound(outcome) == pytest.approx(110)

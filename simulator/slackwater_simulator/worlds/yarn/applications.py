@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from slackwater_simulator.engine import SUBMIT, TICK
 from slackwater_simulator.results.status import CRASHED, DONE, DRIVER, FAILED, FINISHED, KILLED, REFUSED
+from slackwater_simulator.worlds.refusals import Refusals
 from slackwater_simulator.worlds.yarn.model import App, Container, Request
-from slackwater_simulator.worlds.yarn.refusals import Refusals
 from slackwater_simulator.worlds.yarn.stages import askable, build, fetchable, run_end
 
 if TYPE_CHECKING:

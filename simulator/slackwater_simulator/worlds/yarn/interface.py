@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from slackwater_simulator.results.outcome import Hold, Recorder, Series
     from slackwater_simulator.workload.cluster import Cluster
     from slackwater_simulator.workload.workload import Workload
+    from slackwater_simulator.worlds.refusals import Refusals
     from slackwater_simulator.worlds.yarn.heartbeats import Beats
     from slackwater_simulator.worlds.yarn.model import App, Container, JobTimes, Request
-    from slackwater_simulator.worlds.yarn.refusals import Refusals
     from slackwater_simulator.worlds.yarn.rounding import Rounding
     from slackwater_simulator.worlds.yarn.settings import Settings
 
