@@ -20,7 +20,7 @@ from support.lab.chart import CHART, EARLIER, call, objects
 
 NEWEST = "1.37.1"
 # Defaults that changed on purpose, as the earlier release would say them; and one whose absence has a meaning.
-CHANGED = "--set=scheduler.extender.ignorable=true,runAsUser=65532"
+CHANGED = "--set=scheduler.extender.ignorable=true,scheduler.percentageOfNodesToScore=10,runAsUser=65532"
 KINDS = ("admissionqueues", "reservationpools", "slackpolicies", "trackedapps")
 
 Object = dict[str, Any]
