@@ -2,37 +2,15 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable
-from itertools import count
 from typing import Any
 
 import pytest
 
 from slackwater.ledger.types import ClaimState
-from slackwater_extender.cache.lock import PriorityLock
 from slackwater_extender.scheduling import placewire
-from slackwater_extender.scheduling.placewire import PlaceItem, PlaceRequest
 from support.builders import objects
 from support.fakes.extender import World, world
-
-
-def waiting(name: str, cpu: str = "2", **more: Any) -> dict[str, Any]:
-    return objects.pod(name, cpu="1", annotations=objects.declared(cpu, "1Gi"), **more)
-
-
-def three(*pods: dict[str, Any]) -> World:
-    """Three idle nodes of 14 cores, and pods that wait."""
-    made = world(*[objects.node(f"n{i}", cpu="14") for i in range(3)])
-    made.sample({f"n{i}": (0.0, 0.0) for i in range(3)})
-    made.show(*pods)
-    return made
-
-
-def ask(made: World, *names: str, **more: Any) -> dict[str, Any]:
-    pods = [{"uid": f"uid-batch-{name}"} for name in names]
-    answer: dict[str, Any] = made.post("/v1/place", {"pods": pods, **more})
-    return answer
+from support.fakes.placing import ask, three, waiting
 
 
 def test_each_pod_gets_a_node_and_is_charged() -> None:
@@ -78,89 +56,6 @@ def test_asked_again_a_pod_is_placed_anew() -> None:
     again = made.post("/v1/place", {"pods": [{"uid": "uid-batch-p", "avoid": [first]}]})["placed"][0]["node"]
     assert again != first
     assert made.charged(first) == set()
-
-
-def task(name: str, memory: str, app: str = "", **more: Any) -> dict[str, Any]:
-    """A task of one app that asks for so much memory."""
-    labels = {"slackwater.io/app": app or f"of-{memory}", "slackwater.io/role": "task"}
-    return objects.pod(name, memory=memory, labels=labels, annotations=objects.declared("1", memory), **more)
-
-
-def evict(made: World, lacking: str = "memory", **fields: Any) -> None:
-    """A pod runs, and its kubelet evicts it because its node is low on something."""
-    words = f"The node was low on resource: {lacking}. Threshold quantity: 100Mi, available: 98Mi. "
-    made.show(task(**fields, phase="Running", status=objects.running()))
-    made.show(task(**fields, phase="Failed", status={"reason": "Evicted", "message": words}))
-
-
-@pytest.mark.parametrize("lacking", ["ephemeral-storage", "pids", "inodes"])
-def test_likes_of_a_pod_that_was_evicted_for_something_else_need_no_more_memory(lacking: str) -> None:
-    """A full disk says nothing of the memory that they use."""
-    made = world(objects.node("small", memory="8Gi"))
-    made.sample({"small": (0.0, 0.0)})
-    evict(made, lacking, name="first", memory="5Gi", node="small")
-    made.show(task("again", "5Gi"))
-    assert ask(made, "again")["placed"][0]["node"] == "small"
-
-
-def test_pods_that_were_evicted_before_the_extender_saw_them_are_long_past() -> None:
-    """They lie there until somebody deletes them: each restart would count them anew."""
-    made = world(objects.node("small", memory="8Gi"))
-    made.sample({"small": (0.0, 0.0)})
-    words = "The node was low on resource: memory. "
-    status = {"reason": "Evicted", "message": words}
-    made.show(task("first", "5Gi", node="small", phase="Failed", status=status), task("again", "5Gi"))
-    assert ask(made, "again")["placed"][0]["node"] == "small"
-
-
-def test_likes_of_an_evicted_pod_go_where_there_is_room_for_twice_as_much() -> None:
-    """Seed 129: they were put on the small node again and again, and killed there each time."""
-    made = world(objects.node("small", memory="8Gi"), objects.node("large", memory="32Gi"))
-    made.sample({"small": (0.0, 0.0), "large": (0.0, 0.0)})
-    beside = task("beside", "25Gi")
-    evict(made, name="first", memory="5Gi", node="small")
-    made.show(task("again", "5Gi"), beside)
-    assert ask(made, "beside")["placed"][0]["node"] == "large"
-    refused = ask(made, "again")["refused"][0]
-    assert refused["reason"] == "slackwater: measured memory room too small"
-    assert refused["needs"] == {"cpu": 1.0, "memory": 10 * 2**30}
-    made.gone(beside)
-    names = ["again", "more", "most", "last"]
-    made.show(*[task(name, "5Gi") for name in names[1:]])
-    assert [each["node"] for each in ask(made, *names)["placed"]] == ["large"] * 3
-
-
-@pytest.mark.parametrize(("spare", "node"), [(["large"], "large"), ([], "small")], ids=["spare", "needed by tasks"])
-def test_a_driver_that_was_evicted_takes_a_node_that_tasks_can_spare(spare: list[str], node: str) -> None:
-    """Seed 51075: the only node that cost tasks nothing was too small for it, and it was killed there seven times."""
-    made = world(objects.node("small", memory="8Gi"), objects.node("large", memory="32Gi"))
-    made.sample({"small": (0.0, 0.0), "large": (0.0, 0.0)})
-    evict(made, name="first", memory="5Gi", node="small")
-    made.show(task("again", "5Gi"))
-    wish = {"uid": "uid-batch-again", "avoid": ["large"], "spare": spare}
-    assert made.post("/v1/place", {"pods": [wish]})["placed"][0]["node"] == node
-
-
-@pytest.mark.parametrize("ended", [False, True], ids=["gone while it ran", "told to end first"])
-def test_likes_of_a_task_that_was_deleted_with_its_driver_go_where_it_could_have_grown(ended: bool) -> None:
-    """Seed 50008: the driver was killed; its tasks, of which none had been, were packed by what they had used by then.
-
-    A task that is deleted ends in a phase like any other before it is gone.
-    """
-    made = world(objects.node("small", memory="8Gi"), objects.node("large", memory="32Gi"))
-    first = task("first", "3Gi", node="small", phase="Running", status=objects.running("2026-01-01T00:00:00Z"))
-    made.show(first)
-    for use in (3.0, 4.0):
-        made.clock.now += 10
-        made.sample({"small": (1.0, use * 2**30)}, {"uid-batch-first": (1.0, use * 2**30)})
-    evict(made, name="other", memory="1Gi", node="large", app="of-3Gi")
-    if ended:
-        deleted = {"deletionTimestamp": "2026-01-01T00:01:00Z"}
-        made.show(task("first", "3Gi", node="small", phase="Failed", meta=deleted))
-    made.gone(first)
-    made.show(task("again", "3Gi"))
-    claim = made.parts.cache.claim(made.parts.cache.index.pods["uid-batch-again"])
-    assert made.parts.cache.ledger.expected(claim)[1] == pytest.approx(6 * 2**30)
 
 
 def test_only_some_nodes_may_be_asked_for() -> None:
@@ -346,154 +241,6 @@ def test_bad_bodies_are_refused_with_what_to_send(body: bytes) -> None:
     reply = three().client.post("/v1/place", data=body)
     assert reply.status_code == 400
     assert b"pods" in reply.data
-
-
-def test_a_node_taken_meanwhile_is_not_given_out_twice() -> None:
-    """The batch decides on a snapshot; a filter between two slices may take the room first."""
-    made = world(objects.node("n0", cpu="14"), objects.node("n1", cpu="14"), settings={"decisions": {"slice": 1e-9}})
-    made.sample({"n0": (0.0, 0.0), "n1": (0.0, 0.0)})
-    names = [f"p{i}" for i in range(14)]
-    made.show(*[waiting(name) for name in names])
-    cache = made.parts.cache
-    rivals: list[Any] = []
-
-    class Between(PriorityLock):
-        """A rival comes as soon as the first placements are entered and the lock is free."""
-
-        def __exit__(self, *error: Any) -> None:
-            super().__exit__(*error)
-            if len(cache.ledger) and not rivals:
-                rivals.append(1)
-                rivals.append(made.filter(objects.pod("rival", cpu="6"), "n0", "n1")["NodeNames"])
-
-    ticks = count(1_000_000_000)
-    cache.clock, cache.lock = (lambda: next(ticks) / 1e6), Between()  # time passes at every look: one step per slice
-    answer = made.parts.placer.place(PlaceRequest(pods=[PlaceItem(uid=f"uid-batch-{name}") for name in names]))
-    assert rivals[1] == ["n0", "n1"]
-    assert (len(answer.placed), len(answer.refused)) == (11, 3)  # (28 − 6) / 2
-    assert (cache.ledger.table(1000.0).room >= -1e-9).all()
-
-
-def came(made: World) -> None:
-    made.nodes(objects.node("n3", cpu="14"))
-
-
-def went_and_came(made: World) -> None:
-    made.parts.cache.drop_nodes([made.parts.cache.nodes["n0"]])
-    came(made)
-
-
-@pytest.mark.parametrize("change", [came, went_and_came])
-@pytest.mark.parametrize("holds", range(1, 6))
-def test_selectors_hold_when_nodes_change_under_a_batch(change: Callable[[World], None], holds: int) -> None:
-    """Whichever hold of the lock the watch comes after: rows of a snapshot are found by name."""
-    made = world(*[objects.node(f"n{i}", cpu="14", labels={"pool": "gpu" if i == 2 else "cpu"}) for i in range(3)])
-    made.sample({f"n{i}": (0.0, 0.0) for i in range(3)})
-    made.show(waiting("p", spec={"nodeSelector": {"pool": "gpu"}}))
-
-    class Between(PriorityLock):
-        """Nodes change when the lock is free."""
-
-        left = 0
-
-        def __exit__(self, *error: Any) -> None:
-            super().__exit__(*error)
-            self.left += 1
-            if self.left == holds:
-                change(made)
-
-    made.parts.cache.lock = Between()
-    assert [each["node"] for each in ask(made, "p")["placed"]] == ["n2"]
-
-
-@pytest.mark.parametrize("cpu", ["2", "99"], ids=["fits", "does-not-fit"])
-def test_a_pod_that_is_deleted_while_its_batch_is_decided_gets_nothing(cpu: str) -> None:
-    """No reservation that only lapses, no place among the refused, where it would stay for ever."""
-    made = three(waiting("p", cpu), waiting("q"))
-    cache = made.parts.cache
-
-    class Between(PriorityLock):
-        """The pod goes when the batch has looked it up."""
-
-        left = 0
-
-        def __exit__(self, *error: Any) -> None:
-            super().__exit__(*error)
-            self.left += 1
-            if self.left == 1:
-                made.gone(waiting("p", cpu))
-
-    cache.lock = Between()
-    answer = ask(made, "p", "q")
-    assert answer["refused"][0] == {
-        "uid": "uid-batch-p",
-        "reason": "slackwater: pod not known yet",
-        "counts": {},
-        "needs": {},
-    }
-    assert set(cache.ledger.reservations()) == {"uid-batch-q"}
-    assert len(made.parts.waiting) == 0
-
-
-@pytest.mark.parametrize("holds", range(1, 6))
-def test_a_batch_that_fails_leaves_what_was_reserved(holds: int) -> None:
-    """Wherever it fails, no pod loses its reservation: its room would be given to others while it is on its way."""
-    made = three(waiting("p"), waiting("q"))
-    cache, uids = made.parts.cache, ["uid-batch-p", "uid-batch-q"]
-    ask(made, "p")
-    node = cache.assigned_node("uid-batch-p")
-
-    class Breaking(PriorityLock):
-        """The lock cannot be taken for once."""
-
-        taken = 0
-
-        def __enter__(self) -> None:
-            self.taken += 1
-            if self.taken == holds:
-                raise RuntimeError
-            super().__enter__()
-
-    cache.lock = Breaking()
-    with pytest.raises(RuntimeError):
-        made.parts.placer.place(PlaceRequest(pods=[PlaceItem(uid=uid) for uid in uids]))
-    assert set(cache.ledger.reservations()) == set(uids)
-    claim = cache.ledger.claim("uid-batch-p")
-    assert claim is not None
-    assert claim.node == node
-
-
-def test_requests_go_before_slices() -> None:
-    """A filter waits for one slice at most, not for a whole batch."""
-    names = [f"p{i}" for i in range(200)]
-    made = world(*[objects.node(f"n{i}", cpu="64") for i in range(50)])
-    made.sample({f"n{i}": (0.0, 0.0) for i in range(50)})
-    made.show(*[waiting(name) for name in names])
-    lock, order = made.parts.cache.lock, []
-    asked = threading.Event()
-
-    def background() -> None:
-        asked.wait(5)
-        for _ in range(3):
-            with lock.background():
-                order.append("slice")
-
-    thread = threading.Thread(target=background)
-    thread.start()
-
-    def request() -> None:
-        with lock:
-            order.append("request")
-
-    with lock:
-        waiter = threading.Thread(target=request)
-        waiter.start()
-        while not lock._waiting:
-            pass
-        asked.set()
-    waiter.join(5)
-    thread.join(5)
-    assert order[0] == "request"
 
 
 def test_reading_uids() -> None:

@@ -1,0 +1,94 @@
+"""Batch placement of pods whose likes were killed for their memory: where there is room for what they came to use."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from support.builders import objects
+from support.fakes.extender import World, world
+from support.fakes.placing import ask
+
+
+def task(name: str, memory: str, app: str = "", **more: Any) -> dict[str, Any]:
+    """A task of one app that asks for so much memory."""
+    labels = {"slackwater.io/app": app or f"of-{memory}", "slackwater.io/role": "task"}
+    return objects.pod(name, memory=memory, labels=labels, annotations=objects.declared("1", memory), **more)
+
+
+def evict(made: World, lacking: str = "memory", **fields: Any) -> None:
+    """A pod runs, and its kubelet evicts it because its node is low on something."""
+    words = f"The node was low on resource: {lacking}. Threshold quantity: 100Mi, available: 98Mi. "
+    made.show(task(**fields, phase="Running", status=objects.running()))
+    made.show(task(**fields, phase="Failed", status={"reason": "Evicted", "message": words}))
+
+
+@pytest.mark.parametrize("lacking", ["ephemeral-storage", "pids", "inodes"])
+def test_likes_of_a_pod_that_was_evicted_for_something_else_need_no_more_memory(lacking: str) -> None:
+    """A full disk says nothing of the memory that they use."""
+    made = world(objects.node("small", memory="8Gi"))
+    made.sample({"small": (0.0, 0.0)})
+    evict(made, lacking, name="first", memory="5Gi", node="small")
+    made.show(task("again", "5Gi"))
+    assert ask(made, "again")["placed"][0]["node"] == "small"
+
+
+def test_pods_that_were_evicted_before_the_extender_saw_them_are_long_past() -> None:
+    """They lie there until somebody deletes them: each restart would count them anew."""
+    made = world(objects.node("small", memory="8Gi"))
+    made.sample({"small": (0.0, 0.0)})
+    words = "The node was low on resource: memory. "
+    status = {"reason": "Evicted", "message": words}
+    made.show(task("first", "5Gi", node="small", phase="Failed", status=status), task("again", "5Gi"))
+    assert ask(made, "again")["placed"][0]["node"] == "small"
+
+
+def test_likes_of_an_evicted_pod_go_where_there_is_room_for_twice_as_much() -> None:
+    """Seed 129: they were put on the small node again and again, and killed there each time."""
+    made = world(objects.node("small", memory="8Gi"), objects.node("large", memory="32Gi"))
+    made.sample({"small": (0.0, 0.0), "large": (0.0, 0.0)})
+    beside = task("beside", "25Gi")
+    evict(made, name="first", memory="5Gi", node="small")
+    made.show(task("again", "5Gi"), beside)
+    assert ask(made, "beside")["placed"][0]["node"] == "large"
+    refused = ask(made, "again")["refused"][0]
+    assert refused["reason"] == "slackwater: measured memory room too small"
+    assert refused["needs"] == {"cpu": 1.0, "memory": 10 * 2**30}
+    made.gone(beside)
+    names = ["again", "more", "most", "last"]
+    made.show(*[task(name, "5Gi") for name in names[1:]])
+    assert [each["node"] for each in ask(made, *names)["placed"]] == ["large"] * 3
+
+
+@pytest.mark.parametrize(("spare", "node"), [(["large"], "large"), ([], "small")], ids=["spare", "needed by tasks"])
+def test_a_driver_that_was_evicted_takes_a_node_that_tasks_can_spare(spare: list[str], node: str) -> None:
+    """Seed 51075: the only node that cost tasks nothing was too small for it, and it was killed there seven times."""
+    made = world(objects.node("small", memory="8Gi"), objects.node("large", memory="32Gi"))
+    made.sample({"small": (0.0, 0.0), "large": (0.0, 0.0)})
+    evict(made, name="first", memory="5Gi", node="small")
+    made.show(task("again", "5Gi"))
+    wish = {"uid": "uid-batch-again", "avoid": ["large"], "spare": spare}
+    assert made.post("/v1/place", {"pods": [wish]})["placed"][0]["node"] == node
+
+
+@pytest.mark.parametrize("ended", [False, True], ids=["gone while it ran", "told to end first"])
+def test_likes_of_a_task_that_was_deleted_with_its_driver_go_where_it_could_have_grown(ended: bool) -> None:
+    """Seed 50008: the driver was killed; its tasks, of which none had been, were packed by what they had used by then.
+
+    A task that is deleted ends in a phase like any other before it is gone.
+    """
+    made = world(objects.node("small", memory="8Gi"), objects.node("large", memory="32Gi"))
+    first = task("first", "3Gi", node="small", phase="Running", status=objects.running("2026-01-01T00:00:00Z"))
+    made.show(first)
+    for use in (3.0, 4.0):
+        made.clock.now += 10
+        made.sample({"small": (1.0, use * 2**30)}, {"uid-batch-first": (1.0, use * 2**30)})
+    evict(made, name="other", memory="1Gi", node="large", app="of-3Gi")
+    if ended:
+        deleted = {"deletionTimestamp": "2026-01-01T00:01:00Z"}
+        made.show(task("first", "3Gi", node="small", phase="Failed", meta=deleted))
+    made.gone(first)
+    made.show(task("again", "3Gi"))
+    claim = made.parts.cache.claim(made.parts.cache.index.pods["uid-batch-again"])
+    assert made.parts.cache.ledger.expected(claim)[1] == pytest.approx(6 * 2**30)
