@@ -151,6 +151,32 @@ def test_no_request_is_advised_above_its_limit() -> None:
     assert not any("Guaranteed" in note for note in made.notes)
 
 
+def test_a_container_that_is_held_by_its_limit_is_told() -> None:
+    """Request, limit and use are the same: nothing else is advised, but that it may need more."""
+    found = assessment(limits={"memory": 820 * MIBI})
+    for pod in found.census.pods.values():
+        pod.requests = {("main", "cpu"): 0.4, ("main", "memory"): 820 * MIBI}
+    made = one(found)
+    assert made.containers[0].requests["memory"] == 820 * MIBI
+    assert any("needs all of its memory limit" in note for note in made.notes)
+
+
+def test_a_limit_that_is_no_whole_number_of_mebibytes_is_not_exceeded() -> None:
+    """954Mi would be more than 1G."""
+    made = one(assessment(limits={"memory": 0.9e9}))
+    assert made.containers[0].requests["memory"] == 858 * MIBI < 0.9e9
+    assert "858Mi" in made.yaml
+
+
+def test_the_limit_of_the_newest_pod_counts() -> None:
+    """It was lowered since."""
+    found = assessment()
+    for at, pod in enumerate(found.census.pods.values()):
+        pod.created = 100.0 * at
+        pod.limits = {("main", "memory"): (900 * MIBI, 850 * MIBI)[at]}
+    assert one(found).containers[0].requests["memory"] == 850 * MIBI
+
+
 def test_advice_that_was_followed_is_not_given_again() -> None:
     """What the newest pod of a template asks for counts, not what was asked for before."""
     found = assessment()

@@ -132,7 +132,7 @@ class AdmissionRound:
             return self._set_aside(app, position), False
         if (verdict := self.infeasible(app, position) or incomplete(app, position)) is not None:
             return verdict, False
-        if (verdict := self._no_node(app, position)) is not None:
+        if (verdict := self._pausing(app, position) or self._no_node(app, position)) is not None:
             return verdict, False
         if app.behind:
             why = "room, for which a driver of this app was given up"
@@ -166,6 +166,13 @@ class AdmissionRound:
         short = answer.shortages[0]
         numbers = {"ask": short.needed, "kind": short.kind, "queue": self.queue.name, "limit": short.left}
         return Verdict(app.id, WaitReason.INFEASIBLE, numbers, position)
+
+    def _pausing(self, app: App, position: int) -> Verdict | None:
+        """What was let go in vain claims nothing while it pauses: neither budget nor slots nor room."""
+        first = self.facts(app).first
+        if not first or not all(group.pausing for group in first):
+            return None
+        return Verdict(app.id, WaitReason.NOT_BOUND, {"count": sum(len(group.held) for group in first)}, position)
 
     def _no_node(self, app: App, position: int) -> Verdict | None:
         """What fits nowhere now claims nothing: others may go before it. Where nodes are added, it shows the need."""

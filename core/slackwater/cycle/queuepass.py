@@ -153,12 +153,18 @@ def release_all(lanes: Sequence[Lane], left: int, *, idle: bool) -> int:
     """
     left = _assemble(lanes, left, idle=idle)
     left = _pass(lanes, left, idle=idle)
-    waiting = [app for each in lanes for app in each.entrance.passed_over(each.starts)]
-    for priority in sorted({app.priority for app in waiting}, reverse=True):
+    left = _by_priority(lanes, left, None, idle=idle)
+    return _lend(lanes, left, None, idle=idle)
+
+
+def _by_priority(lanes: Sequence[Lane], left: int, least: int | None, *, idle: bool) -> int:
+    """Priority by priority: what pools lend to started apps, then waiting apps into room that is left."""
+    waiting = {app.priority for each in lanes for app in each.entrance.passed_over(each.starts)}
+    for priority in sorted((found for found in waiting if least is None or found >= least), reverse=True):
         left = _lend(lanes, left, priority, idle=idle)
         for each in lanes:
             left = _backfill(each, left, priority, idle=idle and not any(other.releases for other in lanes))
-    return _lend(lanes, left, None, idle=idle)
+    return left
 
 
 def _assemble(lanes: Sequence[Lane], left: int, *, idle: bool) -> int:
@@ -166,18 +172,22 @@ def _assemble(lanes: Sequence[Lane], left: int, *, idle: bool) -> int:
     for each in lanes:
         for claimant in each.entrance.overdue(each.started):
             left = _urgent(lanes, left, claimant.priority + 1, idle=idle)
-            if each.entrance.assembly.keep(claimant):
+            gone = {release.app for other in lanes for release in other.releases}
+            if claimant.id not in gone and each.entrance.assembly.keep(claimant):
                 break
     return left
 
 
 def _urgent(lanes: Sequence[Lane], left: int, least: int, *, idle: bool) -> int:
-    """What of this priority and above goes, be it started or not, within what its pool has."""
+    """What of this priority and above goes; afterwards the pools' borders are closed again for the others."""
+    if not any(app.priority >= least and _held(app) for each in lanes for app in each.entrance.apps):
+        return left
     left = _pass(lanes, left, idle=idle, least=least)
-    waiting = {app.priority for each in lanes for app in each.entrance.passed_over(each.starts)}
-    for priority in sorted((found for found in waiting if found >= least), reverse=True):
-        for each in lanes:
-            left = _backfill(each, left, priority, idle=idle and not any(other.releases for other in lanes))
+    left = _by_priority(lanes, left, least, idle=idle)
+    left = _lend(lanes, left, least, idle=idle)
+    for each in lanes:
+        if (headroom := each.entrance.headroom()) is not None:
+            each.line.lend({kind: max(0.0, left_of - each.entrance.spent[kind]) for kind, left_of in headroom.items()})
     return left
 
 

@@ -99,8 +99,9 @@ SENTENCES: Mapping[WaitReason, str] = {
     WaitReason.ROOM: "the nodes of queue {queue} have {free} {kind} free in all, a pod of this app asks for {ask}",
     WaitReason.FRAGMENTED: "no single node of queue {queue} has room for {ask}; it goes as soon as one has",
     WaitReason.NOT_BOUND: (
-        "some of its pods were released and came to no node although one had room; {count} pods let others go first "
-        "for a while, then one is tried again; kubectl describe pod tells what the scheduler says"
+        "releases of this app came to nothing: the scheduler bound a pod to no node although one had room, or the API "
+        "server did not take the release; {count} pods let others go first for a while and are then tried again; "
+        "kubectl describe pod tells more"
     ),
     WaitReason.WINDOW: "released and not bound yet are {flight} pods; the window allows {window}",
     WaitReason.GROWTH: "released {count} pods beyond the present nodes so that the autoscaler sees the need",

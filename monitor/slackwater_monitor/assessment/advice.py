@@ -149,22 +149,28 @@ def _containers(found: Assessment, key: tuple[str, str, str], pods: set[str], sh
             into = made[container]
             pod = found.census.pods[namespace, name]
             shown = (0.0 if owner in SINGLE else pod.created, _asked(pod, container, kind, each))
-            newest[container, kind] = max(newest.get((container, kind), shown), shown)
-            into["asked"][kind] = newest[container, kind][1]
-            limit = pod.limits.get((container, kind))
+            if shown >= newest.get((container, kind), shown):
+                newest[container, kind] = shown
+                into["asked"][kind], into["limits"][kind] = shown[1], pod.limits.get((container, kind), math.inf)
             for field_name, value in (("requests", _wanted(kind, each, share)), ("peak", each.peak)):
                 into[field_name][kind] = max(into[field_name].get(kind, 0.0), value)
-            if limit is not None:
-                into["limits"][kind] = max(into["limits"].get(kind, 0.0), limit)
     return [
-        ContainerAdvice(name, dict(each["asked"]), _bound(each), dict(each["limits"]), dict(each["peak"]))
+        ContainerAdvice(name, dict(each["asked"]), _bound(each), _limits(each), dict(each["peak"]))
         for name, each in sorted(made.items())
     ]
 
 
 def _bound(each: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
-    """Requests that an API server takes: none above its limit."""
-    return {kind: min(value, each["limits"].get(kind, math.inf)) for kind, value in each["requests"].items()}
+    """Requests that an API server takes: none above its limit, in the whole steps in which they are written."""
+    return {kind: min(value, _whole(kind, each["limits"][kind])) for kind, value in each["requests"].items()}
+
+
+def _whole(kind: str, limit: float) -> float:
+    return math.floor(limit / MIBI) * MIBI if kind == MEMORY and math.isfinite(limit) else limit
+
+
+def _limits(each: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
+    return {kind: limit for kind, limit in each["limits"].items() if math.isfinite(limit)}
 
 
 def _asked(pod: Pod, container: str, kind: str, each: UsageStatistics) -> float:
@@ -193,7 +199,15 @@ def _wanted(kind: str, each: UsageStatistics, share: int) -> float:
 
 
 def _differs(each: ContainerAdvice) -> bool:
-    return any(abs(each.requests[kind] - asked) > WORTH * max(asked, LEAST[kind]) for kind, asked in each.asked.items())
+    """Whether it should ask for something else; or would, if its limit let it."""
+    return any(
+        abs(each.requests[kind] - asked) > WORTH * max(asked, LEAST[kind]) or _limited(each, kind)
+        for kind, asked in each.asked.items()
+    )
+
+
+def _limited(each: ContainerAdvice, kind: str) -> bool:
+    return each.requests[kind] >= _whole(kind, each.limits.get(kind, math.inf))
 
 
 def _given_back(
@@ -221,11 +235,11 @@ def _notes(containers: list[ContainerAdvice]) -> list[str]:
     told = []
     for each in containers:
         for kind, limit in each.limits.items():
-            if each.requests[kind] >= limit:
+            if _limited(each, kind):
                 told.append(f"{each.name}: it needs all of its {kind} limit, maybe more; raise the limit as well")
             elif each.peak.get(kind, 0.0) >= 0.98 * limit:
                 told.append(f"{each.name}: its use reaches its {kind} limit, so it may need more than was seen")
-            if each.asked.get(kind) == limit and each.requests[kind] < limit:
+            if each.asked.get(kind) == limit and not _limited(each, kind):
                 told.append(
                     f"{each.name}: {kind} request and limit are equal; a lower request ends QoS class Guaranteed"
                 )

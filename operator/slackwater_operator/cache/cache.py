@@ -30,7 +30,7 @@ from slackwater_operator.cache.nodes import NodeRequests
 from slackwater_operator.cache.podstate import UNSCHEDULABLE, InFlightPods, PodState, state
 from slackwater_operator.cache.pools import PoolState
 from slackwater_operator.cache.quarantine import Part, Quarantine, sentence
-from slackwater_operator.cache.refusals import Pauses, Refusals
+from slackwater_operator.cache.refusals import Pauses, Refusals, Vain
 from slackwater_operator.cache.rooms import NodeReach, Rooms
 from slackwater_operator.cache.snapshot import SnapshotBuilder
 from slackwater_operator.cache.strays import Strays
@@ -219,6 +219,11 @@ class OperatorCache:
         self.in_flight.end(uid)
         self._touch(uid)
 
+    def pause(self, uid: str, now: float, cause: Vain) -> None:
+        """A release came to nothing: others go first for a while. A pod that went meanwhile pauses no more."""
+        if uid in self._everyone:
+            self.paused.begin(uid, now, cause)
+
     def gave_up(
         self, blocked: tuple[str, TaskNeed] | None, ahead: tuple[str, Sequence[str]] | None, now: float
     ) -> None:
@@ -347,10 +352,10 @@ class OperatorCache:
             self.quarantine.add(Part.POD, pod, f"it cannot be taken in: {sentence(problem)}")
 
     def _take(self, pod: PodRecord, now: float) -> None:
+        if pod.node:
+            self.paused.forget(pod.uid)
         if self.governing.manages(pod):
             self.in_flight.observe(pod, now)
-            if pod.node:
-                self.paused.forget(pod.uid)
             self._strays.forget(pod.uid)
             for problem in pod.problems:
                 self.quarantine.add(Part.STATEMENT, pod, problem)

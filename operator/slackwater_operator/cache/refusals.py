@@ -8,32 +8,34 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from enum import Enum
 
 from slackwater.resources import Resources
 from slackwater_cluster.watch.records import Constraints
 from slackwater_operator.cache.rooms import NodeReach, Rooms
 
-# Seconds for which a pod pauses that was not bound, or whose release was not written: the first time, doubled each
-# time, and at most.
-UNBOUND = (5.0, 600.0)
-UNWRITTEN = (1.0, 10.0)
+
+class Vain(Enum):
+    """Why a release came to nothing, and for how many seconds the pod pauses: the first time, and at most."""
+
+    UNBOUND = (5.0, 600.0)  # the scheduler refused nodes that had room; what keeps the pod out may keep its likes out
+    UNWRITTEN = (2.0, 4.0)  # the API server did not take it
 
 
 @dataclass(frozen=True, slots=True)
 class Pause:
-    """How often a release came to nothing, and until when the pod lets others go first."""
+    """How often a release came to nothing in this way, and until when the pod lets others go first."""
 
+    cause: Vain
     times: int
     until: float
 
 
 @dataclass(slots=True)
 class Pauses:
-    """By uid: pods that were let go and came to no node, for something that nobody told us, such as a missing volume.
+    """By uid: pods that were let go in vain, for something that nobody told us, such as a missing volume."""
 
-    Each pauses by itself. What its likes may do in the meantime is decided where they are put together.
-    """
-
+    active: bool = False  # whether somebody pauses now
     _by_uid: dict[str, Pause] = field(default_factory=dict)
     _now: float = -math.inf
 
@@ -49,16 +51,18 @@ class Pauses:
         """When the first pause is over; never where nobody pauses."""
         return min((each.until for each in self._by_uid.values() if each.until > self._now), default=math.inf)
 
-    def begin(self, uid: str, now: float, lengths: tuple[float, float]) -> None:
-        """A release came to nothing once more."""
-        first, longest = lengths
-        before = self._by_uid.get(uid, Pause(0, now))
-        self._by_uid[uid] = Pause(before.times + 1, now + min(longest, first * 2.0 ** min(before.times, 30)))
+    def begin(self, uid: str, now: float, cause: Vain) -> None:
+        """A release came to nothing once more: the pause is twice as long as the last one of its kind."""
+        first, longest = cause.value
+        before = self._by_uid.get(uid)
+        times = before.times if before is not None and before.cause is cause else 0
+        self._by_uid[uid] = Pause(cause, times + 1, now + min(longest, first * 2.0 ** min(times, 30)))
+        self.active = True
 
-    def until(self, uid: str) -> float | None:
-        """The end of a pod's last pause; None where it had none."""
+    def unbound(self, uid: str) -> Pause | None:
+        """The last pause of a pod that the scheduler did not bind, be it over or not."""
         pause = self._by_uid.get(uid)
-        return pause.until if pause else None
+        return pause if pause is not None and pause.cause is Vain.UNBOUND else None
 
     def times(self, uid: str) -> int:
         """How often a pod's release came to nothing."""
@@ -70,8 +74,12 @@ class Pauses:
         self._by_uid.pop(uid, None)
 
     def look(self, now: float) -> None:
-        """What time it is."""
+        """What time it is. What lies long back is forgotten."""
         self._now = now
+        if self._by_uid:
+            longest = Vain.UNBOUND.value[1]
+            self._by_uid = {uid: each for uid, each in self._by_uid.items() if each.until + longest > now}
+        self.active = any(each.until > now for each in self._by_uid.values())
 
 
 @dataclass(frozen=True, slots=True)

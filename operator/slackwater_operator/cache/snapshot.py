@@ -28,6 +28,10 @@ if TYPE_CHECKING:
     from slackwater_operator.cache.cache import OperatorCache
 
 
+# So many writes of equal pods may fail before it is more than a mishap of each.
+FEW_UNWRITTEN = 2
+
+
 @dataclass(frozen=True, slots=True)
 class SnapshotBuilder:
     """Puts together what one round may know. `supposed`: as if every managed namespace were in mode enforce."""
@@ -209,10 +213,12 @@ class SnapshotBuilder:
         )
 
     def _submitted(self, each: AppView) -> float:
-        """Its place in line; an app of which every pod was let go in vain stands behind those that came meanwhile."""
-        held = [uid for group in each.groups for uid in group.held] if self.cache.paused and not each.started else []
-        ends = [end for uid in held if (end := self.cache.paused.until(uid)) is not None]
-        return max(each.submitted, min(ends)) if held and len(ends) == len(held) else each.submitted
+        """Its place in line; an app of which the scheduler bound no pod stands behind those that came meanwhile."""
+        held = [uid for group in each.groups for uid in group.held] if len(self.cache.paused) else []
+        pauses = [pause for uid in held if (pause := self.cache.paused.unbound(uid)) is not None]
+        if each.started or not held or len(pauses) < len(held):
+            return each.submitted
+        return max(each.submitted, min(pause.until for pause in pauses))
 
     def _held_since(self, each: AppView) -> float | None:
         """When the oldest of its held pods came; they stand in order of creation."""
@@ -235,34 +241,30 @@ class SnapshotBuilder:
         if not each.settled or self.cache.unsized(each):
             return tuple(_without(group, group.held) for group in each.groups)
         groups = self._arrived(each)
-        if not self.cache.refused and not self.cache.grown_in_vain and not self.cache.paused:
+        if not self.cache.refused and not self.cache.grown_in_vain and not self.cache.paused.active:
             return groups
         return tuple(map(self._marked, (part for group in groups for part in self._parted(group))))
 
     def _parted(self, group: PodGroup) -> tuple[PodGroup, ...]:
-        """The group, and apart from it what pauses: pods whose release came to nothing, and most of their likes.
+        """The group, and apart from it what pauses: pods that were let go in vain.
 
-        What keeps one of them out may keep out all. So of the others one is tried, and as many as run already.
+        What keeps a pod from being bound, or many from being written, may keep out their likes. So of these one is
+        tried, and as many as run already.
         """
         paused = {uid for uid in group.held if uid in self.cache.paused}
         if not paused:
             return (group,)
         others = [uid for uid in group.held if uid not in paused]
-        tried = others[: max(0, 1 + group.running - group.released)]
-        rest = tuple(uid for uid in group.held if uid not in tried)
-        aside = PodGroup(
-            f"{group.key}/paused",
-            group.role,
-            group.request,
-            held=rest,
-            stage=group.stage,
-            level=group.level,
-            waiting=group.waiting,
-            pausing=True,
-            native=group.native,
-            constraints=group.constraints,
+        if len(paused) > FEW_UNWRITTEN or any(self.cache.paused.unbound(uid) for uid in paused):
+            others = others[: max(0, 1 + group.running - group.released)]
+        going = set(others)
+        rest = tuple(uid for uid in group.held if uid not in going)
+        aside = replace(
+            group, key=f"{group.key}/paused", held=rest, released=0, running=0, finished=0, expected=0, pausing=True
         )
-        return replace(group, held=tuple(tried), expected=max(0, group.expected - len(rest))), aside
+        aside = replace(aside, blocked=0, seats=(), growing=())
+        left = replace(group, held=tuple(others), expected=max(0, group.expected - len(rest)))
+        return (left, aside) if left.total else (aside,)
 
     def _marked(self, group: PodGroup) -> PodGroup:
         unplaceable = any(uid in self.cache.refused for uid in group.held)

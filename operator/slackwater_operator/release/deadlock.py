@@ -211,7 +211,12 @@ def _idle(app: App) -> bool:
     """Whether a driver of the app runs, tasks of it wait and none runs."""
     tasks = [group for group in app.groups if group.role is not Role.DRIVER]
     leads = any(group.running for group in app.groups if group.role is Role.DRIVER)
-    return leads and not app.paused and any(g.held for g in tasks) and not any(g.charged for g in tasks)
+    return leads and not app.paused and any(map(_waits, tasks)) and not any(g.charged for g in tasks)
+
+
+def _waits(group: PodGroup) -> bool:
+    """Whether pods of a group wait for room; what pauses was let go in vain, and waits for something else."""
+    return bool(group.held) and not group.pausing
 
 
 def _by_constraints(apps: Iterable[App]) -> dict[str, list[tuple[App, PodGroup]]]:
@@ -224,7 +229,7 @@ def _by_constraints(apps: Iterable[App]) -> dict[str, list[tuple[App, PodGroup]]
         if drivers and not any(group.running for group in drivers):
             continue
         for group in app.groups:
-            if group.role is not Role.DRIVER and group.held:
+            if group.role is not Role.DRIVER and _waits(group):
                 found.setdefault(group.constraints, []).append((app, group))
     return found
 

@@ -186,7 +186,7 @@ class ReleaseLoop:
 
     def _until_due(self) -> float:
         """Releases under way, stalls and refused pods have times of their own; nothing else moves without news."""
-        timed = self.cache.in_flight or self.cache.refused or self.cache.paused
+        timed = self.cache.in_flight or self.cache.refused or self.cache.paused.active
         limit = MAINTENANCE if timed else self.settings.idle_period
         due = min(self.cache.refused.next, self.cache.paused.next)
         return min(limit, max(LEAST, due - self.clock()))

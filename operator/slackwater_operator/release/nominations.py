@@ -20,7 +20,7 @@ from slackwater_cluster.customresources.admissionqueue import Release as Terms
 from slackwater_cluster.watch.records import PodRecord
 from slackwater_operator.cache.cache import OperatorCache
 from slackwater_operator.cache.podstate import UNSCHEDULABLE, InFlight, PodState
-from slackwater_operator.cache.refusals import UNBOUND
+from slackwater_operator.cache.refusals import Vain
 from slackwater_operator.metrics import Metrics
 from slackwater_operator.release.extenderclient import PlacementSource, PlaceRequest
 from slackwater_operator.release.podwriter import WATCH_DELAY, PodWriter
@@ -49,7 +49,7 @@ class Nominations:
     async def run(self) -> None:
         """Look once at every release under way."""
         woken = await self._woken()
-        late: list[PodRecord] = []
+        late: list[tuple[PodRecord, InFlight]] = []
         stuck: list[tuple[PodRecord, InFlight]] = []
         for uid, on_its_way in self.cache.in_flight.all():
             pod = self.cache.index.pod(uid)
@@ -57,20 +57,14 @@ class Nominations:
                 continue
             stays = self._stuck(pod, on_its_way, woken)
             if self._late(pod, on_its_way) or (stays and _refused(on_its_way) >= MOST_NODES):
-                late.append(pod)
-                self._in_vain(pod, on_its_way)
+                late.append((pod, on_its_way))
+                if on_its_way.growth:
+                    self.cache.grown_in_vain.add(uid)
             elif stays:
                 stuck.append((pod, on_its_way))
-        self._take_back([pod for pod in late if pod.gated])
-        await self._park([pod for pod in late if not pod.gated])
+        self._take_back([pod for pod, _ in late if pod.gated])
+        await self._park([each for each in late if not each[0].gated])
         await self._move(stuck)
-
-    def _in_vain(self, pod: PodRecord, on_its_way: InFlight) -> None:
-        """A release came to nothing; one that had a node lets others go first for a while."""
-        if on_its_way.growth:
-            self.cache.grown_in_vain.add(pod.uid)
-        elif not pod.gated and (on_its_way.node or on_its_way.nodes > 1):
-            self.cache.paused.begin(pod.uid, self.clock(), UNBOUND)
 
     def _take_back(self, pods: Sequence[PodRecord]) -> None:
         """Releases that were not written in time: the pods are held, as the watch shows them.
@@ -146,12 +140,12 @@ class Nominations:
             return ()
         return set(uids)
 
-    async def _park(self, pods: Sequence[PodRecord]) -> None:
+    async def _park(self, releases: Sequence[tuple[PodRecord, InFlight]]) -> None:
         when = datetime.fromtimestamp(self.clock(), UTC).isoformat(timespec="seconds")
-        await asyncio.gather(*(self._park_one(pod, when) for pod in pods))
-        await self._unreserve([pod.uid for pod in pods])
+        await asyncio.gather(*(self._park_one(*each, when) for each in releases))
+        await self._unreserve([pod.uid for pod, _ in releases])
 
-    async def _park_one(self, pod: PodRecord, when: str) -> None:
+    async def _park_one(self, pod: PodRecord, on_its_way: InFlight, when: str) -> None:
         try:
             written = await self.writer.park(pod, when)
         except Unavailable as problem:
@@ -161,6 +155,8 @@ class Nominations:
         if written.done:
             self.metrics.parkings.inc()
             self.told(pod)
+            if not on_its_way.growth and (on_its_way.node or on_its_way.nodes > 1):
+                self.cache.pause(pod.uid, self.clock(), Vain.UNBOUND)
         self.cache.end(pod.uid)
 
     async def _move(self, stuck: Sequence[tuple[PodRecord, InFlight]]) -> None:
@@ -187,10 +183,7 @@ class Nominations:
         placed = placement.placed
         bound = {wish.uid for wish in wishes if wish.nodes is not None}
         back = {p.uid for p, on_its_way in stuck if p.uid not in placed and (on_its_way.unasked or p.uid in bound)}
-        for pod, on_its_way in stuck:
-            if pod.uid in back:
-                self._in_vain(pod, on_its_way)
-        await self._park([pod for pod, _ in stuck if pod.uid in back])
+        await self._park([each for each in stuck if each[0].uid in back])
         left = [pod for pod, _ in stuck if pod.uid not in back]
         await asyncio.gather(*(self._renominate(pod, placed.get(pod.uid, "")) for pod in left))
 

@@ -69,6 +69,7 @@ class Releaser:
     recorder: Recorder | None = None  # writes down what each round saw and decided
     pause: Callable[[float], Awaitable[None]] = asyncio.sleep
     _instance: str = ""  # of the extender that told the last rooms
+    _placing_fails: bool = False  # the last batch got no answer: until one does, rooms that are told say nothing
 
     def __post_init__(self) -> None:
         self.writes = ReleaseWriter(
@@ -87,7 +88,8 @@ class Releaser:
             await self._seat(outlook.round.seated)
             chosen = batch(outlook.snapshot, outlook.round.releases, self._batch_size())
             if not chosen:
-                self._well(rooms)
+                if not self._placing_fails:
+                    self._well(rooms)
                 break
             done, refused = await self._release(chosen)
             released += done
@@ -138,6 +140,7 @@ class Releaser:
 
     def _well(self, rooms: Rooms | None) -> None:
         """The extender did what a round needs of it. That it tells rooms is not enough: it must also find nodes."""
+        self._placing_fails = False
         if rooms is not None:
             self.grace.well()
             self.metrics.without_extender.set(0)
@@ -233,6 +236,7 @@ class Releaser:
         try:
             placement = await self.places.place(wishes)
         except Unavailable as problem:
+            self._placing_fails = True
             self._failed(problem)
             return
         for uid in placement.refused:
@@ -276,6 +280,7 @@ class Releaser:
             await self.places.reserve(unplaced)
             placement = await self.places.place(wishes, cold=not self.cache.busy(), alpha=self._alpha())
         except Unavailable as problem:
+            self._placing_fails = True
             self._failed(problem)
             if self.grace.over:
                 return self._alone(wishes)

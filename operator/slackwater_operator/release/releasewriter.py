@@ -12,7 +12,7 @@ import structlog
 from slackwater.errors import Unavailable
 from slackwater_cluster.watch.records import PodRecord
 from slackwater_operator.cache.cache import OperatorCache
-from slackwater_operator.cache.refusals import UNWRITTEN
+from slackwater_operator.cache.refusals import Vain
 from slackwater_operator.metrics import Metrics
 from slackwater_operator.release.batch import GROWN, Handover
 from slackwater_operator.release.extenderclient import DegradedMode, PlacementSource
@@ -139,7 +139,7 @@ class ReleaseWriter:
 
     def _step_aside(self, pod: PodRecord) -> None:
         """A release was not written, for whatever reason: it is tried again, after those of others."""
-        self.cache.paused.begin(pod.uid, self.clock(), UNWRITTEN)
+        self.cache.pause(pod.uid, self.clock(), Vain.UNWRITTEN)
 
     async def unreserve(self, uids: Sequence[str]) -> None:
         """Give room back that was kept for pods."""

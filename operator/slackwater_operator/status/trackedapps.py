@@ -207,7 +207,9 @@ class TrackedAppWriter:
             self._keep(CustomRecord(name=name, namespace=each.namespace, spec=spec))
         else:
             log.warning("not tracked", app=each.id, trouble=answer.message())
-            self._closed[each.namespace] = self.clock() + REFUSED
+            if answer.status in (403, 404):
+                self._closed[each.namespace] = self.clock() + REFUSED
+            self._written[f"{each.namespace}/{name}"] = (self.clock(), {})
         return made
 
     async def _delete(self, key: str) -> None:

@@ -57,7 +57,7 @@ def _path(job: Job) -> float:
         if stage.name not in ends:
             before = max((end(stages[name]) for name in stage.parents if name in stages), default=0.0)
             # A stage that may start before its parents end fetches their output meanwhile.
-            fetched = before + _shuffle(stage) if stage.start_after >= 1.0 else before
+            fetched = before + stage.fetch if stage.start_after >= 1.0 else before
             ends[stage.name] = fetched + float(max(stage.durations, default=0.0))
         return ends[stage.name]
 
@@ -65,16 +65,11 @@ def _path(job: Job) -> float:
     return startup + max((end(stage) for stage in job.stages), default=0.0)
 
 
-def _shuffle(stage: Stage) -> float:
-    """Seconds that a task fetches; without parents there is nothing to fetch."""
-    return stage.shuffle if stage.parents else 0.0
-
-
 def _work(job: Job, kinds: int) -> NDArray[np.float64]:
     """What its tasks use in all, kind by kind: amount × seconds."""
     used = np.zeros(kinds)
     for stage in job.stages:
-        lives = np.asarray(stage.durations) + _shuffle(stage)
+        lives = np.asarray(stage.durations) + stage.fetch
         for kind, request in enumerate(stage.request[:kinds]):
             used[kind] += request * float((lives * _levels(stage.usage, kind, len(lives))).sum())
     return used

@@ -68,6 +68,11 @@ class Stage:
         """How many tasks the stage has."""
         return len(self.durations)
 
+    @property
+    def fetch(self) -> float:
+        """Seconds that a task fetches; without parents there is nothing to fetch."""
+        return self.shuffle if self.parents else 0.0
+
 
 @dataclass(frozen=True, slots=True)
 class Driver:

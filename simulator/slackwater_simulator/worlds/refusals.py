@@ -27,12 +27,15 @@ class Refusals:
         self._count = 0
         self._first = ""
 
-    def refuses(self, app: App) -> bool:
-        """Whether a container of the job is larger than every node, or those to be placed at once are too many."""
+    def refuse(self, app: App) -> bool:
+        """Whether a container of the job is larger than every node, or those to be placed at once are too many.
+
+        Those that are placed at once must fit beside the job's own driver.
+        """
         for request in app.requests if app.master is None else (app.master, *app.requests):
-            found = self._places.get(request.shape)
-            if found is None:
-                found = self._places[request.shape] = self._held(request.shape)
+            found = self._held(request.shape)
+            if found and request.total > 1 and app.master is not None and self._world.scheduler.whole(request):
+                found -= self._lost(request.shape, app.master.shape)
             if not found or (request.total > found and self._world.scheduler.whole(request)):
                 self._count += 1
                 self._first = self._first or self._sentence(request, found)
@@ -46,10 +49,20 @@ class Refusals:
         return (f"{self._first}; refused in all: {self._count}" if self._count > 1 else self._first,)
 
     def _held(self, shape: tuple[float, ...]) -> int:
+        found = self._places.get(shape)
+        if found is None:
+            kinds = list(self._world.scheduler.kinds)
+            asked, capacity = np.array(shape)[kinds], self._capacity[:, kinds]
+            rows = (capacity + SLACK >= asked).all(axis=1)
+            found = self._places[shape] = max(places(asked, capacity[rows]), int(rows.any()))
+        return found
+
+    def _lost(self, shape: tuple[float, ...], driver: tuple[float, ...]) -> int:
+        """Places that a driver takes from the tasks, on the node where it takes fewest."""
         kinds = list(self._world.scheduler.kinds)
-        asked, capacity = np.array(shape)[kinds], self._capacity[:, kinds]
-        rows = (capacity + SLACK >= asked).all(axis=1)
-        return max(places(asked, capacity[rows]), int(rows.any()))
+        asked, taken = np.array(shape)[kinds], np.array(driver)[kinds]
+        nodes = [row[None] for row in np.unique(self._capacity[:, kinds], axis=0) if (row + SLACK >= taken).all()]
+        return min((places(asked, row) - places(asked, np.maximum(row - taken, 0.0)) for row in nodes), default=0)
 
     def _sentence(self, request: Request, found: int) -> str:
         size = describe(Resources.from_vector(self._world.kinds, request.shape))

@@ -11,7 +11,7 @@ import pytest
 from slackwater.resources import Resources
 from slackwater_cluster.watch.records import ANYWHERE, Constraints, NodeRecord
 from slackwater_operator.cache.nodes import NodeRequests
-from slackwater_operator.cache.refusals import UNBOUND, AwaitedRoom, Pauses, Refusals
+from slackwater_operator.cache.refusals import AwaitedRoom, Pauses, Refusals, Vain
 from slackwater_operator.cache.rooms import NodeReach, Rooms
 from support.builders.nodes import node_table
 from support.fakes.cluster import enforcing, node
@@ -122,7 +122,7 @@ def test_a_pod_whose_release_came_to_nothing_pauses_longer_each_time() -> None:
     """5 s, 10 s, 20 s … and ten minutes at most; a node that changes ends no pause."""
     paused, now, lengths = Pauses(), 100.0, list[float]()
     for _ in range(8):
-        paused.begin("p", now, UNBOUND)
+        paused.begin("p", now, Vain.UNBOUND)
         lengths.append(paused.next - now)
         now = paused.next
         paused.look(now)
@@ -131,3 +131,25 @@ def test_a_pod_whose_release_came_to_nothing_pauses_longer_each_time() -> None:
     assert paused.times("p") == 8
     paused.forget("p")
     assert (len(paused), paused.next) == (0, math.inf)
+
+
+def test_what_the_api_server_did_not_take_is_tried_again_soon() -> None:
+    """It counts by itself: an hour of refused writes does not lengthen the pause of a pod that is not bound."""
+    paused = Pauses()
+    for at in range(20):
+        paused.begin("p", float(at), Vain.UNWRITTEN)
+    paused.look(20.0)
+    assert paused.next == 23.0
+    assert paused.unbound("p") is None
+    paused.begin("p", 20.0, Vain.UNBOUND)
+    assert paused.next == 25.0
+
+
+def test_pauses_that_lie_long_back_are_forgotten() -> None:
+    """Nobody tells that a pod is bound which left its namespace's management."""
+    paused = Pauses()
+    paused.begin("p", 0.0, Vain.UNBOUND)
+    paused.look(10.0)
+    assert (len(paused), paused.active) == (1, False)
+    paused.look(700.0)
+    assert len(paused) == 0

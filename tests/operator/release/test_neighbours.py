@@ -15,6 +15,7 @@ from slackwater_cluster import names
 from slackwater_cluster.api.session import Answer
 from slackwater_cluster.watch.records import CustomRecord, NamespaceRecord
 from slackwater_operator.cache.podstate import UNSCHEDULABLE
+from slackwater_operator.cache.refusals import Vain
 from slackwater_operator.ratelimit import TokenBucket
 from slackwater_operator.release.extenderclient import Placement, PlaceRequest
 from slackwater_operator.release.loop import ReleaseLoop
@@ -152,18 +153,68 @@ def test_a_broken_pod_does_not_keep_its_likes() -> None:
     """One index of a Job has no volume; as many of the others go as run already, and one: 1, then 2, 4, 8."""
     world = two_tenants(400)
     first = world.create("t0", app="job")
-    world.cache.paused.begin(first.uid, world.now, (600.0, 600.0))
+    for _ in range(8):
+        world.cache.pause(first.uid, world.now, Vain.UNBOUND)
     for number in range(1, 32):
         world.create(f"t{number}", app="job")
     play(world, world.operator(), 8)
     assert world.running("team") == 31
 
 
+def test_a_driver_that_pauses_claims_nothing() -> None:
+    """Of higher priority and released in vain: neither budget nor room is kept for it meanwhile."""
+    world = two_tenants(40)
+    sizes = {names.TASKS: "1", names.TASK_CPU: "2"}
+    world.create("b", namespace=BROKEN, app="b", cpu=3, role="driver", priority=100, annotations=sizes)
+    operator = world.operator()
+    play(world, operator, 20)
+    for number in range(8):
+        world.create(f"d{number}", cpu=2, role="driver", app=f"d{number}", annotations=sizes)
+    play(world, operator, 3)
+    assert world.running("team") == 8
+
+
+def test_one_write_that_fails_does_not_keep_the_likes_of_its_pod() -> None:
+    """The other 99 go in the same second, and the app keeps its place in line."""
+    world = two_tenants(1000)
+    pods = [world.create(f"t{number}", app="job") for number in range(100)]
+    world.broken = lambda path: path.endswith("/t7")
+    operator = world.operator()
+    play(world, operator, 2)
+    assert world.running("team") == 99
+    world.broken = lambda _: False
+    play(world, operator, 5)
+    assert world.pods[pods[7].uid].node
+
+
+def test_a_pod_that_goes_while_its_release_is_written_pauses_no_more() -> None:
+    """The watch tells of its end before the API server answers that it does not exist."""
+    world = two_tenants(100)
+    pod = world.create("t", app="job")
+    world.delete(pod)
+    world.cache.pause(pod.uid, world.now, Vain.UNWRITTEN)
+    assert len(world.cache.paused) == 0
+
+
+def test_an_extender_that_places_nothing_is_away_for_those_who_come_later_too() -> None:
+    """A round in which nobody waits does not make it well."""
+    world = HalfAway()
+    world.configure("SlackPolicy", "default", mode="enforce")
+    world.namespace("team")
+    world.add_nodes(node("a", cpu=16))
+    world.create("first", app="a")
+    operator = world.operator()
+    play(world, operator, 70)
+    world.create("second", app="b")
+    play(world, operator, 3)
+    assert world.running("team") == 2
+
+
 def test_a_pod_that_is_bound_at_last_starts_afresh() -> None:
     """Its volume came: what went before counts for nothing."""
     world = two_tenants(100)
     pod = world.create("t", app="job")
-    world.cache.paused.begin(pod.uid, world.now, (5.0, 600.0))
+    world.cache.pause(pod.uid, world.now, Vain.UNBOUND)
     play(world, world.operator(), 8)
     assert world.running("team") == 1
     assert world.cache.paused.times(pod.uid) == 0

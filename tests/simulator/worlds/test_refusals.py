@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from slackwater_simulator.results.status import FINISHED, REFUSED
@@ -32,6 +34,16 @@ def test_a_gang_wider_than_the_cluster_stops_nobody_behind_it(policy: str, world
     [note] = outcome.notes
     assert note.startswith("job j2 was refused: it asks for 5 containers at once, each of 1 cpu")
     assert note.endswith("; the empty nodes hold 4")
+
+
+@pytest.mark.parametrize("world", ["kubernetes", "yarn"])
+@pytest.mark.parametrize(("tasks", "status"), [(3, FINISHED), (4, REFUSED)])
+def test_tasks_at_once_must_fit_beside_their_driver(world: str, tasks: int, status: int) -> None:
+    """Four places, and the driver takes one of them."""
+    wide = replace(maps("wide", tasks, 5.0, cores=1.0, driver=(1.0, GIBI)), gang=True)
+    jobs = workload(wide, maps("next", 1, 5.0, cores=1.0, driver=None, submit=1.0))
+    outcome = run(jobs, CLUSTER, "slackwater", world=world)
+    assert outcome.jobs.status.tolist() == [status, FINISHED]
 
 
 def test_a_policy_that_places_task_by_task_plays_a_wide_job() -> None:

@@ -107,7 +107,7 @@ class Checks:
     # -- idle room ----------------------------------------------------------------------------------------------------
 
     def _standing_still(self) -> None:
-        if self.cluster.moves != self._moves:
+        if self.cluster.moves != self._moves or self.excused:  # rounds in which writes fail count for nothing
             self._moves, self._still, self._since = self.cluster.moves, 0, self.cluster.now
         self._still += 1
 

@@ -40,11 +40,11 @@ class Assembly:
         """Until when an app may keep room that it cannot use yet; None while it may not."""
         since = app.waits_since
         periods = int((self._now - since) / self._patience) if self._patience > 0 else 0
-        return since + (periods + 1) * self._patience if periods % 2 == 1 else None
+        return since + (periods + 1) * self._patience if periods > 0 and periods % 2 == 1 else None
 
     def keep(self, app: App) -> bool:
         """Keep room for an app; False where nothing that is kept could help it."""
-        groups = [group for group in app.groups if group.held]
+        groups = [group for group in app.groups if group.held and not group.pausing]
         held = [(self._shapes[app.id, group.key], len(group.held)) for group in groups]
         if not held or not self._drivers.serves(app):
             return False
@@ -72,4 +72,4 @@ class Assembly:
 def idle(app: App) -> bool:
     """A started app of which no task runs and some wait."""
     tasks = [group for group in app.groups if group.role is not Role.DRIVER]
-    return any(group.held for group in tasks) and not any(group.charged for group in tasks)
+    return any(group.held and not group.pausing for group in tasks) and not any(group.charged for group in tasks)

@@ -43,7 +43,7 @@ class Easy(Gang):
         if self.trusting and request.app.job.estimate > 0:
             return request.app.job.estimate
         stage = request.stage
-        return float(stage.durations.max()) + stage.shuffle if stage is not None and stage.tasks else float("inf")
+        return float(stage.durations.max()) + stage.fetch if stage is not None and stage.tasks else float("inf")
 
     def serve(self) -> None:
         """Head jobs while they fit; then a reservation for the head, and backfilling behind it."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
+from numbers import Real
 from typing import TYPE_CHECKING
 
 from slackwater.errors import InvalidInput
@@ -18,7 +20,7 @@ class Replay(Gang):
 
     def __init__(self, *, starts: object) -> None:
         super().__init__()
-        if not isinstance(starts, Mapping) or not all(isinstance(at, int | float) for at in starts.values()):
+        if not isinstance(starts, Mapping) or not all(map(_is_moment, starts.values())):
             raise InvalidInput("starts", f"{starts!r} is no schedule", "write {job: second, job: second}")
         self.starts = {str(job): float(at) for job, at in starts.items()}
 
@@ -43,3 +45,10 @@ class Replay(Gang):
             name = request.app.job.id
             if self.starts[name] <= now and not self.place(request):
                 raise InvalidInput(f"starts.{name}", f"it does not fit at {now:g} s", "write a schedule that fits")
+
+
+def _is_moment(at: object) -> bool:
+    """Whether it is a number of seconds; numpy's are numbers, too."""
+    if isinstance(at, bool) or not isinstance(at, Real):
+        return False
+    return math.isfinite(float(at))

@@ -87,10 +87,11 @@ class Dress(Gang):
         self.path: list[tuple[float, float]] = []
 
     def start(self, world: World) -> None:
-        """One slot is the median declared task."""
+        """One slot is the median declared task, in kinds that the cluster has."""
         super().start(world)
+        there = [kind for kind, total in enumerate(world.total) if total > 0]
         self.slot = median_slot(
-            Resources.from_vector(world.kinds[: len(stage.request)], stage.request)
+            Resources({world.kinds[kind]: stage.request[kind] for kind in there if kind < len(stage.request)})
             for job in world.workload.jobs
             for stage in job.stages
         )
@@ -137,7 +138,7 @@ class Dress(Gang):
                 return
 
     def _may_start(self, kind: Category, demand: float) -> bool:
-        """The launch test; a job wider than its pool can ever be goes alone, as a gang does in the product."""
+        """The launch test; a job as wide as its pool can ever be goes when nothing runs. It would wait for ever."""
         pools, free = self._pools(), self.total - sum(self.occupied.values())
         if launch(demand, kind, pools, free, gang=True).starts:
             return True

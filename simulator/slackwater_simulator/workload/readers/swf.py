@@ -46,7 +46,7 @@ def read(path: Path, *, seed: int = 0, skip_bad: bool = False) -> Workload:  # n
     if rows.dropped:
         notes.append(f"{rows.dropped} job(s) without run time or processors left out")
     if rows.parts:
-        notes.append(f"{rows.parts} line(s) about parts of checkpointed jobs left out: each job is played whole")
+        notes.append(f"{rows.parts} line(s) about parts of checkpointed jobs left out: each job is played once")
     return Workload(name=path.name, jobs=jobs, skipped=faults.skipped, notes=tuple(notes))
 
 

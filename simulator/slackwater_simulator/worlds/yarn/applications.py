@@ -52,7 +52,7 @@ class Masters:
         self._prepare(app)
         settings, now = self.world.settings, self.engine.now
         accepted = max(now + settings.accept_delay, self.jobs[self.order[0]].submit + settings.warm_up)
-        if self.refusals.refuses(app):
+        if self.refusals.refuse(app):
             self._over(app, REFUSED)
         elif accepted > now:
             self.engine.at(accepted, SUBMIT, self._accept, app)
