@@ -259,10 +259,8 @@ class SnapshotBuilder:
             others = others[: max(0, 1 + group.running - group.released)]
         going = set(others)
         rest = tuple(uid for uid in group.held if uid not in going)
-        aside = replace(
-            group, key=f"{group.key}/paused", held=rest, released=0, running=0, finished=0, expected=0, pausing=True
-        )
-        aside = replace(aside, blocked=0, seats=(), growing=())
+        alone = replace(group, released=0, running=0, finished=0, expected=0, blocked=0, seats=(), growing=())
+        aside = replace(alone, key=f"{group.key}/paused", held=rest, pausing=True)
         left = replace(group, held=tuple(others), expected=max(0, group.expected - len(rest)))
         return (left, aside) if left.total else (aside,)
 

@@ -226,7 +226,7 @@ def test_a_release_that_hangs_is_taken_back_and_not_parked() -> None:
     world.write = slow  # type: ignore[method-assign]
     asyncio.run(story())
     assert hung
-    world.now += 1.5  # a release that failed is tried again a moment later
+    world.now += 3  # a release that failed is tried again a moment later
     world.operator().step()
     world.schedule()
     assert world.pods[pod.uid].node == "a"

@@ -190,12 +190,12 @@ def test_pod_made_anew_under_the_same_name_is_another_pod() -> None:
 
 
 def test_failed_writes_are_taken_back_and_tried_again() -> None:
-    """A server that does not answer costs a round, not the pod."""
+    """A server that does not answer costs some seconds, not the pod."""
     world = enforcing(node("a"))
     pod = world.create("task", app="etl")
     operator = world.operator()
     world.broken = lambda path: True
-    operator.step()
+    operator.step(3)
     assert world.released == []
     world.broken = lambda path: False
     operator.step()

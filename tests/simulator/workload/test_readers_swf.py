@@ -86,7 +86,7 @@ def test_parts_of_a_checkpointed_job_are_not_played_as_jobs(tmp_path: Path) -> N
     path.write_text("\n".join(["; Version: 2.2", whole, *parts, alone]))
     workload = open_workload(path)
     assert [(job.id, job.submit, job.stages[0].durations[0]) for job in workload.jobs] == [("1", 5, 30), ("2", 9, 7)]
-    assert workload.notes == ("2 line(s) about parts of checkpointed jobs left out: each job is played whole",)
+    assert workload.notes == ("2 line(s) about parts of checkpointed jobs left out: each job is played once",)
 
 
 def test_jobs_of_one_id_are_told_apart(tmp_path: Path) -> None:
