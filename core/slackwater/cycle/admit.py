@@ -181,10 +181,14 @@ class AdmissionRound:
         first = self.facts(app).first
         if not first or any(self.seated(app, group) for group in first):
             return None
-        if self.rooms.fits(self.shapes[app.id, first[0].key]):
-            numbers = {"queue": self.queue.name, "claimant": self.drivers.bars(app, first[0].request).claimant}
+        return self.unseated(app, first[0], position)
+
+    def unseated(self, app: App, group: PodGroup, position: int = 0) -> Verdict:
+        """No node has room for a pod of the group; or one has that a driver may not take, because tasks need it."""
+        if self.rooms.fits(self.shapes[app.id, group.key]):
+            numbers = {"queue": self.queue.name, "claimant": self.bars(app, group).claimant}
             return Verdict(app.id, WaitReason.LAST_NODE, numbers, position)
-        numbers = {"queue": self.queue.name, "ask": describe(first[0].request)}
+        numbers = {"queue": self.queue.name, "ask": describe(group.request)}
         return Verdict(app.id, WaitReason.FRAGMENTED, numbers, position)
 
     def seated(self, app: App, group: PodGroup) -> bool:

@@ -125,7 +125,7 @@ def _crowded(app: App, lane: Lane, row: int, flight: int, window: int) -> Verdic
         return Verdict(app.id, WaitReason.ROOM, {"queue": queue, "kind": kind, "free": free, "ask": ask})
     seated = line.seated(row)
     if not app.gang and not seated:
-        return _unseated(app, lane, row)
+        return lane.entrance.unseated(app, line.rows[row].group)
     if app.gang and (together := line.lacking_together(app.id)) is not None:
         kind, free, ask = together
         return Verdict(app.id, WaitReason.WHOLE, {"queue": queue, "kind": kind, "free": free, "ask": ask})
@@ -135,15 +135,6 @@ def _crowded(app: App, lane: Lane, row: int, flight: int, window: int) -> Verdic
     if app.gang and (flight < window or not seated):
         return Verdict(app.id, WaitReason.SCATTERED, {"queue": queue, "count": sum(len(g.held) for g in app.groups)})
     return Verdict(app.id, WaitReason.WINDOW, {"flight": flight, "window": window})
-
-
-def _unseated(app: App, lane: Lane, row: int) -> Verdict:
-    """No node has room for its next pod; or one has that the app's driver may not take, because tasks need it."""
-    queue, candidate = lane.queue.name, lane.line.rows[row]
-    if lane.rooms.fits(candidate.shape):
-        claimant = lane.entrance.bars(app, candidate.group).claimant
-        return Verdict(app.id, WaitReason.LAST_NODE, {"queue": queue, "claimant": claimant})
-    return Verdict(app.id, WaitReason.FRAGMENTED, {"queue": queue, "ask": describe(candidate.group.request)})
 
 
 def _not_yet(app: App, held: Sequence[PodGroup], queue: Queue) -> Verdict:

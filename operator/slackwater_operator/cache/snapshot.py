@@ -214,11 +214,11 @@ class SnapshotBuilder:
 
     def _submitted(self, each: AppView) -> float:
         """Its place in line; an app of which the scheduler bound no pod stands behind those that came meanwhile."""
-        held = [uid for group in each.groups for uid in group.held] if len(self.cache.paused) else []
-        pauses = [pause for uid in held if (pause := self.cache.paused.unbound(uid)) is not None]
-        if each.started or not held or len(pauses) < len(held):
+        if each.started or not len(self.cache.paused):
             return each.submitted
-        return max(each.submitted, min(pause.until for pause in pauses))
+        pauses = [self.cache.paused.unbound(uid) for group in each.groups for uid in group.held]
+        ends = [pause.until for pause in pauses if pause is not None]
+        return max(each.submitted, min(ends)) if ends and len(ends) == len(pauses) else each.submitted
 
     def _held_since(self, each: AppView) -> float | None:
         """When the oldest of its held pods came; they stand in order of creation."""

@@ -42,14 +42,20 @@ def test_room_wakes_refused_pods_but_not_more_than_fit() -> None:
     assert woken(made) == ["a", "b", "c"]
 
 
-def test_the_number_to_ask_from_next() -> None:
-    """A reader sees each wake-up once."""
+def room_came() -> World:
+    """A pod was refused on a full node, which is empty five minutes later."""
     made = full()
     made.filter(pod("a"), "n")
     made.gone(pod("old", cpu="14", node="n"))
     made.clock.now += 300
     made.sample({"n": (0.0, 0.0)})
     made.parts.tick()
+    return made
+
+
+def test_the_number_to_ask_from_next() -> None:
+    """A reader sees each wake-up once."""
+    made = room_came()
     answer = made.get("/v1/wakeups")
     assert answer["next"] == 1
     assert woken(made, after=1) == []
@@ -127,12 +133,7 @@ def test_one_that_nobody_helped_is_told_again() -> None:
 
 def test_a_wall_clock_that_is_set_back_silences_nobody() -> None:
     """Who was told is told again after half a minute, whatever time people are told it is."""
-    made = full()
-    made.filter(pod("a"), "n")
-    made.gone(pod("old", cpu="14", node="n"))
-    made.clock.now += 300
-    made.sample({"n": (0.0, 0.0)})
-    made.parts.tick()
+    made = room_came()
     made.clock.behind = 3600.0
     made.clock.now += 31
     made.parts.tick()
@@ -141,12 +142,7 @@ def test_a_wall_clock_that_is_set_back_silences_nobody() -> None:
 
 def test_a_reader_of_an_earlier_process_is_told_everything() -> None:
     """After a restart the count begins anew; a number that was not given out yet is one of before."""
-    made = full()
-    made.filter(pod("a"), "n")
-    made.gone(pod("old", cpu="14", node="n"))
-    made.clock.now += 300
-    made.sample({"n": (0.0, 0.0)})
-    made.parts.tick()
+    made = room_came()
     answer = made.get("/v1/wakeups?after=1000")
     assert ([each["pod"] for each in answer["pods"]], answer["next"]) == (["a"], 1)
 

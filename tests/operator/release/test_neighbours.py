@@ -66,6 +66,15 @@ def two_tenants(cores: float, status: int = 0) -> TwoTenants:
     return world
 
 
+def arrive(world: TwoTenants, broken: int, good: int, apps: int = 1) -> None:
+    """So many pods that nobody can help, of so many apps; five seconds later those of the other tenant."""
+    for number in range(broken):
+        world.create(f"b{number}", namespace=BROKEN, app=f"b{number % apps}")
+    world.now += 5
+    for number in range(good):
+        world.create(f"t{number}", app="good")
+
+
 def play(world: TwoTenants, operator: Operator, seconds: int) -> None:
     """Rounds and scheduling, a second each."""
     with asyncio.Runner() as runner:  # writes of one round go on in the next
@@ -95,11 +104,7 @@ def turns(world: World, loop: ReleaseLoop, seconds: int) -> None:
 def test_pods_that_the_scheduler_never_binds_let_others_go(pods: int, cores: int, apps: int) -> None:
     """A Job whose pods name a volume that does not exist came first; stock would run the others at once."""
     world = two_tenants(cores)
-    for number in range(pods):
-        world.create(f"b{number}", namespace=BROKEN, app=f"b{number % apps}")
-    world.now += 5
-    for number in range(50):
-        world.create(f"t{number}", app="good")
+    arrive(world, pods, 50, apps)
     play(world, world.operator(), 40)
     assert world.running("team") == 50
 
@@ -113,11 +118,7 @@ def test_on_one_node_as_well(selector: dict[str, str]) -> None:
     for name in ("team", BROKEN):
         world.namespace(name)
     world.add_nodes(node("only", cpu=8, pool="batch"))
-    for number in range(8):
-        world.create(f"b{number}", namespace=BROKEN, app="b")
-    world.now += 5
-    for number in range(4):
-        world.create(f"t{number}", app="good")
+    arrive(world, 8, 4)
     play(world, world.operator(), 60)
     assert world.running("team") == 4
 
@@ -140,11 +141,7 @@ def test_many_apps_that_never_run_stand_behind_the_others_once_each_was_tried() 
     """60 Jobs of one pod each, and a window of 30: each has its turn, and then those that came meanwhile."""
     world = two_tenants(1000)
     world.cache.window = 30
-    for number in range(60):
-        world.create(f"b{number}", namespace=BROKEN, app=f"b{number}")
-    world.now += 5
-    for number in range(20):
-        world.create(f"t{number}", app="good")
+    arrive(world, 60, 20, apps=60)
     play(world, world.operator(), 45)
     assert world.running("team") == 20
 
@@ -224,11 +221,7 @@ def test_a_pod_that_is_bound_at_last_starts_afresh() -> None:
 def test_releases_that_are_not_written_let_others_go(status: int) -> None:
     """Whatever the API server answers: a webhook of that namespace is down, or a pod is too large for etcd."""
     world = two_tenants(120, status)
-    for number in range(300):
-        world.create(f"b{number}", namespace=BROKEN, app="bad")
-    world.now += 5
-    for number in range(20):
-        world.create(f"t{number}", app="good")
+    arrive(world, 300, 20)
     play(world, world.operator(), 30)
     assert world.running("team") == 20
     assert len(world.refused) < 3_000
