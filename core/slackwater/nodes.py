@@ -31,12 +31,20 @@ class NodeTable:
     room: NDArray[np.float64]  # min(AR, NC) − E, drivers charged in full; may be negative
     native: NDArray[np.float64]  # allocatable − Σ native requests of the pods on it
     open: NDArray[np.bool_]  # Ready and not cordoned
-    stale: NDArray[np.bool_]  # no fresh sample of some kind: its room is already computed from reservations
     # allocatable − Σ declared of every pod on it: what is left as the stock scheduler counts. None: nobody said.
     requested: NDArray[np.float64] | None = None
+    # No fresh sample of that kind, node × kind: its room is already computed from reservations. None: nobody said.
+    stale: NDArray[np.bool_] | None = None
 
     def __len__(self) -> int:
         return len(self.names)
+
+    def old(self) -> NDArray[np.bool_]:
+        """The nodes without a fresh sample of some kind."""
+        if self.stale is None:
+            return np.zeros(len(self), np.bool_)
+        some: NDArray[np.bool_] = np.logical_or.reduce(self.stale, axis=1)
+        return some
 
     def reachable(self, ceiling: Sequence[float]) -> NDArray[np.float64]:
         """What pods shrunk by c could still take, node × kind: min(room, c·N left), at least 0."""
@@ -60,7 +68,7 @@ class NodeColumns:
     room: NDArray[np.float64]
     native: NDArray[np.float64]
     open: NDArray[np.bool_]
-    stale: NDArray[np.bool_]
+    stale: NDArray[np.bool_] | None = None
 
     def __len__(self) -> int:
         return len(self.open)
@@ -73,7 +81,7 @@ class NodeRow(NamedTuple):
     native: list[float]
     total: list[float]
     open: bool
-    stale: bool
+    stale: list[bool]  # by kind
 
 
 @dataclass(frozen=True, slots=True)

@@ -106,7 +106,7 @@ class Gauges(Collector):
         yield _one("slackwater_extender_charges", "Releases without a node of ours.", len(cache.ledger.unplaced()))
         yield _one("slackwater_extender_refused_pods", "Pods waiting for room.", len(self.waiting))
         table = cache.ledger.table(cache.clock())
-        yield _one("slackwater_extender_stale_nodes", "Nodes without fresh samples.", int(table.stale.sum()))
+        yield _one("slackwater_extender_stale_nodes", "Nodes without fresh samples.", int(table.old().sum()))
         yield from self._risks()
         modes = GaugeMetricFamily(
             "slackwater_extender_namespaces", "Managed namespaces by mode of their policy.", labels=["mode"]

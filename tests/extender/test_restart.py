@@ -153,7 +153,7 @@ def test_before_the_first_sample_a_restarted_extender_overcommits_nothing() -> N
         traffic.step(made)
     again = traffic.fresh()
     again.clock.now = made.clock.now
-    assert again.parts.cache.ledger.table(made.clock.now).stale.all()
+    assert again.parts.cache.ledger.table(made.clock.now).old().all()
     for node in again.get("/v1/nodes")["nodes"]:
         for kind in ("cpu", "memory"):
             left = max(0.0, node["allocatable"][kind] - node["declared"][kind])

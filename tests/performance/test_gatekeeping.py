@@ -44,7 +44,7 @@ def nine_o_clock(apps: int, sizes: int) -> Snapshot:
     total, every = np.full((apps, 2), 16.0), np.ones(apps, np.bool_)
     names = tuple(f"n{number}" for number in range(apps))
     index = {name: row for row, name in enumerate(names)}
-    table = NodeTable(("cpu", "memory"), names, index, total, total, total, every, ~every)
+    table = NodeTable(("cpu", "memory"), names, index, total, total, total, every)
     capacity = Resources(cpu=16.0 * apps, memory=16.0 * apps)
     shares = NodeShares(table.kinds, total)
     queue = Queue("default", capacity, free=capacity, total=capacity, shares=shares)

@@ -29,7 +29,7 @@ def fleet(nodes: int = 5_000) -> NodeTable:
     room = total * rng.uniform(0.2, 1.0, (nodes, 1))
     names = tuple(f"node-{i:05}" for i in range(nodes))
     flags = np.ones(nodes, dtype=np.bool_)
-    return NodeTable(KINDS, names, {name: i for i, name in enumerate(names)}, total, room, total * 0.9, flags, ~flags)
+    return NodeTable(KINDS, names, {name: i for i, name in enumerate(names)}, total, room, total * 0.9, flags)
 
 
 def crowd(pods: int, groups: int = 50) -> list[PodAsk]:

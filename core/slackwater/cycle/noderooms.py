@@ -283,4 +283,4 @@ def _together(snapshot: Snapshot) -> NodeTable:
     room = np.array([queue.free.vector(kinds) for queue in queues]).reshape(shape)
     flags = np.ones(len(queues), np.bool_)
     index = {name: row for row, name in enumerate(names)}
-    return NodeTable(kinds, names, index, total, room, np.full(shape, np.inf), flags, ~flags)
+    return NodeTable(kinds, names, index, total, room, np.full(shape, np.inf), flags)

@@ -104,9 +104,7 @@ class RoomTable:
         self._totals: list[list[float]] = []
         self._shares: list[float] = []  # allocatable ÷ capacity of memory, as plain numbers
         self._touched: set[int] = set()
-        # What is too old in the table: row × kind, and rows with any such kind.
-        self._stale: NDArray[np.bool_] = np.zeros((0, len(kinds)), np.bool_)
-        self._old: NDArray[np.bool_] = np.zeros(0, np.bool_)
+        self._stale: NDArray[np.bool_] = np.zeros((0, len(kinds)), np.bool_)  # in the table: row × kind
 
     def touch(self, row: int) -> None:
         """A row's pods changed."""
@@ -120,8 +118,7 @@ class RoomTable:
         """All nodes at this moment."""
         self._refresh()
         before, stale = self._stale, self._freshness.stale(now)
-        if stale is not before:
-            self._stale, self._old = stale, np.logical_or.reduce(stale, axis=1)
+        self._stale = stale
         if self._table is None:
             self._table = self._whole(stale)
         else:
@@ -147,8 +144,7 @@ class RoomTable:
             own = pods.cells[:, :, without].tolist()
             sums = [[all_ - mine for all_, mine in zip(*both, strict=True)] for both in zip(sums, own, strict=True)]
         estimate = self._estimates.estimate_one(row, sums)
-        old = bool(stale.any())
-        if old:
+        if stale.any():
             here = np.array([row], np.intp)
             fallback = self._estimates.unsampled(here, np.array([estimate]), np.array([sums]))[0]
             estimate = np.where(stale, fallback, estimate).tolist()
@@ -160,7 +156,7 @@ class RoomTable:
             room = [free - kept for free, kept in zip(room, kept_back, strict=True)]
         left = [most - asked for most, asked in zip(total, native, strict=True)]
         if not self._floor:
-            return NodeRow(room, left, total, bool(self._nodes.open[row]), old)
+            return NodeRow(room, left, total, bool(self._nodes.open[row]), stale.tolist())
         used, reserved = self._estimates.used[row].tolist(), sums[Measure.RESERVED]
         for kind, strict in enumerate(self.strict.tolist()):
             if not strict:
@@ -172,7 +168,7 @@ class RoomTable:
             kind = self._order.kind
             bound = self._order.bound(row, sums, total[kind], self._shares[row], claim)
             room[kind] = min(room[kind], bound)
-        return NodeRow(room, left, total, bool(self._nodes.open[row]), old)
+        return NodeRow(room, left, total, bool(self._nodes.open[row]), stale.tolist())
 
     def pool_total(self, now: float) -> Floats:
         """Σ D + room over open nodes, room counted from 0."""
@@ -295,9 +291,8 @@ class RoomTable:
     def _whole(self, stale: NDArray[np.bool_]) -> NodeTable:
         nodes = self._nodes
         room, native, left = self._rows(slice(None), stale)
-        old: NDArray[np.bool_] = np.logical_or.reduce(stale, axis=1)
         return _frozen(
-            NodeTable(self._kinds, nodes.names, nodes.index, nodes.total, room, native, nodes.open, old, left)
+            NodeTable(self._kinds, nodes.names, nodes.index, nodes.total, room, native, nodes.open, left, stale)
         )
 
     def _updated(self, table: NodeTable, now: float, stale: NDArray[np.bool_]) -> NodeTable:
@@ -309,12 +304,12 @@ class RoomTable:
             spot = self.spot(row, now)
             room[row], native[row] = spot.room, spot.native
             left[row] = self._nodes.total[row] - self._estimates.pods.sums[row, Measure.RESERVED]
-        return _with(table, room, native, self._old, left)
+        return _with(table, room, native, stale, left)
 
     def _renewed(self, table: NodeTable, rows: Rows, stale: NDArray[np.bool_]) -> NodeTable:
         room, native, left = table.room.copy(), table.native.copy(), _requested(table).copy()
         room[rows], native[rows], left[rows] = self._rows(rows, stale)
-        return _with(table, room, native, self._old, left)
+        return _with(table, room, native, stale, left)
 
 
 def _requested(table: NodeTable) -> Floats:
@@ -324,11 +319,11 @@ def _requested(table: NodeTable) -> Floats:
 
 def _with(table: NodeTable, room: Floats, native: Floats, stale: NDArray[np.bool_], left: Floats) -> NodeTable:
     """The table with other numbers; `dataclasses.replace` takes three times as long."""
-    return _frozen(NodeTable(table.kinds, table.names, table.index, table.total, room, native, table.open, stale, left))
+    return _frozen(NodeTable(table.kinds, table.names, table.index, table.total, room, native, table.open, left, stale))
 
 
 def _frozen(table: NodeTable) -> NodeTable:
     """Make the arrays read-only: a decision reads one consistent view, whatever happens meanwhile."""
-    for array in (table.total, table.room, table.native, table.open, table.stale, _requested(table)):
+    for array in (table.total, table.room, table.native, table.open, _requested(table)):
         array.setflags(write=False)
     return table

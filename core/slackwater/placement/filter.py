@@ -80,9 +80,10 @@ def judge(table: NodeTable | NodeColumns, ask: PodAsk, left: Residual) -> Fit:
     codes = np.zeros(len(table), dtype=np.int8)
     for _, short in _short("native", ask.native, left.native, table):
         codes[short] = FilterReason.NATIVE.code
-    for kind, short in _short("declared", ask.declared, left.room, table):
-        codes[short] = room_reason(kind).code
-        codes[short & table.stale] = FilterReason.STALE.code
+    for k, short in _short("declared", ask.declared, left.room, table):
+        codes[short] = room_reason(table.kinds[k]).code
+        if table.stale is not None:
+            codes[short & table.stale[:, k]] = FilterReason.STALE.code
     if ask.allowed is not None:
         np.copyto(codes, FilterReason.NOT_ALLOWED.code, where=~allowed(ask, table))
     if not table.open.all():
@@ -95,9 +96,9 @@ def judge_one(spot: NodeRow, ask: PodAsk, kinds: Kinds) -> FilterReason | None:
     if not spot.open:
         return FilterReason.NOT_READY
     found = FilterReason.NATIVE if any(map(_lacks, ask.native, spot.native, spot.total)) else None
-    for kind, want, have, total in zip(kinds, ask.declared, spot.room, spot.total, strict=True):
+    for kind, want, have, total, old in zip(kinds, ask.declared, spot.room, spot.total, spot.stale, strict=True):
         if _lacks(want, have, total):
-            found = FilterReason.STALE if spot.stale else room_reason(kind)
+            found = FilterReason.STALE if old else room_reason(kind)
     return found
 
 
@@ -130,8 +131,11 @@ def allowed(ask: PodAsk, table: NodeTable | NodeColumns) -> NDArray[np.bool_]:
 
 def _short(
     name: str, amounts: Sequence[float], left: NDArray[np.float64], table: NodeTable | NodeColumns
-) -> Iterator[tuple[str, NDArray[np.bool_]]]:
-    """For each kind asked for that some node lacks, which ones. A kind a node has none of serves no positive demand."""
+) -> Iterator[tuple[int, NDArray[np.bool_]]]:
+    """For each kind asked for, by its column, that some node lacks: which ones.
+
+    A kind that a node has none of serves no positive demand.
+    """
     if len(amounts) != len(table.kinds) or not len(table):
         demand(name, amounts, table.kinds)  # says what is wrong
         return
@@ -143,4 +147,4 @@ def _short(
         if want > 0 and (partial or left[:, k].min() < least):
             short = (left[:, k] < least) | (table.total[:, k] <= 0)
             if short.any():
-                yield kind, short
+                yield k, short

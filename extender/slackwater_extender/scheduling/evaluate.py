@@ -257,7 +257,7 @@ def _subset(table: NodeTable, rows: NDArray[np.intp]) -> NodeColumns:
         room=table.room.take(rows, axis=0),
         native=table.native.take(rows, axis=0),
         open=table.open.take(rows),
-        stale=table.stale.take(rows),
+        stale=None if table.stale is None else table.stale.take(rows, axis=0),
     )
 
 

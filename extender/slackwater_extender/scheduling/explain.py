@@ -129,7 +129,7 @@ def capacity(cache: ClusterCache, selector: Mapping[str, str]) -> dict[str, Any]
     return {
         "kinds": kinds,
         "nodes": int(chosen.sum()),
-        "stale_nodes": int((table.stale & chosen).sum()),
+        "stale_nodes": int((table.old() & chosen).sum()),
         **{name: named(kinds, array[chosen].sum(axis=0).tolist()) for name, array in sums.items()},
         # Tot of the pools: Σ declared of placed pods + room, over all open nodes.
         "pool_total": named(kinds, cache.ledger.pool_total(cache.clock()).tolist()),
@@ -147,7 +147,7 @@ def rooms(cache: ClusterCache) -> dict[str, Any]:
         "ceiling": conversion.overcommit(cache.governance, cache.kinds),
         "names": table.names,
         "open": table.open,
-        "stale": table.stale,
+        "stale": table.old(),
         "total": table.total,
         "room": table.room,
         "native": table.native,

@@ -41,9 +41,6 @@ class Rooms:
         def amounts(name: str) -> Floats:
             return np.array(answer[name], np.float64).reshape(len(names), len(kinds))
 
-        def flags(name: str) -> Mask:
-            return np.array(answer[name], np.bool_).reshape(len(names))
-
         table = NodeTable(
             kinds,
             names,
@@ -51,8 +48,7 @@ class Rooms:
             total=amounts("total"),
             room=amounts("room"),
             native=amounts("native"),
-            open=flags("open"),
-            stale=flags("stale"),
+            open=np.array(answer["open"], np.bool_).reshape(len(names)),
             requested=amounts("requested"),
         )
         reserved: dict[str, Resources] = {}
@@ -69,7 +65,7 @@ class Rooms:
         free = [nodes.free(name) - flying[name] if name in flying else nodes.free(name) for name in names]
         left, shape = _matrix(free, kinds), np.array([nodes.nodes[name].open for name in names], np.bool_)
         index = {name: row for row, name in enumerate(names)}
-        table = NodeTable(kinds, names, index, _matrix(have, kinds), left, left, shape, ~shape, left)
+        table = NodeTable(kinds, names, index, _matrix(have, kinds), left, left, shape, left)
         return cls(table, (1.0,) * len(kinds), reserved)
 
     def without(self, given: Mapping[str, Resources]) -> Self:

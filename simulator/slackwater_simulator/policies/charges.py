@@ -29,5 +29,5 @@ def by_free(world: World, total: Floats, free: Floats) -> Charges:
     """The books of a policy that counts only what is free of each node."""
     takes = np.array(world.up, np.bool_)
     left = np.where(takes[:, None], free, 0.0)
-    table = NodeTable(world.kinds, tuple(world.places), world.places, total, left, left, takes, ~takes)
+    table = NodeTable(world.kinds, tuple(world.places), world.places, total, left, left, takes)
     return Charges(table, total - left)

@@ -23,7 +23,7 @@ def table(count: int) -> NodeTable:
     names = tuple(f"n{number}" for number in range(count))
     whole = np.full((count, 1), 8.0)
     flags = np.ones(count, bool)
-    return NodeTable(("cpu",), names, {n: r for r, n in enumerate(names)}, whole, whole / 3, whole, flags, ~flags)
+    return NodeTable(("cpu",), names, {n: r for r, n in enumerate(names)}, whole, whole / 3, whole, flags)
 
 
 def snapshot(nodes: int = 2) -> Snapshot:

@@ -297,7 +297,7 @@ def test_samples_that_are_not_new_are_passed_over() -> None:
     """A repeated or late timestamp says nothing, and does not make the node fresh again."""
     ledger = six_tasks()
     measure(ledger, 10_000.0, {"n": Sample(2000.0, (9.0,)), "stranger": Sample(9000.0, (1.0,))})
-    assert ledger.table(10_000.0).stale.tolist() == [True]
+    assert ledger.table(10_000.0).old().tolist() == [True]
     assert ledger.explain("n", 10_000.0)["cpu"].used == 3.0
 
 
@@ -362,7 +362,7 @@ def test_a_restart_finds_the_estimate_of_steady_pods_again() -> None:
     ledger.put(task("young", state=ClaimState.RUNNING, started=1995.0))
     uses = {f"old-{n}": (0.5,) for n in range(6)} | {"young": (0.5,)}
     again = rebuilt(ledger.nodes, ledger.claims(), CPU)
-    assert again.table(0.0).stale.all()
+    assert again.table(0.0).old().all()
     assert numbers(again)[0] == 14.0
     measure(again, 0.0, {"n": Sample(2000.0, (4.5,))}, uses)  # 3.5 of the pods, 1 of the system
     assert numbers(again)[0] == pytest.approx(1.0 + 3.5 + 0.875**5 * 1.5)
@@ -386,7 +386,7 @@ def test_rows_follow_their_nodes_when_one_goes() -> None:
     table = ledger.table(0.0)
     assert (table.names, dict(table.index)) == (("b", "c"), {"b": 0, "c": 1})
     assert table.room[:, 0].tolist() == [9.0, 12.0]
-    assert table.stale.tolist() == [False, True]
+    assert table.old().tolist() == [False, True]
     assert np.array_equal(table.native[:, 0], [16.0, 15.0])
 
 

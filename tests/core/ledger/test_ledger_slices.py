@@ -46,7 +46,7 @@ def test_turns_equal_the_whole(listed: list[tuple[str, float, bool, bool]], use:
             in_turns.sample_some(now, {name: readings[name] for name in names}, here, given_uses)
     whole, parts = at_once.table(20.0), in_turns.table(20.0)
     np.testing.assert_allclose(parts.room, whole.room, atol=1e-9)
-    assert parts.stale.tolist() == whole.stale.tolist()
+    assert parts.old().tolist() == whole.old().tolist()
 
 
 @given(pods, st.lists(st.floats(0, 10), min_size=4, max_size=4))
@@ -66,7 +66,7 @@ def test_arrays_of_everything_equal_the_same_by_name(
     first, second = by_name.table(112.0), by_array.table(112.0)
     assert by_slot.table(112.0).room.tolist() == second.room.tolist()
     np.testing.assert_allclose(second.room, first.room, atol=1e-9)
-    assert second.stale.tolist() == first.stale.tolist()
+    assert second.old().tolist() == first.old().tolist()
     assert by_array.taken(112.0) == pytest.approx(by_name.taken(112.0))
 
 

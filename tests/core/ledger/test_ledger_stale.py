@@ -93,7 +93,7 @@ def test_a_kind_that_is_no_longer_measured_falls_back_alone(risk: float | None) 
     assert fresh.room[0, 1] > 30
     assert late.room[0, 1] == pytest.approx(56 - 48)
     assert late.room[0, 0] == pytest.approx(fresh.room[0, 0], rel=0.2)
-    assert (fresh.stale.tolist(), late.stale.tolist()) == ([False], [True])
+    assert (fresh.old().tolist(), late.old().tolist()) == ([False], [True])
     assert [line.stale for line in ledger.explain("n", 600.0).values()] == [False, True]
     spot = ledger.spot("n", 600.0)
     assert spot is not None

@@ -244,7 +244,7 @@ class LedgerStates(RuleBasedStateMachine):
                 4.0 - sum(c.native[1] for c in self.plain.on(name)),
             ]
             assert table.native[row] == pytest.approx(native, abs=1e-6)
-            assert table.stale[row] == self.plain.stale(name, self.now)
+            assert table.old()[row] == self.plain.stale(name, self.now)
 
     @invariant()
     def equals_one_rebuilt_from_lists(self) -> None:

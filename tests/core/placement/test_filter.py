@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
+from slackwater.nodes import NodeRow
 from slackwater.placement.batch import Own, fit_one
+from slackwater.placement.filter import judge_one
 from slackwater.placement.reasons import BY_CODE, FilterReason
 from support.builders.nodes import ask, node_table
 from support.builders.oracles import Oracle, rows
@@ -40,6 +44,16 @@ def test_every_refusal_has_its_reason(
     """One core and one unit of memory, declared and native."""
     table = node_table([room], total=[[4, 4]], native=[native], **options)  # type: ignore[arg-type] # builder
     assert fit_one(table, ask("pod", 1, 1)).reason(0) == reason
+
+
+def test_only_the_kind_without_samples_is_called_stale() -> None:
+    """Where memory is not measured, a want of CPU is a want of CPU; both ways of asking say so."""
+    table = replace(node_table([[0.5, 2]], total=[[4, 4]], native=[[2, 2]]), stale=np.array([[False, True]]))
+    few_cores, much_memory = ask("pod", 1, 1), ask("pod", 0.25, 3)
+    assert fit_one(table, few_cores).reason(0) == FilterReason.CPU
+    assert fit_one(table, replace(much_memory, native=(0.0, 0.0))).reason(0) == FilterReason.STALE
+    spot = NodeRow([0.5, 2.0], [2.0, 2.0], [4.0, 4.0], open=True, stale=[False, True])
+    assert judge_one(spot, few_cores, table.kinds) == FilterReason.CPU
 
 
 def test_other_kinds_share_one_reason() -> None:

@@ -34,7 +34,7 @@ def node_table(
         room=matrix(room, kinds),
         native=matrix(native if native is not None else room, kinds),
         open=~np.isin(rows, closed),
-        stale=np.isin(rows, stale),
+        stale=np.repeat(np.isin(rows, stale)[:, None], len(kinds), axis=1),
     )
 
 

@@ -285,7 +285,7 @@ class World:
         total_ = np.array([self.nodes[name].allocatable.vector(kinds) for name in names_]).reshape(len(names_), 2)
         takes = np.array([self.nodes[name].open for name in names_], np.bool_)
         index = {name: row for row, name in enumerate(names_)}
-        table = NodeTable(kinds, names_, index, total_, left, left, takes, ~takes, left)
+        table = NodeTable(kinds, names_, index, total_, left, left, takes, left)
         return Rooms(table, (1.0, 1.0), self._unplaced(), self.instance)
 
     def replace_extender(self) -> None:

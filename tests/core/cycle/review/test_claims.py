@@ -28,7 +28,7 @@ def seen(*apps: App, left: tuple[float, ...] = (3.0,)) -> Snapshot:
     names = tuple(f"n{number}" for number in range(len(left)))
     total, room = np.full((len(left), 1), 4.0), np.array(left)[:, None]
     flags = np.ones(len(left), np.bool_)
-    table = NodeTable(("cpu",), names, {n: i for i, n in enumerate(names)}, total, room, room, flags, ~flags, room)
+    table = NodeTable(("cpu",), names, {n: i for i, n in enumerate(names)}, total, room, room, flags, room)
     all_, free = Resources(cpu=4.0 * len(left)), Resources(cpu=sum(left))
     return Snapshot(NOW, (Queue("a", all_, free=free), Queue("b", all_, free=free)), apps, nodes=table)
 

@@ -24,7 +24,7 @@ def node(
     total = np.array([[16.0, 64.0]])
     here, flags = np.array([room], float), np.array([takes])
     left = here if native is None else np.array([native], float)
-    table = NodeTable(("cpu", "memory"), ("n",), {"n": 0}, total, here, left, flags, ~flags)
+    table = NodeTable(("cpu", "memory"), ("n",), {"n": 0}, total, here, left, flags)
     taken = total - here if charged is None else np.array([charged], float)
     return NodeCharges(table, np.array([used], float), taken, np.array([drivers[0]]), np.array([drivers[1]]))
 

@@ -21,7 +21,7 @@ def nodes(*left: tuple[float, float], takes: tuple[bool, ...] = (), known: bool 
     total, rest = np.array([HAVE.vector(("cpu", "memory"))] * len(left)), np.array(left, float)
     flags = np.array(takes or [True] * len(left))
     index = {name: row for row, name in enumerate(names)}
-    return NodeTable(("cpu", "memory"), names, index, total, rest, rest, flags, ~flags, rest if known else None)
+    return NodeTable(("cpu", "memory"), names, index, total, rest, rest, flags, rest if known else None)
 
 
 def app(held: tuple[str, ...] = (), released: int = 0, **said: Any) -> App:

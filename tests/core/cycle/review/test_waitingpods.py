@@ -19,7 +19,7 @@ def snapshot(room: float, app: App) -> Snapshot:
     """One node of 8 cores, one queue."""
     total, here = np.array([[8.0, 8.0]]), np.array([[room, 8.0]])
     flags = np.ones(1, np.bool_)
-    table = NodeTable(KINDS, ("n",), {"n": 0}, total, here, here, flags, ~flags, here)
+    table = NodeTable(KINDS, ("n",), {"n": 0}, total, here, here, flags, here)
     all_ = Resources(cpu=8, memory=8)
     return Snapshot(0.0, (Queue("q", all_, free=Resources(cpu=room, memory=8), total=all_),), (app,), nodes=table)
 

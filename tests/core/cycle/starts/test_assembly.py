@@ -23,7 +23,7 @@ def two_nodes(*apps: App, free: float = 2.0) -> Snapshot:
     """Two nodes of four cores; so many are free on the first, none on the second."""
     names, every = ("n0", "n1"), np.ones(2, np.bool_)
     total, room = np.full((2, 1), 4.0), np.array([[free], [0.0]])
-    table = NodeTable(("cpu",), names, {"n0": 0, "n1": 1}, total, room, room, every, ~every)
+    table = NodeTable(("cpu",), names, {"n0": 0, "n1": 1}, total, room, room, every)
     on = Queue("default", cpu(8), free=cpu(free), total=cpu(8), shares=NodeShares(("cpu",), total))
     return Snapshot(NOW, (on,), apps, nodes=table)
 
