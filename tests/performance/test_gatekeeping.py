@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import tomllib
 from pathlib import Path
 from statistics import median
@@ -16,6 +17,7 @@ from slackwater.cycle.snapshot import App, PodGroup, Pool, Queue, Snapshot
 from slackwater.nodes import NodeTable
 from slackwater.resources import Resources
 from slackwater.roles import Role
+from support.fakes.cluster import enforcing, node
 
 BOUNDS = tomllib.loads(Path(__file__).with_name("bounds.toml").read_text())["gatekeeping"]
 
@@ -93,3 +95,24 @@ def test_drivers_of_different_sizes_cost_little_more_than_equal_ones() -> None:
     ratio = median(seconds(different, 3) / seconds(equal, 3) for _ in range(3))
     print(f"\ngatekeeping, 60 different drivers: {ratio:.1f} times the time of equal ones (bound {BOUNDS['sizes']})")  # noqa: T201
     assert ratio <= BOUNDS["sizes"]
+
+
+@pytest.mark.bench
+def test_snapshot_and_round_of_five_hundred_apps_are_quick() -> None:
+    """The operator over 10,000 held pods: only apps whose pods changed are put together anew. The best of five."""
+    world = enforcing(*(node(f"n{number}", cpu=14) for number in range(30)))
+    for app in range(500):
+        for number in range(20):
+            world.create(f"p{app}-{number}", app=f"app{app}", cpu=0.05, memory=0.01)
+    cache = world.cache
+    cache.refresh()
+    rooms = asyncio.run(world.rooms())
+    spent = []
+    for first in range(0, 500, 100):
+        for uid in list(world.pods)[first : first + 100]:  # as after a round that released as many
+            cache.begin(uid, world.now, "n0")
+        began = process_time()
+        decide(cache.snapshot(world.now, rooms))
+        spent.append(1_000 * (process_time() - began))
+    print(f"\ngatekeeping, snapshot and round of 500 apps: {min(spent):.1f} ms (bound {BOUNDS['snapshot_ms']})")  # noqa: T201
+    assert min(spent) < BOUNDS["snapshot_ms"], spent

@@ -5,49 +5,14 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-import numpy as np
 import pytest
 
 from slackwater.errors import BadNumber, InvalidInput, UnknownName
-from slackwater.estimation.margins import Margin
 from slackwater.ledger.ledger import Ledger
 from slackwater.ledger.types import ClaimState, LedgerConfig, NodeSpec, PodClaim, Sample
 from slackwater.roles import Role
-from support.builders.ledgers import changed, rebuilt, table_without
+from support.builders.ledgers import CPU, KEPT, NODE, changed, numbers, six_tasks, steady, table_without, task
 from support.builders.measuring import measure
-
-# The arithmetic of the paper's room for a kind that is kept back; what margins and the floor add has tests of its own.
-KEPT = Margin(allowance=0.875, peak=0.15)
-CPU = LedgerConfig(kinds=("cpu",), margins={"cpu": KEPT}, floor=False)
-NODE = NodeSpec("n", allocatable=(16.0,), capacity=(16.0,))
-
-
-def task(uid: str, node: str = "n", **more: object) -> PodClaim:
-    """A task that declares 2 and was shrunk to 1."""
-    claim = PodClaim(uid, node, (2.0,), (1.0,), Role.TASK, ceiling=(2.0,))
-    return claim._replace(**more)  # type: ignore[arg-type]  # any field of the claim
-
-
-def steady(ledger: Ledger, used: float, pods: dict[str, tuple[float, ...]] | None = None, at: float = 0.0) -> None:
-    """Two samples far enough apart for the estimate to have learned all there is."""
-    for stamp in (1000.0, 2000.0):
-        measure(ledger, at, {"n": Sample(stamp, (used,))}, pods)
-
-
-def six_tasks() -> Ledger:
-    """The node of the design's example, with six tasks that use 0.5 each."""
-    ledger = Ledger(CPU)
-    ledger.upsert_node(NODE)
-    for n in range(6):
-        ledger.put(task(f"old-{n}", state=ClaimState.RUNNING, started=0.0))
-    steady(ledger, 3.0, {f"old-{n}": (0.5,) for n in range(6)})
-    return ledger
-
-
-def numbers(ledger: Ledger, now: float = 0.0) -> tuple[float, float, float]:
-    """E, what can still be placed, and Tot."""
-    line = ledger.explain("n", now)["cpu"]
-    return line.estimate, line.free, float(ledger.pool_total(now)[0])
 
 
 def test_worked_example_of_the_design() -> None:
@@ -162,60 +127,6 @@ def test_tables_given_out_never_change() -> None:
         before.room[0, 0] = 1.0
 
 
-def test_placements_expire_unless_they_come_true() -> None:
-    """An answer nobody used gives its room back; a bind stops the clock."""
-    ledger = Ledger(CPU)
-    ledger.upsert_node(NODE)
-    for uid in ("lost", "bound"):
-        assert ledger.reserve(task(uid), expires=60.0)
-    changed(ledger, "bound", node="n", state=ClaimState.BOUND)
-    assert ledger.expire(59.0) == []
-    assert [claim.uid for claim in ledger.expire(60.0)] == ["lost"]
-    assert ledger.table(60.0).room[0, 0] == 12.0
-    assert not ledger.reservations()
-
-
-def test_a_bound_pod_is_not_placed_again() -> None:
-    """A late answer must not undo what the API says."""
-    ledger = Ledger(CPU)
-    ledger.upsert_node(NODE)
-    ledger.put(task("p"))
-    assert not ledger.reserve(task("p", "elsewhere"), expires=60.0)
-    assert ledger.claim("p") == task("p")
-
-
-def test_terminating_pods_are_charged_until_gone() -> None:
-    """Their memory is still there."""
-    ledger = Ledger(CPU)
-    ledger.upsert_node(NODE)
-    ledger.put(task("p"))
-    changed(ledger, "p", state=ClaimState.TERMINATING)
-    assert ledger.table(0.0).room[0, 0] == 12.0
-    assert ledger.remove("p") is not None
-    assert ledger.remove("p") is None
-    assert ledger.table(0.0).room[0, 0] == 14.0
-
-
-def test_a_pod_bound_elsewhere_takes_its_charge_along() -> None:
-    """The nominated node was taken by someone else."""
-    ledger = Ledger(CPU)
-    for name in ("n", "m"):
-        ledger.upsert_node(replace(NODE, name=name))
-    ledger.reserve(task("p"), expires=60.0)
-    changed(ledger, "p", node="m", state=ClaimState.BOUND)
-    assert ledger.table(0.0).room[:, 0].tolist() == [14.0, 12.0]
-
-
-def test_a_resize_counts_at_once() -> None:
-    """In place, without a restart."""
-    ledger = Ledger(CPU)
-    ledger.upsert_node(NODE)
-    ledger.put(task("p"))
-    changed(ledger, "p", declared=(6.0,), native=(3.0,))
-    table = ledger.table(0.0)
-    assert (table.room[0, 0], table.native[0, 0]) == (8.0, 13.0)
-
-
 def test_pods_may_be_shown_before_their_node() -> None:
     """Watches promise no order between kinds of object; a node may also come back."""
     ledger = Ledger(CPU)
@@ -277,7 +188,7 @@ def test_closed_nodes_are_marked() -> None:
 
 
 @pytest.mark.parametrize(
-    ("host", "room"),
+    ("node", "room"),
     [
         (NodeSpec("n", (16.0,), (18.0,), (6.0,)), 12.0),
         (NodeSpec("n", (16.0,)), 14.0),
@@ -286,10 +197,10 @@ def test_closed_nodes_are_marked() -> None:
     ],
     ids=["NC below AR", "NC unknown", "nothing there", "all of it held back"],
 )
-def test_limit_is_the_smaller_of_allowance_and_real_capacity(host: NodeSpec, room: float) -> None:
+def test_limit_is_the_smaller_of_allowance_and_real_capacity(node: NodeSpec, room: float) -> None:
     """min(AR, NC), where NC = capacity − hard eviction."""
     ledger = Ledger(CPU)
-    ledger.upsert_node(host)
+    ledger.upsert_node(node)
     assert ledger.table(0.0).room[0, 0] == room
 
 
@@ -354,53 +265,3 @@ def test_young_pods_are_charged_what_their_app_came_to_use() -> None:
     assert ledger.explain("n", 200.0)["cpu"].estimate == pytest.approx(7.2, abs=0.01)
     measure(ledger, 200.0, {"n": Sample(313.0, (4.0,))}, {"first": (3.6,), "second": (0.4,)})
     assert ledger.explain("n", 200.0)["cpu"].estimate == pytest.approx(4.0, abs=0.01)
-
-
-def test_a_restart_finds_the_estimate_of_steady_pods_again() -> None:
-    """Rebuilt from lists, then one sample: use and the age of containers tell the rest (EST-17)."""
-    ledger = six_tasks()
-    ledger.put(task("young", state=ClaimState.RUNNING, started=1995.0))
-    uses = {f"old-{n}": (0.5,) for n in range(6)} | {"young": (0.5,)}
-    again = rebuilt(ledger.nodes, ledger.claims(), CPU)
-    assert again.table(0.0).old().all()
-    assert numbers(again)[0] == 14.0
-    measure(again, 0.0, {"n": Sample(2000.0, (4.5,))}, uses)  # 3.5 of the pods, 1 of the system
-    assert numbers(again)[0] == pytest.approx(1.0 + 3.5 + 0.875**5 * 1.5)
-
-
-def test_restart_without_use_by_pod_is_the_larger_of_use_and_requests() -> None:
-    """Nothing is known of the pods: max(U, Σ RR)."""
-    again = rebuilt([NODE], six_tasks().claims(), CPU)
-    measure(again, 0.0, {"n": Sample(2000.0, (3.0,))})
-    assert numbers(again)[0] == 12.0
-
-
-def test_rows_follow_their_nodes_when_one_goes() -> None:
-    """Names, rooms and samples stay together."""
-    ledger = Ledger(CPU)
-    for name in "abc":
-        ledger.upsert_node(replace(NODE, name=name))
-    ledger.put(task("p", "c"))
-    measure(ledger, 0.0, {"b": Sample(1.0, (5.0,))})
-    ledger.remove_node("a")
-    table = ledger.table(0.0)
-    assert (table.names, dict(table.index)) == (("b", "c"), {"b": 0, "c": 1})
-    assert table.room[:, 0].tolist() == [9.0, 12.0]
-    assert table.old().tolist() == [False, True]
-    assert np.array_equal(table.native[:, 0], [16.0, 15.0])
-
-
-def test_a_table_given_out_does_not_learn_of_nodes_that_come_later() -> None:
-    """Its index would name rows that its arrays do not have; also where a node changed before another came."""
-    ledger = Ledger()
-    ledger.upsert_node(NodeSpec("a", (4.0, 8.0)))
-    first = ledger.table(0.0)
-    ledger.upsert_node(NodeSpec("b", (4.0, 8.0)))
-    ledger.upsert_node(NodeSpec("c", (4.0, 8.0)))
-    second = ledger.table(0.0)
-    ledger.upsert_node(NodeSpec("a", (5.0, 8.0)))
-    ledger.upsert_node(NodeSpec("d", (4.0, 8.0)))
-    ledger.remove_node("b")
-    tables = (first, second, ledger.table(0.0))
-    assert [list(each.index) for each in tables] == [list(each.names) for each in tables]
-    assert [each.names for each in tables] == [("a",), ("a", "b", "c"), ("a", "c", "d")]

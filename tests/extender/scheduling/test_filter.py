@@ -7,26 +7,13 @@ from typing import Any
 import pytest
 
 from slackwater.ledger.types import ClaimState
-from slackwater.resources import Resources
-from slackwater.roles import Role
-from slackwater_operator.status.appstatus import written
 from support.builders import objects
-from support.fakes.extender import World, custom, world
+from support.fakes.extender import world
+from support.fakes.placing import task, two
 
 CPU = "slackwater: measured cpu room too small"
 STALE = "slackwater: samples stale"
 PARKED = "slackwater: pod is parked"
-
-
-def two() -> World:
-    """Two sampled nodes: an idle one of 14 cores, and one that has one core to give."""
-    made = world(objects.node("idle", cpu="14"), objects.node("busy", cpu="1"))
-    made.sample({"idle": (0.0, 0.0), "busy": (0.5, 2**30)})
-    return made
-
-
-def task(name: str = "t", cpu: str = "2", native: str = "1", **more: Any) -> dict[str, Any]:
-    return objects.pod(name, cpu=native, annotations=objects.declared(cpu, "1Gi"), **more)
 
 
 def test_nodes_are_judged_by_measured_room() -> None:
@@ -276,140 +263,3 @@ def test_a_resized_pod_is_charged_anew() -> None:
     made.show(objects.pod("r", cpu="1", node="idle"))
     made.show(objects.pod("r", cpu="13", node="idle"))
     assert made.filter(task(), "idle")["NodeNames"] == []
-
-
-class TestGuard:
-    """Queues and pools are looked at again, for pods that came around the gate."""
-
-    def driver(self) -> dict[str, Any]:
-        """A driver of 2 cores."""
-        return objects.pod("driver", cpu="2", labels={"slackwater.io/role": "driver", "slackwater.io/app": "a"})
-
-    def queue(self, made: World, budget: str, running: int = 1) -> None:
-        """A queue with this much left for drivers."""
-        status = {"budget": {"cpu": budget, "memory": "64Gi"}, "driversRunning": running}
-        made.parts.cache.guard.set("AdmissionQueue", [custom("main", {}, status)])
-
-    def test_a_driver_over_budget_is_refused(self) -> None:
-        """Even where the node has room."""
-        made = two()
-        self.queue(made, "1")
-        answer = made.filter(self.driver(), "idle")
-        assert answer["FailedAndUnresolvableNodes"] == {"idle": "slackwater: driver budget used up"}
-
-    def test_a_used_up_budget_as_the_operator_writes_it_refuses(self) -> None:
-        """Nothing left of any kind is written as 0, which is known, and not left out, which would not be."""
-        made, capacity = two(), Resources(cpu=16.0, memory=64.0)
-        status = {"budget": dict(written(capacity - capacity, capacity)), "driversRunning": 3}
-        made.parts.cache.guard.set("AdmissionQueue", [custom("main", {}, status)])
-        answer = made.filter(self.driver(), "idle")
-        assert answer["FailedAndUnresolvableNodes"] == {"idle": "slackwater: driver budget used up"}
-
-    @pytest.mark.parametrize(("budget", "running"), [("2", 1), ("0", 0)], ids=["within", "first-app"])
-    def test_a_driver_within_budget_passes(self, budget: str, running: int) -> None:
-        """And one app may always start."""
-        made = two()
-        self.queue(made, budget, running)
-        assert made.filter(self.driver(), "idle")["NodeNames"] == ["idle"]
-
-    def test_a_live_reservation_passes(self) -> None:
-        """Status lags behind what the operator has just released."""
-        made = two()
-        self.queue(made, "1")
-        made.show(self.driver())
-        made.post("/v1/reserve", {"pods": [{"uid": "uid-batch-driver"}]})
-        assert made.filter(self.driver(), "idle")["NodeNames"] == ["idle"]
-
-    def test_a_refused_node_does_not_cost_the_reservation(self) -> None:
-        """The nominated node fails, the scheduler goes on with all nodes: the guard must not stop it there."""
-        made = two()
-        self.queue(made, "1")
-        made.show(self.driver())
-        made.parts.cache.reserve(made.parts.cache.index.pods["uid-batch-driver"], "busy", Role.DRIVER, "batch/a")
-        assert made.filter(self.driver(), "busy")["NodeNames"] == []
-        assert made.filter(self.driver(), "busy", "idle")["NodeNames"] == ["idle"]
-
-    @pytest.mark.parametrize(
-        ("phase", "available", "refused"),
-        [("Waiting", 0, True), ("Waiting", 3, False), ("Running", 0, False)],
-        ids=["closed", "open", "already-started"],
-    )
-    def test_a_job_whose_pool_is_closed_is_refused(self, phase: str, available: int, refused: bool) -> None:
-        """Only jobs that have not started meet the pool."""
-        made = two()
-        guard = made.parts.cache.guard
-        guard.set("AdmissionQueue", [custom("main", {})])
-        guard.set("ReservationPool", [custom("pool", {"queue": "main"}, {"small": {"available": available}})])
-        status = {"phase": phase, "category": "small"}
-        guard.set("TrackedApp", [custom("a", {"app": "a"}, status, namespace="batch")])
-        answer = made.filter(objects.pod(labels={"slackwater.io/app": "a"}), "idle")
-        assert (answer["NodeNames"] == []) is refused
-        if refused:
-            assert answer["FailedAndUnresolvableNodes"] == {"idle": "slackwater: reservation pool closed"}
-
-    def test_unreadable_objects_guard_nothing(self) -> None:
-        """A broken status must not stop everyone."""
-        made = two()
-        self.queue(made, "1")
-        made.parts.cache.guard.set("AdmissionQueue", [custom("main", {"namespaces": 7})])
-        assert made.filter(self.driver(), "idle")["NodeNames"] == ["idle"]
-
-
-class TestModes:
-    """How much the extender does is the namespace's policy, at any moment."""
-
-    def test_observe_changes_nothing_and_remembers_what_it_would_have_done(self) -> None:
-        """Every node passes, every score is 0, nothing is charged."""
-        made = two()
-        made.policy(mode="observe")
-        assert made.filter(task(), "idle", "busy")["NodeNames"] == ["idle", "busy"]
-        assert made.prioritize(task(), "idle", "busy") == {"idle": 0, "busy": 0}
-        assert len(made.parts.cache.ledger) == 0
-        decision = made.get("/v1/decisions")["decisions"][-1]
-        assert (decision["result"], decision["node"], decision["counts"]) == ("observed", "idle", {CPU: 1})
-
-    def test_score_prefers_and_refuses_nobody(self) -> None:
-        """Nodes without room get 0, the others more."""
-        made = two()
-        made.policy(mode="score")
-        assert made.filter(task(), "idle", "busy")["NodeNames"] == ["idle", "busy"]
-        assert made.prioritize(task(), "idle", "busy") == {"idle": 10, "busy": 0}
-
-    def test_modes_change_at_run_time(self) -> None:
-        """A policy's edit acts on the next question."""
-        made = two()
-        assert made.filter(task(), "busy")["NodeNames"] == []
-        made.policy(mode="observe")
-        assert made.filter(task(), "busy")["NodeNames"] == ["busy"]
-        made.policy(mode="enforce")
-        assert made.filter(task(), "busy")["NodeNames"] == []
-
-    def test_each_namespace_follows_its_own_policy(self) -> None:
-        """The label slackwater.io/policy chooses."""
-        made = two()
-        made.namespace("trial", policy="gentle")
-        made.policy("gentle", mode="observe")
-        assert made.filter(task(namespace="trial"), "busy")["NodeNames"] == ["busy"]
-        assert made.filter(task(namespace="batch"), "busy")["NodeNames"] == []
-
-    def test_a_broken_policy_leaves_the_last_good_one(self) -> None:
-        """And readiness says so."""
-        made = two()
-        made.policy(mode="everything")
-        assert made.filter(task(), "busy")["NodeNames"] == []
-        assert ("SlackPolicy", "default") in made.parts.cache.governance.broken
-
-    def test_a_deleted_policy_means_observe(self) -> None:
-        """Nothing is held that nobody asked to hold."""
-        made = two()
-        made.parts.cache.governance.drop("SlackPolicy", [custom("default", {})])
-        assert made.filter(task(), "busy")["NodeNames"] == ["busy"]
-
-    def test_other_terms_make_a_new_ledger(self) -> None:
-        """The allowance of the policy `default` changes what every node may take; pods stay where they are."""
-        made = two()
-        made.show(task("r", node="idle"))
-        made.policy(mode="enforce", estimation={"allowance": 0.5})
-        made.sample({"idle": (0.0, 0.0)})
-        assert made.get("/v1/nodes/idle")["resources"]["memory"]["allowed"] == 32 * 2**30
-        assert made.charged("idle") == {"uid-batch-r"}

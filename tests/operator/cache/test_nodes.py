@@ -5,7 +5,8 @@ from typing import Any
 from slackwater.resources import Resources
 from slackwater_cluster.watch.records import PodRecord
 from slackwater_operator.cache.nodes import NodeRequests
-from support.fakes.cluster import GIB, node
+from support.fakes.cluster import node
+from support.fakes.memoryapi import GIB
 
 
 def seat(name: str, where: str, cpu: float, queue: str = "", declared: float | None = None) -> PodRecord:

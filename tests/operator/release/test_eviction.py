@@ -15,7 +15,8 @@ from slackwater_operator.release.eviction import PressureRelief
 from slackwater_operator.release.extenderclient import NodeUse, Usage
 from slackwater_operator.release.podwriter import PodWriter
 from slackwater_operator.status.events import EventWriter
-from support.fakes.cluster import GIB, World, node, owned
+from support.fakes.cluster import World, node, owned
+from support.fakes.memoryapi import GIB
 
 BUDGET = "Cannot evict pod as it would violate the pod's disruption budget."
 

@@ -12,8 +12,9 @@ from slackwater_cluster import names
 from slackwater_cluster.api.session import Answer
 from slackwater_operator.release.extenderclient import NodeUse
 from slackwater_operator.release.loop import ReleaseLoop
-from support.fakes.cluster import GIB, World, enforcing, node, owned
+from support.fakes.cluster import World, enforcing, node, owned
 from support.fakes.loop import release_loop, turn, written
+from support.fakes.memoryapi import GIB
 
 
 def stalled(world: World, *, bare: bool, evict: bool = True) -> ReleaseLoop:

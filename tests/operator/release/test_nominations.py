@@ -9,8 +9,9 @@ from slackwater.errors import Unavailable
 from slackwater.resources import Resources
 from slackwater_cluster import names
 from slackwater_cluster.api.session import Answer
-from support.fakes.cluster import GIB, enforcing, node
+from support.fakes.cluster import enforcing, node
 from support.fakes.loop import Away, running
+from support.fakes.memoryapi import GIB
 
 
 def test_tasks_are_released_by_their_gate_alone_where_the_filter_knows_their_node() -> None:

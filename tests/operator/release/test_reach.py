@@ -8,7 +8,7 @@ import pytest
 from slackwater_cluster import names
 from slackwater_cluster.watch.records import Constraints, NodeRecord, OwnerRef, PodRecord, Tolerated
 from slackwater_operator.release.deadlock import Stall
-from support.builders.apps import Life
+from support.builders.apps import Life, live
 from support.fakes.cluster import Operator, World, enforcing, node
 
 TAINT = (("nvidia.com/gpu", "present", "NoSchedule"),)
@@ -20,19 +20,6 @@ DEVICES = Constraints(selector=(("devices", "yes"),), tolerations=TOLERATED)  # 
 def tainted(name: str, cpu: float = 32) -> NodeRecord:
     """A node that is kept for others."""
     return msgspec.structs.replace(node(name, cpu=cpu, memory=256, devices="yes"), taints=TAINT)
-
-
-def live(world: World, operator: Operator, lives: list[Life], seconds: int) -> int:
-    """Let everything live until all is over or the time is up; returns the seconds it took."""
-    for second in range(seconds):
-        operator.step(0)
-        world.schedule()
-        world.now += 1
-        for life in lives:
-            life.step()
-        if all(life.over for life in lives):
-            return second
-    return seconds
 
 
 @pytest.mark.parametrize("pools", [False, True], ids=["no pool", "pool"])

@@ -10,8 +10,9 @@ from slackwater.resources import Resources
 from slackwater_cluster import names
 from slackwater_operator.release.extenderclient import NodeUse
 from slackwater_operator.release.loop import ReleaseLoop
-from support.fakes.cluster import GIB, enforcing, node
+from support.fakes.cluster import enforcing, node
 from support.fakes.loop import release_loop, seen, turn, written
+from support.fakes.memoryapi import GIB
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from slackwater_cluster import names
 from slackwater_cluster.watch.records import PodRecord
-from support.fakes.cluster import World, owned
+from support.fakes.cluster import Operator, World, owned
 
 
 @dataclass
@@ -106,3 +106,16 @@ class Life:
             priority=self.priority,
             namespace=self.namespace,
         )
+
+
+def live(world: World, operator: Operator, lives: list[Life], seconds: int) -> int:
+    """Let everything live until all is over or the time is up; returns the seconds it took."""
+    for second in range(seconds):
+        operator.step(0)
+        world.schedule()
+        world.now += 1
+        for life in lives:
+            life.step()
+        if all(life.over for life in lives):
+            return second
+    return seconds

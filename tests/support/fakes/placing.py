@@ -1,4 +1,4 @@
-"""An extender with three idle nodes, and batches that are asked for."""
+"""An extender with a few nodes, tasks for them, and batches that are asked for."""
 
 from __future__ import annotations
 
@@ -8,9 +8,21 @@ from support.builders import objects
 from support.fakes.extender import World, world
 
 
+def task(name: str = "t", cpu: str = "2", native: str = "1", **more: Any) -> dict[str, Any]:
+    """A task that declares so many cores, and asks the scheduler for fewer."""
+    return objects.pod(name, cpu=native, annotations=objects.declared(cpu, "1Gi"), **more)
+
+
 def waiting(name: str, cpu: str = "2", **more: Any) -> dict[str, Any]:
     """A pod that waits for our scheduler."""
-    return objects.pod(name, cpu="1", annotations=objects.declared(cpu, "1Gi"), **more)
+    return task(name, cpu, **more)
+
+
+def two() -> World:
+    """Two sampled nodes: an idle one of 14 cores, and one that has one core to give."""
+    made = world(objects.node("idle", cpu="14"), objects.node("busy", cpu="1"))
+    made.sample({"idle": (0.0, 0.0), "busy": (0.5, 2**30)})
+    return made
 
 
 def three(*pods: dict[str, Any]) -> World:

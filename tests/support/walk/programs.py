@@ -22,7 +22,7 @@ from slackwater_operator.program import CONFIGURING, Program
 from slackwater_operator.release.extenderclient import Extender
 from slackwater_operator.settings import Settings
 from slackwater_operator.steadyclock import SteadyClock
-from support.fakes.cluster import _merge
+from support.fakes.memoryapi import merge
 from support.search.cluster import Cluster, Inbox, Watcher
 from support.search.plan import AppPlan, NodePlan, StagePlan, WorldPlan
 from support.search.programs import EXTENDER, Client, ExtenderProgram
@@ -98,7 +98,7 @@ class Store(Cluster):
         else:
             assert part == "/status", path
             status: dict[str, Any] = dict(self.customs[kind, name].status)
-            _merge(status, body["status"])
+            merge(status, body["status"])
             self.apply(kind, name, status=status)
         return Answer(200, self._shown(kind, name))
 

@@ -1,27 +1,8 @@
 """What users reported of other schedulers, played through on a cluster in memory. Each must end well here."""
 
-import asyncio
-from time import process_time
-
-import pytest
-
-from slackwater.cycle.cycle import decide
-from slackwater_cluster.watch.records import NodeRecord, PodRecord
-from support.builders.apps import Life
-from support.fakes.cluster import Operator, World, enforcing, node, owned
-
-
-def live(world: World, operator: Operator, lives: list[Life], seconds: int) -> int:
-    """Let everything live until all is over or the time is up; returns the seconds it took."""
-    for second in range(seconds):
-        operator.step(0)
-        world.schedule()
-        world.now += 1
-        for life in lives:
-            life.step()
-        if all(life.over for life in lives):
-            return second
-    return seconds
+from slackwater_cluster.watch.records import PodRecord
+from support.builders.apps import Life, live
+from support.fakes.cluster import World, enforcing, node, owned
 
 
 def kinds(world: World) -> tuple[int, int]:
@@ -234,104 +215,6 @@ def test_a_stall_from_outside_is_found_and_ended() -> None:
     assert found[0].waiting == 4
 
 
-def test_growth_releases_are_bounded() -> None:
-    """An autoscaled pool: a few pods without room are let go so that the need is seen, no more."""
-    world = enforcing(node("a", cpu=4))
-    world.configure("AdmissionQueue", "default", capacity={"maximum": {"cpu": 64, "memory": "256Gi"}}, growthPods=3)
-    for number in range(20):
-        world.create(f"task-{number}", cpu=2, app="etl")
-    operator = world.operator()
-    for _ in range(5):
-        operator.step()
-        world.schedule()
-    bound = [pod for pod in world.pods.values() if pod.node]
-    assert len(bound) == 2
-    assert len(world.released) - len(bound) == 3
-
-
-def growing(*nodes: NodeRecord, maximum: int = 64, pods: int = 100) -> World:
-    """A queue whose nodes may grow to so many cores."""
-    world = enforcing(*nodes)
-    capacity = {"maximum": {"cpu": maximum, "memory": "256Gi"}}
-    world.configure("AdmissionQueue", "default", capacity=capacity, growthPods=pods)
-    return world
-
-
-def test_growth_is_asked_for_as_far_as_the_maximum_allows() -> None:
-    """Round after round: four cores exist and two more are allowed, so two pods of one core ask, and never more."""
-    world = growing(node("a", cpu=4), maximum=6)
-    for number in range(20):
-        world.create(f"task-{number}", app="etl")
-    operator = world.operator()
-    for _ in range(5):
-        operator.step()
-        world.schedule()
-    assert len(world.released) == 6
-
-
-def test_a_machine_is_for_the_pods_that_asked_for_it() -> None:
-    """An app of higher priority comes while it boots; it is behind those that wait for the machine."""
-    world = growing(node("a", cpu=2), maximum=4)
-    tasks = [world.create(f"task-{number}", app="etl") for number in range(4)]
-    operator = world.operator()
-    operator.step()
-    world.schedule()
-    urgent = [world.create(f"urgent-{number}", app="urgent", priority=9) for number in range(4)]
-    world.add_nodes(node("b", cpu=2))
-    operator.step()
-    world.schedule()
-    assert all(world.pods[pod.uid].node for pod in tasks)
-    assert not any(world.pods[pod.uid].node for pod in urgent)
-
-
-def test_a_new_leader_knows_who_has_asked_for_machines() -> None:
-    """It asks for no more of them, and the one that comes is for those who asked, whoever came meanwhile."""
-    world = growing(node("a", cpu=2), maximum=4)
-    tasks = [world.create(f"task-{number}", app="etl") for number in range(10)]
-    operator = world.operator()
-    operator.step()
-    world.schedule()
-    operator = world.restart()
-    operator.take_over()
-    for _ in range(3):
-        operator.step()
-        world.schedule()
-    assert [pod.uid in world.released for pod in tasks] == [True] * 4 + [False] * 6
-    urgent = [world.create(f"urgent-{number}", app="urgent", priority=9) for number in range(4)]
-    world.add_nodes(node("b", cpu=2))
-    operator.step()
-    world.schedule()
-    assert all(world.pods[pod.uid].node for pod in tasks[:4])
-    assert not any(world.pods[pod.uid].node for pod in urgent)
-
-
-def test_a_claim_on_a_machine_ends_with_the_release() -> None:
-    """No machine came in time: the pod is parked, and room that comes later is for whoever is first in line."""
-    world = growing(node("a", cpu=2), maximum=4)
-    tasks = [world.create(f"task-{number}", app="etl") for number in range(4)]
-    operator = world.operator()
-    operator.step()
-    world.schedule()
-    world.now += 10 * 60 + 1
-    operator.step()
-    assert [world.pods[pod.uid].parked for pod in tasks] == [False, False, True, True]
-
-
-def test_a_gang_asks_for_machines_as_a_whole() -> None:
-    """Four pods of one core, two of which have room: all are released, and none of them before."""
-    world = growing(node("a", cpu=2), maximum=4)
-    gang = {"slackwater.io/gang": "true", "slackwater.io/tasks": "4"}
-    pods = [world.create(f"task-{number}", app="gang", annotations=gang) for number in range(4)]
-    operator = world.operator()
-    operator.step()
-    world.schedule()
-    assert len(world.released) == 4
-    world.add_nodes(node("b", cpu=2))
-    operator.step()
-    world.schedule()
-    assert all(world.pods[pod.uid].node for pod in pods)
-
-
 def test_a_ten_thousand_pod_job_does_not_hold_up_others() -> None:
     """One huge job and a small one after it: with a pool both have pods running after a few rounds."""
     world = enforcing(*(node(f"n{number}", cpu=16) for number in range(4)))
@@ -345,26 +228,6 @@ def test_a_ten_thousand_pod_job_does_not_hold_up_others() -> None:
         world.schedule()
     apps = {pod.labels["slackwater.io/app"] for pod in world.pods.values() if pod.node}
     assert apps == {"huge", "small"}
-
-
-@pytest.mark.bench
-def test_a_round_over_ten_thousand_held_pods_takes_tens_of_milliseconds() -> None:
-    """Five hundred apps; only those whose pods changed are put together anew. CPU time, the best of five."""
-    world = enforcing(*(node(f"n{number}", cpu=14) for number in range(30)))
-    for app in range(500):
-        for number in range(20):
-            world.create(f"p{app}-{number}", app=f"app{app}", cpu=0.05, memory=0.01)
-    cache = world.cache
-    cache.refresh()
-    rooms = asyncio.run(world.rooms())
-    spent = []
-    for first in range(0, 500, 100):
-        for uid in list(world.pods)[first : first + 100]:  # as after a round that released as many
-            cache.begin(uid, world.now, "n0")
-        began = process_time()
-        decide(cache.snapshot(world.now, rooms))
-        spent.append(process_time() - began)
-    assert min(spent) < 0.1, spent
 
 
 def jobset_pod(world: World, name: str, coordinator: str = "") -> PodRecord:
@@ -395,21 +258,3 @@ def test_a_jobset_with_a_coordinator_starts_with_it() -> None:
         operator.step()
         world.schedule()
     assert world.released == [leader.uid, worker.uid]
-
-
-def test_pods_that_no_machine_can_serve_do_not_hide_others_from_the_autoscaler() -> None:
-    """Eight of them take all turns once; then others ask before them."""
-    world = enforcing(node("a", cpu=8))
-    world.configure("AdmissionQueue", "default", capacity={"maximum": {"cpu": "2000", "memory": "8Ti"}})
-    world.create("busy", cpu=8, app="busy")
-    operator = world.operator()
-    operator.step()
-    world.schedule()
-    for number in range(8):
-        world.create(f"huge-{number}", cpu=200, app="huge")
-    world.now += 5
-    small = world.create("small", cpu=4, app="small")
-    for _ in range(62):
-        operator.step(10)
-        world.schedule()
-    assert not world.pods[small.uid].gates
