@@ -31,6 +31,11 @@ Look = tuple[object, ...]
 AppKey = tuple[str, str]  # namespace, and the id within it
 
 
+def app_id(namespace: str, app: str) -> str:
+    """The app's name in the whole cluster."""
+    return f"{namespace}/{app}"
+
+
 def keys_read(table: FrameworkTable, rules: Iterable[RoleRule] = ()) -> frozenset[str]:
     """Every label and annotation that recognition may read."""
     keys = {names.ROLE, names.PARENTS, names.ADMITTED_ROLE, *NAMED}

@@ -21,7 +21,7 @@ from slackwater.resources import CPU, MEMORY, Kinds, Resources
 from slackwater.roles import Role
 from slackwater_cluster import names
 from slackwater_cluster.apps.frameworks import ExtendedTable
-from slackwater_cluster.apps.membership import PodIndex
+from slackwater_cluster.apps.membership import PodIndex, app_id
 from slackwater_cluster.apps.resolver import role_of
 from slackwater_cluster.governance import Governance
 from slackwater_cluster.pods.resourcekinds import counted
@@ -125,7 +125,7 @@ class ClusterCache:
     def recognise(self, pod: PodRecord) -> tuple[Role, str]:
         """The pod's role, and the app it belongs to as namespace/id."""
         member = self.index.member(pod)
-        return role_of(pod, member), sys.intern(f"{pod.namespace}/{member.app}")
+        return role_of(pod, member), sys.intern(app_id(pod.namespace, member.app))
 
     def _set_pod(self, pod: PodRecord) -> None:
         before = self.index.pods.get(pod.uid)

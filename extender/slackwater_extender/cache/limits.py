@@ -14,6 +14,7 @@ from pydantic import ValidationError
 
 from slackwater.placement.reasons import FilterReason
 from slackwater.resources import Resources
+from slackwater_cluster.apps.membership import app_id
 from slackwater_cluster.customresources import AdmissionQueueStatus, ReservationPoolStatus, TrackedApp
 from slackwater_cluster.customresources.base import Part
 from slackwater_cluster.customresources.trackedapp import Category, Phase
@@ -76,7 +77,7 @@ class Guard:
             self._pools[record.name] = ReservationPoolStatus.model_validate(record.status)
         else:
             found = TrackedApp.model_validate({"spec": record.spec, "status": record.status or None})
-            app = f"{record.namespace}/{found.spec.app}"
+            app = app_id(record.namespace, found.spec.app)
             self._app_ids[_key(record)] = app
             # Of the many that have passed, or are over, nothing is kept: a whole object of each took 6 kB.
             if (category := _outside(found)) is None:
