@@ -113,7 +113,7 @@ class Program:
         garbage.expect_many()
         await asyncio.gather(*(feed.complete.wait() for feed in self._feeds))
         self.cache.govern()
-        self.cache.refresh()
+        self.cache.views.refresh()
         garbage.set_apart()
         cycle.tracker.restore(self.cache)
         await cycle.run()

@@ -227,7 +227,7 @@ def test_the_command_governs_as_the_operator_does(cluster: MixedCluster) -> None
 def test_pages_and_explain_show_the_operator_s_queue_and_pool(cluster: MixedCluster) -> None:
     """Also without the extender's word; of two pools on a queue the first by name, however they are listed."""
     program = operator(cluster)
-    program.cache.refresh()
+    program.cache.views.refresh()
     tracked = [
         {
             "metadata": {"name": f"app-{number}", "namespace": each.namespace},

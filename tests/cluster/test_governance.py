@@ -3,6 +3,7 @@
 import pytest
 
 from slackwater_cluster import names
+from slackwater_operator.cache.snapshot import take_snapshot
 from support.fakes.cluster import World, enforcing, node
 
 
@@ -73,7 +74,7 @@ def test_two_queues_on_the_same_nodes_do_not_fill_them_twice() -> None:
     assert len(bound) == 8
     assert bound.count("team") == bound.count("other") == 4
     assert all(world.left(name)["cpu"] >= 0 for name in world.nodes)
-    capacity = {queue.name: queue.capacity["cpu"] for queue in world.cache.snapshot(world.now, None).queues}
+    capacity = {queue.name: queue.capacity["cpu"] for queue in take_snapshot(world.cache, world.now, None).queues}
     assert capacity == {"one": 8 - bound.count("other"), "two": 8 - bound.count("team")}
 
 

@@ -7,8 +7,7 @@ import pytest
 
 from slackwater.cycle import cycle
 from slackwater_cluster import names
-from slackwater_operator.cache import cache
-from slackwater_operator.cache.apps import appview
+from slackwater_operator.cache.apps import appview, appviews
 from slackwater_operator.release import release
 from support.fakes.cluster import enforcing, node
 
@@ -68,7 +67,7 @@ def test_an_app_that_cannot_be_put_together_costs_no_other_app_its_place(monkeyp
     """Whatever it raises: the apps that changed in the same turn stay known, and its pod's owner is told."""
     world = enforcing(node("a"))
     victim = world.create("victim", app="victim")
-    world.cache.refresh()
+    world.cache.views.refresh()
     build = appview.app_view
 
     def app_view(namespace: str, app: str, *more: Any) -> Any:
@@ -76,10 +75,10 @@ def test_an_app_that_cannot_be_put_together_costs_no_other_app_its_place(monkeyp
             raise ZeroDivisionError("whatever")
         return build(namespace, app, *more)
 
-    monkeypatch.setattr(cache, "app_view", app_view)
+    monkeypatch.setattr(appviews, "app_view", app_view)
     world.create("odd", app="odd")
     world.change(victim.uid, hostname="other")
-    world.cache.refresh()
+    world.cache.views.refresh()
     assert "team/victim" in world.cache.views
     told = world.cache.quarantine.take()
     assert [(each.pod.name, each.part.value) for each in told] == [("odd", "app")]
@@ -93,11 +92,11 @@ def test_what_changed_is_not_forgotten_when_putting_together_fails(monkeypatch: 
     def fail(each: Any) -> None:
         raise RuntimeError("once")
 
-    monkeypatch.setattr(world.cache.runs, "observe", fail)
+    monkeypatch.setattr(world.cache.views.runs, "observe", fail)
     with pytest.raises(RuntimeError):
-        world.cache.refresh()
+        world.cache.views.refresh()
     monkeypatch.undo()
-    world.cache.refresh()
+    world.cache.views.refresh()
     assert "team/one" in world.cache.views
 
 
@@ -127,6 +126,6 @@ def test_forty_thousand_parents_take_no_time() -> None:
     for number in range(20):
         world.create(f"p{number}", app="a", stage=f"s{number}", annotations={names.PARENTS: text})
     began = time.process_time()
-    world.cache.refresh()
+    world.cache.views.refresh()
     assert time.process_time() - began < 0.5
     assert world.cache.views["team/a"].problems

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from slackwater_operator.cache.snapshot import take_snapshot
 from support.logs import quietly
 from support.walk.moves import wander
 from support.walk.programs import Pair
@@ -65,7 +66,7 @@ def test_a_pool_deleted_while_apps_run_in_it_is_forgotten(walk: Walk) -> None:
     walk.store.remove("ReservationPool", "default")
     walk.go("pool deleted")
     walk.store.apply("ReservationPool", "default", spec={"queue": "default", "delta": {"initial": 0.6}})
-    assert walk.running.cache.snapshot(walk.store.now, None).pools[0].delta == 0.6
+    assert take_snapshot(walk.running.cache, walk.store.now, None).pools[0].delta == 0.6
     walk.go("pool made again")
 
 

@@ -23,8 +23,9 @@ from slackwater.cycle.snapshot import App, PodGroup, Queue, Snapshot
 from slackwater.cycle.verdicts import describe, singular
 from slackwater.resources import Resources
 from slackwater.roles import Role
+from slackwater_cluster.apps.membership import app_id
 from slackwater_cluster.watch.records import PodRecord
-from slackwater_operator.cache.apps.appindex import Pod, app_id
+from slackwater_operator.cache.apps.appindex import Pod
 from slackwater_operator.cache.cache import OperatorCache
 from slackwater_operator.cache.lastcycle import Outlook
 from slackwater_operator.cache.podstate import PodState
@@ -152,7 +153,7 @@ class StallKeeper:
     def _leads(self, chosen: PodRecord, app: App) -> bool:
         """Whether the pod is a driver of the app."""
         member = self.cache.index.member(chosen.uid)
-        if member is None or app_id((chosen.namespace, member.app)) != app.id:
+        if member is None or app_id(chosen.namespace, member.app) != app.id:
             return False
         return Pod(chosen, member).role is Role.DRIVER
 
@@ -195,7 +196,7 @@ def _place(app: App, group: PodGroup) -> tuple[str, Role, str, Resources]:
 
 
 def _seat(pod: Pod) -> tuple[str, Role, str, Resources]:
-    return f"{pod.record.namespace}/{pod.member.app}", pod.role, pod.member.stage, pod.record.declared
+    return app_id(pod.record.namespace, pod.member.app), pod.role, pod.member.stage, pod.record.declared
 
 
 def _blocked(outlook: Outlook) -> list[tuple[App, TaskNeed]]:

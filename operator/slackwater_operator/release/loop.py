@@ -206,11 +206,11 @@ class ReleaseLoop:
         self.reporter.measured = True
         if nodes:
             self._usage, self._last_idle = usage, self._last_use
-        self.cache.measured(usage.pods)
+        self.cache.learning.observe(usage.pods)
         await self.relief.run(usage)
 
     async def _tell(self, outlook: Outlook) -> None:
-        self.cache.refresh()  # what was just released is told as released
+        self.cache.views.refresh()  # what was just released is told as released
         supposed = self.releaser.supposed()
         # Before its owners were looked up nobody can say which app a pod belongs to: nothing is told, nothing written.
         settled = [each for each in self.cache.views.values() if each.settled]
@@ -301,7 +301,7 @@ class ReleaseLoop:
         """Log starts by the clock of rounds: words are written seconds later where the API server is slow."""
         outlook = self.releaser.outlook
         if outlook is not None and self.clock() - self._last_starts >= STARTS:
-            self.cache.refresh()  # what was just released has started
+            self.cache.views.refresh()  # what was just released has started
             self._log_starts(outlook)
 
     def _log_starts(self, outlook: Outlook) -> None:

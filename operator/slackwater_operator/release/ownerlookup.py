@@ -58,13 +58,14 @@ class OwnerLookup:
     async def _sizes(self, cache: OperatorCache) -> bool:
         """Ask for the sizes of apps that wait for it, and again where nobody answered; the app goes on meanwhile."""
         hands = asyncio.Semaphore(TOGETHER)
-        cache.refresh()
-        wanting = [*(each for each in cache.views.values() if cache.unsized(each)), *self._due(cache)][:AT_ONCE]
+        cache.views.refresh()
+        wanting = [*(each for each in cache.views.values() if cache.views.unsized(each)), *self._due(cache)][:AT_ONCE]
         answers = await asyncio.gather(*(self._size(each, cache, hands) for each in wanting))
         for each, answer in zip(wanting, answers, strict=True):
             if answer is None:
                 self._again[each.id] = self.clock() + AGAIN
-            cache.sized(each, answer or StatedSize())
+            cache.views.resize(each, answer or StatedSize())
+            cache.press()
         return bool(wanting)
 
     def _due(self, cache: OperatorCache) -> list[AppView]:
@@ -72,7 +73,7 @@ class OwnerLookup:
         lacking = {app: due for app, due in self._again.items() if app in cache.views and not cache.views[app].over}
         due = [app for app, at in lacking.items() if at <= self.clock()]
         self._again = {app: at for app, at in lacking.items() if app not in due}
-        return [cache.views[app] for app in due if not cache.unsized(cache.views[app])]
+        return [cache.views[app] for app in due if not cache.views.unsized(cache.views[app])]
 
     async def _size(self, each: AppView, cache: OperatorCache, hands: asyncio.Semaphore) -> StatedSize | None:
         """What the framework's object states; None where nobody answered."""

@@ -3,7 +3,7 @@
 1. let go of everything in namespaces that no longer hold
 2. ask for room; without the extender hold for the grace time, then go on with declared sums
 3. decide, place, release; pods that found no node step aside and the next ones are tried
-4. remember categories and borders, and keep the verdicts for those who tell them
+4. remember the borders of pools, and keep the verdicts for those who tell them
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from slackwater_operator.cache.lastcycle import Outlook
 from slackwater_operator.cache.quarantine import Part, sentence
 from slackwater_operator.cache.refusals import AwaitedRoom
 from slackwater_operator.cache.rooms import Rooms
+from slackwater_operator.cache.snapshot import take_snapshot
 from slackwater_operator.metrics import Metrics
 from slackwater_operator.release.batch import GROWN, LIFTED, NOMINATED, STEERED, Handover, batch, steerable
 from slackwater_operator.release.extenderclient import (
@@ -109,13 +110,13 @@ class Releaser:
         """What would be decided if namespaces in the modes observe and score were in enforce."""
         if not self.cache.looks_on():
             return None
-        return self._decide(self.cache.snapshot(self.clock(), self.rooms, supposed=True))[1]
+        return self._decide(take_snapshot(self.cache, self.clock(), self.rooms, supposed=True))[1]
 
     # -- 1. ---------------------------------------------------------------------------------------------------------
 
     async def _free(self) -> int:
         """Modes observe and score hold nothing, nor does a namespace that opted out."""
-        self.cache.refresh()
+        self.cache.views.refresh()
         pods = self.cache.freed(self.clock())[: self.settings.batch]
         if not pods:
             return 0
@@ -169,9 +170,9 @@ class Releaser:
     # -- 3. ---------------------------------------------------------------------------------------------------------
 
     def _look(self, rooms: Rooms | None, holding: str = "") -> Outlook:
-        """Snapshot and decision; both are pure and take milliseconds."""
+        """The snapshot of this moment, and the decision on it: a pure function, and a matter of milliseconds."""
         began = perf_counter()
-        snapshot = self.cache.snapshot(self.clock(), rooms)
+        snapshot = take_snapshot(self.cache, self.clock(), rooms)
         seen = perf_counter()
         snapshot, decided = self._decide(snapshot)
         self.metrics.round.labels("snapshot").observe(seen - began)
@@ -179,7 +180,7 @@ class Releaser:
         if self.recorder is not None:
             self.recorder.note(snapshot, decided)
         if not holding:
-            self.cache.remember(decided)
+            self.cache.queues.remember(decided)
         self.outlook = Outlook(snapshot, decided, holding)
         self.no_node = {app: why for app, why in self.no_node.items() if app in self.cache.views}
         return self.outlook

@@ -122,7 +122,7 @@ class ReleaseWriter:
 
     async def _resize(self, pod: PodRecord) -> None:
         """Give a task the requests its forerunners taught us; one that is refused goes with those it has."""
-        wanted = self.cache.wanted(pod)
+        wanted = self.cache.learning.wanted(pod)
         if wanted is None:
             return
         written = await self.writer.resize(pod, wanted)

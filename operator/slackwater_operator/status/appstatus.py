@@ -123,11 +123,11 @@ def status(
     each: AppView, said: AppStatus, cache: OperatorCache, outlook: Outlook, wait_error: float | None
 ) -> TrackedAppStatus:
     """The status of the app's TrackedApp."""
-    kind = cache.histories.category(each.id)
+    kind = cache.views.histories.category(each.id)
     budget = outlook.round.budgets.get(said.queue)
     counts = each.counts
     declared = total(group.request * group.running for group in each.groups)
-    used = cache.used(each)
+    used = cache.learning.used(each)
     return TrackedAppStatus(
         phase=said.phase,
         category=None if kind is None else Shown.SMALL if kind is Category.SMALL else Shown.LARGE,
@@ -149,7 +149,7 @@ def status(
         efficiency=round(used.share(declared), 3) if used and declared else None,
         reservation=written(budget.reserved, budget.capacity) if budget else {},
         budget=written(budget.left, budget.capacity) if budget else {},
-        learned=_learned(each, cache.runs.learned(each)),
+        learned=_learned(each, cache.views.runs.learned(each)),
     )
 
 

@@ -127,7 +127,7 @@ class ResourceStatusWriter:
 
     def _pool(self, name: str, outlook: Outlook) -> dict[str, Any]:
         found = next((pool for pool in outlook.snapshot.pools if pool.name == name), None)
-        state = self.cache.pool_states.get(name)
+        state = self.cache.queues.pool_states.get(name)
         if state is None:
             return {}
         status: dict[str, Any] = {"delta": round(state.delta, 4), "forecastError": round(state.accuracy.mean, 3)}
@@ -139,7 +139,7 @@ class ResourceStatusWriter:
         return status
 
     def _guards(self, pool: str, kind: Category, app: App) -> bool:
-        return self.cache.histories.category(app.id) is kind and self.cache.governing.pool_of(app.queue) == pool
+        return self.cache.views.histories.category(app.id) is kind and self.cache.governing.pool_of(app.queue) == pool
 
     async def _policy(self, name: str) -> dict[str, Any]:
         governing = self.cache.governing

@@ -48,9 +48,9 @@ def _queues(metrics: Metrics, outlook: Outlook) -> None:
 
 
 def _pools(metrics: Metrics, cache: OperatorCache, outlook: Outlook, now: float) -> None:
-    ended = float(sum(cache.phases.finished.values()))
+    ended = float(sum(cache.views.phases.finished.values()))
     for pool in outlook.snapshot.pools:
-        state, spec = cache.pool_states.get(pool.name), cache.governing.pools.get(pool.name)
+        state, spec = cache.queues.pool_states.get(pool.name), cache.governing.pools.get(pool.name)
         if state is None or spec is None:  # deleted since the round
             continue
         state.accuracy.settle(now, ended)

@@ -78,12 +78,12 @@ class TrackedAppWriter:
         """What a leader before us wrote: who is large, for an app's life, and sizes, good for the next run."""
         for record in sorted(self._known.values(), key=lambda each: each.created):
             if record.status.get("category") == Category.LARGE.value and _app(record) in cache.views:
-                cache.histories.of(_app(record)).was_large = True
+                cache.views.histories.of(_app(record)).was_large = True
             learned = record.status.get("learned")
             if isinstance(learned, Mapping):
-                cache.runs.restore(record.namespace, learned, cache.views.get(_app(record)))
-                cache.restore_name(_app(record), str(record.spec.get("name", "")), str(learned.get("series", "")))
-        cache.resize_by_history()
+                cache.views.runs.restore(record.namespace, learned, cache.views.get(_app(record)))
+                cache.views.restore_name(_app(record), str(record.spec.get("name", "")), str(learned.get("series", "")))
+        cache.views.resize_by_history()
 
     async def write(self, each: AppView, status: TrackedAppStatus, queue: str) -> bool:
         """Bring the app's object up to date, unless it was written a moment ago; whether it says this now."""

@@ -30,12 +30,12 @@ def test_the_driver_is_no_task_of_any_phase() -> None:
     made = world()
     run(made, "driver", "driver", 1000.0)
     tasks = [run(made, f"t{n}", "task", 1005.0 + n * 0.1) for n in range(10)]
-    made.cache.refresh()
+    made.cache.views.refresh()
     for number, uid in enumerate(tasks[:8]):
         made.now = 1060.0 + number * 0.1
         made.finish(uid)
-    made.cache.refresh()
-    wave = made.cache.phases.waves("team/a", 1061.0)[0]
+    made.cache.views.refresh()
+    wave = made.cache.views.phases.waves("team/a", 1061.0)[0]
     assert (wave.count, wave.running) == (10, 2)
     assert wave.spread == pytest.approx(0.9)
 
@@ -46,13 +46,13 @@ def test_the_size_of_a_stage_reaches_its_detector() -> None:
     for number in range(3):
         run(made, f"t{number}", "task", 1000.0 + number)
     made.create("t3", app="a")
-    made.cache.refresh()
-    made.cache.phases.waves("team/a", 1003.0)
-    phase = made.cache.phases._detectors["team/a"].phases[0]
+    made.cache.views.refresh()
+    made.cache.views.phases.waves("team/a", 1003.0)
+    phase = made.cache.views.phases._detectors["team/a"].phases[0]
     assert phase.size == 4
     run(made, "t4", "task", 1003.0)
-    made.cache.refresh()
-    made.cache.phases.waves("team/a", 1003.5)
+    made.cache.views.refresh()
+    made.cache.views.phases.waves("team/a", 1003.5)
     assert phase.size == 5
 
 
@@ -60,16 +60,16 @@ def test_an_announced_size_counts_before_the_pods_exist() -> None:
     """An app that says how many tasks it will have has phases of that size."""
     made = world()
     run(made, "t0", "task", 1000.0, annotations={names.TASKS: "7"})
-    made.cache.refresh()
-    made.cache.phases.waves("team/a", 1003.0)
-    assert made.cache.phases._detectors["team/a"].phases[0].size == 7
+    made.cache.views.refresh()
+    made.cache.views.phases.waves("team/a", 1003.0)
+    assert made.cache.views.phases._detectors["team/a"].phases[0].size == 7
 
 
 def test_a_pools_owner_says_how_phases_are_told_apart() -> None:
     """`spec.phases` of the ReservationPool is read (D3)."""
     made = world(windowSeconds=3, startThreshold=1, endThreshold=2)
     run(made, "t0", "task", 1000.0)
-    assert made.cache.phases._detectors["team/a"]._window == Window(3.0, 1, 2)
+    assert made.cache.views.phases._detectors["team/a"]._window == Window(3.0, 1, 2)
 
 
 def test_the_last_round_of_an_iterative_app_is_all_of_it() -> None:
@@ -77,7 +77,7 @@ def test_the_last_round_of_an_iterative_app_is_all_of_it() -> None:
     made = enforcing(node("n0", cpu=64.0))
     for number in range(6):
         run(made, f"t{number}", "task", 1000.0, stage=f"s{number}", annotations={names.ITERATIVE: "6"})
-    made.cache.refresh()
+    made.cache.views.refresh()
     view = made.cache.views["team/a"]
     assert (view.stage, view.stages) == (6, 6)
 
@@ -87,7 +87,7 @@ def test_an_app_of_unknown_length_always_expects_one_more_stage() -> None:
     made = enforcing(node("n0", cpu=64.0))
     for number in range(2):
         run(made, f"t{number}", "task", 1000.0, stage=f"s{number}", annotations={names.ITERATIVE: "0"})
-    made.cache.refresh()
+    made.cache.views.refresh()
     view = made.cache.views["team/a"]
     assert (view.stage, view.stages) == (2, 3)
 

@@ -55,7 +55,7 @@ def test_completed_driver_gives_its_slots_back(announced: bool) -> None:
         operator.step()
         world.schedule()
     world.finish(boss.uid)
-    world.cache.refresh()
+    world.cache.views.refresh()
     world.delete(*(world.pods[pod.uid] for pod in tasks))
     for number in range(2):
         world.create(f"g{number}", cpu=2, app="gang", annotations={names.GANG: "true", names.TASKS: "2"})
@@ -70,7 +70,7 @@ def test_unknown_size_counts_as_unknown() -> None:
     """A driver alone, without a word about its tasks, has no demand that could be compared."""
     world = enforcing(node("a"))
     world.create("driver", role="driver", app="etl")
-    world.cache.refresh()
+    world.cache.views.refresh()
     each = world.cache.views["team/etl"]
     assert demand(each, each.groups[0].request) is None
 

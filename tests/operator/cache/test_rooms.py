@@ -7,6 +7,7 @@ import numpy as np
 
 from slackwater.cycle.feasibility import fitting
 from slackwater_cluster.watch.records import Constraints, Tolerated
+from slackwater_operator.cache.snapshot import take_snapshot
 from support.fakes.cluster import World, enforcing, node
 
 TAINT = (("dedicated", "gpu", "NoSchedule"),)
@@ -20,7 +21,7 @@ def tainted() -> World:
 
 def fits(world: World, *, asked: bool) -> dict[str, list[str]]:
     """The names of the nodes that could take a pod of each app now."""
-    snapshot = world.cache.snapshot(world.now, asyncio.run(world.rooms()) if asked else None)
+    snapshot = take_snapshot(world.cache, world.now, asyncio.run(world.rooms()) if asked else None)
     assert snapshot.nodes is not None
     found = {}
     for app in snapshot.apps:

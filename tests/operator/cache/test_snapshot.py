@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import pickle
+
 from slackwater.errors import Unavailable
+from slackwater_operator.cache.cache import OperatorCache
 from slackwater_operator.cache.rooms import Rooms
+from slackwater_operator.cache.snapshot import SnapshotBuilder
 from support.fakes.cluster import World, enforcing, node
 
 
@@ -43,3 +47,24 @@ def test_without_nodes_and_without_the_extender_it_is_said_that_there_is_no_node
     operator.step()
     assert operator.said("etl").reason == "larger-than-any-node"
     assert not world.cache.quarantine.take()
+
+
+def remembered(cache: OperatorCache) -> bytes:
+    """What the cache has noted by itself, beside the pods that the watch told it of."""
+    views, queues = cache.views, cache.queues
+    marks = (cache.news, cache.pressing, cache.holding)
+    return pickle.dumps((marks, views.histories, views.runs, views.phases, queues.pool_states, cache.paused))
+
+
+def test_reading_the_cache_changes_nothing_there() -> None:
+    """`advance` moves it on: names, categories and slots. What is read of that moment is the same however often."""
+    world = enforcing(node("a", cpu=16))
+    world.configure("ReservationPool", "pool", queue="default")
+    for number in range(12):
+        world.create(f"t{number}", app="large" if number else "small")
+    moment = world.cache.advance(world.now, None)
+    before = remembered(world.cache)
+    first, second = (SnapshotBuilder(world.cache, moment).snapshot() for _ in range(2))
+    assert (first.apps, first.pools) == (second.apps, second.pools)
+    assert remembered(world.cache) == before
+    assert sorted(app.category.value for app in first.apps if app.category) == ["large", "small"]

@@ -74,7 +74,7 @@ def test_job_whose_pods_are_still_being_made_is_not_small() -> None:
     world.create("named-0", app="etl", labels=labels, owners=[owned("Job", "big", group="batch")])
     made = release_loop(world)
     turn(made, world)
-    assert made.cache.histories.categories() == {"team/job/big": Category.LARGE, "team/etl": Category.LARGE}
+    assert made.cache.views.histories.categories() == {"team/job/big": Category.LARGE, "team/etl": Category.LARGE}
 
 
 def test_a_size_that_nobody_told_is_asked_for_again() -> None:
@@ -195,7 +195,7 @@ def test_a_new_leader_sizes_an_app_that_is_here_already_by_the_run_before_it(tas
     world.create("n-28901-driver", role="driver", app="nightly-28901")
     for number in range(tasks):
         world.create(f"n-28901-{number}", app="nightly-28901")
-    world.cache.refresh()
+    world.cache.views.refresh()
     made = release_loop(world)
     status = {"learned": {"series": "nightly", "tasks": 4, "request": {"cpu": "500m"}}}
     spec = {"app": "nightly-28901"}

@@ -115,7 +115,7 @@ def test_an_owner_that_is_no_name_is_never_asked_about(owner: dict[str, str]) ->
         await OwnerLookup(session).run(cache)
 
     assert served(sound, work) == []
-    cache.refresh()
+    cache.views.refresh()
     assert all(each.settled for each in cache.views.values())
     assert [each.pod.uid for each in cache.quarantine.take()] == ["evil"]
 

@@ -264,7 +264,7 @@ def test_a_driver_that_was_given_up_comes_back_after_those_it_was_given_up_for()
     for number in range(4):
         world.create(f"other-{number}", app="other", cpu=2)
     world.create("again", app="own", role="driver", cpu=5)
-    world.cache.refresh()
+    world.cache.views.refresh()
     world.cache.gave_up(None, ("team/own", ("team/gone", "team/other")), world.now)
     operator = world.operator()
     operator.step()
@@ -272,8 +272,8 @@ def test_a_driver_that_was_given_up_comes_back_after_those_it_was_given_up_for()
     assert operator.releaser.outlook is not None
     said = operator.releaser.outlook.round.verdicts["team/own"].sentence
     assert said == "waits behind team/other, which waits for room, for which a driver of this app was given up"
-    world.cache.refresh()
-    assert world.cache.histories.behind("team/own", world.cache.views) == "", "once the others have got on"
+    world.cache.views.refresh()
+    assert world.cache.views.histories.behind("team/own", world.cache.views) == "", "once the others have got on"
 
 
 def test_who_was_given_up_is_forgotten_after_a_while() -> None:
@@ -283,10 +283,10 @@ def test_who_was_given_up_is_forgotten_after_a_while() -> None:
     operator = world.operator()
     operator.step()
     world.cache.gave_up(None, ("team/own", ("team/other",)), world.now)
-    assert world.cache.histories.behind("team/own", world.cache.views) == "team/other"
+    assert world.cache.views.histories.behind("team/own", world.cache.views) == "team/other"
     world.now += 601
     operator.step()
-    assert world.cache.histories.behind("team/own", world.cache.views) == ""
+    assert world.cache.views.histories.behind("team/own", world.cache.views) == ""
 
 
 def test_tasks_that_run_elsewhere_do_not_hide_a_stall() -> None:

@@ -12,6 +12,7 @@ from slackwater_cluster.watch import trim, wire
 from slackwater_extender.scheduling.batch import UNKNOWN_POD
 from slackwater_operator.cache.podstate import InFlightPods
 from slackwater_operator.cache.rooms import Rooms
+from slackwater_operator.cache.snapshot import take_snapshot
 from slackwater_operator.release.extenderclient import Placement, PlaceRequest
 from support.builders import objects
 from support.fakes.cluster import World, enforcing, node, owned
@@ -181,7 +182,7 @@ def test_pod_made_anew_under_the_same_name_is_another_pod() -> None:
     """A patch names the uid, so a successor is not released by mistake."""
     world = enforcing(node("a"))
     first = world.create("task", app="etl")
-    world.cache.snapshot(world.now, None)
+    take_snapshot(world.cache, world.now, None)
     del world.pods[first.uid]
     world.now += 1
     second = world.create("task", app="etl")
@@ -295,9 +296,9 @@ def test_pods_from_before_the_namespace_was_labelled_are_adopted() -> None:
     world.change(old.uid, node="a", phase="Running", scheduler="default-scheduler", started=world.now)
     assert world.cache.views == {}
     world.namespace("team")
-    world.cache.refresh()
+    world.cache.views.refresh()
     assert world.cache.views["team/etl"].counts.bound == 1
-    assert world.cache.snapshot(world.now, None).queues[0].capacity["cpu"] == 4
+    assert take_snapshot(world.cache, world.now, None).queues[0].capacity["cpu"] == 4
 
 
 def test_driver_that_dies_is_admitted_again() -> None:
@@ -312,7 +313,7 @@ def test_driver_that_dies_is_admitted_again() -> None:
     world.schedule()
     world.finish(first.uid, phase="Failed")
     second = world.create("driver-2", cpu=1, role="driver", labels=labels, owners=[boss])
-    assert not world.cache.snapshot(world.now, None).apps[0].started
+    assert not take_snapshot(world.cache, world.now, None).apps[0].started
     operator.step()
     assert second.uid in world.released
 
@@ -326,14 +327,14 @@ def test_learned_requests_are_wanted_only_where_the_policy_says_so() -> None:
     old = [world.create(f"old-{number}", app="etl", annotations=marks) for number in range(6)]
     for pod in old:
         world.change(pod.uid, **half)
-    world.cache.refresh()
-    world.cache.measured({pod.uid: Resources(cpu=1.5) for pod in old})
-    world.cache.measured({})
+    world.cache.views.refresh()
+    world.cache.learning.observe({pod.uid: Resources(cpu=1.5) for pod in old})
+    world.cache.learning.observe({})
     fresh = world.create("fresh", app="etl", annotations=marks)
     world.change(fresh.uid, **half)
-    world.cache.refresh()
-    wanted = world.cache.wanted(world.pods[fresh.uid])
+    world.cache.views.refresh()
+    wanted = world.cache.learning.wanted(world.pods[fresh.uid])
     assert wanted is not None
     assert wanted["cpu"] == pytest.approx(1.8)
     world.configure("SlackPolicy", "default", mode="enforce")
-    assert world.cache.wanted(world.pods[fresh.uid]) is None
+    assert world.cache.learning.wanted(world.pods[fresh.uid]) is None

@@ -120,7 +120,7 @@ def test_dynamic_allocation_grows_and_shrinks() -> None:
     operator.step()
     world.schedule()
     world.delete(*first)
-    world.cache.refresh()
+    world.cache.views.refresh()
     assert world.cache.views["team/dyn"].counts.held == 0
     again = [world.create(f"f{number}", app="dyn", cpu=2) for number in range(3)]
     operator.step()

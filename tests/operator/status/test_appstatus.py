@@ -287,7 +287,7 @@ def test_reason_classes_are_due_only_where_they_differ() -> None:
     assert [(pod.uid, reason) for pod, reason in due(world.cache, [said])] == [(first.uid, "larger-than-any-node")]
     world.change(second.uid, gates=(), annotations={names.PARKED: "x"})
     world.change(first.uid, annotations={names.REASON: "larger-than-any-node"})
-    world.cache.refresh()
+    world.cache.views.refresh()
     assert list(due(world.cache, [said])) == []
 
 
@@ -295,7 +295,7 @@ def test_newline_in_a_label_does_not_reach_sentences() -> None:
     """A text with a line break is no name: the pod is an app by itself, and its owner is told."""
     world = enforcing()
     world.create("t", annotations={names.APP: "two\nlines"})
-    world.cache.refresh()
+    world.cache.views.refresh()
     (each,) = world.cache.views.values()
     assert each.app == "pod/t"
     assert "is not a name" in each.problems[0]
@@ -324,10 +324,10 @@ def test_size_of_earlier_runs_is_used_for_the_next() -> None:
     world = enforcing(node("a"))
     driver = world.create("nightly-28900-driver", role="driver", app="nightly-28900")
     tasks = [world.create(f"nightly-28900-{number}", cpu=0.5, app="nightly-28900") for number in range(4)]
-    world.cache.refresh()
+    world.cache.views.refresh()
     world.delete(driver, *tasks)
     world.create("nightly-28901-driver", role="driver", app="nightly-28901")
-    world.cache.refresh()
+    world.cache.views.refresh()
     size = world.cache.views["team/nightly-28901"].size
     assert size is not None
     assert (size.tasks, size.request["cpu"], size.source) == (4, 0.5, "history")

@@ -41,7 +41,7 @@ def test_a_spark_app_keeps_its_driver_s_name() -> None:
     assert (body["spec"]["name"], body["metadata"]["name"][:12]) == ("nightly-etl", "nightly-etl-")
     assert any("app nightly-etl starts" in event["message"] for event in written(world, "/events"))
     world.delete(driver)
-    world.cache.refresh()
+    world.cache.views.refresh()
     (each,) = world.cache.views.values()
     assert (each.name, each.series) == ("nightly-etl", "nightly-etl")
 
@@ -51,7 +51,7 @@ def test_a_new_leader_calls_an_app_as_the_one_before_it() -> None:
     world = enforcing(node("a"))
     spark(world, "exec", "executor", "MyApp", owners=(owned("Pod", "driver", "gone"),))
     world.cache.learn(owned("Pod", "driver", "gone"), [])
-    world.cache.refresh()
+    world.cache.views.refresh()
     (each,) = world.cache.views.values()
     made = release_loop(world)
     status = {"learned": {"series": "nightly-etl", "tasks": 1}}

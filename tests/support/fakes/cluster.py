@@ -89,10 +89,7 @@ class World(MemoryExtender):
 
     def restart(self, **settings: Any) -> Operator:
         """A new leader: it knows only what the API server shows."""
-        fresh = OperatorCache()
-        fresh.governing = self.cache.governing
-        fresh.__post_init__()
-        self.cache = fresh
+        self.cache = fresh = OperatorCache(self.cache.governing)
         fresh.govern()
         fresh.set_nodes(list(self.nodes.values()))
         fresh.set_pods(list(self.pods.values()), self.now)
@@ -138,7 +135,7 @@ class Operator:
 
     def said(self, app: str) -> AppStatus:
         """What is said about an app of namespace `team`."""
-        self.world.cache.refresh()
+        self.world.cache.views.refresh()
         outlook = self.releaser.outlook
         assert outlook is not None
         each = self.world.cache.views[f"team/{app}"]

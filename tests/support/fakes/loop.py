@@ -30,7 +30,7 @@ from support.fakes.cluster import World
 def release_loop(world: World, **wishes: Any) -> ReleaseLoop:
     """Every part of the loop, on the world's clock."""
     session, metrics, settings = cast("Session", world), Metrics(), Settings(**wishes)
-    world.cache.ask_sizes = True
+    world.cache.views.ask_sizes = True
     writer = PodWriter(session)
     clock = world.clock
     announcer = EventWriter(session, metrics, clock, TokenBucket(100, 100, clock))

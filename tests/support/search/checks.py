@@ -93,7 +93,7 @@ class Checks:
     def _turned_round(self, operator: OperatorProgram, held: PodRecord, pod: PodRecord) -> bool:
         """Whether a pod of higher priority, no larger and allowed on the same node, was passed over."""
         mine, other = self._life(held), self._life(pod)
-        categories = operator.cache.histories.categories()
+        categories = operator.cache.views.histories.categories()
         return (
             held.priority > pod.priority
             and self.queues[held.namespace] == self.queues[pod.namespace]

@@ -171,7 +171,7 @@ class Pair(Watcher):
         for kind in (*CONFIGURING, "TrackedApp"):
             self._feed(kind).changed([record for (of, _), record in store.customs.items() if of == kind])
         self.cache.govern()
-        self.cache.refresh()
+        self.cache.views.refresh()
         self.cycle.tracker.restore(self.cache)
         loop.run_until_complete(self.cycle.look_up())
 

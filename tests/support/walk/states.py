@@ -8,6 +8,7 @@ from typing import Any
 from slackwater.cycle.cycle import decide
 from slackwater.cycle.review.recording import plain, record
 from slackwater_cluster.governance import Governance
+from slackwater_operator.cache.snapshot import take_snapshot
 from slackwater_operator.cache.strays import OPTED_OUT
 from support.search.transport import ask
 from support.walk.programs import TEAMS, Pair, Store
@@ -20,7 +21,7 @@ def state(pair: Pair) -> dict[str, Any]:
     cache, parts = pair.cache, pair.extender.parts
     rooms = ask(parts, "GET", "/v1/rooms", None, {})
     del rooms["instance"]
-    snapshot = cache.snapshot(pair.store.now, pair.loop.run_until_complete(pair.client.rooms()))
+    snapshot = take_snapshot(cache, pair.store.now, pair.loop.run_until_complete(pair.client.rooms()))
     return {
         "governance of the operator": governance(cache.governing, pair.store),
         "governance of the extender": governance(parts.cache.governance, pair.store),

@@ -88,6 +88,11 @@ class AppIndex:
             for each in self.index.review(pod):
                 self._place(each)
 
+    @property
+    def table(self) -> FrameworkTable:
+        """The framework table that is followed."""
+        return self.index.table
+
     def unknown(self) -> list[tuple[OwnerRef, str]]:
         """Owners to look up, and their namespace."""
         return self.index.unknown()
@@ -143,8 +148,3 @@ class AppIndex:
         members.pop(uid, None)
         if not members:
             self._apps.pop(key, None)
-
-
-def app_id(key: Key) -> str:
-    """The app's name in the whole cluster."""
-    return f"{key[0]}/{key[1]}"

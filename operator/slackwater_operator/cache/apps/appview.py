@@ -15,6 +15,7 @@ from slackwater.roles import Role
 from slackwater_cluster import names
 from slackwater_cluster.apps import statements
 from slackwater_cluster.apps.frameworks import FrameworkTable
+from slackwater_cluster.apps.membership import app_id
 from slackwater_cluster.apps.resolver import own
 from slackwater_cluster.apps.size import HISTORY, AppSize
 from slackwater_cluster.watch.records import Constraints, PodRecord
@@ -68,7 +69,7 @@ class AppView:
     @property
     def id(self) -> str:
         """The app's name in the whole cluster."""
-        return f"{self.namespace}/{self.app}"
+        return app_id(self.namespace, self.app)
 
     @property
     def started(self) -> bool:

@@ -25,7 +25,7 @@ def pooled(*names: str) -> World:
 
 def kind(world: World, app: str = "etl") -> Category | None:
     """The category of an app."""
-    return world.cache.histories.category(f"team/{app}")
+    return world.cache.views.histories.category(f"team/{app}")
 
 
 def test_an_app_becomes_large_as_its_pods_arrive() -> None:
@@ -150,7 +150,7 @@ def test_a_driver_that_was_seen_is_waited_for() -> None:
         "master", role="driver", labels={**WORKER, "training.kubeflow.org/job-role": "master"}, owners=[OWNED]
     )
     worker(world, "w0")
-    world.cache.refresh()
+    world.cache.views.refresh()
     world.delete(master)
     play(world, operator, 3 * GRACE)
     assert not running(world)
@@ -200,7 +200,7 @@ def test_the_rest_of_a_gang_goes_on_though_the_others_are_gone() -> None:
     pods = [world.create(f"t{number}", app="gang", annotations=GANG) for number in range(4)]
     play(world, operator, 5)
     world.create("again", app="gang", annotations=GANG)
-    world.cache.refresh()
+    world.cache.views.refresh()
     world.delete(*(world.pods[pod.uid] for pod in pods))
     play(world, operator, GRACE)
     assert not running(world)
@@ -262,11 +262,11 @@ def test_a_pod_that_owned_pods_is_a_driver_for_its_life() -> None:
     boss = world.create("boss", role="", gates=())
     child = world.create("child", owners=[owned("Pod", "boss", uid=boss.uid)], role="")
     for _ in range(2):
-        world.cache.refresh()
+        world.cache.views.refresh()
         assert world.cache.views["team/pod/boss"].groups[0].role is Role.DRIVER
         world.delete(child)
         world.change(boss.uid, labels={"touched": "yes"})
-        world.cache.refresh()
+        world.cache.views.refresh()
         assert [group.role for group in world.cache.views["team/pod/boss"].groups] == [Role.DRIVER]
         child = world.create("child", owners=[owned("Pod", "boss", uid=boss.uid)], role="")
 
@@ -286,7 +286,7 @@ def test_a_name_used_again_is_judged_by_its_own_pods() -> None:
     world.now += 86_400
     began = world.now
     world.create("new", app="nightly")
-    world.cache.refresh()
+    world.cache.views.refresh()
     each = world.cache.views["team/nightly"]
     assert (each.submitted, each.started, each.size, each.counts.done) == (began, False, None, 0)
     operator.step()
@@ -316,7 +316,7 @@ def test_stages_and_retries_are_one_run() -> None:
         world.finish(pod.uid)
         world.now += pause
     world.create("last", app="etl", owners=(job,))
-    world.cache.refresh()
+    world.cache.views.refresh()
     each = world.cache.views["team/etl"]
     assert (each.submitted, each.started, each.counts.done) == (1000.0, True, 3)
 
@@ -326,13 +326,13 @@ def test_a_driver_that_is_gone_was_at_work_until_then() -> None:
     world = enforcing(node("a"))
     driver = world.create("driver", app="etl", role=names.DRIVER)
     task = world.create("task", app="etl")
-    world.cache.refresh()
+    world.cache.views.refresh()
     world.finish(task.uid)
     world.now += 3600.0
-    world.cache.refresh()
+    world.cache.views.refresh()
     world.delete(world.pods[driver.uid])
     world.create("driver-2", app="etl", role=names.DRIVER)
-    world.cache.refresh()
+    world.cache.views.refresh()
     each = world.cache.views["team/etl"]
     assert (each.counts.done, each.began) == (1, 1000.0)
 
@@ -346,14 +346,14 @@ def test_tasks_that_a_driver_kept_out_are_forgotten_with_its_run() -> None:
     operator.step(300.0)
     world.create("driver", role="driver", app="etl")
     operator.step(0.0)
-    assert world.cache.histories.blocked("team/etl") == need
+    assert world.cache.views.histories.blocked("team/etl") == need
     play(world, operator, 900)
-    assert world.cache.histories.blocked("team/etl") == need, "its run goes on"
+    assert world.cache.views.histories.blocked("team/etl") == need, "its run goes on"
     world.finish(*world.pods)
     play(world, operator, 5)
     world.now += 86_400
     operator.step()
-    assert world.cache.histories.blocked("team/etl") is None
+    assert world.cache.views.histories.blocked("team/etl") is None
 
 
 # -- what pods say of the whole ---------------------------------------------------------------------------------------
@@ -366,7 +366,7 @@ def test_the_largest_size_counts_and_any_pod_can_pause(order: tuple[int, ...]) -
     world = enforcing(node("a"))
     for number in order:
         world.create(f"t{number}", app="etl", annotations={**said[number], names.ITERATIVE: str(number)})
-    world.cache.refresh()
+    world.cache.views.refresh()
     each = world.cache.views["team/etl"]
     assert each.size is not None
     assert (each.size.tasks, each.pause, each.stages) == (7, "true", 2)

@@ -14,6 +14,7 @@ from slackwater.pools.pools import Category
 from slackwater_cluster import names
 from slackwater_cluster.watch.records import PodRecord
 from slackwater_operator.cache.apps.appview import AppView
+from slackwater_operator.cache.snapshot import take_snapshot
 from support.examples import examples
 from support.fakes.cluster import World, enforcing, node, owned
 
@@ -100,10 +101,10 @@ def seen(pods: Sequence[PodRecord], cuts: Sequence[int]) -> dict[str, tuple[AppV
     for number, pod in enumerate(pods):
         world.cache.set_pods([pod], 9100.0)
         if number in cuts:
-            world.cache.snapshot(9100.0, None)
-    found = world.cache.snapshot(9100.0, None)
+            take_snapshot(world.cache, 9100.0, None)
+    found = take_snapshot(world.cache, 9100.0, None)
     whole = {app.id: incomplete(app) is None for app in found.apps}
-    category = world.cache.histories.category
+    category = world.cache.views.histories.category
     # Above a pod that is labelled by hand nobody looks further up: the topmost owner seen is told to people, no more.
     views = {app: replace(each, owner="") for app, each in world.cache.views.items()}
     return {app: (each, category(app), whole[app]) for app, each in views.items()}
