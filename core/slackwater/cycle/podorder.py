@@ -34,6 +34,9 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
+# Whose turn it is among pods of one priority; the larger goes first, and only the last are told apart by preference.
+LAST, DRIVER, FIRST_TASK = range(3)
+
 
 class ReleaseQueue:
     """The candidates, a row each, in order of submission; `pick` takes one pod after the other.
@@ -66,10 +69,10 @@ class ReleaseQueue:
         self._open = self._pickable()
         self._members = self._by_app()
         self._measure(queue, queue.free if free is None else free)
-        priorities = {c.app.priority for c in self.rows}
-        self._mixed, self._lowest = len(priorities) > 1, min(priorities, default=0)
-        self._drivers = any(c.group.role is Role.DRIVER for c in self.rows)
-        self._bare = {c.app.id for c in self.rows if is_first_task(c)} if self._drivers else set[str]()
+        led = any(c.group.role is Role.DRIVER for c in self.rows)  # first tasks go before drivers, not before others
+        self._bare = {c.app.id for c in self.rows if is_first_task(c)} if led else set[str]()
+        self._rank = [self._ranks(c) for c in self.rows]
+        self._ranked = bool(self._bare) or len(set(self._rank)) > 1  # else all rows stand alike
         self._align = [_alignment(c.app) if c.app.stages else 0.0 for c in self.rows]
         self._urgencies = self._hurried()
         self._alike = self._all_alike()
@@ -158,7 +161,10 @@ class ReleaseQueue:
 
     def _picked(self, row: int, *, placed: bool = False) -> Pick:
         candidate = self.rows[row]
-        self._bare.discard(candidate.app.id)
+        if candidate.app.id in self._bare:
+            self._bare.discard(candidate.app.id)
+            for each in self._members[candidate.app.id]:
+                self._rank[each] = self._ranks(self.rows[each])
         nodes = () if placed else self._seat(candidate, self._rooms)
         uid = candidate.group.held[self._taken[row]]
         pick = Pick(candidate, uid, self._urgency[row], self._align[row], *nodes)
@@ -179,6 +185,12 @@ class ReleaseQueue:
         """Whether preference cannot tell the rows apart, whatever is picked: the earliest goes first then."""
         alike = len({shape.request for shape in self._shapes}) <= 1 and not self._urgencies
         return alike and (self._alpha <= 0 or len(set(self._align)) <= 1)
+
+    def _ranks(self, candidate: ReleaseCandidate) -> tuple[int, int]:
+        """Its priority, and whose turn it is among equals; the larger goes first."""
+        if candidate.app.id in self._bare:
+            return candidate.app.priority, FIRST_TASK
+        return candidate.app.priority, DRIVER if candidate.group.role is Role.DRIVER else LAST
 
     def _by_app(self) -> dict[str, list[int]]:
         members: dict[str, list[int]] = {}
@@ -212,22 +224,19 @@ class ReleaseQueue:
         return not shape.driver or self._on_some_node(shape)
 
     def _foremost_row(self, least: int | None) -> int | None:
+        """The open row that is first by priority and turn, then (in a fair queue) by share, then by preference."""
         rows = self._open
-        if least is not None and least > self._lowest:
-            rows = [row for row in rows if self.rows[row].app.priority >= least]
-        if len(rows) <= 1:
-            return rows[0] if rows else None
-        if self._mixed:
-            top = max(self.rows[row].app.priority for row in rows)
-            rows = [row for row in rows if self.rows[row].app.priority == top]
-        first = [row for row in rows if self.rows[row].app.id in self._bare] if self._bare else []
-        drivers = [row for row in rows if self.rows[row].group.role is Role.DRIVER] if self._drivers else []
-        rows = first or drivers or rows
+        if self._ranked and rows:
+            top = max(self._rank[row] for row in rows)
+            foremost = [row for row in rows if self._rank[row] == top]
+            rows = foremost if len(foremost) < len(rows) else rows  # of all open rows the array may be known
+        if not rows or (least is not None and self.rows[rows[0]].app.priority < least):
+            return None
         if self._fair:
             shares = [self._shares[self.rows[row].app.namespace] for row in rows]
             smallest = min(shares) + TOLERANCE
             rows = [row for row, share in zip(rows, shares, strict=True) if share <= smallest]
-        return rows[0] if first or drivers else self._preferred(rows)
+        return self._preferred(rows) if self._rank[rows[0]][1] == LAST else rows[0]
 
     def _sift(self) -> None:
         """Close the shapes that no longer fit or have no headroom, and their rows with them."""
