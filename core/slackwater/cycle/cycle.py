@@ -66,13 +66,13 @@ def decide(snapshot: Snapshot, *, explain: bool = True, sizes: AppSizes | None =
         releases=tuple(release for each in lanes for release in each.releases),
         verdicts=verdicts(snapshot, lanes, flight) if explain else {},
         started=_started(lanes),
-        categories={app: size.category for each in lanes for app, size in each.entrance.sizes.items()},
+        categories={app: size.category for each in lanes for app, size in each.admission.sizes.items()},
         adjustments={
             each.pool.name: each.starts.adjustment
             for each in lanes
             if each.pool is not None and each.starts.adjustment is not None
         },
-        budgets={each.queue.name: budget(each.queue.capacity, each.entrance.means) for each in lanes if explain},
+        budgets={each.queue.name: budget(each.queue.capacity, each.admission.means) for each in lanes if explain},
         alphas={each.queue.name: each.alpha for each in lanes},
         seated=tuple(uid for growth in growths for uid in growth.seated),
     )
@@ -82,7 +82,7 @@ def _started(lanes: Sequence[Lane]) -> tuple[str, ...]:
     """Apps of which something goes for the first time."""
     found: dict[str, None] = {}
     for each in lanes:
-        running = {app.id for app in each.entrance.running}
+        running = {app.id for app in each.admission.running}
         found.update(dict.fromkeys(release.app for release in each.releases if release.app not in running))
     return tuple(found)
 

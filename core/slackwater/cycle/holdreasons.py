@@ -33,9 +33,9 @@ def _of_lane(lane: Lane, flight: int, window: int) -> dict[str, Verdict]:
         tally = grown if release.growth else counts
         tally[release.app] = tally.get(release.app, 0) + 1
     rows = _first_rows(lane.line)
-    places = {app.id: place for place, app in enumerate(lane.entrance.line, start=1)}
+    places = {app.id: place for place, app in enumerate(lane.admission.line, start=1)}
     found = dict(lane.starts.verdicts)
-    for app in lane.entrance.apps:
+    for app in lane.admission.apps:
         if app.id in counts or app.id in grown:
             found[app.id] = _going(app, counts.get(app.id, 0), grown.get(app.id, 0))
         elif app.id not in found:
@@ -50,7 +50,7 @@ def _in_line(verdict: Verdict, places: Mapping[str, int], lane: Lane) -> Verdict
     place = places.get(verdict.app)
     if place is None:
         return verdict
-    return verdict._replace(position=place, wait=lane.entrance.waits.get(verdict.app))
+    return verdict._replace(position=place, wait=lane.admission.waits.get(verdict.app))
 
 
 def _first_rows(line: ReleaseQueue) -> dict[str, int]:
@@ -73,10 +73,10 @@ def _kept(verdict: Verdict, lane: Lane) -> Verdict | None:
 
 def _assembling(verdict: Verdict, keeper: Lane) -> Verdict | None:
     """Room is kept for another app of the keeper's queue, until its deadline; None where none is."""
-    claimant = keeper.entrance.assembly.app
+    claimant = keeper.admission.assembly.app
     if claimant is None or claimant.id == verdict.app:
         return None
-    until = keeper.entrance.assembly.deadline(claimant)
+    until = keeper.admission.assembly.deadline(claimant)
     if until is None:
         return None
     now = keeper.snapshot.now
@@ -86,10 +86,10 @@ def _assembling(verdict: Verdict, keeper: Lane) -> Verdict | None:
 
 def _kept_from(lane: Lane, lanes: Sequence[Lane], found: Mapping[str, Verdict]) -> dict[str, Verdict]:
     """Apps that find no node because room is kept for an app of their queue, or of one that shares its nodes."""
-    keepers = [each for each in (lane, *(each for each in lanes if each is not lane)) if each.entrance.assembly.app]
+    keepers = [each for each in (lane, *(each for each in lanes if each is not lane)) if each.admission.assembly.app]
     said: dict[str, Verdict] = {}
-    for app in lane.entrance.apps if keepers else ():
-        shapes = (lane.entrance.shapes[app.id, group.key] for group in app.groups if group.held)
+    for app in lane.admission.apps if keepers else ():
+        shapes = (lane.admission.shapes[app.id, group.key] for group in app.groups if group.held)
         if found[app.id].reason in (WaitReason.FRAGMENTED, WaitReason.SCATTERED) and any(
             map(lane.rooms.kept_from, shapes)
         ):
@@ -103,7 +103,7 @@ def _held(app: App, lane: Lane, rows: Mapping[str, int], flight: int, window: in
     """Why nothing of a started app goes: the first test that its first held group fails."""
     held = [group for group in app.groups if group.held]
     if not held:
-        if (refused := lane.entrance.infeasible(app)) is not None:
+        if (refused := lane.admission.infeasible(app)) is not None:
             return refused
         blocked = sum(group.blocked for group in app.groups)
         reason, numbers = (WaitReason.FOREIGN, {"count": blocked}) if blocked else (WaitReason.COMPLETE, {})
@@ -125,11 +125,11 @@ def _crowded(app: App, lane: Lane, row: int, flight: int, window: int) -> Verdic
         return Verdict(app.id, WaitReason.ROOM, {"queue": queue, "kind": kind, "free": free, "ask": ask})
     seated = line.seated(row)
     if not app.gang and not seated:
-        return lane.entrance.unseated(app, line.rows[row].group)
+        return lane.admission.unseated(app, line.rows[row].group)
     if app.gang and (together := line.lacking_together(app.id)) is not None:
         kind, free, ask = together
         return Verdict(app.id, WaitReason.WHOLE, {"queue": queue, "kind": kind, "free": free, "ask": ask})
-    need = lane.entrance.sizes[app.id].held if app.gang else line.rows[row].slots
+    need = lane.admission.sizes[app.id].held if app.gang else line.rows[row].slots
     if need > line.headroom(row):
         return _closed(app, lane, row, need)
     if app.gang and (flight < window or not seated):
@@ -154,7 +154,7 @@ def _not_yet(app: App, held: Sequence[PodGroup], queue: Queue) -> Verdict:
 
 def _closed(app: App, lane: Lane, row: int, need: float) -> Verdict:
     """An owner's bound of delta keeps the room for the other side."""
-    pool, kind = lane.pool, lane.entrance.sizes[app.id].category
+    pool, kind = lane.pool, lane.admission.sizes[app.id].category
     tot = pool.tot if pool else 0.0
     share = 1.0 if pool is None else (pool.high if kind is Category.SMALL else 1 - pool.low)
     size = tot * share

@@ -58,7 +58,7 @@ class Lane:
     queue: Queue
     pool: Pool | None
     rooms: NodeRooms
-    entrance: AdmissionRound
+    admission: AdmissionRound
     starts: Admitted
     line: ReleaseQueue
     started: list[App]
@@ -73,18 +73,18 @@ def lane(
     """Steps 1 to 3 for one queue."""
     queue = growth.queue
     pool = next((pool for pool in snapshot.pools if pool.name == queue.pool), None)
-    entrance = AdmissionRound(snapshot, queue, pool, apps, rooms, drivers, sizes, growth)
-    starts = Admitted() if queue.paused else entrance.open()
-    started = [] if queue.paused else [*entrance.running, *starts.started]
-    line = _line(snapshot, queue, rooms, entrance, started, bounded=True)
-    return Lane(snapshot, queue, pool, rooms, entrance, starts, line, started, _alpha(snapshot, started))
+    admission = AdmissionRound(snapshot, queue, pool, apps, rooms, drivers, sizes, growth)
+    starts = Admitted() if queue.paused else admission.open()
+    started = [] if queue.paused else [*admission.running, *starts.started]
+    line = _line(snapshot, queue, rooms, admission, started, bounded=True)
+    return Lane(snapshot, queue, pool, rooms, admission, starts, line, started, _alpha(snapshot, started))
 
 
 def _line(
     snapshot: Snapshot,
     queue: Queue,
     rooms: NodeRooms,
-    entrance: AdmissionRound,
+    admission: AdmissionRound,
     apps: Sequence[App],
     *,
     bounded: bool,
@@ -92,21 +92,21 @@ def _line(
 ) -> ReleaseQueue:
     return ReleaseQueue(
         queue,
-        [candidate for app in apps for candidate in candidates(app, entrance)],
+        [candidate for app in apps for candidate in candidates(app, admission)],
         rooms=rooms,
-        drivers=entrance.drivers if not entrance.grows else None,
+        drivers=admission.drivers if not admission.grows else None,
         free=free,
-        spent=entrance.spent,
-        headroom=entrance.headroom() if bounded else entrance.owners_headroom(),
-        shares=entrance.shares,
+        spent=admission.spent,
+        headroom=admission.headroom() if bounded else admission.owners_headroom(),
+        shares=admission.shares,
         alpha=_alpha(snapshot, apps),
         preference=snapshot.preference,
     )
 
 
-def candidates(app: App, entrance: AdmissionRound) -> Iterable[ReleaseCandidate]:
+def candidates(app: App, admission: AdmissionRound) -> Iterable[ReleaseCandidate]:
     """The groups of an app that may go now, if there is room."""
-    size, shapes = entrance.sizes[app.id], entrance.shapes
+    size, shapes = admission.sizes[app.id], admission.shapes
     if app.paused or not size.held_pods:
         return
     led = led_by_driver(app) and incomplete(app) is None and not _broken(app)
@@ -159,7 +159,7 @@ def release_all(lanes: Sequence[Lane], left: int, *, idle: bool) -> int:
 
 def _by_priority(lanes: Sequence[Lane], left: int, least: int | None, *, idle: bool) -> int:
     """Priority by priority: what pools lend to started apps, then waiting apps into room that is left."""
-    waiting = {app.priority for each in lanes for app in each.entrance.passed_over(each.starts)}
+    waiting = {app.priority for each in lanes for app in each.admission.passed_over(each.starts)}
     for priority in sorted((found for found in waiting if least is None or found >= least), reverse=True):
         left = _lend(lanes, left, priority, idle=idle)
         for each in lanes:
@@ -170,24 +170,24 @@ def _by_priority(lanes: Sequence[Lane], left: int, least: int | None, *, idle: b
 def _assemble(lanes: Sequence[Lane], left: int, *, idle: bool) -> int:
     """Keep room for one app of each queue that is overdue; pods of higher priority take theirs before it is kept."""
     for each in lanes:
-        for claimant in each.entrance.overdue(each.started):
+        for claimant in each.admission.overdue(each.started):
             left = _urgent(lanes, left, claimant.priority + 1, idle=idle)
             gone = {release.app for other in lanes for release in other.releases}
-            if claimant.id not in gone and each.entrance.assembly.keep(claimant):
+            if claimant.id not in gone and each.admission.assembly.keep(claimant):
                 break
     return left
 
 
 def _urgent(lanes: Sequence[Lane], left: int, least: int, *, idle: bool) -> int:
     """What of this priority and above goes; afterwards the pools' borders are closed again for the others."""
-    if not any(app.priority >= least and _held(app) for each in lanes for app in each.entrance.apps):
+    if not any(app.priority >= least and _held(app) for each in lanes for app in each.admission.apps):
         return left
     left = _pass(lanes, left, idle=idle, least=least)
     left = _by_priority(lanes, left, least, idle=idle)
     left = _lend(lanes, left, least, idle=idle)
     for each in lanes:
-        if (headroom := each.entrance.headroom()) is not None:
-            each.line.lend({kind: max(0.0, left_of - each.entrance.spent[kind]) for kind, left_of in headroom.items()})
+        if (headroom := each.admission.headroom()) is not None:
+            each.line.lend({kind: max(0.0, left_of - each.admission.spent[kind]) for kind, left_of in headroom.items()})
     return left
 
 
@@ -195,7 +195,7 @@ def _lend(lanes: Sequence[Lane], left: int, least: int | None, *, idle: bool) ->
     """The second pass: pods of started apps, of this priority at the least, beyond their pool's border."""
     pooled = [each for each in lanes if each.pool is not None]
     for each in pooled:
-        each.line.lend(each.entrance.owners_headroom())
+        each.line.lend(each.admission.owners_headroom())
     return _pass(pooled, left, idle=idle and not any(each.releases for each in lanes), least=least) if pooled else left
 
 
@@ -244,14 +244,14 @@ def _release_gang(each: Lane, line: ReleaseQueue, app: App, left: int, *, idle: 
 def _backfill(each: Lane, left: int, priority: int, *, idle: bool) -> int:
     """Start apps of one priority into room that nobody before them can use, in order."""
     gone = Counter((release.app, release.group.key) for release in each.releases)
-    reserve = cache(lambda: each.entrance.reserve(each.started, gone))  # until somebody starts
-    for app in [app for app in each.entrance.passed_over(each.starts) if app.priority == priority]:
+    reserve = cache(lambda: each.admission.reserve(each.started, gone))  # until somebody starts
+    for app in [app for app in each.admission.passed_over(each.starts) if app.priority == priority]:
         if left <= 0:
             break
-        if not each.entrance.may_backfill(app, reserve):
+        if not each.admission.may_backfill(app, reserve):
             continue
         free = each.line.left()
-        line = _line(each.snapshot, each.queue, each.rooms, each.entrance, [app], bounded=False, free=free)
+        line = _line(each.snapshot, each.queue, each.rooms, each.admission, [app], bounded=False, free=free)
         before = len(each.releases)
         if app.gang:
             left = _release_gang(each, line, app, left, idle=idle and not each.releases)
@@ -262,7 +262,7 @@ def _backfill(each: Lane, left: int, priority: int, *, idle: bool) -> int:
             gone.update((release.app, release.group.key) for release in each.releases[before:])
             reserve.cache_clear()
             each.line.spend(free - line.left())
-            each.entrance.enter(app)
+            each.admission.enter(app)
             each.started.append(app)
             each.backfilled.append(app)
     return left
@@ -273,7 +273,7 @@ def grow(each: Lane) -> None:
 
     An autoscaler sees the need then. A gang asks as a whole or not at all.
     """
-    growth, line = each.entrance.growth, each.line
+    growth, line = each.admission.growth, each.line
     if not growth.open:
         return
     drivers = [(app, group) for app in each.starts.grown for group in app.groups if group.role is Role.DRIVER]
@@ -296,7 +296,7 @@ def _grow_gang(each: Lane, app: App) -> None:
     members = [(each.line.rows[row].group, each.line.rows[row].shape) for row in rows]
     whole = rows and sum(len(group.held) for group, _ in members) == _held(app) and not any(map(each.line.taken, rows))
     slots = sum(each.line.rows[row].slots * len(each.line.rows[row].group.held) for row in rows)
-    if whole and slots <= each.line.headroom(rows[0]) + TOLERANCE and each.entrance.growth.ask_whole(members):
+    if whole and slots <= each.line.headroom(rows[0]) + TOLERANCE and each.admission.growth.ask_whole(members):
         each.releases += [_towards(app, group, uid) for group, _ in members for uid in group.held]
 
 

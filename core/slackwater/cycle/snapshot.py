@@ -1,7 +1,7 @@
 """What a round decides on: queues, pools, apps and their groups of equal pods, all at one moment.
 
 A shell builds a Snapshot, `cycle.decide` reads it, and nothing in it changes meanwhile. Pods of one app that are
-equal (same stage, same role, same request) stand together as one Group: ten thousand held pods are a few
+equal (same stage, same role, same request) stand together as one PodGroup: ten thousand held pods are a few
 thousand groups, and a decision costs by the group.
 """
 

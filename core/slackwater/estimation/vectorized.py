@@ -36,7 +36,7 @@ class Measure(IntEnum):
     CHARGE = 4  # drivers: max(use, D), outside the estimate
     NATIVE = 5  # what kube-scheduler counts
     DECLARED = 6  # D of managed pods, drivers included
-    RESERVED = 7  # D of every pod, those of others included: what the stock scheduler would count
+    ALL_DECLARED = 7  # D of every pod, those of others included: what the stock scheduler would count
     FLOOR = 8  # learned peak of its app while it is young, else 0
     CAP = 9  # what its app's pods are known to come to use; infinite while that is not known
     USE = 10  # its own measured use, 0 while unknown

@@ -43,9 +43,9 @@ def cost(claim: PodClaim) -> tuple[Amounts, Amounts, bool, bool]:
 
 
 def weights(claim: PodClaim, use: Floats | None = None) -> tuple[Floats, Floats]:
-    """What a pod adds to its node: its request in the estimate, and charge, native, declared, reserved beside it.
+    """What a pod adds to its node: its request in the estimate, and charge, native and declared beside it.
 
-    A driver is not estimated but charged max(use, D).
+    A driver is not estimated but charged max(use, D). What a pod of others declares counts in the sum of all alone.
     """
     request, beside = _weighed(*cost(claim))
     if use is not None and claim.driver:

@@ -61,14 +61,14 @@ class Ledger:
 
     # ---- nodes
 
-    def upsert_node(self, host: NodeSpec) -> None:
+    def upsert_node(self, node: NodeSpec) -> None:
         """A node appeared or changed. Pods that named it before it was known find their place."""
-        if not self._nodes.upsert(host):
+        if not self._nodes.upsert(node):
             return
         row = self._estimates.add_node()
         self._intake.add_row()
         self._order.add_row()
-        for uid in self._homeless.pop(host.name, ()):
+        for uid in self._homeless.pop(node.name, ()):
             slot = self._pods.slots[uid]
             self._estimates.move(slot, row)
             self._order.change(row, self._pods[slot], 1)

@@ -31,7 +31,7 @@ class NodeIndex:
         self._allowance = np.array([margin.allowance for margin in terms.kept()])
         self.names: tuple[str, ...] = ()
         self.index: dict[str, int] = {}
-        self._hosts: list[NodeSpec] = []
+        self._specs: list[NodeSpec] = []
         empty: Floats = np.zeros((0, len(terms.kinds)))
         self.total = self.allowed = self.real = self.pod_share = empty
         self.open: NDArray[np.bool_] = np.zeros(0, np.bool_)
@@ -40,13 +40,13 @@ class NodeIndex:
         self._given = False  # whether a table may have the index
 
     def __getitem__(self, row: int) -> NodeSpec:
-        return self._hosts[row]
+        return self._specs[row]
 
     def __iter__(self) -> Iterator[NodeSpec]:
-        return iter(self._hosts)
+        return iter(self._specs)
 
     def __len__(self) -> int:
-        return len(self._hosts)
+        return len(self._specs)
 
     def row(self, name: str) -> int:
         """The row of a node, or UnknownName."""
@@ -54,25 +54,25 @@ class NodeIndex:
             raise UnknownName("node", name, [*list(self.index)[:5], "…"] if len(self.index) > 5 else self.index)
         return self.index[name]
 
-    def upsert(self, host: NodeSpec) -> bool:
+    def upsert(self, node: NodeSpec) -> bool:
         """Take in a node or its change; return whether it is new."""
-        host.check(self._kinds)
-        row = self.index.get(host.name)
-        self._current = self._current and row is not None and self._hosts[row] == host
+        node.check(self._kinds)
+        row = self.index.get(node.name)
+        self._current = self._current and row is not None and self._specs[row] == node
         if row is not None:
-            self._hosts[row] = host
+            self._specs[row] = node
             return False
         if self._given:  # tables given out earlier keep the one they were made with
             self.index, self._given = dict(self.index), False
-        self.index[host.name] = len(self._hosts)
-        self._hosts.append(host)
+        self.index[node.name] = len(self._specs)
+        self._specs.append(node)
         return True
 
     def remove(self, row: int) -> None:
         """Forget a node; later rows move up by one."""
-        del self._hosts[row]
+        del self._specs[row]
         # A new dict: tables given out earlier keep the one they were made with.
-        self.index = {host.name: at for at, host in enumerate(self._hosts)}
+        self.index = {node.name: at for at, node in enumerate(self._specs)}
         self._current = self._given = False
 
     def refresh(self) -> bool:
@@ -81,18 +81,18 @@ class NodeIndex:
         if self._current:
             return False
         self._current = True
-        shape = (len(self._hosts), len(self._kinds))
-        self.names = tuple(host.name for host in self._hosts)
-        self.total = np.array([host.allocatable for host in self._hosts], np.float64).reshape(shape)
+        shape = (len(self._specs), len(self._kinds))
+        self.names = tuple(node.name for node in self._specs)
+        self.total = np.array([node.allocatable for node in self._specs], np.float64).reshape(shape)
         self.allowed = self.total * self._allowance
         none = (0.0,) * len(self._kinds)
-        capacity = np.array([host.capacity or none for host in self._hosts], np.float64).reshape(shape)
-        eviction = np.array([host.eviction or none for host in self._hosts], np.float64).reshape(shape)
+        capacity = np.array([node.capacity or none for node in self._specs], np.float64).reshape(shape)
+        eviction = np.array([node.eviction or none for node in self._specs], np.float64).reshape(shape)
         # NC, and allocatable ÷ capacity, at most 1. Zero or unknown capacity: AR stands in for NC, and the share is 1.
         self.real = np.where(capacity > 0, np.maximum(capacity - eviction, 0.0), self.allowed)
         self.pod_share = np.divide(self.total, capacity, out=np.ones_like(self.total), where=capacity > self.total)
-        self.open = np.array([host.ready and not host.cordoned for host in self._hosts], np.bool_)
-        self.machines = MachineTypes.of([host.machine for host in self._hosts])
+        self.open = np.array([node.ready and not node.cordoned for node in self._specs], np.bool_)
+        self.machines = MachineTypes.of([node.machine for node in self._specs])
         return True
 
     @property

@@ -129,8 +129,8 @@ class OomOrder:
         `total` is allocatable memory, `share` is ρ, and `sums` are the pods' measures, row × measure × kind.
         """
         firm, largest, tasks = self._columns[: len(self._crowds)][rows].T
-        reserved, native = sums[:, Measure.RESERVED, self.kind], sums[:, Measure.NATIVE, self.kind]
-        most = np.minimum(reserved - firm, share * (native - firm) + tasks * (1.0 - share) * largest)
+        declared, native = sums[:, Measure.ALL_DECLARED, self.kind], sums[:, Measure.NATIVE, self.kind]
+        most = np.minimum(declared - firm, share * (native - firm) + tasks * (1.0 - share) * largest)
         exposed = (share < 1.0) & ((tasks + 1.0) * largest > total - firm)
         return np.where(exposed, total - firm - most, np.inf)
 
@@ -143,8 +143,8 @@ class OomOrder:
             firm, largest, tasks = self._crowds[row].columns_without(self._standing(without))
         if share >= 1.0 or (tasks + 1.0) * largest <= total - firm:
             return math.inf
-        reserved, native = sums[Measure.RESERVED][self.kind], sums[Measure.NATIVE][self.kind]
-        return total - firm - min(reserved - firm, share * (native - firm) + tasks * (1.0 - share) * largest)
+        declared, native = sums[Measure.ALL_DECLARED][self.kind], sums[Measure.NATIVE][self.kind]
+        return total - firm - min(declared - firm, share * (native - firm) + tasks * (1.0 - share) * largest)
 
     def largest(self, row: int) -> float:
         """The largest request on the node that was not lowered and that the kernel may kill."""

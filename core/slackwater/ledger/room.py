@@ -157,13 +157,13 @@ class RoomTable:
         left = [most - asked for most, asked in zip(total, native, strict=True)]
         if not self._floor:
             return NodeRow(room, left, total, bool(self._nodes.open[row]), stale.tolist())
-        used, reserved = self._estimates.used[row].tolist(), sums[Measure.RESERVED]
+        used, declared = self._estimates.used[row].tolist(), sums[Measure.ALL_DECLARED]
         for kind, strict in enumerate(self.strict.tolist()):
             if not strict:
-                room[kind] = max(room[kind], total[kind] - reserved[kind])
+                room[kind] = max(room[kind], total[kind] - declared[kind])
             elif used[kind] + charge[kind] <= limit[kind]:
                 known = sums[Measure.TOP][kind] + charge[kind]
-                room[kind] = max(room[kind], total[kind] - max(reserved[kind], known))
+                room[kind] = max(room[kind], total[kind] - max(declared[kind], known))
         if self._order is not None:
             kind = self._order.kind
             bound = self._order.bound(row, sums, total[kind], self._shares[row], claim)
@@ -187,7 +187,7 @@ class RoomTable:
         """Allocatable less drivers and pods of others."""
         self._refresh()
         sums = self._estimates.pods.sums
-        others = sums[:, Measure.RESERVED] - sums[:, Measure.DECLARED]
+        others = sums[:, Measure.ALL_DECLARED] - sums[:, Measure.DECLARED]
         left: Floats = self._nodes.total - sums[:, Measure.CHARGE] - others
         return left
 
@@ -264,7 +264,7 @@ class RoomTable:
         room = self._limit[rows] - self._estimate(rows, stale) - sums[:, Measure.CHARGE]
         if self._margins is not None:
             room -= np.where(stale[rows], 0.0, self._margins.kept[rows])
-        left = total - sums[:, Measure.RESERVED]
+        left = total - sums[:, Measure.ALL_DECLARED]
         if not self._floor:
             return room, total - sums[:, Measure.NATIVE], left
         crowded = self.strict & (self._estimates.used[rows] + sums[:, Measure.CHARGE] > self._limit[rows])
@@ -303,7 +303,7 @@ class RoomTable:
         for row in self._touched:
             spot = self.spot(row, now)
             room[row], native[row] = spot.room, spot.native
-            left[row] = self._nodes.total[row] - self._estimates.pods.sums[row, Measure.RESERVED]
+            left[row] = self._nodes.total[row] - self._estimates.pods.sums[row, Measure.ALL_DECLARED]
         return _with(table, room, native, stale, left)
 
     def _renewed(self, table: NodeTable, rows: Rows, stale: NDArray[np.bool_]) -> NodeTable:

@@ -6,7 +6,7 @@
 4. Eqs 1 and 3 move the estimates.
 5. Pods teach what their app comes to use; young pods are charged at least that, pods of a well-known app not much more.
 6. What U holds beyond the use of pods is covered by no request (the system's): pods to come are charged on top of it.
-7. With a stated risk, earlier promises are judged and new ones made (`promises`).
+7. With a stated risk, earlier promises are judged and new ones made (`riskreserve`).
 """
 
 from __future__ import annotations

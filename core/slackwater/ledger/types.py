@@ -1,4 +1,4 @@
-"""What the ledger is told: hosts, the claims of pods on them, readings of their use, and the terms it charges by.
+"""What the ledger is told: nodes, the claims of pods on them, readings of their use, and the terms it charges by.
 
 Amounts are tuples in the order of the ledger's kinds; `Resources.vector` makes them. D is the declared request, N the
 native one that kube-scheduler counts.

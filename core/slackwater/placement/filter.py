@@ -45,7 +45,7 @@ class Fit:
     """Which nodes serve a pod, and why the others do not."""
 
     fits: NDArray[np.bool_]
-    codes: NDArray[np.int8]  # Reason.code, 0 where the pod fits
+    codes: NDArray[np.int8]  # FilterReason.code, 0 where the pod fits
 
     def reason(self, row: int) -> FilterReason | None:
         """Why that node is refused; None when it is not."""

@@ -63,9 +63,9 @@ class Rooms:
         have = [counted_amounts(nodes.nodes[name].allocatable) for name in names]
         kinds: Kinds = tuple(sorted({"cpu", "memory", *(kind for amounts in have for kind in amounts)}))
         free = [nodes.free(name) - flying[name] if name in flying else nodes.free(name) for name in names]
-        left, shape = _matrix(free, kinds), np.array([nodes.nodes[name].open for name in names], np.bool_)
+        left, open_ = _matrix(free, kinds), np.array([nodes.nodes[name].open for name in names], np.bool_)
         index = {name: row for row, name in enumerate(names)}
-        table = NodeTable(kinds, names, index, _matrix(have, kinds), left, left, shape, left)
+        table = NodeTable(kinds, names, index, _matrix(have, kinds), left, left, open_, left)
         return cls(table, (1.0,) * len(kinds), reserved)
 
     def without(self, given: Mapping[str, Resources]) -> Self:

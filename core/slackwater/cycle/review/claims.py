@@ -128,20 +128,20 @@ class _Holds:
         self.before = before  # what the round saw: parents that go with it let their children go in the next one
         pool = next((pool for pool in snapshot.pools if pool.name == queue.pool), None)
         sizes = AppSizes()
-        self.entrance = AdmissionRound(snapshot, queue, pool, apps, rooms, DriverNodes(snapshot, sizes), sizes, growth)
+        self.admission = AdmissionRound(snapshot, queue, pool, apps, rooms, DriverNodes(snapshot, sizes), sizes, growth)
         self.apps = apps
 
     def all(self) -> list[Hold]:
         return [self._hold(app, group) for app in self.apps for group in app.groups if group.held]
 
     def _hold(self, app: App, group: PodGroup) -> Hold:
-        shape = self.entrance.shapes[app.id, group.key]
+        shape = self.admission.shapes[app.id, group.key]
         claim, claimant, why = self._claim(app, group, shape)
         return Hold(app.id, group.key, len(group.held), claim, claimant, tuple(self.rooms.nodes(shape)[:3]), why)
 
     def _claim(self, app: App, group: PodGroup, shape: int) -> tuple[Claim, str, str]:
         """The first of the rule's reasons that holds, whose claim it is, and why."""
-        if (refused := self.entrance.infeasible(app)) is not None and not self._feasible(app, group, refused):
+        if (refused := self.admission.infeasible(app)) is not None and not self._feasible(app, group, refused):
             found = Claim.NEVER, "", refused.sentence
         elif why := self._not_ready(app, group):
             found = Claim.NOT_READY, "", why
@@ -153,8 +153,8 @@ class _Holds:
             found = Claim.ASSEMBLY, other.id, "room is kept for it until its deadline"
         elif not app.started and group.role is Role.DRIVER and (other := self._reserve(app)) is not None:
             found = Claim.RESERVE, other.id, "its tasks wait or are still to come"
-        elif not self.entrance.seated(app, group):
-            claimant = self.entrance.bars(app, group).claimant
+        elif not self.admission.seated(app, group):
+            claimant = self.admission.bars(app, group).claimant
             owner = app.id if claimant == OWN else claimant
             found = Claim.RESERVE, owner, "its tasks need the node that the driver would take"
         elif self._bound(app, group):
@@ -167,7 +167,7 @@ class _Holds:
         """Whether the group could run although something of its app cannot."""
         if refused.reason is WaitReason.TASK_BESIDE_DRIVER:
             return False
-        left = next(each for each in self.entrance.apps if each.id == app.id)
+        left = next(each for each in self.admission.apps if each.id == app.id)
         return any(each.held for each in left.groups if each.key == group.key)
 
     def _not_ready(self, app: App, group: PodGroup) -> str:
@@ -188,7 +188,7 @@ class _Holds:
 
     def _has_room(self, app: App, group: PodGroup, shape: int) -> bool:
         if app.gang:
-            wanted = [(self.entrance.shapes[app.id, g.key], len(g.held)) for g in app.groups if g.held]
+            wanted = [(self.admission.shapes[app.id, g.key], len(g.held)) for g in app.groups if g.held]
             asked = [g.request * len(g.held) for g in app.groups if g.held]
             together = asked[0]
             for each in asked[1:]:
@@ -205,7 +205,7 @@ class _Holds:
             for each in (*self.apps, *others)
             if each.id != app.id and each.priority >= app.priority and any(group.held for group in each.groups)
         ]
-        return next((each for each in waiting if self.entrance.assembly.deadline(each) is not None), None)
+        return next((each for each in waiting if self.admission.assembly.deadline(each) is not None), None)
 
     def _shares_nodes(self, other: Queue) -> bool:
         """Whether another queue's apps may use nodes of this one; where nodes are not known, none do."""
@@ -216,17 +216,17 @@ class _Holds:
 
     def _reserve(self, app: App) -> App | None:
         """A started app on whose tasks the reserve is spent; else one that would be left without a task."""
-        started = self.entrance.running
-        if self.entrance.admits(app):
+        started = self.admission.running
+        if self.admission.admits(app):
             return None
-        budget = self.entrance.budget
+        budget = self.admission.budget
         wanting = next((each for each in started if budget.wants_tasks(each, {})), None)
         if wanting is not None:
             return wanting
         return None if budget.leaves_a_task(app, budget.largest_task(started)) else next(iter(started), app)
 
     def _bound(self, app: App, group: PodGroup) -> bool:
-        size = self.entrance.sizes[app.id]
+        size = self.admission.sizes[app.id]
         index = next(at for at, each in enumerate(app.groups) if each.key == group.key)
         need = size.held if app.gang else size.slots[index]
-        return need > self.entrance.owners_headroom()[size.category] + TOLERANCE
+        return need > self.admission.owners_headroom()[size.category] + TOLERANCE

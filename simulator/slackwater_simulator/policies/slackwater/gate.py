@@ -1,7 +1,7 @@
 """Slackwater's gatekeeper over the applications of a simulated world.
 
 What the operator and the extender do on a cluster, this does in virtual time with the same functions of the core: it
-keeps the snapshot current, asks `gatekeeping.decide`, and enters every container into the ledger. The worlds decide
+keeps the snapshot current, asks `cycle.decide`, and enters every container into the ledger. The worlds decide
 only when to ask and where a container physically goes.
 """
 
