@@ -30,13 +30,13 @@ class Components:
 
     settings: Settings
     cache: ClusterCache
-    ring: DecisionLog
+    decisions: DecisionLog
     waiting: Unschedulable
     verbs: Verbs
     placer: Placer
     metrics: Metrics
     doorkeeper: Authenticator
-    heartbeat: SamplingLoop
+    sampling: SamplingLoop
     long_polls: LongPolls
     troubles: Problems = field(default=dict)
     # Told with every room: placements of another instance may not have come to this one's ledger yet.
@@ -47,8 +47,8 @@ class Components:
         return readiness(
             frozenset(self.cache.synced),
             self.troubles(),
-            self.heartbeat.trouble,
-            sampled=self.heartbeat.sampled,
+            self.sampling.trouble,
+            sampled=self.sampling.sampled,
             broken=self.cache.governance.broken,
         )
 
@@ -74,23 +74,23 @@ def assemble(
 ) -> Components:
     """All parts over an empty cache. `ask` runs a PromQL query, `review` looks up a token."""
     cache = ClusterCache(settings.decisions, clock, wall)
-    ring = DecisionLog(settings.decisions.remembered)
+    decisions = DecisionLog(settings.decisions.remembered)
     waiting = Unschedulable(settings.decisions.waiting, clock, wall)
     metrics = Metrics()
     prometheus = settings.prometheus
     inquiry = UsageQuery(queries(prometheus), prometheus.window, prometheus.node_label, cache.lock.rest)
-    heartbeat = SamplingLoop(cache, inquiry, ask, metrics)
-    metrics.registry.register(Gauges(cache, waiting, heartbeat.age, per_node=settings.node_metrics))
+    sampling = SamplingLoop(cache, inquiry, ask, metrics)
+    metrics.registry.register(Gauges(cache, waiting, sampling.age, per_node=settings.node_metrics))
     return Components(
         settings=settings,
         cache=cache,
-        ring=ring,
+        decisions=decisions,
         waiting=waiting,
-        verbs=Verbs(cache, ring, waiting, load(settings.decisions.score)),
-        placer=Placer(cache, waiting, ring),
+        verbs=Verbs(cache, decisions, waiting, load(settings.decisions.score)),
+        placer=Placer(cache, waiting, decisions),
         metrics=metrics,
         doorkeeper=Authenticator(settings.callers, settings.tls, review),
-        heartbeat=heartbeat,
+        sampling=sampling,
         long_polls=LongPolls(most=max(1, settings.server.threads // 4)),
         troubles=troubles,
     )

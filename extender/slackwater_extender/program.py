@@ -51,8 +51,8 @@ class Program:
         """Start the threads and return the application."""
         self._memory.begin()
         self.watcher.start()
-        self.parts.heartbeat.after = self.parts.review
-        self.parts.heartbeat.start()
+        self.parts.sampling.after = self.parts.review
+        self.parts.sampling.start()
         self._learned.start()
         threading.Thread(target=self._tick, name="tick", daemon=True).start()
         return create(self.parts)
@@ -60,7 +60,7 @@ class Program:
     def stop(self) -> None:
         """End the threads."""
         self._stop.set()
-        self.parts.heartbeat.stop()
+        self.parts.sampling.stop()
         self._learned.stop()
         self.watcher.stop()
         if self._client is not None:

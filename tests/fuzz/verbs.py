@@ -97,7 +97,7 @@ def _measured(rng: Random, made: World, bodies: Sequence[Any], known: Sequence[s
     """Two rounds of samples whose answers are whole, mutated or cut off."""
     names = [body["metadata"].get("name") for body in bodies if isinstance(body.get("metadata"), dict)]
     words = [str(each) for each in (*known, *names, "team", "kubelet")]
-    heartbeat = made.parts.heartbeat
+    heartbeat = made.parts.sampling
     heartbeat.inquiry = UsageQuery({name: name for name in NAMES}, window=60)
     del uids
     with ThreadPoolExecutor(1) as heartbeat._pool:

@@ -232,7 +232,7 @@ class ClusterCache:
     def _set_node(self, node: NodeRecord) -> None:
         before = self.nodes.get(node.name)
         self.nodes[node.name] = node
-        self.ledger.upsert_node(conversion.host(node, self.kinds, self.settings.eviction))
+        self.ledger.upsert_node(conversion.node_spec(node, self.kinds, self.settings.eviction))
         if before is None or (before.open, before.allocatable) != (node.open, node.allocatable):
             self.freed.note()
         if before is None or masked(before) != masked(node):
@@ -273,7 +273,7 @@ class ClusterCache:
             pods, nodes = list(self.index.pods.values()), list(self.nodes.values())
         fresh = Ledger(terms)
         for node in nodes:
-            fresh.upsert_node(conversion.host(node, terms.kinds, self.settings.eviction))
+            fresh.upsert_node(conversion.node_spec(node, terms.kinds, self.settings.eviction))
         for pod in pods:
             if pod.node and not pod.done:
                 fresh.put(self.claim(pod, kinds=terms.kinds))
@@ -288,7 +288,7 @@ class ClusterCache:
         known = fresh.table(self.clock()).index
         for name, node in self.nodes.items():
             if name not in known:
-                fresh.upsert_node(conversion.host(node, self.kinds, self.settings.eviction))
+                fresh.upsert_node(conversion.node_spec(node, self.kinds, self.settings.eviction))
         for uid in changed:
             fresh.remove(uid)
             if (pod := self.index.pods.get(uid)) is not None:

@@ -46,7 +46,7 @@ def learned_as(pod: PodRecord, member: Member) -> str:
     return sys.intern(f"{pod.namespace}/{member.series or member.app}/{member.stage}")
 
 
-def host(node: NodeRecord, kinds: Kinds, eviction: Mapping[str, float]) -> NodeSpec:
+def node_spec(node: NodeRecord, kinds: Kinds, eviction: Mapping[str, float]) -> NodeSpec:
     """A node for the ledger. The API does not show the hard eviction threshold, so it is a setting."""
     return NodeSpec(
         name=node.name,

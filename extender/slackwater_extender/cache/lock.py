@@ -18,7 +18,7 @@ MOST = 10  # times it does so before it takes its turn anyway: nobody is starved
 
 
 class PriorityLock:
-    """Use `with turns:` in a request and `with turns.background():` in the background."""
+    """Use `with lock:` in a request and `with lock.background():` in the background."""
 
     def __init__(self, most: int = MOST) -> None:
         self._most = most

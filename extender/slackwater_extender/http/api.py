@@ -78,7 +78,7 @@ def rooms(parts: Components) -> Response:
 def decisions(parts: Components) -> Response:
     """GET /v1/decisions?namespace=&pod=&result=&limit=: the newest first."""
     asked = request.args
-    found = parts.ring.latest(
+    found = parts.decisions.latest(
         namespace=asked.get("namespace", ""),
         pod=asked.get("pod", ""),
         result=asked.get("result", ""),
@@ -89,7 +89,7 @@ def decisions(parts: Components) -> Response:
 
 def explain(parts: Components, namespace: str, name: str) -> Response:
     """GET /v1/explain/NAMESPACE/POD: why it waits, or why it is where it is."""
-    found = explaining.pod(parts.cache, parts.waiting, parts.ring, namespace, name)
+    found = explaining.pod(parts.cache, parts.waiting, parts.decisions, namespace, name)
     return said(found) if found else said({"error": f"there is no pod {namespace}/{name}"}, 404)
 
 
@@ -127,10 +127,10 @@ def _waiting(parts: Components) -> Iterator[float]:
 
 def usage(parts: Components) -> Response:
     """GET /v1/usage?nodes=true: what each managed pod was last measured to use, by uid; and each node, where asked."""
-    beat, found = parts.heartbeat, parts.heartbeat.latest  # pods and nodes of one round
-    body: dict[str, Any] = {"pods": beat.pod_usage(found)}
+    sampling, found = parts.sampling, parts.sampling.latest  # pods and nodes of one round
+    body: dict[str, Any] = {"pods": sampling.pod_usage(found)}
     if request.args.get("nodes") == "true":
-        body["nodes"] = beat.node_usage(found)
+        body["nodes"] = sampling.node_usage(found)
     return said(body)
 
 

@@ -50,7 +50,7 @@ class Placer:
 
     cache: ClusterCache
     waiting: Unschedulable
-    ring: DecisionLog
+    decisions: DecisionLog
 
     def place(self, request: PlaceRequest) -> PlaceReply:
         """Decide a whole batch. If that fails, pods without an outcome have what was reserved for them before."""
@@ -231,9 +231,9 @@ class Placer:
     ) -> None:
         """Remember a decision among those about single pods."""
         pod = each.pod
-        self.ring.add(
+        self.decisions.add(
             Decision(
-                id=self.ring.next_id(),
+                id=self.decisions.next_id(),
                 at=self.cache.wall(),
                 verb="place",
                 namespace=pod.namespace,

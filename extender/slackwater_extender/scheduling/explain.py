@@ -161,7 +161,7 @@ def rooms(cache: ClusterCache) -> dict[str, Any]:
 
 
 def pod(
-    cache: ClusterCache, waiting: Unschedulable, ring: DecisionLog, namespace: str, name: str
+    cache: ClusterCache, waiting: Unschedulable, decisions: DecisionLog, namespace: str, name: str
 ) -> dict[str, Any] | None:
     """Why a pod waits, or why it is where it is; None if there is no such pod."""
     with cache.lock:
@@ -174,7 +174,7 @@ def pod(
             made["now"] = _now(cache, found)
     refused = waiting.get(record.uid)
     made["refused_since"] = refused.since if refused else None
-    made["decisions"] = [asdict(each) for each in ring.latest(namespace=namespace, pod=name, limit=SHOWN)]
+    made["decisions"] = [asdict(each) for each in decisions.latest(namespace=namespace, pod=name, limit=SHOWN)]
     made["sentence"] = sentence(record, found, made.get("now"))
     return made
 

@@ -37,7 +37,7 @@ class Verbs:
     """Filter and prioritize over one cache."""
 
     cache: ClusterCache
-    ring: DecisionLog
+    decisions: DecisionLog
     waiting: Unschedulable
     own: OwnScore | None = None
     # Pods asked about lately, by a digest of what was sent of them: prioritize follows filter.
@@ -184,7 +184,7 @@ class Verbs:
     ) -> Decision:
         pod = found.pod
         decision = Decision(
-            id=self.ring.next_id(),
+            id=self.decisions.next_id(),
             at=self.cache.wall(),
             verb=verb,
             namespace=pod.namespace,
@@ -201,8 +201,8 @@ class Verbs:
             room=room or {},
             own=own,
         )
-        if result is not Result.UNTOUCHED:  # pods of others would only push ours out of the ring
-            self.ring.add(decision)
+        if result is not Result.UNTOUCHED:  # pods of others would only push ours out of the log
+            self.decisions.add(decision)
         return decision
 
 

@@ -244,7 +244,7 @@ class TestReadiness:
         made.parts.cache.synced.discard("pods")
         assert made.get("/readyz", status=503)["status"] == "starting"
         made.parts.cache.synced.add("pods")
-        made.parts.heartbeat.newest = 1.0
+        made.parts.sampling.newest = 1.0
         assert made.get("/readyz") == {"status": "ready", "reasons": []}
         assert made.get("/healthz") == {"status": "ok"}
 

@@ -195,5 +195,5 @@ def test_nothing_grows() -> None:
     cache = made.parts.cache
     assert len(cache.ledger) == 0
     assert len(cache.index.pods) == 0
-    assert len(made.parts.ring) <= made.parts.settings.decisions.remembered
+    assert len(made.parts.decisions) <= made.parts.settings.decisions.remembered
     assert len(made.client.get("/metrics").data) < 20_000

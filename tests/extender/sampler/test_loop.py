@@ -213,11 +213,11 @@ class TestHeartbeat:
 
     def beat(self, two: World, pool: ThreadPoolExecutor, **by_name: Vector | Exception) -> SamplingLoop:
         """One beat."""
-        heartbeat = two.parts.heartbeat
-        heartbeat.inquiry = INQUIRY
-        heartbeat._pool = pool
-        heartbeat.beat(answers(**by_name))
-        return heartbeat
+        sampling = two.parts.sampling
+        sampling.inquiry = INQUIRY
+        sampling._pool = pool
+        sampling.beat(answers(**by_name))
+        return sampling
 
     def good(self, two: World, cpu: float = 2.0, **more: Vector) -> dict[str, Vector]:
         """A round in which all is well."""
@@ -231,11 +231,11 @@ class TestHeartbeat:
 
     def test_use_reaches_the_ledger(self, two: World, pool: ThreadPoolExecutor) -> None:
         """And the extender is sampled from then on."""
-        heartbeat = self.beat(two, pool, **self.good(two))
+        sampling = self.beat(two, pool, **self.good(two))
         assert two.get("/v1/nodes/n1")["resources"]["cpu"]["used"] == 2
-        assert heartbeat.sampled
-        assert heartbeat.trouble == ""
-        assert heartbeat.age() == 0
+        assert sampling.sampled
+        assert sampling.trouble == ""
+        assert sampling.age() == 0
 
     def test_a_pod_decays_only_with_samples_that_saw_it(self, two: World, pool: ThreadPoolExecutor) -> None:
         """A pod without series keeps its whole request; one that is measured gives way."""
@@ -333,15 +333,15 @@ class TestHeartbeat:
 
     def test_an_unexpected_error_does_not_end_the_thread(self, two: World, pool: ThreadPoolExecutor) -> None:
         """The next round may work."""
-        heartbeat = self.beat(two, pool, node_cpu=RuntimeError("surprise"))
-        assert "surprise" in heartbeat.trouble
+        sampling = self.beat(two, pool, node_cpu=RuntimeError("surprise"))
+        assert "surprise" in sampling.trouble
         self.beat(two, pool, **self.good(two))
-        assert heartbeat.trouble == ""
+        assert sampling.trouble == ""
 
     def test_only_managed_namespaces_are_asked_for_after_the_first_round(self, two: World) -> None:
         """Pods of others are many and their own use is nobody's question."""
-        heartbeat = two.parts.heartbeat
-        assert heartbeat._namespaces() == ".+"
-        heartbeat.newest = 1.0
+        sampling = two.parts.sampling
+        assert sampling._namespaces() == ".+"
+        sampling.newest = 1.0
         two.namespace("other", managed=False)
-        assert heartbeat._namespaces() == "batch"
+        assert sampling._namespaces() == "batch"

@@ -141,10 +141,10 @@ def made(prometheus: str) -> Iterator[World]:
     found = world(objects.node("n1"))
     found.show(objects.pod("p", node="n1", phase="Running", status=objects.running()))
     client = VectorClient(settings)
-    heartbeat = found.parts.heartbeat
-    heartbeat.inquiry = UsageQuery(queries(settings), settings.window)
-    with ThreadPoolExecutor(4) as heartbeat._pool:
-        heartbeat.ask = client.query
+    sampling = found.parts.sampling
+    sampling.inquiry = UsageQuery(queries(settings), settings.window)
+    with ThreadPoolExecutor(4) as sampling._pool:
+        sampling.ask = client.query
         yield found
     client.close()
 
@@ -152,8 +152,8 @@ def made(prometheus: str) -> Iterator[World]:
 def beat(made: World) -> dict[str, float]:
     """One heartbeat; the node's cpu line."""
     made.clock.now += 1
-    assert made.parts.heartbeat.ask is not None
-    made.parts.heartbeat.beat(made.parts.heartbeat.ask)
+    assert made.parts.sampling.ask is not None
+    made.parts.sampling.beat(made.parts.sampling.ask)
     line: dict[str, float] = made.get("/v1/nodes/n1")["resources"]["cpu"]
     return line
 
@@ -163,18 +163,18 @@ def test_use_and_time_arrive(made: World, kubelet: tuple[Kubelet, int]) -> None:
     until(lambda: abs(beat(made)["used"] - kubelet[0].rate) < 0.5)
     memory = made.get("/v1/nodes/n1")["resources"]["memory"]
     assert memory["used"] == kubelet[0].memory
-    assert abs(made.parts.heartbeat.newest - time.time()) < 20
-    assert made.parts.heartbeat.trouble == ""
+    assert abs(made.parts.sampling.newest - time.time()) < 20
+    assert made.parts.sampling.trouble == ""
 
 
 def test_the_pod_s_own_use_arrives(made: World) -> None:
     """By namespace and name, from the same scrape."""
-    heartbeat = made.parts.heartbeat
-    assert heartbeat.ask is not None
+    sampling = made.parts.sampling
+    assert sampling.ask is not None
     cache = made.parts.cache
 
     def measured() -> tuple[float, ...]:
-        found = heartbeat.inquiry.run(heartbeat.ask, heartbeat._pool, cache.nodes, cache.names_of, "batch")  # type: ignore[arg-type] # asserted above
+        found = sampling.inquiry.run(sampling.ask, sampling._pool, cache.nodes, cache.names_of, "batch")  # type: ignore[arg-type] # asserted above
         uids, uses = found.pods.joined(("cpu", "memory"))
         return tuple(uses[:, uids.index("uid-batch-p")].tolist()) if uids else (0.0, 0.0)
 
@@ -197,9 +197,9 @@ def test_a_target_that_is_gone_grows_stale(made: World, kubelet: tuple[Kubelet, 
     until(lambda: abs(beat(made)["used"] - kubelet[0].rate) < 0.5)
     kubelet[0].broken = True
     try:
-        until(lambda: "names a known node" in (beat(made) and made.parts.heartbeat.trouble))
+        until(lambda: "names a known node" in (beat(made) and made.parts.sampling.trouble))
         made.clock.now += 60
         assert made.get("/v1/nodes/n1")["resources"]["cpu"]["stale"]
     finally:
         kubelet[0].broken = False
-    until(lambda: beat(made) is not None and made.parts.heartbeat.trouble == "")
+    until(lambda: beat(made) is not None and made.parts.sampling.trouble == "")
