@@ -43,6 +43,8 @@ class Release(NamedTuple):
     growth: bool = False  # towards nodes that do not exist yet: no node can be named
     avoid: tuple[str, ...] = ()  # nodes that tasks need: a driver must not be placed there …
     spare: tuple[str, ...] = ()  # … but for these of them, if no other has the memory that its likes came to use
+    queue: str = ""  # of its app
+    gang: bool = False  # its app goes as a whole or not at all
 
     @property
     def driver(self) -> bool:
@@ -302,12 +304,20 @@ def _grow_gang(each: Lane, app: App) -> None:
 
 def _towards(app: App, group: PodGroup, uid: str) -> Release:
     """A release towards a node that does not exist yet."""
-    return Release(uid, app.id, group, submitted=app.submitted, growth=True)
+    return Release(uid, app.id, group, submitted=app.submitted, growth=True, queue=app.queue, gang=app.gang)
 
 
 def _release_of(pick: Pick) -> Release:
     app = pick.candidate.app
-    group = pick.candidate.group
     return Release(
-        pick.uid, app.id, group, pick.urgency, pick.alignment, app.submitted, avoid=pick.avoid, spare=pick.spare
+        pick.uid,
+        app.id,
+        pick.candidate.group,
+        pick.urgency,
+        pick.alignment,
+        app.submitted,
+        avoid=pick.avoid,
+        spare=pick.spare,
+        queue=app.queue,
+        gang=app.gang,
     )

@@ -7,7 +7,7 @@ their node that way are decided again on a new snapshot.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -122,7 +122,7 @@ class Placer:
         with self.cache.lock:
             table = self.cache.ledger.table(self.cache.clock())
             vacancies = self.cache.vacancies(table)
-        asks = self._prepared(wanted, table, vacancies <= 0)
+        asks = self._prepared(request, wanted, table, vacancies <= 0)
         with self.cache.lock:
             reading = any(each.inputs for each in asks)
             arrivals = self.cache.arrivals(table, {each.uid for each in asks}) if reading else None
@@ -145,16 +145,20 @@ class Placer:
         _tell_needs(reply, asks, by_uid, table.kinds)
         return lost
 
-    def _prepared(self, wanted: Sequence[_Wanted], table: NodeTable, crowded: np.ndarray) -> list[PodAsk]:
-        """The pods as the core wants them. Equal constraints are one object, and one mask."""
-        masks: dict[int, np.ndarray | None] = {}
+    def _prepared(
+        self, request: PlaceRequest, wanted: Sequence[_Wanted], table: NodeTable, crowded: np.ndarray
+    ) -> list[PodAsk]:
+        """The pods as the core wants them. Equal constraints are one object, and one mask for each selection."""
+        selections = {name: _mask_of(nodes, table) for name, nodes in request.selections.items()}
+        masks: dict[tuple[int, str], np.ndarray | None] = {}
         made = []
         for some in slices(wanted, SLICE):
             with self.cache.lock:  # the watch changes outputs and what apps are known to use
                 for each in some:
-                    key = id(each.pod.constraints)
+                    key = id(each.pod.constraints), each.ask.selection
                     if key not in masks:
-                        masks[key] = self._mask(each.pod.constraints, table, crowded)
+                        selected = selections.get(each.ask.selection)
+                        masks[key] = self._mask(each.pod.constraints, selected, table, crowded)
                     inputs = () if each.driver else self.cache.outputs.inputs(each.pod, each.app)
                     prepared = each.prepared(table, masks[key], inputs)
                     made.append(self._roomy(each, prepared, table, masks[key]))
@@ -181,12 +185,14 @@ class Placer:
                 return replace(ask, declared=tuple(expected.tolist()), allowed=where)
         return ask
 
-    def _mask(self, constraints: Constraints, table: NodeTable, crowded: np.ndarray) -> np.ndarray | None:
+    def _mask(
+        self, constraints: Constraints, selected: np.ndarray | None, table: NodeTable, crowded: np.ndarray
+    ) -> np.ndarray | None:
+        """The rows that are accepted, selected and not full of pods; None: all of them."""
         with self.cache.lock:
             allowed = self.cache.allowed(constraints, table)
-        if crowded.any():
-            allowed = ~crowded if allowed is None else allowed & ~crowded
-        return allowed
+        found = [mask for mask in (allowed, selected, ~crowded if crowded.any() else None) if mask is not None]
+        return np.logical_and.reduce(found) if found else None
 
     # -- 3. one slice ---------------------------------------------------------------------------------------------
 
@@ -296,9 +302,7 @@ class _Wanted:
             return allowed
         mask = np.ones(len(table), np.bool_) if allowed is None else allowed.copy()
         if self.ask.nodes is not None:
-            only = np.zeros(len(table), np.bool_)
-            only[[table.index[name] for name in self.ask.nodes if name in table.index]] = True
-            mask &= only
+            mask &= _mask_of(self.ask.nodes, table)
         mask[[table.index[name] for name in avoid if name in table.index]] = False
         return mask
 
@@ -325,6 +329,13 @@ class _Live:
         self._left[row] = [have - want for have, want in zip(left, asked, strict=True)]
         self.vacancies[outcome.row] -= 1
         return True
+
+
+def _mask_of(nodes: Iterable[str], table: NodeTable) -> np.ndarray:
+    """The rows of these nodes; names that the table does not have serve nobody."""
+    mask = np.zeros(len(table), np.bool_)
+    mask[[table.index[name] for name in nodes if name in table.index]] = True
+    return mask
 
 
 def _refusing(refusal: Refusal) -> Refusing:

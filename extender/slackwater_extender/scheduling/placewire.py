@@ -18,6 +18,7 @@ class PlaceItem(msgspec.Struct, forbid_unknown_fields=True):
     alignment: float = 0.0
     submitted: float = 0.0
     rank: int = 0  # pods of a lower rank are placed first; HaSTE orders those of one rank
+    selection: str = ""  # only the nodes of this one of the batch's selections, where given
     nodes: list[str] | None = None  # only these, where given
     avoid: list[str] | None = None  # not these …
     spare: list[str] | None = None  # … but for these of them, where no other has the memory that its likes came to use
@@ -29,6 +30,12 @@ class PlaceRequest(msgspec.Struct, forbid_unknown_fields=True):
     pods: list[PlaceItem]
     cold: bool = False  # pack by knapsack where the batch is small enough (ITA)
     alpha: Annotated[float, msgspec.Meta(ge=0)] = 0.0  # HaSTE-A's factor
+    selections: dict[str, list[str]] = {}  # nodes that many pods of the batch may use, by the name they give
+
+    def __post_init__(self) -> None:
+        unknown = {each.selection for each in self.pods if each.selection} - self.selections.keys()
+        if unknown:
+            raise ValueError(f"selection {min(unknown)!r} is not among the selections")
 
 
 class Placed(msgspec.Struct):

@@ -278,10 +278,6 @@ class OperatorCache:
         selector = self.governing.queue(queue).node_selector
         return tuple(node.name for node in self.node_requests.selected(selector)) if selector else None
 
-    def allowed_nodes(self, pod: PodRecord) -> tuple[str, ...] | None:
-        """The nodes of the pod's queue."""
-        return self.queue_nodes(self.governing.queue_of(pod.namespace))
-
     def pods_of(self, apps: Iterable[AppView]) -> list[Pod]:
         """The pods of some apps."""
         return [pod for each in apps for pod in self.index.app((each.namespace, each.app))]

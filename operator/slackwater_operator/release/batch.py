@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 from collections import deque
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from slackwater.cycle.cycle import Release
 from slackwater.cycle.snapshot import Snapshot
 from slackwater_cluster.watch.records import PodRecord
+from slackwater_operator.cache.cache import OperatorCache
+from slackwater_operator.release.extenderclient import PlaceRequest
 
 # How a pod is released. Placed by the extender: its node is nominated, or the filter alone brings it there.
 NOMINATED, STEERED = "nominated", "steered"
@@ -29,12 +32,10 @@ class Handover(NamedTuple):
         return self.how == NOMINATED or self.pod.parked
 
 
-def batch(snapshot: Snapshot, releases: Iterable[Release], size: int) -> Sequence[Release]:
+def batch(releases: Iterable[Release], size: int) -> Sequence[Release]:
     """The first releases of a round, at least `size` of them if there are as many; a gang is never cut in two."""
-    queues = {app.id: app.queue for app in snapshot.apps}
-    gangs = {app.id for app in snapshot.apps if app.gang}
     chosen: list[Release] = []
-    for some in _in_turn(_pieces(releases, gangs), queues):
+    for some in _in_turn(_pieces(releases)):
         if len(chosen) >= size:
             break
         chosen += some
@@ -48,32 +49,36 @@ def steerable(snapshot: Snapshot, releases: Iterable[Release]) -> set[str]:
     wholeness, and takes drivers and pods of a queue with nodes of its own where they must not go: these are nominated.
     Whoever asks must also leave out pods that the scheduler could place by lowered requests if nobody answers it.
     """
-    gangs = {app.id for app in snapshot.apps if app.gang}
-    apps = {app.id: app.queue for app in snapshot.apps}
     chosen = {queue.name for queue in snapshot.queues if queue.nodes is not None}
-    return {
-        each.uid
-        for each in releases
-        if not (each.driver or each.avoid or each.app in gangs or apps.get(each.app, "") in chosen)
-    }
+    return {each.uid for each in releases if not (each.driver or each.avoid or each.gang or each.queue in chosen)}
 
 
-def _pieces(releases: Iterable[Release], gangs: Collection[str]) -> list[list[Release]]:
+def moves(cache: OperatorCache, pods: Iterable[tuple[PodRecord, str]]) -> list[PlaceRequest]:
+    """Pods that were released before, each with a node that it must not get again, as questions for another one."""
+    nodes = functools.cache(cache.queue_nodes)
+    return [
+        PlaceRequest(pod.uid, submitted=pod.created, queue=queue, nodes=nodes(queue), avoid=(avoid,) if avoid else ())
+        for pod, avoid in pods
+        for queue in [cache.governing.queue_of(pod.namespace)]
+    ]
+
+
+def _pieces(releases: Iterable[Release]) -> list[list[Release]]:
     """What is released together: a gang as a whole, everything else pod by pod."""
     pieces: list[list[Release]] = []
     for each in releases:
-        if pieces and each.app in gangs and pieces[-1][-1].app == each.app:
+        if pieces and each.gang and pieces[-1][-1].app == each.app:
             pieces[-1].append(each)
         else:
             pieces.append([each])
     return pieces
 
 
-def _in_turn(pieces: Sequence[list[Release]], queues: Mapping[str, str]) -> Iterable[list[Release]]:
+def _in_turn(pieces: Sequence[list[Release]]) -> Iterable[list[Release]]:
     """One piece from each queue in turn: where queues share nodes, none takes all the room before the others."""
     lines: dict[str, deque[list[Release]]] = {}
     for piece in pieces:
-        lines.setdefault(queues.get(piece[0].app, ""), deque()).append(piece)
+        lines.setdefault(piece[0].queue, deque()).append(piece)
     while lines:
         for name in list(lines):
             yield lines[name].popleft()

@@ -33,12 +33,13 @@ class PlaceRequest:
     alignment: float = 0.0
     submitted: float = 0.0
     rank: int = 0
-    nodes: tuple[str, ...] | None = None
+    queue: str = ""  # that selects `nodes`
+    nodes: tuple[str, ...] | None = None  # only these; all pods of a queue share one tuple
     avoid: tuple[str, ...] = ()
     spare: tuple[str, ...] = ()  # of `avoid`: these after all, if no other node has the memory that its likes use
 
     def body(self) -> dict[str, Any]:
-        """As /v1/place wants it."""
+        """As /v1/place wants it; the names of its queue's nodes go along once for all of the queue."""
         body: dict[str, Any] = {
             "uid": self.uid,
             "group": self.group,
@@ -48,7 +49,7 @@ class PlaceRequest:
             "rank": self.rank,
         }
         if self.nodes is not None:
-            body["nodes"] = list(self.nodes)
+            body["selection"] = self.queue
         if self.avoid:
             body["avoid"] = list(self.avoid)
         if self.spare:
@@ -78,6 +79,7 @@ def wish(release: Release, nodes: tuple[str, ...] | None = None, rank: int = 0) 
         alignment=release.alignment,
         submitted=release.submitted,
         rank=rank,
+        queue=release.queue,
         nodes=nodes,
         avoid=release.avoid,
         spare=release.spare,
@@ -174,7 +176,9 @@ class Extender:
         """POST /v1/place."""
         if not wishes:
             return Placement()
-        body = {"pods": [each.body() for each in wishes], "cold": cold, "alpha": alpha}
+        body: dict[str, Any] = {"pods": [each.body() for each in wishes], "cold": cold, "alpha": alpha}
+        if selections := {each.queue: each.nodes for each in wishes if each.nodes is not None}:
+            body["selections"] = selections
         answer = await self._call("POST", "/v1/place", body)
         return Placement(
             {each["uid"]: each["node"] for each in answer["placed"]},

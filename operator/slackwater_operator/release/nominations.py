@@ -22,7 +22,8 @@ from slackwater_operator.cache.cache import OperatorCache
 from slackwater_operator.cache.podstate import UNSCHEDULABLE, InFlight, PodState
 from slackwater_operator.cache.refusals import Vain
 from slackwater_operator.metrics import Metrics
-from slackwater_operator.release.extenderclient import PlacementSource, PlaceRequest
+from slackwater_operator.release.batch import moves
+from slackwater_operator.release.extenderclient import PlacementSource
 from slackwater_operator.release.podwriter import WATCH_DELAY, PodWriter
 
 log = structlog.get_logger(__name__)
@@ -167,15 +168,7 @@ class Nominations:
         """
         if not stuck:
             return
-        wishes = [
-            PlaceRequest(
-                pod.uid,
-                submitted=pod.created,
-                nodes=self.cache.allowed_nodes(pod),
-                avoid=(on_its_way.node,) if on_its_way.node else (),
-            )
-            for pod, on_its_way in stuck
-        ]
+        wishes = moves(self.cache, ((pod, on_its_way.node) for pod, on_its_way in stuck))
         try:
             placement = await self.places.place(wishes)
         except Unavailable:

@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from time import perf_counter
@@ -29,7 +30,7 @@ from slackwater_operator.cache.refusals import AwaitedRoom
 from slackwater_operator.cache.rooms import Rooms
 from slackwater_operator.cache.snapshot import take_snapshot
 from slackwater_operator.metrics import Metrics
-from slackwater_operator.release.batch import GROWN, LIFTED, NOMINATED, STEERED, Handover, batch, steerable
+from slackwater_operator.release.batch import GROWN, LIFTED, NOMINATED, STEERED, Handover, batch, moves, steerable
 from slackwater_operator.release.extenderclient import (
     NOT_SEEN,
     DegradedMode,
@@ -87,12 +88,12 @@ class Releaser:
         for _ in range(TRIES):
             outlook = self._look(rooms)
             await self._seat(outlook.round.seated)
-            chosen = batch(outlook.snapshot, outlook.round.releases, self._batch_size())
+            chosen = batch(outlook.round.releases, self._batch_size())
             if not chosen:
                 if not self._placing_fails:
                     self._well(rooms)
                 break
-            done, refused = await self._release(chosen)
+            done, refused = await self._release(outlook, chosen)
             released += done
             if not refused:
                 break
@@ -201,25 +202,20 @@ class Releaser:
             rest = replace(snapshot, apps=tuple(app for app in snapshot.apps if app.id not in guilty))
             return rest, decide(rest)
 
-    async def _release(self, chosen: Sequence[Release]) -> tuple[int, int]:
+    async def _release(self, outlook: Outlook, chosen: Sequence[Release]) -> tuple[int, int]:
         """Place and write; returns how many were released and how many found no node."""
-        queues = {app.id: app.queue for app in self.outlook.snapshot.apps} if self.outlook else {}
-        bare = [each.uid for each in chosen if not each.growth and not self._nominates(queues.get(each.app, ""))]
+        bare = [each.uid for each in chosen if not each.growth and not self._nominates(each.queue)]
         grown = [each.uid for each in chosen if each.growth]
-        free = {*bare, *grown}
-        ranked = ranks(self.outlook.snapshot, chosen) if self.outlook else {}
-        wishes = [
-            wish(each, self.cache.queue_nodes(queues.get(each.app, "")), ranked.get(each.uid, 0))
-            for each in chosen
-            if each.uid not in free
-        ]
-        placement = await self._place(wishes, self._reservations(bare, grown))
+        free, ranked = {*bare, *grown}, ranks(outlook.snapshot, chosen)
+        nodes = functools.cache(self.cache.queue_nodes)
+        wishes = [wish(each, nodes(each.queue), ranked[each.uid]) for each in chosen if each.uid not in free]
+        placement = await self._place(outlook, wishes, self._reservations(bare, grown))
         if placement is None:
             return 0, 0
         apps = {each.uid: each.app for each in chosen}
-        placement = await self._whole(placement, apps)
+        placement = await self._whole(placement, chosen)
         self._step_aside(placement, apps)
-        steered = self._steered(chosen) if placement.reserved else set[str]()
+        steered = self._steered(outlook, chosen) if placement.reserved else set[str]()
         for uid in placement.placed:
             self.no_node.pop(apps[uid], None)
         found = [(uid, "", LIFTED) for uid in bare]
@@ -233,9 +229,8 @@ class Releaser:
         if not pods or self.rooms is None:
             return
         now = self.clock()
-        wishes = [PlaceRequest(p.uid, submitted=p.created, nodes=self.cache.allowed_nodes(p)) for p in pods]
         try:
-            placement = await self.places.place(wishes)
+            placement = await self.places.place(moves(self.cache, ((pod, "") for pod in pods)))
         except Unavailable as problem:
             self._placing_fails = True
             self._failed(problem)
@@ -247,11 +242,11 @@ class Releaser:
                 self.cache.moved(pod.uid, now, node)
                 self.writes.start(self.writes.nominate(pod, node))
 
-    def _steered(self, chosen: Sequence[Release]) -> set[str]:
+    def _steered(self, outlook: Outlook, chosen: Sequence[Release]) -> set[str]:
         """Pods that the extender's filter brings to their nodes: none if the scheduler may leave out nodes."""
-        if self.rooms is None or self.outlook is None or len(self.rooms.table) > self.settings.steer_nodes:
+        if self.rooms is None or len(self.rooms.table) > self.settings.steer_nodes:
             return set()
-        found = steerable(self.outlook.snapshot, chosen)
+        found = steerable(outlook.snapshot, chosen)
         return found if self.settings.steer_lowered else {uid for uid in found if not self._lowered(uid)}
 
     def _lowered(self, uid: str) -> bool:
@@ -276,24 +271,23 @@ class Releaser:
             if (found := pod(uid)) is not None
         ]
 
-    async def _place(self, wishes: Sequence[PlaceRequest], unplaced: Sequence[Reservation]) -> Placement | None:
+    async def _place(
+        self, outlook: Outlook, wishes: Sequence[PlaceRequest], unplaced: Sequence[Reservation]
+    ) -> Placement | None:
+        # HaSTE-A's factor of this round, the largest of its queues: where no app iterates it weighs nothing.
+        alpha = max(outlook.round.alphas.values(), default=0.0)
         try:
             await self.places.reserve(unplaced)
-            placement = await self.places.place(wishes, cold=not self.cache.busy(), alpha=self._alpha())
+            placement = await self.places.place(wishes, cold=not self.cache.busy(), alpha=alpha)
         except Unavailable as problem:
             self._placing_fails = True
             self._failed(problem)
             if self.grace.over:
                 return self._alone(wishes)
-            if self.outlook is not None:
-                self.outlook = replace(self.outlook, holding=self._silence)
+            self.outlook = replace(outlook, holding=self._silence)
             return None
         self._well(self.rooms)
         return placement
-
-    def _alpha(self) -> float:
-        """HaSTE-A's factor of this round, the largest of its queues: where no app iterates it weighs nothing."""
-        return max(self.outlook.round.alphas.values(), default=0.0) if self.outlook else 0.0
 
     def _alone(self, wishes: Sequence[PlaceRequest]) -> Placement:
         node_requests, index = self.cache.node_requests, self.cache.index
@@ -310,11 +304,11 @@ class Releaser:
         known = [each for each in wishes if each.uid in pods]
         return declared_sums(known, {uid: pod.declared for uid, pod in pods.items()}, free, allowed)
 
-    async def _whole(self, placement: Placement, apps: dict[str, str]) -> Placement:
+    async def _whole(self, placement: Placement, chosen: Iterable[Release]) -> Placement:
         """A gang of which one pod found no node keeps none of the others' nodes."""
-        gangs = {app.id for app in self.outlook.snapshot.apps if app.gang} if self.outlook else set()
-        broken = {apps[uid] for uid in placement.refused if apps.get(uid) in gangs}
-        back = [uid for uid in placement.placed if apps[uid] in broken]
+        gangs = {each.uid: each.app for each in chosen if each.gang}
+        broken = {gangs[uid] for uid in placement.refused if uid in gangs}
+        back = [uid for uid in placement.placed if gangs.get(uid) in broken]
         if not back:
             return placement
         await self.writes.unreserve(back)

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from slackwater.errors import InvalidInput
 from slackwater.ledger.types import ClaimState
 from slackwater_extender.scheduling import placewire
 from support.builders import objects
@@ -65,6 +66,29 @@ def test_only_some_nodes_may_be_asked_for() -> None:
     answer = made.post("/v1/place", {"pods": pods})
     assert answer["placed"] == [{"uid": "uid-batch-p", "node": "n2"}]
     assert answer["refused"][0]["reason"] == "slackwater: node not allowed for this pod"
+
+
+def test_pods_of_a_batch_share_named_selections() -> None:
+    """The nodes of a queue stand once in the body; its pods name them, and constraints of their own still count."""
+    picky = objects.pod("picky", spec={"nodeSelector": {"kubernetes.io/hostname": "n1"}})
+    made = three(waiting("p"), waiting("q"), waiting("free"), picky)
+    pods = [
+        {"uid": "uid-batch-p", "selection": "own", "avoid": ["n1"]},
+        {"uid": "uid-batch-q", "selection": "gone"},
+        {"uid": "uid-batch-picky", "selection": "own"},
+        {"uid": "uid-batch-free"},
+    ]
+    answer = made.post("/v1/place", {"pods": pods, "selections": {"own": ["n1", "n2"], "gone": ["ghost"]}})
+    placed = {each["uid"]: each["node"] for each in answer["placed"]}
+    assert (placed["uid-batch-p"], placed["uid-batch-picky"]) == ("n2", "n1")
+    assert "uid-batch-free" in placed
+    assert [each["uid"] for each in answer["refused"]] == ["uid-batch-q"]
+
+
+def test_a_selection_that_nobody_sent_is_an_error() -> None:
+    """A pod must not get every node because the names of its own were forgotten."""
+    with pytest.raises(InvalidInput, match="selection 'own' is not among the selections"):
+        placewire.read(b'{"pods": [{"uid": "p", "selection": "own"}]}')
 
 
 @pytest.mark.parametrize(

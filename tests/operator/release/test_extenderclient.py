@@ -86,7 +86,20 @@ async def test_place_returns_nodes_and_reasons(server: Any) -> None:
     assert found.placed == {"p": "a"}
     assert found.refused == {"bad": "no room"}
     assert server.asked[0]["pods"][0]["avoid"] == ["b"]
-    assert "nodes" not in server.asked[0]["pods"][0]
+    assert "selection" not in server.asked[0]["pods"][0]
+    assert "selections" not in server.asked[0]
+
+
+async def test_the_nodes_of_a_queue_are_sent_once(server: Any) -> None:
+    """Thousands of names for each of hundreds of pods would be a body of many megabytes."""
+    own = tuple(f"n{number}" for number in range(1000))
+    wishes = [PlaceRequest(f"p{number}", queue="batch", nodes=own) for number in range(50)]
+    async with Extender(str(server.make_url(""))) as extender:
+        await extender.place([*wishes, PlaceRequest("free")])
+    (body,) = server.asked
+    assert body["selections"] == {"batch": list(own)}
+    assert {pod.get("selection") for pod in body["pods"]} == {"batch", None}
+    assert "nodes" not in body["pods"][0]
 
 
 async def test_room_is_asked_for_node_by_node(server: Any) -> None:

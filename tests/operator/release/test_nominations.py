@@ -277,3 +277,20 @@ def test_a_stuck_pod_is_not_moved_to_nodes_of_other_queues() -> None:
         assert world.pods[pod.uid].nominated != "other"
     assert world.pods[pod.uid].parked
     assert world.place_calls[-1].wishes[0].nodes == ("own-1", "own-2")
+
+
+def test_the_nodes_of_a_queue_are_looked_up_once_for_all_its_pods() -> None:
+    """Released or moved: with thousands of nodes a list for each pod would keep everybody waiting."""
+    world = enforcing(node("own", cpu=4, pool="q"), node("other", cpu=16))
+    world.configure("AdmissionQueue", "q", namespaces=["team"], nodeSelector={"pool": "q"})
+    pods = [world.create(f"task-{number}", app="etl") for number in range(2)]
+    operator = world.operator()
+    operator.step(0)
+    world.create("on-own", cpu=4, namespace="else", gates=(), scheduler="default-scheduler", node="own")
+    for pod in pods:
+        world.change(pod.uid, unscheduled="Unschedulable", unscheduled_since=world.now)
+    for _ in range(20):
+        operator.step()
+    batches = [call.wishes for call in world.place_calls]
+    assert {bool(first.avoid) for first, _ in batches} == {False, True}
+    assert all(first.nodes == ("own",) and first.nodes is second.nodes for first, second in batches)
