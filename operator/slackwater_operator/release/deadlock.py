@@ -19,6 +19,7 @@ from slackwater.cycle.appsize import TaskNeed
 from slackwater.cycle.drivernodes import DriverNodes
 from slackwater.cycle.feasibility import fitting, reachable
 from slackwater.cycle.order.earlystart import stuck
+from slackwater.cycle.queuepass import led_by_driver
 from slackwater.cycle.snapshot import App, PodGroup, Queue, Snapshot
 from slackwater.cycle.verdicts import describe, singular
 from slackwater.resources import Resources
@@ -221,13 +222,10 @@ def _waits(group: PodGroup) -> bool:
 
 
 def _by_constraints(apps: Iterable[App]) -> dict[str, list[tuple[App, PodGroup]]]:
-    """Groups of tasks that wait although their app has started and its driver, if it has one, runs."""
+    """Groups of tasks that wait although their app has started, and for no driver of it."""
     found: dict[str, list[tuple[App, PodGroup]]] = {}
     for app in apps:
-        if not app.started or app.paused:
-            continue
-        drivers = [group for group in app.groups if group.role is Role.DRIVER]
-        if drivers and not any(group.running for group in drivers):
+        if not app.started or app.paused or not led_by_driver(app):
             continue
         for group in app.groups:
             if group.role is not Role.DRIVER and _waits(group):

@@ -68,6 +68,23 @@ def test_a_stall_is_ended_by_evicting_the_youngest_driver() -> None:
     assert {pod.name: pod.node for pod in world.pods.values()}["older-task"] == "a"
 
 
+def test_tasks_that_a_finished_driver_left_behind_can_stall() -> None:
+    """Nobody is left for them to wait for but room, and here none will ever come: that is told like any stall."""
+    world = enforcing(node("a", cpu=8))
+    world.configure("AdmissionQueue", "default", stall={"afterSeconds": 10, "evictYoungestDriver": False})
+    boss = world.create("etl-driver", cpu=4, role="driver", app="etl")
+    world.change(boss.uid, node="a", gates=(), phase="Running", started=world.now)
+    world.create("etl-task", cpu=4, app="etl")
+    other = world.create("other", cpu=8, namespace="plain", gates=(), scheduler="default-scheduler")
+    world.change(other.uid, node="a", phase="Running", started=world.now)
+    made = release_loop(world)
+    turn(made, world, 2)
+    world.finish(boss.uid)
+    turn(made, world, 30)
+    told = [body["message"] for body in written(world, "/events") if body["reason"] == "Stalled"]
+    assert "held are 1 task of 1 app, and none runs" in told[0]
+
+
 @pytest.mark.parametrize(("bare", "evict"), [(True, True), (False, False)], ids=["bare pods", "not asked to"])
 def test_a_stall_is_only_told_where_nobody_may_be_evicted(bare: bool, evict: bool) -> None:
     """A driver that no controller brings back is never evicted, nor any where the queue does not say so."""
