@@ -29,9 +29,9 @@ def exempt(own_namespace: str = names.SYSTEM_NAMESPACE) -> tuple[str, ...]:
     return (*EXEMPT, own_namespace)
 
 
-def first_pool(pools: Iterable[tuple[str, str]], queue: str) -> str:
-    """Of pools, given as (name, its queue), the one that counts for a queue: the first by name; "" where none does."""
-    return min((name for name, of in pools if of == queue), default="")
+def first_pools(pools: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """Of pools, given as (name, its queue), the one that counts for each queue: the first by name."""
+    return {queue: name for name, queue in sorted(pools, reverse=True)}
 
 
 def role_rules(policy: SlackPolicySpec) -> tuple[RoleRule, ...]:
@@ -55,6 +55,7 @@ class Governance:
         self.paused: dict[str, str] = {}  # queues by annotation: "true" or "drain"
         self.broken: dict[tuple[str, str], str] = {}
         self._exempt = exempt(own_namespace)
+        self._renew()
 
     def set_namespaces(self, records: Iterable[NamespaceRecord]) -> list[str]:
         """Take over namespaces; the names of those that became managed, are so no longer, or follow another policy."""
@@ -92,7 +93,10 @@ class Governance:
                 first = problem.errors()[0]
                 where = ".".join(str(part) for part in first["loc"])
                 self.broken[kind, record.name] = f"spec.{where}: {first['msg']}"
-        return before != (self._table(kind), self.paused)
+        changed = before != (self._table(kind), self.paused)
+        if changed:
+            self._renew()
+        return changed
 
     def drop(self, kind: str, records: Iterable[CustomRecord]) -> None:
         """Forget custom resources."""
@@ -102,6 +106,7 @@ class Governance:
             self.broken.pop((kind, record.name), None)
             if kind == "AdmissionQueue":
                 self.paused.pop(record.name, None)
+        self._renew()
 
     def managed(self, namespace: str) -> bool:
         """Whether the namespace opted in."""
@@ -146,15 +151,11 @@ class Governance:
 
     def queue_of(self, namespace: str) -> str:
         """The queue that names the namespace, else the first that takes all others; "" where there is none."""
-        if not self.queues:
-            return IMPLICIT
-        rest = ""
-        for name, queue in sorted(self.queues.items()):
-            if namespace in queue.namespaces:
-                return name
-            if not queue.namespaces:
-                rest = rest or name
-        return rest
+        return self._queue_of.get(namespace, self._rest)
+
+    def queue_for(self, namespace: str) -> AdmissionQueueSpec:
+        """The specification of the queue that a namespace's apps wait in."""
+        return self.queue(self.queue_of(namespace))
 
     def queue(self, name: str) -> AdmissionQueueSpec:
         """The queue's specification, with the annotation slackwater.io/pause applied."""
@@ -171,7 +172,7 @@ class Governance:
 
     def pool_of(self, queue: str) -> str:
         """The reservation pool that shares the queue's nodes; the first by name, where several claim it."""
-        return first_pool(((name, pool.queue) for name, pool in self.pools.items()), queue)
+        return self._pool_of.get(queue, "")
 
     def known(self, kind: str) -> frozenset[str]:
         """The names of all objects of a kind, broken ones included."""
@@ -196,6 +197,16 @@ class Governance:
             "ReservationPool": ReservationPoolSpec,
         }
         self._table(kind)[record.name] = models[kind].model_validate(record.spec)
+
+    def _renew(self) -> None:
+        """Say anew who waits where and which pool guards it; both are asked for each pod, several times."""
+        last_first = sorted(
+            self.queues.items(), reverse=True
+        )  # where several name a namespace the first by name counts
+        self._queue_of = {namespace: name for name, queue in last_first for namespace in queue.namespaces}
+        others = min((name for name, queue in last_first if not queue.namespaces), default="")
+        self._rest = others if self.queues else IMPLICIT
+        self._pool_of = first_pools((name, pool.queue) for name, pool in self.pools.items())
 
     def _annotate(self, kind: str, record: CustomRecord) -> None:
         if kind != "AdmissionQueue":

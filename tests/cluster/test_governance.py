@@ -1,8 +1,14 @@
-"""The order in which apps get their turn, and queues that share nodes."""
+"""Which queue and pool a namespace has, the order in which apps get their turn, and queues that share nodes."""
+
+from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from slackwater_cluster import names
+from slackwater_cluster.governance import IMPLICIT, Governance
+from slackwater_cluster.watch.records import CustomRecord
 from slackwater_operator.cache.snapshot import take_snapshot
 from support.fakes.cluster import World, enforcing, node
 
@@ -97,3 +103,44 @@ def test_drained_app_ends_what_it_began() -> None:
     assert order(world) == ["begun"]
     assert len(world.released) == 2
     assert operator.said("later").reason == "paused"
+
+
+def _record(name: str, **spec: Any) -> CustomRecord:
+    return CustomRecord(name=name, spec=spec)
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from("abc"),
+            st.none() | st.just("broken") | st.lists(st.sampled_from(["team", "other", "third"]), max_size=2),
+        ),
+        max_size=8,
+    )
+)
+def test_the_queue_of_a_namespace_follows_every_change(changes: list[tuple[str, list[str] | str | None]]) -> None:
+    """The first by name of those that name it, else of those that name nobody; a broken one changes nothing."""
+    governing, queues = Governance(), dict[str, list[str]]()
+    for name, namespaces in changes:
+        if namespaces is None:
+            governing.drop("AdmissionQueue", [_record(name)])
+            queues.pop(name, None)
+        else:
+            governing.set("AdmissionQueue", [_record(name, namespaces=namespaces)])
+            if not isinstance(namespaces, str):
+                queues[name] = namespaces
+    for namespace in ("team", "other", "unnamed"):
+        naming = sorted(name for name, of in queues.items() if namespace in of)
+        taking = sorted(name for name, of in queues.items() if not of)
+        expected = next(iter([*naming, *taking]), "") if queues else IMPLICIT
+        assert governing.queue_of(namespace) == expected
+        assert governing.queue_for(namespace) == governing.queue(expected)
+
+
+def test_the_first_pool_by_name_guards_a_queue() -> None:
+    """Until it is gone; a queue that no pool names has none."""
+    governing = Governance()
+    governing.set("ReservationPool", [_record("y", queue="batch"), _record("x", queue="batch")])
+    assert (governing.pool_of("batch"), governing.pool_of("other")) == ("x", "")
+    governing.drop("ReservationPool", [_record("x")])
+    assert governing.pool_of("batch") == "y"

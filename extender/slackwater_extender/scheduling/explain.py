@@ -221,7 +221,7 @@ def _now(cache: ClusterCache, found: PodContext) -> dict[str, Any]:
 
 def _reached(cache: ClusterCache, pod: PodRecord) -> tuple[list[str], dict[str, int]]:
     """The nodes that the pod's queue selects and the pod accepts; the others counted by what keeps it off them."""
-    selector = cache.governance.queue(cache.governance.queue_of(pod.namespace)).node_selector
+    selector = cache.governance.queue_for(pod.namespace).node_selector
     usable, others = [], Counter[str]()
     for name, record in cache.nodes.items():
         why = obstacle(pod.constraints, record) if selected(record, selector) else OUTSIDE

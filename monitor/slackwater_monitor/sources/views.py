@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from slackwater_cluster.governance import first_pool
+from slackwater_cluster.governance import first_pools
 from slackwater_simulator.charts.amounts import seconds
 
 Amounts = Mapping[str, float]
@@ -149,7 +149,7 @@ class Pool:
 
 def pool_of(queue: str, pools: Sequence[Pool]) -> Pool | None:
     """The pool that counts for a queue, as operator and extender choose it."""
-    name = first_pool(((pool.name, pool.queue) for pool in pools), queue)
+    name = first_pools((pool.name, pool.queue) for pool in pools).get(queue, "")
     return next((pool for pool in pools if pool.name == name), None)
 
 

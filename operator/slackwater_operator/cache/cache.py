@@ -144,7 +144,7 @@ class OperatorCache:
                 self._touch(uid)
 
     def _may_grow(self, pod: PodRecord) -> bool:
-        spec = self.governing.queue(self.governing.queue_of(pod.namespace))
+        spec = self.governing.queue_for(pod.namespace)
         return bool(spec.capacity.maximum) and spec.growth_pods > 0
 
     def moved(self, uid: str, now: float, node: str) -> None:

@@ -113,8 +113,7 @@ class PressureRelief:
         )
 
     def _terms(self, pod: PodRecord) -> Relief:
-        governing = self.cache.governing
-        return governing.queue(governing.queue_of(pod.namespace)).relief
+        return self.cache.governing.queue_for(pod.namespace).relief
 
     async def _give_up(self, node: str, memory: NodeMemory, task: RunningTask) -> bool:
         """Ask for an eviction, tell and count; whether the pod leaves, as far as is known."""

@@ -120,8 +120,7 @@ class Nominations:
         return enforced and self.cache.state_of(pod) is PodState.RELEASED
 
     def _terms(self, pod: PodRecord) -> Terms:
-        governing = self.cache.governing
-        return governing.queue(governing.queue_of(pod.namespace)).release
+        return self.cache.governing.queue_for(pod.namespace).release
 
     def _late(self, pod: PodRecord, on_its_way: InFlight) -> bool:
         patience = GROWTH_PATIENCE if on_its_way.growth else 1.0
