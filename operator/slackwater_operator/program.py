@@ -122,18 +122,12 @@ class Program:
         wall, settings = self.clock, self.settings
         writer = PodWriter(session)
         announcer = EventWriter(session, self.metrics, wall, TokenBucket(settings.event_rate, 50, wall))
+        grace = DegradedMode(settings.grace, time.monotonic)
+        releaser = Releaser(self.cache, extender, writer, settings, self.metrics, grace, wall)
         return ReleaseLoop(
             cache=self.cache,
-            releaser=Releaser(
-                self.cache,
-                extender,
-                writer,
-                settings,
-                self.metrics,
-                DegradedMode(settings.grace, time.monotonic),
-                wall,
-            ),
-            upkeep=Nominations(self.cache, extender, writer, self.metrics, wall, told=announcer.parked),
+            releaser=releaser,
+            upkeep=Nominations(releaser.writes, told=announcer.parked),
             lookups=OwnerLookup(session),
             tracker=TrackedAppWriter(
                 session,

@@ -18,13 +18,11 @@ from slackwater.errors import Unavailable
 from slackwater_cluster.customresources import Mode
 from slackwater_cluster.customresources.admissionqueue import Release as Terms
 from slackwater_cluster.watch.records import PodRecord
-from slackwater_operator.cache.cache import OperatorCache
 from slackwater_operator.cache.podstate import UNSCHEDULABLE, InFlight, PodState
 from slackwater_operator.cache.refusals import Vain
-from slackwater_operator.metrics import Metrics
 from slackwater_operator.release.batch import moves
-from slackwater_operator.release.extenderclient import PlacementSource
-from slackwater_operator.release.podwriter import WATCH_DELAY, PodWriter
+from slackwater_operator.release.podwriter import WATCH_DELAY
+from slackwater_operator.release.releasewriter import ReleaseWriter
 
 log = structlog.get_logger(__name__)
 
@@ -37,15 +35,16 @@ PIECE = 1000  # pods in one request to take reservations back
 
 @dataclass
 class Nominations:
-    """Looks after releases under way. `clock` gives Unix seconds."""
+    """Looks after releases under way, with the writer of releases."""
 
-    cache: OperatorCache
-    places: PlacementSource
-    writer: PodWriter
-    metrics: Metrics
-    clock: Callable[[], float]
+    writes: ReleaseWriter
     told: Callable[[PodRecord], None] = lambda _: None  # a pod was parked
     _after: int = 0
+
+    def __post_init__(self) -> None:
+        writes = self.writes
+        self.cache, self.places, self.writer = writes.cache, writes.places, writes.writer
+        self.metrics, self.clock = writes.metrics, writes.clock
 
     async def run(self) -> None:
         """Look once at every release under way."""
@@ -87,14 +86,14 @@ class Nominations:
         for uid, since in list(failed.items()):
             pod = self.cache.index.pod(uid)
             # Its nomination may not have been written, or not been seen yet; to clear nothing changes nothing.
-            if pod is None or not self._waits(pod) or await self._nominate(pod, ""):
+            if pod is None or not self._waits(pod) or await self.writes.nominate(pod, ""):
                 failed.pop(uid, None)
             elif pod.nominated or self.clock() - since < WATCH_DELAY:
                 continue
             else:
                 failed[uid] = math.inf  # it is tried again, without its room
             if since < math.inf and (pod is None or self._waits(pod)):
-                await self._unreserve([uid])
+                await self.writes.unreserve([uid])
 
     def _waits(self, pod: PodRecord) -> bool:
         """Whether a pod is behind its gate, and not on its way again."""
@@ -108,10 +107,10 @@ class Nominations:
         self.cache.adopt_growth()
         held = [pod for pod in self.cache.index.pods() if pod.gated and not pod.node]
         left = [pod for pod in held if pod.nominated]
-        await asyncio.gather(*(self._nominate(pod, "") for pod in left))
+        await asyncio.gather(*(self.writes.nominate(pod, "") for pod in left))
         # It may have died between having nodes named and writing them; some thousand at a time, under one lock each.
         for some in range(0, len(held), PIECE):
-            await self._unreserve([pod.uid for pod in held[some : some + PIECE]])
+            await self.writes.unreserve([pod.uid for pod in held[some : some + PIECE]])
         return len(left)
 
     def _ours(self, pod: PodRecord) -> bool:
@@ -143,7 +142,7 @@ class Nominations:
     async def _park(self, releases: Sequence[tuple[PodRecord, InFlight]]) -> None:
         when = datetime.fromtimestamp(self.clock(), UTC).isoformat(timespec="seconds")
         await asyncio.gather(*(self._park_one(*each, when) for each in releases))
-        await self._unreserve([pod.uid for pod, _ in releases])
+        await self.writes.unreserve([pod.uid for pod, _ in releases])
 
     async def _park_one(self, pod: PodRecord, on_its_way: InFlight, when: str) -> None:
         try:
@@ -181,22 +180,8 @@ class Nominations:
 
     async def _renominate(self, pod: PodRecord, node: str) -> None:
         self.cache.moved(pod.uid, self.clock(), node)
-        if node != pod.nominated and await self._nominate(pod, node):
+        if node != pod.nominated and await self.writes.nominate(pod, node):
             self.metrics.moves.labels("moved" if node else "cleared").inc()
-
-    async def _nominate(self, pod: PodRecord, node: str) -> bool:
-        try:
-            return (await self.writer.nominate(pod, node)).done
-        except Unavailable as problem:
-            log.warning("nomination not written", pod=pod.key, trouble=str(problem))
-            self.metrics.errors.labels("nominate").inc()
-            return False
-
-    async def _unreserve(self, uids: Sequence[str]) -> None:
-        try:
-            await self.places.unreserve(uids)
-        except Unavailable:
-            return  # reservations lapse by themselves
 
 
 def _refused(on_its_way: InFlight) -> int:

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
 from time import perf_counter
+from typing import Any
 
 import structlog
 
@@ -34,7 +35,7 @@ class ReleaseWriter:
     grace: DegradedMode
     clock: Callable[[], float]
     last_release: float = 0.0
-    _under_way: set[asyncio.Task[None]] = field(default_factory=set)
+    _under_way: set[asyncio.Task[object]] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         # Both writes of a pod go back to back, before the next one's: a nominated pod behind its gate takes room.
@@ -55,7 +56,7 @@ class ReleaseWriter:
             await asyncio.wait(self._under_way, return_when=asyncio.FIRST_COMPLETED)
         return len(handovers)
 
-    def start(self, writing: Coroutine[object, object, None]) -> None:
+    def start(self, writing: Coroutine[Any, Any, object]) -> None:
         """Write beside the rounds."""
         task = asyncio.create_task(writing)
         self._under_way.add(task)
@@ -66,13 +67,14 @@ class ReleaseWriter:
         if self._under_way:
             await asyncio.wait(self._under_way)
 
-    async def nominate(self, pod: PodRecord, node: str) -> None:
-        """Nominate a pod that was released before; where that fails, the filter brings it there all the same."""
+    async def nominate(self, pod: PodRecord, node: str) -> bool:
+        """Write or clear a nomination alone; whether it is written. Where not, the filter still knows the node."""
         try:
-            await self.writer.nominate(pod, node)
+            return (await self.writer.nominate(pod, node)).done
         except Unavailable as problem:
             log.warning("nomination not written", pod=pod.key, trouble=str(problem))
             self.metrics.errors.labels("nominate").inc()
+            return False
 
     async def _carry(self, release: Handover) -> None:
         """Write one release; one that could not be written is taken back."""

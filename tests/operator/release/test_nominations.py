@@ -294,3 +294,14 @@ def test_the_nodes_of_a_queue_are_looked_up_once_for_all_its_pods() -> None:
     batches = [call.wishes for call in world.place_calls]
     assert {bool(first.avoid) for first, _ in batches} == {False, True}
     assert all(first.nodes == ("own",) and first.nodes is second.nodes for first, second in batches)
+
+
+def test_room_that_cannot_be_given_back_counts_as_silence_of_the_extender() -> None:
+    """Whoever gives it back: the grace time runs from the first question that got no answer."""
+    world = enforcing(node("a"))
+    world.create("task", app="etl")
+    operator = world.operator()
+    operator.releaser.writes.places = Away()
+    operator.take_over()
+    assert operator.releaser.grace.since == world.now
+    assert operator.releaser.grace.trouble == "connection refused"

@@ -112,7 +112,7 @@ class Operator:
             DegradedMode(settings.grace, world.clock),
             world.clock,
         )
-        self.upkeep = Nominations(world.cache, world, writer, self.metrics, world.clock)
+        self.upkeep = Nominations(self.releaser.writes)
         self.stalls = StallKeeper(world.cache, world.clock)
         self.run: Callable[[Coroutine[Any, Any, int]], int] = asyncio.run  # one loop for all steps is quicker
 

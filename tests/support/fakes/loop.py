@@ -34,10 +34,11 @@ def release_loop(world: World, **wishes: Any) -> ReleaseLoop:
     writer = PodWriter(session)
     clock = world.clock
     announcer = EventWriter(session, metrics, clock, TokenBucket(100, 100, clock))
+    releaser = Releaser(world.cache, world, writer, settings, metrics, DegradedMode(60, clock), clock)
     return ReleaseLoop(
         cache=world.cache,
-        releaser=Releaser(world.cache, world, writer, settings, metrics, DegradedMode(60, clock), clock),
-        upkeep=Nominations(world.cache, world, writer, metrics, clock, told=announcer.parked),
+        releaser=releaser,
+        upkeep=Nominations(releaser.writes, told=announcer.parked),
         lookups=OwnerLookup(session, clock),
         tracker=TrackedAppWriter(session, clock, 10, TokenBucket(100, 100, clock), 60),
         announcer=announcer,

@@ -263,7 +263,7 @@ class OperatorProgram(Watcher):
         writer = PodWriter(cast("Session", cluster))
         grace = DegradedMode(OPERATOR.grace, cluster.clock)
         self.releaser = Releaser(self.cache, self.client, writer, OPERATOR, METRICS, grace, cluster.clock)
-        self.upkeep = Nominations(self.cache, self.client, writer, METRICS, cluster.clock)
+        self.upkeep = Nominations(self.releaser.writes)
         self.stalls = StallKeeper(self.cache, cluster.clock)
         least = 0 if plan.open_gate else sys.maxsize  # nodes
         self.gates = GateKeeper(cast("Session", cluster), self.cache, METRICS, cluster.clock, least)
