@@ -83,8 +83,6 @@ class PodRecord(Record, frozen=True, gc=False, kw_only=True):
     gates: tuple[str, ...] = ()
     scheduler: str = ""
     priority: int = 0
-    priority_class: str = ""
-    may_preempt: bool = True
     native: Resources = NOTHING  # N: what kube-scheduler counts
     declared: Resources = NOTHING  # D: what the owner asked for, clamped to [N, N × c]
     constraints: Constraints = ANYWHERE
@@ -93,7 +91,6 @@ class PodRecord(Record, frozen=True, gc=False, kw_only=True):
     created: float = 0.0
     scheduled: float = 0.0  # when PodScheduled became true
     unscheduled: str = ""  # reason of PodScheduled=False: SchedulingGated, Unschedulable, ...
-    unscheduled_since: float = 0.0
     started: float = 0.0  # latest start of a main container that runs or ran
     finished: float = 0.0  # latest end of a container, once the phase is terminal
     deleted: float = 0.0  # deletionTimestamp: it is terminating, and charged until it is gone

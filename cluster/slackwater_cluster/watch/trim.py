@@ -50,7 +50,6 @@ def pod(wire: shapes.Pod, labels: Keep | None = None) -> PodRecord:
     asked = native(wire)
     placed = _condition(status.conditions, "PodScheduled")
     waiting = placed is not None and placed.status != "True"
-    since = _unix(placed.last_transition_time) if placed else 0.0
     phase = sys.intern(status.phase or "")
     return PodRecord(
         name=meta.name,
@@ -69,17 +68,14 @@ def pod(wire: shapes.Pod, labels: Keep | None = None) -> PodRecord:
         gates=_share(tuple(sys.intern(gate.name) for gate in spec.scheduling_gates or ())),
         scheduler=sys.intern(spec.scheduler_name or ""),
         priority=spec.priority or 0,
-        priority_class=sys.intern(spec.priority_class_name or ""),
-        may_preempt=spec.preemption_policy != "Never",
         native=asked,
         declared=declared(asked, annotations),
         constraints=constraints(spec),
         mirror=_MIRROR in (meta.annotations or _NONE),
         guaranteed=status.qos_class == "Guaranteed" or spec.priority_class_name == _NODE_CRITICAL,
         created=_unix(meta.creation_timestamp),
-        scheduled=0.0 if waiting else since,
+        scheduled=_unix(placed.last_transition_time) if placed and not waiting else 0.0,
         unscheduled=sys.intern((placed.reason or "") if placed and waiting else ""),
-        unscheduled_since=since if waiting else 0.0,
         started=_started(status),
         finished=_finished(status) if phase in ("Succeeded", "Failed") else 0.0,
         deleted=_unix(meta.deletion_timestamp),

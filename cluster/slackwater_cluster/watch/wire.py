@@ -125,7 +125,6 @@ class PodSpec(WireStruct):
     scheduling_group: SchedulingGroup | None = None
     priority: int | None = 0
     priority_class_name: str | None = ""
-    preemption_policy: str | None = ""
     node_selector: dict[str, str] | None = None
     affinity: Affinity | None = None
     tolerations: list[Toleration] | None = None

@@ -48,7 +48,7 @@ class TwoTenants(World):
         self.pods.update(hidden)
         for uid, pod in hidden.items():
             if not (pod.gates or pod.parked or pod.node or pod.unscheduled):
-                self.change(uid, unscheduled=UNSCHEDULABLE, unscheduled_since=self.now)
+                self.change(uid, unscheduled=UNSCHEDULABLE)
         return bound
 
     def running(self, namespace: str) -> int:

@@ -142,7 +142,7 @@ def test_two_pods_that_may_not_preempt_do_not_block_each_other() -> None:
     first = world.create("first", cpu=3, app="one")
     second = world.create("second", cpu=3, app="two")
     for pod in (first, second):
-        world.change(pod.uid, gates=(), nominated="a", may_preempt=False)
+        world.change(pod.uid, gates=(), nominated="a")
     # Node b is closed at first, so that both really wait for a.
     closed = world.nodes.pop("b")
     world.schedule()
@@ -271,7 +271,7 @@ def test_a_stuck_pod_is_not_moved_to_nodes_of_other_queues() -> None:
     operator.step(0)
     for own in ("own-1", "own-2"):
         world.create(f"on-{own}", cpu=4, namespace="else", gates=(), scheduler="default-scheduler", node=own)
-    world.change(pod.uid, unscheduled="Unschedulable", unscheduled_since=world.now)
+    world.change(pod.uid, unscheduled="Unschedulable")
     for _ in range(20):
         operator.step()
         assert world.pods[pod.uid].nominated != "other"
@@ -288,7 +288,7 @@ def test_the_nodes_of_a_queue_are_looked_up_once_for_all_its_pods() -> None:
     operator.step(0)
     world.create("on-own", cpu=4, namespace="else", gates=(), scheduler="default-scheduler", node="own")
     for pod in pods:
-        world.change(pod.uid, unscheduled="Unschedulable", unscheduled_since=world.now)
+        world.change(pod.uid, unscheduled="Unschedulable")
     for _ in range(20):
         operator.step()
     batches = [call.wishes for call in world.place_calls]

@@ -53,7 +53,7 @@ class World(MemoryExtender):
                 continue
             chosen = next((n for n in self._candidates(pod) if pod.native.fits(self._native(n, pod))), None)
             if chosen is None:
-                self.change(pod.uid, unscheduled="Unschedulable", unscheduled_since=self.now)
+                self.change(pod.uid, unscheduled="Unschedulable")
             else:
                 self.change(pod.uid, node=chosen, nominated="", phase="Running", started=self.now, scheduled=self.now)
                 bound += 1

@@ -235,7 +235,7 @@ class Cluster(World):
 
     def bind(self, pod: PodRecord, node: str) -> None:
         """The scheduler binds a pod."""
-        self.change(pod.uid, node=node, nominated="", scheduled=self.now, unscheduled="", unscheduled_since=0.0)
+        self.change(pod.uid, node=node, nominated="", scheduled=self.now, unscheduled="")
 
     def kubelets(self) -> None:
         """Start what was bound, and evict where memory runs out."""

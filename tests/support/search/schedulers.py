@@ -40,7 +40,7 @@ def schedule(cluster: Cluster, extender: Verbs | None = None) -> int:
             _take(free[node], pod)
             bound += 1
         elif pod.unscheduled != "Unschedulable":
-            cluster.change(pod.uid, unscheduled="Unschedulable", unscheduled_since=cluster.now)
+            cluster.change(pod.uid, unscheduled="Unschedulable")
     return bound
 
 
