@@ -215,6 +215,7 @@ class ReleaseLoop:
         # Before its owners were looked up nobody can say which app a pod belongs to: nothing is told, nothing written.
         settled = [each for each in self.cache.views.values() if each.settled]
         self._log_starts(outlook)
+        self._judge_forecasts(outlook)
         accounts = [self._account(each, outlook, supposed) for each in settled]
         self._announce(accounts)
         await self._stall(outlook)
@@ -222,7 +223,7 @@ class ReleaseLoop:
         await self._track(accounts, outlook)
         await self.labeller.write(self.cache, accounts, self.releaser.writes.last_release)
         await self.reporter.report(outlook, self.startlog)
-        measure(self.metrics, self.cache, accounts, outlook, self.clock())
+        measure(self.metrics, self.cache, accounts, outlook)
         self._idle(outlook)
         self.metrics.wait_error.set(self.startlog.error or 0.0)
 
@@ -320,3 +321,12 @@ class ReleaseLoop:
                 size = outlook.round.categories.get(each.id)
                 self.startlog.wait(each.id, queue, size.value if size else "", verdict.position, verdict.wait, now)
         self.startlog.keep(self.cache.views)
+
+    def _judge_forecasts(self, outlook: Outlook) -> None:
+        """Compare what pools forecast with what has ended since, and note what they forecast now."""
+        now, ended = self.clock(), float(sum(self.cache.phases.finished.values()))
+        for pool in outlook.snapshot.pools:
+            state, spec = self.cache.pool_states.get(pool.name), self.cache.governing.pools.get(pool.name)
+            if state is not None and spec is not None:  # else deleted since the round
+                state.accuracy.settle(now, ended)
+                state.accuracy.predict(now, spec.horizon_seconds, sum(pool.releases.values()), ended)

@@ -13,15 +13,13 @@ from slackwater_operator.status.appstatus import AppStatus
 Values = dict[tuple[str, ...], float]
 
 
-def measure(
-    metrics: Metrics, cache: OperatorCache, accounts: Iterable[AppStatus], outlook: Outlook, now: float
-) -> None:
+def measure(metrics: Metrics, cache: OperatorCache, accounts: Iterable[AppStatus], outlook: Outlook) -> None:
     """Bring every gauge up to date."""
     _apps(metrics, accounts)
     metrics.flying.set(len(cache.in_flight))
     metrics.parked.set(sum(each.counts.parked for each in cache.views.values()))
     _queues(metrics, outlook)
-    _pools(metrics, cache, outlook, now)
+    _pools(metrics, cache, outlook)
     _drivers(metrics, outlook)
 
 
@@ -47,14 +45,11 @@ def _queues(metrics: Metrics, outlook: Outlook) -> None:
         metrics.set_all(gauge, values)
 
 
-def _pools(metrics: Metrics, cache: OperatorCache, outlook: Outlook, now: float) -> None:
-    ended = float(sum(cache.views.phases.finished.values()))
+def _pools(metrics: Metrics, cache: OperatorCache, outlook: Outlook) -> None:
     for pool in outlook.snapshot.pools:
-        state, spec = cache.queues.pool_states.get(pool.name), cache.governing.pools.get(pool.name)
-        if state is None or spec is None:  # deleted since the round
+        state = cache.queues.pool_states.get(pool.name)
+        if state is None or pool.name not in cache.governing.pools:  # deleted since the round
             continue
-        state.accuracy.settle(now, ended)
-        state.accuracy.predict(now, spec.horizon_seconds, sum(pool.releases.values()), ended)
         metrics.delta.labels(pool.name).set(state.delta)
         metrics.pool_total.labels(pool.name).set(pool.tot)
         metrics.forecast_error.labels(pool.name).set(state.accuracy.mean)

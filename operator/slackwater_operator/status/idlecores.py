@@ -11,6 +11,7 @@ from slackwater.cycle.review.waitingpods import left, waiting
 from slackwater.nodes import NodeTable
 from slackwater.resources import CPU
 from slackwater.roles import Role
+from slackwater_cluster.apps.resolver import role_of
 from slackwater_operator.cache.cache import OperatorCache
 from slackwater_operator.cache.lastcycle import Outlook
 from slackwater_operator.metrics import Metrics
@@ -50,6 +51,6 @@ def _drivers_use(table: NodeTable, cache: OperatorCache, usage: Usage) -> Floats
     cores = np.zeros(len(table))
     for uid, used in usage.pods.items():
         member, pod = cache.index.member(uid), cache.index.pod(uid)
-        if member is not None and pod is not None and member.role == Role.DRIVER and pod.node in table.index:
+        if member is not None and pod is not None and role_of(pod, member) is Role.DRIVER and pod.node in table.index:
             cores[table.index[pod.node]] += used[CPU]
     return cores

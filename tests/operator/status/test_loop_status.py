@@ -201,16 +201,40 @@ def test_tracked_apps_of_ended_apps_are_removed_after_a_while() -> None:
     ]
 
 
+def test_the_error_of_a_pools_forecast_is_the_same_in_status_and_metric() -> None:
+    """What has ended is compared with what was said before either is told."""
+    world = enforcing(node("a", cpu=8))
+    world.configure("ReservationPool", "pool", queue="default", horizonSeconds=2)
+    made = release_loop(world)
+    seen(made, "ReservationPool", "pool")
+    errors = []
+    for number in range(40):
+        pod = world.create(f"task-{number}", cpu=2, app="etl")
+        before = len(written(world, "reservationpools"))
+        turn(made, world)
+        if len(told := written(world, "reservationpools")) > before:
+            (metric,) = made.metrics.forecast_error.collect()
+            errors.append((told[-1]["status"]["forecastError"], round(metric.samples[0].value, 3)))
+        if number % 3:
+            world.finish(pod.uid)
+    assert any(status for status, _ in errors)
+    assert all(status == metric for status, metric in errors)
+
+
 def idle_cores(made: ReleaseLoop) -> dict[str, float]:
     """The gauge, reasons with cores only."""
     (family,) = (each for each in made.metrics.registry.collect() if each.name == "slackwater_idle_cores")
     return {sample.labels["reason"]: sample.value for sample in family.samples if sample.value}
 
 
-def test_idle_cores_are_told_by_reason() -> None:
-    """A node of 8 cores given away by requests, half used: a pod waits because of what others are charged."""
+@pytest.mark.parametrize("labels", [{}, {names.ROLE: names.TASK}], ids=["a driver", "labelled later"])
+def test_idle_cores_are_told_by_reason(labels: dict[str, str]) -> None:
+    """A node of 8 cores given away by requests, half used: a pod waits because of what others are charged.
+
+    A driver is who was one when it was created, as everywhere.
+    """
     world = enforcing(node("a", cpu=8))
-    world.create("driver", cpu=2, role="driver", app="one")
+    world.create("driver", cpu=2, role="driver", app="one", labels=labels)
     made = release_loop(world)
     turn(made, world, 3)
     for number in range(4):
