@@ -66,4 +66,6 @@ RELEASE_VERB: Final = "release"
 OUTPUT: Final = "slackwater.io/output"
 BANDWIDTH: Final = "slackwater.io/bandwidth"
 # Which instance of the extender a placement is asked of: the one whose rooms were decided on.
-INSTANCE_HEADER = "X-Slackwater-Instance"
+INSTANCE_HEADER: Final = "X-Slackwater-Instance"
+# The extender's words for a pod that its watch does not show (yet), or no more: no lack of room.
+UNKNOWN_POD: Final = "slackwater: pod not known yet"

@@ -14,7 +14,7 @@ _NAME_FIELD = "metadata.name"
 def allows(constraints: Constraints, node: NodeRecord) -> bool:
     """Whether the pod's selector, affinity and tolerations accept the node."""
     return (
-        all(node.labels.get(key) == value for key, value in constraints.selector)
+        carries(node, constraints.selector)
         and _affine(constraints, node)
         and tolerates(constraints.tolerations, node.taints)
     )
@@ -22,7 +22,7 @@ def allows(constraints: Constraints, node: NodeRecord) -> bool:
 
 def obstacle(constraints: Constraints, node: NodeRecord) -> str:
     """What keeps the pod off the node, in words; "" where nothing does."""
-    if not all(node.labels.get(key) == value for key, value in constraints.selector):
+    if not carries(node, constraints.selector):
         return "node selector of the pod"
     if not _affine(constraints, node):
         return "node affinity of the pod"
@@ -30,6 +30,11 @@ def obstacle(constraints: Constraints, node: NodeRecord) -> str:
         if not tolerates(constraints.tolerations, [taint]):
             return f"taint {taint[0]}"
     return ""
+
+
+def carries(node: NodeRecord, selector: Iterable[tuple[str, str]]) -> bool:
+    """Whether a node has each of these labels."""
+    return all(node.labels.get(key) == value for key, value in selector)
 
 
 def tolerates(tolerations: Iterable[Tolerated], taints: Iterable[tuple[str, str, str]]) -> bool:

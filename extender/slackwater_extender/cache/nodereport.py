@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from slackwater.ledger.room import RoomLine
-from slackwater_cluster.watch.records import NodeRecord
+from slackwater_cluster.pods.nodefit import carries
 from slackwater_cluster.watch.timeslices import slices
 from slackwater_extender.cache.cache import ClusterCache
 
@@ -16,16 +16,11 @@ def node_lines(
     cache: ClusterCache, selector: Mapping[str, str] | None = None
 ) -> Iterator[tuple[str, Mapping[str, RoomLine]]]:
     """The arithmetic of every selected node; the lock is free between slices, so that no /filter waits for all."""
-    chosen = selector or {}
+    chosen = (selector or {}).items()
     with cache.lock.background():
-        names = [name for name, record in cache.nodes.items() if selected(record, chosen)]
+        names = [name for name, record in cache.nodes.items() if carries(record, chosen)]
     for some in slices(names, SLICE):
         with cache.lock.background():
             now = cache.clock()
             lines = [(name, cache.ledger.explain(name, now)) for name in some if name in cache.nodes]
         yield from lines
-
-
-def selected(record: NodeRecord, selector: Mapping[str, str]) -> bool:
-    """Whether a node carries these labels."""
-    return all(record.labels.get(key) == value for key, value in selector.items())

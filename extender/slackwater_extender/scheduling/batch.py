@@ -20,6 +20,7 @@ from slackwater.placement.reasons import FilterReason
 from slackwater.resources import Kinds, Resources
 from slackwater.roles import Role
 from slackwater.validation import TOLERANCE
+from slackwater_cluster import names
 from slackwater_cluster.watch.records import Constraints, PodRecord
 from slackwater_cluster.watch.timeslices import slices
 from slackwater_extender.cache import conversion
@@ -40,7 +41,6 @@ SLICE = 200  # pods looked up per hold of the lock
 STEP = 8  # pods decided between two looks at the clock
 ROUNDS = 4  # new snapshots for pods that lost their node to others
 
-UNKNOWN_POD = "slackwater: pod not known yet"
 PARKED = FilterReason.PARKED.value
 
 
@@ -110,7 +110,7 @@ class Placer:
     def _ask(self, each: PlaceItem, reply: PlaceReply) -> _Wanted | None:
         pod = self.cache.index.pods.get(each.uid)
         if pod is None or pod.done or pod.node:
-            reply.refused.append(Refusing(each.uid, UNKNOWN_POD))
+            reply.refused.append(Refusing(each.uid, names.UNKNOWN_POD))
             return None
         role, app = self.cache.recognise(pod)
         return _Wanted(each, pod, app, role, self.cache.unreserve(each.uid))
@@ -205,7 +205,7 @@ class Placer:
             for outcome in batch.step(STEP):
                 each = wanted[outcome.uid]
                 if not self.cache.waits(outcome.uid):  # it was deleted or bound meanwhile
-                    reply.refused.append(Refusing(outcome.uid, UNKNOWN_POD))
+                    reply.refused.append(Refusing(outcome.uid, names.UNKNOWN_POD))
                 elif isinstance(outcome, Refusal):
                     self._refuse(each, _refusing(outcome), reply)
                     self.waiting.add(each.pod, outcome.reason.value)

@@ -15,11 +15,11 @@ from slackwater.ledger.room import RoomLine
 from slackwater.ledger.types import PodClaim
 from slackwater.resources import Resources
 from slackwater.validation import TOLERANCE
-from slackwater_cluster.pods.nodefit import obstacle
+from slackwater_cluster.pods.nodefit import carries, obstacle
 from slackwater_cluster.watch.records import NodeRecord, PodRecord
 from slackwater_extender.cache import conversion
 from slackwater_extender.cache.cache import ClusterCache
-from slackwater_extender.cache.nodereport import node_lines, selected
+from slackwater_extender.cache.nodereport import node_lines
 from slackwater_extender.cache.requeue import Unschedulable
 from slackwater_extender.scheduling.decisionlog import DecisionLog
 from slackwater_extender.scheduling.evaluate import PodContext, case, examine, named
@@ -117,7 +117,8 @@ def capacity(cache: ClusterCache, selector: Mapping[str, str]) -> dict[str, Any]
     table = cache.ledger.table(cache.clock())
     chosen = table.open.copy()
     if selector:
-        chosen &= np.fromiter((selected(cache.nodes[name], selector) for name in table.names), np.bool_, len(table))
+        carrying = (carries(cache.nodes[name], selector.items()) for name in table.names)
+        chosen &= np.fromiter(carrying, np.bool_, len(table))
     kinds, unplaced = cache.kinds, [claim.charged for claim, _ in cache.unplaced()]
     sums = {
         "allocatable": table.total,
@@ -224,7 +225,7 @@ def _reached(cache: ClusterCache, pod: PodRecord) -> tuple[list[str], dict[str, 
     selector = cache.governance.queue_for(pod.namespace).node_selector
     usable, others = [], Counter[str]()
     for name, record in cache.nodes.items():
-        why = obstacle(pod.constraints, record) if selected(record, selector) else OUTSIDE
+        why = obstacle(pod.constraints, record) if carries(record, selector.items()) else OUTSIDE
         if why:
             others[why] += 1
         else:

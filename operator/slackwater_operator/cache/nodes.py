@@ -11,6 +11,7 @@ import numpy as np
 from slackwater.admission.capacity import NodeShare, NodeShares
 from slackwater.resources import NOTHING, Kinds, Resources, total
 from slackwater_cluster.names import SCHEDULER
+from slackwater_cluster.pods.nodefit import carries
 from slackwater_cluster.pods.resourcekinds import counted_amounts
 from slackwater_cluster.watch.records import NodeRecord, PodRecord
 
@@ -123,7 +124,7 @@ class NodeRequests:
 
     def selected(self, selector: Mapping[str, str]) -> list[NodeRecord]:
         """The nodes that carry these labels."""
-        return [node for node in self.nodes.values() if carries(node, selector)]
+        return [node for node in self.nodes.values() if carries(node, selector.items())]
 
     def shares(self, queue: str, selector: Mapping[str, str], names: tuple[str, ...], kinds: Kinds) -> NodeShares:
         """What each of the named nodes adds to the C of a queue; nodes that it does not select add nothing."""
@@ -163,7 +164,7 @@ class NodeRequests:
 
     def _share(self, name: str, queue: str, selector: Mapping[str, str]) -> Resources:
         node = self.nodes.get(name)
-        if node is None or not carries(node, selector):
+        if node is None or not carries(node, selector.items()):
             return NOTHING
         others = total(seat.native for seat in self._seats(name) if seat.queue != queue)
         return NodeShare(counted_amounts(node.allocatable), counted_amounts(others), node.open).amount()
@@ -183,11 +184,6 @@ class NodeRequests:
 
 def _rows(names: Sequence[str], wanted: Collection[str]) -> list[int]:
     return [row for row, name in enumerate(names) if name in wanted]
-
-
-def carries(node: NodeRecord, selector: Mapping[str, str]) -> bool:
-    """Whether a node has these labels."""
-    return all(node.labels.get(key) == value for key, value in selector.items())
 
 
 def _differs(before: NodeRecord, now: NodeRecord) -> bool:

@@ -10,10 +10,10 @@ import numpy as np
 
 from slackwater.nodes import NodeTable
 from slackwater.resources import NOTHING, Kinds, Resources
-from slackwater_cluster.pods.nodefit import allows
+from slackwater_cluster.pods.nodefit import allows, carries
 from slackwater_cluster.pods.resourcekinds import counted_amounts
 from slackwater_cluster.watch.records import ANYWHERE, Constraints
-from slackwater_operator.cache.nodes import NodeRequests, carries
+from slackwater_operator.cache.nodes import NodeRequests
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -123,7 +123,7 @@ class NodeReach:
         key = tuple(sorted(selector.items()))
         if key not in self._selected:
             known = self.nodes.nodes
-            found = [name in known and carries(known[name], selector) for name in self._names]
+            found = [name in known and carries(known[name], selector.items()) for name in self._names]
             self._selected[key] = np.array(found, np.bool_)
         return self._selected[key]
 

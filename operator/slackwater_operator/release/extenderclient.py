@@ -18,8 +18,6 @@ from slackwater.resources import NOTHING, Resources
 from slackwater_cluster import names
 from slackwater_operator.cache.rooms import Rooms
 
-# The extender's words for a pod its watch has not shown it yet: no lack of room, and over in a moment.
-NOT_SEEN = "slackwater: pod not known yet"
 WAIT = 2  # seconds to wait for room to come free; an extender that is told to stop waits no longer for us
 
 

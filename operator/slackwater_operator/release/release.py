@@ -22,6 +22,7 @@ from slackwater.cycle.snapshot import Snapshot
 from slackwater.errors import Unavailable
 from slackwater.placement.knapsack import MAX_TASKS
 from slackwater.resources import Resources, total
+from slackwater_cluster import names
 from slackwater_cluster.pods.nodefit import allows
 from slackwater_operator.cache.cache import OperatorCache
 from slackwater_operator.cache.lastcycle import Outlook
@@ -32,7 +33,6 @@ from slackwater_operator.cache.snapshot import take_snapshot
 from slackwater_operator.metrics import Metrics
 from slackwater_operator.release.batch import GROWN, LIFTED, NOMINATED, STEERED, Handover, batch, moves, steerable
 from slackwater_operator.release.extenderclient import (
-    NOT_SEEN,
     DegradedMode,
     Placement,
     PlacementSource,
@@ -320,7 +320,7 @@ class Releaser:
         now = self.clock()
         left = self._left(placement) if placement.refused else None
         for uid, reason in placement.refused.items():
-            if reason == NOT_SEEN:
+            if reason == names.UNKNOWN_POD:  # over in a moment
                 self.cache.refused.add(uid, now + min(BEHIND, self.settings.period))
                 continue
             self.cache.refused.add(uid, now + self.settings.retry)

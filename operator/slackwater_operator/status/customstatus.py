@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
@@ -19,6 +18,7 @@ from slackwater_cluster.api.paths import api_path, custom_path
 from slackwater_cluster.api.session import MERGE, Session
 from slackwater_cluster.apps.frameworks import Framework
 from slackwater_cluster.customresources import kind_named
+from slackwater_cluster.timestamps import stamp
 from slackwater_cluster.watch import trim, wire
 from slackwater_cluster.watch.records import CustomRecord
 from slackwater_operator.cache.cache import OperatorCache
@@ -75,7 +75,7 @@ class ResourceStatusWriter:
         known = self._objects[key]
         before: Mapping[str, Any] = known.status
         judged = self._judge(key)
-        now = datetime.fromtimestamp(self.clock(), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        now = stamp(self.clock())
         generation = known.generation
         status: dict[str, Any] = {
             "observedGeneration": generation,

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from enum import StrEnum
 
 import structlog
@@ -16,6 +15,7 @@ from slackwater.cycle.verdicts import WaitReason
 from slackwater.errors import Unavailable
 from slackwater_cluster.api.paths import api_path
 from slackwater_cluster.api.session import Answer, Session
+from slackwater_cluster.timestamps import stamp
 from slackwater_cluster.watch.records import PodRecord
 from slackwater_operator.metrics import Metrics
 from slackwater_operator.ratelimit import TokenBucket
@@ -166,7 +166,7 @@ class EventWriter:
 
     def _body(self, happened: Happened) -> dict[str, object]:
         pod = happened.pod
-        when = datetime.fromtimestamp(self.clock(), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        when = stamp(self.clock())
         return {
             "apiVersion": "v1",
             "kind": "Event",

@@ -6,7 +6,6 @@ import hashlib
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from heapq import nlargest
 from typing import Any
 
@@ -19,6 +18,7 @@ from slackwater_cluster.api.paths import custom_path
 from slackwater_cluster.api.session import MERGE, Session
 from slackwater_cluster.customresources import TrackedAppSpec, TrackedAppStatus
 from slackwater_cluster.customresources.trackedapp import Phase
+from slackwater_cluster.timestamps import stamp
 from slackwater_cluster.watch.records import CustomRecord
 from slackwater_operator.cache.apps.appview import AppView
 from slackwater_operator.cache.cache import OperatorCache
@@ -152,7 +152,7 @@ class TrackedAppWriter:
         was = any(each.get("type") == ADMITTED and each.get("status") == "True" for each in old)
         admitted = was if body["phase"] == Phase.FINISHED.value else body["phase"] in GOING
         reason = body["reason"].title().replace("-", "") or "Unknown"
-        now = datetime.fromtimestamp(self.clock(), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        now = stamp(self.clock())
         judged = ConditionSet(admitted, reason, body["message"])
         return {"observedGeneration": 1, "conditions": conditions(old, judged, 1, now, ADMITTED)}
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from slackwater_cluster import names
-from slackwater_extender.scheduling.batch import UNKNOWN_POD
+from slackwater_cluster.names import UNKNOWN_POD
 from slackwater_operator.cache.rooms import Rooms
 from slackwater_operator.release.extenderclient import Placement, PlaceRequest
 from slackwater_operator.release.loop import ReleaseLoop

@@ -6,9 +6,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from slackwater_cluster.timestamps import stamp
 from slackwater_monitor.assessment.assessment import LEVELS, Assessment
 from slackwater_monitor.assessment.report import tables
-from slackwater_monitor.assessment.report.values import efficiencies, iso, summary
+from slackwater_monitor.assessment.report.values import efficiencies, summary
 from slackwater_simulator.charts import page
 from slackwater_simulator.charts.amounts import UNITS, amount, percent, seconds, title
 from slackwater_simulator.charts.lines import Line, chart, cumulative, known, over_time
@@ -46,7 +47,7 @@ def render(found: Assessment) -> str:
 
 def _facts(found: Assessment) -> tuple[str, ...]:
     return (
-        f"{iso(found.grid.start)} to {iso(found.grid.end)}",
+        f"{stamp(found.grid.start)} to {stamp(found.grid.end)}",
         f"{len(found.levels['pod'].get('memory') or found.levels['pod'].get('cpu') or {}):,} pods",
         f"{len(found.census.allocatable):,} nodes",
         f"windows of {seconds(found.grid.step)}",

@@ -8,8 +8,9 @@ import numpy as np
 from rich.console import Group, RenderableType
 from rich.markup import escape
 
+from slackwater_cluster.timestamps import stamp
 from slackwater_monitor.assessment.assessment import KINDS, Assessment, Name
-from slackwater_monitor.assessment.report.values import NAMES, efficiencies, iso, limits, summary
+from slackwater_monitor.assessment.report.values import NAMES, efficiencies, limits, summary
 from slackwater_simulator.charts.amounts import amount, count, percent, seconds, title
 from slackwater_simulator.charts.table import Styled, Table, terminal
 
@@ -30,8 +31,8 @@ def _headline(found: Assessment) -> Iterator[str]:
     yield f"[bold]{sentence(found)}[/]"
     grid = found.grid
     yield (
-        f"[dim]{iso(grid.start)} to {iso(grid.end)} ({seconds(grid.end - grid.start)}, windows of {seconds(grid.step)}"
-        f", a sample every {seconds(found.interval)})[/]"
+        f"[dim]{stamp(grid.start)} to {stamp(grid.end)} ({seconds(grid.end - grid.start)}, "
+        f"windows of {seconds(grid.step)}, a sample every {seconds(found.interval)})[/]"
     )
 
 
@@ -172,7 +173,7 @@ def places(found: Assessment, *, why: bool = False) -> Table:
 def stalls(found: Assessment) -> Table:
     """Stretches in which drivers held what tasks waited for."""
     rows = [
-        (iso(stall.start), seconds(stall.end - stall.start), str(stall.drivers), str(stall.waiting))
+        (stamp(stall.start), seconds(stall.end - stall.start), str(stall.drivers), str(stall.waiting))
         for stall in found.stalls
     ]
     caption = "Stretches of a minute or more in which drivers ran, none of their tasks did, and tasks waited."
@@ -193,7 +194,7 @@ def _closing(found: Assessment) -> Iterator[str]:
         yield f"\n[bold]Drivers:[/] {driver_sentence(found)}"
     for stall in found.stalls[:5]:
         yield (
-            f"[bold red]Stall:[/] {iso(stall.start)}, {seconds(stall.end - stall.start)}: "
+            f"[bold red]Stall:[/] {stamp(stall.start)}, {seconds(stall.end - stall.start)}: "
             f"{count(stall.drivers, 'driver')} ran, no task did, {count(stall.waiting, 'task')} waited"
         )
     if len(found.stalls) > 5:

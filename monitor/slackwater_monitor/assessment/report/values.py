@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict
-from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
 
+from slackwater_cluster.timestamps import stamp
 from slackwater_monitor.assessment.assessment import KINDS, LEVELS, Assessment, Name
 from slackwater_monitor.assessment.usage import UsageStatistics
 
@@ -28,8 +28,8 @@ def plain(found: Assessment) -> dict[str, Any]:
     """Everything, in cores, bytes, seconds and shares from 0 to 1."""
     return {
         "period": {
-            "start": iso(found.grid.start),
-            "end": iso(found.grid.end),
+            "start": stamp(found.grid.start),
+            "end": stamp(found.grid.end),
             "window_s": found.grid.step,
             "sample_s": found.interval,
         },
@@ -44,7 +44,7 @@ def plain(found: Assessment) -> dict[str, Any]:
             for (namespace, app), framework in sorted(found.drivers.items())
         ],
         "waits": {role: asdict(each) for role, each in found.waits.items()},
-        "stalls": [asdict(stall) | {"start": iso(stall.start), "end": iso(stall.end)} for stall in found.stalls],
+        "stalls": [asdict(stall) | {"start": stamp(stall.start), "end": stamp(stall.end)} for stall in found.stalls],
         "notes": list(found.notes),
     }
 
@@ -118,8 +118,3 @@ def efficiencies(found: Assessment, level: str, kind: str) -> np.ndarray[tuple[i
     """The efficiency of everything of a level that reserved something, sorted."""
     values = (each.efficiency for each in found.levels[level].get(kind, {}).values())
     return np.sort(np.array([value for value in values if value is not None], dtype=np.float64))
-
-
-def iso(seconds: float) -> str:
-    """A moment as ISO 8601 in UTC."""
-    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
