@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
 
+from slackwater.cycle.cycle import decide
 from slackwater.errors import UnknownName
 from slackwater_simulator.physics.usage import STANDSTILL
+from slackwater_simulator.policies.slackwater.snapshot import QUEUE
+from slackwater_simulator.policies.slackwater.yarn import SlackwaterOnYarn
 from slackwater_simulator.results.outcome import Outcome
 from slackwater_simulator.results.status import DONE, FINISHED, KILLED, LOST
 from slackwater_simulator.simulation import run
@@ -172,3 +175,26 @@ def test_a_task_of_a_gang_that_is_repeated_does_not_wait_for_those_that_are_done
     again = play([Job("gang", 0.0, (tasks,), gang=True)], world="kubernetes", outages=((f"node{last}", 20.0, 30.0),))
     assert (again.containers.status == LOST).sum() == 1
     assert again.jobs.status.tolist() == [FINISHED]
+
+
+class Watched(SlackwaterOnYarn):
+    """Slackwater that writes down HaSTE-A's factor: the gate's, and that of a round over the same snapshot."""
+
+    seen: ClassVar[list[tuple[float, float]]] = []
+
+    def round(self) -> None:
+        """As ever."""
+        expected = decide(self.gate.snapshot(self.world.engine.now)).alphas[QUEUE]
+        super().round()
+        self.seen.append((self.gate.alpha, expected))
+
+
+def test_containers_compete_by_the_factor_that_the_round_chose() -> None:
+    """An iterative app counts with the round that starts it, on nodes as in the line."""
+    ordinary = job("ordinary", 4)
+    rounds = tuple(Stage(f"r{n}", (1.0, GIBI), np.full(2, 9.0), iteration=n) for n in (1, 2))
+    iterative = Job("iterative", 5.0, rounds, Driver((1.0, GIBI), startup=3.0), iterations=2)
+    Watched.seen.clear()
+    run(Workload("apps", (ordinary, iterative)), parse("4x4c8Gi"), f"{__name__}:Watched", world="yarn")
+    assert {gate for gate, _ in Watched.seen} >= {0.0, 0.5}
+    assert all(gate == expected for gate, expected in Watched.seen)

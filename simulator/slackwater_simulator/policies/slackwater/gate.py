@@ -17,7 +17,6 @@ from slackwater.cycle.appsize import AppSizes
 from slackwater.cycle.cycle import Round, decide
 from slackwater.cycle.snapshot import App, Pool, PoolScale, Queue, Snapshot
 from slackwater.cycle.starts.poolbuilder import PoolMember, PoolTerms, SlotScale, build_pool
-from slackwater.ordering.alignment import factor
 from slackwater.pools.appphases import AppPhases
 from slackwater.pools.pools import Category, balanced_slot, slot_count, slots
 from slackwater.pools.startlog import StartLog
@@ -49,7 +48,7 @@ class Gate:
         self._phases, self._sizes = AppPhases(), AppSizes()
         self._balanced: tuple[Resources, Resources] = (NOTHING, NOTHING)  # median task, and the slot made of it
         self._delta = parts.delta
-        self.alpha = 0.0  # HaSTE-A's factor for the apps that have started
+        self.alpha = 0.0  # HaSTE-A's factor, as the last round chose it
         self.deltas: list[tuple[float, float]] = []
         self.startlog = StartLog()
 
@@ -122,9 +121,8 @@ class Gate:
         """One round at the gate; what starts and how the pools move is remembered."""
         now, views = self.world.engine.now, self.views
         self._unstick()
-        snapshot = self.snapshot(now)
-        self.alpha = _alpha(snapshot.apps) if self.parts.order else 0.0
-        outcome = decide(snapshot, explain=self.parts.forecasts, sizes=self._sizes)
+        outcome = decide(self.snapshot(now), explain=self.parts.forecasts, sizes=self._sizes)
+        self.alpha = outcome.alphas[QUEUE]
         for name in outcome.started:
             views.started.add(int(name))
             views.drop(int(name))
@@ -258,11 +256,6 @@ class Gate:
                 self.views.stuck.discard(key)
                 if request is not None:
                     self.views.drop(request.app.index)
-
-
-def _alpha(apps: Sequence[App]) -> float:
-    started = [app for app in apps if app.started]
-    return factor(sum(app.stages > 0 for app in started) / len(started)) if started else 0.0
 
 
 def _times(left: NDArray[np.float64], shape: NDArray[np.float64]) -> int:
