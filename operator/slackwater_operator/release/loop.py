@@ -324,9 +324,9 @@ class ReleaseLoop:
 
     def _judge_forecasts(self, outlook: Outlook) -> None:
         """Compare what pools forecast with what has ended since, and note what they forecast now."""
-        now, ended = self.clock(), float(sum(self.cache.phases.finished.values()))
+        now, ended = self.clock(), float(sum(self.cache.views.phases.finished.values()))
         for pool in outlook.snapshot.pools:
-            state, spec = self.cache.pool_states.get(pool.name), self.cache.governing.pools.get(pool.name)
+            state, spec = self.cache.queues.pool_states.get(pool.name), self.cache.governing.pools.get(pool.name)
             if state is not None and spec is not None:  # else deleted since the round
                 state.accuracy.settle(now, ended)
                 state.accuracy.predict(now, spec.horizon_seconds, sum(pool.releases.values()), ended)
