@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from slackwater.validation import TOLERANCE
+from slackwater.resources import holding
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -53,9 +53,7 @@ class NodeTable:
 
     def holds(self, amounts: Resources, rows: NDArray[np.bool_] | None = None) -> bool:
         """Whether an open node, of these rows where given, has room for so much of every kind."""
-        needed = amounts.vector(self.kinds)
-        enough = (self.room >= needed - TOLERANCE * np.maximum(1.0, needed)) | (needed <= 0)
-        fits = self.open & enough.all(axis=1)
+        fits = self.open & holding(self.room, amounts.demand(self.kinds))
         return bool((fits if rows is None else fits & rows).any())
 
 

@@ -2,11 +2,18 @@
 
 A kind that is not named is 0. Amounts are plain floats in the kind's base unit (cores, bytes, devices); parsing of
 Kubernetes quantities happens outside the core.
+
+Whether a demand fits, and how often, is answered here for names, plain numbers and arrays alike:
+
+    fits      left ≥ least(asked) in every kind that is asked for
+    places    min over these kinds of ⌊(left + the same slack) ÷ asked⌋
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import ItemsView, Iterable, Iterator, Mapping
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,6 +28,47 @@ MEMORY = "memory"
 
 # The order in which kinds stand in arrays.
 Kinds = tuple[str, ...]
+
+PLENTY = 1e6  # places of a demand for nothing, on each node
+
+
+def least(asked: float) -> float:
+    """The least of one kind that serves a demand: a hair below it, and of a kind not asked for whatever is there.
+
+    A node overfull in memory thus still takes a pod that asks for none.
+    """
+    # = asked − TOLERANCE · max(1, asked), and infinite where an infinite amount is asked for
+    return min(asked - TOLERANCE, asked * (1.0 - TOLERANCE)) if asked > 0 else -math.inf
+
+
+@lru_cache(maxsize=8192)
+def needed_by(request: tuple[float, ...]) -> tuple[float, ...]:
+    """`least` of each kind of one request: a cluster has a few hundred distinct ones."""
+    return tuple(map(least, request))
+
+
+def needed(request: NDArray[np.float64]) -> NDArray[np.float64]:
+    """`least` of each number of an array."""
+    return np.where(request > 0, np.minimum(request - TOLERANCE, request * (1.0 - TOLERANCE)), -np.inf)
+
+
+def holding(left: NDArray[np.float64], asked: Iterable[float]) -> NDArray[np.bool_]:
+    """The rows of what is left (node × kind) that hold the demand."""
+    fits = np.ones(len(left), np.bool_)
+    for column, amount in enumerate(asked):
+        if amount > 0:  # a column at a time: several times as fast as along the short axis
+            fits &= left[:, column] >= least(amount)
+    return fits
+
+
+def places(left: NDArray[np.float64], asked: Iterable[float]) -> NDArray[np.float64]:
+    """How often the demand goes into each row of what is left (node × kind)."""
+    most = np.full(len(left), PLENTY)
+    for column, amount in enumerate(asked):
+        if amount > 0:  # the slack of `least`, as a share of one demand
+            np.minimum(most, np.floor(left[:, column] / amount + TOLERANCE * max(1.0, 1.0 / amount)), out=most)
+    np.maximum(most, 0.0, out=most)
+    return most
 
 
 class Resources(Mapping[str, float]):
@@ -87,11 +135,11 @@ class Resources(Mapping[str, float]):
     def fits(self, room: Resources) -> bool:
         """Whether every kind asked for is there, within the tolerance. A kind not asked for never refuses."""
         there = room._amounts
-        return not any(_exceeds(value, there.get(kind, 0.0)) for kind, value in self._amounts.items())
+        return all(there.get(kind, 0.0) >= least(value) for kind, value in self._amounts.items())
 
     def lacking(self, room: Resources) -> Kinds:
         """The kinds of which the room has too little."""
-        return tuple(sorted(kind for kind, value in self._amounts.items() if _exceeds(value, room[kind])))
+        return tuple(sorted(kind for kind, value in self._amounts.items() if room[kind] < least(value)))
 
     def at_least(self, floor: Resources) -> Resources:
         """Element-wise maximum."""
@@ -110,9 +158,11 @@ class Resources(Mapping[str, float]):
         """The amounts in the order of the given kinds, as a numpy row."""
         return np.array([self._amounts.get(kind, 0.0) for kind in kinds], dtype=np.float64)
 
-
-def _exceeds(asked: float, there: float) -> bool:
-    return asked > 0 and asked > there + TOLERANCE * max(1.0, asked)
+    def demand(self, kinds: Kinds) -> list[float]:
+        """The same as a demand on nodes that have these kinds: one for any other is more than a node has."""
+        if any(value > 0 and kind not in kinds for kind, value in self._amounts.items()):
+            return [math.inf] * len(kinds)
+        return [self._amounts.get(kind, 0.0) for kind in kinds]
 
 
 NOTHING = Resources()

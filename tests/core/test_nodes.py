@@ -56,3 +56,4 @@ def test_a_table_holds_what_an_open_node_has_room_for() -> None:
     assert table.holds(Resources(memory=8.0))  # no matter that it is short of CPU
     assert not table.holds(Resources(cpu=4.0, memory=2.0))
     assert not table.holds(Resources(memory=8.0), np.array([True, False, True]))
+    assert not table.holds(Resources({"cpu": 1.0, "nvidia.com/gpu": 1.0}))  # a kind that no node has is nowhere

@@ -23,9 +23,8 @@ import numpy as np
 from slackwater.cycle.appsize import AppSizes, TaskNeed
 from slackwater.cycle.feasibility import reachable
 from slackwater.cycle.snapshot import App, PodGroup, Queue, Snapshot
-from slackwater.resources import NOTHING, Resources
+from slackwater.resources import NOTHING, Resources, places
 from slackwater.roles import Role
-from slackwater.validation import TOLERANCE
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -33,7 +32,6 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
     Mask = NDArray[np.bool_]
 
-PLENTY = 1e6  # places of a task that asks for nothing
 OWN = "its own app"  # stands for the app that asks, so that what is found serves all that ask alike
 
 
@@ -185,13 +183,9 @@ class DriverNodes:
         """Its places on each node, if so much is left of them."""
         table, queue = self._table, self._queues.get(need.queue)
         assert table is not None  # noqa: S101 - only asked where nodes are known
-        places = np.full(len(table), PLENTY)
-        for kind, amount in need.request.items():
-            if amount > 0:
-                have = left[:, table.kinds.index(kind)] if kind in table.kinds else np.zeros(len(table))
-                np.minimum(places, np.floor(np.maximum(have, 0.0) / amount + TOLERANCE), out=places)
+        each = places(left, need.request.demand(table.kinds))
         reach = self._reach(queue, need.constraints) if queue is not None else None
-        return places if reach is None else np.where(reach, places, 0.0)
+        return each if reach is None else np.where(reach, each, 0.0)
 
     def _reach(self, queue: Queue, constraints: str) -> Mask | None:
         if queue.nodes is None and constraints not in self._snapshot.reach:
@@ -220,9 +214,9 @@ class DriverNodes:
         homes = self._count(TaskNeed(driver.request, driver.constraints, app.queue), total) > 0
         if queue is None or not homes.any():
             return True  # it is said elsewhere that no node could take the driver itself
-        places = self._count(need, total)
+        alone = self._count(need, total)
         beside = self._count(need, total - driver.request.vector(table.kinds))
-        return bool(((places.sum() - places + beside)[homes] >= need.together).any())
+        return bool(((alone.sum() - alone + beside)[homes] >= need.together).any())
 
     def in_the_way(self, app: App) -> TaskNeed | None:
         """Tasks that cannot run beside the drivers there are, but could if their own driver were gone."""
@@ -262,11 +256,11 @@ class DriverNodes:
         claimant = ""
         most = max(1, self._going)
         for need, owner in {**self._needs, **dict.fromkeys(own, OWN)}.items():
-            places = self._of(need)
-            spare = places.total - need.together
+            there = self._of(need)
+            spare = there.total - need.together
             if spare < 0 and need in own and not need.later:
                 return Bars(np.ones(len(self._table), np.bool_), None, OWN)  # it would start in vain
-            if spare < 0 or spare >= most * places.most:
+            if spare < 0 or spare >= most * there.most:
                 continue
             lost = self._lost_to(need, request)
             costly = lost > 0 if costly is None else costly | (lost > 0)

@@ -14,18 +14,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from slackwater.cycle.snapshot import PodGroup, Queue, Snapshot
-from slackwater.nodes import NodeTable
-from slackwater.resources import Resources
-from slackwater.validation import TOLERANCE
+from slackwater.resources import holding
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Mask = NDArray[np.bool_]
-    Floats = NDArray[np.float64]
-
-
-UNCOUNTED = 10**6  # pods that ask for nothing, on each node
 
 
 def reachable(snapshot: Snapshot, queue: Queue, group: PodGroup) -> Mask | None:
@@ -43,30 +37,12 @@ def fitting(snapshot: Snapshot, queue: Queue, group: PodGroup) -> Mask | None:
     table, rows = snapshot.nodes, reachable(snapshot, queue, group)
     if table is None or rows is None:
         return None
-    native = group.request if group.native is None else group.native
-    return rows & table.open & within(table, group.request, table.room) & within(table, native, table.native)
+    asked = group.request.demand(table.kinds)
+    native = asked if group.native is None else group.native.demand(table.kinds)
+    return rows & table.open & holding(table.room, asked) & holding(table.native, native)
 
 
 def possible(snapshot: Snapshot, queue: Queue, group: PodGroup) -> Mask | None:
     """The rows that could take one pod of the group if they were empty."""
     table, rows = snapshot.nodes, reachable(snapshot, queue, group)
-    return None if table is None or rows is None else rows & within(table, group.request, table.total)
-
-
-def places(asked: Floats, total: Floats) -> int:
-    """How many pods that ask for so much nodes of these totals (node × kind) could hold at once if they were empty."""
-    counts = [np.floor(total[:, kind] / amount + TOLERANCE) for kind, amount in enumerate(asked.tolist()) if amount > 0]
-    return int(np.minimum.reduce(counts).sum()) if counts else len(total) * UNCOUNTED
-
-
-def within(table: NodeTable, asked: Resources, left: Floats) -> Mask:
-    """The rows of which this much is left. A kind that the table does not have is nowhere."""
-    fits = np.ones(len(table), np.bool_)
-    for kind, amount in asked.items():
-        if amount <= 0:
-            continue
-        if kind not in table.kinds:
-            return np.zeros(len(table), np.bool_)
-        # A column at a time: several times as fast as along the short axis.
-        fits &= left[:, table.kinds.index(kind)] >= amount - TOLERANCE * max(1.0, amount)
-    return fits
+    return None if table is None or rows is None else rows & holding(table.total, group.request.demand(table.kinds))

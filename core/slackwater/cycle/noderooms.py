@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from slackwater.cycle.feasibility import places, reachable
+from slackwater.cycle.feasibility import reachable
 from slackwater.cycle.snapshot import PodGroup, Queue, Snapshot
 from slackwater.nodes import NodeTable
-from slackwater.resources import NOTHING, Kinds, Resources
+from slackwater.resources import NOTHING, Resources, holding, needed, places
 from slackwater.validation import TOLERANCE
 
 if TYPE_CHECKING:
@@ -79,9 +79,9 @@ class NodeRooms:
         if number is None:
             number = self._ids[key] = len(self._ids)
             native = group.request if group.native is None else group.native
-            self._asked.append(_vector(group.request, self.kinds))
-            self._amounts.append(self._asked[-1].tolist())
-            self._natives.append(_vector(native, self.kinds))
+            self._amounts.append(group.request.demand(self.kinds))
+            self._asked.append(np.array(self._amounts[-1]))
+            self._natives.append(np.array(native.demand(self.kinds)))
             self._reach.append(self._reached(queue, group))
         return number
 
@@ -93,15 +93,15 @@ class NodeRooms:
 
     def _search(self) -> None:
         first = len(self._fits)
-        needed, native = _least(np.array(self._asked)), _least(np.array(self._natives))
-        fits = np.ones((len(needed) - first, len(self.names)), np.bool_)
+        declared, native = needed(np.array(self._asked)), needed(np.array(self._natives))
+        fits = np.ones((len(declared) - first, len(self.names)), np.bool_)
         for kind in range(len(self.kinds)):  # a kind at a time: several times as fast as along the short axis
-            fits &= self.room[:, kind][None, :] >= needed[first:, kind][:, None]
+            fits &= self.room[:, kind][None, :] >= declared[first:, kind][:, None]
             fits &= self.native[:, kind][None, :] >= native[first:, kind][:, None]
         for at, reach in enumerate(self._reach[first:]):
             if reach is not None:
                 fits[at] &= reach
-        self._needed, self._needed_native = needed, native
+        self._needed, self._needed_native = declared, native
         self._fits = np.concatenate([self._fits, fits])
         self._counts = self._fits.sum(axis=1)
 
@@ -222,7 +222,7 @@ class NodeRooms:
 
     def places(self, shape: int) -> int:
         """How many pods of the shape the nodes could hold at once if they were empty."""
-        return places(self._asked[shape], self._table.total[self._possible(shape)])
+        return int(places(self._table.total[self._possible(shape)], self._amounts[shape]).sum())
 
     def largest(self, shape: int) -> tuple[str, float, float]:
         """The kind that the shape asks too much of, how much it asks, and the most that a node it reaches has."""
@@ -239,7 +239,7 @@ class NodeRooms:
         """
         could = self._possible(shape) & self._table.open
         if left is not None:
-            could &= (left >= _least(self._asked[shape])).all(axis=1)
+            could &= holding(left, self._amounts[shape])
         rows = np.flatnonzero(could)
         if not rows.size:
             return -1
@@ -248,28 +248,13 @@ class NodeRooms:
         return int(rows[np.argmax(share.min(axis=1))])
 
     def _possible(self, shape: int) -> Mask:
-        reach = self._reach[shape]
-        fits: Mask = np.asarray((self._table.total >= _least(self._asked[shape])).all(axis=1))
+        reach, fits = self._reach[shape], holding(self._table.total, self._amounts[shape])
         return fits if reach is None else fits & reach
 
 
 def _share(room: Sequence[float], asked: Sequence[float], scale: Sequence[float]) -> float:
     """`_slack` of one node, as plain numbers."""
     return sum([(have - ask) / whole for have, ask, whole in zip(room, asked, scale, strict=True)])
-
-
-def _vector(amounts: Resources, kinds: Kinds) -> Floats:
-    """By kind; a kind that no node has is more than any node has."""
-    vector = amounts.vector(kinds)
-    if any(value > 0 and kind not in kinds for kind, value in amounts.items()):
-        vector = np.where(vector >= 0, np.inf, vector)
-    return vector
-
-
-def _least(asked: Floats) -> Floats:
-    """The least room that serves a request: a hair below it, and none at all of a kind not asked for."""
-    slack = TOLERANCE * np.where(np.isfinite(asked), np.maximum(1.0, asked), 0.0)
-    return np.where(asked > 0, asked - slack, -np.inf)
 
 
 def _together(snapshot: Snapshot) -> NodeTable:

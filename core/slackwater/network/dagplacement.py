@@ -14,7 +14,8 @@ import numpy as np
 
 from slackwater.errors import BadNumber
 from slackwater.network.transfer import Transfers, priority, start_times
-from slackwater.validation import TOLERANCE, amount
+from slackwater.resources import holding
+from slackwater.validation import amount
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -132,8 +133,7 @@ def place(
 
 def _choose(task: LevelTask, state: _Level, key: Key, *, need_bandwidth: bool) -> LevelPlacement:
     starts = state.starts(task)
-    demand = np.asarray(task.demand, dtype=np.float64)
-    fits = (state.room >= demand - TOLERANCE * np.maximum(1.0, demand)).all(axis=1)
+    fits = holding(state.room, task.demand)
     if need_bandwidth:
         fits &= np.isfinite(starts)
     rows = np.flatnonzero(fits)

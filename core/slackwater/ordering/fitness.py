@@ -6,15 +6,13 @@ requests end up beside each other instead of leaving one kind stranded.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from slackwater.errors import InvalidInput
-from slackwater.validation import TOLERANCE, amount
+from slackwater.validation import amount
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -49,19 +47,3 @@ def demand(field: str, amounts: Sequence[float], kinds: Kinds) -> NDArray[np.flo
     if len(amounts) != len(kinds):
         raise InvalidInput(field, f"{len(amounts)} amounts for {len(kinds)} kinds", f"give one for each of {kinds}")
     return np.array([amount(f"{field}.{kind}", value) for kind, value in zip(kinds, amounts, strict=True)])
-
-
-def needed(request: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The least residual that serves the request: a hair below it, and no demand at all for a kind not asked for.
-
-    A request fits exactly where `needed(request) <= residual` in every kind. A node overfull in memory thus still
-    takes a pod that asks for none.
-    """
-    slack = TOLERANCE * np.maximum(1.0, request)
-    return np.where(request > 0, request - slack, -np.inf)
-
-
-@lru_cache(maxsize=8192)
-def needed_by(request: tuple[float, ...]) -> tuple[float, ...]:
-    """`needed` of one request as plain numbers: a cluster has a few hundred distinct ones."""
-    return tuple([ask - TOLERANCE * max(1.0, ask) if ask > 0 else -math.inf for ask in request])

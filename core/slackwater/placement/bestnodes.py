@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from slackwater.network.arrivals import Arrivals, Inputs
-from slackwater.ordering.fitness import needed, weights
+from slackwater.ordering.fitness import weights
 from slackwater.ordering.preference import nm
 from slackwater.placement.filter import Residual
 from slackwater.placement.score import HALVES, Weights, lateness
+from slackwater.resources import needed
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -15,8 +15,8 @@ import numpy as np
 from slackwater.errors import InvalidInput
 from slackwater.ordering.fitness import demand
 from slackwater.placement.reasons import BY_CODE, FilterReason
-from slackwater.resources import CPU, MEMORY
-from slackwater.validation import TOLERANCE, amount, finite_array
+from slackwater.resources import CPU, MEMORY, least
+from slackwater.validation import amount, finite_array
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -103,8 +103,8 @@ def judge_one(spot: NodeRow, ask: PodAsk, kinds: Kinds) -> FilterReason | None:
 
 
 def _lacks(want: float, have: float, total: float) -> bool:
-    """Whether one kind on one node is too little: `needed` and `_short` for one number."""
-    return want > 0 and (total <= 0 or have < want - TOLERANCE * max(1.0, want))
+    """Whether one kind on one node is too little: `_short` for one number."""
+    return want > 0 and (total <= 0 or (have < want and have < least(want)))  # most nodes have all of it
 
 
 def room_reason(kind: str) -> FilterReason:
@@ -142,9 +142,9 @@ def _short(
     partial = not table.total.all()  # some node has none of some kind
     for k, (kind, value) in enumerate(zip(table.kinds, amounts, strict=True)):
         want = amount(f"{name}.{kind}", value)
-        least = want - TOLERANCE * max(1.0, want)  # as `needed`
+        enough = least(want)
         # One column at a time: a reduction along the long axis of a narrow table is ten times as slow.
-        if want > 0 and (partial or left[:, k].min() < least):
-            short = (left[:, k] < least) | (table.total[:, k] <= 0)
+        if want > 0 and (partial or left[:, k].min() < enough):
+            short = (left[:, k] < enough) | (table.total[:, k] <= 0)
             if short.any():
                 yield k, short

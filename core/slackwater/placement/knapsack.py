@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from slackwater.errors import InvalidInput
-from slackwater.ordering.fitness import needed
 from slackwater.placement.nodefill import NodeSpace, TaskRequest, WaitingTask, assign
+from slackwater.resources import needed
 from slackwater.validation import TOLERANCE, finite_array
 
 if TYPE_CHECKING:

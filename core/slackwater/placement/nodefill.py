@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from slackwater.ordering.fitness import needed, needed_by
 from slackwater.ordering.preference import FEW, points_of_few, winner
+from slackwater.resources import needed, needed_by
 from slackwater.validation import amount, finite, finite_array
 
 if TYPE_CHECKING:

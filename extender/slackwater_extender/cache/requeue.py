@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from slackwater.placement.filter import fit_one
+from slackwater.resources import places
 from slackwater_cluster.watch.records import PodRecord
 from slackwater_extender.cache import conversion
 from slackwater_extender.cache.cache import ClusterCache
@@ -104,10 +105,11 @@ class Unschedulable:
             table = cache.ledger.table(cache.clock())
             ask = conversion.ask(pods[0], table.kinds, driver=False, allowed=cache.allowed(pods[0].constraints, table))
             fit = fit_one(table, ask)
-            places = _places(table.room, ask.declared, fit.fits)
+            # A node that fits holds one, however the division is rounded.
+            room = float(np.maximum(places(table.room[fit.fits], ask.declared), 1.0).sum())
         nodes = int(fit.fits.sum())
         # Oldest first, and no more than would fit beside those told before: others would only be refused again.
-        chosen = pods[: int(min(max(0.0, places - underway), len(pods)))]
+        chosen = pods[: int(min(max(0.0, room - underway), len(pods)))]
         for pod in chosen:
             self._tell(pod, nodes)
         return len(chosen)
@@ -133,13 +135,3 @@ class Unschedulable:
     def _forget(self, uid: str) -> None:
         self._pods.pop(uid, None)
         self._told.pop(uid, None)
-
-
-def _places(room: np.ndarray, declared: tuple[float, ...], fits: np.ndarray) -> float:
-    """How many pods of this size the fitting nodes hold: Σ over nodes of min over kinds of ⌊room / D⌋."""
-    asked = np.array(declared)
-    wanted = asked > 0
-    if not wanted.any():
-        return float("inf") if fits.any() else 0.0
-    each = np.floor((room[fits][:, wanted] + 1e-9) / asked[wanted])
-    return float(np.maximum(each.min(axis=1), 1.0).sum()) if len(each) else 0.0

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from operator import ge
 
 import numpy as np
 
@@ -17,7 +18,7 @@ from slackwater.network.arrivals import Inputs
 from slackwater.nodes import NodeTable, PodAsk
 from slackwater.placement.batch import Batch, Placement, Refusal
 from slackwater.placement.reasons import FilterReason
-from slackwater.resources import Kinds, Resources
+from slackwater.resources import Kinds, Resources, holding, needed_by
 from slackwater.roles import Role
 from slackwater.validation import TOLERANCE
 from slackwater_cluster import names
@@ -179,7 +180,7 @@ class Placer:
             killed, left = self.cache.ledger.killed(claim), self.cache.ledger.without_tasks()
             if not self.cache.rows_hold(table):
                 return ask
-        could = (left >= expected)[:, more].all(axis=1) if killed else _holds(table, expected, ask)
+        could = holding(left, np.where(more, expected, 0.0).tolist()) if killed else _holds(table, expected, ask)
         for where in (ask.allowed, each.narrowed(table, allowed, spare=True)) if killed else (ask.allowed,):
             if (could if where is None else could & where).any():
                 return replace(ask, declared=tuple(expected.tolist()), allowed=where)
@@ -324,7 +325,7 @@ class _Live:
         left = self._left.get(row) or [*table.room[row].tolist(), *table.native[row].tolist()]
         kinds = table.kinds
         asked = (*conversion.amounts(each.pod.declared, kinds), *conversion.amounts(each.pod.native, kinds))
-        if any(want > 0 and have < want - TOLERANCE * max(1.0, want) for have, want in zip(left, asked, strict=True)):
+        if not all(map(ge, left, needed_by(asked))):
             return False
         self._left[row] = [have - want for have, want in zip(left, asked, strict=True)]
         self.vacancies[outcome.row] -= 1
@@ -353,5 +354,4 @@ def _tell_needs(reply: PlaceReply, asks: Sequence[PodAsk], wanted: Mapping[str, 
 
 def _holds(table: NodeTable, expected: np.ndarray, ask: PodAsk) -> np.ndarray:
     """The nodes that have room for as much now, by measurement and by requests."""
-    short = np.logical_or.reduce((table.room < expected) | (table.native < np.array(ask.native)), axis=1)
-    return np.asarray(table.open & ~short)
+    return table.open & holding(table.room, expected.tolist()) & holding(table.native, ask.native)

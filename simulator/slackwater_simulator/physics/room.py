@@ -5,7 +5,8 @@ AR is the allowance, E the estimate. Negative room means no placement, never an 
 
 from __future__ import annotations
 
-from slackwater.validation import TOLERANCE, amount, finite
+from slackwater.resources import least
+from slackwater.validation import amount, finite
 
 
 def sim_room(allowance: float, estimate: float) -> float:
@@ -15,4 +16,4 @@ def sim_room(allowance: float, estimate: float) -> float:
 
 def accepts(request: float, room: float) -> bool:
     """Whether a request fits into the room. Nothing asked for always fits, even on a node that is over-full."""
-    return amount("request", request) == 0 or request <= finite("room", room) + TOLERANCE * max(1.0, request)
+    return finite("room", room) >= least(amount("request", request))

@@ -6,15 +6,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from slackwater.cycle.feasibility import places
 from slackwater.cycle.verdicts import describe
-from slackwater.resources import Resources
+from slackwater.resources import Resources, holding, places
 
 if TYPE_CHECKING:
     from slackwater_simulator.worlds.yarn.interface import World
     from slackwater_simulator.worlds.yarn.model import App, Request
-
-SLACK = 1e-9
 
 
 class Refusals:
@@ -53,16 +50,17 @@ class Refusals:
         if found is None:
             kinds = list(self._world.scheduler.kinds)
             asked, capacity = np.array(shape)[kinds], self._capacity[:, kinds]
-            rows = (capacity + SLACK >= asked).all(axis=1)
-            found = self._places[shape] = max(places(asked, capacity[rows]), int(rows.any()))
+            rows = holding(capacity, asked)
+            found = self._places[shape] = int(np.maximum(places(capacity[rows], asked), 1.0).sum())
         return found
 
     def _lost(self, shape: tuple[float, ...], driver: tuple[float, ...]) -> int:
         """Places that a driver takes from the tasks, on the node where it takes fewest."""
         kinds = list(self._world.scheduler.kinds)
         asked, taken = np.array(shape)[kinds], np.array(driver)[kinds]
-        nodes = [row[None] for row in np.unique(self._capacity[:, kinds], axis=0) if (row + SLACK >= taken).all()]
-        return min((places(asked, row) - places(asked, np.maximum(row - taken, 0.0)) for row in nodes), default=0)
+        nodes = np.unique(self._capacity[:, kinds], axis=0)
+        nodes = nodes[holding(nodes, taken)]
+        return int((places(nodes, asked) - places(nodes - taken, asked)).min()) if len(nodes) else 0
 
     def _sentence(self, request: Request, found: int) -> str:
         size = describe(Resources.from_vector(self._world.kinds, request.shape))

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from slackwater.errors import BadNumber, InvalidInput
-from slackwater.ordering.fitness import demand, fitness, needed, over_nodes, weights
+from slackwater.ordering.fitness import demand, fitness, over_nodes, weights
 from slackwater.resources import CPU, MEMORY
 from support.builders.oracles import Oracle, rows
 
@@ -45,20 +45,6 @@ def test_the_fast_form_over_all_nodes_equals_the_formula(
     total = np.array(totals)[: len(left)] + 1.0
     one_by_one = [float(fitness(request, left[j], weights(total[j]))) for j in range(len(left))]
     assert over_nodes(request, left, total).tolist() == pytest.approx(one_by_one)
-
-
-@pytest.mark.parametrize(
-    ("request_", "residual", "fits"),
-    [
-        pytest.param([0.3, 0], [0.1 + 0.2, -5], True, id="rounding-and-a-kind-not-asked-for"),
-        pytest.param([0.3, 0], [0.29, 9], False, id="too-little"),
-        pytest.param([0, 0], [-1, -1], True, id="asks-for-nothing"),
-        pytest.param([3e9, 0], [3e9 - 1, 0], True, id="one-byte-of-three-gigabytes"),
-    ],
-)
-def test_needs_what_is_asked_for_and_nothing_else(request_: list[float], residual: list[float], fits: bool) -> None:
-    """The tolerance is relative; a kind not asked for never refuses."""
-    assert bool((needed(np.array(request_, dtype=float)) <= np.array(residual)).all()) is fits
 
 
 @pytest.mark.parametrize("bad", [float("nan"), float("inf"), -1.0])

@@ -92,3 +92,16 @@ def test_likes_of_a_task_that_was_deleted_with_its_driver_go_where_it_could_have
     made.show(task("again", "3Gi"))
     claim = made.parts.cache.claim(made.parts.cache.index.pods["uid-batch-again"])
     assert made.parts.cache.ledger.expected(claim)[1] == pytest.approx(6 * 2**30)
+
+
+def test_likes_of_a_pod_that_used_more_than_it_declared_go_where_there_is_room_for_it() -> None:
+    """They ask for no core: that the one node with memory enough is overfull in cores does not keep them away."""
+    made = world(objects.node("small", memory="8Gi"), objects.node("large", memory="32Gi"))
+    labels = {"slackwater.io/app": "grows", "slackwater.io/role": "task"}
+    grows: dict[str, Any] = {"cpu": "0", "memory": "5Gi", "labels": labels, "annotations": objects.declared("0", "5Gi")}
+    made.show(objects.pod("first", node="large", phase="Running", status=objects.running(), **grows))
+    made.clock.now += 100
+    made.sample({"large": (0.0, 9 * 2**30)}, {"uid-batch-first": (0.0, 9 * 2**30)})
+    made.show(objects.pod("first", node="large", phase="Succeeded", **grows), objects.pod("again", **grows))
+    made.show(objects.pod("crowd", cpu="20", node="large", phase="Running"))
+    assert ask(made, "again")["placed"][0]["node"] == "large"

@@ -9,8 +9,8 @@ from operator import le, mul, sub
 import numpy as np
 
 from slackwater.cycle.snapshot import Queue
-from slackwater.ordering.fitness import needed_by, weights
-from slackwater.resources import Resources
+from slackwater.ordering.fitness import weights
+from slackwater.resources import Resources, needed_by
 from slackwater.validation import TOLERANCE
 
 

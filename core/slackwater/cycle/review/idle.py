@@ -30,8 +30,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from slackwater.nodes import NodeTable
-from slackwater.resources import CPU, MEMORY
-from slackwater.validation import TOLERANCE
+from slackwater.resources import CPU, MEMORY, holding
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -159,8 +158,5 @@ def _rooms(nodes: NodeCharges) -> dict[Cause, Floats]:
 
 def _within(pods: WaitingPods, asked: Sequence[float], left: Floats) -> Mask:
     """The rows that the pods reach and of which this much is left."""
-    fits = np.ones(len(left), np.bool_) if pods.reach is None else pods.reach.copy()
-    for kind, amount in enumerate(asked):
-        if amount > 0:  # a column at a time: several times as fast as along the short axis
-            fits &= left[:, kind] >= amount - TOLERANCE * max(1.0, amount)
-    return fits
+    fits = holding(left, asked)
+    return fits if pods.reach is None else fits & pods.reach

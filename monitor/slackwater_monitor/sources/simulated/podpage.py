@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from slackwater.validation import TOLERANCE
+from slackwater.resources import least
 from slackwater_monitor.sources.explanation import Explanation, in_numbers
 from slackwater_monitor.sources.simulated.apps import NAMESPACE, apps, bars, pod_name, queues
 from slackwater_monitor.sources.simulated.play import Play
@@ -117,7 +117,7 @@ def _now(nodes: list[Node], best: list[dict[str, Any]], asked: Amounts) -> dict[
 
 def _lack(node: Node, asked: Amounts) -> str:
     """What a node has too little of; "" where the pod fits."""
-    short = (kind for kind, amount in asked.items() if node.room.get(kind, 0.0) < amount - TOLERANCE * max(1.0, amount))
+    short = (kind for kind, amount in asked.items() if node.room.get(kind, 0.0) < least(amount))
     return next((f"too little {'CPU' if kind == 'cpu' else kind}" for kind in short), "")
 
 

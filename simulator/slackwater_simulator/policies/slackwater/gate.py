@@ -20,7 +20,7 @@ from slackwater.cycle.starts.poolbuilder import PoolMember, PoolTerms, SlotScale
 from slackwater.pools.appphases import AppPhases
 from slackwater.pools.pools import Category, balanced_slot, slot_count, slots
 from slackwater.pools.startlog import StartLog
-from slackwater.resources import NOTHING, Resources
+from slackwater.resources import NOTHING, Resources, places
 from slackwater_simulator.policies.slackwater.ledger import Books
 from slackwater_simulator.policies.slackwater.snapshot import QUEUE, Views
 
@@ -180,8 +180,9 @@ class Gate:
             request = self.requests[key]
             shape = np.array(request.shape)
             shrunk = np.array(self.books.native(request.shape, request.driver))
+            most = np.minimum(places(room, request.shape), places(native, shrunk))
             for row in np.argsort(-room[:, 0]).tolist():
-                fitting = min(_times(room[row], shape), _times(native[row], shrunk), count)
+                fitting = min(int(most[row]), count)
                 room[row] -= fitting * shape
                 native[row] -= fitting * shrunk
                 count -= fitting  # noqa: PLW2901 - what is still to be given out
@@ -256,9 +257,3 @@ class Gate:
                 self.views.stuck.discard(key)
                 if request is not None:
                     self.views.drop(request.app.index)
-
-
-def _times(left: NDArray[np.float64], shape: NDArray[np.float64]) -> int:
-    """How many of a shape fit into what is left."""
-    wanted = shape > 0
-    return max(0, int(np.floor((left[wanted] + 1e-9) / shape[wanted]).min(initial=1_000_000)))
