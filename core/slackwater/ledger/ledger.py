@@ -15,6 +15,7 @@ takes longer to learn (`learned`) is handed over by whoever keeps it.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -228,9 +229,9 @@ class Ledger:
     def __contains__(self, uid: object) -> bool:
         return uid in self._pods.slots
 
-    def reservations(self) -> dict[str, float]:
-        """When each reservation expires, by uid."""
-        return dict(self._expiry)
+    def reservations(self) -> Mapping[str, float]:
+        """When each reservation expires, by uid: no copy, it changes with the ledger."""
+        return MappingProxyType(self._expiry)
 
     def unplaced(self) -> list[PodClaim]:
         """Reservations without a node."""
@@ -253,6 +254,10 @@ class Ledger:
     def claims(self) -> Iterator[PodClaim]:
         """Every pod held."""
         return iter(self._pods)
+
+    def claims_on(self, name: str) -> list[PodClaim]:
+        """The pods held on a node, without a look at those on others."""
+        return [self._pods[slot] for slot in self._estimates.pods.on_row(self._nodes.row(name)).tolist()]
 
     def table(self, now: float) -> NodeTable:
         """All nodes at this moment, for filter, score and batch placement."""

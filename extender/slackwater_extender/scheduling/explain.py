@@ -55,7 +55,7 @@ def node(cache: ClusterCache, name: str) -> dict[str, Any]:
         "cordoned": record.cordoned,
         "labels": dict(record.labels),
         "resources": {kind: {**asdict(line), "arithmetic": arithmetic(line)} for kind, line in lines.items()},
-        "pods": [_claimed(cache, claim) for claim in cache.ledger.claims() if claim.node == name],
+        "pods": [_claimed(cache, claim) for claim in cache.ledger.claims_on(name)],
     }
 
 

@@ -234,7 +234,7 @@ class LedgerStates(RuleBasedStateMachine):
 
     @invariant()
     def equals_the_plain_ledger(self) -> None:
-        """Room, native requests and staleness of every node."""
+        """Pods, room, native requests and staleness of every node."""
         table = self.ledger.table(self.now)
         assert set(table.names) == set(self.plain.nodes)
         for name, row in table.index.items():
@@ -245,6 +245,7 @@ class LedgerStates(RuleBasedStateMachine):
             ]
             assert table.native[row] == pytest.approx(native, abs=1e-6)
             assert table.old()[row] == self.plain.stale(name, self.now)
+            assert set(self.ledger.claims_on(name)) == set(self.plain.on(name))
 
     @invariant()
     def equals_one_rebuilt_from_lists(self) -> None:
