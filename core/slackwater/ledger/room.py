@@ -14,8 +14,9 @@ microseconds at 5,000 nodes) and computes that row anew. A sample touches all ro
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -28,6 +29,7 @@ from slackwater.ledger.riskreserve import NodePromise, RiskMargins
 from slackwater.ledger.types import PodClaim
 from slackwater.nodes import NodeRow, NodeTable
 from slackwater.resources import Kinds
+from slackwater.validation import TOLERANCE
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -37,6 +39,16 @@ if TYPE_CHECKING:
 
 
 FEW = 4  # touched rows up to which plain numbers are faster than arrays
+
+
+class Basis(StrEnum):
+    """Which term decided how much room there is."""
+
+    MEASURED = "measured"  # min(AR, NC) − E − drivers − margin
+    STALE = "stale"  # the same, and E is what was reserved, as samples are too old
+    FLOOR = "floor"  # allocatable − Σ D: requests leave more than measurement
+    KNOWN = "known"  # that, but for pods that are known to use more than they declare
+    BOUND = "bound"  # with more room the kernel could kill a pod of somebody else before a task
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +80,23 @@ class RoomLine:
     def free(self) -> float:
         """What can still be placed: the room, or 0."""
         return max(self.room, 0.0)
+
+    @property
+    def basis(self) -> Basis:
+        """Which term decided."""
+        hair = TOLERANCE * max(1.0, self.allocatable)
+        if self.room > self.bound - hair:
+            return Basis.BOUND
+        if self.room > min(self.allowed, self.real) - self.estimate - self.drivers - self.margin + hair:
+            return Basis.FLOOR if self.room > self.requested - hair else Basis.KNOWN
+        return Basis.STALE if self.stale else Basis.MEASURED
+
+    def told(self) -> dict[str, Any]:
+        """Every term and what decided, for whoever puts it into words; None for what is infinite, as JSON has it."""
+        terms = {**asdict(self), "basis": self.basis.value, "bound": _finite(self.bound)}
+        if self.promise is not None:
+            terms["promise"] |= {"present": self.promise.present, "factor": _finite(self.promise.factor)}
+        return terms
 
 
 class Survey(NamedTuple):
@@ -310,6 +339,10 @@ class RoomTable:
         room, native, left = table.room.copy(), table.native.copy(), _requested(table).copy()
         room[rows], native[rows], left[rows] = self._rows(rows, stale)
         return _with(table, room, native, stale, left)
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None
 
 
 def _requested(table: NodeTable) -> Floats:

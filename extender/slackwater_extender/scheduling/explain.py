@@ -11,10 +11,9 @@ from typing import Any
 import numpy as np
 
 from slackwater.cycle.verdicts import describe
-from slackwater.ledger.room import RoomLine
+from slackwater.ledger.room import Basis, RoomLine
 from slackwater.ledger.types import PodClaim
 from slackwater.resources import Resources
-from slackwater.validation import TOLERANCE
 from slackwater_cluster.pods.nodefit import carries, obstacle
 from slackwater_cluster.watch.records import NodeRecord, PodRecord
 from slackwater_extender.cache import conversion
@@ -54,7 +53,7 @@ def node(cache: ClusterCache, name: str) -> dict[str, Any]:
         "ready": record.ready,
         "cordoned": record.cordoned,
         "labels": dict(record.labels),
-        "resources": {kind: {**asdict(line), "arithmetic": arithmetic(line)} for kind, line in lines.items()},
+        "resources": {kind: {**line.told(), "arithmetic": arithmetic(line)} for kind, line in lines.items()},
         "pods": [_claimed(cache, claim) for claim in cache.ledger.claims_on(name)],
     }
 
@@ -75,16 +74,16 @@ def _claimed(cache: ClusterCache, claim: PodClaim) -> dict[str, Any]:
 
 def arithmetic(line: RoomLine) -> str:
     """Room = max(min(AR, NC) − E − drivers, allocatable − declared), with the numbers in place."""
-    if line.room > line.bound - TOLERANCE * max(1.0, line.allocatable):
+    if line.basis is Basis.BOUND:
         return (
             f"room {line.room:.6g} of {line.allocatable:.6g}: with more on the node, memory could run out while no task"
             f" is the first that the kernel kills; a pod that was not lowered asks for {line.largest:.6g}"
         ) + risk(line)
-    measured = min(line.allowed, line.real) - line.estimate - line.drivers - line.margin
-    if line.room > measured + TOLERANCE * max(1.0, line.allocatable):
+    if line.basis in (Basis.FLOOR, Basis.KNOWN):
+        whose = "declared by all pods" if line.basis is Basis.FLOOR else "what its pods are known to use"
         return (
-            f"room {line.room:.6g} = allocatable {line.allocatable:.6g} − declared by all pods "
-            f"{line.allocatable - line.requested:.6g}, which is more than measurement leaves (estimate "
+            f"room {line.room:.6g} = allocatable {line.allocatable:.6g} − {whose} "
+            f"{line.allocatable - line.room:.6g}, which is more than measurement leaves (estimate "
             f"{line.estimate:.6g}, drivers {line.drivers:.6g}, allowed {line.allowed:.6g}): requests are a floor"
         ) + risk(line)
     basis = "reservations, samples are stale" if line.stale else "learned from samples and what is believed of requests"

@@ -73,7 +73,7 @@ class Promise(msgspec.Struct):
     peak: Number = 0.0
     centre: Number = 0.0
     spread: Number = 0.0
-    least: Number = 0.0
+    present: bool = False
     realised: Number = 0.0
     compared: Number = 0.0
 
@@ -94,9 +94,10 @@ class ResourceLine(msgspec.Struct):
     stale: bool
     known: Number = 0.0
     allocatable: Number = 0.0
-    requested: Number = 0.0
+    largest: Number = 0.0
     margin: Number = 0.0
     promise: Promise | None = None
+    basis: Text = ""  # which term decided; an older extender does not say
 
 
 class ChargedPod(msgspec.Struct):

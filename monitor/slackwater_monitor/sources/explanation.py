@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from slackwater.errors import Unavailable
-from slackwater.validation import TOLERANCE
+from slackwater.ledger.room import Basis
 from slackwater_cluster import names
 from slackwater_cluster.api.client import ApiClient, ExtenderClient, NotFound
 from slackwater_cluster.api.paths import api_path, custom_path
@@ -169,11 +169,18 @@ def arithmetic(kind: str, line: dict[str, Any]) -> str:
         else f"the estimate: used {said['used']}, learned {said['learned']}, still believed of requests "
         f"{said['residual']}, at most {said.get('known', said['reserved'])} by what these apps are known to use"
     )
-    if _by_requests(line):
-        declared = amount(kind, line["allocatable"] - line["requested"])
+    decided = line.get("basis") if {"allocatable", "largest"} <= line.keys() else None  # an older extender says less
+    if decided == Basis.BOUND:
+        return (
+            f"room {said['room']}{unit} of {said['allocatable']}: with more on the node, memory could run out while no "
+            f"task is the first that the kernel kills; a pod that was not lowered asks for {said['largest']}; {basis}"
+        )
+    if decided in (Basis.FLOOR, Basis.KNOWN):
+        whose = "asked for" if decided == Basis.FLOOR else "what its pods are known to use"
+        taken = amount(kind, line["allocatable"] - line["room"])
         measured = ", ".join(f"{name} {said[name]}" for name in ("allowed", "estimate", "drivers"))
         return (
-            f"room {said['room']}{unit} = allocatable {said['allocatable']} − asked for {declared}: requests leave "
+            f"room {said['room']}{unit} = allocatable {said['allocatable']} − {whose} {taken}: requests leave "
             f"more than measurement ({measured}); {basis}"
         )
     return (
@@ -181,14 +188,6 @@ def arithmetic(kind: str, line: dict[str, Any]) -> str:
         f"{said['estimate']} − drivers {said['drivers']}{_kept(kind, line)}; {basis}; its pods asked for "
         f"{said['declared']}"
     )
-
-
-def _by_requests(line: dict[str, Any]) -> bool:
-    """Whether the room is what requests leave: at least that much is always there, whatever was measured."""
-    if not {"allocatable", "requested"} <= line.keys():
-        return False
-    measured = min(line["allowed"], line["real"]) - line["estimate"] - line["drivers"] - line.get("margin", 0.0)
-    return bool(line["room"] > measured + TOLERANCE * max(1.0, line["allocatable"]))
 
 
 def _kept(kind: str, line: dict[str, Any]) -> str:
@@ -199,8 +198,7 @@ def _kept(kind: str, line: dict[str, Any]) -> str:
     if promise.get("factor") is None:
         return f" (a risk of {promise['asked']:.2%} is asked for; too few promises were compared yet, so no margin)"
     said = {name: amount(kind, promise[name]) for name in ("peak", "centre", "spread")}
-    present = promise.get("least", 0.0) > max(0.0, promise["centre"] + promise["factor"] * promise["spread"])
-    than = "the least for what they use now, more than " if present else ""
+    than = "the least for what they use now, more than " if promise.get("present") else ""
     return (
         f" − margin {amount(kind, line['margin'])} (at a risk of {promise['asked']:.2%} they use at most {said['peak']}"
         f" = {than}expected {said['centre']} + {promise['factor']:.2f} × spread {said['spread']},"

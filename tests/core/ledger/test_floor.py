@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -10,11 +13,29 @@ from hypothesis import strategies as st
 from slackwater.errors import BadNumber
 from slackwater.estimation.margins import Margin
 from slackwater.ledger.ledger import Ledger
+from slackwater.ledger.room import Basis, RoomLine
 from slackwater.ledger.types import ClaimState, LedgerConfig, NodeSpec, PodClaim, Sample
 from slackwater.roles import Role
 from support.builders.measuring import measure
 
 NODE = NodeSpec("n", (16.0, 64.0), (16.0, 64.0))
+LINE = RoomLine(
+    capacity=64.0,
+    allocatable=60.0,
+    allowed=60.0,
+    real=60.0,
+    used=10.0,
+    learned=10.0,
+    residual=10.0,
+    reserved=20.0,
+    known=20.0,
+    estimate=20.0,
+    declared=20.0,
+    drivers=4.0,
+    native=10.0,
+    room=36.0,
+    stale=False,
+)
 
 
 def ledger_with(*pods: tuple[float, float], role: Role = Role.TASK, **terms: object) -> Ledger:
@@ -210,3 +231,44 @@ def test_what_a_pod_used_when_it_was_cut_short_is_no_peak(
         ledger.evicted(driver)
     ledger.remove("q", cut_short=cut_short)
     assert ledger.expected(task._replace(uid="next"))[1] == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    ("terms", "basis"),
+    [
+        pytest.param({"room": 36.0}, Basis.MEASURED, id="min-of-allowed-and-real-less-estimate-and-drivers"),
+        pytest.param({"room": 36.0, "stale": True}, Basis.STALE, id="the-same-by-reservations"),
+        pytest.param({"room": 34.0, "margin": 2.0}, Basis.MEASURED, id="less-a-margin"),
+        pytest.param({"room": 40.0, "requested": 40.0}, Basis.FLOOR, id="requests-leave-more"),
+        pytest.param({"room": 38.0, "requested": 40.0}, Basis.KNOWN, id="but-its-pods-use-more-than-they-declare"),
+        pytest.param({"room": 5.0, "requested": 40.0, "bound": 5.0}, Basis.BOUND, id="the-kernel-would-kill-others"),
+        pytest.param(
+            {"room": -1e-9, "requested": -4.0, "estimate": 56.0}, Basis.MEASURED, id="rounding-decides-nothing"
+        ),
+    ],
+)
+def test_a_room_says_which_term_decided(terms: dict[str, Any], basis: Basis) -> None:
+    """Of 60 that are allowed, 20 are believed to be used and 4 are drivers'; whoever explains it reads that off."""
+    line = replace(LINE, **terms)
+    assert line.basis is basis
+    assert line.told()["basis"] == basis.value
+
+
+@given(
+    st.lists(st.tuples(st.floats(0.5, 6.0), st.floats(1.0, 24.0), st.floats(0.1, 2.0)), max_size=4),
+    st.floats(0.0, 20.0),
+)
+def test_the_term_that_decided_is_the_room(pods: list[tuple[float, float, float]], system: float) -> None:
+    """Whichever it is, its arithmetic gives the room of the ledger."""
+    ledger = ledger_with(*[(cores, memory) for cores, memory, _ in pods])
+    measured(ledger, *[(cores * share, memory * share) for cores, memory, share in pods], system=(0.0, system))
+    for line in ledger.explain("n", 1200.0).values():
+        by_use = min(line.allowed, line.real) - line.estimate - line.drivers - line.margin
+        terms = {
+            Basis.MEASURED: by_use,
+            Basis.STALE: by_use,
+            Basis.FLOOR: line.requested,
+            Basis.KNOWN: line.allocatable - line.known - line.drivers,
+            Basis.BOUND: line.bound,
+        }
+        assert line.room == pytest.approx(terms[line.basis], abs=1e-6)

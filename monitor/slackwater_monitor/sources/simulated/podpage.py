@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from slackwater.ledger.room import RoomLine
 from slackwater.resources import least
 from slackwater_monitor.sources.explanation import Explanation, in_numbers
 from slackwater_monitor.sources.simulated.apps import NAMESPACE, apps, bars, pod_name, queues
@@ -123,22 +124,27 @@ def _lack(node: Node, asked: Amounts) -> str:
 
 def _lines(node: Node) -> dict[str, dict[str, Any]]:
     """The arithmetic of a node's room, in the words of the extender."""
-    return {
-        kind: {
-            "allocatable": size,
-            "allowed": node.allowed[kind],
-            "real": size,
-            "declared": node.declared[kind],
-            "requested": size - node.declared[kind],
-            "reserved": node.declared[kind],
-            "used": node.used.get(kind, 0.0),
-            "learned": node.used.get(kind, 0.0),
-            "residual": max(node.estimate[kind] - node.used.get(kind, 0.0), 0.0),
-            "estimate": node.estimate[kind],
-            "drivers": 0.0,
-            "margin": 0.0,
-            "room": node.room[kind],
-            "stale": False,
-        }
-        for kind, size in node.allocatable.items()
-    }
+    return {kind: _line(node, kind).told() for kind in node.allocatable}
+
+
+def _line(node: Node, kind: str) -> RoomLine:
+    size, used = node.allocatable[kind], node.used.get(kind, 0.0)
+    declared, estimate = node.declared[kind], node.estimate[kind]
+    return RoomLine(
+        capacity=size,
+        allocatable=size,
+        allowed=node.allowed[kind],
+        real=size,
+        used=used,
+        learned=used,
+        residual=max(estimate - used, 0.0),
+        reserved=declared,
+        known=declared,
+        estimate=estimate,
+        declared=declared,
+        drivers=0.0,
+        native=declared,
+        room=node.room[kind],
+        stale=False,
+        requested=size - declared,
+    )

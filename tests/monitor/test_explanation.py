@@ -1,0 +1,51 @@
+"""How the room of a node comes about, in a sentence whose numbers add up."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from slackwater.ledger.room import RoomLine
+from slackwater_monitor.sources.explanation import arithmetic
+
+GIB = 2.0**30
+TERMS = dict.fromkeys(("capacity", "allocatable", "allowed", "real"), 60 * GIB) | dict.fromkeys(
+    ("reserved", "known", "estimate", "declared"), 20 * GIB
+)
+
+
+@pytest.mark.parametrize(
+    ("terms", "sentence"),
+    [
+        pytest.param({"room": 36.0}, "room 36 GiB = min(allowed 60, real 60) − estimate 20 − drivers 4", id="measured"),
+        pytest.param({"room": 40.0, "requested": 40.0}, "room 40 GiB = allocatable 60 − asked for 20", id="floor"),
+        pytest.param(
+            {"room": 38.0, "requested": 40.0},
+            "room 38 GiB = allocatable 60 − what its pods are known to use 22",
+            id="known",
+        ),
+        pytest.param(
+            {"room": 5.0, "requested": 40.0, "bound": 5.0, "largest": 8.0},
+            "room 5 GiB of 60: with more on the node, memory could run out while no task is the first that the kernel "
+            "kills; a pod that was not lowered asks for 8",
+            id="bound",
+        ),
+    ],
+)
+def test_the_sentence_has_the_term_that_decided(terms: dict[str, float], sentence: str) -> None:
+    """Requests, use, or the order in which the kernel kills: which one, the ledger says."""
+    assert arithmetic("memory", line(**terms)).startswith(sentence)
+
+
+def test_an_extender_that_does_not_say_what_decided_is_read_all_the_same() -> None:
+    """While it is upgraded, one of before answers."""
+    older = {name: value for name, value in line(room=36.0).items() if name not in ("basis", "largest")}
+    assert arithmetic("memory", older) == arithmetic("memory", line(room=36.0))
+
+
+def line(**gibs: float) -> dict[str, Any]:
+    """The answer of an extender about memory: 60 GiB allowed, 20 believed to be used, 4 of drivers."""
+    told: dict[str, Any] = {name: value * GIB for name, value in gibs.items()}
+    fields = TERMS | dict.fromkeys(("used", "learned", "residual"), 10 * GIB) | {"drivers": 4 * GIB, "native": GIB}
+    return RoomLine(**{**fields, "stale": False, **told}).told()
