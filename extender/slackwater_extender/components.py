@@ -74,7 +74,7 @@ def assemble(
 ) -> Components:
     """All parts over an empty cache. `ask` runs a PromQL query, `review` looks up a token."""
     cache = ClusterCache(settings.decisions, clock, wall)
-    decisions = DecisionLog(settings.decisions.remembered)
+    decisions = DecisionLog(settings.decisions.remembered, wall)
     waiting = Unschedulable(settings.decisions.waiting, clock, wall)
     metrics = Metrics()
     prometheus = settings.prometheus

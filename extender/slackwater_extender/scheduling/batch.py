@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from operator import ge
+from typing import Unpack
 
 import numpy as np
 
@@ -27,7 +28,7 @@ from slackwater_cluster.watch.timeslices import slices
 from slackwater_extender.cache import conversion
 from slackwater_extender.cache.cache import ClusterCache
 from slackwater_extender.cache.requeue import Unschedulable
-from slackwater_extender.scheduling.decisionlog import Decision, DecisionLog, Result
+from slackwater_extender.scheduling.decisionlog import DecisionLog, Numbers, Result
 from slackwater_extender.scheduling.placewire import (
     Placed,
     PlaceItem,
@@ -214,7 +215,7 @@ class Placer:
                     self.cache.assigned.add(outcome.uid)
                     reply.placed.append(Placed(outcome.uid, outcome.node))
                     self.waiting.drop(outcome.uid)
-                    self._note(each, Result.PLACED, node=outcome.node)
+                    self._note(each.pod, Result.PLACED, node=outcome.node)
                 else:
                     lost.append(each)
             if self.cache.clock() >= until:  # looked at after the work: each slice gets on by one step at least
@@ -225,36 +226,13 @@ class Placer:
             # It was on its way before, and goes on to look for a node by itself.
             self.cache.reserve_anywhere(each.uid, each.pod.declared, growth=each.growth)
         reply.refused.append(refusing)
-        self._note(each, Result.REFUSED, reason=refusing.reason, counts=refusing.counts)
+        self._note(each.pod, Result.REFUSED, reason=refusing.reason, counts=refusing.counts)
 
-    def _note(
-        self,
-        each: _Wanted,
-        result: Result,
-        *,
-        node: str = "",
-        reason: str = "",
-        counts: Mapping[str, int] | None = None,
-    ) -> None:
+    def _note(self, pod: PodRecord, result: Result, **numbers: Unpack[Numbers]) -> None:
         """Remember a decision among those about single pods."""
-        pod = each.pod
-        self.decisions.add(
-            Decision(
-                id=self.decisions.next_id(),
-                at=self.cache.wall(),
-                verb="place",
-                namespace=pod.namespace,
-                pod=pod.name,
-                uid=pod.uid,
-                mode=self.cache.governance.mode(pod.namespace).value,
-                result=result,
-                node=node,
-                reason=reason,
-                asked=len(self.cache.nodes),
-                counts=counts or {},
-                declared=dict(pod.declared),
-            )
-        )
+        mode = self.cache.governance.mode(pod.namespace).value
+        numbers["asked"] = len(self.cache.nodes)
+        self.decisions.note("place", pod, mode, result, **numbers)
 
 
 @dataclass(frozen=True, slots=True)

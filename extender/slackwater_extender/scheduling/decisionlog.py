@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from itertools import count
+from typing import TypedDict, Unpack
+
+from slackwater_cluster.watch.records import PodRecord
 
 
 class Result(StrEnum):
@@ -42,22 +45,45 @@ class Decision:
     own: str = ""  # mode observe: the node that a score of your own would have chosen
 
 
-class DecisionLog:
-    """The last decisions. Appending is cheap and safe from any thread."""
+class Numbers(TypedDict, total=False):
+    """What came out and what decided, as far as there is something to say."""
 
-    def __init__(self, size: int) -> None:
+    node: str
+    reason: str
+    asked: int
+    fitting: int
+    counts: Mapping[str, int]
+    room: Mapping[str, float]
+    own: str
+
+
+class DecisionLog:
+    """The last decisions. Appending is cheap and safe from any thread. `wall` is Unix time."""
+
+    def __init__(self, size: int, wall: Callable[[], float]) -> None:
         self._ring: deque[Decision] = deque(maxlen=size)
         self._ids = count(1)
+        self._wall = wall
         self._lock = threading.Lock()
 
-    def next_id(self) -> int:
-        """The next decision's number."""
-        return next(self._ids)
-
-    def add(self, decision: Decision) -> None:
-        """Remember one; the oldest is forgotten."""
-        with self._lock:
-            self._ring.append(decision)
+    def note(self, verb: str, pod: PodRecord, mode: str, result: Result, **numbers: Unpack[Numbers]) -> Decision:
+        """Remember a decision; the oldest is forgotten. Pods of others would only push ours out."""
+        decision = Decision(
+            id=next(self._ids),
+            at=self._wall(),
+            verb=verb,
+            namespace=pod.namespace,
+            pod=pod.name,
+            uid=pod.uid,
+            mode=mode,
+            result=result,
+            declared=dict(pod.declared),
+            **numbers,
+        )
+        if result is not Result.UNTOUCHED:
+            with self._lock:
+                self._ring.append(decision)
+        return decision
 
     def latest(self, *, namespace: str = "", pod: str = "", result: str = "", limit: int = 100) -> list[Decision]:
         """The newest first, of one pod or namespace or result where asked."""

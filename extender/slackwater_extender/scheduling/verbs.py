@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
+from typing import Unpack
 
 from slackwater_cluster.customresources import Mode
 from slackwater_cluster.watch import trim
@@ -22,7 +23,7 @@ from slackwater_extender.cache import conversion
 from slackwater_extender.cache.cache import ClusterCache
 from slackwater_extender.cache.requeue import Unschedulable
 from slackwater_extender.scheduling import wire
-from slackwater_extender.scheduling.decisionlog import Decision, DecisionLog, Result
+from slackwater_extender.scheduling.decisionlog import Decision, DecisionLog, Numbers, Result
 from slackwater_extender.scheduling.evaluate import NOT_STARTED, Candidate, NodeFits, PodContext, case, examine, named
 from slackwater_extender.scheduling.nodenames import RowFinder
 from slackwater_extender.scheduling.ownscore import OwnScore
@@ -50,7 +51,8 @@ class Verbs:
         pod = self._record(question)
         with self.cache.lock:
             if self._too_early(pod):
-                return wire.failed(NOT_STARTED), self._note("filter", case(self.cache, pod), Result.ERROR, NOT_STARTED)
+                told = self._note("filter", case(self.cache, pod), Result.ERROR, reason=NOT_STARTED)
+                return wire.failed(NOT_STARTED), told
             return self._filter(question, case(self.cache, pod))
 
     def prioritize(self, question: wire.Question) -> tuple[bytes, Decision]:
@@ -141,7 +143,8 @@ class Verbs:
 
     def _refused(self, found: PodContext, nodes: Mapping[str, str]) -> Decision:
         reason = found.refusal.value if found.refusal else ""
-        return self._note("filter", found, Result.REFUSED, reason, asked=len(nodes), counts={reason: len(nodes)})
+        counts = {reason: len(nodes)}
+        return self._note("filter", found, Result.REFUSED, reason=reason, asked=len(nodes), counts=counts)
 
     def _noted(
         self, verb: str, found: PodContext, findings: NodeFits, result: Result, best: list[Candidate] | None = None
@@ -153,7 +156,7 @@ class Verbs:
             verb,
             found,
             result,
-            "" if leaders else next(iter(counts), ""),
+            reason="" if leaders else next(iter(counts), ""),
             asked=findings.asked,
             node=leaders[0].name if leaders else "",
             fitting=findings.fitting,
@@ -168,42 +171,8 @@ class Verbs:
             return ""
         return self.own.leader(findings, conversion.ask(found.pod, self.cache.kinds, driver=found.driver))
 
-    def _note(
-        self,
-        verb: str,
-        found: PodContext,
-        result: Result,
-        reason: str = "",
-        *,
-        asked: int = 0,
-        node: str = "",
-        fitting: int = 0,
-        counts: Mapping[str, int] | None = None,
-        room: Mapping[str, float] | None = None,
-        own: str = "",
-    ) -> Decision:
-        pod = found.pod
-        decision = Decision(
-            id=self.decisions.next_id(),
-            at=self.cache.wall(),
-            verb=verb,
-            namespace=pod.namespace,
-            pod=pod.name,
-            uid=pod.uid,
-            mode=found.mode.value if found.ours else "",
-            result=result,
-            node=node,
-            reason=reason,
-            asked=asked,
-            fitting=fitting,
-            counts=counts or {},
-            declared=dict(pod.declared),
-            room=room or {},
-            own=own,
-        )
-        if result is not Result.UNTOUCHED:  # pods of others would only push ours out of the log
-            self.decisions.add(decision)
-        return decision
+    def _note(self, verb: str, found: PodContext, result: Result, **numbers: Unpack[Numbers]) -> Decision:
+        return self.decisions.note(verb, found.pod, found.mode.value if found.ours else "", result, **numbers)
 
 
 def as_new(version: str, other: str) -> bool:
