@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 from slackwater.nodes import NodeTable, PodAsk
-from slackwater.placement.batch import Batch, Placement, fit_one, place, score, shortlist
+from slackwater.placement.batch import Batch, Placement, fit_one, score, shortlist
 from slackwater.placement.knapsack import MAX_TASKS, knapsack
-from support.builders.nodes import in_order
+from support.builders.nodes import in_order, place
 
 BOUNDS = tomllib.loads(Path(__file__).with_name("bounds.toml").read_text())["placement"]
 KINDS = ("cpu", "memory", "nvidia.com/gpu")

@@ -9,18 +9,15 @@ from __future__ import annotations
 from slackwater.validation import amount, fraction
 
 
-def alignment(
-    *, iterative: bool, stage: float = 0.0, stages: float | None = None, maximum: float | None = None
-) -> float:
+def alignment(*, iterative: bool, stage: float = 0.0, stages: float | None = None) -> float:
     """A = s/m for iterative jobs (current stage, total stages), 0 for others.
 
-    An unknown total is the declared maximum, else s + 1: one more round than the one that runs.
+    An unknown total is s + 1: one more round than the one that runs.
     """
     if not iterative:
         return 0.0
     current = amount("alignment.stage", stage)
-    known = stages if stages is not None else maximum
-    last = current + 1 if known is None else amount("alignment.stages", known)
+    last = current + 1 if stages is None else amount("alignment.stages", stages)
     return min(1.0, current / last) if last > 0 else 0.0
 
 

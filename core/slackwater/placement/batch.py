@@ -1,7 +1,7 @@
 """A node for each of many pods, each placement seen by the next; and the front door to the choice for one pod.
 
 One pod:   fit_one → score → shortlist
-Many pods: Batch, advanced in slices by `step`, or `place` for all at once
+Many pods: Batch, advanced in slices by `step`
 
 Lower ranks go first: PriorityClass and fair shares were decided at release and are kept. Within a rank the order is
 HaSTE's (paper 001): drivers first, then the group with the greatest P = nm(F) + nm(U) + alpha_A·nm(A) on its best node.
@@ -11,7 +11,7 @@ The table given is never changed; what is charged is charged to a working copy.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby, islice
 from typing import TYPE_CHECKING
@@ -21,7 +21,7 @@ import numpy as np
 from slackwater.network.arrivals import Arrivals
 from slackwater.placement.bestnodes import BestNodes, PodShape
 from slackwater.placement.candidates import Candidates, EqualAsks, ShapeIndex, grouped
-from slackwater.placement.filter import Fit, Own, checked, fit_one, judge
+from slackwater.placement.filter import Fit, checked, fit_one, judge
 from slackwater.placement.knapsack import MAX_NODES, MAX_TASKS, ita
 from slackwater.placement.reasons import FilterReason
 from slackwater.placement.score import HALVES, Weights, score, shortlist
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from slackwater.nodes import NodeTable, PodAsk
     from slackwater.resources import Kinds
 
-__all__ = ["Batch", "Fit", "Own", "Placement", "Refusal", "Weights", "fit_one", "place", "score", "shortlist"]
+__all__ = ["Batch", "Fit", "Placement", "Refusal", "Weights", "fit_one", "score", "shortlist"]
 
 WINDOW = 64  # shapes of pod compared at once; further ones enter as earlier ones are served
 
@@ -80,8 +80,7 @@ class Batch:
         """
         self._table = checked(table)
         self._alpha = amount("alpha", alpha)
-        self._shapes = ShapeIndex(table, arrivals, balance)
-        groups = grouped(self._shapes, asks)
+        groups = grouped(ShapeIndex(table, arrivals, balance), asks)
         self._standings = BestNodes(table, min(WINDOW, len({group.shape for group in groups})), arrivals)
         self._stream = self._by_rank(groups, cold=cold)
         self._hopeless: dict[PodShape, Refusal] = {}  # what was refused once is refused again: room only falls
@@ -105,10 +104,10 @@ class Batch:
         self.remaining -= len(decided)
         return decided
 
-    def _in_order(self, asks: Iterable[PodAsk]) -> Iterator[PlacementOutcome]:
+    def _in_order(self, group: EqualAsks) -> Iterator[PlacementOutcome]:
         """Each pod in its turn takes its best node; one that finds none does not hold up the next."""
-        for ask in asks:
-            shape = self._shapes.of(ask)
+        shape = group.shape
+        for ask in group.asks:
             row = self._standings.one(self._standings.seat(shape))
             if row is not None:
                 yield self._placed(ask, shape, row)
@@ -121,7 +120,7 @@ class Batch:
         for _, ranked in groupby(groups, key=lambda group: group.rank):
             equals = list(ranked)
             if len(equals) == 1 and not cold:  # nobody to compare with; a fair queue's ranks are mostly such
-                yield from self._in_order(equals[0].asks)
+                yield from self._in_order(equals[0])
             else:
                 self._standings.clear()
                 yield from self._among_equals(equals, cold=cold)
@@ -198,23 +197,6 @@ class Batch:
     def _refusal(self, ask: PodAsk) -> Refusal:
         counts = judge(self._table, ask, self._standings.left).counts()
         return Refusal(ask.uid, next(iter(counts), FilterReason.NOT_READY), tuple(counts.items()))
-
-
-def place(
-    table: NodeTable,
-    asks: Sequence[PodAsk],
-    *,
-    cold: bool = False,
-    alpha: float = 0.0,
-    arrivals: Arrivals | None = None,
-    balance: Weights | Mapping[str, Weights] = HALVES,
-) -> list[PlacementOutcome]:
-    """Place all pods at once; the outcomes stand in the order of the asks. The options are those of `Batch`."""
-    batch = Batch(table, asks, cold=cold, alpha=alpha, arrivals=arrivals, balance=balance)
-    found: dict[str, PlacementOutcome] = {}
-    while not batch.done:
-        found |= {outcome.uid: outcome for outcome in batch.step(len(asks))}
-    return [found[ask.uid] for ask in asks]
 
 
 def _axes(kinds: Kinds) -> tuple[int, int]:

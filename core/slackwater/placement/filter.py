@@ -25,14 +25,6 @@ if TYPE_CHECKING:
     from slackwater.resources import Kinds
 
 
-class Own(NamedTuple):
-    """What the table already charges for the pod that asks; it is added back, since a pod does not count itself."""
-
-    row: int
-    declared: Sequence[float]
-    native: Sequence[float] = ()
-
-
 class Residual(NamedTuple):
     """What is left on each node: measured room and native residual, a row per node."""
 
@@ -58,25 +50,17 @@ class Fit:
         return dict(sorted(found, key=lambda pair: -pair[1]))
 
 
-def fit_one(table: NodeTable, ask: PodAsk, *, own: Own | None = None) -> Fit:
+def fit_one(table: NodeTable, ask: PodAsk) -> Fit:
     """Hold one pod against every node."""
-    checked(table)
-    return judge(table, ask, residual(table, own))
+    return judge(checked(table), ask)
 
 
-def residual(table: NodeTable | NodeColumns, own: Own | None = None) -> Residual:
-    """What is left on each node; with `own`, as if the asking pod's present charge were not there."""
-    if own is None:
-        return Residual(table.room, table.native)
-    room, native = table.room.copy(), table.native.copy()
-    room[own.row] += demand("own.declared", own.declared, table.kinds)
-    if own.native:
-        native[own.row] += demand("own.native", own.native, table.kinds)
-    return Residual(room, native)
+def judge(table: NodeTable | NodeColumns, ask: PodAsk, left: Residual | None = None) -> Fit:
+    """The test itself, against another residual than the table's where given.
 
-
-def judge(table: NodeTable | NodeColumns, ask: PodAsk, left: Residual) -> Fit:
-    """The test itself, against the residual given. Later writes win, so the reasons stand from weak to strong."""
+    Later writes win, so the reasons stand from weak to strong.
+    """
+    left = Residual(table.room, table.native) if left is None else left
     codes = np.zeros(len(table), dtype=np.int8)
     for _, short in _short("native", ask.native, left.native, table):
         codes[short] = FilterReason.NATIVE.code

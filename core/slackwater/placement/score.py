@@ -14,7 +14,7 @@ import numpy as np
 from slackwater.errors import BadNumber, InvalidInput
 from slackwater.ordering.fitness import demand, over_nodes
 from slackwater.ordering.preference import nm
-from slackwater.placement.filter import Fit, Own, residual
+from slackwater.placement.filter import Fit
 from slackwater.validation import TOLERANCE, fraction
 
 if TYPE_CHECKING:
@@ -49,14 +49,12 @@ def score(
     *,
     incoming: NDArray[np.float64] | None = None,
     balance: Weights = HALVES,
-    own: Own | None = None,
 ) -> NDArray[np.int16]:
     """The score of each fitting node, 0 for the others. `incoming` is T_in of paper 003 in seconds, one per node."""
     rows = slice(None) if fit.fits.all() else np.flatnonzero(fit.fits)
     points = np.zeros(len(table), dtype=np.int16)
     request = demand("declared", ask.declared, table.kinds)
-    left = residual(table, own).room
-    fitted = over_nodes(request, left, table.total)[rows]
+    fitted = over_nodes(request, table.room, table.total)[rows]
     points[rows] = blend(fitted, _seconds(incoming, rows, len(table)), FITNESS_ONLY if ask.driver else balance)
     return points
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from slackwater.nodes import NodeColumns, NodeTable, PodAsk
-from slackwater.placement.filter import Fit, judge, judge_one, residual
+from slackwater.placement.filter import Fit, judge, judge_one
 from slackwater.placement.reasons import BY_CODE, FilterReason
 from slackwater.placement.score import TOP, score, shortlist, with_one_leader
 from slackwater.roles import Role
@@ -198,7 +198,7 @@ def examine(cache: ClusterCache, case: PodContext, names: Sequence[str], finder:
     table = _subset(whole, rows)
     _leave_out(cache, case.pod.uid, now, table, rows)
     ask = conversion.ask(case.pod, table.kinds, driver=case.driver)
-    fit = judge(table, ask, residual(table))  # the ledger's numbers are finite by construction
+    fit = judge(table, ask)  # the ledger's numbers are finite by construction
     points = _points(cache, case, whole, rows, table, ask, fit)
     return ManyNodes(names, table, known, rows, whole.names, fit, points)
 

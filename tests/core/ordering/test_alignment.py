@@ -18,19 +18,17 @@ def test_is_the_share_of_stages_reached(row: Oracle) -> None:
 
 
 @pytest.mark.parametrize(
-    ("stages", "maximum", "expected"),
+    ("stages", "expected"),
     [
-        pytest.param(None, 8, 0.5, id="declared-maximum"),
-        pytest.param(None, None, 0.8, id="one-more-round"),
-        pytest.param(2, None, 1.0, id="more-rounds-than-said"),
-        pytest.param(0, None, 0.0, id="no-rounds"),
+        pytest.param(8, 0.5, id="half-way"),
+        pytest.param(None, 0.8, id="one-more-round"),
+        pytest.param(2, 1.0, id="more-rounds-than-said"),
+        pytest.param(0, 0.0, id="no-rounds"),
     ],
 )
-def test_an_unknown_total_is_the_declared_maximum_or_one_more(
-    stages: float | None, maximum: float | None, expected: float
-) -> None:
+def test_an_unknown_total_is_one_more_than_the_round_that_runs(stages: float | None, expected: float) -> None:
     """Never above 1, never a division by zero."""
-    assert alignment(iterative=True, stage=4, stages=stages, maximum=maximum) == expected
+    assert alignment(iterative=True, stage=4, stages=stages) == expected
 
 
 @given(stage=st.floats(0, 1e6), stages=st.floats(0, 1e6))

@@ -11,9 +11,9 @@ import pytest
 from slackwater.errors import BadNumber, InvalidInput
 from slackwater.network.arrivals import Arrivals
 from slackwater.nodes import PodAsk
-from slackwater.placement.batch import Batch, Placement, Refusal, Weights, fit_one, place
+from slackwater.placement.batch import Batch, Placement, Refusal, Weights, fit_one
 from slackwater.placement.reasons import FilterReason
-from support.builders.nodes import ask, in_order, node_table
+from support.builders.nodes import ask, in_order, node_table, place
 
 NAN, INF = float("nan"), float("inf")
 

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from slackwater.nodes import NodeTable, PodAsk
 from slackwater.ordering.fitness import over_nodes
 from slackwater.ordering.preference import preference
-from slackwater.placement.batch import Batch, Placement, Refusal, fit_one, place
-from support.builders.nodes import ask, in_order, node_table
+from slackwater.placement.batch import Batch, Placement, Refusal, fit_one
+from support.builders.nodes import ask, in_order, node_table, place
 
 amounts = st.tuples(st.integers(0, 6), st.integers(0, 6))
 tables = st.lists(st.tuples(amounts, amounts, st.booleans()), max_size=6)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from slackwater.nodes import NodeRow
-from slackwater.placement.batch import Own, fit_one
+from slackwater.placement.batch import fit_one
 from slackwater.placement.filter import judge_one
 from slackwater.placement.reasons import BY_CODE, FilterReason
 from support.builders.nodes import ask, node_table
@@ -72,15 +72,6 @@ def test_a_node_not_allowed_for_the_pod_is_refused() -> None:
 def test_a_kind_without_capacity_serves_no_demand_for_it() -> None:
     """Whatever its residual claims."""
     assert fit_one(node_table([[4, 4]], total=[[4, 0]]), ask("pod", 1, 1)).reason(0) == FilterReason.MEMORY
-
-
-def test_a_pod_asked_about_again_does_not_count_itself() -> None:
-    """Its own charge is added back, on its own node only."""
-    table = node_table([[0, 0], [0, 0]], total=[[4, 4], [4, 4]])
-    pod = ask("pod", 1, 1)
-    assert fit_one(table, pod, own=Own(1, (1, 1), (1, 1))).fits.tolist() == [False, True]
-    assert fit_one(table, pod, own=Own(1, (1, 1))).reason(1) == FilterReason.NATIVE
-    assert table.room.tolist() == [[0, 0], [0, 0]]
 
 
 def test_reasons_are_few_constant_and_coded() -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from slackwater.nodes import NodeTable, PodAsk
+from slackwater.placement.batch import Batch, PlacementOutcome
 from slackwater.resources import CPU, MEMORY, Kinds
 
 CPU_MEMORY: Kinds = (CPU, MEMORY)
@@ -51,3 +52,12 @@ def ask(uid: str, *declared: float, native: Any = None, **rest: Any) -> PodAsk:
 def in_order(asks: Sequence[PodAsk]) -> list[PodAsk]:
     """The same pods with a rank each: they are served as they stand."""
     return [replace(each, rank=rank) for rank, each in enumerate(asks)]
+
+
+def place(table: NodeTable, asks: Sequence[PodAsk], **options: Any) -> list[PlacementOutcome]:
+    """Place all pods at once; the outcomes stand in the order of the asks. The options are those of `Batch`."""
+    batch = Batch(table, asks, **options)
+    found: dict[str, PlacementOutcome] = {}
+    while not batch.done:
+        found |= {outcome.uid: outcome for outcome in batch.step(len(asks))}
+    return [found[each.uid] for each in asks]
