@@ -16,6 +16,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 SWITCH = 0.0002  # seconds
+GLIBC = "libc.so.6"  # only it knows how to give memory back, and to share heaps
 M_ARENA_MAX = -8  # glibc's number for that option
 ARENAS = 2
 GIVE_BACK = 30  # ticks between two returns of unused memory to the system
@@ -33,8 +34,8 @@ class ProcessMemory:
         """Before anything is listed."""
         sys.setswitchinterval(SWITCH)
         gc.disable()
-        with suppress(OSError, AttributeError):  # only glibc knows how
-            ctypes.CDLL("libc.so.6").mallopt(M_ARENA_MAX, ARENAS)
+        with suppress(OSError, AttributeError):
+            ctypes.CDLL(GLIBC).mallopt(M_ARENA_MAX, ARENAS)
 
     def tick(self, *, listed: bool) -> None:
         """Freeze what was listed, once; give back what is not used, now and then."""
@@ -47,7 +48,9 @@ class ProcessMemory:
         self._ticks += 1
 
 
-def give_back() -> None:
-    """Return to the system what long lists and answers needed for a moment; only glibc knows how."""
+def give_back(library: str = GLIBC) -> bool:
+    """Return to the system what long lists and answers needed for a moment; whether anybody knows how."""
     with suppress(OSError, AttributeError):
-        ctypes.CDLL("libc.so.6").malloc_trim(0)
+        ctypes.CDLL(library).malloc_trim(0)
+        return True
+    return False

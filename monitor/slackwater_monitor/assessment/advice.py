@@ -35,8 +35,6 @@ MARGIN = 1.15  # of memory, on top of the most that was seen
 LEAST = {CPU: 0.01, MEMORY: 16 * 1024.0**2}
 WORTH = 0.05  # of a request: smaller changes are not advised
 RISK = "CPU use was above it in {outside:.0%} of the time at most; memory is {margin:.0%} above all that was seen"
-EQUAL = "{name}: {kind} request and limit are equal; a lower request ends its QoS class Guaranteed"
-SCALED = "HorizontalPodAutoscaler {scaler} scales it: where it aims at a share of requests, change its target as well"
 MORE = "it asks for less than it needs: with these requests it is not the first to suffer"
 MIBI = 1024.0**2
 

@@ -117,12 +117,13 @@ def test_the_bound_follows_pods_that_come_change_and_go() -> None:
     assert ledger.explain("n", NOW)[MEMORY].bound == pytest.approx(48.0)
 
 
-PARTS = st.integers(70, 100).map(lambda percent: percent / 100)  # of what a pod may use; with less nothing runs out
+# Of what a pod may use. With less, and among larger pods, memory hardly ever runs out: here in half of the examples.
+PARTS = st.integers(95, 100).map(lambda percent: percent / 100)
 
 
 @given(
-    neighbours=st.lists(st.tuples(st.integers(1, 60), PARTS), min_size=1, max_size=2),
-    declared=st.lists(st.integers(2, 20), min_size=1, max_size=2),
+    neighbours=st.lists(st.tuples(st.integers(1, 30), PARTS), min_size=1, max_size=2),
+    declared=st.lists(st.integers(2, 12), min_size=1, max_size=2),
     parts=st.lists(PARTS, min_size=1, max_size=3),
     reserved=st.integers(0, 50),
 )
