@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from operator import ge
-from typing import Unpack
+from typing import NamedTuple, Unpack
 
 import numpy as np
 
@@ -23,7 +23,7 @@ from slackwater.resources import Kinds, Resources, holding, needed_by
 from slackwater.roles import Role
 from slackwater.validation import TOLERANCE
 from slackwater_cluster import names
-from slackwater_cluster.watch.records import Constraints, PodRecord
+from slackwater_cluster.watch.records import PodRecord
 from slackwater_cluster.watch.timeslices import slices
 from slackwater_extender.cache import conversion
 from slackwater_extender.cache.cache import ClusterCache
@@ -150,51 +150,42 @@ class Placer:
     def _prepared(
         self, request: PlaceRequest, wanted: Sequence[_Wanted], table: NodeTable, crowded: np.ndarray
     ) -> list[PodAsk]:
-        """The pods as the core wants them. Equal constraints are one object, and one mask for each selection."""
+        """The pods as the core wants them; whatever is computed over all nodes is computed with the lock free."""
+        facts = self._facts(wanted, table)
         selections = {name: _mask_of(nodes, table) for name, nodes in request.selections.items()}
+        # Equal constraints are one object, and one mask for each selection.
         masks: dict[tuple[int, str], np.ndarray | None] = {}
         made = []
-        for some in slices(wanted, SLICE):
-            with self.cache.lock:  # the watch changes outputs and what apps are known to use
-                for each in some:
-                    key = id(each.pod.constraints), each.ask.selection
-                    if key not in masks:
-                        selected = selections.get(each.ask.selection)
-                        masks[key] = self._mask(each.pod.constraints, selected, table, crowded)
-                    inputs = () if each.driver else self.cache.outputs.inputs(each.pod, each.app)
-                    prepared = each.prepared(table, masks[key], inputs)
-                    made.append(self._roomy(each, prepared, table, masks[key]))
+        for each in wanted:
+            key = id(each.pod.constraints), each.ask.selection
+            if key not in masks:
+                masks[key] = _accepted(facts.allowed[key[0]], selections.get(each.ask.selection), crowded)
+            prepared = each.prepared(table, masks[key], facts.inputs[each.uid])
+            made.append(_roomy(each, prepared, table, masks[key], facts))
         return made
 
-    def _roomy(self, each: _Wanted, ask: PodAsk, table: NodeTable, allowed: np.ndarray | None) -> PodAsk:
-        """A pod whose likes use more memory than they declare goes where there is room for what they use, if anywhere.
+    def _facts(self, wanted: Sequence[_Wanted], table: NodeTable) -> _Facts:
+        """What is known of the pods, read in slices: the watch changes it."""
+        facts = _Facts()
+        for some in slices(wanted, SLICE):
+            with self.cache.lock:
+                same = self.cache.rows_hold(table)
+                for each in some:
+                    key = id(each.pod.constraints)
+                    if key not in facts.allowed:
+                        facts.allowed[key] = self.cache.allowed(each.pod.constraints, table)
+                    facts.inputs[each.uid] = () if each.driver else self.cache.outputs.inputs(each.pod, each.app)
+                    if same and (outgrown := self._outgrown(each.pod)) is not None:
+                        facts.outgrown[each.uid] = outgrown
+                if same and facts.left is None and any(each.killed for each in facts.outgrown.values()):
+                    facts.left = self.cache.ledger.without_tasks()
+        return facts
 
-        If one of them was killed for it, it waits for such room while some node could have it, once the tasks there
-        have ended. Else it goes by what it declares, as with any scheduler.
-        """
-        with self.cache.lock:
-            claim = self.cache.claim(each.pod)
-            expected = self.cache.ledger.expected(claim)
-            more = expected > np.array(claim.charged) * (1 + TOLERANCE)
-            if not more.any():
-                return ask
-            killed, left = self.cache.ledger.killed(claim), self.cache.ledger.without_tasks()
-            if not self.cache.rows_hold(table):
-                return ask
-        could = holding(left, np.where(more, expected, 0.0).tolist()) if killed else _holds(table, expected, ask)
-        for where in (ask.allowed, each.narrowed(table, allowed, spare=True)) if killed else (ask.allowed,):
-            if (could if where is None else could & where).any():
-                return replace(ask, declared=tuple(expected.tolist()), allowed=where)
-        return ask
-
-    def _mask(
-        self, constraints: Constraints, selected: np.ndarray | None, table: NodeTable, crowded: np.ndarray
-    ) -> np.ndarray | None:
-        """The rows that are accepted, selected and not full of pods; None: all of them."""
-        with self.cache.lock:
-            allowed = self.cache.allowed(constraints, table)
-        found = [mask for mask in (allowed, selected, ~crowded if crowded.any() else None) if mask is not None]
-        return np.logical_and.reduce(found) if found else None
+    def _outgrown(self, pod: PodRecord) -> _Outgrown | None:
+        claim = self.cache.claim(pod)
+        expected = self.cache.ledger.expected(claim)
+        more = expected > np.array(claim.charged) * (1 + TOLERANCE)
+        return _Outgrown(expected, more, self.cache.ledger.killed(claim)) if more.any() else None
 
     # -- 3. one slice ---------------------------------------------------------------------------------------------
 
@@ -286,6 +277,24 @@ class _Wanted:
         return mask
 
 
+class _Outgrown(NamedTuple):
+    """A pod whose likes use more than it declares."""
+
+    expected: np.ndarray  # by kind
+    more: np.ndarray  # the kinds of which it is more
+    killed: bool  # whether one of its app was killed for it
+
+
+@dataclass(slots=True)
+class _Facts:
+    """What the cache knows of the pods of a batch."""
+
+    allowed: dict[int, np.ndarray | None] = field(default_factory=dict)  # by constraints: the rows they accept
+    inputs: dict[str, Inputs] = field(default_factory=dict)  # by uid, as all below
+    outgrown: dict[str, _Outgrown] = field(default_factory=dict)
+    left: np.ndarray | None = None  # what tasks find on each node once the tasks there have ended, if somebody asks
+
+
 @dataclass
 class _Live:
     """Rows as they are in this slice, less what the slice has given out itself."""
@@ -328,6 +337,32 @@ def _tell_needs(reply: PlaceReply, asks: Sequence[PodAsk], wanted: Mapping[str, 
     for ask in asks:
         if ask.uid in refused and ask.declared != conversion.amounts(wanted[ask.uid].pod.declared, kinds):
             refused[ask.uid].needs = dict(zip(kinds, ask.declared, strict=True))
+
+
+def _accepted(allowed: np.ndarray | None, selected: np.ndarray | None, crowded: np.ndarray) -> np.ndarray | None:
+    """The rows that are allowed, selected and not full of pods; None: all of them."""
+    found = [mask for mask in (allowed, selected, ~crowded if crowded.any() else None) if mask is not None]
+    return np.logical_and.reduce(found) if found else None
+
+
+def _roomy(each: _Wanted, ask: PodAsk, table: NodeTable, allowed: np.ndarray | None, facts: _Facts) -> PodAsk:
+    """A pod whose likes use more memory than they declare goes where there is room for what they use, if anywhere.
+
+    If one of them was killed for it, it waits for such room while some node could have it, once the tasks there
+    have ended. Else it goes by what it declares, as with any scheduler.
+    """
+    if (outgrown := facts.outgrown.get(ask.uid)) is None:
+        return ask
+    expected, more, killed = outgrown
+    if killed and facts.left is not None:
+        could = holding(facts.left, np.where(more, expected, 0.0).tolist())
+        reached = [ask.allowed, each.narrowed(table, allowed, spare=True)]
+    else:
+        could, reached = _holds(table, expected, ask), [ask.allowed]
+    for where in reached:
+        if (could if where is None else could & where).any():
+            return replace(ask, declared=tuple(expected.tolist()), allowed=where)
+    return ask
 
 
 def _holds(table: NodeTable, expected: np.ndarray, ask: PodAsk) -> np.ndarray:

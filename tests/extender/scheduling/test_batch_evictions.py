@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 
+from slackwater.ledger.ledger import Ledger
 from support.builders import objects
 from support.fakes.extender import World, world
 from support.fakes.placing import ask
@@ -59,6 +61,31 @@ def test_likes_of_an_evicted_pod_go_where_there_is_room_for_twice_as_much() -> N
     names = ["again", "more", "most", "last"]
     made.show(*[task(name, "5Gi") for name in names[1:]])
     assert [each["node"] for each in ask(made, *names)["placed"]] == ["large"] * 3
+
+
+class CountingLedger(Ledger):
+    """Counts how often what tasks leave of all nodes is computed."""
+
+    asked = 0
+
+    def without_tasks(self) -> np.ndarray:
+        """As ever."""
+        self.asked += 1
+        return super().without_tasks()
+
+
+@pytest.mark.parametrize(("killed", "asked"), [(True, 1), (False, 0)])
+def test_what_tasks_leave_of_the_nodes_is_computed_once_for_a_batch(killed: bool, asked: int) -> None:
+    """For all of its pods, under the lock, and only where a like of one of them was killed."""
+    made = world()
+    ledger = made.parts.cache.ledger = CountingLedger(made.parts.cache.ledger.terms)
+    made.nodes(objects.node("small", memory="8Gi"), objects.node("large", memory="32Gi"))
+    made.sample({"small": (0.0, 0.0), "large": (0.0, 0.0)})
+    evict(made, "memory" if killed else "pids", name="first", memory="5Gi", node="small")
+    names = ["again", "more", "most"]
+    made.show(*[task(name, "5Gi") for name in names])
+    assert len(ask(made, *names)["placed"]) == 3
+    assert ledger.asked == asked
 
 
 @pytest.mark.parametrize(("spare", "node"), [(["large"], "large"), ([], "small")], ids=["spare", "needed by tasks"])

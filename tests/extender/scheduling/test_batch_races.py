@@ -131,6 +131,30 @@ def test_a_batch_that_fails_leaves_what_was_reserved(holds: int) -> None:
     assert claim.node == node
 
 
+def test_a_batch_never_takes_the_lock_twice() -> None:
+    """What seems to be computed with the lock free is: a /filter need not wait for it."""
+    made = three(waiting("p"), waiting("q", spec={"nodeSelector": {"kubernetes.io/hostname": "n1"}}))
+    depths = []
+
+    class Deep(PriorityLock):
+        """Notes how often it is held already when it is taken."""
+
+        depth = 0
+
+        def __enter__(self) -> None:
+            super().__enter__()
+            depths.append(self.depth)
+            self.depth += 1
+
+        def __exit__(self, *error: Any) -> None:
+            self.depth -= 1
+            super().__exit__(*error)
+
+    made.parts.cache.lock = Deep()
+    assert len(ask(made, "p", "q")["placed"]) == 2
+    assert set(depths) == {0}
+
+
 def test_requests_go_before_slices() -> None:
     """A filter waits for one slice at most, not for a whole batch."""
     names = [f"p{i}" for i in range(200)]
