@@ -16,6 +16,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from slackwater_cluster import names
+from slackwater_cluster.apps.appids import bounded
 from slackwater_cluster.apps.frameworks import FrameworkTable, RoleRule, builtin
 from slackwater_cluster.apps.namesakes import Namesakes
 from slackwater_cluster.apps.owners import KnownOwners
@@ -134,7 +135,7 @@ class PodIndex(KnownOwners):
         if not driver or member.rule is not Rule.FRAMEWORK:
             return member
         doubt = f"another driver already runs as {member.app!r}; give each app an id of its own"
-        return replace(member, app=f"{member.app}@{driver[:8]}", doubts=(*member.doubts, doubt))
+        return replace(member, app=bounded(f"{member.app}@{driver[:8]}"), doubts=(*member.doubts, doubt))
 
     def unknown(self) -> list[tuple[OwnerRef, str]]:
         """Owners to look up, and their namespace."""

@@ -70,7 +70,7 @@ def test_long_unprintable_and_too_many_annotations_are_left_out() -> None:
 
 def test_no_number_of_annotations_pushes_out_what_we_wrote() -> None:
     """A hundred under our own prefix, which sort first, hide neither what was sealed, nor a mark, nor a statement."""
-    ours = {key: "x" for key in (*names.SEALED, names.PARKED, names.REASON, names.OUTPUT)}
+    ours = dict.fromkeys((*names.SEALED, names.PARKED, names.REASON, names.OUTPUT), "x")
     crowd = {f"{prefix}a{n:03}": "x" for prefix in (names.PREFIX, "volcano.sh/") for n in range(100)}
     found = read(dict(sorted({**crowd, **ours}.items())))
     assert found.parked
