@@ -44,7 +44,7 @@ MOST_KINDS = 1000
 MAY_NOT, NOT_THERE = 403, 404
 
 
-class MayNotRead(Exception):
+class _MayNotRead(Unavailable):
     """The API server says that we have no right to read something."""
 
 
@@ -129,14 +129,14 @@ class OwnerReader:
 
     async def _believed(self, asked: Sequence[tuple[OwnerRef, str]], answers: Sequence[_Above]) -> list[_Above]:
         """The same; what may not be read is topmost, unless the API server is just starting: then it refuses all."""
-        refused = [owner for (owner, _), each in zip(asked, answers, strict=True) if isinstance(each, MayNotRead)]
+        refused = [owner for (owner, _), each in zip(asked, answers, strict=True) if isinstance(each, _MayNotRead)]
         if not refused:
             return list(answers)
         ready = await self._status_of_server() == OK
         if ready:
             self._tell_silent(refused)
         instead: _Above = () if ready else None
-        return [instead if isinstance(each, MayNotRead) else each for each in answers]
+        return [instead if isinstance(each, _MayNotRead) else each for each in answers]
 
     def _overdue(self, owner: OwnerRef, answer: object) -> bool:
         pause = self._paused.get(owner.key)
@@ -173,11 +173,11 @@ class OwnerReader:
         try:
             async with hands:
                 return await self._parents(owner, namespace)
+        except _MayNotRead as problem:
+            return problem
         except Unavailable as problem:
             log.warning("owner not looked up", owner=f"{owner.kind}/{owner.name}", trouble=str(problem))
             return None
-        except MayNotRead as problem:
-            return problem
         except Exception as problem:
             log.exception("owner set aside", owner=f"{owner.kind}/{owner.name}", namespace=namespace)
             return problem
@@ -236,7 +236,7 @@ class OwnerReader:
         """As `ask`, but for what may not be read."""
         answer = await self.ask(path)
         if answer.status == MAY_NOT:
-            raise MayNotRead(answer.message())
+            raise _MayNotRead(answer.message())
         return answer
 
     async def ask(self, path: str) -> Answer:

@@ -267,7 +267,7 @@ def test_pods_of_a_kind_that_only_answers_with_errors_go_on_after_a_while(well: 
 @pytest.mark.parametrize("status", [401, 403, 500])
 @pytest.mark.parametrize("where", ["/apis", "/apis/batch/v1", "/apis/batch/v1/namespaces/team/jobs/j"])
 def test_a_refusal_that_passes_is_not_remembered(where: str, status: int) -> None:
-    """A token that is being renewed (401), an API server that has not read its roles yet (403, not ready), a failure."""
+    """A token that is being renewed, an API server that has not read its roles yet and is not ready, a failure."""
     cache = memory(held("p"))
     starting = True
 
