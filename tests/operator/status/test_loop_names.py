@@ -93,11 +93,11 @@ def test_names_as_long_as_kubernetes_allows_are_told_as_all_others() -> None:
     group = {"yunikorn.apache.org/app-id": "g" * 63}
     world.create("grouped", cpu=100, labels=group, owners=(owned("Job", "j" * 253, group="batch"),))
     world.cache.learn(owned("Job", "j" * 253, group="batch"), [])
-    world.create("other", cpu=100)
+    world.create("quick", cpu=100)
     made = release_loop(world)
     turn(made, world, 3)
     apps = {body["spec"]["app"] for body in written(world, "/trackedapps") if "spec" in body}
-    assert {app[:6] for app in apps} == {"pod/xx", "group/", "pod/ot"}
+    assert {app[:6] for app in apps} == {"pod/xx", "group/", "pod/qu"}
     assert max(map(len, apps)) == 253
 
 
