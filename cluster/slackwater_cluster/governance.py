@@ -124,8 +124,12 @@ class Governance:
         return counts
 
     def manages(self, pod: PodRecord) -> bool:
-        """Whether a pod is part of an app of ours: in a managed namespace, and no daemon or static pod."""
-        return self.managed(pod.namespace) and not pod.daemon and not pod.mirror
+        """Whether a pod is part of an app of ours: in a managed namespace, and no daemon or static pod.
+
+        A DaemonSet's pod is bound to its node, and never ours to place. Its owner reference alone is not believed: one
+        that we hold, or sealed, came from somebody else.
+        """
+        return self.managed(pod.namespace) and not pod.mirror and (not pod.daemon or pod.admitted)
 
     def policy_name(self, namespace: str) -> str:
         """The policy that a namespace names, whether or not it exists."""

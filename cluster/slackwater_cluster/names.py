@@ -65,6 +65,12 @@ RELEASE_VERB: Final = "release"
 # the pod), and how fast a node sends and receives (a quantity of bytes per second, annotation of the node).
 OUTPUT: Final = "slackwater.io/output"
 BANDWIDTH: Final = "slackwater.io/bandwidth"
+
+# Every annotation that users may set and that is read; another one under our prefix means nothing.
+STATED: Final = (
+    *(APP, STAGE, PARENTS, DAG, ITERATIVE, GANG, TASKS, TASK_CPU, TASK_MEMORY, PAUSE),
+    *(OUTPUT, BANDWIDTH),
+)
 # Which instance of the extender a placement is asked of: the one whose rooms were decided on.
 INSTANCE_HEADER: Final = "X-Slackwater-Instance"
 # The extender's words for a pod that its watch does not show (yet), or no more: no lack of room.

@@ -105,6 +105,18 @@ def test_release_that_is_confirmed_writes_nothing_but_rows(cluster: Cluster, tmp
     assert [row["result"] for row in json.loads(done.stdout)] == ["freed"] * 2
 
 
+def test_release_leaves_out_a_pod_that_cannot_be_read_and_says_so(run: Run, cluster: Cluster) -> None:
+    """Beside what programs read; the others are freed."""
+    pods = cluster.answers["/api/v1/namespaces/team-a/pods"]
+    assert isinstance(pods, dict)
+    odd = json.loads(json.dumps(pods["items"][0]).replace("etl-0", "odd"))
+    odd["spec"]["containers"] = [{"name": "c", "resources": {"requests": {"cpu": "-1"}}}]
+    pods["items"].insert(0, odd)
+    result = run("release", "--all", "-n", "team-a", "--dry-run", "-o", "json")
+    assert {row["name"] for row in json.loads(result.stdout)} == {"etl-0", "etl-1"}
+    assert "team-a/odd" in result.stderr
+
+
 def test_release_without_a_name_frees_nothing(run: Run, cluster: Cluster) -> None:
     """Everything must be asked for."""
     with pytest.raises(InvalidInput, match="--all"):

@@ -102,7 +102,15 @@ def test_operator_and_extender_recognise_every_pod_alike(cluster: MixedCluster) 
     assert len(cluster.pods) > 200
     assert len(first) > 75
     assert not any(uid.startswith(("uid-kube-system", "uid-plain", f"uid-{names.SYSTEM_NAMESPACE}")) for uid in first)
-    assert "uid-team-daemon" not in first
+
+
+def test_operator_and_extender_know_daemons_alike(cluster: MixedCluster) -> None:
+    """A pod that names a DaemonSet is one, unless it is held: such a pod passed our admission policy."""
+    assert "uid-team-daemon" in operators_answers(operator(cluster))
+    assert "uid-team-daemon" in extenders_answers(extender(cluster))
+    cluster.bind(lambda pod: pod["metadata"]["name"] == "daemon")
+    assert "uid-team-daemon" not in operators_answers(operator(cluster))
+    assert "uid-team-daemon" not in extenders_answers(extender(cluster))
 
 
 def test_the_extender_asks_and_learns_under_these_names(cluster: MixedCluster) -> None:

@@ -10,7 +10,7 @@ from slackwater_cluster import names
 from slackwater_cluster.governance import IMPLICIT, Governance
 from slackwater_cluster.watch.records import CustomRecord
 from slackwater_operator.cache.snapshot import take_snapshot
-from support.fakes.cluster import World, enforcing, node
+from support.fakes.cluster import World, enforcing, node, owned
 
 
 def order(world: World) -> list[str]:
@@ -144,3 +144,29 @@ def test_the_first_pool_by_name_guards_a_queue() -> None:
     assert (governing.pool_of("batch"), governing.pool_of("other")) == ("x", "")
     governing.drop("ReservationPool", [_record("x")])
     assert governing.pool_of("batch") == "y"
+
+
+def test_a_claim_to_be_a_daemon_jumps_no_queue() -> None:
+    """A tenant may patch a DaemonSet into the owners of a held pod: it stays held, and counts as what it declares."""
+    world = enforcing(node("a", cpu=4))
+    world.configure("AdmissionQueue", "all", state="paused")
+    pod = world.create("p", cpu=1, app="etl")
+    world.change(pod.uid, owners=(owned("DaemonSet", "mine", group="apps"),))
+    operator = world.operator()
+    for _ in range(10):
+        operator.step()
+    assert world.released == []
+
+
+@pytest.mark.parametrize(
+    ("written", "ours"),
+    [({}, False), ({"gates": (names.GATE,)}, True), ({"annotations": {names.DECLARED_CPU: "4"}}, True)],
+    ids=["a daemon's", "held", "sealed"],
+)
+def test_a_daemon_is_a_pod_that_our_admission_left_alone(written: dict[str, object], ours: bool) -> None:
+    """It writes to no pod of the DaemonSet controller, so where it wrote the owner reference is somebody else's."""
+    world = enforcing(node("a"))
+    pod = world.create("p", gates=(), node="a")
+    world.change(pod.uid, owners=(owned("DaemonSet", "agent", group="apps"),), annotations={}, gates=())
+    world.change(pod.uid, **written)
+    assert world.cache.governing.manages(world.pods[pod.uid]) is ours

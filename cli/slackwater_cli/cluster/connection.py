@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -34,10 +35,13 @@ System = Annotated[str, typer.Option(help="Namespace that Slackwater is installe
 
 
 def api_server(kubeconfig: Path | None, context: str | None) -> ApiClient:
-    """The API server of the chosen context."""
+    """The API server of the chosen context. What is logged while it is read goes beside what programs read."""
+    import structlog
+
     from slackwater_cluster.api.client import ApiClient
     from slackwater_cluster.api.endpoint import endpoint
 
+    structlog.configure(logger_factory=lambda *_: structlog.PrintLogger(sys.stderr))
     return ApiClient(endpoint(_single(kubeconfig), context))
 
 

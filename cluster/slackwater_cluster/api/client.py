@@ -138,7 +138,7 @@ class ApiClient:
         """One raw answer, in at most so many seconds and bytes."""
         until, body = monotonic() + seconds, bytearray()
         try:
-            with self._http.stream("GET", path, headers=self.endpoint.headers(), timeout=seconds) as reply:
+            with self._http.stream("GET", path, headers=self.endpoint.proof(), timeout=seconds) as reply:
                 for piece in reply.iter_bytes():
                     body += piece
                     if len(body) > most:
@@ -182,7 +182,7 @@ class ApiClient:
 
     def _reply(self, method: str, path: str, headers: Mapping[str, str] | None = None, **more: Any) -> httpx2.Response:
         try:
-            reply = self._http.request(method, path, headers={**self.endpoint.headers(), **(headers or {})}, **more)
+            reply = self._http.request(method, path, headers={**self.endpoint.proof(), **(headers or {})}, **more)
         except (httpx2.HTTPError, OSError) as problem:
             raise _unreachable("API server", self.endpoint.url, problem) from problem
         if reply.is_success:

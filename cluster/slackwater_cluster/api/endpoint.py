@@ -23,6 +23,15 @@ class Endpoint:
     tls: ssl.SSLContext | bool
     headers: Callable[[], Mapping[str, str]]
 
+    def proof(self) -> Mapping[str, str]:
+        """The headers that prove who we are. A token that cannot be read, or a plugin that fails, may work later."""
+        try:
+            return self.headers()
+        except Unavailable:
+            raise
+        except Exception as problem:  # whatever a plugin of the client library may raise
+            raise Unavailable(f"API server: no proof of who we are: {type(problem).__name__}: {problem}") from problem
+
 
 def endpoint(kubeconfig: Path | None = None, context: str | None = None) -> Endpoint:
     """The given kubeconfig, else the pod's own service account, else the user's kubeconfig ($KUBECONFIG, ~/.kube)."""

@@ -154,7 +154,7 @@ class Session:
         """Proof of who we are. In a thread: a plugin may have to be run for it."""
         now = asyncio.get_running_loop().time()
         if now - self._proven >= PROOF_SECONDS:
-            self._proof = await asyncio.to_thread(self._endpoint.headers)
+            self._proof = await asyncio.to_thread(self._endpoint.proof)
             self._proven = now
         return self._proof
 

@@ -7,17 +7,26 @@ is no id. Because a slash is none, what a user writes can never be taken for the
 
 from __future__ import annotations
 
+import hashlib
 import re
 
 # The characters of a label's value; longer ones may stand in an annotation.
 _NAME = re.compile(r"[A-Za-z0-9](?:[-A-Za-z0-9_.]*[A-Za-z0-9])?")
 LONGEST = 253
 SHOWN = 40
+_DIGEST = 16
 
 
 def is_name(text: str) -> bool:
     """Whether a text may be an id: letters and digits, with '-', '_' and '.' inside."""
     return len(text) <= LONGEST and _NAME.fullmatch(text) is not None
+
+
+def bounded(made: str) -> str:
+    """An id made of several names, each of which may be as long as an id: beyond that its end becomes a digest."""
+    if len(made) <= LONGEST:
+        return made
+    return f"{made[: LONGEST - _DIGEST - 1]}-{hashlib.sha256(made.encode()).hexdigest()[:_DIGEST]}"
 
 
 def shown(text: str) -> str:

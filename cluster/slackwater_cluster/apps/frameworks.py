@@ -64,6 +64,7 @@ class SizeRule(FrameworkRow):
     each: str = ""  # path of a list of groups; empty: the object itself is the one group
     count: str
     times: str = ""  # a second factor of the count
+    most: str = ""  # path of what bounds that factor, else the count: a Job starts no more pods than it completes
     driver: str = ""  # path of what is there only in apps with a driver; of a group: its name, a value of `drivers`
     pod: str = ""  # path of the pod spec within a group
     cpu: str = ""  # or paths of plain quantities

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import msgspec
+import structlog
 
 from slackwater_cluster import names
 from slackwater_cluster.api.client import ApiClient, Forbidden, NotFound
@@ -25,6 +26,8 @@ from slackwater_cluster.apps.resolver import Member, own_name
 from slackwater_cluster.governance import Governance
 from slackwater_cluster.watch import trim, wire
 from slackwater_cluster.watch.records import NamespaceRecord, OwnerRef, PodRecord
+
+log = structlog.get_logger(__name__)
 
 Body = dict[str, Any]
 UNBOUND, BOUND = {"fieldSelector": "spec.nodeName="}, {"fieldSelector": "spec.nodeName!="}
@@ -85,7 +88,17 @@ def _pods(
     api: ApiClient, namespace: str | None, parameters: dict[str, str] | None = None
 ) -> list[tuple[wire.Pod, PodRecord]]:
     path = api_path("pods", namespace=namespace or "")
-    return [(pod, trim.pod(pod)) for pod in api.listed(path, wire.Pod, parameters)]
+    return list(_readable(api.listed(path, wire.Pod, parameters)))
+
+
+def _readable(pods: Iterable[wire.Pod]) -> Iterator[tuple[wire.Pod, PodRecord]]:
+    """Pods and what is kept of them; one that cannot be read is told, and hides no other."""
+    for pod in pods:
+        try:
+            yield pod, trim.pod(pod)
+        except Exception as problem:  # noqa: BLE001 - whatever one object holds, the others are shown
+            name = f"{pod.metadata.namespace}/{pod.metadata.name}"
+            log.warning("left out: it cannot be read", pod=name, problem=str(problem)[:500])
 
 
 def _index(api: ApiClient, found: Sequence[tuple[wire.Pod, PodRecord]], system: str) -> PodIndex:

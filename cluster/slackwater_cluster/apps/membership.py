@@ -16,6 +16,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from slackwater_cluster import names
+from slackwater_cluster.apps.appids import bounded
 from slackwater_cluster.apps.frameworks import FrameworkTable, RoleRule, builtin
 from slackwater_cluster.apps.namesakes import Namesakes
 from slackwater_cluster.apps.owners import KnownOwners
@@ -77,10 +78,13 @@ class PodIndex(KnownOwners):
         again: list[PodRecord] = []
         if parent is not None:  # its first child makes it a driver
             again += [parent, *self._recognise(parent)]
-        if before is None or pod.uid in self._drivers or _differs(before, pod):
+        different = before is None or _differs(before, pod)
+        if different or pod.uid in self._drivers:
             again += self._recognise(pod)
         if before is None:
             again += self._answered((pod.namespace, pod.uid))
+        if different and self._stands_otherwise(before, pod):
+            again += self._reviewed(self._owned_by({(pod.namespace, pod.uid)}))
         return [each for each in again if each.uid != pod.uid]
 
     def drop_pod(self, pod: PodRecord) -> list[PodRecord]:
@@ -134,7 +138,7 @@ class PodIndex(KnownOwners):
         if not driver or member.rule is not Rule.FRAMEWORK:
             return member
         doubt = f"another driver already runs as {member.app!r}; give each app an id of its own"
-        return replace(member, app=f"{member.app}@{driver[:8]}", doubts=(*member.doubts, doubt))
+        return replace(member, app=bounded(f"{member.app}@{driver[:8]}"), doubts=(*member.doubts, doubt))
 
     def unknown(self) -> list[tuple[OwnerRef, str]]:
         """Owners to look up, and their namespace."""
@@ -173,8 +177,25 @@ class PodIndex(KnownOwners):
         """An owner is known now: recognise the pods that waited for it, and return all pods that this concerns."""
         if owner not in self._asking:
             return []
-        waited = self.asking(owner)
-        return [*waited, *(other for pod in waited for other in self._recognise(pod))]
+        return self._reviewed(self.asking(owner))
+
+    def _reviewed(self, pods: list[PodRecord]) -> list[PodRecord]:
+        """Recognise pods anew; return them and the others that this concerns."""
+        return [*pods, *(other for pod in pods for other in self._recognise(pod))]
+
+    def _stands_otherwise(self, before: PodRecord | None, pod: PodRecord) -> bool:
+        """Whether pods that are here are owned by a pod that is another one than they were recognised by."""
+        if not self.owns_pods(pod):
+            return False
+        if before is None:  # those that wait for it are answered; others only where somebody looked it up before
+            return (pod.namespace, pod.uid) in self._parents
+        return before.owners != pod.owners or self._read(before.labels) != self._read(pod.labels)
+
+    def _owned_by(self, owners: set[OwnerKey]) -> list[PodRecord]:
+        """The pods that name one of these owners; all pods of their namespaces are looked through."""
+        places = {namespace for namespace, _ in owners}
+        near = [each for each in self.pods.values() if each.owners and each.namespace in places]
+        return [each for each in near if any(owner.key in owners for owner in each.owners)]
 
     def _resolved(self, pod: PodRecord) -> Member:
         latest, known = self._latest
@@ -263,9 +284,7 @@ class PodIndex(KnownOwners):
         """Drivers and the pods they own. Only where two drivers share an id are all pods looked through."""
         found = [self.pods[uid] for uid in drivers if uid in self.pods]
         owning = {(pod.namespace, pod.uid) for pod in found if self.owns_pods(pod)}
-        if owning:
-            found += [each for each in self.pods.values() if any(owner.key in owning for owner in each.owners)]
-        return found
+        return found + self._owned_by(owning) if owning else found
 
 
 def _leads(pod: PodRecord, member: Member) -> bool:

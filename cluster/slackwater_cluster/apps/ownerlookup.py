@@ -38,10 +38,14 @@ FIRST_PAUSE, LONGEST_PAUSE = 1.0, 60.0
 # Seconds after which an owner for whom only errors came counts as topmost, if the API server is well otherwise: pods of
 # a kind whose conversion webhook or aggregated API is broken would else wait for as long.
 PATIENCE = 60.0
-READY = "/readyz"  # with etcd
+READY, OK = "/readyz", 200  # with etcd
 # Kinds whose place is remembered.
 MOST_KINDS = 1000
-NOT_THERE = (401, 403, 404)
+MAY_NOT, NOT_THERE = 403, 404
+
+
+class _MayNotRead(Unavailable):
+    """The API server says that we have no right to read something."""
 
 
 class _Bare(msgspec.Struct):
@@ -89,6 +93,8 @@ class Reader(Protocol):
 
 # The owner's owners, () where it has none; the error where none can be had.
 Found = tuple[OwnerRef, Sequence[OwnerRef] | Exception]
+# The same of one that was asked about; None where nobody answered.
+_Above = Sequence[OwnerRef] | Exception | None
 
 
 @dataclass
@@ -107,7 +113,9 @@ class OwnerReader:
         """What stands above some of these owners, given with their namespaces; left out where nobody answered."""
         hands = asyncio.Semaphore(TOGETHER)
         asked = self._due(unknown)
-        answers = await asyncio.gather(*(self._above(owner, namespace, hands) for owner, namespace in asked))
+        answers = await self._believed(
+            asked, await asyncio.gather(*(self._above(owner, namespace, hands) for owner, namespace in asked))
+        )
         overdue = [owner for (owner, _), answer in zip(asked, answers, strict=True) if self._overdue(owner, answer)]
         given_up = set(overdue) if overdue and await self._well() else set[OwnerRef]()
         found: list[Found] = []
@@ -119,16 +127,31 @@ class OwnerReader:
                 found.append((owner, Unavailable(f"no answer for {PATIENCE:g} s") if answer is None else answer))
         return found
 
+    async def _believed(self, asked: Sequence[tuple[OwnerRef, str]], answers: Sequence[_Above]) -> list[_Above]:
+        """The same; what may not be read is topmost, unless the API server is just starting: then it refuses all."""
+        refused = [owner for (owner, _), each in zip(asked, answers, strict=True) if isinstance(each, _MayNotRead)]
+        if not refused:
+            return list(answers)
+        ready = await self._status_of_server() == OK
+        if ready:
+            self._tell_silent(refused)
+        instead: _Above = () if ready else None
+        return [instead if isinstance(each, _MayNotRead) else each for each in answers]
+
     def _overdue(self, owner: OwnerRef, answer: object) -> bool:
         pause = self._paused.get(owner.key)
         return answer is None and pause is not None and self.clock() - pause.since >= PATIENCE
 
     async def _well(self) -> bool:
         """Whether the API server itself is well; else all look-ups fail, and none is given up."""
+        return await self._status_of_server() < 500
+
+    async def _status_of_server(self) -> int:
+        """What the API server answers when it is asked whether it is ready."""
         try:
-            return (await self.reader.get(READY, seconds=SECONDS, most=LARGEST)).status < 500
+            return (await self.reader.get(READY, seconds=SECONDS, most=LARGEST)).status
         except Unavailable:
-            return False
+            return 503
 
     def _due(self, unknown: Sequence[tuple[OwnerRef, str]]) -> list[tuple[OwnerRef, str]]:
         """Those to ask about now: a namespace's first, then each one's second, and so on."""
@@ -145,13 +168,13 @@ class OwnerReader:
         seconds = min(2 * last.seconds, LONGEST_PAUSE)
         self._paused[owner] = _Pause(now + seconds, seconds, last.since)
 
-    async def _above(
-        self, owner: OwnerRef, namespace: str, hands: asyncio.Semaphore
-    ) -> Sequence[OwnerRef] | Exception | None:
+    async def _above(self, owner: OwnerRef, namespace: str, hands: asyncio.Semaphore) -> _Above:
         """The owner's owners, () where it has none; None where nobody answered; the error where none can be had."""
         try:
             async with hands:
                 return await self._parents(owner, namespace)
+        except _MayNotRead as problem:
+            return problem
         except Unavailable as problem:
             log.warning("owner not looked up", owner=f"{owner.kind}/{owner.name}", trouble=str(problem))
             return None
@@ -164,18 +187,17 @@ class OwnerReader:
         if not plural:
             return ()
         path = api_path(plural, owner.name, group=owner.group, version=version, namespace=namespace)
-        answer = await self.ask(path)
-        if answer.status in NOT_THERE:
-            self._tell_silent(answer, owner)
+        answer = await self._read(path)
+        if answer.status == NOT_THERE:
             return ()
         meta = msgspec.json.decode(answer.body, type=_Bare).metadata
         return trim.owners(meta.owner_references, namespace) if meta.uid == owner.uid else ()
 
-    def _tell_silent(self, answer: Answer, owner: OwnerRef) -> None:
-        kind = (owner.group, owner.kind)
-        if answer.status in (401, 403) and kind not in self._silent and len(self._silent) < MOST_KINDS:
-            self._silent.add(kind)
-            log.warning("owners of this kind may not be read; they count as topmost", kind=kind[1], group=kind[0])
+    def _tell_silent(self, owners: Iterable[OwnerRef]) -> None:
+        for kind in {(owner.group, owner.kind) for owner in owners} - self._silent:
+            if len(self._silent) < MOST_KINDS:
+                self._silent.add(kind)
+                log.warning("owners of this kind may not be read; they count as topmost", kind=kind[1], group=kind[0])
 
     # -- where kinds live -------------------------------------------------------------------------------------------
 
@@ -194,22 +216,33 @@ class OwnerReader:
     async def _version(self, group: str) -> str:
         """The group's preferred version. One list serves all groups: a name that a tenant made up costs no request."""
         if group not in self._groups and self.clock() - self._listed >= GROUPS_SECONDS:
-            found = msgspec.json.decode((await self.ask("/apis")).body, type=_Groups).groups
+            answer = await self._read("/apis")
+            if not answer.ok:
+                raise Unavailable(answer.message())
+            found = msgspec.json.decode(answer.body, type=_Groups).groups
             self._groups = {each.name: each.preferred_version.version for each in found}
             self._listed = self.clock()
         return self._groups.get(group, "")
 
     async def _plural(self, group: str, version: str, kind: str) -> str:
-        answer = await self.ask(group_path(group, version))
-        if answer.status in NOT_THERE:
-            return ""
+        answer = await self._read(group_path(group, version))
+        if answer.status == NOT_THERE:  # no longer served so: what is, a new list of the groups tells
+            self._groups.pop(group, None)
+            raise Unavailable(answer.message())
         listed = msgspec.json.decode(answer.body, type=_Kinds).resources
         return next((each.name for each in listed if _serves(each, kind)), "")
+
+    async def _read(self, path: str) -> Answer:
+        """As `ask`, but for what may not be read."""
+        answer = await self.ask(path)
+        if answer.status == MAY_NOT:
+            raise _MayNotRead(answer.message())
+        return answer
 
     async def ask(self, path: str) -> Answer:
         """One answer, within bounds; anything but an answer about the thing asked for is no answer."""
         answer = await self.reader.get(path, seconds=SECONDS, most=LARGEST)
-        if not answer.ok and answer.status not in NOT_THERE:
+        if not answer.ok and answer.status not in (MAY_NOT, NOT_THERE):
             raise Unavailable(answer.message())
         return answer
 

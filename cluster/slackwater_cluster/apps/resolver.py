@@ -24,7 +24,7 @@ from enum import StrEnum
 
 from slackwater.roles import Role
 from slackwater_cluster import names
-from slackwater_cluster.apps.appids import is_name, shown
+from slackwater_cluster.apps.appids import bounded, is_name, shown
 from slackwater_cluster.apps.frameworks import Framework, FrameworkTable, OwnerRule, RoleRule, role_by_labels
 from slackwater_cluster.apps.owners import OwnerChain, OwnerGraph, chain
 from slackwater_cluster.apps.runs import series, unscheduled
@@ -131,12 +131,12 @@ class Resolver:
         top = _top(above, self.table.coarse)
         name, shared = self._names(pod, app, row)
         return Member(
-            app=app,
+            app=bounded(app),
             role=self._role(pod),
             stage=own_name(pod, names.STAGE) or (row.stage_of(pod.labels) if row else ""),
             rule=rule,
-            name=name,
-            series=shared,
+            name=bounded(name),
+            series=bounded(shared),
             framework=row.name if row else "",
             owner=f"{top.kind}/{top.name}" if top else "",
             unknown=above.unknown,

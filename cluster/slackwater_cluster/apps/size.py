@@ -102,7 +102,10 @@ def _group(rule: SizeRule, group: Mapping[str, Any]) -> tuple[int, Resources] | 
     factor = 1 if factor is None else factor
     if not (isinstance(count, int) and isinstance(factor, int) and count > 0 and factor > 0):
         return None
-    return count * factor, _request(rule, group)
+    most = at(group, rule.most) if rule.most else None
+    if isinstance(most, int):
+        count, factor = (count, min(factor, most)) if rule.times else (min(count, most), factor)
+    return (count * factor, _request(rule, group)) if count * factor > 0 else None
 
 
 def _request(rule: SizeRule, group: Mapping[str, Any]) -> Resources:

@@ -11,7 +11,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue
 from pydantic.alias_generators import to_camel
 
 from slackwater.errors import InvalidInput
-from slackwater_cluster.pods.quantities import quantity
+from slackwater_cluster.pods.quantities import MOST, quantity
 
 # What pydantic accepts as extra schema: plain JSON.
 Extra = dict[str, JsonValue]
@@ -47,9 +47,11 @@ def refined(*each: Extra) -> ConfigDict:
 def _countable(written: int | str) -> int | str:
     """Refuse what no round could count with: an object may be older than its definition's rules."""
     try:
-        quantity(str(written))
+        amount = quantity(str(written))
     except InvalidInput as problem:
         raise ValueError(str(problem)) from problem
+    if amount >= MOST:
+        raise ValueError(f"{written} is beyond what Kubernetes can count; write it like 500m, 2 or 3Gi")
     return written
 
 

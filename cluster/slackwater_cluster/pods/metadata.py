@@ -3,7 +3,8 @@
 Everything a tenant can write is read here first. What is too long, too much or not a name is left out, with a sentence
 for the pod's owner; the rest of the pod counts as before. So nobody further in meets a text without a bound.
 
-    annotation          at most 64 of those anyone reads, 1,024 characters each (the parents of a stage: 8,192)
+    annotation          what we wrote ourselves, and 64 more of those anyone reads at most; 1,024 characters each (the
+                        parents of a stage: 8,192)
     owner reference     at most 16, each of a name, kind and group that Kubernetes could have
     count               at most nine digits
     parents of a stage  at most 128, each up to 253 characters
@@ -16,13 +17,16 @@ from collections.abc import Iterable, Mapping
 
 from slackwater_cluster import names
 from slackwater_cluster.api.paths import is_segment
+from slackwater_cluster.pods.gate import MARKS
 from slackwater_cluster.watch import wire
 from slackwater_cluster.watch.interning import SharedValues
 from slackwater_cluster.watch.records import OwnerRef
 
-# Annotations kept of a pod: our own, and those by which frameworks group their pods.
-KEPT = (
-    names.PREFIX,
+# Annotations that we write ourselves: kept however many others stand beside them.
+WRITTEN = frozenset((*names.SEALED, *MARKS))
+# And those that are read: ours that users may set, and those by which frameworks group their pods.
+STATED = frozenset(names.STATED)
+FRAMEWORKS = (
     "jobset.sigs.k8s.io/",
     "kueue.x-k8s.io/",
     "leaderworkerset.sigs.k8s.io/",
@@ -54,15 +58,16 @@ def notes(written: Mapping[str, str] | None) -> tuple[tuple[tuple[str, str], ...
     """Those annotations that anyone here reads, and a sentence about each of ours that was left out."""
     if not written:
         return (), ()
-    found = [item for item in written.items() if item[0].startswith(KEPT)]
+    found = [item for item in written.items() if _ours(item[0]) or item[0].startswith(FRAMEWORKS)]
     good = [item for item in found if _readable(*item)]
     if len(good) == len(found) <= MOST_ANNOTATIONS:
         return tuple(good), ()
     problems = [_unreadable(key, value) for key, value in found if _ours(key) and not _readable(key, value)]
-    if len(good) > MOST_ANNOTATIONS:
-        good.sort(key=lambda item: not _ours(item[0]))
-        problems.append(f"{len(good)} annotations of schedulers; only the first {MOST_ANNOTATIONS} are read")
-    return tuple(good[:MOST_ANNOTATIONS]), tuple(problems[:MOST_PROBLEMS])
+    stated = sorted((item for item in good if item[0] not in WRITTEN), key=lambda item: not _ours(item[0]))
+    if len(stated) > MOST_ANNOTATIONS:
+        problems.append(f"{len(stated)} annotations of schedulers; only the first {MOST_ANNOTATIONS} are read")
+    kept = [item for item in good if item[0] in WRITTEN] + stated[:MOST_ANNOTATIONS]
+    return tuple(kept), tuple(problems[:MOST_PROBLEMS])
 
 
 def owners(references: Iterable[wire.Owner] | None, namespace: str) -> tuple[tuple[OwnerRef, ...], Problems]:
@@ -127,4 +132,4 @@ def _unreadable(key: str, value: str) -> str:
 
 
 def _ours(key: str) -> bool:
-    return key.startswith(names.PREFIX)
+    return key in STATED or key in WRITTEN

@@ -12,12 +12,12 @@ from slackwater.resources import Resources
 _REMEMBERED = 16_384
 # No quantity that Kubernetes writes is longer than this; what users write into annotations may be.
 _LONGEST = 64
-# Kubernetes keeps 64 bits of a quantity; a larger one would make sums over many pods infinite.
-_MOST = 2.0**63
+# Kubernetes counts no more than 64 bits of a quantity: one that is larger is valid, and counts as this.
+MOST = 2**63
 
 
 def quantity(text: str) -> float:
-    """The value of one quantity. Negative and non-finite ones are refused: no request or capacity can be either."""
+    """The value of one quantity, as far as Kubernetes counts. No request or capacity can be negative or infinite."""
     if len(text) > _LONGEST:  # before the cache, which would keep it
         raise InvalidInput("quantity", f"{text[:_LONGEST]!r}… is too long", "write it like 500m, 2 or 3Gi")
     return _quantity(text)
@@ -29,16 +29,14 @@ def _quantity(text: str) -> float:
     from kubernetes.utils.quantity import parse_quantity  # noqa: PLC0415
 
     try:
-        value = float(parse_quantity(text))  # type: ignore[no-untyped-call] # the client library has no types
+        value = parse_quantity(text)  # type: ignore[no-untyped-call] # the client library has no types
     except (ValueError, ArithmeticError) as problem:
         raise InvalidInput("quantity", f"{text!r} is not a Kubernetes quantity", "write it like 500m, 2 or 3Gi") from (
             problem
         )
-    if not 0 <= value <= _MOST:
-        raise InvalidInput(
-            "quantity", f"{text!r} is negative or beyond what Kubernetes can count", "write it like 500m, 2 or 3Gi"
-        )
-    return value
+    if not value.is_finite() or value < 0:
+        raise InvalidInput("quantity", f"{text!r} is negative or no number", "write it like 500m, 2 or 3Gi")
+    return float(min(value, MOST))
 
 
 def resources(quantities: Mapping[str, str] | None) -> Resources:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 import httpx2
 import msgspec
 
-from slackwater_cluster.prometheus.transport import QueryConnection, QuerySession
+from slackwater_cluster.prometheus.transport import AnswerWarnings, QueryConnection, QuerySession
 
 
 class Series(msgspec.Struct, gc=False):
@@ -23,10 +23,9 @@ class _Data(msgspec.Struct):
     result: list[Series] = []
 
 
-class _Answer(msgspec.Struct):
+class _Answer(AnswerWarnings):
     status: str = ""
     data: _Data | None = None
-    warnings: list[str] | None = None
 
 
 class _Values(msgspec.Struct):
@@ -95,5 +94,5 @@ class Prometheus:
             answer = _ANSWERS.decode(body)
         except msgspec.DecodeError as problem:
             raise self._session.strange(body) from problem
-        self.warnings.update(answer.warnings or ())
+        self.warnings.update(answer.sentences())
         return answer.data.result if answer.data is not None else []

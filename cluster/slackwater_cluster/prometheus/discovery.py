@@ -51,7 +51,7 @@ class ServerCredentials(Credentials):
 
     def headers(self) -> dict[str, str]:
         """The API server's own."""
-        return dict(self.endpoint.headers()) if self.endpoint else {}
+        return dict(self.endpoint.proof()) if self.endpoint else {}
 
     def tls(self) -> ssl.SSLContext | bool:
         """What its certificate is judged by."""

@@ -78,6 +78,17 @@ class _Refusal(msgspec.Struct):
 _REFUSALS = msgspec.json.Decoder(_Refusal)
 
 
+class AnswerWarnings(msgspec.Struct):
+    """What an answer says about its own completeness: Prometheus and Thanos in words, VictoriaMetrics by a mark."""
+
+    warnings: list[str] | None = None
+    is_partial: bool | None = msgspec.field(name="isPartial", default=None)
+
+    def sentences(self) -> list[str]:
+        """Why the answer may lack something, one sentence each."""
+        return [*(self.warnings or ()), *(["some storage nodes did not answer (isPartial)"] if self.is_partial else [])]
+
+
 class QuerySession:
     """Connections to one server. Secrets are read from their files for each question and never logged."""
 

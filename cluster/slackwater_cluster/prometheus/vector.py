@@ -11,12 +11,14 @@ import msgspec
 
 from slackwater.errors import Unavailable
 from slackwater_cluster.prometheus.connection import Connection
-from slackwater_cluster.prometheus.transport import QuerySession
+from slackwater_cluster.prometheus.transport import AnswerWarnings, QuerySession
 
 # Decoding holds the interpreter; 16 kB are a sixth of a millisecond, so a /filter gets its turn in between.
 SLICE = 16 * 1024
 _BEGIN = b'"result":['
 _NEXT = b',{"metric":'
+# Before the data, what makes an answer a partial one.
+_PARTIAL = (b'"warnings":', b'"isPartial":true')
 
 
 class VectorSeries(msgspec.Struct, gc=False):
@@ -49,11 +51,10 @@ class _VectorData(msgspec.Struct):
     result: msgspec.Raw = msgspec.Raw(b"[]")
 
 
-class _VectorAnswer(msgspec.Struct):
+class _VectorAnswer(AnswerWarnings):
     status: str = ""
     data: _VectorData | None = None
     error: str = ""
-    warnings: list[str] | None = None
 
 
 _ANSWERS = msgspec.json.Decoder(_VectorAnswer)
@@ -147,7 +148,7 @@ def decode(body: bytes) -> Vector:
         raise Unavailable(f"{answer.error or answer.status or 'no data'}")
     if answer.data.result_type != "vector":
         raise Unavailable(f"the query gives a {answer.data.result_type or 'nothing'}, not a vector")
-    return Vector([bytes(answer.data.result)], answer.warnings or ())
+    return Vector([bytes(answer.data.result)], answer.sentences())
 
 
 def _sliced(body: bytes) -> Vector | None:
@@ -157,6 +158,8 @@ def _sliced(body: bytes) -> Vector | None:
     """
     start = body.find(_BEGIN, 0, 4096)
     if len(body) <= SLICE or start < 0 or b'"resultType":"vector"' not in body[:4096]:
+        return None
+    if any(mark in body[:start] for mark in _PARTIAL):
         return None
     tail = body.rfind(b"]}}")
     if tail < 0 or tail < len(body) - 4096:  # warnings and the like follow the data

@@ -33,6 +33,7 @@ class _Marked(msgspec.Struct):
 
 class _Mark(msgspec.Struct):
     object: _Marked
+    type: str = ""
 
 
 class _Failure(msgspec.Struct):
@@ -75,21 +76,23 @@ class Decoding:
                 self._skipped(problem, _meta(item))
         return raw.metadata, good
 
-    def event(self, line: bytes) -> tuple[str, str, Any | None] | None:
-        """An event's kind, resource version and object (none in a bookmark); None if it is not even an event."""
+    def event(self, line: bytes) -> tuple[str, Meta, Any | None] | None:
+        """An event's kind, its object's metadata and the object (none in a bookmark, or where it cannot be read).
+
+        None if it is not even an event.
+        """
         try:
             event = self._events.decode(line)
         except msgspec.DecodeError as problem:
-            marked = self._marked(line)
-            self._skipped(problem, marked)
-            return None if marked is None else ("", marked.resource_version, None)
-        found = None if event.type == "BOOKMARK" else event.object
-        return event.type, event.object.metadata.resource_version, found
+            mark = self._marked(line)
+            self._skipped(problem, mark.object.metadata if mark else None)
+            return None if mark is None else (mark.type, mark.object.metadata, None)
+        return event.type, event.object.metadata, None if event.type == "BOOKMARK" else event.object
 
-    def _marked(self, line: bytes) -> Meta | None:
-        """The metadata of an event whose object cannot be decoded otherwise."""
+    def _marked(self, line: bytes) -> _Mark | None:
+        """An event whose object cannot be decoded otherwise."""
         try:
-            return self._marks.decode(line).object.metadata
+            return self._marks.decode(line)
         except msgspec.DecodeError:
             return None
 

@@ -122,8 +122,13 @@ class PodRecord(Record, frozen=True, gc=False, kw_only=True):
         return "" if self.node or self.gates or self.deleted or self.done else self.nominated
 
     @property
+    def admitted(self) -> bool:
+        """Whether it passed our admission policy, which writes to no pod of the DaemonSet controller."""
+        return self.gated or any(key in self.annotations for key in names.SEALED)
+
+    @property
     def daemon(self) -> bool:
-        """Whether a DaemonSet controls it: such a pod is bound to its node and never ours to place."""
+        """Whether its owner references say that a DaemonSet controls it; anybody who may patch it can write those."""
         for owner in self.owners:  # noqa: SIM110 - asked of every pod several times; a generator takes three times as long
             if owner.controller and owner.kind == "DaemonSet":
                 return True

@@ -247,25 +247,25 @@ class Reflector(Generic[R]):
             if failed := failure(line):
                 self._hold(changed)
                 raise _Relist(f"{failed.code} {failed.message}")
-            kind, record = self._event(line)
-            if kind == "DELETED" and record is not None:
+            kind, meta, record = self._event(line)
+            if kind == "DELETED":
                 self._hold(changed)
                 changed = []
-                self._drop(record)
+                self._drop(meta, record)
             elif record is not None:
                 changed.append(record)
         self._hold(changed)
 
-    def _event(self, line: bytes) -> tuple[str, R | None]:
+    def _event(self, line: bytes) -> tuple[str, Meta, R | None]:
         event = self._decoding.event(line)
         if event is None:  # what was lost, only a new list can tell
             raise _Relist("an event that is no JSON")
-        kind, version, found = event
-        self._version = version or self._version
+        kind, meta, found = event
+        self._version = meta.resource_version or self._version
         if found is None:
-            return kind, None
+            return kind, meta, None
         self.health.events += 1
-        return kind, next(self._trimmed((found,)), None)
+        return kind, meta, next(self._trimmed((found,)), None)
 
     # -- what is held -------------------------------------------------------------------------------------------
 
@@ -297,10 +297,13 @@ class Reflector(Generic[R]):
             self.sink.vanished(replaced)
         self.sink.changed(records)
 
-    def _drop(self, record: R) -> None:
-        held = self.held.pop(self.source.key(record), None)
+    def _drop(self, meta: Meta, record: R | None) -> None:
+        """Let go of an object that was deleted; of one that cannot be read any more the last that could be."""
+        held = self.held.pop(self.source.key(meta), None)
         # The DELETED event's own record is the last state the server knew.
-        self.sink.vanished([record if held is None or held.uid == record.uid else held])
+        gone = held if record is None or (held is not None and held.uid != record.uid) else record
+        if gone is not None:
+            self.sink.vanished([gone])
 
 
 class _Refused(Unavailable):

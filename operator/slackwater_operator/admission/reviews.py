@@ -107,6 +107,8 @@ class ReviewServer:
 
     def _load(self) -> None:
         changed = self._certificate.stat().st_mtime
+        # Tried elsewhere first: of a pair that does not fit the certificate would stay, and no handshake would work.
+        ssl.create_default_context(ssl.Purpose.CLIENT_AUTH).load_cert_chain(self._certificate, self._key)
         self._tls.load_cert_chain(self._certificate, self._key)
         self._loaded = changed
 

@@ -43,7 +43,7 @@ class OperatorCache:
     def __post_init__(self, ask_sizes: bool) -> None:
         self.in_flight = InFlightPods()
         self.index = AppIndex(self.governing, self.table)
-        self.node_requests = NodeRequests(self._seat_queue)
+        self.node_requests = NodeRequests(self._seat_queue, self.governing.manages)
         self.reach = NodeReach(self.node_requests)
         self.quarantine = Quarantine()
         self.views = AppViews(self.index, self.in_flight, self.governing, self.quarantine, ask_sizes=ask_sizes)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class BoundPod:
-    """A pod on a node, or one of others that a node is cleared for. `queue` is "" for a pod that is not ours."""
+    """A pod on a node, or one of others that a node is cleared for. `queue` is "" for a pod that none serves."""
 
     node: str
     queue: str
@@ -54,6 +54,7 @@ class NodeRequests:
     """Nodes and the pods on them."""
 
     queue_of: Callable[[PodRecord], str]
+    manages: Callable[[PodRecord], bool]
     nodes: dict[str, NodeRecord] = field(default_factory=dict)
     seats: dict[str, BoundPod] = field(default_factory=dict)
 
@@ -95,7 +96,7 @@ class NodeRequests:
             return
         known = self.seats.get(pod.uid)
         # Only pods of managed namespaces passed our admission policy: elsewhere anybody may write its annotations.
-        seat = BoundPod(node, queue, pod.native, pod.declared if queue else pod.native)
+        seat = BoundPod(node, queue, pod.native, pod.declared if self.manages(pod) else pod.native)
         if known == seat:
             return
         if known is not None:

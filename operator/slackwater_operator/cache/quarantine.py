@@ -12,6 +12,8 @@ from slackwater_cluster.watch.records import PodRecord
 
 # Noted between two turns of maintenance; a flood is cut here, and counted.
 MOST = 1000
+# Pods of which it is known what was said. Of one that was never read nobody tells when it is gone.
+KNOWN = 10_000
 
 
 class Part(StrEnum):
@@ -44,6 +46,8 @@ class Quarantine:
     def add(self, part: Part, pod: PodRecord, problem: str) -> None:
         """Note something, unless the same was said about this pod before."""
         known = self._known.setdefault(pod.uid, set())
+        while len(self._known) > KNOWN:
+            del self._known[next(iter(self._known))]
         if problem in known or len(known) >= 16:
             return
         known.add(problem)

@@ -8,7 +8,8 @@ Telling is cheap but writes, one write after the other: in the same loop as the 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from time import perf_counter
 
@@ -216,7 +217,7 @@ class ReleaseLoop:
         settled = [each for each in self.cache.views.values() if each.settled]
         self._log_starts(outlook)
         self._judge_forecasts(outlook)
-        accounts = [self._account(each, outlook, supposed) for each in settled]
+        accounts = [said for each in settled if (said := self._account(each, outlook, supposed)) is not None]
         self._announce(accounts)
         await self._stall(outlook)
         await self.announcer.post()
@@ -233,18 +234,30 @@ class ReleaseLoop:
             tell_idle(self.metrics, self.cache, outlook, self._usage)
             self._usage = None
 
-    def _account(self, each: AppView, outlook: Outlook, supposed: Round | None) -> AppStatus:
+    @contextmanager
+    def _set_aside(self, app: str) -> Iterator[None]:
+        """One app about which nothing can be said, or written, is left out; the others go on."""
+        try:
+            yield
+        except Exception:
+            self.metrics.errors.labels("status").inc()
+            log.exception("app not told", app=app)
+
+    def _account(self, each: AppView, outlook: Outlook, supposed: Round | None) -> AppStatus | None:
         verdict = outlook.round.verdicts.get(each.id)
         no_node = self.releaser.no_node.get(each.id, "")
         now = self.clock()
-        return account(each, verdict, self.cache, outlook, no_node, supposed, self.startlog.told(each.id, now), now)
+        with self._set_aside(each.id):
+            return account(each, verdict, self.cache, outlook, no_node, supposed, self.startlog.told(each.id, now), now)
+        return None
 
     def _announce(self, accounts: list[AppStatus]) -> None:
         for said in accounts:
             each = self.cache.views[said.app]
             lead = self.cache.index.pod(each.lead)
             if lead is not None and self.cache.governing.mode(each.namespace) is Mode.ENFORCE:
-                self.announcer.observe(said, lead, started=each.started, problems=each.problems[:1])
+                with self._set_aside(each.id):
+                    self.announcer.observe(said, lead, started=each.started, problems=each.problems[:1])
         self.announcer.forget(set(self.cache.views))
 
     async def _track(self, accounts: list[AppStatus], outlook: Outlook) -> None:
@@ -258,8 +271,10 @@ class ReleaseLoop:
             # Most apps are as they were a second ago: nothing to compare, nothing to write.
             settled = known is not None and known[0] is each and known[1] == said
             if not settled:
-                found = status(each, said, self.cache, outlook, error)
-                settled = await self.tracker.write(each, found, said.queue)
+                settled = True  # one that fails is tried again when it is another one
+                with self._set_aside(each.id):
+                    found = status(each, said, self.cache, outlook, error)
+                    settled = await self.tracker.write(each, found, said.queue)
             if settled:
                 self._tracked[said.app] = (each, said)
         await self.tracker.sweep(self.cache)

@@ -163,7 +163,9 @@ def said_start(expected: StartInterval | str, at: float = 0.0, digits: int = 3) 
 
 
 def _learned(each: AppView, size: AppSize | None) -> Learned | None:
-    return None if size is None else Learned(series=each.series, tasks=size.tasks, request=written(size.request))
+    if size is None or not each.series:
+        return None
+    return Learned(series=each.series, tasks=size.tasks, request=written(size.request))
 
 
 def ended() -> TrackedAppStatus:

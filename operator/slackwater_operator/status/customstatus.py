@@ -62,12 +62,18 @@ class ResourceStatusWriter:
         """Objects that are gone."""
         for record in records:
             self._objects.pop((kind, record.name), None)
+            self._at.pop((kind, record.name), None)
 
     async def report(self, outlook: Outlook, startlog: StartLog | None = None) -> None:
-        """Bring every status up to date that is due."""
+        """Bring every status up to date that is due. One that cannot be put together is left out; the others go on."""
         for key in list(self._objects):
-            if self.clock() - self._at.get(key, float("-inf")) >= self.every:
+            if key not in self._objects or self.clock() - self._at.get(key, float("-inf")) < self.every:
+                continue
+            self._at[key] = self.clock()
+            try:
                 await self._write(key, await self.status(key, outlook, startlog))
+            except Exception:
+                log.exception("status not written", kind=key[0], name=key[1])
 
     async def status(self, key: Key, outlook: Outlook, startlog: StartLog | None = None) -> dict[str, Any]:
         """The status an object should have."""
@@ -166,8 +172,9 @@ class ResourceStatusWriter:
 
     async def _write(self, key: Key, status: Mapping[str, Any]) -> None:
         kind, name = key
+        if key not in self._objects:
+            return  # it was deleted while this was put together
         before: Mapping[str, Any] = self._objects[key].status
-        self._at[key] = self.clock()
         changed = {
             field: replacing(before.get(field), value) for field, value in status.items() if before.get(field) != value
         }

@@ -51,15 +51,22 @@ class ReasonWriter:
                 continue
             if failures == FAILURES or not self.bucket.take():
                 break
-            try:
-                await self.writer.annotate(pod, names.REASON, reason)
-            except Unavailable as problem:
-                log.warning("reason not written", pod=pod.key, trouble=str(problem))
+            trouble = await self._annotate(pod, reason)
+            if trouble:
+                log.warning("reason not written", pod=pod.key, trouble=trouble)
                 self._later[pod.uid] = self.clock() + AGAIN
                 failures += 1
                 continue
             written, failures = written + 1, 0
         return written
+
+    async def _annotate(self, pod: PodRecord, reason: str) -> str:
+        """Write it; returns why it is not written."""
+        try:
+            told = await self.writer.annotate(pod, names.REASON, reason)
+        except Unavailable as problem:
+            return str(problem)
+        return "" if told.done else told.message or told.outcome.value
 
 
 def due(cache: OperatorCache, accounts: Iterable[AppStatus]) -> Iterable[tuple[PodRecord, str]]:

@@ -220,7 +220,6 @@ class TrackedAppWriter:
             return
         if answer.ok or answer.status == 404:
             self._forget(key)
-            self._ended.pop(key, None)
 
     def _keep(self, record: CustomRecord) -> None:
         key = f"{record.namespace}/{record.name}"
@@ -230,6 +229,7 @@ class TrackedAppWriter:
     def _forget(self, key: str) -> None:
         known = self._known.pop(key, None)
         self._written.pop(key, None)
+        self._ended.pop(key, None)
         if known is not None and self._objects.get(_app(known)) == key:
             del self._objects[_app(known)]
 

@@ -7,6 +7,8 @@ import asyncio
 import pytest
 
 from slackwater.errors import Unavailable
+from slackwater_cluster.api.client import ApiClient
+from slackwater_cluster.api.endpoint import Endpoint
 from slackwater_cluster.api.session import Session
 from support.fakes.apiserver import ApiServer
 
@@ -27,3 +29,28 @@ def test_who_may_not_write_any_more_sends_nothing() -> None:
             assert server.asked.total() == 1
 
     asyncio.run(run())
+
+
+def test_a_token_that_cannot_be_read_for_a_moment_is_trouble_like_any_other() -> None:
+    """Whoever reads or writes tries again; nothing is kept of the failure."""
+    readable = [False]
+
+    def headers() -> dict[str, str]:
+        if not readable[0]:
+            raise FileNotFoundError(2, "No such file or directory", "/var/run/secrets/token")
+        return {}
+
+    async def run() -> None:
+        server = ApiServer()
+        async with server.running() as where, Session(Endpoint(where.url, False, headers)) as session:
+            with pytest.raises(Unavailable, match="no proof of who we are"):
+                await session.get(PODS)
+            with pytest.raises(Unavailable, match="no proof of who we are"):
+                await session.write("PATCH", PODS, {})
+            readable[0] = True
+            assert (await session.get(PODS)).ok
+
+    asyncio.run(run())
+    readable[0] = False
+    with pytest.raises(Unavailable, match="no proof of who we are"):
+        ApiClient(Endpoint("http://nowhere", False, headers)).get(PODS)

@@ -66,6 +66,34 @@ def test_two_drivers_with_one_id_are_two_apps_in_whatever_order_they_are_seen(or
     assert "id of its own" in found.member(pods[1]).doubts[0]
 
 
+def test_tasks_follow_a_driver_that_comes_after_it_was_looked_up() -> None:
+    """A list in several pieces: the look-up found the driver before its record came, which alone has its labels."""
+    found = index()
+    task = executor("exec", "late")
+    found.set_pod(task)
+    found.learn(task.owners[0], ())
+    assert apps(found) == {"exec": "pod/late"}
+    assert found.set_pod(pod("late", DRIVER)) == [task]
+    assert apps(found) == {"exec": "spark/spark-1", "late": "spark/spark-1"}
+
+
+def test_tasks_follow_a_driver_whose_labels_or_owners_change() -> None:
+    """As after a fresh start; a change of what recognition does not read concerns nobody else."""
+    found = index()
+    task = executor("exec", "d")
+    found.set_pod(pod("d", DRIVER))
+    found.set_pod(task)
+    other = {**DRIVER, "spark-app-selector": "spark-2"}
+    assert task in found.set_pod(pod("d", other))
+    fresh = index()
+    for each in found.pods.values():
+        fresh.set_pod(each)
+    assert apps(found) == apps(fresh) == {"d": "spark/spark-2", "exec": "pod/d"}
+    assert found.set_pod(pod("d", {**other, "team": "x"}, annotations={names.REASON: "room"})) == []
+    above = owner("SparkApplication", "pi", group="sparkoperator.k8s.io")
+    assert task in found.set_pod(pod("d", other, owners=[above]))
+
+
 def test_whose_app_changes_is_told() -> None:
     """When the first driver ends the second takes the id over, with its executors."""
     found = index()

@@ -393,3 +393,12 @@ def test_chains_end_even_in_a_circle(length: int) -> None:
     ring = {f"K-{i}": (OwnerRef("K", str((i + 1) % length), f"K-{(i + 1) % length}", "", True),) for i in range(length)}
     found = chain(pod("x", owners=[owner("K", "0")]), Owners(above=ring))
     assert len(found.owners) == DEPTH
+
+
+def test_no_id_is_longer_than_a_name_and_long_ones_stay_apart() -> None:
+    """Beyond 253 characters the end of an id is a digest of the whole; runs of one series still share its name."""
+    long = "x" * 240
+    found = [RESOLVER.resolve(pod(f"{long}-{end}"), Owners((), {})) for end in ("289123450", "289123451")]
+    assert [len(each.app) for each in found] == [253, 253]
+    assert found[0].app != found[1].app
+    assert {each.series for each in found} == {f"pod/{long}"}

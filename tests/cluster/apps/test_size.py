@@ -84,6 +84,33 @@ OBJECTS: dict[str, tuple[str, dict[str, Any], int, Resources]] = {
         7,
         Resources(cpu=0.25, memory=2**26),
     ),
+    "job that completes fewer than it could run": (
+        "job",
+        {"spec": {"parallelism": 100, "completions": 3, "template": template("250m", "64Mi")}},
+        3,
+        Resources(cpu=0.25, memory=2**26),
+    ),
+    "job that runs fewer than it completes": (
+        "job",
+        {"spec": {"parallelism": 7, "completions": 30, "template": template("250m", "64Mi")}},
+        7,
+        Resources(cpu=0.25, memory=2**26),
+    ),
+    "jobset whose Jobs complete fewer than they could run": (
+        "jobset",
+        {
+            "spec": {
+                "replicatedJobs": [
+                    {
+                        "replicas": 2,
+                        "template": {"spec": {"parallelism": 9, "completions": 3, "template": template("1", "1Gi")}},
+                    }
+                ]
+            }
+        },
+        6,
+        Resources(cpu=1, memory=GIB),
+    ),
     "mpi": (
         "mpi",
         {"spec": {"mpiReplicaSpecs": {"Worker": {"replicas": 2, "template": template("1", "1Gi")}}}},

@@ -17,7 +17,13 @@ def test_quantity(text: str, value: float) -> None:
     assert quantity(text) == pytest.approx(value)
 
 
-@pytest.mark.parametrize("text", ["", "many", "-1", "1XB", "NaN", "Infinity", "١٢٣x"])
+@pytest.mark.parametrize("text", ["9223372036854775808", "12E", "1e300", "1e999999", "9" * 64])
+def test_more_than_kubernetes_counts_is_as_much_as_it_counts(text: str) -> None:
+    """The API server takes such a request, and caps it at 64 bits."""
+    assert quantity(text) == 2**63
+
+
+@pytest.mark.parametrize("text", ["", "many", "-1", "-1e300", "1XB", "NaN", "Infinity", "١٢٣x"])
 def test_nonsense_is_refused_in_words(text: str) -> None:
     """The sentence shows what a quantity looks like."""
     with pytest.raises(InvalidInput, match="500m, 2 or 3Gi"):

@@ -68,6 +68,22 @@ def test_long_unprintable_and_too_many_annotations_are_left_out() -> None:
     assert many.annotations[names.TASKS] == "3"
 
 
+def test_no_number_of_annotations_pushes_out_what_we_wrote() -> None:
+    """A hundred under our own prefix, which sort first, hide neither what was sealed, nor a mark, nor a statement."""
+    ours = dict.fromkeys((*names.SEALED, names.PARKED, names.REASON, names.OUTPUT), "x")
+    crowd = {f"{prefix}a{n:03}": "x" for prefix in (names.PREFIX, "volcano.sh/") for n in range(100)}
+    found = read(dict(sorted({**crowd, **ours}.items())))
+    assert found.parked
+    assert found.annotations.items() >= ours.items()
+    assert len(found.annotations) == metadata.MOST_ANNOTATIONS + len(ours) - 1  # the statement is one of the 64
+
+
+def test_what_nobody_reads_is_not_kept() -> None:
+    """An annotation under our prefix that has no meaning."""
+    found = read({f"{names.PREFIX}typo": "x", f"{names.PREFIX}long": "x" * 5000, names.GANG: "true"})
+    assert (found.annotations, found.problems) == ({names.GANG: "true"}, ())
+
+
 def test_many_owner_references_are_cut() -> None:
     """The first sixteen are read."""
     found = read(owners=[owner(uid=str(n)) for n in range(40)])

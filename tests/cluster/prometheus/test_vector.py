@@ -132,6 +132,23 @@ class TestDecoding:
         assert found.warnings == ("partial",)
         assert len(list(found.series())) == 9000
 
+    @pytest.mark.parametrize("series", [1, 9000], ids=["short", "long"])
+    @pytest.mark.parametrize(
+        ("said", "warnings"),
+        [
+            (b'"warnings":["partial"]', ("partial",)),
+            (b'"isPartial":true', ("some storage nodes did not answer (isPartial)",)),
+            (b'"isPartial":false', ()),
+        ],
+        ids=["warnings", "partial", "whole"],
+    )
+    def test_warnings_before_the_data(self, said: bytes, warnings: tuple[str, ...], series: int) -> None:
+        """VictoriaMetrics marks a partial answer there; a long answer is read in pieces only where nothing is said."""
+        text = body([row(i) for i in range(series)]).replace(b'"data":', said + b',"data":', 1)
+        found = decode(text)
+        assert found.warnings == warnings
+        assert len(list(found.series())) == series
+
     def test_a_long_answer_cut_short_is_unavailable(self) -> None:
         """Half an answer is no answer."""
         text = body([row(i) for i in range(9000)])

@@ -194,6 +194,26 @@ async def test_unreachable_server_is_waited_out() -> None:
         assert "ClientConnector" in made.health.trouble
 
 
+@pytest.mark.parametrize(
+    "spoilt",
+    [{"spec": {"containers": [{"resources": {"requests": {"cpu": "-1"}}}]}}, {"spec": 7}],
+    ids=["not trimmed", "not decoded"],
+)
+async def test_an_object_that_became_unreadable_goes_when_it_is_deleted(spoilt: dict[str, object]) -> None:
+    """To let go of it its metadata is enough."""
+    server = filled(2)
+    async with reflecting(server) as (told, made):
+        await until(lambda: told.syncs == 1 and server.watchers(PATH) == 1)
+        bad = {**objects.pod("p0"), **spoilt}
+        server.put(PATH, bad)
+        server.remove(PATH, bad)
+        server.put(PATH, objects.pod("last"))
+        await until(lambda: "last" in told.names())
+        assert told.gone == ["p0"]
+        assert set(told.names()) == {"p1", "last"}
+        assert len(made.held) == 2
+
+
 async def test_one_unreadable_object_hides_no_other() -> None:
     """A quantity or type from a broken webhook costs that object only."""
     server = filled()

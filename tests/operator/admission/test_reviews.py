@@ -160,7 +160,7 @@ async def shown(port: int) -> str:
 
 
 async def test_a_renewed_certificate_is_shown_without_a_restart(tmp_path: Path, unused_tcp_port: int) -> None:
-    """And a pair of which one half is missing leaves the one before in place."""
+    """And a pair of which one half is missing, or is still the old one, leaves the one before in place."""
     certify(tmp_path, "first")
     server = ReviewServer(Known(), tmp_path / "tls.crt", tmp_path / "tls.key")
 
@@ -181,5 +181,10 @@ async def test_a_renewed_certificate_is_shown_without_a_restart(tmp_path: Path, 
         await looks(1)
         assert await shown(unused_tcp_port) == before
         certify(tmp_path, "second")
+        (tmp_path / "tls.key").rename(tmp_path / "second.key")
+        (tmp_path / "away.key").rename(tmp_path / "tls.key")
+        await looks(1)
+        assert await shown(unused_tcp_port) == before
+        (tmp_path / "second.key").rename(tmp_path / "tls.key")
         await looks(1)
         assert await shown(unused_tcp_port) != before

@@ -5,7 +5,7 @@ from typing import Any
 from slackwater.resources import Resources
 from slackwater_cluster.watch.records import PodRecord
 from slackwater_operator.cache.nodes import NodeRequests
-from support.fakes.cluster import node
+from support.fakes.cluster import enforcing, node
 from support.fakes.memoryapi import GIB
 
 
@@ -18,7 +18,7 @@ def seat(name: str, where: str, cpu: float, queue: str = "", declared: float | N
 
 def occupied(*pods: PodRecord) -> NodeRequests:
     """Two nodes of eight cores, and these pods."""
-    made = NodeRequests(lambda pod: pod.namespace)
+    made = NodeRequests(lambda pod: pod.namespace, lambda pod: bool(pod.namespace))
     made.set_nodes([node("a", cpu=8, pool="batch"), node("b", cpu=8)])
     for pod in pods:
         made.set(pod)
@@ -84,7 +84,7 @@ def test_a_node_that_is_cleared_for_somebody_else_s_pod_is_taken() -> None:
 
 def test_what_is_kept_of_nodes_and_queues_ends_with_them() -> None:
     """An autoscaler makes new names every hour."""
-    known = NodeRequests(lambda _: "night")
+    known = NodeRequests(lambda _: "night", lambda _: True)
     for number in range(50):
         name = f"n{number}"
         known.set_nodes([node(name)])
@@ -95,3 +95,14 @@ def test_what_is_kept_of_nodes_and_queues_ends_with_them() -> None:
         known.keep_queues({"default"})
     assert not known._on
     assert not known._tallies
+
+
+def test_a_pod_that_no_queue_serves_counts_with_what_it_declares() -> None:
+    """Its namespace is managed, so its requests were lowered as all others are, and the node's room with them."""
+    world = enforcing(node("a", cpu=8))
+    world.namespace("else")
+    world.configure("AdmissionQueue", "q", namespaces=["else"])
+    pod = world.create("t", cpu=2, app="x", gates=(), node="a")
+    lowered, asked = Resources(cpu=2, memory=GIB), Resources(cpu=4, memory=GIB)
+    world.change(pod.uid, native=lowered, declared=asked, phase="Running")
+    assert world.cache.node_requests.free("a")["cpu"] == 4

@@ -27,7 +27,7 @@ def rooms(*left: tuple[float, float]) -> Rooms:
 
 def refusals() -> Refusals:
     """Nobody is refused yet, on two nodes of which one has a label."""
-    nodes = NodeRequests(lambda _: "")
+    nodes = NodeRequests(lambda _: "", lambda _: False)
     nodes.set_nodes([NodeRecord(name="node-0"), NodeRecord(name="node-1", labels={"disk": "ssd"})])
     return Refusals(NodeReach(nodes))
 

@@ -280,12 +280,16 @@ def test_a_namespace_that_is_being_deleted_does_not_use_up_the_writes() -> None:
     assert any("namespaces/team/trackedapps" in path for _, path, _ in world.posted)
 
 
-def test_a_pod_whose_reason_cannot_be_written_does_not_keep_those_of_others() -> None:
-    """It stands first in the list, and the API server answers 500."""
-    world = two_tenants(40, 500)
-    world.create("b", namespace=BROKEN, app="b", cpu=8)
+@pytest.mark.parametrize(("status", "many"), [(500, 1), (403, 60), (422, 60)])
+def test_pods_whose_reason_cannot_be_written_do_not_keep_those_of_others(status: int, many: int) -> None:
+    """They stand first in the list, and the API server fails, or another policy refuses the annotation."""
+    world = two_tenants(40, status)
+    for number in range(many):
+        world.create(f"b{number}", namespace=BROKEN, app="b", cpu=8)
     pods = [world.create(f"g{number}", app=f"g{number}", cpu=8) for number in range(5)]
-    turns(world, release_loop(world), 30)
+    loop = release_loop(world)
+    loop.labeller.bucket = TokenBucket(10, 10, world.clock)
+    turns(world, loop, 40)
     assert all(names.REASON in world.pods[pod.uid].annotations for pod in pods)
 
 

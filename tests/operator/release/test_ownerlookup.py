@@ -262,3 +262,74 @@ def test_pods_of_a_kind_that_only_answers_with_errors_go_on_after_a_while(well: 
         operator.step(5)
     assert (not world.pods[pod.uid].gates) is well
     assert any("counts as topmost" in each.problem for each in world.cache.quarantine.take()) is well
+
+
+@pytest.mark.parametrize("status", [401, 403, 500])
+@pytest.mark.parametrize("where", ["/apis", "/apis/batch/v1", "/apis/batch/v1/namespaces/team/jobs/j"])
+def test_a_refusal_that_passes_is_not_remembered(where: str, status: int) -> None:
+    """A token that is being renewed, an API server that has not read its roles yet and is not ready, a failure."""
+    cache = memory(held("p"))
+    starting = True
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        if starting and request.path in (where, ownerlookup.READY):
+            return web.json_response({"message": "passing"}, status=status)
+        if request.path.endswith("/jobs/j"):
+            above = {"apiVersion": "argoproj.io/v1", "kind": "Pipeline", "name": "flow", "uid": "w"}
+            return web.json_response({"metadata": {"uid": "j-p", "ownerReferences": [above]}})
+        return await sound(request)
+
+    async def work(session: Session) -> None:
+        nonlocal starting
+        clock = iter(range(0, 1000, 10))
+        lookup = OwnerLookup(session, lambda: float(next(clock)))
+        await lookup.run(cache)
+        assert cache.index.unknown()
+        starting = False
+        await lookup.run(cache)
+        await lookup.run(cache)
+
+    served(answer, work)
+    cache.views.refresh()
+    assert [each.app for each in cache.views.values()] == ["pipeline/flow"]
+
+
+def test_what_may_not_be_read_is_topmost_at_once() -> None:
+    """The API server says that it is ready, and 403: nobody gave us the right to read this kind."""
+    cache = memory(held("p"))
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        if request.path.endswith("/jobs/j"):
+            return web.json_response({"message": "forbidden"}, status=403)
+        return await sound(request)
+
+    async def work(session: Session) -> None:
+        assert await OwnerLookup(session).run(cache)
+
+    served(answer, work)
+    assert not cache.index.unknown()
+
+
+def test_a_group_that_is_served_in_another_version_now_is_listed_anew() -> None:
+    """Its preferred version was read before the upgrade that removed it."""
+    cache = memory(held("p"))
+    version = "v1beta1"
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        if request.path == "/apis":
+            return web.json_response({"groups": [{"name": "batch", "preferredVersion": {"version": version}}]})
+        if request.path.startswith("/apis/batch/v1beta1"):
+            return web.json_response({"message": "gone"}, status=404)
+        return await sound(request)
+
+    async def work(session: Session) -> None:
+        nonlocal version
+        clock = iter(range(0, 1000, 10))
+        lookup = OwnerLookup(session, lambda: float(next(clock)))
+        await lookup.run(cache)
+        assert cache.index.unknown()
+        version = "v1"
+        await lookup.run(cache)
+
+    assert "/apis/batch/v1/namespaces/team/jobs/j" in served(answer, work)
+    assert not cache.index.unknown()

@@ -50,6 +50,18 @@ def told(world: World, app: str, operator: Any) -> tuple[Any, AppStatus, Any]:
     return each, said, status(each, said, world.cache, operator.releaser.outlook, None)
 
 
+def test_objects_that_went_with_their_namespace_leave_nothing() -> None:
+    """A namespace for each run of a pipeline: its TrackedApps are gone before we would delete them."""
+    world = enforcing(node("a"))
+    track = tracker(world, Writes())
+    for run in range(3):
+        record = CustomRecord(name="job-x", namespace=f"ci-{run}", spec={"app": "job/x"}, status={"phase": "Finished"})
+        track.set([record])
+        asyncio.run(track.sweep(world.cache))
+        track.drop([record])
+    assert [len(each) for each in (track._known, track._written, track._ended, track._objects)] == [0, 0, 0, 0]
+
+
 def test_names_that_never_come_again_do_not_fill_etcd() -> None:
     """The last object of a series stays for the next run, but only so many of a namespace do, the youngest."""
     world, writes = enforcing(node("a")), Writes()

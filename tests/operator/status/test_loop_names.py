@@ -2,9 +2,11 @@
 
 from typing import Any
 
+from structlog.testing import capture_logs
+
 from slackwater_cluster.watch.records import CustomRecord, PodRecord
 from support.fakes.cluster import World, enforcing, node, owned
-from support.fakes.loop import release_loop, turn, written
+from support.fakes.loop import release_loop, seen, turn, written
 
 
 def test_app_that_is_gone_is_not_told_as_held() -> None:
@@ -82,3 +84,42 @@ def test_nothing_is_told_of_an_app_before_its_owners_were_looked_up() -> None:
     turn(made, world, 3)
     assert [body["spec"]["app"] for body in written(world, "/trackedapps") if "spec" in body] == ["dask/simple"]
     assert not any(body["reason"] == "Doubted" for body in written(world, "/events"))
+
+
+def test_names_as_long_as_kubernetes_allows_are_told_as_all_others() -> None:
+    """An id is made of a kind and a name, or of two names: together they are longer than a name may be."""
+    world = enforcing(node("a"))
+    world.create("x" * 253, cpu=100)
+    group = {"yunikorn.apache.org/app-id": "g" * 63}
+    world.create("grouped", cpu=100, labels=group, owners=(owned("Job", "j" * 253, group="batch"),))
+    world.cache.learn(owned("Job", "j" * 253, group="batch"), [])
+    world.create("quick", cpu=100)
+    made = release_loop(world)
+    turn(made, world, 3)
+    apps = {body["spec"]["app"] for body in written(world, "/trackedapps") if "spec" in body}
+    assert {app[:6] for app in apps} == {"pod/xx", "group/", "pod/qu"}
+    assert max(map(len, apps)) == 253
+
+
+def test_one_app_that_cannot_be_written_keeps_nobody_from_being_told() -> None:
+    """Whatever goes wrong with it: the apps behind it have their objects, and queues their status."""
+    world = enforcing(node("a"))
+    world.configure("AdmissionQueue", "default")
+    for name in ("bad", "good"):
+        world.create(name, cpu=100, app=name)
+
+    def unforeseen(path: str) -> bool:
+        if "trackedapps/bad" in path or path.endswith("slackpolicies/default/status"):
+            raise ValueError(path)
+        return False
+
+    world.broken = unforeseen
+    made = release_loop(world)
+    seen(made, "SlackPolicy", "default")
+    seen(made, "AdmissionQueue", "default")
+    with capture_logs() as logs:
+        turn(made, world, 12)
+    assert {log["event"] for log in logs if log["log_level"] == "error"} == {"app not told", "status not written"}
+    assert written(world, "/trackedapps/good/status")
+    assert written(world, "/admissionqueues/default/status")
+    assert 1 <= made.metrics.errors.labels("status")._value.get() <= 3  # not tried again before it is another one

@@ -120,7 +120,7 @@ class MixedCluster:
         self.above[gone.uid] = ()
         self.pod("orphan", "team", {**spark, "spark-role": "executor"}, (gone,))
         self.pod("admitted", "team", annotations={names.ADMITTED_ROLE: "driver"})
-        self.pod("daemon", "team", owners=(OwnerRef("DaemonSet", "d", "ds", "apps", controller=True),))
+        self.pod("daemon", "team", owners=(self.kept("DaemonSet", "d", "apps"),))
 
     def pod(
         self,
