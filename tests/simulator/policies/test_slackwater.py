@@ -198,3 +198,14 @@ def test_containers_compete_by_the_factor_that_the_round_chose() -> None:
     run(Workload("apps", (ordinary, iterative)), parse("4x4c8Gi"), f"{__name__}:Watched", world="yarn")
     assert {gate for gate, _ in Watched.seen} >= {0.0, 0.5}
     assert all(gate == expected for gate, expected in Watched.seen)
+
+
+def test_the_depth_of_a_graph_costs_nothing() -> None:
+    """Forty levels of two stages that both need the two before them: 2^40 ways, played in a moment."""
+    stages = tuple(
+        Stage(f"{level}{twin}", (1.0, GIBI), np.ones(1), (f"{level - 1}a", f"{level - 1}b") if level else ())
+        for level in range(40)
+        for twin in "ab"
+    )
+    outcome = play([Job("deep", 0.0, stages, Driver((1.0, GIBI)))])
+    assert outcome.jobs.status.tolist() == [FINISHED]

@@ -31,6 +31,8 @@ ALLOWANCE = 0.875
 class Estimation(Fifo):
     """`mode` is `capped` (never worse than reservation) or `printed`; `allowance` is a share, or one per kind."""
 
+    learns = True
+
     def __init__(
         self,
         *,

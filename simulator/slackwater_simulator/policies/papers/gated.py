@@ -27,6 +27,7 @@ class Gated(Scheduler):
 
     def __init__(self, *, base: str = "fair", **options: Any) -> None:
         self.inner: Scheduler = create(base, "yarn", options)
+        self.learns = self.inner.learns
         self.outside: list[App] = []
         self.inside: set[App] = set()
         self.reviewing = False

@@ -145,13 +145,9 @@ class Views:
                 # A gang does not wait for what is done: its next stage, or a task to repeat, goes without it.
                 expected=request.total - (request.done if app.job.gang else 0),
                 stage=request.stage.name if request.stage else "driver",
-                level=_depth(request) if request.parents else 0,
+                level=request.level,
                 waiting=bool(request.parents) and any(parent.seen < parent.total for parent in request.parents),
                 unplaceable=key in self.stuck,
                 native=self.named(self._native(request.shape, request.driver)),
                 seats=self.seats.get(app.index, ()) if request.driver else (),
             )
-
-
-def _depth(request: Request) -> int:
-    return 1 + max((_depth(parent) for parent in request.parents), default=-1)

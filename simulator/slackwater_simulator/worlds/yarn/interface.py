@@ -318,6 +318,10 @@ class World(Protocol):
         """Visit nodes again."""
         ...
 
+    def visits_only(self) -> bool:
+        """Whether nothing is planned but visits to nodes."""
+        ...
+
     def visit_all(self) -> None:
         """Let every node with room be visited at its next heartbeat, also those that had nothing to give."""
         ...
