@@ -253,7 +253,7 @@ def test_what_a_stuck_run_holds_is_told_by_the_nodes_of_the_cluster() -> None:
 
 
 @pytest.mark.parametrize("taken", [{"system_cpu": 8.0}, {"system_memory": 9 * GIBI}])
-def test_a_system_that_leaves_nothing_of_a_node_is_refused(taken: dict[str, float]) -> None:
+def test_a_system_that_leaves_nothing_of_a_node_is_refused(taken: dict[str, Any]) -> None:
     """Its tasks would never end."""
     with pytest.raises(BadNumber, match="less than the smallest node has"):
         play(workload(job("j", greedy(1, 1.0))), **taken)

@@ -57,6 +57,10 @@ class Told(Protocol):
         """Use of all nodes was looked at."""
         ...
 
+    def most(self) -> Sequence[Sequence[float]]:
+        """What it gives of each node if nothing else is there."""
+        ...
+
     def whole(self, request: Request, /) -> bool:
         """Whether the containers of the request are placed all at once or not at all."""
         ...
