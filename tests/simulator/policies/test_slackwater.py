@@ -10,6 +10,7 @@ import pytest
 from slackwater.cycle.cycle import decide
 from slackwater.errors import UnknownName
 from slackwater_simulator.physics.usage import STANDSTILL
+from slackwater_simulator.policies.registry import create
 from slackwater_simulator.policies.slackwater.snapshot import QUEUE
 from slackwater_simulator.policies.slackwater.yarn import SlackwaterOnYarn
 from slackwater_simulator.results.outcome import Outcome
@@ -17,6 +18,8 @@ from slackwater_simulator.results.status import DONE, FINISHED, KILLED, LOST
 from slackwater_simulator.simulation import run
 from slackwater_simulator.workload.cluster import parse
 from slackwater_simulator.workload.workload import GIBI, Driver, Job, Stage, Usage, Workload
+from slackwater_simulator.worlds.yarn.settings import Settings
+from slackwater_simulator.worlds.yarn.world import YarnWorld
 
 IDLE = Usage(cpu=np.full(400, 0.25), memory=np.full(400, 0.25))
 
@@ -209,3 +212,17 @@ def test_the_depth_of_a_graph_costs_nothing() -> None:
     )
     outcome = play([Job("deep", 0.0, stages, Driver((1.0, GIBI)))])
     assert outcome.jobs.status.tolist() == [FINISHED]
+
+
+def test_an_app_is_as_large_as_its_widest_stage() -> None:
+    """By the operator's rule: nine joins of eight slots count 72, and the driver by its own size."""
+    stages = (
+        Stage("load", (1.0, 4 * GIBI), np.full(2, 10.0)),
+        Stage("join", (8.0, 32 * GIBI), np.full(9, 30.0), ("load",)),
+    )
+    jobs = Workload("w", (Job("j", 0.0, stages, Driver((2.0, 4 * GIBI))),))
+    policy = create("slackwater", "yarn", {})
+    world = YarnWorld(jobs, parse("10x10c40Gi"), policy, 0, Settings())
+    world.masters.begin()
+    world.engine.run(until=5.0)
+    assert [app.demand for app in policy.gate.views.all()] == [72.0 + 2.0]
