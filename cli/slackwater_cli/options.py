@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import yaml
 
 from slackwater.errors import InvalidInput, UnknownName
@@ -14,12 +16,23 @@ RESERVED = ("seed", "world", "progress", "policy", "workload", "cluster")
 
 def policy_names(given: list[str]) -> list[str]:
     """The policies of `--policy a,b --policy c`, in the order given."""
-    names = [name.strip() for text in given for name in text.split(",") if name.strip()]
+    names = [name.strip() for text in given for name in _listed(text) if name.strip()]
     if not names:
         raise InvalidInput(
             "--policy", f"{', '.join(given)!r} names no policy", "name at least one, for example --policy fifo,fair"
         )
     return names
+
+
+def _listed(text: str) -> Iterator[str]:
+    """What commas part; a comma inside brackets belongs to an option's value, `estimation?allowance=[1,0.5]`."""
+    begin = depth = 0
+    for place, letter in enumerate(text):
+        depth += (letter in "[{") - (letter in "]}")
+        if letter == "," and depth <= 0:
+            yield text[begin:place]
+            begin = place + 1
+    yield text[begin:]
 
 
 def parse_settings(pairs: list[str], policies: list[str]) -> dict[str, dict[str, object]]:

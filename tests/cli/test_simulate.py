@@ -35,6 +35,11 @@ def test_json_has_one_object_per_policy_with_stable_keys() -> None:
 def test_policies_are_named_by_commas_or_one_by_one() -> None:
     """A second `--policy` adds to the first."""
     assert policy_names(["fifo,fair", " capacity "]) == ["fifo", "fair", "capacity"]
+    assert policy_names(["fifo,estimation?allowance=[1,0.5],replay?starts={a: 1, b: 2}"]) == [
+        "fifo",
+        "estimation?allowance=[1,0.5]",
+        "replay?starts={a: 1, b: 2}",
+    ]
 
 
 def test_table_names_policies_and_models() -> None:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from slackwater.errors import BadNumber
 from slackwater_simulator.engine import END
 from slackwater_simulator.physics.sharing import Victims, crash_victims
 from slackwater_simulator.results.outcome import Series
@@ -20,7 +21,7 @@ from slackwater_simulator.results.status import CRASHED
 from slackwater_simulator.workload.workload import Usage
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Mapping
+    from collections.abc import Hashable, Mapping, Sequence
 
     from slackwater_simulator.workload.workload import Workload
     from slackwater_simulator.worlds.yarn.interface import World
@@ -52,6 +53,14 @@ def shaky(workload: Workload) -> bool:
     return any(stage.usage is not None and stage.usage.noise > 0 for job in workload.jobs for stage in job.stages)
 
 
+def _check_system(system: tuple[float, float], capacity: Sequence[Sequence[float]]) -> None:
+    """Refuse a system that leaves tasks nothing of some node: they would never end there."""
+    for kind, name in enumerate(("system_cpu", "system_memory")):
+        least = min((node[kind] for node in capacity), default=math.inf)
+        if 0 < system[kind] >= least:
+            raise BadNumber(name, system[kind], f"give less than the smallest node has, {least:g}")
+
+
 class UsageModel:
     """Live containers with a usage curve, as rows of arrays that are kept without gaps."""
 
@@ -66,12 +75,14 @@ class UsageModel:
         self.curves: dict[Curve, int] = {}
         self.bent: list[tuple[int, NDArray[np.float64]]] = []  # those that are not flat: number, and the curve's rows
         self.system = (world.settings.system_cpu, world.settings.system_memory)
+        _check_system(self.system, world.capacity)
         self.cores = np.array([capacity[CPU] - self.system[CPU] for capacity in world.capacity])
         self.brim = np.array([(capacity[MEMORY] - self.system[MEMORY]) * (1 + 1e-12) for capacity in world.capacity])
         self.victims = Victims(world.settings.victims)
         self.area = [0.0, 0.0]
         self.ticking = False
         self.idle = 0
+        self.placed = 0  # containers, as of the last look
         self.last = 0.0
         self.first = math.nan
         self.points: list[tuple[float, float, float]] = []
@@ -187,7 +198,7 @@ class UsageModel:
 
     def _look(self, _: None) -> None:
         now = self.world.engine.now
-        quiet = not self.world.engine.heap  # before the policy hears of the sample and makes plans that may be in vain
+        quiet = self._quiet()  # before the policy hears of the sample and makes plans that may be in vain
         elapsed, self.last = now - self.last, now
         if self.rng is not None:
             self._shake(self.rng)
@@ -218,6 +229,15 @@ class UsageModel:
         """Draw everybody's factor on CPU until the next look: log-normal, of mean 1 (paper 000)."""
         sigma = self.sigma[: self.count]
         self.shake[: self.count] = np.exp(sigma * rng.standard_normal(self.count) - sigma * sigma / 2)
+
+    def _quiet(self) -> bool:
+        """Whether nothing is planned; for a policy that learns, nothing but visits like those that placed nothing.
+
+        It visits nodes after each look, so where looks are more frequent than heartbeats some visit is always planned.
+        """
+        world, before = self.world, self.placed
+        self.placed = world.placed
+        return not world.engine.heap or (world.scheduler.learns and before == world.placed and world.visits_only())
 
     def _stuck(self, quiet: bool) -> bool:
         """Nothing else is going to happen: looking on would hide a deadlock.

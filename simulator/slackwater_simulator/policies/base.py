@@ -95,6 +95,10 @@ class Scheduler:
                 return  # limits alone hold everything back: no other node will do
             node = world.beats.open.find(1, node if world.beats.open[node] else node + 1)
 
+    def most(self) -> Sequence[Sequence[float]]:
+        """What it gives of each node if nothing else is there; a larger container is refused."""
+        return self.world.capacity
+
     def whole(self, _: Request, /) -> bool:
         """Whether the containers of the request are placed all at once or not at all."""
         return False

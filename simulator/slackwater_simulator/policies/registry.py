@@ -221,8 +221,15 @@ def create(name: str, world: str, options: dict[str, Any]) -> Any:
         if each.kind is each.KEYWORD_ONLY and each.default is each.empty and each.name not in options:
             raise InvalidInput(f"policy {name}", f"{each.name} is missing", f"write {name}?{each.name}=…")
         if each.name in options and each.default is not inspect.Parameter.empty:
-            alike(each.name, options[each.name], each.default)
+            _check(each, options[each.name])
     return made(**options)
+
+
+def _check(option: inspect.Parameter, value: Any) -> None:
+    """Refuse a value of another kind than the default; where the class takes several, a list of such values is fine."""
+    several = "Sequence[" in str(option.annotation) and isinstance(value, list | tuple)
+    for each in value if several else (value,):
+        alike(option.name, each, option.default)
 
 
 def _options(made: type) -> list[str] | None:

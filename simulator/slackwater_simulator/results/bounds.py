@@ -13,11 +13,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from slackwater.ordering.daglevels import levels
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from slackwater_simulator.workload.cluster import Cluster
-    from slackwater_simulator.workload.workload import Job, Stage, Usage, Workload
+    from slackwater_simulator.workload.workload import Job, Usage, Workload
 
 MEASURED = 2  # cpu and memory have a true use; any other kind is used as requested
 
@@ -51,18 +53,15 @@ def bound(workload: Workload, cluster: Cluster) -> Bound:
 def _path(job: Job) -> float:
     """Seconds that the job takes on an empty cluster of any size."""
     stages = {stage.name: stage for stage in job.stages}
+    edges = [(name, stage.name) for stage in job.stages for name in stage.parents if name in stages]
     ends: dict[str, float] = {}
-
-    def end(stage: Stage) -> float:
-        if stage.name not in ends:
-            before = max((end(stages[name]) for name in stage.parents if name in stages), default=0.0)
-            # A stage that may start before its parents end fetches their output meanwhile.
-            fetched = before + stage.fetch if stage.start_after >= 1.0 else before
-            ends[stage.name] = fetched + float(max(stage.durations, default=0.0))
-        return ends[stage.name]
-
+    for stage in (stages[name] for level in levels(stages, edges) for name in level):
+        before = max((ends[name] for name in stage.parents if name in stages), default=0.0)
+        # A stage that may start before its parents end fetches their output meanwhile.
+        fetched = before + stage.fetch if stage.start_after >= 1.0 else before
+        ends[stage.name] = fetched + float(max(stage.durations, default=0.0))
     startup = job.driver.startup if job.driver is not None else 0.0
-    return startup + max((end(stage) for stage in job.stages), default=0.0)
+    return startup + max(ends.values(), default=0.0)
 
 
 def _work(job: Job, kinds: int) -> NDArray[np.float64]:

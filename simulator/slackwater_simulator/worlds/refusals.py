@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,6 +11,8 @@ from slackwater.cycle.verdicts import describe
 from slackwater.resources import Resources, holding, places
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from slackwater_simulator.worlds.yarn.interface import World
     from slackwater_simulator.worlds.yarn.model import App, Request
 
@@ -19,7 +22,6 @@ class Refusals:
 
     def __init__(self, world: World) -> None:
         self._world = world
-        self._capacity = np.array(world.capacity).reshape(-1, len(world.kinds))
         self._places: dict[tuple[float, ...], int] = {}  # by shape: containers that the empty nodes hold
         self._count = 0
         self._first = ""
@@ -53,6 +55,11 @@ class Refusals:
             rows = holding(capacity, asked)
             found = self._places[shape] = int(np.maximum(places(capacity[rows], asked), 1.0).sum())
         return found
+
+    @cached_property
+    def _capacity(self) -> NDArray[np.float64]:
+        """What the policy gives of each node, were it empty."""
+        return np.array(self._world.scheduler.most(), np.float64).reshape(-1, len(self._world.kinds))
 
     def _lost(self, shape: tuple[float, ...], driver: tuple[float, ...]) -> int:
         """Places that a driver takes from the tasks, on the node where it takes fewest."""

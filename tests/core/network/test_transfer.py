@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from slackwater.errors import BadNumber
 from slackwater.network.transfer import Transfers, incoming, measured, nearest, order, pairwise, priority, start_times
+from slackwater_simulator.workload.generators import network
 from support.builders.oracles import Oracle, rows
 
 Array = Any  # numpy arrays of the test data, whose shapes differ
@@ -40,8 +41,10 @@ def test_no_bandwidth_is_harmless_without_traffic(row: Oracle) -> None:
 
 @rows("NET-06")
 def test_task_length_on_the_published_host(row: Oracle) -> None:
-    """Guards the number the simulator's generator is built on."""
+    """Every task of the simulator's generator takes as long."""
     assert row.inputs["MI"] / row.inputs["MIPS"] == row.expected["seconds"]
+    stages = [stage for job in network.generate(jobs=1).jobs for stage in job.stages]
+    assert {float(seconds) for stage in stages for seconds in stage.durations} == {row.expected["seconds"]}
 
 
 @rows("NET-07")

@@ -7,22 +7,40 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from slackwater.ledger.ledger import Ledger
+from slackwater.ledger.types import ClaimState, LedgerConfig, NodeSpec, PodClaim, Sample
 from slackwater.nodes import NodeRow
 from slackwater.placement.batch import fit_one
 from slackwater.placement.filter import judge_one
 from slackwater.placement.reasons import BY_CODE, FilterReason
+from slackwater.resources import CPU, MEMORY
+from slackwater.roles import Role
+from support.builders.measuring import measure
 from support.builders.nodes import ask, node_table
 from support.builders.oracles import Oracle, rows
 
 
 @rows("CMP-03")
-def test_a_driver_is_charged_in_full_whatever_the_estimate(row: Oracle) -> None:
-    """The estimate leaves 6, the drivers' reservations only 4: the fifth core is refused."""
-    given_ = row.inputs
-    charged = max(given_["E_total"], given_["sum_requests_drivers"])
-    table = node_table([[given_["AR"] - charged]], total=[[given_["AR"]]], kinds=("cpu",))
-    fit = fit_one(table, ask("driver", given_["new_driver_request"], driver=True))
-    assert bool(fit.fits[0]) is row.expected["fits"]
+@pytest.mark.parametrize(
+    ("kind", "left", "reason"), [(MEMORY, 4.0, FilterReason.MEMORY), (CPU, 10 - 4 * 1.15, FilterReason.NATIVE)]
+)
+def test_a_driver_takes_no_room_that_another_one_asked_for(
+    row: Oracle, kind: str, left: float, reason: FilterReason
+) -> None:
+    """Use leaves 6, the driver's request only 4: one of 5 is refused.
+
+    Memory is charged in full; CPU by use and its margin, but drivers are not lowered, so native requests refuse it.
+    """
+    total, used, held = ((float(row.inputs[name]),) for name in ("AR", "E_total", "sum_requests_drivers"))
+    ledger = Ledger(LedgerConfig(kinds=(kind,), allowance=1.0))
+    ledger.upsert_node(NodeSpec("n", total, total))
+    ledger.put(PodClaim("driver", "n", held, held, Role.DRIVER, state=ClaimState.RUNNING, started=0.0))
+    for stamp in range(1, 300, 5):
+        measure(ledger, float(stamp), {"n": Sample(float(stamp), used)}, {"driver": used})
+    table = ledger.table(300.0)
+    assert table.room.tolist() == [[pytest.approx(left)]]
+    fit = fit_one(table, ask("another", row.inputs["new_driver_request"], driver=True))
+    assert (bool(fit.fits[0]), fit.reason(0)) == (row.expected["fits"], reason)
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ import pytest
 from slackwater.cycle.cycle import decide
 from slackwater.errors import UnknownName
 from slackwater_simulator.physics.usage import STANDSTILL
+from slackwater_simulator.policies.registry import create
 from slackwater_simulator.policies.slackwater.snapshot import QUEUE
 from slackwater_simulator.policies.slackwater.yarn import SlackwaterOnYarn
 from slackwater_simulator.results.outcome import Outcome
@@ -17,6 +18,8 @@ from slackwater_simulator.results.status import DONE, FINISHED, KILLED, LOST
 from slackwater_simulator.simulation import run
 from slackwater_simulator.workload.cluster import parse
 from slackwater_simulator.workload.workload import GIBI, Driver, Job, Stage, Usage, Workload
+from slackwater_simulator.worlds.yarn.settings import Settings
+from slackwater_simulator.worlds.yarn.world import YarnWorld
 
 IDLE = Usage(cpu=np.full(400, 0.25), memory=np.full(400, 0.25))
 
@@ -198,3 +201,28 @@ def test_containers_compete_by_the_factor_that_the_round_chose() -> None:
     run(Workload("apps", (ordinary, iterative)), parse("4x4c8Gi"), f"{__name__}:Watched", world="yarn")
     assert {gate for gate, _ in Watched.seen} >= {0.0, 0.5}
     assert all(gate == expected for gate, expected in Watched.seen)
+
+
+def test_the_depth_of_a_graph_costs_nothing() -> None:
+    """Forty levels of two stages that both need the two before them: 2^40 ways, played in a moment."""
+    stages = tuple(
+        Stage(f"{level}{twin}", (1.0, GIBI), np.ones(1), (f"{level - 1}a", f"{level - 1}b") if level else ())
+        for level in range(40)
+        for twin in "ab"
+    )
+    outcome = play([Job("deep", 0.0, stages, Driver((1.0, GIBI)))])
+    assert outcome.jobs.status.tolist() == [FINISHED]
+
+
+def test_an_app_is_as_large_as_its_widest_stage() -> None:
+    """By the operator's rule: nine joins of eight slots count 72, and the driver by its own size."""
+    stages = (
+        Stage("load", (1.0, 4 * GIBI), np.full(2, 10.0)),
+        Stage("join", (8.0, 32 * GIBI), np.full(9, 30.0), ("load",)),
+    )
+    jobs = Workload("w", (Job("j", 0.0, stages, Driver((2.0, 4 * GIBI))),))
+    policy = create("slackwater", "yarn", {})
+    world = YarnWorld(jobs, parse("10x10c40Gi"), policy, 0, Settings())
+    world.masters.begin()
+    world.engine.run(until=5.0)
+    assert [app.demand for app in policy.gate.views.all()] == [72.0 + 2.0]

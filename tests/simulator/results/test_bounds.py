@@ -27,6 +27,12 @@ def test_a_chain_of_stages_bounds_the_makespan() -> None:
     assert bound(Workload("w", jobs), parse("100x16")).makespan == pytest.approx(33)
 
 
+def test_a_chain_may_be_as_long_as_it_likes() -> None:
+    """2,000 stages of a second, the last one written first."""
+    stages = tuple(stage(f"{n}", 1, 1, (f"{n - 1}",) if n else ()) for n in reversed(range(2000)))
+    assert bound(Workload("w", (Job("j", 0.0, stages),)), parse("1x16")).path == pytest.approx(2000)
+
+
 def test_work_by_true_use_bounds_the_makespan() -> None:
     """80 tasks of 10 s that use half a core on 4 cores take 100 s; those submitted later cannot begin before."""
     cluster = parse("1x4c64Gi")

@@ -17,6 +17,8 @@ from slackwater_simulator.workload.generators.catalogue import generate
 from slackwater_simulator.workload.workload import GIBI, Driver, Job, Stage, Usage, Workload
 from slackwater_simulator.worlds.kubernetes.corehours import CoreHours
 from slackwater_simulator.worlds.kubernetes.settings import Pace
+from support.builders.jobs import maps
+from support.builders.jobs import workload as of
 
 
 def apps(count: int, tasks: int = 4, seconds: float = 30.0, usage: Usage | None = None) -> Workload:
@@ -165,3 +167,11 @@ def test_counting_core_hours_changes_no_decision(policy: str, monkeypatch: pytes
     assert not plain.core_hours
     for column in ("job", "stage", "task", "node", "allocated", "start", "released", "status"):
         assert np.array_equal(getattr(counted.containers, column), getattr(plain.containers, column))
+
+
+def test_pods_of_a_higher_priority_are_bound_first() -> None:
+    """Ranks reach placement as from the operator: by fitness alone the larger pods would go first."""
+    low = maps("low", 4, 10.0, cores=3.0, driver=None)
+    high = maps("high", 4, 10.0, driver=None, priority=10)
+    rows = play(of(low, high), "slackwater", "8x4c16Gi").containers
+    assert rows.start[rows.job == 1].max() < rows.start[rows.job == 0].min()

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 
+from slackwater.errors import BadNumber, InvalidInput
 from slackwater_simulator.physics.sharing import Victims
 from slackwater_simulator.simulation import run
 from slackwater_simulator.workload.cluster import uniform
 from slackwater_simulator.workload.generators import estimation
 from slackwater_simulator.workload.generators.network import Fabric
-from slackwater_simulator.workload.workload import GIBI, Job, Stage, Usage, Workload
+from slackwater_simulator.workload.workload import GIBI, Driver, Job, Stage, Usage, Workload
 from slackwater_simulator.worlds.seconds.rooms import Estimated, Reserved
 from slackwater_simulator.worlds.seconds.world import SecondsNodes, SecondsWorld, Tasks, flatten
 from slackwater_simulator.worlds.transfers.world import simulate, utilisation
@@ -151,3 +153,26 @@ def test_a_level_without_room_waits_for_memory() -> None:
     found = simulate(tight, uniform(1, 1, 8.0), "network", 0, None, {"net": fabric(1, 10.0)})
     assert found.jobs.end.tolist() == [30.0]
     assert not found.deadlock
+
+
+def test_over_no_bandwidth_nothing_arrives() -> None:
+    """NET-05 in play: the child waits for ever for the parent on the other host, and that is called a deadlock."""
+    found = simulate(chain(100.0), uniform(2, 1, 8.0), "network", 0, None, {"net": fabric(2, 0.0)})
+    assert found.deadlock
+    assert len(found.containers.job) == 2
+    assert simulate(chain(0.0), uniform(2, 1, 8.0), "network", 0, None, {"mbit": 0}).jobs.end.tolist() == [20.0]
+
+
+@pytest.mark.parametrize("mbit", [-10, float("nan"), float("inf"), "fast", True])
+def test_bandwidth_is_a_number(mbit: object) -> None:
+    """Anything else is refused by its name."""
+    with pytest.raises(BadNumber, match="mbit"):
+        simulate(chain(100.0), uniform(2, 1, 8.0), "network", 0, None, {"mbit": mbit})
+
+
+@pytest.mark.parametrize("job", [{"driver": Driver((1.0, 1.0))}, {"stages": (Stage("t", (1.0, 1.0), np.ones(2)),)}])
+def test_what_the_transfer_world_cannot_play_it_refuses(job: dict[str, Any]) -> None:
+    """Drivers and stages of several tasks: playing the rest would give the makespan of another workload."""
+    made = chain(0.0)
+    with pytest.raises(InvalidInput, match="world transfer: "):
+        run(replace(made, jobs=(replace(made.jobs[0], **job),)), uniform(2, 1, 8.0), "network")

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from slackwater.errors import CyclicGraph, InvalidInput, UnknownName
+from slackwater.errors import BadNumber, CyclicGraph, InvalidInput, UnknownName
 from slackwater_simulator.results.outcome import Outcome
 from slackwater_simulator.results.status import CRASHED, DONE, DRIVER, FAILED, KILLED, LOST, REFUSED
 from slackwater_simulator.simulation import run
-from slackwater_simulator.workload.cluster import Cluster, Node, uniform
+from slackwater_simulator.workload.cluster import Cluster, Node, parse, uniform
 from slackwater_simulator.workload.workload import GIBI, Stage, Usage, Workload
 from support.builders.jobs import job, maps, stage, workload
 
@@ -133,8 +133,18 @@ def test_a_circle_of_stages_is_refused() -> None:
         ({"policy": "easy", "world": "yarn"}, InvalidInput),
         ({"world": "moon"}, UnknownName),
         ({"outages": (("nowhere", 1.0, 2.0),)}, UnknownName),
+        ({"outages": (("node0", 2.0, 1.0),)}, BadNumber),
+        ({"outages": (("node0", -1.0, 2.0),)}, BadNumber),
+        ({"outages": (("node0", float("nan"), 2.0),)}, BadNumber),
+        ({"outages": (("node0", 5.0, 6.0), ("node0", 1.0, 9.0))}, BadNumber),
         ({"first_beats": (0.1,)}, InvalidInput),
+        ({"first_beats": (0.1, "x")}, BadNumber),
         ({"node_heartbeat": 0.0}, InvalidInput),
+        ({"response_lag": -3}, BadNumber),
+        ({"farewell_lag": 0.5}, BadNumber),
+        ({"rack_delay": -2}, BadNumber),
+        ({"system_cpu": float("inf")}, BadNumber),
+        ({"system_memory": -1.0}, BadNumber),
         ({"policy": "capacity", "queues": {"a": {"capacity": 40.0}}}, InvalidInput),
         ({"policy": "capacity", "queues": {"a": {"capacity": 100.0}}}, UnknownName),
         ({"policy": "fair", "ordering": "size"}, UnknownName),
@@ -214,6 +224,39 @@ def test_a_failed_node_takes_its_tasks_along_and_returns_empty() -> None:
     assert (rows.status == DONE).sum() == 9
     assert not ((rows.node == 1) & (rows.start > 10.0) & (rows.start < 60.0)).any()
     assert np.isfinite(outcome.jobs.end).all()
+
+
+def test_outages_may_follow_one_another_in_any_order_of_listing() -> None:
+    """The node is away until the second of them is over."""
+    outages = (("node1", 40.0, 60.0), ("node1", 10.0, 40.0))
+    rows = play(workload(maps("j", 40, 20.0)), outages=outages, first_beats=(0.0, 0.5)).containers
+    assert not ((rows.node == 1) & (rows.start > 10.0) & (rows.start < 60.0)).any()
+
+
+@pytest.mark.parametrize("policy", ["fair", "capacity"])
+def test_a_lost_driver_is_charged_once(policy: str) -> None:
+    """However often drivers are lost, the share of drivers is as it was: the last job starts when it is submitted."""
+    outages = tuple((name, 20.0 * n, 20.0 * n + 3.0) for n in range(1, 9) for name in ("node0", "node1"))
+    jobs = workload(maps("first", 4, 60.0), maps("last", 4, 60.0, submit=500.0))
+    outcome = play(jobs, (2, 4, 4), policy, outages=outages)
+    assert (outcome.containers.status == LOST).sum() >= 8
+    assert outcome.jobs.start[1] < 510.0
+
+
+def test_what_a_stuck_run_holds_is_told_by_the_nodes_of_the_cluster() -> None:
+    """Whichever node beats first: the drivers are on the only node that is large enough."""
+    jobs = workload(*(job(f"j{n}", stage("map", 1, 1.0, (8.0, 8 * GIBI)), driver=(8.0, 8 * GIBI)) for n in range(2)))
+    for seed in range(4):
+        held = run(jobs, parse("3x1c1Gi+1x16c16Gi"), "fifo?cores=true", seed=seed).held
+        assert held is not None
+        assert held.node.tolist() == [3, 3]
+
+
+@pytest.mark.parametrize("taken", [{"system_cpu": 8.0}, {"system_memory": 9 * GIBI}])
+def test_a_system_that_leaves_nothing_of_a_node_is_refused(taken: dict[str, Any]) -> None:
+    """Its tasks would never end."""
+    with pytest.raises(BadNumber, match="less than the smallest node has"):
+        play(workload(job("j", greedy(1, 1.0))), **taken)
 
 
 def test_a_lost_driver_starts_over_with_what_is_not_done() -> None:

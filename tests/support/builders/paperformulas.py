@@ -1,4 +1,4 @@
-"""Formulas of paper 000 that no program needs; the worked examples of the paper are checked against them.
+"""Formulas of paper 000 that no program needs (decision 0028); its worked examples are checked against them.
 
     prototype  min(min(AR, NC) − ACU, NC − E)      room in the authors' YARN prototype (eqs 5 and 6)
 
@@ -9,16 +9,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-
-
-def beats_until(alpha: float, share: float) -> float:
-    """Heartbeats until the residual of a request has fallen to `share` of it: ln(share) / ln(1−a)."""
-    return math.log(share) / math.log(1.0 - alpha)
-
-
-def speedup(original: float, new: float) -> float:
-    """T_original / T_new, so above 1 is faster; the sentence in the paper has it upside down."""
-    return original / new
 
 
 def prototype_room(allowance: float, real: float, containers: float, estimate: float) -> float:

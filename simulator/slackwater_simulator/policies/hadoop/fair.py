@@ -15,6 +15,7 @@ from slackwater_simulator.engine import TICK
 from slackwater_simulator.policies.base import Scheduler
 from slackwater_simulator.policies.hadoop.fairqueues import FairApp, FairQueue, tree
 from slackwater_simulator.policies.hadoop.reservations import Reservations
+from slackwater_simulator.results.status import DONE
 
 if TYPE_CHECKING:
     from slackwater_simulator.worlds.yarn.interface import World
@@ -128,18 +129,29 @@ class Fair(Scheduler):
             queue.drivers = [a + b for a, b in zip(queue.drivers, request.shape, strict=True)]
 
     def released(self, container: Container, /) -> None:
-        """Discharge the queues. What is available is counted anew at once, after placements only as the beat ends."""
-        self._queue(container.request.app).charge(container.request.shape, -1.0)
+        """Discharge the queues. What is available is counted anew at once, after placements only as the beat ends.
+
+        A driver that is lost is charged again with its next container; one that is done leaves with its application.
+        """
+        request = container.request
+        self._queue(request.app).charge(request.shape, -1.0)
+        if request.driver and container.status != DONE:
+            self._park(request.app)
         self._count_available()
         self._changed()
 
     def finished(self, app: App, /) -> None:
         """Gone, and its driver's share with it."""
-        queue = self._queue(app)
-        if app.master is not None and self._notes(app).driving:
-            queue.drivers = [a - b for a, b in zip(queue.drivers, app.master.shape, strict=True)]
-        del queue.apps[app]
+        self._park(app)
+        del self._queue(app).apps[app]
         self._changed()
+
+    def _park(self, app: App) -> None:
+        """Take its driver, if it has one, off the queue's share for drivers."""
+        notes, queue = self._notes(app), self._queue(app)
+        if app.master is not None and notes.driving:
+            notes.driving = False
+            queue.drivers = [a - b for a, b in zip(queue.drivers, app.master.shape, strict=True)]
 
     def resized(self) -> None:
         """Shares are of what there is now."""

@@ -29,7 +29,13 @@ ALLOWANCE = 0.875
 
 
 class Estimation(Fifo):
-    """`mode` is `capped` (never worse than reservation) or `printed`; `allowance` is a share, or one per kind."""
+    """`mode` is `capped` or `printed`; `allowance` is a share, or one per kind.
+
+    Capped, the estimate is at most what is reserved, and what is larger than a node's allowance is placed by
+    reservation alone. Printed, such a container is refused: the room never comes to as much.
+    """
+
+    learns = True
 
     def __init__(
         self,
@@ -63,10 +69,20 @@ class Estimation(Fifo):
 
     def _takes(self, node: int, shape: Sequence[float]) -> bool:
         room = self.rooms.room(node)
-        if all(accepts(asked, left) for asked, left in zip(shape, room, strict=True)):
+        if all(accepts(asked, left) for asked, left in zip(shape, room, strict=True)) or self._reserves(node, shape):
             return True
         self.misfit = True
         return False
+
+    def _reserves(self, node: int, shape: Sequence[float]) -> bool:
+        """Whether it is larger than the allowance, however empty the node is, and fits beside all that is reserved."""
+        if self.mode is not Mode.CAPPED or all(map(accepts, shape, self.rooms.allowance[node])):
+            return False
+        return all(accepts(asked, free[node]) for asked, free in zip(shape, self.world.free, strict=True))
+
+    def most(self) -> Sequence[Sequence[float]]:
+        """The allowances as printed, or whole nodes."""
+        return self.world.capacity if self.mode is Mode.CAPPED else self.rooms.allowance
 
     def beat(self, node: int, /) -> None:
         """Fill the node, application by application; reserved room does not count."""

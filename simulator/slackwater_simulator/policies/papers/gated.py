@@ -12,7 +12,7 @@ from slackwater_simulator.policies.base import Scheduler
 from slackwater_simulator.policies.registry import create
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     import numpy as np
     from numpy.typing import NDArray
@@ -27,6 +27,7 @@ class Gated(Scheduler):
 
     def __init__(self, *, base: str = "fair", **options: Any) -> None:
         self.inner: Scheduler = create(base, "yarn", options)
+        self.learns = self.inner.learns
         self.outside: list[App] = []
         self.inside: set[App] = set()
         self.reviewing = False
@@ -103,6 +104,10 @@ class Gated(Scheduler):
     def sampled(self, cores: NDArray[np.float64], stored: NDArray[np.float64], /) -> None:
         """Passed on."""
         self.inner.sampled(cores, stored)
+
+    def most(self) -> Sequence[Sequence[float]]:
+        """What the scheduler behind the gate gives."""
+        return self.inner.most()
 
     def whole(self, request: Request, /) -> bool:
         """As the scheduler behind the gate has it."""

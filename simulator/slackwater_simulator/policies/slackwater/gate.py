@@ -51,6 +51,7 @@ class Gate:
         self.alpha = 0.0  # HaSTE-A's factor, as the last round chose it
         self.deltas: list[tuple[float, float]] = []
         self.startlog = StartLog()
+        self.seen: Snapshot | None = None  # what the last round was decided on
 
     # ---- what the world tells ------------------------------------------------------------------------------------
 
@@ -159,7 +160,7 @@ class Gate:
             pool=QUEUE if pools else "",
         )
         nodes = self._nodes(now)
-        return Snapshot(
+        self.seen = Snapshot(
             now,
             (queue,),
             apps,
@@ -169,6 +170,7 @@ class Gate:
             nodes=nodes,
             reserve=self.parts.admission,
         )
+        return self.seen
 
     def _nodes(self, now: float) -> NodeTable:
         """Every node's room, less what released containers will take that wait for a heartbeat."""

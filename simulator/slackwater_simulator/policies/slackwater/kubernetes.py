@@ -6,11 +6,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from slackwater.cycle.ranks import ranks
 from slackwater.nodes import PodAsk
 from slackwater.placement.batch import Batch, Placement
 from slackwater_simulator.policies.slackwater.policy import Gatekept
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from slackwater.cycle.cycle import Release
     from slackwater.nodes import NodeTable
     from slackwater_simulator.worlds.kubernetes.world import Kube
@@ -38,7 +41,7 @@ class SlackwaterOnKubernetes(Gatekept):
         if not outcome.releases:
             return
         table = self.gate.ledger.table(self.world.engine.now)
-        batch = Batch(table, [self._ask(release, table) for release in outcome.releases])
+        batch = Batch(table, self._asks(outcome.releases, table), cold=self._cold(), alpha=self.gate.alpha)
         groups = {release.uid: release.group.key for release in outcome.releases}
         gone = 0
         while not batch.done:
@@ -52,7 +55,16 @@ class SlackwaterOnKubernetes(Gatekept):
         self.world.lag = 0.0
         self.stir()
 
-    def _ask(self, release: Release, table: NodeTable) -> PodAsk:
+    def _cold(self) -> bool:
+        """Whether nothing of ours runs yet, as the operator asks."""
+        return not self.world.drivers and not self.world.tasks
+
+    def _asks(self, releases: Sequence[Release], table: NodeTable) -> list[PodAsk]:
+        """In the ranks in which they were released, which placement keeps."""
+        ranked = ranks(self.gate.seen, releases) if self.gate.seen is not None else {}
+        return [self._ask(release, table, ranked.get(release.uid, 0)) for release in releases]
+
+    def _ask(self, release: Release, table: NodeTable, rank: int) -> PodAsk:
         declared = self.gate.requests[release.group.key].shape
         ceiling = self.gate.books.ceiling
         native = declared if release.driver else tuple(d / c for d, c in zip(declared, ceiling, strict=True))
@@ -65,5 +77,6 @@ class SlackwaterOnKubernetes(Gatekept):
             urgency=release.urgency,
             alignment=release.alignment,
             submitted=release.submitted,
+            rank=rank,
             allowed=~np.isin(table.names, release.avoid) if release.avoid else None,
         )

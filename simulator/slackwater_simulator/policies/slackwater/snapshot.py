@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, overload
 
 from slackwater.cycle.snapshot import App, PodGroup
+from slackwater.pools.demand import demand
 from slackwater.pools.mediantask import MedianTask
-from slackwater.pools.pools import Category, slots
+from slackwater.pools.pools import Category
 from slackwater.resources import Resources
 from slackwater.roles import Role
 from slackwater_simulator.policies.slackwater.promises import Promises
@@ -102,10 +103,8 @@ class Views:
         task = self.named(app.requests[0].shape) if app.requests else None
         if task is not None:
             self.median_task.see(job.name or job.id, task)
-        size = slots(task, self._slot()) if task is not None else 0.0
-        widest = stage = 0
+        stage = 0
         for request in app.requests:
-            widest = max(widest, request.total)
             if request.stage and request.asked:
                 stage = max(stage, request.stage.iteration)
         view = self._made[app.index] = App(
@@ -116,7 +115,7 @@ class Views:
             queue=QUEUE,
             priority=job.priority,
             started=app.index in self.started,
-            demand=widest * size + (1.0 if app.master is not None else 0.0),
+            demand=self._demand(app),
             task_request=task,
             has_driver=app.master is not None,
             gang=job.gang,
@@ -125,6 +124,15 @@ class Views:
             stage=stage,
         )
         return view
+
+    def _demand(self, app: YarnApp) -> float:
+        """Slots it wants at once: its driver, and whichever of its stages takes most of them."""
+        widest: dict[Shape, int] = {}
+        for request in app.requests:
+            widest[request.shape] = max(widest.get(request.shape, 0), request.total)
+        slot = self._slot()
+        tasks = max((demand(((self.named(shape), count),), slot) for shape, count in widest.items()), default=0.0)
+        return tasks + (demand(((self.named(app.master.shape), 1),), slot) if app.master is not None else 0.0)
 
     def _groups(self, app: YarnApp) -> Iterator[PodGroup]:
         for request in [app.master, *app.requests]:
@@ -145,13 +153,9 @@ class Views:
                 # A gang does not wait for what is done: its next stage, or a task to repeat, goes without it.
                 expected=request.total - (request.done if app.job.gang else 0),
                 stage=request.stage.name if request.stage else "driver",
-                level=_depth(request) if request.parents else 0,
+                level=request.level,
                 waiting=bool(request.parents) and any(parent.seen < parent.total for parent in request.parents),
                 unplaceable=key in self.stuck,
                 native=self.named(self._native(request.shape, request.driver)),
                 seats=self.seats.get(app.index, ()) if request.driver else (),
             )
-
-
-def _depth(request: Request) -> int:
-    return 1 + max((_depth(parent) for parent in request.parents), default=-1)

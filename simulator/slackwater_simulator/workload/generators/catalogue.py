@@ -11,6 +11,7 @@ from urllib.parse import parse_qsl
 
 from slackwater.errors import BadNumber, InvalidInput, UnknownName
 from slackwater_simulator.workload.generators import admission, borg, dress, estimation, haste, hour, network
+from slackwater_simulator.workload.readers.check import problem
 from slackwater_simulator.workload.workload import Workload
 
 PREFIX = "gen:"
@@ -56,10 +57,16 @@ def generate(text: str, *, seed: int = 0) -> Workload:
     # A seed in the text wins, so that a line can be repeated exactly.
     chosen = {"seed": seed} | _converted(name, make, given)
     try:
-        return make(**chosen)
+        made = make(**chosen)
     except (ArithmeticError, ValueError) as error:
         # Ranges are each generator's own; what numpy refuses is a parameter out of its range.
         raise InvalidInput("workload", f"{text[:200]} gives no workload ({error})", "write other parameters") from error
+    wrong = next((found for job in made.jobs if (found := problem(job, len(made.kinds)))), None)
+    if wrong is not None:
+        raise InvalidInput(
+            "workload", f"{text[:200]} gives {wrong[0]}", f"{wrong[1]} is needed: write other parameters"
+        )
+    return made
 
 
 def cluster_of(text: str) -> str:

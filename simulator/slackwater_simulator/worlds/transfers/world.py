@@ -1,12 +1,14 @@
 """Task graphs whose edges carry data (paper 003): links are queues, hosts run one task at a time.
 
 A level of a job is placed when the level before it has ended. Its inputs then travel: a pair of hosts sends in order,
-and bytes that were on their way before come first. A task runs when all its inputs are there and its host is free, and
-holds memory from its placement to its end.
+and bytes that were on their way before come first; over a link without bandwidth nothing ever arrives. A task runs
+when all its inputs are there and its host is free, and holds memory from its placement to its end. Drivers and stages
+of several tasks do not exist here, and are refused.
 """
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from collections.abc import Callable
 from time import perf_counter
@@ -14,10 +16,12 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from slackwater.errors import InvalidInput
 from slackwater.network.dagplacement import Input, LevelNodes, LevelPlacement, LevelTask
 from slackwater.network.transfer import Transfers
 from slackwater.ordering.daglevels import levels
-from slackwater_simulator.engine import Engine
+from slackwater.validation import alike, amount
+from slackwater_simulator.engine import Action, Engine
 from slackwater_simulator.policies.registry import create
 from slackwater_simulator.results.outcome import Containers, Jobs, Outcome
 from slackwater_simulator.results.status import DONE, FINISHED, UNFINISHED
@@ -33,6 +37,7 @@ if TYPE_CHECKING:
 
 MEMORY = 1
 ARRIVE, END, PLACE = 0, 1, 2
+MBIT = 100.0
 
 
 class Siting(Protocol):
@@ -107,10 +112,16 @@ class TransferWorld:
     def _send(self, sender: int, receiver: int, size: float) -> float:
         """Put bytes on a link, behind those already there; the moment they have arrived."""
         begin = max(self.engine.now, float(self.links[sender, receiver]))
-        arrival = begin + size / float(self.bandwidth[sender, receiver])
+        speed = float(self.bandwidth[sender, receiver])
+        arrival = begin + size / speed if speed > 0 else math.inf
         self.links[sender, receiver] = arrival
-        self.engine.at(arrival, ARRIVE, self._arrived, (sender, receiver, size))
+        self._at(arrival, ARRIVE, self._arrived, (sender, receiver, size))
         return arrival
+
+    def _at(self, time: float, priority: int, action: Action, argument: object) -> None:
+        """Schedule what is going to happen; what never arrives has no moment."""
+        if math.isfinite(time):
+            self.engine.at(time, priority, action, argument)
 
     def _arrived(self, what: tuple[int, int, float]) -> None:
         self.traffic.end(*what)
@@ -175,7 +186,7 @@ class TransferWorld:
         fetched = [source for source in site.task.inputs if source.node != host and source.size > 0]
         run.missing = len(fetched)
         for source in fetched:
-            self.engine.at(self._send(source.node, host, source.size), END, self._fetched, run)
+            self._at(self._send(source.node, host, source.size), END, self._fetched, run)
         if not fetched:
             self._ready(run)
 
@@ -218,14 +229,28 @@ def simulate(
     options: dict[str, Any],
 ) -> Outcome:
     """Play task graphs. Options: `mbit` between any two hosts (100), or a whole `net`; the rest is the policy's."""
+    _check(workload)
     given = dict(options)
-    mbit = given.pop("mbit", 100.0)
-    net = given.pop("net", None) or fabric(mbit, seed=seed, hosts=len(cluster))
+    mbit = given.pop("mbit", MBIT)
+    alike("mbit", mbit, MBIT)
+    net = given.pop("net", None) or fabric(amount("mbit", mbit), seed=seed, hosts=len(cluster))
     world = TransferWorld(workload, cluster, create(policy, TransferWorld.name, given), net)
     world.play()
     if progress is not None:
         progress(1.0)
     return _outcome(world, policy, seed)
+
+
+def _check(workload: Workload) -> None:
+    """Refuse what this world could only play in part: its end would be that of another workload."""
+    for job in workload.jobs:
+        wide = next((stage for stage in job.stages if stage.tasks != 1), None)
+        problem = f"stage {wide.name} of job {job.id} has {wide.tasks} tasks" if wide else ""
+        if job.driver is not None:
+            problem = f"job {job.id} has a driver, and none runs here"
+        if problem:
+            remedy = "choose a policy of another world, or a workload in which every task is a stage of its own"
+            raise InvalidInput("world transfer", problem, remedy)
 
 
 def _outcome(world: TransferWorld, policy: str, seed: int) -> Outcome:

@@ -57,6 +57,10 @@ class Told(Protocol):
         """Use of all nodes was looked at."""
         ...
 
+    def most(self) -> Sequence[Sequence[float]]:
+        """What it gives of each node if nothing else is there."""
+        ...
+
     def whole(self, request: Request, /) -> bool:
         """Whether the containers of the request are placed all at once or not at all."""
         ...
@@ -316,6 +320,10 @@ class World(Protocol):
 
     def wake(self) -> None:
         """Visit nodes again."""
+        ...
+
+    def visits_only(self) -> bool:
+        """Whether nothing is planned but visits to nodes."""
         ...
 
     def visit_all(self) -> None:

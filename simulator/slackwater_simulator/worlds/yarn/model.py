@@ -35,6 +35,7 @@ class Request:
         "index",
         "key",
         "last_done",
+        "level",
         "locality",
         "next",
         "parents",
@@ -54,6 +55,7 @@ class Request:
         self.driver = index == DRIVER  # the application master's own container
         self.key = f"{app.index}/{index}"  # its name among all requests of the run
         self.stage = stage
+        self.level = 0  # stages before it, on the longest way
         self.shape = shape  # rounded to the allocation grid, in the cluster's order of kinds
         self.total = total
         self.asked = 0  # tasks the master has asked for so far

@@ -21,7 +21,7 @@ class Outages:
 
     def begin(self) -> None:
         """Schedule what the settings say."""
-        for name, fails, returns in self.world.settings.outages:
+        for name, fails, returns in sorted(self.world.settings.outages, key=lambda each: each[1]):
             if name not in self.world.places:
                 raise UnknownName("outages", name, self.world.places)
             node = self.world.places[name]

@@ -61,7 +61,7 @@ def _held(world: World) -> Containers:
     kept, last = Recorder(), world.engine.now
     for app in world.masters.apps.values():
         for container in app.held:
-            kept.add(container, container.node, last)
+            kept.add(container, world.order[container.node], last)
     rows = kept.containers()
     never = np.full(len(rows.job), np.inf)
     return replace(rows, start=np.where(np.isnan(rows.start), never, rows.start), end=never, released=never)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 from slackwater.errors import BadNumber, UnknownName
-from slackwater.validation import amount, positive
+from slackwater.validation import alike, amount, finite, positive
 from slackwater_simulator.physics.sharing import Victims
 from slackwater_simulator.workload.workload import GIBI
 
@@ -43,38 +43,53 @@ class Settings:
     attempts: int = 4
     # Seconds between two looks at what tasks really use; 0 switches the usage model off.
     usage_period: float = 1.0
-    # Share of a node's CPU and memory the operating system takes, in cores and bytes.
+    # What the operating system takes of every node's CPU and memory, in cores and bytes; less than the smallest has.
     system_cpu: float = 0.0
     system_memory: float = 0.0
     # Who breaks when a node's memory runs out: `growing` or `all` (paper 000).
     victims: str = "growing"
-    # Nodes that fail and return: (node name, fails at, returns at).
+    # Nodes that fail and return: (node name, fails at, returns at); infinity: never. Those of one node do not overlap.
     outages: tuple[tuple[str, float, float], ...] = ()
 
     def __post_init__(self) -> None:
         if self.victims not in list(Victims):
             raise UnknownName("victims", self.victims, Victims)
-        if not all(_outage(each) for each in self.outages):
-            raise BadNumber("outages", self.outages, "write a list of [node, fails at, returns at], times in seconds")
+        _check_outages(self.outages)
         positive("node_heartbeat", self.node_heartbeat)
         positive("master_heartbeat", self.master_heartbeat)
-        for name in (
-            "accept_delay",
-            "warm_up",
-            "warm_master",
-            "min_memory",
-            "min_cpu",
-            "memory_step",
-            "cpu_step",
-            "usage_period",
-            "attempts",
-        ):
-            amount(name, getattr(self, name))
+        for beat in self.first_beats:
+            alike("first_beats", beat, 0.0)
+            finite("first_beats", beat)
+        for field in fields(self):
+            if isinstance(field.default, int | float):
+                _check_number(field.name, getattr(self, field.name), field.default)
+
+
+def _check_number(name: str, value: float, default: float) -> None:
+    """Refuse what is below zero or not finite, and parts of what is counted; a default has its own meaning."""
+    if value != default:
+        amount(name, value)
+    if isinstance(default, int) and value != int(value):
+        raise BadNumber(name, value, "give a whole number")
+
+
+def _check_outages(outages: tuple[tuple[str, float, float], ...]) -> None:
+    """Refuse what is no outage, and a node that would fail while it is away: it would return too early."""
+    if not all(_outage(each) for each in outages):
+        remedy = (
+            "write a list of [node, fails at, returns at], times in seconds from 0, the second later than the first"
+        )
+        raise BadNumber("outages", outages, remedy)
+    back: dict[str, float] = {}
+    for name, fails, returns in sorted(outages, key=lambda each: each[1]):
+        if fails < back.get(name, 0.0):
+            raise BadNumber("outages", outages, f"let {name} fail only after it has returned, or write one outage")
+        back[name] = returns
 
 
 def _outage(found: object) -> bool:
-    """Whether it is the name of a node and two moments."""
+    """Whether it is the name of a node and two moments, one after the other."""
     if not isinstance(found, list | tuple) or len(found) != 3:
         return False
     name, *moments = found
-    return isinstance(name, str) and all(isinstance(each, int | float) for each in moments)
+    return isinstance(name, str) and all(isinstance(each, int | float) for each in moments) and 0 <= found[1] < found[2]

@@ -43,14 +43,18 @@ def _link(request: Request, made: Mapping[str, Request]) -> None:
 
 
 def _ordered(job: Job, requests: list[Request]) -> list[Request]:
-    """Parents before children, otherwise as written."""
+    """Parents before children, otherwise as written; each learns its level, the longest way to it from a root."""
     ordered: list[Request] = []
     placed: set[int] = set()
     left = requests
+    level = 0
     while left:
         ready = [request for request in left if all(id(parent) in placed for parent in request.parents)]
         if not ready:
             raise CyclicGraph(f"job {job.id}: stages", [str(request.index) for request in left])
+        for request in ready:
+            request.level = level
+        level += 1
         ordered += ready
         placed.update(id(request) for request in ready)
         left = [request for request in left if id(request) not in placed]

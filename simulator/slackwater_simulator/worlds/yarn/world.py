@@ -244,6 +244,10 @@ class YarnWorld:
             self.cursor = time
             self.engine.at(time, BEAT, self._visit, (node, number, self.version))
 
+    def visits_only(self) -> bool:
+        """Whether nothing is planned but visits to nodes."""
+        return all(action == self._visit for _, _, _, action, _ in self.engine.heap)
+
     def _visit(self, what: tuple[int, int, int]) -> None:
         node, number, version = what
         if version == self.version:  # else an earlier beat became interesting meanwhile
