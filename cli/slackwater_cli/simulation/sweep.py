@@ -7,10 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
 from rich.table import Table
 
-from slackwater_cli.printing import Format, Output, data
+from slackwater_cli.printing import Format, Output, data, put
 from slackwater_cli.progress import bars
 
 if TYPE_CHECKING:
@@ -25,7 +24,6 @@ METRICS = {
     "mean_wait_s": "wait",
     "failures": "failures",
 }
-WIDEST = 1000  # characters of a line
 
 
 def command(
@@ -81,9 +79,7 @@ def _table(todo: list[SweepRun], rows: list[Row], metrics: dict[str, str]) -> No
             *([str(summary.deadlocks)] if stuck else []),
             style="red" if summary.deadlocks else None,
         )
-    # A number that is cut off is worse than a line that wraps.
-    wanted = Console(width=WIDEST).measure(grid).maximum
-    Console(width=max(Console().width, wanted)).print(grid)
+    put(grid, wide=True)
 
 
 def _cells(summary: Summary, shown: list[str]) -> list[str]:
