@@ -20,7 +20,7 @@ def test_two_nodes_of_one_name_are_refused(tmp_path: Path, groups: str) -> None:
     """Everything that happens on a node is told under its name."""
     path = tmp_path / "twins.yaml"
     path.write_text(f"nodes: [{groups}]\n")
-    with pytest.raises(InvalidInput, match="two groups have a node '.*'; give each group a name"):
+    with pytest.raises(InvalidInput, match=r"two groups have a node '.*'; give each group a name"):
         parse(str(path))
 
 
