@@ -85,7 +85,7 @@ def fields(schema: dict[str, Any], prefix: str) -> Iterator[Row]:
         inner = each.get("items", each)
         kind = f"list of {inner.get('type', 'any')}" if "items" in each else str(each.get("type", "any"))
         choices = ", ".join(map(str, inner.get("enum", ())))
-        bounds = " ".join(f"{word} {each[key]:g}" for key, word in (("minimum", "≥"), ("maximum", "≤")) if key in each)
+        bounds = " ".join(bounded(each))
         default = each.get("default", "")
         shown = (
             ""
@@ -99,6 +99,13 @@ def fields(schema: dict[str, Any], prefix: str) -> Iterator[Row]:
         about = " · ".join(filter(None, (each.get("description", ""), choices, bounds)))
         yield code(prefix + name), kind, code(shown), about
         yield from fields(inner, f"{prefix}{name}{'[]' if 'items' in each else ''}.")
+
+
+def bounded(schema: dict[str, Any]) -> Iterator[str]:
+    """The least and the most that a field may be; > and < where the bound itself is refused."""
+    for key, loose, strict in (("minimum", "≥", ">"), ("maximum", "≤", "<")):
+        if key in schema:
+            yield f"{strict if schema.get(f'exclusive{key.title()}') else loose} {schema[key]:g}"
 
 
 # -- settings ----------------------------------------------------------------------------------------------------------

@@ -55,6 +55,12 @@ def test_every_setting_command_and_field_has_a_meaning() -> None:
         assert empty == [], name
 
 
+def test_a_bound_that_is_refused_itself_is_told_as_such() -> None:
+    """A share of more than 0 and less than 1 is not one from 0 to 1."""
+    between = {"minimum": 0.0, "maximum": 1.0, "exclusiveMinimum": True}
+    assert list(generator().bounded(between)) == ["> 0", "≤ 1"]
+
+
 def test_every_page_is_in_the_navigation() -> None:
     """A page that cannot be reached is not written for anybody."""
     navigation = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
