@@ -215,8 +215,11 @@ def commands() -> str:
         "",
         "`kubectl slackwater …` is the same program. Exit code 2: wrong argument, or no answer.",
         "",
+        *EXTRA,
     ]
     root = typer.main.get_command(cli)
+    lines += ["## Environment", "", "An option wins over its variable.", ""]
+    lines += table(("Variable", "Option", "Meaning"), variables(root))
     for name, command in sorted(children(root)):
         lines += [f"## slackwater {name}", "", plain(command.help or ""), ""]
         rows = list(arguments(command))
@@ -224,6 +227,32 @@ def commands() -> str:
             table(("Option", "Default", "Meaning"), rows) if rows else [f"Options: `slackwater {name} --help`.", ""]
         )
     return "\n".join(lines).rstrip() + "\n"
+
+
+# The one place that names what needs more than the base; what is missing is named by the program, too.
+EXTRA = [
+    "## What the base does not bring",
+    "",
+    "All commands come with `make demo` and with a plain install, but for these, which need the part `sim`:",
+    "",
+    "- `export`, and whatever reads a trace in Parquet (`simulate`, `sweep`, `what-if`): pyarrow",
+    "- `assess --trace`: duckdb",
+    "- `reproduce --report` and `risk --report`: matplotlib",
+    "",
+    "In a clone: `.venv/bin/pip install -c constraints.txt -e '.[sim]'`. `lab` and `simulate --live` need `make install`.",
+    "",
+]
+
+
+def variables(root: Any) -> list[Row]:
+    """Environment variables that stand for an option of some command."""
+    found: dict[Row, str] = {}
+    for _, command in children(root):
+        for each in command.params:
+            if getattr(each, "envvar", None):
+                key = (each.envvar, each.opts[0])
+                found[key] = max(found.get(key, ""), plain(each.help or ""), key=len)
+    return [(code(name), code(option), about) for (name, option), about in sorted(found.items())]
 
 
 def children(command: Any, path: str = "") -> Iterator[tuple[str, Any]]:

@@ -63,8 +63,7 @@ SENTENCES: Mapping[WaitReason, str] = {
     WaitReason.DRAINING: "queue {queue} is draining: what runs may finish, nothing new starts",
     WaitReason.FOREIGN: "another controller keeps a scheduling gate on {count} pods, and lifts it itself",
     WaitReason.INFEASIBLE: (
-        "asks for {ask} {kind} at the least, but queue {queue} has at most {limit}; "
-        "lower the requests or {remedy}"
+        "asks for {ask} {kind} at the least, but queue {queue} has at most {limit}; lower the requests or {remedy}"
     ),
     WaitReason.TOO_LARGE: (
         "a pod asks for {ask} {kind}, and no node of queue {queue} that it may use has more than {most}; "
