@@ -239,7 +239,8 @@ EXTRA = [
     "- `assess --trace`: duckdb",
     "- `reproduce --report` and `risk --report`: matplotlib",
     "",
-    "In a clone: `.venv/bin/pip install -c constraints.txt -e '.[sim]'`. `lab` and `simulate --live` need `make install`.",
+    "In a clone: `.venv/bin/pip install -c constraints.txt -e '.[sim]'`.",
+    "`lab` and `simulate --live` need `make install`.",
     "",
 ]
 
