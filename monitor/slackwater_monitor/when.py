@@ -66,7 +66,7 @@ def forecast(
 
 
 def apps(found: Iterable[Sized], namespace: str) -> list[Sized]:
-    """Objects that carry one app label are one app, in the order of their first; each of the others is one by itself."""
+    """Objects that carry one app label are one app, in the order of their first; any other is one by itself."""
     groups: dict[object, list[Sized]] = {}
     for number, (body, size) in enumerate(found):
         app = _label(body, names.APP)

@@ -39,17 +39,11 @@ def _print(console: Console, each: Advice) -> None:
 
 
 def idle_cost(found: Assessment, prices: Prices) -> str:
-    """What is reserved and not used, in money; use without a request is no use of what was reserved."""
-    from slackwater_monitor.assessment.assessment import KINDS
+    """What is reserved and not used, in money."""
     from slackwater_monitor.assessment.prices import about
-    from slackwater_monitor.assessment.report.values import summary
+    from slackwater_monitor.assessment.report.values import idle_month
 
-    idle = {}
-    for kind in KINDS:
-        each = summary(found, kind) if kind in found.courses else {}
-        idle[kind] = max(0.0, (each.get("requested") or 0.0) * (1 - (each.get("efficiency") or 0.0)))
-    month = prices.month(idle["cpu"], idle["memory"])
-    return f"What pods request and do not use costs about {about(month)} a month ({prices.source})."
+    return f"What pods request and do not use costs about {about(idle_month(found, prices))} a month ({prices.source})."
 
 
 def _columns(*, priced: bool) -> list[Column[Advice]]:

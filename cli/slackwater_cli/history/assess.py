@@ -133,8 +133,8 @@ def _show(found: Assessment, output: Format, wanted: Wanted) -> None:
     if wanted.advice:
         print_advice(advise(found, risk=wanted.risk, prices=wanted.prices), output, wanted.rows, wanted.prices)
     elif output in (Format.CSV, Format.MARKDOWN):
-        data(rows(found, wanted.by.value), output)
-    elif not data(plain(found), output):
+        data(rows(found, wanted.by.value, wanted.prices), output)
+    elif not data(plain(found, wanted.prices), output):
         wide = output is Format.WIDE
         put(render(found, wanted.by.value, wanted.rows, wide=wide), wide=wide)
         console = Console()
