@@ -79,6 +79,14 @@ def test_wrong_option_is_exit_code_2() -> None:
     assert slackwater("simulate", "--colour").returncode == 2
 
 
+@pytest.mark.parametrize("line", ["traces", "traces -o json", "--version"])
+def test_output_that_cannot_be_written_is_one_sentence(line: str) -> None:
+    """A full disk is no mistake of ours: neither a traceback nor a word about an exception that was ignored."""
+    with Path("/dev/full").open("w", encoding="utf-8") as full:
+        done = subprocess.run([*PROGRAM, *line.split()], stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert (done.returncode, done.stderr) == (2, "reading or writing failed: No space left on device\n")
+
+
 def test_missing_library_says_which_extra_to_install(tmp_path: Path) -> None:
     """Parquet needs pyarrow, which a bare installation lacks."""
     path = tmp_path / "t.parquet"
