@@ -61,6 +61,19 @@ def test_a_bound_that_is_refused_itself_is_told_as_such() -> None:
     assert list(generator().bounded(between)) == ["> 0", "≤ 1"]
 
 
+COMMAND = re.compile(r"(?:^|`)((?:\.venv/bin/)?(?:slackwater|make|python) [^`\n]*)", flags=re.MULTILINE)
+QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"|\s#.*")  # or a comment
+
+
+@pytest.mark.parametrize(
+    "page", [*sorted((ROOT / "docs").rglob("*.md")), ROOT / "README.md"], ids=lambda path: path.stem
+)
+def test_a_command_can_be_pasted_into_any_shell(page: Path) -> None:
+    """Zsh takes `?` for a pattern that no file matches, unless it is quoted."""
+    commands = COMMAND.findall(page.read_text(encoding="utf-8"))
+    assert [each for each in commands if "?" in QUOTED.sub("", each)] == []
+
+
 def test_every_page_is_in_the_navigation() -> None:
     """A page that cannot be reached is not written for anybody."""
     navigation = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
