@@ -254,8 +254,8 @@ def test_a_price_that_is_not_given_follows_from_the_other() -> None:
     cores, memory = chosen(None, 0.09, None), chosen(None, None, 0.01)
     assert cores is not None
     assert memory is not None
-    assert (cores.core, cores.gib) == (0.09, pytest.approx(0.01))
-    assert (memory.core, memory.gib) == (pytest.approx(0.09), 0.01)
+    assert [cores.core, cores.gib] == pytest.approx([0.09, 0.01])
+    assert [memory.core, memory.gib] == pytest.approx([0.09, 0.01])
     assert cores.source == "given for a core; for a GiB not given, and taken as a ninth of that"
     assert "for a core not given" in memory.source
 

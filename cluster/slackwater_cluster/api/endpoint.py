@@ -7,6 +7,7 @@ import ssl
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from kubernetes import client, config
 from kubernetes.config.config_exception import ConfigException
@@ -54,7 +55,8 @@ def _elsewhere(kubeconfig: Path) -> str:
 def _require(context: str, path: str | None) -> None:
     """Refuse a context that the kubeconfig has not, with those that it has."""
     found, _ = config.list_kube_config_contexts(path)  # type: ignore[no-untyped-call]
-    names = [str(each["name"]) for each in found]
+    known: Any = found
+    names = [str(each["name"]) for each in known]
     if context not in names:
         raise Unavailable(f"the kubeconfig has no context {context!r}; give --context one of: {', '.join(names)}")
 

@@ -69,7 +69,7 @@ def _mean(values: np.ndarray[tuple[int], np.dtype[np.float64]]) -> float | None:
 
 def idle_month(found: Assessment, prices: Prices) -> float:
     """What is reserved and not used, in US dollars a month; use without a request is no use of what was reserved."""
-    idle = dict.fromkeys(KINDS, 0.0)
+    idle: dict[str, float] = dict.fromkeys(KINDS, 0.0)
     for kind in found.courses:
         each = summary(found, kind)
         idle[kind] = max(0.0, (each["requested"] or 0.0) * (1 - (each["efficiency"] or 0.0)))
