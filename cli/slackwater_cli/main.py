@@ -7,6 +7,7 @@ one with a typer app `group` is a group of commands. Such files import what is h
 
 from __future__ import annotations
 
+import os
 import sys
 from importlib import import_module
 from pkgutil import walk_packages
@@ -73,7 +74,10 @@ _register()
 def run() -> None:
     """Entry point: a refusal is one red line and exit code 2, an interruption is exit code 130."""
     try:
-        app()
+        try:
+            app()
+        finally:
+            sys.stdout.flush()  # here, where it can be told that it fails
     except SlackwaterError as error:
         _refuse(str(error))
     except ModuleNotFoundError as error:
@@ -82,8 +86,9 @@ def run() -> None:
             raise
         _refuse(f"{error.name} is not installed; {advice}")
     except OSError as error:  # a file that cannot be read or written, wherever that is noticed
-        if error.filename is None or error.strerror is None:
-            raise
+        if error.filename is None:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # at the end it would be tried once more
+            _refuse(f"reading or writing failed: {error.strerror or error}")
         _refuse(f"{str(error.filename)!r}: {error.strerror}; name another file or folder, or change its rights")
     except KeyboardInterrupt:
         sys.exit(INTERRUPTED)

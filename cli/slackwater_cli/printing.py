@@ -13,7 +13,7 @@ from typing import Annotated, Any, Generic, TypeVar
 
 import typer
 import yaml
-from rich.console import Console, JustifyMethod, OverflowMethod
+from rich.console import Console, JustifyMethod, OverflowMethod, RenderableType
 from rich.markup import escape
 from rich.table import Table
 
@@ -32,6 +32,7 @@ class Format(StrEnum):
 
 
 FOR_PEOPLE = (Format.TABLE, Format.WIDE)
+WIDEST = 10_000  # characters of a line
 Output = Annotated[Format, typer.Option("--output", "-o", help="A table for people, or a form for programs.")]
 
 
@@ -57,7 +58,17 @@ def show(rows: Sequence[Row], columns: Sequence[Column[Row]], output: Format, em
     if not rows:
         typer.echo(empty, err=True)
     else:
-        Console(soft_wrap=output is Format.WIDE).print(table(rows, columns, wide=output is Format.WIDE))
+        wide = output is Format.WIDE
+        put(table(rows, columns, wide=wide), wide=wide)
+
+
+def put(shown: RenderableType, *, wide: bool) -> None:
+    """Print for people: as wide as the terminal is, or as wide as it takes.
+
+    A number that is cut off is worse than a line that the terminal breaks, and in a pipe nothing breaks it.
+    """
+    wanted = Console(width=WIDEST).measure(shown).maximum if wide else 0
+    Console(width=max(Console().width, wanted)).print(shown)
 
 
 def table(rows: Sequence[Row], columns: Sequence[Column[Row]], *, wide: bool = False, title: str = "") -> Table:

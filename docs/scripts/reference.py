@@ -85,7 +85,7 @@ def fields(schema: dict[str, Any], prefix: str) -> Iterator[Row]:
         inner = each.get("items", each)
         kind = f"list of {inner.get('type', 'any')}" if "items" in each else str(each.get("type", "any"))
         choices = ", ".join(map(str, inner.get("enum", ())))
-        bounds = " ".join(f"{word} {each[key]:g}" for key, word in (("minimum", "≥"), ("maximum", "≤")) if key in each)
+        bounds = " ".join(bounded(each))
         default = each.get("default", "")
         shown = (
             ""
@@ -99,6 +99,13 @@ def fields(schema: dict[str, Any], prefix: str) -> Iterator[Row]:
         about = " · ".join(filter(None, (each.get("description", ""), choices, bounds)))
         yield code(prefix + name), kind, code(shown), about
         yield from fields(inner, f"{prefix}{name}{'[]' if 'items' in each else ''}.")
+
+
+def bounded(schema: dict[str, Any]) -> Iterator[str]:
+    """The least and the most that a field may be; > and < where the bound itself is refused."""
+    for key, loose, strict in (("minimum", "≥", ">"), ("maximum", "≤", "<")):
+        if key in schema:
+            yield f"{strict if schema.get(f'exclusive{key.title()}') else loose} {schema[key]:g}"
 
 
 # -- settings ----------------------------------------------------------------------------------------------------------
@@ -208,8 +215,11 @@ def commands() -> str:
         "",
         "`kubectl slackwater …` is the same program. Exit code 2: wrong argument, or no answer.",
         "",
+        *EXTRA,
     ]
     root = typer.main.get_command(cli)
+    lines += ["## Environment", "", "An option wins over its variable.", ""]
+    lines += table(("Variable", "Option", "Meaning"), variables(root))
     for name, command in sorted(children(root)):
         lines += [f"## slackwater {name}", "", plain(command.help or ""), ""]
         rows = list(arguments(command))
@@ -217,6 +227,33 @@ def commands() -> str:
             table(("Option", "Default", "Meaning"), rows) if rows else [f"Options: `slackwater {name} --help`.", ""]
         )
     return "\n".join(lines).rstrip() + "\n"
+
+
+# The one place that names what needs more than the base; what is missing is named by the program, too.
+EXTRA = [
+    "## What the base does not bring",
+    "",
+    "All commands come with `make demo` and with a plain install, but for these, which need the part `sim`:",
+    "",
+    "- `export`, and whatever reads a trace in Parquet (`simulate`, `sweep`, `what-if`): pyarrow",
+    "- `assess --trace`: duckdb",
+    "- `reproduce --report` and `risk --report`: matplotlib",
+    "",
+    "In a clone: `.venv/bin/pip install -c constraints.txt -e '.[sim]'`.",
+    "`lab` and `simulate --live` need `make install`.",
+    "",
+]
+
+
+def variables(root: Any) -> list[Row]:
+    """Environment variables that stand for an option of some command."""
+    found: dict[Row, str] = {}
+    for _, command in children(root):
+        for each in command.params:
+            if getattr(each, "envvar", None):
+                key = (each.envvar, each.opts[0])
+                found[key] = max(found.get(key, ""), plain(each.help or ""), key=len)
+    return [(code(name), code(option), about) for (name, option), about in sorted(found.items())]
 
 
 def children(command: Any, path: str = "") -> Iterator[tuple[str, Any]]:

@@ -17,6 +17,7 @@ def run() -> None:
         sys.exit(f"slackwater-extender: {problem}")
     # Imported late, so that --help and a typing mistake are answered at once.
     with part("extender"):
+        from slackwater_cluster.api.endpoint import endpoint  # noqa: PLC0415
         from slackwater_cluster.logs import configure  # noqa: PLC0415
         from slackwater_extender.check import check  # noqa: PLC0415
         from slackwater_extender.server import Server  # noqa: PLC0415
@@ -25,6 +26,7 @@ def run() -> None:
     if settings.check:
         sys.exit(0 if check(settings, say=_print) else 1)
     try:
+        endpoint(settings.kubeconfig, settings.context)  # before a worker is started that could only fail
         Server(settings).run()
     except SlackwaterError as problem:
         sys.exit(f"slackwater-extender: {problem}")

@@ -155,7 +155,7 @@ NODE_GAUGES = {
     "native": "Native requests of all pods, as kube-scheduler counts them.",
     "used": "Measured use.",
     "estimate": "Estimated use, reservations where samples are stale.",
-    "allowed": "Allowance: allocatable times the allowance factor.",
+    "allowed": "What may be filled: of memory allocatable times estimation.allowance, of CPU all of it.",
     "room": "What may still be placed; negative when overfull.",
 }
 

@@ -10,9 +10,8 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Sequence
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, cast
+from typing import Annotated, Literal, cast
 
 import yaml
 from pydantic import Field, model_validator
@@ -95,18 +94,14 @@ class Callers(Section):
     )
 
 
-class Preset(StrEnum):
-    """Which exporters are there."""
-
-    KUBELET = "kubelet-resource"
-    CADVISOR = "cadvisor-node-exporter"
-    METRICS_SERVER = "metrics-server-like"
+# Which exporters are there. A Literal, because help and flags name members of an enumeration, not their values.
+Preset = Literal["kubelet-resource", "cadvisor-node-exporter", "metrics-server-like"]
 
 
 class Prometheus(Connection):
     """Where usage is measured, and by which queries."""
 
-    preset: Preset = Field(default=Preset.KUBELET, description="Queries for the exporters that are there.")
+    preset: Preset = Field(default="kubelet-resource", description="Queries for the exporters that are there.")
     queries: dict[str, str] = Field(
         default_factory=dict,
         description="Own PromQL for node_cpu, node_memory, node_time, pod_cpu, pod_memory or node_network; "

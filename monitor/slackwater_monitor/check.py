@@ -22,6 +22,9 @@ UNKNOWN = f"{{plural}}.{names.GROUP} is not known; install the chart's custom re
 OLDEST = 33  # the minor version before which the chart refuses a cluster
 POLICIES = 36  # the minor version from which admission policies change pods; before it a webhook does
 WATCHDOG, WEBHOOK = "watchdog", "webhook"
+# What becomes of held pods while no operator leads.
+STAY_HELD = "without a watchdog, held pods stay held: see `slackwater release`"
+LET_GO = "the watchdog lets held pods go; `slackwater release` does so at once"
 
 
 class Mark(StrEnum):
@@ -53,8 +56,10 @@ def check(
         yield _resource(api, kind)
     yield _apps(api)
     yield _namespaces(api)
-    yield _operator(api, system, now())
-    yield from _helpers(api)
+    helpers = list(_helpers(api))
+    watched = any((each.part, each.mark) == (WATCHDOG, Mark.GOOD) for each in helpers)
+    yield _operator(api, system, now(), LET_GO if watched else STAY_HELD)
+    yield from helpers
     yield _extender(extender)
     if prometheus is not None:
         yield _prometheus(prometheus)
@@ -115,8 +120,8 @@ def _namespaces(api: ApiClient) -> Finding:
     return Finding("namespaces", Mark.GOOD, ", ".join(body["metadata"]["name"] for body in bodies))
 
 
-def _operator(api: ApiClient, system: str, now: float) -> Finding:
-    """The lease of the leading operator must be fresh."""
+def _operator(api: ApiClient, system: str, now: float, otherwise: str) -> Finding:
+    """The lease of the leading operator must be fresh; `otherwise` is what becomes of held pods where it is not."""
     try:
         leases = api.items(api_path("leases", group="coordination.k8s.io", namespace=system))
     except Forbidden as problem:
@@ -127,15 +132,13 @@ def _operator(api: ApiClient, system: str, now: float) -> Finding:
         each for each in leases if "slackwater" in each["metadata"]["name"] and "operator" in each["metadata"]["name"]
     ]
     if not ours:
-        return Finding("operator", Mark.BAD, f"no operator ever led in {system}: nothing will be released")
+        return Finding("operator", Mark.BAD, f"no operator ever led in {system}: {otherwise}")
     spec = ours[0].get("spec") or {}
     age = now - (decoding.moment(spec.get("renewTime")) or 0.0)
     holder = spec.get("holderIdentity") or "nobody"
     if holder == "nobody" or age > 2 * float(spec.get("leaseDurationSeconds") or 15):
         since = datetime.fromtimestamp(now - age, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
-        return Finding(
-            "operator", Mark.BAD, f"{holder} led until {since}; held pods stay held: see `slackwater release`"
-        )
+        return Finding("operator", Mark.BAD, f"{holder} led until {since}: {otherwise}")
     return Finding("operator", Mark.GOOD, f"{holder} leads")
 
 

@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from slackwater_monitor.sources.views import App, Node, Snapshot, pool_of
-from slackwater_simulator.charts.amounts import amount, percent, seconds
+from slackwater_simulator.charts.amounts import amount, count, percent, seconds
 
 WIDTH = 24  # characters of a bar
 
@@ -32,7 +32,7 @@ def render(seen: Snapshot, *, nodes: int = 20, apps: int = 15, wide: bool = Fals
 
 def _headline(seen: Snapshot) -> Text:
     at = datetime.fromtimestamp(seen.at, UTC).strftime("%H:%M:%S UTC")
-    parts = [f"[bold]{at}[/]", f"{len(seen.nodes)} nodes"]
+    parts = [f"[bold]{at}[/]", count(len(seen.nodes), "node")]
     for kind, name in (("cpu", "CPU"), ("memory", "memory")):
         size, used, asked = (seen.total(field, kind) for field in ("allocatable", "used", "declared"))
         if size and not seen.charged:
@@ -40,7 +40,7 @@ def _headline(seen: Snapshot) -> Text:
         elif size:
             parts.append(f"{name} {percent(asked / size)} requested, {percent(used / size)} used")
     waiting = sum(app.pods.get("held", 0) for app in seen.apps)
-    parts.append(f"{len(seen.apps)} apps, {waiting} pods held")
+    parts.append(f"{count(len(seen.apps), 'app')}, {count(waiting, 'pod')} held")
     return Text.from_markup(" · ".join(parts))
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any
 
 import msgspec
@@ -30,6 +31,7 @@ from slackwater_monitor.sources.views import Node, Queue, Start
 from slackwater_simulator.charts.amounts import amount
 
 TEMPLATES = ("spec.template.metadata", "spec.driver", "metadata")  # where a size may be announced
+Sized = tuple[Mapping[str, Any], AppSize]  # a manifest and its size
 ROUNDING = 1e-9  # of a task: ten tenths of a core fit into one
 NO_STATUS = "queue {queue} has no status: is the operator running?"
 
@@ -54,13 +56,38 @@ def forecast(
     api: ApiClient, extender: ExtenderClient, bodies: Iterable[Mapping[str, Any]], namespace: str, system: str
 ) -> list[Forecast]:
     """When each app of a manifest would start if it were submitted now."""
-    found = [(body, size) for body in bodies if (size := _size(body)) is not None]
+    found = apps([(body, size) for body in bodies if (size := _size(body)) is not None], namespace)
     if not found:
         kinds = sorted({row.size.kind for row in builtin().frameworks if row.size} | {"Pod"})
         raise InvalidInput("FILE", "it holds no app whose size is written there", f"give one of {', '.join(kinds)}")
     governance = _governance(api, {str(at(body, "metadata.namespace") or namespace) for body, _ in found}, system)
     nodes = _nodes(extender)
     return [_one(api, governance, nodes, body, size, namespace) for body, size in found]
+
+
+def apps(found: Iterable[Sized], namespace: str) -> list[Sized]:
+    """Objects that carry one app label are one app, in the order of their first; any other is one by itself."""
+    groups: dict[object, list[Sized]] = {}
+    for number, (body, size) in enumerate(found):
+        app = _label(body, names.APP)
+        key = (at(body, "metadata.namespace") or namespace, app) if app else number
+        groups.setdefault(key, []).append((body, size))
+    return [_together(parts) if len(parts) > 1 else parts[0] for parts in groups.values()]
+
+
+def _together(parts: Sequence[Sized]) -> Sized:
+    """The tasks of all parts, each as large as the largest; drivers are no tasks."""
+    tasks = [part for part in parts if _label(part[0], names.ROLE) != names.DRIVER] or parts
+    body, size = tasks[0]
+    request = reduce(Resources.at_least, (each.request for _, each in tasks))
+    metadata = {**body["metadata"], "name": _label(body, names.APP)}
+    return {"kind": "app", "metadata": metadata}, AppSize(sum(each.tasks for _, each in tasks), request, size.source)
+
+
+def _label(body: Mapping[str, Any], name: str) -> str:
+    """A label of the pods that an object makes, or of the object."""
+    places = (at(body, f"{place}.labels") for place in ("spec.template.metadata", "metadata"))
+    return next((str(labels[name]) for labels in places if isinstance(labels, Mapping) and name in labels), "")
 
 
 def _size(body: Mapping[str, Any]) -> AppSize | None:

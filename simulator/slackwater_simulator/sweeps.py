@@ -73,7 +73,9 @@ def read(path: Path) -> Sweep:
     except ValidationError as error:
         detail = error.errors()[0]
         where = ".".join(str(part) for part in detail["loc"]) or "the file"
-        raise InvalidInput(f"{path.name}, {where}", detail["msg"], "write workload, policy and a grid") from error
+        single = detail["type"] == "list_type" and isinstance(detail["input"], Value)
+        remedy = f"write {where}: [{detail['input']}]" if single else "write workload, policy and a grid"
+        raise InvalidInput(f"{path.name}, {where}", detail["msg"], remedy) from error
 
 
 def cells(sweep: Sweep) -> list[SweepRun]:

@@ -46,6 +46,11 @@ def test_typing_mistakes_are_refused(option: str, names: str) -> None:
     assert names in done.stderr
 
 
+def test_the_step_to_enforce_changes_nothing_but_the_policy() -> None:
+    """It is taken with --reuse-values: whoever has no Prometheus operator switched its kinds off in a step before."""
+    assert set(yaml.safe_load((CHART / "values-enforce.yaml").read_text(encoding="utf-8"))) == {"policy"}
+
+
 def test_missing_secrets_are_refused() -> None:
     """The sentence says which values to set."""
     assert "name both Secrets" in template(NEWEST, "--set", "tls.mode=existing").stderr

@@ -22,5 +22,9 @@ def cluster() -> Iterator[Cluster]:
 @pytest.fixture
 def run(cluster: Cluster, tmp_path: Path) -> Callable[..., Result]:
     """Run a command against the cluster on a wide terminal; its exceptions are raised."""
-    env = {"KUBECONFIG": str(cluster.kubeconfig(tmp_path)), "SLACKWATER_EXTENDER_URL": "", "COLUMNS": "300"}
-    return lambda *arguments: CliRunner().invoke(app, list(arguments), env=env, catch_exceptions=False)
+    env = {"KUBECONFIG": str(cluster.kubeconfig(tmp_path)), "SLACKWATER_EXTENDER_URL": ""}
+
+    def invoke(*arguments: str, columns: int = 300) -> Result:
+        return CliRunner().invoke(app, list(arguments), env=env | {"COLUMNS": str(columns)}, catch_exceptions=False)
+
+    return invoke

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import os
 import signal
@@ -220,7 +222,19 @@ def test_csv_has_the_rows_of_the_level_that_was_asked_for(url: str, tmp_path: Pa
     """`--by` is no matter of the terminal only; money is told where prices are given."""
     options = ["--prometheus", url, "--since", "1d", "--until", UNTIL, "--cache", str(tmp_path / "c"), "--rate", "1000"]
     assert run("assess", *options, "--by", "node", "-o", "csv").stdout.startswith("node,")
-    assert "a month (given)" in run("assess", *options, "--cpu-price", "0.03").stdout
+    assert "a month (given for a core" in run("assess", *options, "--cpu-price", "0.03").stdout
+
+
+def test_money_is_in_every_form(url: str, tmp_path: Path) -> None:
+    """For programs too: the sum with its prices in JSON, and of each row in CSV; neither where no price is given."""
+    options = ["--prometheus", url, "--since", "1d", "--until", UNTIL, "--cache", str(tmp_path / "c"), "--rate", "1000"]
+    prices = ["--cpu-price", "0.03", "--gib-price", "0.004"]
+    idle = json.loads(run("assess", *options, *prices, "-o", "json").stdout)["idle"]
+    assert (idle["core"], idle["gib"], idle["source"]) == (0.03, 0.004, "given")
+    rows = list(csv.DictReader(io.StringIO(run("assess", *options, *prices, "-o", "csv").stdout)))
+    assert sum(float(row["idle_month"]) for row in rows) == pytest.approx(idle["a_month"], rel=0.05)
+    assert "idle" not in json.loads(run("assess", *options, "-o", "json").stdout)
+    assert "idle_month" not in run("assess", *options, "-o", "csv").stdout
 
 
 def test_a_trace_is_reported_and_knows_no_levels(tmp_path: Path) -> None:

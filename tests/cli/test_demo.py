@@ -19,7 +19,7 @@ from urllib.error import URLError
 import pytest
 from rich.console import Console
 
-from slackwater_cli.simulation.demo import SCENES, _spread, _table
+from slackwater_cli.simulation.demo import SCENES, _spread, _table, called
 from slackwater_simulator.reports.page import render
 from slackwater_simulator.reports.story import change, standstill, told
 from slackwater_simulator.results.metrics import measure
@@ -33,6 +33,19 @@ def nine() -> Outcome:
     """Nine o'clock under the stock scheduler."""
     name = "gen:hour?case=nine"
     return run(generate(name), parse(cluster_of(name)), "kube", world="kubernetes")
+
+
+def test_what_comes_next_can_be_typed_as_it_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After `make demo` the program is on no path; where it is, its name is enough."""
+    program = tmp_path / "slackwater"
+    program.touch(mode=0o755)
+    monkeypatch.setattr(sys, "argv", [str(program), "demo"])
+    monkeypatch.setenv("PATH", "/nowhere")
+    assert called() == str(program)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert called() == "slackwater"
+    monkeypatch.setattr(sys, "argv", ["-c", "demo"])
+    assert called() == "slackwater"
 
 
 def test_a_standstill_is_called_never() -> None:

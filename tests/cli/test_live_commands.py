@@ -280,14 +280,27 @@ def test_check_says_that_it_may_not_see_the_watchdog(run: Run, cluster: Cluster)
     assert "whether it runs cannot be read" in result.stdout
 
 
-def test_an_old_lease_means_that_nobody_releases(run: Run, cluster: Cluster) -> None:
-    """The way out is named."""
+@pytest.mark.parametrize(
+    ("watchdog", "words"),
+    [
+        ([deployment("watchdog")], "the watchdog lets held pods go"),
+        ([deployment("watchdog", available=0)], "without a watchdog, held pods stay held"),
+        ([], "without a watchdog, held pods stay held"),
+    ],
+    ids=["watchdog", "watchdog down", "no watchdog"],
+)
+def test_an_old_lease_means_that_no_operator_releases(
+    run: Run, cluster: Cluster, watchdog: list[Any], words: str
+) -> None:
+    """What becomes of held pods depends on the watchdog; the way out is named either way."""
+    cluster.put(DEPLOYMENTS, *watchdog)
     leases = cluster.answers["/apis/coordination.k8s.io/v1/namespaces/slackwater-system/leases"]
     assert isinstance(leases, dict)
     leases["items"][0]["spec"]["renewTime"] = "2020-01-01T00:00:00Z"
     result = run("check")
     assert result.exit_code == 1
     assert "slackwater release" in result.stdout
+    assert words in result.stdout
 
 
 def test_an_unreachable_api_server_is_one_sentence(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from typer.testing import CliRunner
 
 from slackwater.errors import InvalidInput, SlackwaterError, UnknownName
 from slackwater_cli.main import app
-from slackwater_cli.simulation.live import Wish, cluster, faster, plays
+from slackwater_cli.simulation.live import Wish, cluster, faster, labels, plays
 from slackwater_simulator.workload.loading import load
 
 HOUR = "gen:hour?apps=5"
@@ -52,6 +52,37 @@ def test_what_cannot_be_played_is_refused(policy: str, scale: float, trouble: ty
     """Before anything is written to a cluster."""
     with pytest.raises(trouble):
         Wish(policy, scale, "here", None, {}, 10.0, 0, {})
+
+
+@pytest.mark.parametrize("limit", [-5.0, 0.0, float("nan")])
+def test_a_time_that_is_none_is_refused(limit: float) -> None:
+    """A play that stops before it begins would be told as one in which nothing finished."""
+    with pytest.raises(InvalidInput, match="--limit"):
+        Wish("kube", 1.0, "here", None, {}, limit, 0, {})
+
+
+@pytest.mark.parametrize("selector", ["pool:batch", "pool", "=batch", "pool=batch,ssd", "pool==batch", "pool!=batch"])
+def test_a_selector_that_cannot_be_read_is_refused(selector: str) -> None:
+    """Left out, it would let the play have every node of a real cluster."""
+    with pytest.raises(InvalidInput, match="key=value"):
+        labels(selector)
+    assert labels("pool=batch, disk=,") == {"pool": "batch", "disk": ""}
+    assert labels("") == {}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--live", "--world", "yarn"), "--world: it is for simulations"),
+        (("--live", "--report", "here"), "--report: it is for simulations"),
+        (("--selector", "pool=batch"), "add --live, or leave --selector out"),
+        (("--limit", "3600"), "add --live, or leave --limit out"),
+    ],
+)
+def test_an_option_that_nobody_would_read_is_refused(arguments: tuple[str, ...], said: str) -> None:
+    """Whoever writes it expects it to matter."""
+    with pytest.raises(InvalidInput, match=said):
+        CliRunner().invoke(app, ["simulate", HOUR, *arguments], catch_exceptions=False)
 
 
 def test_without_a_cluster_it_says_so(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import psutil
 import pytest
 
 from slackwater import __version__
-from slackwater_cluster.extras import EXTRAS, remedy
+from slackwater_cluster.extras import EXTRAS, command, lab, remedy
 from support.lab.session import until
 
 PROGRAM = (sys.executable, "-c", "from slackwater_cli.main import run; run()")
@@ -79,19 +79,45 @@ def test_wrong_option_is_exit_code_2() -> None:
     assert slackwater("simulate", "--colour").returncode == 2
 
 
+@pytest.mark.parametrize("line", ["traces", "traces -o json", "--version"])
+def test_output_that_cannot_be_written_is_one_sentence(line: str) -> None:
+    """A full disk is no mistake of ours: neither a traceback nor a word about an exception that was ignored."""
+    with Path("/dev/full").open("w", encoding="utf-8") as full:
+        done = subprocess.run([*PROGRAM, *line.split()], stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert (done.returncode, done.stderr) == (2, "reading or writing failed: No space left on device\n")
+
+
 def test_missing_library_says_which_extra_to_install(tmp_path: Path) -> None:
     """Parquet needs pyarrow, which a bare installation lacks."""
     path = tmp_path / "t.parquet"
     path.write_bytes(b"PAR1" + bytes(20))
     missing = without("pyarrow", "simulate", str(path), "--cluster", "1x1")
     assert missing.returncode == 2
-    assert missing.stderr == "pyarrow is not installed; run: pip install 'slackwater[sim]'\n"
+    assert missing.stderr == f"pyarrow is not installed; {command('sim')}\n"
 
 
 @pytest.mark.parametrize(("extra", "module"), [(extra, modules[0]) for extra, modules in EXTRAS.items()])
 def test_every_extra_has_a_remedy(extra: str, module: str) -> None:
     """Submodules count as their package."""
-    assert remedy(f"{module}.inner") == f"run: pip install 'slackwater[{extra}]'"
+    assert remedy(f"{module}.inner") == command(extra)
+
+
+def test_a_clone_is_extended_and_not_replaced_by_a_package() -> None:
+    """From any folder, by the interpreter that lacks the part, with the versions of the tree."""
+    root = Path(__file__).parents[2]
+    assert command("sim") == f"run: {sys.executable} -m pip install -c {root}/constraints.txt -e '{root}[sim]'"
+    assert command("sim", cloned=False) == "run: pip install 'slackwater[sim]'"
+
+
+@pytest.mark.parametrize("lacks", ["slackwater_lab", "aiohttp"])
+def test_the_lab_needs_what_the_tests_need(lacks: str) -> None:
+    """Whatever of it is missing: the one command that makes all of it."""
+    missing = without(lacks, "lab", "status")
+    assert missing.returncode == 2
+    assert missing.stderr.startswith(lacks)
+    assert missing.stderr.endswith(f" is not installed, and the lab needs it; {lab()}\n")
+    assert lab().endswith(" install")
+    assert "clone" in lab(cloned=False)
 
 
 def test_unknown_module_is_a_bug_not_a_missing_extra() -> None:
@@ -105,7 +131,7 @@ def test_a_program_of_the_cluster_says_which_extra_it_needs(program: str, lacks:
     code = f"import sys; sys.modules[{lacks!r}] = None; from slackwater_{program}.main import run; run()"
     started = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
     assert started.returncode == 1
-    expected = f"slackwater-{program}: {lacks} is not installed; run: pip install 'slackwater[{program}]'\n"
+    expected = f"slackwater-{program}: {lacks} is not installed; {command(program)}\n"
     assert started.stderr == expected
 
 
@@ -117,7 +143,7 @@ def test_a_report_that_cannot_be_drawn_is_refused_before_the_play(tmp_path: Path
     asked = [str(series) if word == "SERIES" else word for word in line]
     refused = without("matplotlib", *asked, "--report", str(tmp_path / "out"))
     assert refused.returncode == 2
-    assert refused.stderr == "matplotlib is not installed; run: pip install 'slackwater[sim]'\n"
+    assert refused.stderr == f"matplotlib is not installed; {command('sim')}\n"
 
 
 def test_interruption_is_exit_code_130(tmp_path: Path) -> None:

@@ -65,6 +65,15 @@ def test_wide_shows_at_least_what_the_table_shows(run: Run, arguments: list[str]
     assert len(wide) >= len(table)
 
 
+@pytest.mark.parametrize("command", ["apps", "queues", "top", "release"])
+def test_a_wide_table_is_as_wide_as_it_takes(run: Run, command: str) -> None:
+    """In a pipe, which claims 80 columns: the same lines as on a wide terminal, nothing cut and no column left out."""
+    arguments = [*COMMANDS[command][0], "-o", "wide"]
+    narrow, wide = (run(*arguments, columns=columns).stdout.splitlines() for columns in (80, 300))
+    # The first line may tell the time.
+    assert [line.rstrip() for line in narrow[1:]] == [line.rstrip() for line in wide[1:]]
+
+
 @pytest.mark.parametrize(
     ("arguments", "head"),
     [

@@ -94,6 +94,7 @@ def test_release_asks_beside_what_programs_read(cluster: Cluster, tmp_path: Path
     assert done.stdout == ""
     assert "Free 2 pods now" in done.stderr
     assert "nothing was freed" in done.stderr
+    assert ("add --yes" in done.stderr) == (not answer)  # where nobody can answer
     assert cluster.patched == []
 
 

@@ -30,6 +30,7 @@ def test_table_shows_means_over_seeds(file: str) -> None:
     """One line per point and policy; case a has no randomness."""
     shown = sweep(file)
     assert "mean ± standard deviation over 2 seed(s)" in shown
+    assert "makespan, s" in shown
     assert "± 0 " in shown
 
 
@@ -40,8 +41,10 @@ def test_the_file_may_name_the_columns(tmp_path: Path) -> None:
         "workload: gen:haste?case=a\npolicy: [fifo, 'fifo?cores=true']\nmetrics: [p95_completion_s, failures]\n"
     )
     shown = sweep(str(path))
-    assert "p95 completion" in shown
+    assert "p95 completion, s" in shown
     assert "failures" in shown
+    assert "failures, s" not in shown
+    assert "seconds" not in shown  # each head has its unit
     assert "makespan" not in shown
     assert "fifo?cores=true" in shown
 

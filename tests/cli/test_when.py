@@ -15,6 +15,7 @@ from slackwater.errors import InvalidInput
 from support.fakes.httpcluster import GROUP, PROXY, Cluster
 
 Run = Callable[..., Result]
+ROOT = Path(__file__).parents[2]
 INTERVAL = {"lowSeconds": 40.0, "middleSeconds": 90.0, "highSeconds": 300.0, "source": "pace"}
 
 
@@ -64,6 +65,24 @@ def test_unknown_is_said_with_its_reason(ask: Callable[..., Result]) -> None:
     """The operator has not seen enough starts."""
     text = ask(job(40), nextLarge={"unknown": "only 4 apps like it have waited and started"}).stdout
     assert "not known yet: only 4 apps like it" in text
+
+
+def test_objects_of_one_app_label_are_one_app(ask: Callable[..., Result]) -> None:
+    """The page for newcomers has a driver and its tasks; nobody would wait for one without the other."""
+    bodies = list(yaml.safe_load_all((ROOT / "docs" / "install" / "first-app.yaml").read_text(encoding="utf-8")))
+    alone = job() | {"metadata": {"name": "nightly"}}
+    first, second = json.loads(ask(*bodies, alone, waiting=0, words=("-o", "json")).stdout)
+    assert (first["app"], first["tasks"], first["request"]["cpu"]) == ("app first", 4, 0.5)
+    assert (second["app"], second["tasks"]) == ("Job nightly", 4)
+
+
+def test_tasks_of_several_objects_are_counted_together(ask: Callable[..., Result]) -> None:
+    """As large as the largest of them, because the first may not be the one that finds no room."""
+    small, large = job(2, cpu="1"), job(3, cpu="2")
+    for body in (small, large):
+        body["spec"]["template"]["metadata"] = {"labels": {"slackwater.io/app": "etl"}}
+    (row,) = json.loads(ask(small, large, waiting=0, words=("-o", "json")).stdout)
+    assert (row["app"], row["tasks"], row["request"]["cpu"]) == ("app etl", 5, 2.0)
 
 
 def test_without_anybody_waiting_it_starts_at_once_where_there_is_room(ask: Callable[..., Result]) -> None:

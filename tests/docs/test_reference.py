@@ -55,6 +55,25 @@ def test_every_setting_command_and_field_has_a_meaning() -> None:
         assert empty == [], name
 
 
+def test_a_bound_that_is_refused_itself_is_told_as_such() -> None:
+    """A share of more than 0 and less than 1 is not one from 0 to 1."""
+    between = {"minimum": 0.0, "maximum": 1.0, "exclusiveMinimum": True}
+    assert list(generator().bounded(between)) == ["> 0", "≤ 1"]
+
+
+COMMAND = re.compile(r"(?:^|`)((?:\.venv/bin/)?(?:slackwater|make|python) [^`\n]*)", flags=re.MULTILINE)
+QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"|\s#.*")  # or a comment
+
+
+@pytest.mark.parametrize(
+    "page", [*sorted((ROOT / "docs").rglob("*.md")), ROOT / "README.md"], ids=lambda path: path.stem
+)
+def test_a_command_can_be_pasted_into_any_shell(page: Path) -> None:
+    """Zsh takes `?` for a pattern that no file matches, unless it is quoted."""
+    commands = COMMAND.findall(page.read_text(encoding="utf-8"))
+    assert [each for each in commands if "?" in QUOTED.sub("", each)] == []
+
+
 def test_every_page_is_in_the_navigation() -> None:
     """A page that cannot be reached is not written for anybody."""
     navigation = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")

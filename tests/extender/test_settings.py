@@ -71,6 +71,14 @@ def test_mistakes_are_told_in_words(tmp_path: Path, arguments: list[str], text: 
     assert words in str(caught.value)
 
 
+def test_help_names_presets_as_they_are_written(capsys: pytest.CaptureFixture[str]) -> None:
+    """What help lists is taken by flag, environment and file alike."""
+    with pytest.raises(SystemExit):
+        load(["--help"])
+    assert "{kubelet-resource,cadvisor-node-exporter,metrics-server-like}" in capsys.readouterr().out
+    assert load(["--prometheus.preset", "metrics-server-like"]).prometheus.preset == "metrics-server-like"
+
+
 def test_check_says_what_is_missing(tmp_path: Path) -> None:
     """Nothing reachable: two plain sentences and a no."""
     config = tmp_path / "kubeconfig"

@@ -249,6 +249,17 @@ def test_sums_are_told_in_two_digits() -> None:
     ]
 
 
+def test_a_price_that_is_not_given_follows_from_the_other() -> None:
+    """By the ratio of most price lists, and it says so: memory is not free because nobody named its price."""
+    cores, memory = chosen(None, 0.09, None), chosen(None, None, 0.01)
+    assert cores is not None
+    assert memory is not None
+    assert [cores.core, cores.gib] == pytest.approx([0.09, 0.01])
+    assert [memory.core, memory.gib] == pytest.approx([0.09, 0.01])
+    assert cores.source == "given for a core; for a GiB not given, and taken as a ninth of that"
+    assert "for a core not given" in memory.source
+
+
 def test_list_prices_can_be_overridden() -> None:
     """In part or in whole; a stranger's name is refused."""
     assert chosen(None, None, None) is None
@@ -256,7 +267,7 @@ def test_list_prices_can_be_overridden() -> None:
     mixed = chosen("aws", 0.02, None)
     assert mixed is not None
     assert (mixed.core, mixed.gib) == (0.02, LIST_PRICES["aws"].gib)
-    assert chosen(None, 0.02, None) == Prices(0.02, 0.0)
+    assert mixed.source == LIST_PRICES["aws"].source
     with pytest.raises(UnknownName, match="aws, azure, gcp"):
         chosen("ibm", None, None)
     with pytest.raises(InvalidInput):

@@ -83,6 +83,7 @@ def test_summary_is_a_mean_over_seeds(tmp_path: Path) -> None:
         pytest.param(TEXT.replace("[fifo]", "['fifo?cores']"), "write fifo.option=value", id="option-without-value"),
         pytest.param(TEXT.replace("[fifo]", "['fifo?cores=[']"), "cores.* cannot be read", id="option-not-yaml"),
         pytest.param(TEXT + "metrics: [speed]\n", "'speed' is not known", id="unknown-metric"),
+        pytest.param(TEXT.replace("[fifo]", "fifo"), r"write policy: \[fifo\]", id="one-policy-without-brackets"),
     ],
 )
 def test_bad_file_is_refused_with_its_field(tmp_path: Path, text: str, said: str) -> None:

@@ -70,7 +70,10 @@ def command(
 
 def _confirm(count: int) -> None:
     """Ask on stderr, beside what programs read; anything but yes ends the command."""
-    typer.echo(f"Free {count} pods now, past queue, pool and order? [y/N]: ", err=True, nl=False)
-    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
-        typer.echo("nothing was freed", err=True)
+    from slackwater.cycle.verdicts import singular
+
+    typer.echo(singular(f"Free {count} pods now, past queue, pool and order? [y/N]: "), err=True, nl=False)
+    answer = sys.stdin.readline()
+    if answer.strip().lower() not in ("y", "yes"):
+        typer.echo("nothing was freed" if answer else "\nnothing was freed: nobody answers here; add --yes", err=True)
         raise typer.Exit(NOT_CONFIRMED)

@@ -20,7 +20,7 @@ from slackwater_cli.cluster.connection import (
     api_server,
     extender,
 )
-from slackwater_cli.printing import Format, Output, data, plain
+from slackwater_cli.printing import Format, Output, data, plain, put
 
 # Nothing at all could be read.
 BLIND = 1
@@ -50,7 +50,7 @@ def command(
     if data(plain(seen), output):
         pass
     elif once or not Console().is_terminal:
-        Console(soft_wrap=output is Format.WIDE).print(picture(seen))
+        put(picture(seen), wide=output is Format.WIDE)
     else:
         with Screen(picture(seen), auto_refresh=False, screen=True) as screen:
             while True:

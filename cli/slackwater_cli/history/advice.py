@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
-from slackwater_cli.printing import Column, Format, data, plain, table
+from slackwater_cli.printing import Column, Format, data, plain, put, table
 
 if TYPE_CHECKING:
     from slackwater_monitor.assessment.advice import Advice
@@ -19,13 +19,13 @@ def print_advice(found: Sequence[Advice], output: Format, rows: int, prices: Pri
     """The workloads worth a change, most first; where money is told, by which prices."""
     if data([plain(each) for each in found], output):
         return
-    console = Console(soft_wrap=output is Format.WIDE)
+    console, wide = Console(), output is Format.WIDE
     if not found:
         console.print("Every workload asks for about what it needs.")
         return
     shown = found[:rows]
     title = f"{len(shown)} of {len(found)} workloads that are worth a change"
-    console.print(table(shown, _columns(priced=prices is not None), title=title))
+    put(table(shown, _columns(priced=prices is not None), wide=wide, title=title), wide=wide)
     if prices is not None:
         console.print(f"Prices: {prices.source}.", soft_wrap=True, highlight=False)
     for each in shown:
@@ -39,17 +39,11 @@ def _print(console: Console, each: Advice) -> None:
 
 
 def idle_cost(found: Assessment, prices: Prices) -> str:
-    """What is reserved and not used, in money; use without a request is no use of what was reserved."""
-    from slackwater_monitor.assessment.assessment import KINDS
+    """What is reserved and not used, in money."""
     from slackwater_monitor.assessment.prices import about
-    from slackwater_monitor.assessment.report.values import summary
+    from slackwater_monitor.assessment.report.values import idle_month
 
-    idle = {}
-    for kind in KINDS:
-        each = summary(found, kind) if kind in found.courses else {}
-        idle[kind] = max(0.0, (each.get("requested") or 0.0) * (1 - (each.get("efficiency") or 0.0)))
-    month = prices.month(idle["cpu"], idle["memory"])
-    return f"What pods request and do not use costs about {about(month)} a month ({prices.source})."
+    return f"What pods request and do not use costs about {about(idle_month(found, prices))} a month ({prices.source})."
 
 
 def _columns(*, priced: bool) -> list[Column[Advice]]:

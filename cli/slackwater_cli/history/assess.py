@@ -14,7 +14,7 @@ from slackwater.errors import InvalidInput
 from slackwater_cli.cluster.connection import Context, Kubeconfig
 from slackwater_cli.history import prometheus as asking
 from slackwater_cli.history.advice import idle_cost, print_advice
-from slackwater_cli.printing import Format, Output, data
+from slackwater_cli.printing import Format, Output, data, put
 from slackwater_cli.progress import bars
 
 if TYPE_CHECKING:
@@ -133,11 +133,11 @@ def _show(found: Assessment, output: Format, wanted: Wanted) -> None:
     if wanted.advice:
         print_advice(advise(found, risk=wanted.risk, prices=wanted.prices), output, wanted.rows, wanted.prices)
     elif output in (Format.CSV, Format.MARKDOWN):
-        data(rows(found, wanted.by.value), output)
-    elif not data(plain(found), output):
+        data(rows(found, wanted.by.value, wanted.prices), output)
+    elif not data(plain(found, wanted.prices), output):
         wide = output is Format.WIDE
-        console = Console(soft_wrap=wide)
-        console.print(render(found, wanted.by.value, wanted.rows, wide=wide))
+        put(render(found, wanted.by.value, wanted.rows, wide=wide), wide=wide)
+        console = Console()
         if wanted.prices is not None:
             console.print(idle_cost(found, wanted.prices), soft_wrap=True, highlight=False)
         console.print("What to write into each workload: add --advice", style="dim")

@@ -12,7 +12,7 @@ import typer
 from rich.console import Console
 
 from slackwater.errors import InvalidInput
-from slackwater_cli.printing import Column, Format, Output, data, table
+from slackwater_cli.printing import Column, Format, Output, data, put, table
 from slackwater_cli.progress import bars
 
 if TYPE_CHECKING:
@@ -116,7 +116,7 @@ def steps(option: str, text: str) -> int:
 def _print(scores: list[Score], output: Format) -> None:
     rows = [asdict(score) for score in scores]
     if not data(rows, output):
-        Console(soft_wrap=True).print(table(scores, _columns(scores)))
+        put(table(scores, _columns(scores)), wide=True)
 
 
 def _columns(scores: list[Score]) -> list[Column[Score]]:

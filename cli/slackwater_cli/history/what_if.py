@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from slackwater_cli.options import policy_names
-from slackwater_cli.printing import Format, Output, data
+from slackwater_cli.printing import Format, Output, data, put
 from slackwater_cli.progress import bars
 
 if TYPE_CHECKING:
@@ -52,14 +52,14 @@ def _print(found: Comparison, *, wide: bool) -> None:
     made = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False, padding=(0, 2, 0, 0))
     made.add_column("")
     for head in ("makespan", "completion", "wait", "requested", "used", "failures", *(("unfinished",) if wide else ())):
-        made.add_column(head, justify="right")
+        made.add_column(head, justify="right", no_wrap=True)
     if found.happened is not None:
         made.add_row("what happened", *_cells(found.happened, wide), style="bold")
     for name, each in found.policies.items():
         replay = ", replayed" if name == found.was else ""
         made.add_row(f"{NAMES.get(name, name)}{replay}", *_cells(each, wide), style="red" if each.deadlock else None)
+    put(made, wide=True)
     console = Console(highlight=False)
-    console.print(made)
     if found.errors:
         words = ", ".join(f"{name} {100 * error:+.1f} %" for name, error in found.errors.items())
         console.print(f"error of the replay of what did happen: {words}", soft_wrap=True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -30,7 +32,10 @@ def command(
     report: Annotated[Path, typer.Option(help="Folder for the report with its figures.")] = Path("report"),
     seed: Annotated[int, typer.Option(min=0, help="Another hour; same seed, same hour.")] = 0,
     hours: Annotated[
-        int, typer.Option(min=1, help="So many hours like it (the next seeds) are played too, to see if it was luck.")
+        int,
+        typer.Option(
+            min=1, help="Hours in all: with more than one, those of the next seeds too, to see if it was luck."
+        ),
     ] = 3,
     serve: Annotated[
         bool, typer.Option("--serve", help="Then show the hour on the dashboard, a minute a second.")
@@ -57,12 +62,21 @@ def command(
     console.print(f"\nThe same as a page, with figures: {page}", soft_wrap=True, highlight=False)
     console.print(
         "Decided by the functions that run in a cluster; apps and use are made up (gen:hour).\n"
-        "Next: slackwater demo --serve (watch it), slackwater assess --help (your cluster).",
+        f"Next: {called()} demo --serve (watch it), {called()} assess --help (your cluster).",
         style="dim",
         highlight=False,
+        soft_wrap=True,
     )
     if serve:
         _serve(outcomes, port, console)
+
+
+def called() -> str:
+    """The program as it was called: `.venv/bin/slackwater` where it is on no path, as after `make demo`."""
+    program, found = Path(sys.argv[0]), shutil.which("slackwater")
+    if program.name != "slackwater" or not program.exists() or (found and program.samefile(found)):
+        return "slackwater"
+    return str(program)
 
 
 def _serve(outcomes: dict[tuple[str, str], Outcome], port: int, console: Console) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import typer
 
 from slackwater.errors import Unavailable
+from slackwater_cluster.extras import lab, remedy
 
 group = typer.Typer(help="A real control plane on this machine, loopback only.", no_args_is_help=True)
 # What follows the command's name is read by the lab's own command line, --help too.
@@ -30,9 +31,9 @@ def _handed_on(name: str) -> Callable[[typer.Context], None]:
         try:
             from slackwater_lab.commands import app
         except ModuleNotFoundError as error:
-            if error.name != "slackwater_lab":
+            if remedy(error.name or "") is None:
                 raise
-            raise Unavailable("the lab is part of the source tree; clone the project and run `make install`") from error
+            raise Unavailable(f"{error.name} is not installed, and the lab needs it; {lab()}") from error
         app(args=[name, *context.args], prog_name="slackwater lab")
 
     return command

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import math
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import typer
 from rich.console import Console
 from rich.table import Table
 
 from slackwater.errors import InvalidInput, UnknownName
+from slackwater_cli.printing import Format, data, plain
 from slackwater_cli.progress import bars
 
 if TYPE_CHECKING:
@@ -54,11 +53,24 @@ class Wish:
             raise UnknownName("--policy with --live", self.policy, SCHEDULERS)
         if not 0 < self.scale < math.inf:
             raise InvalidInput("--scale", f"{self.scale} is not a speed", "write a positive number, 10 for ten times")
+        if not 0 < self.limit < math.inf:
+            raise InvalidInput("--limit", f"{self.limit} is not a time", "write a positive number of seconds")
         if not 0 < self.burn <= 1:
             raise InvalidInput("--burn", f"{self.burn} is not a share", "write a number above 0 and at most 1")
 
 
-def perform(workload: Workload, wish: Wish, *, as_json: bool) -> None:
+def labels(selector: str) -> dict[str, str]:
+    """`pool=batch,disk=ssd` by key; what is no pair is refused, because without it all nodes would be taken."""
+    found = {}
+    for pair in filter(None, map(str.strip, selector.split(","))):
+        key, is_pair, value = pair.partition("=")
+        if not (is_pair and key) or value.startswith("=") or key.endswith("!"):
+            raise InvalidInput("--selector", f"{pair!r} is not a label", "write key=value, by commas")
+        found[key] = value
+    return found
+
+
+def perform(workload: Workload, wish: Wish, output: Format) -> None:
     """Predict, play, compare, print."""
     from slackwater_lab.live.comparison import compare, summary
 
@@ -66,7 +78,9 @@ def perform(workload: Workload, wish: Wish, *, as_json: bool) -> None:
     with bars() as tick:
         nodes, terms, courses = asyncio.run(_played(plays(quick), wish, tick(f"live, {wish.policy}")))
         rows = compare(courses, _forecasts(quick, cluster(nodes), wish, terms, tick("predicted")))
-    _print(rows, summary(rows), wish, as_json=as_json)
+    jobs = plain(rows)
+    if not data(jobs if output in (Format.CSV, Format.MARKDOWN) else {"summary": summary(rows), "jobs": jobs}, output):
+        _print(rows, summary(rows), wish)
 
 
 async def _played(
@@ -197,10 +211,7 @@ def _name(text: str) -> str:
     return plain.strip("-")[:40] or "x"
 
 
-def _print(rows: list[Compared], total: Summary, wish: Wish, *, as_json: bool) -> None:
-    if as_json:
-        typer.echo(json.dumps({"summary": asdict(total), "jobs": [asdict(row) for row in rows]}, indent=2))
-        return
+def _print(rows: list[Compared], total: Summary, wish: Wish) -> None:
     console = Console()
     table = Table(box=None, padding=(0, 2, 0, 0), title=f"{wish.policy}, {wish.scale:g} times as fast")
     for column in ("job", "submitted", "first task, predicted", "observed", "end, predicted", "observed", "error"):

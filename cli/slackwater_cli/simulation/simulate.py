@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 
 # Which policies are compared where none is named, by the world that suits the workload.
 DEFAULTS = {"yarn": "capacity,fair,slackwater", "ideal": "fcfs,easy", "kubernetes": "kube,slackwater"}
+# Options that only a play into a real cluster reads, and those that only a simulation does.
+LIVE_ONLY = ("scale", "kubeconfig", "namespace", "selector", "limit", "image", "burn")
+SIMULATED_ONLY = ("report", "cluster", "forecasts", "world")
 
 
 def _list(asked: bool) -> None:
@@ -63,7 +66,10 @@ Policies = Annotated[
     ),
 ]
 Seed = Annotated[int, typer.Option(min=0, help="Feeds every model and the heartbeat phases; same seed, same result.")]
-World = Annotated[str, typer.Option(help="yarn, ideal (no heartbeats, no delays), kubernetes, or auto.")]
+World = Annotated[
+    str,
+    typer.Option(help="yarn, ideal (no heartbeats, no delays), kubernetes, transfer (stages that move data), or auto."),
+]
 Settings = Annotated[
     list[str] | None,
     typer.Option(
@@ -93,6 +99,7 @@ Burn = Annotated[float, typer.Option(help="With --image: the share of the worklo
 
 
 def command(
+    context: typer.Context,
     workload: WorkloadName,
     cluster: ClusterSpec = None,
     policy: Policies = None,
@@ -118,6 +125,7 @@ def command(
     from slackwater_simulator.workload.cluster import parse
     from slackwater_simulator.workload.loading import default_cluster, load
 
+    _refuse_unread(context, live=live)
     given = policy_names(policy) if policy else ["slackwater"] if live else None
     jobs = load(workload, seed=seed, skip_bad=skip_bad)
     names = given or policy_names([DEFAULTS.get(choose(jobs) if world == "auto" else world, "slackwater")])
@@ -129,15 +137,14 @@ def command(
 
         prepare(report)
     if live:
-        from slackwater_cli.simulation.live import Wish, perform
+        from slackwater_cli.simulation.live import Wish, labels, perform
 
-        _only_simulated({"--report": report is not None, "--cluster": cluster is not None, "--forecasts": forecasts})
         if len(names) > 1:
             raise InvalidInput("--policy", "a cluster is played under one policy at a time", "name one with --live")
 
-        labels = dict(pair.split("=", 1) for pair in selector.split(",") if "=" in pair)
-        wish = Wish(names[0], scale, namespace, kubeconfig, labels, limit, seed, options[names[0]], image, burn)
-        perform(jobs, wish, as_json=output is Format.JSON)
+        chosen = labels(selector)
+        wish = Wish(names[0], scale, namespace, kubeconfig, chosen, limit, seed, options[names[0]], image, burn)
+        perform(jobs, wish, output)
         return
     machines = parse(cluster or default_cluster(workload))
     outcomes = _play(jobs, machines, names, seed, choose(jobs, names) if world == "auto" else world, options)
@@ -146,11 +153,14 @@ def command(
     _print(outcomes, output, forecasts=forecasts)
 
 
-def _only_simulated(given: dict[str, bool]) -> None:
-    """Refuse what a play into a real cluster would silently leave out."""
-    for name, found in given.items():
-        if found:
-            raise InvalidInput(name, "it is for simulations, and nothing is simulated with --live", f"leave {name} out")
+def _refuse_unread(context: typer.Context, *, live: bool) -> None:
+    """Refuse options that would silently be left out."""
+    for name in SIMULATED_ONLY if live else LIVE_ONLY:
+        source = context.get_parameter_source(name)
+        if source is not None and source.name == "COMMANDLINE":
+            if live:
+                raise InvalidInput(f"--{name}", "it is for simulations, not for --live", f"leave --{name} out")
+            raise InvalidInput(f"--{name}", "it is for plays into a cluster", f"add --live, or leave --{name} out")
 
 
 def _switch_on(options: dict[str, dict[str, object]]) -> None:

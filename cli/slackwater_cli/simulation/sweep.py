@@ -7,10 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
 from rich.table import Table
 
-from slackwater_cli.printing import Format, Output, data
+from slackwater_cli.printing import Format, Output, data, put
 from slackwater_cli.progress import bars
 
 if TYPE_CHECKING:
@@ -25,7 +24,6 @@ METRICS = {
     "mean_wait_s": "wait",
     "failures": "failures",
 }
-WIDEST = 1000  # characters of a line
 
 
 def command(
@@ -43,7 +41,7 @@ def command(
     todo = cells(asked)
     rows = _play(todo, jobs, backend)
     if not data(rows, output):
-        _table(todo, rows, {name: _heading(name) for name in asked.metrics} or METRICS)
+        _table(todo, rows, asked.metrics)
 
 
 def _play(todo: list[SweepRun], jobs: int, backend: str) -> list[Row]:
@@ -59,21 +57,23 @@ def _play(todo: list[SweepRun], jobs: int, backend: str) -> list[Row]:
 
 
 def _heading(name: str) -> str:
-    return METRICS.get(name, name.removesuffix("_s").replace("_", " "))
+    """What a metric is called in the table, with its unit; counts and shares have none."""
+    said = METRICS.get(name, name.removesuffix("_s").replace("_", " "))
+    return f"{said}, s" if name.endswith("_s") else said
 
 
-def _table(todo: list[SweepRun], rows: list[Row], metrics: dict[str, str]) -> None:
+def _table(todo: list[SweepRun], rows: list[Row], chosen: list[str]) -> None:
     from slackwater_simulator.sweeps import summarise
 
-    summaries = summarise(todo, rows, tuple(metrics))
-    shown = [name for name in metrics if any(summary.mean[name] > 0 for summary in summaries) or metrics is not METRICS]
-    title = f"seconds: mean ± standard deviation over {summaries[0].runs} seed(s)"
+    summaries = summarise(todo, rows, tuple(chosen or METRICS))
+    shown = chosen or [name for name in METRICS if any(summary.mean[name] > 0 for summary in summaries)]
+    title = f"mean ± standard deviation over {summaries[0].runs} seed(s)"
     grid = Table(title=title, title_justify="left", title_style="bold", box=None, padding=(0, 2, 0, 0))
     for name, _ in summaries[0].point:
         grid.add_column(name, no_wrap=True)
     grid.add_column("policy", no_wrap=True)
     stuck = any(summary.deadlocks for summary in summaries)
-    for name in (*(metrics[name] for name in shown), *(["deadlocks"] if stuck else [])):
+    for name in (*map(_heading, shown), *(["deadlocks"] if stuck else [])):
         grid.add_column(name, justify="right", no_wrap=True)
     for summary in summaries:
         grid.add_row(
@@ -81,9 +81,7 @@ def _table(todo: list[SweepRun], rows: list[Row], metrics: dict[str, str]) -> No
             *([str(summary.deadlocks)] if stuck else []),
             style="red" if summary.deadlocks else None,
         )
-    # A number that is cut off is worse than a line that wraps.
-    wanted = Console(width=WIDEST).measure(grid).maximum
-    Console(width=max(Console().width, wanted)).print(grid)
+    put(grid, wide=True)
 
 
 def _cells(summary: Summary, shown: list[str]) -> list[str]:

@@ -7,6 +7,7 @@ import ssl
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from kubernetes import client, config
 from kubernetes.config.config_exception import ConfigException
@@ -36,7 +37,7 @@ class Endpoint:
 def endpoint(kubeconfig: Path | None = None, context: str | None = None) -> Endpoint:
     """The given kubeconfig, else the pod's own service account, else the user's kubeconfig ($KUBECONFIG, ~/.kube)."""
     if kubeconfig is not None and not kubeconfig.exists():
-        raise Unavailable(f"there is no kubeconfig {kubeconfig}; give --kubeconfig another path, or leave it out")
+        raise Unavailable(f"there is no kubeconfig {kubeconfig}; {_elsewhere(kubeconfig)}")
     settings = client.Configuration()
     try:
         if kubeconfig is None and "KUBERNETES_SERVICE_HOST" in os.environ and not os.environ.get("KUBECONFIG"):
@@ -44,11 +45,29 @@ def endpoint(kubeconfig: Path | None = None, context: str | None = None) -> Endp
             config.load_incluster_config(client_configuration=settings)  # type: ignore[no-untyped-call]
         else:
             path = str(kubeconfig) if kubeconfig else None
+            if context is not None:
+                _require(context, path)
             config.load_kube_config(path, context, settings)  # type: ignore[no-untyped-call]
     except (ConfigException, OSError, ValueError, TypeError, YAMLError) as problem:
         said = " ".join(str(problem).split()).rstrip(".")
         raise Unavailable(f"no usable Kubernetes configuration ({said}); give --kubeconfig FILE") from problem
     return Endpoint(url=settings.host.rstrip("/"), tls=_tls(settings), headers=_headers(settings))
+
+
+def _elsewhere(kubeconfig: Path) -> str:
+    """What to do about a path, by where it comes from."""
+    if os.environ.get("KUBECONFIG") == str(kubeconfig):
+        return "the variable KUBECONFIG names it: unset it or let it name a file, or give --kubeconfig FILE"
+    return "give --kubeconfig another path, or leave it out"
+
+
+def _require(context: str, path: str | None) -> None:
+    """Refuse a context that the kubeconfig has not, with those that it has."""
+    found, _ = config.list_kube_config_contexts(path)  # type: ignore[no-untyped-call]
+    known: Any = found
+    names = [str(each["name"]) for each in known]
+    if context not in names:
+        raise Unavailable(f"the kubeconfig has no context {context!r}; give --context one of: {', '.join(names)}")
 
 
 def _headers(settings: client.Configuration) -> Callable[[], Mapping[str, str]]:

@@ -51,7 +51,8 @@ class Capacity(Part):
     maximum: Amounts = Field(
         default_factory=dict,
         description="The most this queue can ever have (an autoscaled pool at its largest). "
-        "A job is refused as infeasible only against this.",
+        "A job that asks for more is refused as infeasible; where none is stated, one that asks for more than all "
+        "nodes of the queue together.",
     )
 
 

@@ -86,7 +86,10 @@ class Estimation(Part):
         default=3, ge=1, le=100, description="Periods without a new sample after which only reservations count."
     )
     allowance: float = Field(
-        default=0.875, gt=0, le=1, description="The part of a node's allocatable that may be filled (28 of 32 GB)."
+        default=0.875,
+        gt=0,
+        le=1,
+        description="The part of a node's allocatable memory that may be filled (28 of 32 GB); of CPU all may be.",
     )
     risk: str = Field(
         default="",

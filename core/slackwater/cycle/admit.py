@@ -23,7 +23,7 @@ from slackwater.cycle.starts.driverbudget import DriverBudget
 from slackwater.cycle.starts.impossible import PossibleApps, incomplete
 from slackwater.cycle.starts.nodegrowth import NodeGrowth
 from slackwater.cycle.starts.poolslots import PoolSlots
-from slackwater.cycle.verdicts import Verdict, WaitReason, describe
+from slackwater.cycle.verdicts import RESUME_APP, Verdict, WaitReason, describe, enlarged
 from slackwater.pools.pools import Adjustment, Category
 from slackwater.resources import Resources
 from slackwater.roles import Role
@@ -165,6 +165,7 @@ class AdmissionRound:
     def _more_than_all(self, app: App, answer: DriverVerdict, position: int) -> Verdict:
         short = answer.shortages[0]
         numbers = {"ask": short.needed, "kind": short.kind, "queue": self.queue.name, "limit": short.left}
+        numbers["remedy"] = enlarged(self.queue.maximum)
         return Verdict(app.id, WaitReason.INFEASIBLE, numbers, position)
 
     def _pausing(self, app: App, position: int) -> Verdict | None:
@@ -203,7 +204,7 @@ class AdmissionRound:
 
     def _set_aside(self, app: App, position: int) -> Verdict:
         if app.paused:
-            return Verdict(app.id, WaitReason.PAUSED, {"what": f"app {app.id}"}, position)
+            return Verdict(app.id, WaitReason.PAUSED, {"what": f"app {app.id}", "remedy": RESUME_APP}, position)
         return Verdict(app.id, WaitReason.DRAINING, {"queue": self.queue.name}, position)
 
     def _admit(self, app: App, position: int) -> tuple[Verdict | None, bool]:

@@ -8,7 +8,7 @@ from slackwater.cycle.podorder import ReleaseQueue
 from slackwater.cycle.queuepass import Lane, led_by_driver
 from slackwater.cycle.snapshot import App, PodGroup, Queue, Snapshot
 from slackwater.cycle.starts.impossible import incomplete
-from slackwater.cycle.verdicts import Verdict, WaitReason, describe
+from slackwater.cycle.verdicts import RESUME_APP, RESUME_QUEUE, Verdict, WaitReason, describe
 from slackwater.pools.pools import Category
 
 
@@ -109,8 +109,8 @@ def _held(app: App, lane: Lane, rows: Mapping[str, int], flight: int, window: in
         reason, numbers = (WaitReason.FOREIGN, {"count": blocked}) if blocked else (WaitReason.COMPLETE, {})
         return Verdict(app.id, reason, numbers)
     if app.paused or lane.queue.paused:
-        what = f"app {app.id}" if app.paused else f"queue {lane.queue.name}"
-        return Verdict(app.id, WaitReason.PAUSED, {"what": what})
+        what, remedy = (f"app {app.id}", RESUME_APP) if app.paused else (f"queue {lane.queue.name}", RESUME_QUEUE)
+        return Verdict(app.id, WaitReason.PAUSED, {"what": what, "remedy": remedy})
     row = rows.get(app.id)
     if row is None:
         return _not_yet(app, held, lane.queue)

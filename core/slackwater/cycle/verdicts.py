@@ -59,12 +59,11 @@ REFUSALS = frozenset(
 SENTENCES: Mapping[WaitReason, str] = {
     WaitReason.RELEASED: "released now: {count} of {held} held pods",
     WaitReason.COMPLETE: "no pod of this app is held",
-    WaitReason.PAUSED: "{what} is paused; remove the annotation slackwater.io/pause to let it go on",
+    WaitReason.PAUSED: "{what} is paused; to let it go on, {remedy}",
     WaitReason.DRAINING: "queue {queue} is draining: what runs may finish, nothing new starts",
     WaitReason.FOREIGN: "another controller keeps a scheduling gate on {count} pods, and lifts it itself",
     WaitReason.INFEASIBLE: (
-        "asks for {ask} {kind} at the least, but queue {queue} has at most {limit}; "
-        "lower the requests or raise the queue's maximum"
+        "asks for {ask} {kind} at the least, but queue {queue} has at most {limit}; lower the requests or {remedy}"
     ),
     WaitReason.TOO_LARGE: (
         "a pod asks for {ask} {kind}, and no node of queue {queue} that it may use has more than {most}; "
@@ -72,7 +71,7 @@ SENTENCES: Mapping[WaitReason, str] = {
     ),
     WaitReason.GANG_TOO_LARGE: (
         "a gang starts with all of its {expected} pods or none, and the nodes of queue {queue} hold {places} of them "
-        "even when they are empty; ask for fewer, or raise the queue's maximum"
+        "even when they are empty; ask for fewer, or {remedy}"
     ),
     WaitReason.BUDGET: (
         "drivers of queue {queue} may hold {budget} {kind} of {capacity}, so that each can still run a task "
@@ -120,6 +119,10 @@ SENTENCES: Mapping[WaitReason, str] = {
 }
 
 
+# What lets a paused app or queue go on; a queue may be paused in two places.
+RESUME_APP = "remove slackwater.io/pause from it"
+RESUME_QUEUE = "remove its annotation slackwater.io/pause and set its spec.state to open"
+
 _ONE = re.compile(r"\b(1 (?:held )?(?:pod|task|app|node))s\b")
 # Numbers that are amounts of the kind that is named beside them.
 AMOUNTS = frozenset({"ask", "limit", "most", "free", "budget", "capacity", "reserved", "charged"})
@@ -128,6 +131,11 @@ AMOUNTS = frozenset({"ask", "limit", "most", "free", "budget", "capacity", "rese
 def describe(request: Resources) -> str:
     """A request in words, such as `2 cpu and 4 GiB memory`."""
     return " and ".join(f"{quantity(kind, value)} {kind}" for kind, value in sorted(request.items())) or "nothing"
+
+
+def enlarged(maximum: Resources | None) -> str:
+    """How a queue that is too small is made larger: a maximum that nobody stated cannot be raised."""
+    return "raise the queue's maximum" if maximum else "add nodes to the queue"
 
 
 def singular(text: str) -> str:

@@ -21,7 +21,7 @@ NAMES = ("node_cpu", "node_memory", "node_time", "pod_cpu", "pod_memory", "node_
 
 PRESETS: Mapping[Preset, Queries] = {
     # Kubelet's own /metrics/resource.
-    Preset.KUBELET: {
+    "kubelet-resource": {
         "node_cpu": 'max by (node, instance) (irate(node_cpu_usage_seconds_total{job=~"{jobs}"}[{window}]))',
         "node_memory": 'max by (node, instance) (node_memory_working_set_bytes{job=~"{jobs}"})',
         "node_time": 'max by (node, instance) (timestamp(node_memory_working_set_bytes{job=~"{jobs}"}))',
@@ -30,7 +30,7 @@ PRESETS: Mapping[Preset, Queries] = {
         "pod_memory": 'max by (namespace, pod) (pod_memory_working_set_bytes{job=~"{jobs}",namespace=~"{namespaces}"})',
     },
     # kube-prometheus-stack: containers from cAdvisor, nodes from node-exporter.
-    Preset.CADVISOR: {
+    "cadvisor-node-exporter": {
         "node_cpu": "sum by (node, instance) (max by (node, instance, cpu, mode) "
         '(irate(node_cpu_seconds_total{job=~"{jobs}",mode!~"idle|iowait|steal"}[{window}])))',
         "node_memory": "max by (node, instance) "
@@ -44,7 +44,7 @@ PRESETS: Mapping[Preset, Queries] = {
         '(irate(node_network_receive_bytes_total{job=~"{jobs}",device!~"lo|veth.*|cali.*|cni.*|docker.*"}[{window}])))',
     },
     # Exporters of the metrics API: gauges in nanocores and KiB.
-    Preset.METRICS_SERVER: {
+    "metrics-server-like": {
         "node_cpu": 'max by (instance) (kube_metrics_server_nodes_cpu{job=~"{jobs}"}) / 1e9',
         "node_memory": 'max by (instance) (kube_metrics_server_nodes_mem{job=~"{jobs}"}) * 1024',
         "node_time": 'max by (instance) (timestamp(kube_metrics_server_nodes_mem{job=~"{jobs}"}))',
@@ -58,11 +58,11 @@ PRESETS: Mapping[Preset, Queries] = {
 # Scrape jobs as the usual stacks call them (kube-prometheus-stack, prometheus-community, Grafana's, VictoriaMetrics).
 # `kubernetes-service-endpoints` is not among them: everybody's annotated Services are scraped under that name.
 JOBS: Mapping[Preset, str] = {
-    Preset.KUBELET: "kubelet|kubelet-resource|kubernetes-nodes|kubernetes-nodes-resource"
+    "kubelet-resource": "kubelet|kubelet-resource|kubernetes-nodes|kubernetes-nodes-resource"
     "|integrations/kubernetes/(kubelet|resources)",
-    Preset.CADVISOR: "kubelet|cadvisor|kubelet-cadvisor|kubernetes-cadvisor|kubernetes-nodes-cadvisor"
+    "cadvisor-node-exporter": "kubelet|cadvisor|kubelet-cadvisor|kubernetes-cadvisor|kubernetes-nodes-cadvisor"
     "|node-exporter|prometheus-node-exporter|integrations/(kubernetes/cadvisor|node_exporter)",
-    Preset.METRICS_SERVER: "(kube-|prometheus-)?metrics-server(-exporter)?",
+    "metrics-server-like": "(kube-|prometheus-)?metrics-server(-exporter)?",
 }
 
 

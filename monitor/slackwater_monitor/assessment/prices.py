@@ -46,12 +46,25 @@ LIST_PRICES: Mapping[str, Prices] = {
 }
 
 
+# A GiB costs about a ninth of a core on most price lists.
+RATIO = 9.0
+DERIVED = "given for {given}; for {other} not given, and taken as {rule}"
+
+
 def chosen(name: str | None, core: float | None, gib: float | None) -> Prices | None:
-    """A provider's example prices, with what was given in their place; None where nothing was given."""
+    """A provider's example prices, with what was given in their place; None where nothing was given.
+
+    Where one price is given and no list is named, the other follows from the usual ratio: nothing is free of charge.
+    """
     if name is None and core is None and gib is None:
         return None
     if name is not None and name not in LIST_PRICES:
         raise UnknownName("--prices", name, LIST_PRICES)
-    base = LIST_PRICES[name] if name else Prices(0.0, 0.0)
-    source = base.source if (core is None or gib is None) else "given"
-    return Prices(base.core if core is None else core, base.gib if gib is None else gib, source)
+    if core is not None and gib is not None:
+        return Prices(core, gib)
+    if name is not None:
+        base = LIST_PRICES[name]
+        return Prices(base.core if core is None else core, base.gib if gib is None else gib, base.source)
+    if core is not None:
+        return Prices(core, core / RATIO, DERIVED.format(given="a core", other="a GiB", rule="a ninth of that"))
+    return Prices((gib or 0.0) * RATIO, gib or 0.0, DERIVED.format(given="a GiB", other="a core", rule="nine of that"))

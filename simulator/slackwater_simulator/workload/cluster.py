@@ -27,7 +27,7 @@ MEMORY_PER_CORE = 4 * GIBI
 BASE_KINDS = ("cpu", "memory")
 MOST_NODES = 1_000_000  # of one group: each is an object in memory
 SPEC = re.compile(r"(?P<count>\d+)x(?P<cpu>\d+(?:\.\d+)?)(?:c(?P<memory>\d+(?:\.\d+)?[KMGTP]i?)?)?")
-REMEDY = "write COUNTxCORES such as 500x4, COUNTxCORESc MEMORY such as 8x24c32Gi, or the path of a YAML file"
+REMEDY = "write COUNTxCORES such as 500x4, COUNTxCOREScMEMORY such as 8x24c32Gi, or the path of a YAML file"
 
 
 def _bytes(value: object) -> object:
@@ -131,12 +131,25 @@ def _build(name: str, groups: Iterable[Group]) -> Cluster:
     listed = list(groups)
     kinds = BASE_KINDS + tuple(sorted({kind for group in listed for kind in group.extra}))
     assumed = any(group.memory is None for group in listed)
+    nodes = tuple(node for number, group in enumerate(listed) for node in _nodes(group, number, kinds, len(listed)))
+    _refuse_twins(nodes)
     return Cluster(
         name=name,
-        nodes=tuple(node for number, group in enumerate(listed) for node in _nodes(group, number, kinds, len(listed))),
+        nodes=nodes,
         kinds=kinds,
         assumed=(("memory", f"{MEMORY_PER_CORE / GIBI:g} GiB per core"),) if assumed else (),
     )
+
+
+def _refuse_twins(nodes: tuple[Node, ...]) -> None:
+    """Nodes are known by their names: no two groups may make the same one."""
+    seen: set[str] = set()
+    for node in nodes:
+        if node.name in seen:
+            raise InvalidInput(
+                "cluster", f"two groups have a node {node.name!r}", "give each group a name that makes others"
+            )
+        seen.add(node.name)
 
 
 def _nodes(group: Group, number: int, kinds: tuple[str, ...], groups: int) -> Iterable[Node]:

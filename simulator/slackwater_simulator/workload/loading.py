@@ -1,6 +1,6 @@
 """What a person may write where a workload is expected: a trace file or a generator, each with parameters.
 
-`gen:dress?small=0.2` makes a workload; `FB-2009.tsv.gz?limit=500&load=2` takes the first 500 jobs of a trace and lets
+`gen:dress?small=0.2` makes a workload; `jobs.tsv.gz?limit=500&load=2` takes the first 500 jobs of a trace and lets
 them arrive twice as fast.
 """
 

@@ -16,6 +16,9 @@ PLANETLAB = (
     "https://codeload.github.com/beloglazov/planetlab-workload-traces/tar.gz/344ffdbf7e528bfa6f276014e889e68a0cb640c2"
 )
 PLANETLAB_PAGE = "https://github.com/beloglazov/planetlab-workload-traces"
+# Of 1,600 files, a day of a job each, 800 drawn at random: a line each, its first column (CPU) or its second (memory),
+# to two digits. Line n of both tables is the same job and day.
+GOOGLE_2011 = "https://github.com/dnhua/CPU-and-Memory-resource-usage-from-Google-Cluster-Data/tree/c71d64b6/GCD_VMs"
 RESEARCH = "free for research, source named"
 
 
@@ -63,6 +66,20 @@ def _planetlab(day: str, size: int, sha256: str, machines: int) -> PublicTrace:
         f"slackwater risk {file} --risk 1%",
         PLANETLAB,
         day,
+    )
+
+
+def _google(kind: str, size: int, sha256: str) -> PublicTrace:
+    file = f"google-2011-{kind.lower()}.csv.gz"
+    return PublicTrace(
+        file.removesuffix(".csv.gz"),
+        f"{kind} use of 800 job-days, every 5 minutes, of ClusterData2011",
+        file,
+        size,
+        "CC-BY 4.0",
+        sha256,
+        GOOGLE_2011,
+        f"slackwater risk {file} --risk 1%",
     )
 
 
@@ -134,6 +151,8 @@ _ALL = (
     _planetlab("20110303", 713_034, "8c39004a5dada01bfdf82275213c691a3b39eaa5e6a7369222a6724eff9f130b", 1052),
     _planetlab("20110309", 707_970, "3465816c6ac250159540ddeae42b28a86afbc365f43c407e1b96296d5316fe5f", 1061),
     _planetlab("20110325", 728_729, "fedd9cd653f268c631aa8ec2b567ca0773caaabe57f70e4bd848e7445e7814b2", 1078),
+    _google("CPU", 1_318_336, "57974e550f8c955404073af938e889c581155660ef45f409fff58d7ed13238ed"),
+    _google("Memory", 1_286_913, "3ccecaa5bc7ebe3d6d58e430816226e79a67c95af4c4d5059744840edad7c5c1"),
 )
 TRACES: Mapping[str, PublicTrace] = {trace.name: trace for trace in _ALL}
 

@@ -12,6 +12,7 @@ from slackwater.cycle.verdicts import WaitReason
 from slackwater.pools.pools import Category
 from slackwater.resources import NOTHING, Resources
 from slackwater.roles import Role
+from support.builders.nodes import node_table
 from support.builders.snapshots import cpu, driver_app, group, pool, queue, released, running_app, snapshot, task_app
 
 
@@ -268,13 +269,37 @@ class TestLimits:
         assert released(outcome) == ["thin/task/0", "thin/task/1"]
         assert "no single node of queue default has room for 4 cpu" in outcome.verdicts["wide"].sentence
 
-    @pytest.mark.parametrize("what", ["app", "queue"])
-    def test_paused_releases_nothing(self, what: str) -> None:
-        """An app or a whole queue, by annotation."""
+    @pytest.mark.parametrize(
+        ("what", "remedy"),
+        [
+            ("app", "remove slackwater.io/pause from it"),
+            ("queue", "remove its annotation slackwater.io/pause and set its spec.state to open"),
+        ],
+    )
+    def test_paused_releases_nothing(self, what: str, remedy: str) -> None:
+        """An app by annotation, or a whole queue by annotation or by its specification: each way out is named."""
         app = running_app("app", held=5, paused=what == "app")
         outcome = decide(snapshot(app, on=queue(paused=what == "queue")))
         assert released(outcome) == []
         assert outcome.verdicts["app"].reason is WaitReason.PAUSED
+        assert outcome.verdicts["app"].sentence.endswith(f" is paused; to let it go on, {remedy}")
+
+    @pytest.mark.parametrize(
+        ("maximum", "remedy"),
+        [(None, "add nodes to the queue"), (cpu(16), "raise the queue's maximum")],
+        ids=["the nodes are all there is", "a maximum is stated"],
+    )
+    @pytest.mark.parametrize("kind", ["driver", "gang"])
+    def test_what_is_too_large_is_told_what_can_be_raised(
+        self, kind: str, maximum: Resources | None, remedy: str
+    ) -> None:
+        """A maximum that nobody stated cannot be."""
+        gang = App("app", "team", 0.0, (group("app", held=20, size=1, expected=20),), gang=True)
+        app = gang if kind == "gang" else driver_app("app", driver=12, task=12)
+        world = replace(snapshot(app, on=queue(16, maximum=maximum)), nodes=node_table([[16.0]], kinds=("cpu",)))
+        said = decide(world).verdicts["app"]
+        assert said.refused
+        assert said.sentence.endswith(remedy)
 
     def test_draining_lets_started_apps_finish(self) -> None:
         """Nothing new starts, what runs goes on."""

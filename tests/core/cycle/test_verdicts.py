@@ -23,7 +23,8 @@ def test_memory_is_told_in_gib() -> None:
 def test_no_amount_of_a_kind_is_told_as_a_bare_number(reason: WaitReason) -> None:
     """Whichever reason names a kind: 3 GiB of memory and not 3221225472."""
     names = re.findall(r"\{(\w+)", SENTENCES[reason])
-    numbers: dict[str, object] = {name: 3 * GIB if name not in ("queue", "kind") else "memory" for name in names}
+    texts = ("queue", "kind", "remedy")
+    numbers: dict[str, object] = {name: 3 * GIB if name not in texts else "memory" for name in names}
     said = Verdict("app", reason, numbers).sentence
     assert "3 GiB" in said
     assert not re.search(r"e\+|\d{6}", said)

@@ -157,7 +157,7 @@ def measured(url: str, preset: Preset, node: NodeRecord) -> SampleRound:
         client.close()
 
 
-@pytest.mark.parametrize("preset", [Preset.KUBELET, Preset.CADVISOR], ids=str)
+@pytest.mark.parametrize("preset", ["kubelet-resource", "cadvisor-node-exporter"], ids=str)
 def test_a_preset_measures_a_real_container_and_its_node(lab: Lab, url: str, preset: Preset) -> None:
     """0.3 cores and 60 MiB of a container that burns that much, in cores and bytes, with the samples' own time."""
     with lab.api() as api:
@@ -178,4 +178,4 @@ def test_a_preset_measures_a_real_container_and_its_node(lab: Lab, url: str, pre
     assert CORES / 2 < found.nodes["cpu"][NODE] <= (os.cpu_count() or 1) * 1.1
     assert uses[1, 0] < found.nodes["memory"][NODE] < node.capacity["memory"] * 1.5
     assert abs(found.stamps[NODE] - time.time()) < 30
-    assert (NODE in found.network) == (preset is Preset.CADVISOR)
+    assert (NODE in found.network) == (preset == "cadvisor-node-exporter")

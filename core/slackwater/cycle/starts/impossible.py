@@ -9,7 +9,7 @@ from slackwater.admission.budget import quantity
 from slackwater.cycle.noderooms import NodeRooms
 from slackwater.cycle.order.earlystart import precedes
 from slackwater.cycle.snapshot import App, PodGroup, Queue
-from slackwater.cycle.verdicts import Verdict, WaitReason
+from slackwater.cycle.verdicts import Verdict, WaitReason, enlarged
 from slackwater.resources import NOTHING, total
 from slackwater.roles import Role
 
@@ -64,6 +64,7 @@ class PossibleApps:
             places = self._rooms.places(self.shapes[app.id, group.key]) if group.held else group.together
             if group.held and self._rooms.known and group.together > places:
                 numbers = {"queue": self._queue.name, "expected": group.together, "places": places}
+                numbers["remedy"] = enlarged(self._queue.maximum)
                 return Verdict(app.id, WaitReason.GANG_TOO_LARGE, numbers, position)
         return None
 
@@ -79,6 +80,7 @@ class PossibleApps:
             return None
         kind = lacking[0]
         numbers = {"ask": asked[kind], "kind": kind, "queue": self._queue.name, "limit": most[kind]}
+        numbers["remedy"] = enlarged(self._queue.maximum)
         return Verdict(app.id, WaitReason.INFEASIBLE, numbers, position)
 
 

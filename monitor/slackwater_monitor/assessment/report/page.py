@@ -11,7 +11,7 @@ from slackwater_monitor.assessment.assessment import LEVELS, Assessment
 from slackwater_monitor.assessment.report import tables
 from slackwater_monitor.assessment.report.values import efficiencies, summary
 from slackwater_simulator.charts import page
-from slackwater_simulator.charts.amounts import UNITS, amount, percent, seconds, title
+from slackwater_simulator.charts.amounts import UNITS, amount, count, percent, seconds, title
 from slackwater_simulator.charts.lines import Line, chart, cumulative, known, over_time
 from slackwater_simulator.charts.page import Block, Bullets, Card, Details, Figure, Page, Paragraph, Section
 from slackwater_simulator.charts.table import Table
@@ -48,8 +48,8 @@ def render(found: Assessment) -> str:
 def _facts(found: Assessment) -> tuple[str, ...]:
     return (
         f"{stamp(found.grid.start)} to {stamp(found.grid.end)}",
-        f"{len(found.levels['pod'].get('memory') or found.levels['pod'].get('cpu') or {}):,} pods",
-        f"{len(found.census.allocatable):,} nodes",
+        count(len(found.levels["pod"].get("memory") or found.levels["pod"].get("cpu") or {}), "pod"),
+        count(len(found.census.allocatable), "node"),
         f"windows of {seconds(found.grid.step)}",
         f"a sample every {seconds(found.interval)}",
     )

@@ -10,6 +10,7 @@ import numpy as np
 
 from slackwater_cluster.timestamps import stamp
 from slackwater_monitor.assessment.assessment import KINDS, LEVELS, Assessment, Name
+from slackwater_monitor.assessment.prices import Prices
 from slackwater_monitor.assessment.usage import UsageStatistics
 
 # Columns of each level's names.
@@ -24,9 +25,10 @@ NAMES: Mapping[str, tuple[str, ...]] = {
 DECILES = tuple(round(0.05 * step, 2) for step in range(1, 20))
 
 
-def plain(found: Assessment) -> dict[str, Any]:
-    """Everything, in cores, bytes, seconds and shares from 0 to 1."""
-    return {
+def plain(found: Assessment, prices: Prices | None = None) -> dict[str, Any]:
+    """Everything, in cores, bytes, seconds and shares from 0 to 1; where there are prices, US dollars too."""
+    money = {"idle": {"a_month": idle_month(found, prices), **asdict(prices)}} if prices else {}
+    return money | {
         "period": {
             "start": stamp(found.grid.start),
             "end": stamp(found.grid.end),
@@ -65,11 +67,32 @@ def _mean(values: np.ndarray[tuple[int], np.dtype[np.float64]]) -> float | None:
     return float(np.nanmean(values)) if np.isfinite(values).any() else None
 
 
-def rows(found: Assessment, level: str) -> list[dict[str, Any]]:
-    """One entry per thing of a level, by name."""
+def idle_month(found: Assessment, prices: Prices) -> float:
+    """What is reserved and not used, in US dollars a month; use without a request is no use of what was reserved."""
+    idle: dict[str, float] = dict.fromkeys(KINDS, 0.0)
+    for kind in found.courses:
+        each = summary(found, kind)
+        idle[kind] = max(0.0, (each["requested"] or 0.0) * (1 - (each["efficiency"] or 0.0)))
+    return prices.month(idle["cpu"], idle["memory"])
+
+
+def rows(found: Assessment, level: str, prices: Prices | None = None) -> list[dict[str, Any]]:
+    """One entry per thing of a level, by name; where there are prices, with what it leaves idle in dollars a month."""
     names = sorted({name for kind in found.levels[level].values() for name in kind})
     most = {kind: limits(found, level, kind) for kind in KINDS}
-    return [dict(zip(NAMES[level], name, strict=True)) | _kinds(found, level, name, most) for name in names]
+    return [
+        dict(zip(NAMES[level], name, strict=True))
+        | _kinds(found, level, name, most)
+        | ({"idle_month": prices.month(*(_idle(found, level, kind, name) for kind in KINDS))} if prices else {})
+        for name in names
+    ]
+
+
+def _idle(found: Assessment, level: str, kind: str, name: Name) -> float:
+    """What a thing reserved and did not use, as a mean over the whole period."""
+    figures = found.levels[level].get(kind, {}).get(name)
+    period = found.grid.step * found.grid.count
+    return max(0.0, figures.usage.reserved - figures.usage.used) / period if figures else 0.0
 
 
 def _kinds(found: Assessment, level: str, name: Name, most: Mapping[str, Mapping[Name, float]]) -> dict[str, Any]:

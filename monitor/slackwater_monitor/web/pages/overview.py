@@ -14,7 +14,7 @@ from slackwater_monitor.sources.views import App, Snapshot
 from slackwater_monitor.web import figures
 from slackwater_monitor.web.pages.frame import KINDS, Values, frame, ratio
 from slackwater_monitor.web.query import Query
-from slackwater_simulator.charts.amounts import amount, title
+from slackwater_simulator.charts.amounts import amount, count, title
 from slackwater_simulator.charts.capacity import capacity_bar
 from slackwater_simulator.reports.causes import COLOURS
 
@@ -166,4 +166,4 @@ def _counts(apps: Sequence[App]) -> dict[str, int]:
 def _summary(seen: Snapshot) -> str:
     """One sentence for screen readers, read aloud when it changes."""
     held = sum(app.pods.get("held", 0) for app in seen.apps)
-    return f"{len(seen.nodes)} nodes, {len(seen.apps)} apps, {held} pods held"
+    return f"{count(len(seen.nodes), 'node')}, {count(len(seen.apps), 'app')}, {count(held, 'pod')} held"
