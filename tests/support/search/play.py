@@ -58,6 +58,7 @@ class _Side:
         self._ends: list[tuple[float, Trouble]] = []
         self._last, self._moved = -1, START
         self.finished_at = START
+        self.trouble()  # what is so from the beginning: programs that start now know nothing else
 
     @property
     def over(self) -> bool:
@@ -167,6 +168,8 @@ class Stock(_Side):
 class Ours(_Side):
     """The world with operator, extender and a scheduler that asks it."""
 
+    _released = False  # whether this step's round is over, and its pods are not bound yet
+
     def __init__(self, plan: WorldPlan, loop: asyncio.AbstractEventLoop) -> None:
         super().__init__(plan, managed=True)
         self.extender = ExtenderProgram(self.cluster)
@@ -174,7 +177,6 @@ class Ours(_Side):
         self.cluster.watchers += [self.operator, self.extender]
         self.checks = Checks(self.cluster, self.lives)
         self.rounds = 0
-        self._released = False  # whether this step's round is over, and its pods are not bound yet
 
     def strikes(self, trouble: Trouble) -> bool:
         """A pod is withdrawn after a round and before the scheduler sees it, everything else happens before."""
