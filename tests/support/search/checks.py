@@ -25,7 +25,7 @@ from support.search.programs import OperatorProgram
 SLACK = 1e-6
 ROUNDS = 3  # rounds in which nothing may move before idle room is called so …
 SECONDS = 12.0  # … and how long they must have lasted: a refused pod steps aside for 2 s, an idle round comes after 5
-VISITED = 30.0  # seconds after a visitor's bind in which pods that were on their way to its node may be in its way
+VISITED = 15.0  # seconds after a visitor's bind in which pods that were on their way to its node may be in its way
 ALLOWANCE = 0.875  # of a node's memory in use: beyond it measurement may refuse what requests would allow
 
 
