@@ -172,8 +172,8 @@ class Nominations:
         unasked = {pod.uid for pod, on_its_way in stuck if on_its_way.unasked}
         try:
             placed = (await self.places.place(wishes)).placed
-            others = [wish for wish in wishes if wish.nodes is None and wish.uid not in {*placed, *unasked}]
-            refused = await self._served_at_home(others)
+            decided = {*placed, *unasked}
+            refused = await self._served_at_home([w for w in wishes if w.nodes is None and w.uid not in decided])
         except Unavailable:
             return
         searching = {*placed, *refused}
