@@ -67,8 +67,8 @@ unit: $(STAMP) ## tests and branch coverage, in one process more than there are 
 	@$(PYTEST) -m "not lab and not bench and not frameworks and not package" --cov --cov-report=term --durations=25
 
 WORLDS ?= 1000
-search: $(STAMP) ## play WORLDS random worlds beside the stock scheduler; stopped and started again it goes on
-	@PYTHONPATH=tests $(BIN)/python -m support.search --worlds $(WORLDS)
+search: $(STAMP) ## play WORLDS random worlds beside the stock scheduler, with WILD=1 wild ones; stopped and started again it goes on
+	@PYTHONPATH=tests $(BIN)/python -m support.search --worlds $(WORLDS) $(if $(WILD),--wild)
 
 walk: $(STAMP) ## every value of every field of our custom resources, then SEEDS of changes, each compared with a fresh start
 	@PYTHONPATH=tests $(BIN)/python -m support.walk --seeds $(or $(SEEDS),100)

@@ -70,7 +70,10 @@ class Release(Part):
         default=60, ge=5, le=86400, description="A pod not bound by then is parked: its share goes to others."
     )
     unschedulable_seconds: float = Field(
-        default=5, ge=1, le=3600, description="An Unschedulable pod gets another node, or none, after this time."
+        default=5,
+        ge=1,
+        le=3600,
+        description="An Unschedulable pod gets another node after this time, or is parked where none has room.",
     )
     nominate: bool = Field(
         default=True,

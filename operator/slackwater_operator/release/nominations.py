@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import math
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 import structlog
@@ -21,6 +21,7 @@ from slackwater_cluster.watch.records import PodRecord
 from slackwater_operator.cache.podstate import UNSCHEDULABLE, InFlight, PodState
 from slackwater_operator.cache.refusals import Vain
 from slackwater_operator.release.batch import moves
+from slackwater_operator.release.extenderclient import PlaceRequest
 from slackwater_operator.release.podwriter import WATCH_DELAY
 from slackwater_operator.release.releasewriter import ReleaseWriter
 
@@ -159,24 +160,31 @@ class Nominations:
         self.cache.end(pod.uid)
 
     async def _move(self, stuck: Sequence[tuple[PodRecord, InFlight]]) -> None:
-        """Name another node for each, or none where none has room: then it may search by itself.
+        """Name another node for each, or none where the scheduler refuses the only one with room: it may search then.
 
-        One that came through the open gate is then held after all: it would keep room from others that nobody gave it.
-        So is one whose queue has nodes of its own: by itself it would also find those of others.
+        One that no node has room for is held again, because others took what it was given: it would keep room from all
+        others and could use none of it. So is one that came through the open gate, and one whose queue has nodes of
+        its own: by itself it would also find those of others.
         """
         if not stuck:
             return
         wishes = moves(self.cache, ((pod, on_its_way.node) for pod, on_its_way in stuck))
+        unasked = {pod.uid for pod, on_its_way in stuck if on_its_way.unasked}
         try:
-            placement = await self.places.place(wishes)
+            placed = (await self.places.place(wishes)).placed
+            decided = {*placed, *unasked}
+            refused = await self._served_at_home([w for w in wishes if w.nodes is None and w.uid not in decided])
         except Unavailable:
             return
-        placed = placement.placed
-        bound = {wish.uid for wish in wishes if wish.nodes is not None}
-        back = {p.uid for p, on_its_way in stuck if p.uid not in placed and (on_its_way.unasked or p.uid in bound)}
-        await self._park([each for each in stuck if each[0].uid in back])
-        left = [pod for pod, _ in stuck if pod.uid not in back]
+        searching = {*placed, *refused}
+        await self._park([each for each in stuck if each[0].uid not in searching])
+        left = [pod for pod, _ in stuck if pod.uid in searching]
         await asyncio.gather(*(self._renominate(pod, placed.get(pod.uid, "")) for pod in left))
+
+    async def _served_at_home(self, wishes: Sequence[PlaceRequest]) -> Collection[str]:
+        """Those whose own node has room for them all the same, so that it is something else that keeps them out."""
+        home = [replace(wish, nodes=wish.avoid, avoid=()) for wish in wishes if wish.avoid]
+        return (await self.places.place(home)).placed if home else ()
 
     async def _renominate(self, pod: PodRecord, node: str) -> None:
         self.cache.moved(pod.uid, self.clock(), node)

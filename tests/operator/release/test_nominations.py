@@ -136,6 +136,38 @@ def test_parked_pod_gives_its_share_to_others_and_comes_back() -> None:
     assert "stuck" in running(world)
 
 
+def test_who_lost_its_node_and_fits_nowhere_else_keeps_no_room_from_others() -> None:
+    """Somebody else's pod took a part of its node: what is left goes to others at once, not after the timeout."""
+    world = enforcing(node("a", cpu=8))
+    stuck = world.create("stuck", cpu=8, app="first")
+    operator = world.operator()
+    operator.step()
+    intruder = world.create("intruder", cpu=1, namespace="plain", gates=(), scheduler="default-scheduler", node="a")
+    world.create("small", cpu=2, app="second")
+    for _ in range(8):
+        world.schedule()
+        operator.step()
+    assert world.pods[stuck.uid].parked
+    assert running(world) == ["intruder", "small"]
+    world.finish(intruder.uid, *(pod.uid for pod in world.pods.values() if pod.name == "small"))
+    for _ in range(6):  # what came to nothing once lets others go first for five seconds
+        operator.step()
+        world.schedule()
+    assert running(world) == ["stuck"]
+
+
+def test_who_is_refused_on_a_node_with_room_goes_on_to_search() -> None:
+    """It is not room that is missing: it keeps its share until the timeout, and pauses after that."""
+    world = enforcing(node("a", cpu=8))
+    pod = world.create("stuck", cpu=4, app="first")
+    operator = world.operator()
+    operator.step()
+    world.change(pod.uid, unscheduled="Unschedulable")
+    for _ in range(12):
+        operator.step()
+    assert not world.pods[pod.uid].parked
+
+
 def test_two_pods_that_may_not_preempt_do_not_block_each_other() -> None:
     """Both nominated to a node with room for one: the operator moves one nomination, and both run in the end."""
     world = enforcing(node("a", cpu=4), node("b", cpu=4))
@@ -155,8 +187,8 @@ def test_two_pods_that_may_not_preempt_do_not_block_each_other() -> None:
     assert running(world) == ["first", "second"]
 
 
-def test_a_refused_pod_is_nominated_again_when_room_returns() -> None:
-    """Its node was taken and no other has room: the nomination is cleared. The extender tells of room: named again."""
+def test_a_refused_pod_goes_when_room_returns() -> None:
+    """Its node was taken and no other has room: it is held again. Some seconds after room is there, it goes."""
     world = enforcing(node("a", cpu=2))
     pod = world.create("t", cpu=2, app="etl")
     operator = world.operator()
@@ -168,11 +200,25 @@ def test_a_refused_pod_is_nominated_again_when_room_returns() -> None:
         operator.step()
     assert world.pods[pod.uid].nominated == ""
     world.finish(other.uid)
+    for _ in range(6):
+        operator.step()
+        world.schedule()
+    assert world.pods[pod.uid].node == "a"
+
+
+def test_a_refused_pod_is_named_another_node_as_soon_as_the_extender_tells_of_room() -> None:
+    """It need not wait until it has been Unschedulable for long."""
+    world = enforcing(node("a", cpu=2))
+    pod = world.create("t", cpu=2, app="etl")
+    operator = world.operator()
+    operator.step()
+    thief = world.create("thief", cpu=2, namespace="kube-system", gates=(), scheduler="default-scheduler")
+    world.change(thief.uid, node="a", phase="Running")
+    world.schedule()
+    world.add_nodes(node("b", cpu=2))
     world.woken = [pod.uid]
     operator.step()
-    assert world.pods[pod.uid].nominated == "a"
-    world.schedule()
-    assert world.pods[pod.uid].node == "a"
+    assert world.pods[pod.uid].nominated == "b"
 
 
 def test_new_leader_clears_what_a_dead_one_left() -> None:

@@ -1,6 +1,6 @@
 """`python -m support.search` (with tests/ on the path): search random worlds, or look at one of them.
 
---worlds N     play so many worlds; stopped and started again it goes on where it was
+--worlds N     play so many worlds; stopped and started again it goes on where it was; --wild: of the wild ones
 --seed N       play one world and say what happened; --shrink looks for a smaller one that shows the same
 --file PATH    play the world written there, as --shrink prints it
 """
@@ -16,7 +16,7 @@ from pathlib import Path
 import msgspec
 
 from support.search.campaign import ROOT, search
-from support.search.generate import plan
+from support.search.generate import WILD, plan
 from support.search.plan import WorldPlan
 from support.search.play import play
 from support.search.shrink import shrunk
@@ -26,7 +26,8 @@ def main() -> int:
     """The command; 1 where something was found."""
     parser = argparse.ArgumentParser(prog="search", description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--worlds", type=int, default=1000)
-    parser.add_argument("--first", type=int, default=0, help="the first seed")
+    parser.add_argument("--first", type=int, help=f"the first seed: 0, or {WILD} for wild worlds")
+    parser.add_argument("--wild", action="store_true", help="devices, visitors, nodes that change, users who delete")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--folder", type=Path, default=ROOT / ".search")
     parser.add_argument("--seed", type=int)
@@ -37,7 +38,8 @@ def main() -> int:
         return _one(plan(asked.seed), shrink=asked.shrink)
     if asked.file is not None:
         return _one(msgspec.json.decode(asked.file.read_bytes(), type=WorldPlan), shrink=asked.shrink)
-    return _many(asked.worlds, asked.first, asked.jobs, asked.folder)
+    first = asked.first if asked.first is not None else WILD if asked.wild else 0
+    return _many(asked.worlds, first, asked.jobs, asked.folder)
 
 
 def _many(worlds: int, first: int, jobs: int, folder: Path) -> int:

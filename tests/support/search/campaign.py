@@ -71,7 +71,7 @@ def search(worlds: int, first: int, jobs: int, folder: Path) -> Iterator[Tally]:
     if marks.exists():
         for text in marks.read_text(encoding="utf-8").splitlines():
             line = json.loads(text)
-            if line["first"] >= first:
+            if first <= line["first"] < first + worlds:
                 done.add(line["first"])
                 tally.add(line)
     yield tally

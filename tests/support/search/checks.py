@@ -19,12 +19,13 @@ from slackwater_cluster.pods.nodefit import allows
 from slackwater_cluster.watch.records import PodRecord
 from support.search.cluster import Cluster
 from support.search.lives import Life
-from support.search.plan import GIB, Failure, StagePlan
+from support.search.plan import Failure, StagePlan
 from support.search.programs import OperatorProgram
 
 SLACK = 1e-6
 ROUNDS = 3  # rounds in which nothing may move before idle room is called so …
 SECONDS = 12.0  # … and how long they must have lasted: a refused pod steps aside for 2 s, an idle round comes after 5
+VISITED = 15.0  # seconds after a visitor's bind in which pods that were on their way to its node may be in its way
 ALLOWANCE = 0.875  # of a node's memory in use: beyond it measurement may refuse what requests would allow
 
 
@@ -66,6 +67,8 @@ class Checks:
             if (node := self.cluster.destination(pod)) in self.cluster.nodes and not pod.gates:
                 nominated.setdefault(node, []).append(pod)
         for name, pods in nominated.items():
+            if self.cluster.now - self.cluster.visited_at.get(name, -VISITED) < VISITED:
+                continue
             left = self.cluster.free(name)
             for kind, value in total(pod.native for pod in pods).items():
                 if value > left.get(kind, 0.0) + SLACK * max(1.0, value):
@@ -79,9 +82,8 @@ class Checks:
         lower = [pod for pod in fresh if self.cluster.destination(pod) in self.cluster.nodes]
         if not lower or self.excused:
             return
-        known = self.cluster.now - self.plan.operator_lag - self.plan.extender_lag - 1.0
         for held in self._held():
-            if held.created > known or not self._ready(held) or self._life(held).plan.gang:
+            if held.created > self._known - 1.0 or not self._ready(held) or self._life(held).plan.gang:
                 continue
             for pod in lower:
                 if self._turned_round(operator, held, pod):
@@ -90,9 +92,15 @@ class Checks:
                     self._fail("priority", text)
                     return
 
+    @property
+    def _known(self) -> float:
+        """What happened up to then both programs know."""
+        return self.cluster.now - self.plan.operator_lag - self.plan.extender_lag
+
     def _turned_round(self, operator: OperatorProgram, held: PodRecord, pod: PodRecord) -> bool:
         """Whether a pod of higher priority, no larger and allowed on the same node, was passed over."""
         mine, other = self._life(held), self._life(pod)
+        node = self.cluster.nodes[self.cluster.destination(pod)]
         categories = operator.cache.views.histories.categories()
         return (
             held.priority > pod.priority
@@ -101,7 +109,8 @@ class Checks:
             and _role(held) == _role(pod) == names.TASK
             and held.declared.fits(pod.declared)
             and held.native.fits(pod.native)
-            and allows(held.constraints, self.cluster.nodes[self.cluster.destination(pod)])
+            and allows(held.constraints, node)
+            and self.cluster.changed_at[node.name] <= self._known
         )
 
     # -- idle room ----------------------------------------------------------------------------------------------------
@@ -240,7 +249,7 @@ class Checks:
 
 def _task(stage: StagePlan, driver: PodRecord) -> PodRecord:
     """A task of a stage, as a pod of its driver's app."""
-    return msgspec.structs.replace(driver, declared=Resources(cpu=stage.cpu, memory=float(int(stage.memory * GIB))))
+    return msgspec.structs.replace(driver, declared=stage.size)
 
 
 def _role(pod: PodRecord) -> str:

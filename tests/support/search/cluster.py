@@ -20,6 +20,7 @@ from support.search.plan import GIB, AppPlan, NodePlan, WorldPlan
 
 TAINT = "dedicated"
 PRESSURE = ("node.kubernetes.io/memory-pressure", "", "NoSchedule")
+STOCK = "default-scheduler"
 DAEMON = (OwnerRef("DaemonSet", "daemon", "daemon", "apps", True),)
 Uses = Callable[[PodRecord], tuple[float, float]]
 
@@ -85,11 +86,15 @@ class Cluster(World):
         self.assigned: Callable[[str], str] = lambda _: ""  # the node that the extender has placed a pod on, by uid
         self.evictions = 0
         self.pressed: dict[str, float] = {}  # nodes that are tainted because their kubelet evicted, and until when
+        self.terminating: dict[str, float] = {}  # pods that their user deleted, and when they are gone
+        self.changed_at: dict[str, float] = {}  # when a node was last changed …
+        self.visited_at: dict[str, float] = {}  # … and when a pod that is not ours was last bound there
         self._names: dict[tuple[str, str], str] = {}
         self.unstarted: dict[str, PodRecord] = {}
         self._version = 0
         for node in plan.nodes:
-            self.join(node)
+            if not node.late:
+                self.join(node)
 
     def destination(self, pod: PodRecord) -> str:
         """The node that a pod without one is on its way to: nominated, or known to the filter alone."""
@@ -127,6 +132,7 @@ class Cluster(World):
         """Nodes join."""
         for record in records:
             self.nodes[record.name] = record
+            self.changed_at[record.name] = self.now
             self.on.setdefault(record.name, {})
             for watcher in self.watchers:
                 watcher.inbox.send(lambda w=watcher, r=record: w.set_nodes([r]))  # type: ignore[misc]
@@ -135,13 +141,12 @@ class Cluster(World):
 
     def join(self, plan: NodePlan) -> None:
         """A node of the plan joins, with its daemon."""
-        labels = {"group": plan.group} if plan.group else {}
         taints = ((TAINT, plan.group, "NoSchedule"),) if plan.tainted else ()
         self.add_nodes(
             NodeRecord(
                 name=plan.name,
                 uid=f"node-{plan.name}",
-                labels=labels,
+                labels=plan.labels,
                 capacity=plan.size,
                 allocatable=plan.size,
                 ready=True,
@@ -150,6 +155,16 @@ class Cluster(World):
         )
         if plan.daemon:
             self._daemon(plan)
+
+    def alter_node(self, name: str, **fields: object) -> None:
+        """Somebody changes a node, if it is there."""
+        if name in self.nodes:
+            self.add_nodes(msgspec.structs.replace(self.nodes[name], **fields))
+
+    def clear_node(self, name: str) -> None:
+        """Whoever drains a node deletes its pods, but for daemons."""
+        for pod in [pod for pod in self.on.get(name, {}).values() if not pod.daemon and not pod.deleted]:
+            self.terminate(pod)
 
     def lose_node(self, name: str) -> list[PodRecord]:
         """A node dies with its pods; returns them."""
@@ -167,15 +182,13 @@ class Cluster(World):
         self,
         app: AppPlan,
         name: str,
-        cpu: float,
-        memory: float,
+        declared: Resources,
         role: str,
         stage: str = "",
         annotations: Mapping[str, str] | None = None,
         owners: Sequence[OwnerRef] = (),
     ) -> PodRecord:
         """A pod of an app, as the admission policy leaves it; without the policy, as it was written."""
-        declared = Resources(cpu=cpu, memory=float(int(memory * GIB)))
         task = role == names.TASK
         native = self._lowered(declared) if task and self.managed_pods else declared
         shrunk = f"{self.plan.ceiling_cpu}/{self.plan.ceiling_memory}" if task else "100/100"
@@ -188,7 +201,7 @@ class Cluster(World):
             owners=tuple(owners),
             phase="Pending",
             gates=(names.GATE,) if self.managed_pods and not self._passes(task, annotations or {}) else (),
-            scheduler=names.SCHEDULER if self.managed_pods else "default-scheduler",
+            scheduler=names.SCHEDULER if self.managed_pods else STOCK,
             priority=app.priority,
             native=native,
             declared=declared,
@@ -211,7 +224,8 @@ class Cluster(World):
         """N = D ÷ c, a thousandth of a core or a byte rounded up."""
         cpu = -(-declared[CPU] * 1000 * 100 // self.plan.ceiling_cpu) / 1000
         memory = -(-declared[MEMORY] * 100 // self.plan.ceiling_memory)
-        return Resources(cpu=min(cpu, declared[CPU]), memory=min(memory, declared[MEMORY]))
+        lower = {CPU: min(cpu, declared[CPU]), MEMORY: min(memory, declared[MEMORY])}
+        return Resources({**declared, **lower})
 
     def _daemon(self, plan: NodePlan) -> None:
         size = Resources(cpu=plan.daemon, memory=plan.memory * GIB / 16)
@@ -234,18 +248,32 @@ class Cluster(World):
     # -- kubelets -----------------------------------------------------------------------------------------------------
 
     def bind(self, pod: PodRecord, node: str) -> None:
-        """The scheduler binds a pod."""
+        """A scheduler binds a pod."""
+        if pod.scheduler == STOCK:
+            self.visited_at[node] = self.now
         self.change(pod.uid, node=node, nominated="", scheduled=self.now, unscheduled="")
 
     def kubelets(self) -> None:
-        """Start what was bound, and evict where memory runs out."""
+        """Start what was bound, end what was deleted, and evict where memory runs out."""
         self._relieve()
+        for uid in [uid for uid, at in self.terminating.items() if at <= self.now + 1e-9]:
+            del self.terminating[uid]
+            if uid in self.pods:
+                self.delete(self.pods[uid])
         for pod in list(self.unstarted.values()):
             if self.now >= pod.scheduled + self.plan.start_lag - 1e-9:
                 self.change(pod.uid, phase="Running", started=self.now)
         for name, node in list(self.nodes.items()):
             if self.memory_used(name) > node.allocatable[MEMORY]:
                 self._evict(name)
+
+    def terminate(self, pod: PodRecord) -> None:
+        """A user deletes a pod: on a node it stays for its grace period."""
+        if pod.node and not pod.done and self.plan.grace > 0:
+            self.terminating[pod.uid] = self.now + self.plan.grace
+            self.change(pod.uid, deleted=self.now)
+        else:
+            self.delete(pod)
 
     def memory_used(self, node: str) -> float:
         """Bytes in use on a node."""

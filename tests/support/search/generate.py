@@ -6,15 +6,21 @@ import random
 from dataclasses import replace
 
 from support.search.plan import AppPlan, NodePlan, QueuePlan, StagePlan, Trouble, WorldPlan
+from support.search.wild import widened
 
 CORES = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
 SHARES = (0.05, 0.1, 0.125, 0.25, 0.3, 0.5, 0.6, 0.75, 0.9, 1.0)  # of a node, for pods
-OPEN_GATES = 1_000_000  # from this seed on tasks may come without a gate where nobody waits
+OPEN_GATES = 1_000_000  # from this seed on tasks may come without a gate where nobody waits …
+WILD = 2_000_000  # … and from this one on worlds are wild: a second family, so that the seeds before keep their worlds
 MOST_TASKS = 60  # of all apps together: what is slow to play is not more telling
 
 
 def plan(seed: int) -> WorldPlan:
     """The world of a seed."""
+    return widened(_plain(seed)) if seed >= WILD else _plain(seed)
+
+
+def _plain(seed: int) -> WorldPlan:
     rng = random.Random(seed)
     nodes = _nodes(rng)
     namespaces = [f"team-{number}" for number in range(rng.choice((1, 1, 1, 2, 3)))]

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from slackwater_cluster import names
 from slackwater_cluster.watch.records import OwnerRef, PodRecord
 from support.search.cluster import Cluster
-from support.search.plan import GIB, AppPlan, StagePlan
+from support.search.plan import GIB, AppPlan, StagePlan, amounts
 
 BACKOFF = 6  # evicted pods after which a controller gives up, as a Job does by default
 
@@ -29,6 +29,7 @@ class Life:
     plan: AppPlan
     over: bool = False
     failed: bool = False  # its tasks were evicted too often, and its controller gave up
+    cancelled: bool = False  # its user deleted it before its end
     driver: str = ""
     evicted: int = 0  # pods of it that kubelets ended
     shown: bool = False  # whether there was a task of it: what its tasks ask for is known from then on
@@ -43,6 +44,11 @@ class Life:
     def id(self) -> str:
         """Its name in the whole cluster."""
         return f"{self.plan.namespace}/{self.plan.name}"
+
+    @property
+    def finished(self) -> bool:
+        """Whether all its tasks came to their end."""
+        return self.over and not self.failed and not self.cancelled
 
     @property
     def to_come(self) -> bool:
@@ -62,7 +68,7 @@ class Life:
             return float("inf")
         if not self._begun:
             return self.started
-        found = float("inf")
+        found = self.started + self.plan.cancelled if self.plan.cancelled else float("inf")
         for stage in self.stages:
             for uid in stage.living:
                 pod = self.cluster.pods.get(uid)
@@ -78,6 +84,9 @@ class Life:
             self._begun = True
             if self.plan.driver:
                 self._new_driver()
+        if self.plan.cancelled and self.cluster.now >= self.started + self.plan.cancelled - 1e-9:
+            self._cancel()
+            return
         for stage in self.stages:
             self._look(stage)
         if self.evicted > BACKOFF:
@@ -106,15 +115,34 @@ class Life:
         """Bytes that one of its pods comes to use."""
         return pod.declared["memory"] * self.plan.memory_use
 
+    # -- its user -----------------------------------------------------------------------------------------------------
+
+    def delete_pod(self, *, driver: bool) -> None:
+        """Its user deletes its driver, or its youngest task: one that waits if there is any. It is made anew."""
+        pods = [self.cluster.pods.get(uid) for stage in self.stages for uid in stage.living]
+        tasks = [pod for pod in pods if pod is not None and not _gone(pod)]
+        boss = self.cluster.pods.get(self.driver)
+        if driver:
+            tasks = [] if boss is None or boss.done or boss.deleted else [boss]
+        if tasks:
+            self.cluster.terminate(max(tasks, key=lambda pod: (not pod.node, pod.created, pod.uid)))
+
+    def _cancel(self) -> None:
+        """Its user deletes all of it."""
+        self.over = self.cancelled = True
+        for uid in (self.driver, *sorted(uid for stage in self.stages for uid in stage.living)):
+            if uid in self.cluster.pods:
+                self.cluster.terminate(self.cluster.pods[uid])
+
     # -- tasks --------------------------------------------------------------------------------------------------------
 
     def _look(self, stage: _Stage) -> None:
         for uid in sorted(stage.living):
             pod = self.cluster.pods.get(uid)
-            if pod is None or pod.phase == "Failed":
+            if _gone(pod):
                 stage.living.discard(uid)
-                self.evicted += pod is not None
-            elif pod.started and self.cluster.now >= self._due(stage, pod) - 1e-9:
+                self.evicted += _killed(pod)
+            elif pod is not None and pod.started and self.cluster.now >= self._due(stage, pod) - 1e-9:
                 self.cluster.finish(uid)
                 stage.living.discard(uid)
                 stage.done += 1
@@ -158,9 +186,7 @@ class Life:
             annotations[names.DAG] = "strict"
         label = f"s{stage.number}" if len(self.stages) > 1 else ""
         name = f"{self.plan.name}-{stage.number}-{self._made}"
-        return self.cluster.admit(
-            self.plan, name, stage.plan.cpu, stage.plan.memory, names.TASK, label, annotations, self._owners()
-        )
+        return self.cluster.admit(self.plan, name, stage.plan.size, names.TASK, label, annotations, self._owners())
 
     def _owners(self) -> tuple[OwnerRef, ...]:
         """Its driver, else a Job: what is lost is made anew, and programs can see that."""
@@ -179,12 +205,12 @@ class Life:
         if not self.plan.driver:
             return True
         boss = self.cluster.pods.get(self.driver)
-        if boss is None or boss.phase == "Failed":
-            self.evicted += boss is not None
+        if _gone(boss):
+            self.evicted += _killed(boss)
             self._orphan()
             self._new_driver()
             return False
-        return bool(boss.started)
+        return boss is not None and bool(boss.started)
 
     def _give_up(self) -> None:
         self.over = self.failed = True
@@ -201,16 +227,26 @@ class Life:
     def _new_driver(self) -> None:
         assert self.plan.driver is not None
         self._made += 1
-        cpu, memory = self.plan.driver
+        asked = amounts(*self.plan.driver)
         annotations = self._announced() if self.plan.announces else {}
         name = f"{self.plan.name}-driver-{self._made}"
         above = (self._job,)
-        self.driver = self.cluster.admit(self.plan, name, cpu, memory, names.DRIVER, "", annotations, above).uid
+        self.driver = self.cluster.admit(self.plan, name, asked, names.DRIVER, "", annotations, above).uid
 
     def _announced(self) -> dict[str, str]:
         first = self.plan.stages[0]
-        return {
-            names.TASKS: str(max(stage.tasks for stage in self.plan.stages)),
-            names.TASK_CPU: f"{round(first.cpu * 1000)}m",
-            names.TASK_MEMORY: str(int(first.memory * GIB)),
-        }
+        said = {names.TASKS: str(max(stage.tasks for stage in self.plan.stages))}
+        if first.cpu:
+            said[names.TASK_CPU] = f"{round(first.cpu * 1000)}m"
+        if first.memory:
+            said[names.TASK_MEMORY] = str(int(first.memory * GIB))
+        return said
+
+
+def _gone(pod: PodRecord | None) -> bool:
+    """Whether a controller makes another one for it: it is lost, was killed, or somebody deletes it."""
+    return pod is None or pod.phase == "Failed" or bool(pod.deleted)
+
+
+def _killed(pod: PodRecord | None) -> bool:
+    return pod is not None and pod.phase == "Failed"

@@ -1,4 +1,4 @@
-"""What one random world is made of: nodes, queues, apps, troubles. Plain values, so that it can be shrunk and kept."""
+"""What one random world is made of: nodes, queues, apps, visitors, troubles. Plain values, to be shrunk and kept."""
 
 from __future__ import annotations
 
@@ -7,6 +7,12 @@ from dataclasses import dataclass, field
 from slackwater.resources import Resources
 
 GIB = 2.0**30
+GPU = "nvidia.com/gpu"  # the third kind: only some nodes have it, and only some pods ask for it
+
+
+def amounts(cpu: float, memory: float, gpus: int = 0) -> Resources:
+    """What a pod asks for, from cores, GiB and devices."""
+    return Resources({"cpu": cpu, "memory": float(int(memory * GIB)), GPU: gpus})
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,11 +25,18 @@ class NodePlan:
     group: str = ""  # label `group`, and the taint's value where it is tainted
     tainted: bool = False
     daemon: float = 0.0  # cores of a pod that is not ours
+    gpus: int = 0
+    late: float = 0.0  # seconds after which it joins for the first time
+
+    @property
+    def labels(self) -> dict[str, str]:
+        """By which pods and queues select it."""
+        return {"group": self.group} if self.group else {}
 
     @property
     def size(self) -> Resources:
         """All it offers."""
-        return Resources(cpu=self.cpu, memory=self.memory * GIB)
+        return Resources({"cpu": self.cpu, "memory": self.memory * GIB, GPU: self.gpus})
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +47,12 @@ class StagePlan:
     cpu: float
     memory: float
     seconds: float
+    gpus: int = 0
+
+    @property
+    def size(self) -> Resources:
+        """What each of them asks for."""
+        return amounts(self.cpu, self.memory, self.gpus)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +74,7 @@ class AppPlan:
     cpu_use: float = 0.5  # of what is declared
     memory_use: float = 0.5
     ramp: bool = False  # use grows from nothing to the above over the task's life
+    cancelled: float = 0.0  # seconds after which its user deletes the whole of it; 0: never
 
     @property
     def tasks(self) -> int:
@@ -74,13 +94,39 @@ class QueuePlan:
 
 
 @dataclass(frozen=True, slots=True)
+class VisitorPlan:
+    """A pod of a namespace that is not managed: the stock scheduler binds it, it runs for a while and is gone."""
+
+    name: str
+    cpu: float
+    memory: float
+    at: float
+    seconds: float
+    gpus: int = 0
+    priority: int = 0
+    use: float = 0.5  # of what it asks for
+
+
+@dataclass(frozen=True, slots=True)
 class Trouble:
-    """What goes wrong, when, and for how long."""
+    """What goes wrong, when, and for how long.
+
+    node                 it is lost with its pods, and comes back
+    operator, extender   the program starts anew
+    silence              the extender does not answer
+    writes               some writes fail
+    cordon, drain        the node takes no new pods; a drained one is emptied, too
+    unplug               the node shows no devices, as before its driver for them runs
+    unlabel              the node loses the label of its group, on which pods and queues select
+    delete, withdraw     the user deletes a pod of the app, before or right after a round: one that waits, else a task
+    driver               the user deletes the app's driver
+    """
 
     at: float
-    what: str  # "node", "operator", "extender", "silence" (the extender does not answer), "writes" (they fail)
+    what: str
     node: str = ""
     seconds: float = 0.0
+    app: str = ""  # namespace/name
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +146,8 @@ class WorldPlan:
     measured: bool = True  # whether samples arrive at all
     open_gate: bool = False  # whether tasks may come without a gate while nobody waits, however small the cluster
     pressure: float = 0.0  # seconds for which a node whose kubelet evicted a pod is tainted
+    visitors: tuple[VisitorPlan, ...] = ()
+    grace: float = 0.0  # seconds that a pod which its user deletes stays on its node
 
     def queue(self, namespace: str) -> QueuePlan:
         """The queue a namespace waits in: the one that names it, else the one for all others."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from zlib import crc32
 
 from slackwater_cluster import names
@@ -16,11 +16,13 @@ from support.search.lives import Life
 from support.search.plan import Failure, Trouble, WorldPlan
 from support.search.programs import Client, ExtenderProgram, OperatorProgram
 from support.search.schedulers import schedule
+from support.search.visitors import Visitor
 
 START = 1000.0
 STEP = 1.0  # seconds between rounds while things move …
 IDLE = 5.0  # … and while nothing does
 QUIET = 400.0  # seconds without any move after which nothing is expected to come: above every patience and timeout
+LASTING = ("silence", "writes", "cordon", "drain", "unlabel", "unplug")  # troubles that end by themselves
 LONGEST = 3000.0  # seconds a world may last: some ten times as long as the longest sensible one
 
 
@@ -47,23 +49,28 @@ class _Side:
     def __init__(self, plan: WorldPlan, *, managed: bool) -> None:
         self.cluster = Cluster(plan, managed=managed)
         self.lives = [Life(self.cluster, app) for app in plan.apps]
-        owners = {life.id: life for life in self.lives}
+        self.visitors = [Visitor(self.cluster, each) for each in plan.visitors]
+        owners: dict[str, Life | Visitor] = {life.id: life for life in self.lives}
+        owners |= {visitor.id: visitor for visitor in self.visitors}
         self.cluster.uses_of = lambda pod: _use(owners, pod)
         self._troubles = list(plan.troubles)
-        self._returns: list[tuple[float, str]] = []
-        self._ends: list[tuple[float, str]] = []
+        self._returns = [(START + node.late, node.name) for node in plan.nodes if node.late]
+        self._ends: list[tuple[float, Trouble]] = []
         self._last, self._moved = -1, START
         self.finished_at = START
+        self.trouble()  # what is so from the beginning: programs that start now know nothing else
 
     @property
     def over(self) -> bool:
-        """Whether every app has ended."""
-        return all(life.over for life in self.lives)
+        """Whether every app has ended, and every visitor."""
+        return all(life.over for life in self.lives) and all(each.over for each in self.visitors)
 
     def live(self) -> None:
         """Troubles, kubelets and apps up to now."""
-        self._trouble()
+        self.trouble()
         self.cluster.kubelets()
+        for visitor in self.visitors:
+            visitor.step()
         for life in self.lives:
             before = life.over
             life.step()
@@ -80,31 +87,63 @@ class _Side:
     def next_event(self) -> float:
         """The next moment at which something happens by itself."""
         now = self.cluster.now
-        times = [life.next_event() for life in self.lives]
+        times = [life.next_event() for life in self.lives] + [each.next_event() for each in self.visitors]
         times += [START + each.at for each in self._troubles] + [at for at, _ in (*self._returns, *self._ends)]
         times += [pod.scheduled + self.cluster.plan.start_lag for pod in self.cluster.unstarted.values()]
-        times += self.cluster.pressed.values()
+        times += [*self.cluster.pressed.values(), *self.cluster.terminating.values()]
         return max(now, min(times, default=math.inf))
 
-    def _trouble(self) -> None:
+    def trouble(self) -> None:
+        """What goes wrong by now, and what is over by now."""
         now = self.cluster.now
-        while self._troubles and START + self._troubles[0].at <= now + 1e-9:
-            self.strike(self._troubles.pop(0))
+        for each in [each for each in self._troubles if START + each.at <= now + 1e-9 and self.strikes(each)]:
+            self._troubles.remove(each)
+            self.strike(each)
         for at, node in [each for each in self._returns if each[0] <= now + 1e-9]:
             self._returns.remove((at, node))
             self.cluster.join(next(plan for plan in self.cluster.plan.nodes if plan.name == node))
-        for at, what in [each for each in self._ends if each[0] <= now + 1e-9]:
-            self._ends.remove((at, what))
-            self.relieve(what)
+        for at, trouble in [each for each in self._ends if each[0] <= now + 1e-9]:
+            self._ends.remove((at, trouble))
+            self.relieve(trouble)
+
+    def strikes(self, trouble: Trouble) -> bool:
+        """Whether this is the moment for something that is due."""
+        del trouble
+        return True
 
     def strike(self, trouble: Trouble) -> None:
         """Something goes wrong."""
         if trouble.what == "node" and trouble.node in self.cluster.nodes:
             self.cluster.lose_node(trouble.node)
             self._returns.append((self.cluster.now + trouble.seconds, trouble.node))
+        elif trouble.what in ("cordon", "drain"):
+            self.cluster.alter_node(trouble.node, cordoned=True)
+            self.cluster.clear_node(trouble.node if trouble.what == "drain" else "")
+        elif trouble.what == "unplug":
+            self._show(trouble.node, devices=False)
+        elif trouble.what == "unlabel":
+            self.cluster.alter_node(trouble.node, labels={})
+        elif trouble.what in ("delete", "withdraw", "driver"):
+            next(life for life in self.lives if life.id == trouble.app).delete_pod(driver=trouble.what == "driver")
+        if trouble.what in LASTING:
+            self._ends.append((self.cluster.now + trouble.seconds, trouble))
 
-    def relieve(self, what: str) -> None:
+    def relieve(self, trouble: Trouble) -> None:
         """And is over."""
+        if trouble.what in ("cordon", "drain"):
+            self.cluster.alter_node(trouble.node, cordoned=False)
+        elif trouble.what == "unplug":
+            self._show(trouble.node, devices=True)
+        elif trouble.what == "unlabel":
+            labels = {plan.name: plan.labels for plan in self.cluster.plan.nodes}
+            self.cluster.alter_node(trouble.node, labels=labels.get(trouble.node, {}))
+
+    def _show(self, name: str, *, devices: bool) -> None:
+        """What a node offers, with its devices or without."""
+        for node in self.cluster.plan.nodes:
+            if node.name == name:
+                size = (node if devices else replace(node, gpus=0)).size
+                self.cluster.alter_node(name, allocatable=size, capacity=size)
 
 
 class Stock(_Side):
@@ -129,6 +168,8 @@ class Stock(_Side):
 class Ours(_Side):
     """The world with operator, extender and a scheduler that asks it."""
 
+    _released = False  # whether this step's round is over, and its pods are not bound yet
+
     def __init__(self, plan: WorldPlan, loop: asyncio.AbstractEventLoop) -> None:
         super().__init__(plan, managed=True)
         self.extender = ExtenderProgram(self.cluster)
@@ -136,6 +177,10 @@ class Ours(_Side):
         self.cluster.watchers += [self.operator, self.extender]
         self.checks = Checks(self.cluster, self.lives)
         self.rounds = 0
+
+    def strikes(self, trouble: Trouble) -> bool:
+        """A pod is withdrawn after a round and before the scheduler sees it, everything else happens before."""
+        return (trouble.what == "withdraw") == self._released
 
     def strike(self, trouble: Trouble) -> None:
         """Something goes wrong; programs can, too."""
@@ -149,14 +194,13 @@ class Ours(_Side):
         elif trouble.what == "writes":
             self.checks.excused = True
             self.cluster.broken = lambda path: crc32(path.encode()) % 2 == 0
-        if trouble.what in ("silence", "writes"):
-            self._ends.append((self.cluster.now + trouble.seconds, trouble.what))
 
-    def relieve(self, what: str) -> None:
+    def relieve(self, trouble: Trouble) -> None:
         """The extender answers again, or writes succeed again."""
-        if what == "silence":
+        super().relieve(trouble)
+        if trouble.what == "silence":
             self.extender.silent = False
-        else:
+        elif trouble.what == "writes":
             self.cluster.broken = lambda _: False
             self.checks.excused = False
 
@@ -175,6 +219,10 @@ class Ours(_Side):
         self.operator.step()
         self.rounds += 1
         self.checks.after_round(self.operator)
+        self._released = True
+        self.trouble()
+        self._released = False
+        schedule(self.cluster)  # visitors: what is on its way to a node and not nominated there they do not see
         schedule(self.cluster, self.extender)
         self.checks.after_binds()
         moving = self.cluster.moves != before or self.quiet < 2 * STEP
@@ -208,16 +256,19 @@ def _judge(outcome: Outcome, stock: Stock, ours: Ours) -> None:
     outcome.stock, outcome.ours = stock.finished_at - START, ours.finished_at - START
     outcome.pods, outcome.rounds = len(ours.cluster.pods), ours.rounds
     outcome.evictions = (stock.cluster.evictions, ours.cluster.evictions)
-    outcome.stock_finished = sum(life.over and not life.failed for life in stock.lives)
-    outcome.ours_finished = sum(life.over and not life.failed for life in ours.lives)
+    outcome.stock_finished = sum(life.finished for life in stock.lives)
+    outcome.ours_finished = sum(life.finished for life in ours.lives)
     if outcome.failures:
         return
     for theirs, mine in zip(stock.lives, ours.lives, strict=True):
         refused, sentence = _said(ours, mine)
         outcome.refused += refused
-        if theirs.over and not theirs.failed and (not mine.over or mine.failed):
+        if theirs.finished and (not mine.over or mine.failed):
             kind = "lost to evictions" if mine.failed else "refused" if refused else "held for ever"
             outcome.failures.append(Failure(kind, ours.cluster.now - START, f"{mine.id}: {sentence}"))
+    for guest, same in zip(stock.visitors, ours.visitors, strict=True):
+        if guest.over and not same.over:
+            outcome.failures.append(Failure("held for ever", ours.cluster.now - START, f"{same.id}: it is not ours"))
 
 
 def _said(ours: Ours, life: Life) -> tuple[bool, str]:
@@ -235,6 +286,6 @@ def _crash(problem: Exception, now: float) -> Failure:
     return Failure("crash", now - START, f"{type(problem).__name__}: {problem} ({where})")
 
 
-def _use(owners: dict[str, Life], pod: PodRecord) -> tuple[float, float]:
+def _use(owners: dict[str, Life | Visitor], pod: PodRecord) -> tuple[float, float]:
     life = owners.get(f"{pod.namespace}/{pod.labels.get(names.APP, '')}")
     return life.use(pod) if life is not None else (pod.native["cpu"] / 2, pod.native["memory"] / 2)

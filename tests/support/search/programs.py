@@ -74,7 +74,7 @@ def pools(plan: WorldPlan) -> list[CustomRecord]:
 def manifest(pod: PodRecord) -> dict[str, Any]:
     """A pod as the API server shows it, as far as a record keeps it."""
     sealed = {names.DECLARED_CPU: f"{pod.declared[CPU]:.3f}", names.DECLARED_MEMORY: f"{pod.declared[MEMORY]:.0f}"}
-    requests = {CPU: f"{pod.native[CPU]:.3f}", MEMORY: f"{pod.native[MEMORY]:.0f}"}
+    requests = {kind: f"{value:.3f}" if kind == CPU else f"{value:.0f}" for kind, value in pod.native.items()}
     return {
         "metadata": {
             "name": pod.name,

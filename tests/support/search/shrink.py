@@ -33,10 +33,13 @@ def shrunk(plan: WorldPlan, kind: str, loop: asyncio.AbstractEventLoop | None = 
 def _smaller(plan: WorldPlan) -> Iterator[WorldPlan]:
     """Worlds that are simpler by one thing, the largest steps first."""
     if len(plan.apps) > 1:
-        yield from (replace(plan, apps=rest) for rest in _without_one(plan.apps))
+        yield from (_of(plan, rest) for rest in _without_one(plan.apps))
     if len(plan.nodes) > 1:
         yield from (replace(plan, nodes=rest) for rest in _without_one(plan.nodes))
     yield from (replace(plan, troubles=rest) for rest in _without_one(plan.troubles))
+    yield from (replace(plan, visitors=rest) for rest in _without_one(plan.visitors))
+    if plan.grace:
+        yield replace(plan, grace=0.0)
     if plan.operator_lag or plan.extender_lag or plan.start_lag:
         yield replace(plan, operator_lag=0.0, extender_lag=0.0, start_lag=0.0)
     if len(plan.queues) > 1:
@@ -45,8 +48,15 @@ def _smaller(plan: WorldPlan) -> Iterator[WorldPlan]:
         for simpler in _simpler(app):
             yield replace(plan, apps=(*plan.apps[:number], simpler, *plan.apps[number + 1 :]))
     for number, node in enumerate(plan.nodes):
-        if node.daemon:
-            yield replace(plan, nodes=(*plan.nodes[:number], replace(node, daemon=0.0), *plan.nodes[number + 1 :]))
+        for bare in (replace(node, daemon=0.0), replace(node, late=0.0), replace(node, gpus=0)):
+            if bare != node:
+                yield replace(plan, nodes=(*plan.nodes[:number], bare, *plan.nodes[number + 1 :]))
+
+
+def _of(plan: WorldPlan, apps: tuple[AppPlan, ...]) -> WorldPlan:
+    """The world with these apps alone: nobody deletes pods of others."""
+    there = {"", *(f"{app.namespace}/{app.name}" for app in apps)}
+    return replace(plan, apps=apps, troubles=tuple(each for each in plan.troubles if each.app in there))
 
 
 def _simpler(app: AppPlan) -> Iterator[AppPlan]:
@@ -56,6 +66,11 @@ def _simpler(app: AppPlan) -> Iterator[AppPlan]:
         for tasks in sorted({1, stage.tasks // 2, stage.tasks - 1} - {0, stage.tasks}):
             less = replace(stage, tasks=tasks)
             yield replace(app, stages=(*app.stages[:number], less, *app.stages[number + 1 :]))
+        if stage.gpus:
+            without = replace(stage, gpus=0)
+            yield replace(app, stages=(*app.stages[:number], without, *app.stages[number + 1 :]))
+    if app.cancelled:
+        yield replace(app, cancelled=0.0)
     if app.driver and not app.gang:
         yield replace(app, driver=None)
     if app.at:

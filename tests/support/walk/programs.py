@@ -246,4 +246,4 @@ def arrive(pair: Pair, name: str, app: AppPlan, role: str = names.TASK) -> PodRe
     pair.store.managed_pods = pair.holds(app.namespace)
     each = app.stages[0]
     said = {names.TASKS: str(each.tasks), names.TASK_CPU: f"{each.cpu:g}"} if role == names.DRIVER else {}
-    return pair.store.admit(app, name, each.cpu, each.memory, role, annotations=said)
+    return pair.store.admit(app, name, each.size, role, annotations=said)
