@@ -29,7 +29,7 @@ class BestNode(msgspec.Struct):
     """A node that would serve a pod."""
 
     node: Text
-    score: Number | None = None
+    score: Number | None
 
 
 class Findings(msgspec.Struct):
