@@ -57,9 +57,13 @@ def moves(cache: OperatorCache, pods: Iterable[tuple[PodRecord, str]]) -> list[P
     """Pods that were released before, each with a node that it must not get again, as questions for another one."""
     nodes = functools.cache(cache.queue_nodes)
     return [
-        PlaceRequest(pod.uid, submitted=pod.created, queue=queue, nodes=nodes(queue), avoid=(avoid,) if avoid else ())
+        PlaceRequest(
+            pod.uid,
+            submitted=pod.created,
+            nodes=nodes(cache.governing.queue_of(pod.namespace)),
+            avoid=(avoid,) if avoid else (),
+        )
         for pod, avoid in pods
-        for queue in [cache.governing.queue_of(pod.namespace)]
     ]
 
 

@@ -31,13 +31,12 @@ class PlaceRequest:
     alignment: float = 0.0
     submitted: float = 0.0
     rank: int = 0
-    queue: str = ""  # that selects `nodes`
     nodes: tuple[str, ...] | None = None  # only these; all pods of a queue share one tuple
     avoid: tuple[str, ...] = ()
     spare: tuple[str, ...] = ()  # of `avoid`: these after all, if no other node has the memory that its likes use
 
-    def body(self) -> dict[str, Any]:
-        """As /v1/place wants it; the names of its queue's nodes go along once for all of the queue."""
+    def body(self, selection: str = "") -> dict[str, Any]:
+        """As /v1/place wants it; its nodes go along under that name, once for all that share them."""
         body: dict[str, Any] = {
             "uid": self.uid,
             "group": self.group,
@@ -46,13 +45,23 @@ class PlaceRequest:
             "submitted": self.submitted,
             "rank": self.rank,
         }
-        if self.nodes is not None:
-            body["selection"] = self.queue
+        if selection:
+            body["selection"] = selection
         if self.avoid:
             body["avoid"] = list(self.avoid)
         if self.spare:
             body["spare"] = list(self.spare)
         return body
+
+
+def asked(wishes: Sequence[PlaceRequest]) -> dict[str, Any]:
+    """The pods of a batch on the wire; nodes that several of them share, as those of a queue do, are listed once."""
+    shared = {id(each.nodes): each.nodes for each in wishes if each.nodes is not None}
+    named = {key: str(number) for number, key in enumerate(shared)}
+    body: dict[str, Any] = {"pods": [each.body(named.get(id(each.nodes), "")) for each in wishes]}
+    if shared:
+        body["selections"] = {named[key]: nodes for key, nodes in shared.items()}
+    return body
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +86,6 @@ def wish(release: Release, nodes: tuple[str, ...] | None = None, rank: int = 0) 
         alignment=release.alignment,
         submitted=release.submitted,
         rank=rank,
-        queue=release.queue,
         nodes=nodes,
         avoid=release.avoid,
         spare=release.spare,
@@ -174,10 +182,7 @@ class Extender:
         """POST /v1/place."""
         if not wishes:
             return Placement()
-        body: dict[str, Any] = {"pods": [each.body() for each in wishes], "cold": cold, "alpha": alpha}
-        if selections := {each.queue: each.nodes for each in wishes if each.nodes is not None}:
-            body["selections"] = selections
-        answer = await self._call("POST", "/v1/place", body)
+        answer = await self._call("POST", "/v1/place", {**asked(wishes), "cold": cold, "alpha": alpha})
         return Placement(
             {each["uid"]: each["node"] for each in answer["placed"]},
             {each["uid"]: each["reason"] for each in answer["refused"]},

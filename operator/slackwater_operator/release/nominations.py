@@ -9,19 +9,20 @@ from __future__ import annotations
 import asyncio
 import math
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 
 import structlog
 
 from slackwater.errors import Unavailable
+from slackwater_cluster import names
 from slackwater_cluster.customresources import Mode
 from slackwater_cluster.customresources.admissionqueue import Release as Terms
 from slackwater_cluster.watch.records import PodRecord
 from slackwater_operator.cache.podstate import UNSCHEDULABLE, InFlight, PodState
 from slackwater_operator.cache.refusals import Vain
 from slackwater_operator.release.batch import moves
-from slackwater_operator.release.extenderclient import PlaceRequest
+from slackwater_operator.release.extenderclient import PlaceRequest, Reservation
 from slackwater_operator.release.podwriter import WATCH_DELAY
 from slackwater_operator.release.releasewriter import ReleaseWriter
 
@@ -164,27 +165,35 @@ class Nominations:
 
         One that no node has room for is held again, because others took what it was given: it would keep room from all
         others and could use none of it. So is one that came through the open gate, and one whose queue has nodes of
-        its own: by itself it would also find those of others.
+        its own: by itself it would also find those of others. One that waits for machines goes on waiting for them.
         """
         if not stuck:
             return
         wishes = moves(self.cache, ((pod, on_its_way.node) for pod, on_its_way in stuck))
-        unasked = {pod.uid for pod, on_its_way in stuck if on_its_way.unasked}
         try:
-            placed = (await self.places.place(wishes)).placed
-            decided = {*placed, *unasked}
-            refused = await self._served_at_home([w for w in wishes if w.nodes is None and w.uid not in decided])
+            answer = await self.places.place(wishes)
+            # A pod that the extender does not know was bound a moment ago, or is new to it: the next look will tell.
+            refused = {uid for uid, reason in answer.refused.items() if reason != names.UNKNOWN_POD}
+            lost = [(pod, way) for pod, way in stuck if pod.uid in refused and not way.growth]
+            bound = {wish.uid for wish in wishes if wish.nodes is not None}
+            free = [(pod, way) for pod, way in lost if not way.unasked and pod.uid not in bound]
+            searching = await self._served_at_home(free)
         except Unavailable:
             return
-        searching = {*placed, *refused}
-        await self._park([each for each in stuck if each[0].uid not in searching])
-        left = [pod for pod, _ in stuck if pod.uid in searching]
-        await asyncio.gather(*(self._renominate(pod, placed.get(pod.uid, "")) for pod in left))
+        await self._park([each for each in lost if each[0].uid not in searching])
+        named = {**dict.fromkeys(searching, ""), **answer.placed}
+        going = [pod for pod, _ in stuck if pod.uid in named]
+        await asyncio.gather(*(self._renominate(pod, named[pod.uid]) for pod in going))
 
-    async def _served_at_home(self, wishes: Sequence[PlaceRequest]) -> Collection[str]:
-        """Those whose own node has room for them all the same, so that it is something else that keeps them out."""
-        home = [replace(wish, nodes=wish.avoid, avoid=()) for wish in wishes if wish.avoid]
-        return (await self.places.place(home)).placed if home else ()
+    async def _served_at_home(self, lost: Sequence[tuple[PodRecord, InFlight]]) -> Collection[str]:
+        """Those whose own node has room for them all the same, so that it is something else that keeps them out.
+
+        They keep that much room, but no node: what they search for is another one.
+        """
+        home = [PlaceRequest(pod.uid, submitted=pod.created, nodes=(way.node,)) for pod, way in lost if way.node]
+        found = (await self.places.place(home)).placed if home else {}
+        await self.places.reserve([Reservation(pod.uid, pod.declared) for pod, _ in lost if pod.uid in found])
+        return found.keys()
 
     async def _renominate(self, pod: PodRecord, node: str) -> None:
         self.cache.moved(pod.uid, self.clock(), node)

@@ -93,12 +93,13 @@ async def test_place_returns_nodes_and_reasons(server: Any) -> None:
 async def test_the_nodes_of_a_queue_are_sent_once(server: Any) -> None:
     """Thousands of names for each of hundreds of pods would be a body of many megabytes."""
     own = tuple(f"n{number}" for number in range(1000))
-    wishes = [PlaceRequest(f"p{number}", queue="batch", nodes=own) for number in range(50)]
+    wishes = [PlaceRequest(f"p{number}", nodes=own) for number in range(50)]
     async with Extender(str(server.make_url(""))) as extender:
-        await extender.place([*wishes, PlaceRequest("free")])
+        await extender.place([*wishes, PlaceRequest("free"), PlaceRequest("home", nodes=("n7",))])
     (body,) = server.asked
-    assert body["selections"] == {"batch": list(own)}
-    assert {pod.get("selection") for pod in body["pods"]} == {"batch", None}
+    assert list(body["selections"].values()) == [list(own), ["n7"]]
+    told = {pod["uid"]: body["selections"].get(pod.get("selection")) for pod in body["pods"]}
+    assert (told["p0"], told["p49"], told["free"], told["home"]) == (list(own), list(own), None, ["n7"])
     assert "nodes" not in body["pods"][0]
 
 

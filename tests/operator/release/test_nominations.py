@@ -4,6 +4,7 @@ import asyncio
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from slackwater.errors import Unavailable
 from slackwater.resources import Resources
@@ -165,6 +166,35 @@ def test_who_is_refused_on_a_node_with_room_goes_on_to_search() -> None:
     world.change(pod.uid, unscheduled="Unschedulable")
     for _ in range(12):
         operator.step()
+    assert not world.pods[pod.uid].parked
+
+
+def test_each_is_asked_about_its_own_node() -> None:
+    """Two that are refused at once on nodes with room both go on to search, and keep no node while they do."""
+    world = enforcing(node("a", cpu=1, memory=64), node("b", cpu=8, memory=4))
+    pods = [world.create("much-memory", memory=32, app="one"), world.create("many-cores", cpu=6, app="two")]
+    operator = world.operator()
+    operator.step()
+    for pod in pods:
+        world.change(pod.uid, unscheduled="Unschedulable")
+    for _ in range(8):
+        operator.step()
+    assert not any(world.pods[pod.uid].parked for pod in pods)
+    assert set(world.reserved) == {pod.uid for pod in pods}
+
+
+def test_a_pod_that_the_extender_does_not_know_is_not_parked() -> None:
+    """It was bound a moment ago, and the operator's own watch is behind; the next look will tell."""
+    world = enforcing(node("a", cpu=4))
+    pod = world.create("ahead", cpu=2, app="first")
+    operator = world.operator()
+    operator.step()
+    world.change(pod.uid, unscheduled="Unschedulable")
+    operator.step()
+    world.pods[pod.uid] = replace(world.pods[pod.uid], node="a")  # the watch has not told
+    for _ in range(4):
+        asyncio.run(operator.upkeep.run())
+        world.now += 5.0
     assert not world.pods[pod.uid].parked
 
 

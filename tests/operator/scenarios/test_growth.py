@@ -120,3 +120,18 @@ def test_pods_that_no_machine_can_serve_do_not_hide_others_from_the_autoscaler()
         operator.step(10)
         world.schedule()
     assert not world.pods[small.uid].gates
+
+
+def test_who_waits_for_a_machine_goes_on_waiting_though_room_came_and_went() -> None:
+    """The extender tells of room that is taken again before anybody asks: the machine is still to come."""
+    world = growing(node("a", cpu=4))
+    world.create("visitor", cpu=4, namespace="plain", gates=(), scheduler="default-scheduler", node="a")
+    asks = world.create("asks", cpu=4, app="etl")
+    operator = world.operator()
+    operator.step()
+    world.woken = [asks.uid]
+    operator.step()
+    assert not world.pods[asks.uid].parked
+    on_its_way = world.cache.in_flight.get(asks.uid)
+    assert on_its_way is not None
+    assert on_its_way.growth

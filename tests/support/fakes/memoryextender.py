@@ -15,7 +15,7 @@ from slackwater_cluster import names
 from slackwater_cluster.pods.nodefit import allows
 from slackwater_cluster.watch.records import PodRecord
 from slackwater_operator.cache.rooms import Rooms
-from slackwater_operator.release.extenderclient import NodeUse, Placement, PlaceRequest, Reservation, Usage
+from slackwater_operator.release.extenderclient import NodeUse, Placement, PlaceRequest, Reservation, Usage, asked
 from support.fakes.memoryapi import MemoryApi
 
 
@@ -52,6 +52,8 @@ class MemoryExtender(MemoryApi):
     async def place(self, wishes: Sequence[PlaceRequest], *, cold: bool = False, alpha: float = 0.0) -> Placement:
         """Best fit by declared sums."""
         self.place_calls.append(PlaceCall(list(wishes), cold, alpha))
+        body = asked(wishes)  # as the real one reads it
+        nodes = {each["uid"]: body["selections"][each["selection"]] for each in body["pods"] if "selection" in each}
         wishes = sorted(wishes, key=lambda wish: wish.rank)
         for wish in wishes:
             self.entered.pop(wish.uid, None)
@@ -60,12 +62,13 @@ class MemoryExtender(MemoryApi):
         refused: dict[str, str] = {}
         for wish in wishes:
             pod = self.pods.get(wish.uid)
-            allowed = [n for n in room if n not in wish.avoid and (wish.nodes is None or n in wish.nodes)]
+            allowed = [n for n in room if n not in wish.avoid and n in nodes.get(wish.uid, (n,))]
             fitting = [
                 n for n in allowed if pod and pod.declared.fits(room[n]) and allows(pod.constraints, self.nodes[n])
             ]
-            if pod is None or not fitting:
-                refused[wish.uid] = "slackwater: measured room too small"
+            if pod is None or pod.node or not fitting:
+                known = pod is not None and not pod.node
+                refused[wish.uid] = "slackwater: measured room too small" if known else names.UNKNOWN_POD
                 continue
             best = min(fitting, key=lambda name: (room[name]["cpu"], name))
             room[best] = room[best] - pod.declared
