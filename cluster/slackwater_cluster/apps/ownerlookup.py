@@ -228,6 +228,7 @@ class OwnerReader:
         answer = await self._read(group_path(group, version))
         if answer.status == NOT_THERE:  # no longer served so: what is, a new list of the groups tells
             self._groups.pop(group, None)
+            self._listed = float("-inf")  # the next asker lists: the group is not known to be unserved
             raise Unavailable(answer.message())
         listed = msgspec.json.decode(answer.body, type=_Kinds).resources
         return next((each.name for each in listed if _serves(each, kind)), "")
