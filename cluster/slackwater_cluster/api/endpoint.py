@@ -44,10 +44,7 @@ def endpoint(kubeconfig: Path | None = None, context: str | None = None) -> Endp
             # The client library has no types.
             config.load_incluster_config(client_configuration=settings)  # type: ignore[no-untyped-call]
         else:
-            path = str(kubeconfig) if kubeconfig else None
-            if context is not None:
-                _require(context, path)
-            config.load_kube_config(path, context, settings)  # type: ignore[no-untyped-call]
+            _load(str(kubeconfig) if kubeconfig else None, context, settings)
     except (ConfigException, OSError, ValueError, TypeError, YAMLError) as problem:
         said = " ".join(str(problem).split()).rstrip(".")
         raise Unavailable(f"no usable Kubernetes configuration ({said}); give --kubeconfig FILE") from problem
@@ -61,13 +58,26 @@ def _elsewhere(kubeconfig: Path) -> str:
     return "give --kubeconfig another path, or leave it out"
 
 
-def _require(context: str, path: str | None) -> None:
-    """Refuse a context that the kubeconfig has not, with those that it has."""
-    found, _ = config.list_kube_config_contexts(path)  # type: ignore[no-untyped-call]
+def _load(path: str | None, context: str | None, settings: client.Configuration) -> None:
+    """Read a kubeconfig; a context that it has not is refused with those that it has."""
+    try:
+        config.load_kube_config(path, context, settings)  # type: ignore[no-untyped-call]
+    except ConfigException as problem:
+        names = _contexts(path)
+        if context is None or not names or context in names:
+            raise
+        told = f"the kubeconfig has no context {context!r}; give --context one of: {', '.join(names)}"
+        raise Unavailable(told) from problem
+
+
+def _contexts(path: str | None) -> list[str]:
+    """The contexts of a kubeconfig; none where the client library does not list them without a current one."""
+    try:
+        found, _ = config.list_kube_config_contexts(path)  # type: ignore[no-untyped-call]
+    except ConfigException:
+        return []
     known: Any = found
-    names = [str(each["name"]) for each in known]
-    if context not in names:
-        raise Unavailable(f"the kubeconfig has no context {context!r}; give --context one of: {', '.join(names)}")
+    return [str(each["name"]) for each in known]
 
 
 def _headers(settings: client.Configuration) -> Callable[[], Mapping[str, str]]:

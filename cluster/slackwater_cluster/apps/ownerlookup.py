@@ -45,7 +45,7 @@ MAY_NOT, NOT_THERE = 403, 404
 
 
 class _MayNotRead(Unavailable):
-    """The API server says that we have no right to read something."""
+    """An API server that is ready says that we have no right to read something."""
 
 
 class _Bare(msgspec.Struct):
@@ -113,9 +113,7 @@ class OwnerReader:
         """What stands above some of these owners, given with their namespaces; left out where nobody answered."""
         hands = asyncio.Semaphore(TOGETHER)
         asked = self._due(unknown)
-        answers = await self._believed(
-            asked, await asyncio.gather(*(self._above(owner, namespace, hands) for owner, namespace in asked))
-        )
+        answers = await asyncio.gather(*(self._above(owner, namespace, hands) for owner, namespace in asked))
         overdue = [owner for (owner, _), answer in zip(asked, answers, strict=True) if self._overdue(owner, answer)]
         given_up = set(overdue) if overdue and await self._well() else set[OwnerRef]()
         found: list[Found] = []
@@ -126,17 +124,6 @@ class OwnerReader:
                 self._paused.pop(owner.key, None)
                 found.append((owner, Unavailable(f"no answer for {PATIENCE:g} s") if answer is None else answer))
         return found
-
-    async def _believed(self, asked: Sequence[tuple[OwnerRef, str]], answers: Sequence[_Above]) -> list[_Above]:
-        """The same; what may not be read is topmost, unless the API server is just starting: then it refuses all."""
-        refused = [owner for (owner, _), each in zip(asked, answers, strict=True) if isinstance(each, _MayNotRead)]
-        if not refused:
-            return list(answers)
-        ready = await self._status_of_server() == OK
-        if ready:
-            self._tell_silent(refused)
-        instead: _Above = () if ready else None
-        return [instead if isinstance(each, _MayNotRead) else each for each in answers]
 
     def _overdue(self, owner: OwnerRef, answer: object) -> bool:
         pause = self._paused.get(owner.key)
@@ -173,8 +160,9 @@ class OwnerReader:
         try:
             async with hands:
                 return await self._parents(owner, namespace)
-        except _MayNotRead as problem:
-            return problem
+        except _MayNotRead:
+            self._tell_silent(owner.group, owner.kind)
+            return ()
         except Unavailable as problem:
             log.warning("owner not looked up", owner=f"{owner.kind}/{owner.name}", trouble=str(problem))
             return None
@@ -193,11 +181,10 @@ class OwnerReader:
         meta = msgspec.json.decode(answer.body, type=_Bare).metadata
         return trim.owners(meta.owner_references, namespace) if meta.uid == owner.uid else ()
 
-    def _tell_silent(self, owners: Iterable[OwnerRef]) -> None:
-        for kind in {(owner.group, owner.kind) for owner in owners} - self._silent:
-            if len(self._silent) < MOST_KINDS:
-                self._silent.add(kind)
-                log.warning("owners of this kind may not be read; they count as topmost", kind=kind[1], group=kind[0])
+    def _tell_silent(self, group: str, kind: str) -> None:
+        if (group, kind) not in self._silent and len(self._silent) < MOST_KINDS:
+            self._silent.add((group, kind))
+            log.warning("owners of this kind may not be read; they count as topmost", kind=kind, group=group)
 
     # -- where kinds live -------------------------------------------------------------------------------------------
 
@@ -228,6 +215,7 @@ class OwnerReader:
         answer = await self._read(group_path(group, version))
         if answer.status == NOT_THERE:  # no longer served so: what is, a new list of the groups tells
             self._groups.pop(group, None)
+            self._listed = float("-inf")  # the next asker lists: the group is not known to be unserved
             raise Unavailable(answer.message())
         listed = msgspec.json.decode(answer.body, type=_Kinds).resources
         return next((each.name for each in listed if _serves(each, kind)), "")
@@ -240,9 +228,14 @@ class OwnerReader:
         return answer
 
     async def ask(self, path: str) -> Answer:
-        """One answer, within bounds; anything but an answer about the thing asked for is no answer."""
+        """One answer, within bounds; anything but an answer about the thing asked for is no answer.
+
+        Nor is a refusal by an API server that is just starting: it refuses all.
+        """
         answer = await self.reader.get(path, seconds=SECONDS, most=LARGEST)
         if not answer.ok and answer.status not in (MAY_NOT, NOT_THERE):
+            raise Unavailable(answer.message())
+        if answer.status == MAY_NOT and await self._status_of_server() != OK:
             raise Unavailable(answer.message())
         return answer
 

@@ -73,7 +73,7 @@ class OperatorCache:
     def set_aside(self, pod: PodRecord, problem: str) -> None:
         """A pod on the wire could not be read at all; its owner is told, if the namespace is ours."""
         if self.governing.managed(pod.namespace):
-            self.quarantine.add(Part.POD, pod, problem)
+            self.quarantine.add_unread(pod, problem)
 
     def drop_pods(self, records: Sequence[PodRecord], now: float) -> None:
         """Pods are gone."""

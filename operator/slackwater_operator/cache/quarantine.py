@@ -12,7 +12,7 @@ from slackwater_cluster.watch.records import PodRecord
 
 # Noted between two turns of maintenance; a flood is cut here, and counted.
 MOST = 1000
-# Pods of which it is known what was said. Of one that was never read nobody tells when it is gone.
+# Pods that were never read of which it is known what was said: nobody tells when they are gone.
 KNOWN = 10_000
 
 
@@ -41,13 +41,21 @@ class Quarantine:
 
     _new: list[SetAside] = field(default_factory=list)
     _known: dict[str, set[str]] = field(default_factory=dict)  # uid → sentences
+    _unread: dict[str, set[str]] = field(default_factory=dict)  # the same of pods that could not be read
     unnoted: int = 0  # beyond MOST since the last look
 
     def add(self, part: Part, pod: PodRecord, problem: str) -> None:
-        """Note something, unless the same was said about this pod before."""
-        known = self._known.setdefault(pod.uid, set())
-        while len(self._known) > KNOWN:
-            del self._known[next(iter(self._known))]
+        """Note something about a pod that lives, unless the same was said about it before."""
+        self._note(part, pod, problem, self._known)
+
+    def add_unread(self, pod: PodRecord, problem: str) -> None:
+        """The same of a pod that could not be read; of too many, those told of longest ago are forgotten."""
+        self._note(Part.POD, pod, problem, self._unread)
+        while len(self._unread) > KNOWN:
+            del self._unread[next(iter(self._unread))]
+
+    def _note(self, part: Part, pod: PodRecord, problem: str, said: dict[str, set[str]]) -> None:
+        known = said.setdefault(pod.uid, set())
         if problem in known or len(known) >= 16:
             return
         known.add(problem)
@@ -59,6 +67,7 @@ class Quarantine:
     def forget(self, uid: str) -> None:
         """The pod is gone."""
         self._known.pop(uid, None)
+        self._unread.pop(uid, None)
 
     def take(self) -> list[SetAside]:
         """What was noted since the last look."""

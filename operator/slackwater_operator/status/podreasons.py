@@ -22,7 +22,7 @@ from slackwater_operator.status.appstatus import AppStatus
 
 log = structlog.get_logger(__name__)
 
-# So many failures in a row are no fault of single pods: the rest is left for the next time.
+# So many times in a row without an answer are no fault of single pods: the rest is left for the next time.
 FAILURES = 3
 # Seconds after which a reason that could not be written is tried again.
 AGAIN = 60.0
@@ -51,22 +51,22 @@ class ReasonWriter:
                 continue
             if failures == FAILURES or not self.bucket.take():
                 break
-            trouble = await self._annotate(pod, reason)
-            if trouble:
-                log.warning("reason not written", pod=pod.key, trouble=trouble)
-                self._later[pod.uid] = self.clock() + AGAIN
+            try:
+                told = await self.writer.annotate(pod, names.REASON, reason)
+            except Unavailable as problem:
                 failures += 1
+                self._put_off(pod, str(problem))
                 continue
-            written, failures = written + 1, 0
+            failures = 0
+            if told.done:
+                written += 1
+            else:  # refused or gone: the fault of this pod alone
+                self._put_off(pod, told.message or told.outcome.value)
         return written
 
-    async def _annotate(self, pod: PodRecord, reason: str) -> str:
-        """Write it; returns why it is not written."""
-        try:
-            told = await self.writer.annotate(pod, names.REASON, reason)
-        except Unavailable as problem:
-            return str(problem)
-        return "" if told.done else told.message or told.outcome.value
+    def _put_off(self, pod: PodRecord, trouble: str) -> None:
+        log.warning("reason not written", pod=pod.key, trouble=trouble)
+        self._later[pod.uid] = self.clock() + AGAIN
 
 
 def due(cache: OperatorCache, accounts: Iterable[AppStatus]) -> Iterable[tuple[PodRecord, str]]:

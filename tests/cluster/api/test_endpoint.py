@@ -35,6 +35,15 @@ def test_a_context_that_is_there_is_taken(kubeconfig: Path) -> None:
     assert endpoint(kubeconfig, "there").url == endpoint(kubeconfig).url == "http://127.0.0.1:9"
 
 
+@pytest.mark.parametrize("current", ["", "current-context: ''", "current-context: gone"])
+def test_a_context_that_is_named_needs_no_current_one(kubeconfig: Path, current: str) -> None:
+    """A kubeconfig may leave the choice to whoever reads it, or still name one that was removed."""
+    kubeconfig.write_text(TEXT.replace("current-context: here", current))
+    assert endpoint(kubeconfig, "there").url == "http://127.0.0.1:9"
+    with pytest.raises(Unavailable, match=r"no usable Kubernetes configuration .*nosuch"):
+        endpoint(kubeconfig, "nosuch")
+
+
 def test_a_context_that_is_not_there_is_told_beside_those_that_are(kubeconfig: Path) -> None:
     """The file is right, so another file is no remedy."""
     with pytest.raises(Unavailable, match="no context 'nosuch'; give --context one of: here, there"):

@@ -6,6 +6,8 @@ import pytest
 
 from slackwater.pools.pools import Category
 from slackwater_cluster import names
+from slackwater_cluster.api.session import Answer
+from slackwater_cluster.apps.ownerlookup import READY
 from slackwater_cluster.watch.records import CustomRecord
 from support.fakes.cluster import enforcing, node, owned
 from support.fakes.loop import release_loop, turn, written
@@ -97,6 +99,34 @@ def test_a_size_that_nobody_told_is_asked_for_again() -> None:
     size = made.cache.views["team/job/big"].size
     assert size is not None
     assert size.tasks == 40
+
+
+@pytest.mark.parametrize("ready", [False, True], ids=["it is just starting", "it is ready"])
+def test_a_size_is_refused_by_a_ready_server_only(ready: bool) -> None:
+    """An API server that has not read its roles yet refuses all: the size is asked for again; else never."""
+    world = enforcing(node("a"))
+    world.configure("ReservationPool", "pool", queue="default")
+    template = {"spec": {"containers": [{"name": "c", "resources": {"requests": {"cpu": "1"}}}]}}
+    job = "/apis/batch/v1/namespaces/team/jobs/big"
+    world.objects[job] = {"metadata": {"uid": "Job-big"}, "spec": {"parallelism": 40, "template": template}}
+    world.cache.learn(owned("Job", "big", group="batch"), ())
+    world.create("big-0", labels={"batch.kubernetes.io/job-name": "big"}, owners=[owned("Job", "big", group="batch")])
+    refused, get = {job: 403, READY: 200 if ready else 500}, world.get
+
+    async def refusing(path: str, *parameters: Any, **more: Any) -> Answer:
+        return Answer(refused[path], b"{}") if path in refused else await get(path, *parameters, **more)
+
+    def tasks() -> int | None:
+        size = made.cache.views["team/job/big"].size
+        return size.tasks if size else None
+
+    world.get = refusing  # type: ignore[method-assign]
+    made = release_loop(world)
+    turn(made, world, 2)
+    assert tasks() is None
+    refused.clear()
+    turn(made, world, 15)
+    assert tasks() == (None if ready else 40)
 
 
 TORCH = {"training.kubeflow.org/job-name": "fit", "training.kubeflow.org/job-role": "worker"}

@@ -333,3 +333,20 @@ def test_a_group_that_is_served_in_another_version_now_is_listed_anew() -> None:
 
     assert "/apis/batch/v1/namespaces/team/jobs/j" in served(answer, work)
     assert not cache.index.unknown()
+
+
+def test_a_group_whose_version_is_not_served_for_a_moment_makes_no_owner_topmost() -> None:
+    """One of several API servers is behind: all owners of the group wait, also those asked about in the same turn."""
+    pods = [held(f"p{number}") for number in range(2 * ownerlookup.TOGETHER)]
+    cache = memory(*pods)
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        if request.path == "/apis/batch/v1":
+            return web.json_response({"message": "not found"}, status=404)
+        return await sound(request)
+
+    async def work(session: Session) -> None:
+        await OwnerLookup(session, lambda: 0.0).run(cache)
+
+    served(answer, work)
+    assert len(cache.index.unknown()) == len(pods)
