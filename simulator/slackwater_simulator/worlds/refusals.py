@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from slackwater.cycle.verdicts import describe
-from slackwater.resources import Resources, holding, places
+from slackwater.resources import Resources, places
+from slackwater_simulator.policies.base import SLACK
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -52,7 +53,7 @@ class Refusals:
         if found is None:
             kinds = list(self._world.scheduler.kinds)
             asked, capacity = np.array(shape)[kinds], self._capacity[:, kinds]
-            rows = holding(capacity, asked)
+            rows = _holding(capacity, asked)
             found = self._places[shape] = int(np.maximum(places(capacity[rows], asked), 1.0).sum())
         return found
 
@@ -66,7 +67,7 @@ class Refusals:
         kinds = list(self._world.scheduler.kinds)
         asked, taken = np.array(shape)[kinds], np.array(driver)[kinds]
         nodes = np.unique(self._capacity[:, kinds], axis=0)
-        nodes = nodes[holding(nodes, taken)]
+        nodes = nodes[_holding(nodes, taken)]
         return int((places(nodes, asked) - places(nodes - taken, asked)).min()) if len(nodes) else 0
 
     def _sentence(self, request: Request, found: int) -> str:
@@ -75,3 +76,8 @@ class Refusals:
         if not found:
             return f"{job}it asks for a container of {size}, and no node has as much"
         return f"{job}it asks for {request.total} containers at once, each of {size}; the empty nodes hold {found}"
+
+
+def _holding(nodes: NDArray[np.float64], asked: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """The nodes that a policy would place it on: their slack is absolute, and that of `resources` many bytes wide."""
+    return np.asarray((nodes + SLACK >= asked).all(axis=1), np.bool_)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
+import numpy as np
 import pytest
 
 from slackwater_simulator.results.status import FINISHED, REFUSED
 from slackwater_simulator.simulation import run
 from slackwater_simulator.workload.cluster import uniform
-from slackwater_simulator.workload.workload import GIBI
+from slackwater_simulator.workload.workload import GIBI, Job, Stage, Workload
 from support.builders.jobs import maps, rigid, workload
 
 CLUSTER = uniform(2, 2, 8 * GIBI)
@@ -60,3 +62,56 @@ def test_containers_larger_than_any_node_are_refused_with_their_size() -> None:
     [note] = outcome.notes
     assert note.startswith("job j0 was refused: it asks for a container of 3 cpu and 1 GiB memory, and no node has")
     assert note.endswith("; refused in all: 3")
+
+
+@pytest.mark.parametrize(
+    ("policy", "world", "options"),
+    [
+        ("fifo", "yarn", {"memory_step": 0, "min_memory": 0}),
+        ("capacity", "yarn", {"memory_step": 0, "min_memory": 0}),
+        ("fair", "yarn", {"memory_step": 0, "min_memory": 0}),
+        ("estimation", "yarn", {"memory_step": 0, "min_memory": 0, "allowance": 1.0}),
+        ("slackwater", "yarn", {"memory_step": 0, "min_memory": 0}),
+        ("slackwater", "kubernetes", {}),
+        ("kube", "kubernetes", {}),
+        ("fcfs", "ideal", {}),
+    ],
+)
+@pytest.mark.parametrize(
+    ("tasks", "more", "status"),
+    [
+        pytest.param(1, 0.0, FINISHED, id="a-node"),
+        pytest.param(1, 100.0, REFUSED, id="bytes-more-than-a-node"),
+        pytest.param(1, 3e-5, REFUSED, id="a-hair-more-than-a-node"),
+        pytest.param(4, 0.0, FINISHED, id="four-quarters"),
+    ],
+)
+def test_what_is_accepted_is_placed(
+    policy: str, world: str, options: dict[str, Any], tasks: int, more: float, status: int
+) -> None:
+    """Whether a job could ever run is asked with the slack of placement: nothing waits for ever, nor stops others."""
+    size = 128 * GIBI
+    large = Job("large", 0.0, (Stage("s", (1.0, size / tasks + more), np.full(tasks, 5.0)),), gang=tasks > 1)
+    jobs = Workload("w", (large, maps("next", 1, 5.0, cores=1.0, driver=None, submit=1.0)))
+    outcome = run(jobs, uniform(1, 4, size), policy, world=world, **options)
+    assert outcome.jobs.status.tolist() == [status, FINISHED]
+    assert not outcome.deadlock
+
+
+@pytest.mark.parametrize(
+    ("policy", "world"),
+    [
+        ("fcfs", "ideal"),
+        ("easy", "ideal"),
+        ("small-first-backfill", "ideal"),
+        ("slackwater", "kubernetes"),
+        ("slackwater", "yarn"),
+    ],
+)
+def test_ten_tenths_of_a_node_are_a_gang_that_it_holds(policy: str, world: str) -> None:
+    """A tenth is a little more than a tenth in binary numbers; who places them counts as who accepted them."""
+    size = 128 * GIBI
+    tenths = Job("tenths", 0.0, (Stage("s", (1.0, 0.1 * size), np.full(10, 5.0)),), gang=True)
+    exact: dict[str, Any] = {"memory_step": 0, "min_memory": 0} if world == "yarn" else {}
+    outcome = run(Workload("w", (tenths,)), uniform(1, 16, size), policy, world=world, **exact)
+    assert (outcome.jobs.status.tolist(), outcome.deadlock) == ([FINISHED], False)

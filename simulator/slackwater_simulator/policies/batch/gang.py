@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from slackwater_simulator.policies.base import SLACK, Scheduler
+from slackwater.resources import least
+from slackwater_simulator.policies.base import Scheduler
 
 if TYPE_CHECKING:
     from slackwater_simulator.worlds.yarn.model import App, Request
@@ -44,9 +45,10 @@ class Gang(Scheduler):
     def plan(self, request: Request) -> list[int] | None:
         """A node for each container, or None if they do not all fit now."""
         free, shape, wanted = self.world.free, request.shape, request.pending
+        asked = [(k, shape[k], shape[k] - least(shape[k])) for k in self.kinds if shape[k] > 0]  # … and its slack
         nodes: list[int] = []
         for node in range(len(self.world.order)):
-            fit = min((int((free[k][node] + SLACK) // shape[k]) for k in self.kinds if shape[k] > 0), default=wanted)
+            fit = min((int((free[k][node] + slack) // amount) for k, amount, slack in asked), default=wanted)
             nodes += [node] * min(fit, wanted - len(nodes))
             if len(nodes) == wanted:
                 return nodes
