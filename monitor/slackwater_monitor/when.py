@@ -9,19 +9,21 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
+import numpy as np
 
 from slackwater.errors import InvalidInput, SlackwaterError, Unavailable
 from slackwater.pools.pools import Category, classify
-from slackwater.resources import Resources
+from slackwater.resources import NOTHING, Resources, places
 from slackwater_cluster import names
 from slackwater_cluster.api.client import ApiClient, ExtenderClient
 from slackwater_cluster.api.paths import custom_path
 from slackwater_cluster.apps.frameworks import builtin
 from slackwater_cluster.apps.listing import read_governance
-from slackwater_cluster.apps.size import AppSize, announced, at, from_object
+from slackwater_cluster.apps.size import ANNOUNCED, AppSize, announced, at, from_object
+from slackwater_cluster.apps.statements import largest
 from slackwater_cluster.customresources import Mode
 from slackwater_cluster.governance import Governance
 from slackwater_cluster.pods.requests import native
@@ -31,9 +33,15 @@ from slackwater_monitor.sources.views import Node, Queue, Start
 from slackwater_simulator.charts.amounts import amount
 
 TEMPLATES = ("spec.template.metadata", "spec.driver", "metadata")  # where a size may be announced
-Sized = tuple[Mapping[str, Any], AppSize]  # a manifest and its size
-ROUNDING = 1e-9  # of a task: ten tenths of a core fit into one
 NO_STATUS = "queue {queue} has no status: is the operator running?"
+
+
+class Sized(NamedTuple):
+    """A manifest and its size."""
+
+    body: Mapping[str, Any]
+    size: AppSize
+    largest: Resources  # what its largest task asks for, of each kind
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,32 +64,43 @@ def forecast(
     api: ApiClient, extender: ExtenderClient, bodies: Iterable[Mapping[str, Any]], namespace: str, system: str
 ) -> list[Forecast]:
     """When each app of a manifest would start if it were submitted now."""
-    found = apps([(body, size) for body in bodies if (size := _size(body)) is not None], namespace)
+    sized = [Sized(body, size, size.request) for body in bodies if (size := _size(body)) is not None]
+    found = apps(sized, namespace)
     if not found:
         kinds = sorted({row.size.kind for row in builtin().frameworks if row.size} | {"Pod"})
         raise InvalidInput("FILE", "it holds no app whose size is written there", f"give one of {', '.join(kinds)}")
-    governance = _governance(api, {str(at(body, "metadata.namespace") or namespace) for body, _ in found}, system)
+    governance = _governance(api, {str(at(body, "metadata.namespace") or namespace) for body, *_ in found}, system)
     nodes = _nodes(extender)
-    return [_one(api, governance, nodes, body, size, namespace) for body, size in found]
+    return [_one(api, governance, nodes, each, namespace) for each in found]
 
 
 def apps(found: Iterable[Sized], namespace: str) -> list[Sized]:
     """Objects that carry one app label are one app, in the order of their first; any other is one by itself."""
     groups: dict[object, list[Sized]] = {}
-    for number, (body, size) in enumerate(found):
-        app = _label(body, names.APP)
-        key = (at(body, "metadata.namespace") or namespace, app) if app else number
-        groups.setdefault(key, []).append((body, size))
+    for number, each in enumerate(found):
+        app = _label(each.body, names.APP)
+        key = (at(each.body, "metadata.namespace") or namespace, app) if app else number
+        groups.setdefault(key, []).append(each)
     return [_together(parts) if len(parts) > 1 else parts[0] for parts in groups.values()]
 
 
 def _together(parts: Sequence[Sized]) -> Sized:
-    """The tasks of all parts, each as large as the largest; drivers are no tasks."""
-    tasks = [part for part in parts if _label(part[0], names.ROLE) != names.DRIVER] or parts
-    body, size = tasks[0]
-    request = reduce(Resources.at_least, (each.request for _, each in tasks))
-    metadata = {**body["metadata"], "name": _label(body, names.APP)}
-    return {"kind": "app", "metadata": metadata}, AppSize(sum(each.tasks for _, each in tasks), request, size.source)
+    """The size of the whole: what any part announces, as the operator reads it, or else the tasks of all parts.
+
+    Drivers are no tasks, but may announce them. One mean task stands for parts of different sizes.
+    """
+    tasks = [part for part in parts if _label(part.body, names.ROLE) != names.DRIVER] or parts
+    metadata = {**tasks[0].body["metadata"], "name": _label(tasks[0].body, names.APP)}
+    stated = largest([part.size for part in parts if part.size.source == ANNOUNCED])
+    whole = stated or _sum([part.size for part in tasks])
+    most = reduce(Resources.at_least, (part.largest for part in tasks), whole.request)
+    return Sized({"kind": "app", "metadata": metadata}, whole, most)
+
+
+def _sum(sizes: Sequence[AppSize]) -> AppSize:
+    tasks = sum(each.tasks for each in sizes)
+    asked: Resources = sum((each.request * each.tasks for each in sizes), NOTHING)
+    return AppSize(tasks, asked * (1 / tasks) if tasks else NOTHING, sizes[0].source)
 
 
 def _label(body: Mapping[str, Any], name: str) -> str:
@@ -152,17 +171,17 @@ def _one(
     api: ApiClient,
     governance: Governance,
     nodes: Sequence[Node] | None,
-    body: Mapping[str, Any],
-    size: AppSize,
+    app: Sized,
     default: str,
 ) -> Forecast:
+    body, size, most = app
     namespace = str(at(body, "metadata.namespace") or default)
     name = at(body, "metadata.name") or at(body, "metadata.generateName") or ""
     queue_name = governance.queue_of(namespace)
     queue = _queue(api, queue_name)
     kind = _category(governance, queue_name, queue, size)
-    fitting = None if nodes is None else min(size.tasks, sum(_fits(node, size) for node in nodes))
-    never = _never(nodes, size.request)
+    fitting = None if nodes is None else _fitting(nodes, size)
+    never = _never(nodes, most)
     start, sentence = _start(governance, namespace, queue_name, queue, kind, size, fitting, never)
     return Forecast(
         app=f"{body.get('kind')} {name}",
@@ -225,12 +244,11 @@ def _category(governance: Governance, name: str, queue: Queue | None, size: AppS
     return classify((pooled * size.tasks).share(Resources(queue.capacity)), 1.0, pool.theta)
 
 
-def _fits(node: Node, size: AppSize) -> int:
-    """How many tasks one node has room for: all of them where they ask for nothing."""
-    if not node.open:
-        return 0
-    counts = [node.room.get(kind, 0.0) / value + ROUNDING for kind, value in size.request.items() if value > 0]
-    return int(min([size.tasks, *counts]))
+def _fitting(nodes: Sequence[Node], size: AppSize) -> int:
+    """For how many tasks there is room: all of them where they ask for nothing; an overfull node has none."""
+    rooms = [[node.room.get(kind, 0.0) for kind in size.request] for node in nodes if node.open]
+    found = places(np.array(rooms).reshape(len(rooms), len(size.request)), size.request.values())
+    return min(size.tasks, int(found.sum()))
 
 
 def _never(nodes: Sequence[Node] | None, request: Resources) -> str:

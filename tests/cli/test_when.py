@@ -76,13 +76,50 @@ def test_objects_of_one_app_label_are_one_app(ask: Callable[..., Result]) -> Non
     assert (second["app"], second["tasks"]) == ("Job nightly", 4)
 
 
+def labelled(*bodies: dict[str, Any], **annotations: str) -> tuple[dict[str, Any], ...]:
+    """The same bodies as parts of one app, all of which announce so much."""
+    for body in bodies:
+        metadata = body["metadata"] if body["kind"] == "Pod" else body["spec"]["template"].setdefault("metadata", {})
+        metadata.setdefault("labels", {})["slackwater.io/app"] = "etl"
+        metadata["annotations"] = {f"slackwater.io/{key.replace('_', '-')}": text for key, text in annotations.items()}
+    return bodies
+
+
 def test_tasks_of_several_objects_are_counted_together(ask: Callable[..., Result]) -> None:
-    """As large as the largest of them, because the first may not be the one that finds no room."""
-    small, large = job(2, cpu="1"), job(3, cpu="2")
-    for body in (small, large):
-        body["spec"]["template"]["metadata"] = {"labels": {"slackwater.io/app": "etl"}}
-    (row,) = json.loads(ask(small, large, waiting=0, words=("-o", "json")).stdout)
-    assert (row["app"], row["tasks"], row["request"]["cpu"]) == ("app etl", 5, 2.0)
+    """Together they ask for what each asks for; one mean task stands for all, as in an object with several groups."""
+    (row,) = json.loads(ask(*labelled(job(2, cpu="1"), job(3, cpu="2")), waiting=0, words=("-o", "json")).stdout)
+    assert (row["app"], row["tasks"], row["request"]["cpu"]) == ("app etl", 5, pytest.approx(1.6))
+
+
+def test_one_part_that_is_larger_than_any_node_never_starts(ask: Callable[..., Result]) -> None:
+    """However small the mean of all parts is."""
+    assert "never: a task asks for 900 cores" in ask(*labelled(job(2000), job(1, cpu="900")), waiting=0).stdout
+
+
+def test_what_the_pods_of_an_app_announce_is_its_size(ask: Callable[..., Result]) -> None:
+    """As the operator reads it: each of eight pods says that there are eight, and no pod makes them more."""
+    pods = labelled(*(job(kind="Pod") for _ in range(8)), tasks="8", task_cpu="1", task_memory="1Gi")
+    (row,) = json.loads(ask(*pods, waiting=0, words=("-o", "json")).stdout)
+    assert (row["app"], row["tasks"], row["request"]) == ("app etl", 8, {"cpu": 1.0, "memory": 2.0**30})
+
+
+def test_what_a_driver_announces_is_the_size_of_its_app(ask: Callable[..., Result]) -> None:
+    """Whatever tasks stand beside it in the file; of several announcements the most of each counts."""
+    (driver,) = labelled(job(kind="Pod"), tasks="8", task_cpu="1")
+    driver["metadata"]["labels"]["slackwater.io/role"] = "driver"
+    (other,) = labelled(job(kind="Pod"), tasks="2", task_cpu="3")
+    bodies = (driver, other, *labelled(job(kind="Pod")))
+    (row,) = json.loads(ask(*bodies, waiting=0, words=("-o", "json")).stdout)
+    assert (row["tasks"], row["request"]) == (8, {"cpu": 3.0})
+
+
+def test_an_overfull_node_takes_no_room_from_others(ask: Callable[..., Result], cluster: Cluster) -> None:
+    """It has room for none, not for fewer than none."""
+    rooms = [{"cpu": 8.0, "memory": 2.0**33}, {"cpu": 4.0, "memory": -5 * 2.0**30}]
+    nodes = [{"name": f"n{n}", "room": room, "allocatable": {"cpu": 8.0}} for n, room in enumerate(rooms)]
+    cluster.answers[f"{PROXY}/v1/nodes"] = {"nodes": nodes}
+    (row,) = json.loads(ask(job(10), waiting=0, words=("-o", "json")).stdout)
+    assert row["fitting"] == 8
 
 
 def test_without_anybody_waiting_it_starts_at_once_where_there_is_room(ask: Callable[..., Result]) -> None:

@@ -22,6 +22,7 @@ from slackwater_cluster.pods.quantities import quantity
 from slackwater_cluster.pods.requests import native
 from slackwater_cluster.watch import wire
 
+ANNOUNCED = "annotation"  # the source of a size that pods state
 HISTORY = "history"  # the source of a size that an earlier run of the app's name had
 
 # A typing mistake of three digits too many must not become a demand that closes the pool for everyone.
@@ -58,7 +59,7 @@ def announced(annotations: Mapping[str, str]) -> AppSize | None:
         problem = f"{metadata.shortened(text)} is not a count of tasks"
         raise InvalidInput(names.TASKS, problem, f"write a whole number up to {MOST_TASKS}")
     amounts = {CPU: annotations.get(names.TASK_CPU, "0"), MEMORY: annotations.get(names.TASK_MEMORY, "0")}
-    return AppSize(tasks, Resources({kind: quantity(value) for kind, value in amounts.items()}), "annotation")
+    return AppSize(tasks, Resources({kind: quantity(value) for kind, value in amounts.items()}), ANNOUNCED)
 
 
 def from_object(rule: SizeRule, body: Mapping[str, Any], drivers: Collection[str] = ()) -> AppSize | None:

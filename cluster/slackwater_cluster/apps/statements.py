@@ -11,7 +11,7 @@ Labels and annotations stand on pods, and pods come in any order: no rule here a
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import reduce
 
@@ -38,10 +38,7 @@ def pause(pods: Iterable[PodRecord]) -> str:
 
 
 def size(pods: Iterable[PodRecord]) -> tuple[AppSize | None, list[str]]:
-    """The largest that pods announce, and a sentence about each that cannot be read.
-
-    Number and amounts each by themselves: so one more pod never makes the app smaller than it was.
-    """
+    """The largest that pods announce, and a sentence about each that cannot be read."""
     written = {tuple(pod.annotations.get(key) for key in _SIZE) for pod in pods if names.TASKS in pod.annotations}
     found: list[AppSize] = []
     problems: list[str] = []
@@ -53,10 +50,18 @@ def size(pods: Iterable[PodRecord]) -> tuple[AppSize | None, list[str]]:
             problems.append(str(problem))
         else:
             found += [one] if one is not None else []
-    if not found:
-        return None, problems
-    request = reduce(Resources.at_least, (each.request for each in found))
-    return replace(found[0], tasks=max(each.tasks for each in found), request=request), problems
+    return largest(found), problems
+
+
+def largest(sizes: Sequence[AppSize]) -> AppSize | None:
+    """The largest of several announced sizes; None where there is none.
+
+    Number and amounts each by themselves: so one more pod never makes the app smaller than it was.
+    """
+    if not sizes:
+        return None
+    request = reduce(Resources.at_least, (each.request for each in sizes))
+    return replace(sizes[0], tasks=max(each.tasks for each in sizes), request=request)
 
 
 def stages(pods: Iterable[PodRecord]) -> tuple[int | None, list[str]]:
