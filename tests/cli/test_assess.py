@@ -26,6 +26,7 @@ from slackwater_cli.main import app
 from slackwater_monitor.assessment.assessment import Assessment, RequestedAndUsed
 from slackwater_monitor.assessment.pods import PodHistory
 from slackwater_monitor.assessment.prices import Prices
+from slackwater_monitor.assessment.report.values import idle_month, rows
 from slackwater_monitor.assessment.usage import UsageStatistics
 from slackwater_monitor.export import Export, Happened, write
 from slackwater_monitor.history.grid import grid
@@ -92,6 +93,20 @@ def test_use_without_a_request_takes_nothing_off_what_is_idle() -> None:
         grid(120, 120, 60), 30.0, {}, levels, {}, PodHistory(), {"cpu": course}, {}, [], {}, [], {}, {}
     )  # fmt: skip
     assert "about $730 a month" in idle_cost(found, Prices(1.0, 0.0))
+
+
+def test_rows_and_their_sum_are_means_over_the_same_time() -> None:
+    """Where Prometheus is younger than the period asked for, too: a day of samples in a week."""
+    day, windows = 86_400.0, grid(7 * 86_400, 7 * 86_400, 3600)
+    asked, used = (np.full(windows.count, np.nan) for _ in range(2))
+    asked[-24:], used[-24:] = 10.0, 3.0
+    shop = UsageStatistics(3.0, 3.0, 3.0, 10.0, day, Efficiency(3.0 * day, 10.0 * day))
+    levels: dict[str, Any] = {"namespace": {"cpu": {("shop",): shop}}}
+    levels |= {"container": {}}  # of which limits are told
+    courses = {"cpu": RequestedAndUsed(used, asked)}
+    found = Assessment(windows, 30.0, {}, levels, {}, PodHistory(), courses, {}, [], {}, [], {}, {})
+    (row,) = rows(found, "namespace", Prices(1.0, 0.0))
+    assert row["idle_month"] == pytest.approx(7.0 * 730) == pytest.approx(idle_month(found, Prices(1.0, 0.0)))
 
 
 def test_yaml_holds_what_json_holds(url: str, tmp_path: Path) -> None:
@@ -229,10 +244,12 @@ def test_money_is_in_every_form(url: str, tmp_path: Path) -> None:
     """For programs too: the sum with its prices in JSON, and of each row in CSV; neither where no price is given."""
     options = ["--prometheus", url, "--since", "1d", "--until", UNTIL, "--cache", str(tmp_path / "c"), "--rate", "1000"]
     prices = ["--cpu-price", "0.03", "--gib-price", "0.004"]
-    idle = json.loads(run("assess", *options, *prices, "-o", "json").stdout)["idle"]
+    report = ["--report", str(tmp_path / "r")]
+    idle = json.loads(run("assess", *options, *prices, *report, "-o", "json").stdout)["idle"]
+    assert json.loads((tmp_path / "r" / "assessment.json").read_text(encoding="utf-8"))["idle"] == idle
     assert (idle["core"], idle["gib"], idle["source"]) == (0.03, 0.004, "given")
-    rows = list(csv.DictReader(io.StringIO(run("assess", *options, *prices, "-o", "csv").stdout)))
-    assert sum(float(row["idle_month"]) for row in rows) == pytest.approx(idle["a_month"], rel=0.05)
+    printed = csv.DictReader(io.StringIO(run("assess", *options, *prices, "-o", "csv").stdout))
+    assert sum(float(row["idle_month"]) for row in printed) == pytest.approx(idle["a_month"], rel=0.05)
     assert "idle" not in json.loads(run("assess", *options, "-o", "json").stdout)
     assert "idle_month" not in run("assess", *options, "-o", "csv").stdout
 

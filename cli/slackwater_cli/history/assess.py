@@ -142,7 +142,7 @@ def _show(found: Assessment, output: Format, wanted: Wanted) -> None:
             console.print(idle_cost(found, wanted.prices), soft_wrap=True, highlight=False)
         console.print("What to write into each workload: add --advice", style="dim")
     if wanted.report is not None:
-        Console(stderr=True, soft_wrap=True).print(f"report: {write(found, wanted.report)}")
+        Console(stderr=True, soft_wrap=True).print(f"report: {write(found, wanted.report, wanted.prices)}")
 
 
 def _trace(path: Path, output: Format, report: Path | None) -> None:

@@ -13,6 +13,7 @@ from slackwater_cluster.prometheus.client import Prometheus
 from slackwater_cluster.prometheus.transport import QueryConnection
 from slackwater_monitor.assessment.assessment import KINDS, Assessment, assess
 from slackwater_monitor.assessment.owners import USERS
+from slackwater_monitor.assessment.prices import Prices
 from slackwater_monitor.assessment.report import page
 from slackwater_monitor.assessment.report.values import plain
 from slackwater_monitor.history.cache import Cache
@@ -73,10 +74,11 @@ def unmeasured(namespaces: Sequence[str]) -> SlackwaterError:
     return InvalidInput("--namespace", trouble, "see `kubectl get namespaces`, or ask for a longer --since")
 
 
-def write(found: Assessment, folder: Path) -> Path:
+def write(found: Assessment, folder: Path, prices: Prices | None = None) -> Path:
     """The page and the JSON file; gives the page."""
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "assessment.json").write_text(json.dumps(plain(found), indent=1, ensure_ascii=False), encoding="utf-8")
+    values = json.dumps(plain(found, prices), indent=1, ensure_ascii=False)
+    (folder / "assessment.json").write_text(values, encoding="utf-8")
     path = folder / "index.html"
     path.write_text(page.render(found), encoding="utf-8")
     return path

@@ -80,19 +80,25 @@ def rows(found: Assessment, level: str, prices: Prices | None = None) -> list[di
     """One entry per thing of a level, by name; where there are prices, with what it leaves idle in dollars a month."""
     names = sorted({name for kind in found.levels[level].values() for name in kind})
     most = {kind: limits(found, level, kind) for kind in KINDS}
-    return [
-        dict(zip(NAMES[level], name, strict=True))
-        | _kinds(found, level, name, most)
-        | ({"idle_month": prices.month(*(_idle(found, level, kind, name) for kind in KINDS))} if prices else {})
-        for name in names
-    ]
+    made = [dict(zip(NAMES[level], name, strict=True)) | _kinds(found, level, name, most) for name in names]
+    if prices is not None:
+        sampled = {kind: _sampled(found, kind) for kind in KINDS}
+        figures = found.levels[level]
+        for row, name in zip(made, names, strict=True):
+            idle = (_idle(figures.get(kind, {}).get(name), sampled[kind]) for kind in KINDS)
+            row["idle_month"] = prices.month(*idle)
+    return made
 
 
-def _idle(found: Assessment, level: str, kind: str, name: Name) -> float:
-    """What a thing reserved and did not use, as a mean over the whole period."""
-    figures = found.levels[level].get(kind, {}).get(name)
-    period = found.grid.step * found.grid.count
-    return max(0.0, figures.usage.reserved - figures.usage.used) / period if figures else 0.0
+def _sampled(found: Assessment, kind: str) -> float:
+    """Seconds of the windows that have samples, over which the cluster's means are taken too."""
+    course = found.courses.get(kind)
+    return found.grid.step * int(np.isfinite(course.asked).sum()) if course else 0.0
+
+
+def _idle(figures: UsageStatistics | None, sampled: float) -> float:
+    """What a thing reserved and did not use, as a mean over so many seconds."""
+    return max(0.0, figures.usage.reserved - figures.usage.used) / sampled if figures and sampled else 0.0
 
 
 def _kinds(found: Assessment, level: str, name: Name, most: Mapping[str, Mapping[Name, float]]) -> dict[str, Any]:
