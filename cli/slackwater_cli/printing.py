@@ -67,8 +67,7 @@ def put(shown: RenderableType, *, wide: bool) -> None:
 
     A number that is cut off is worse than a line that the terminal breaks, and in a pipe nothing breaks it.
     """
-    wanted = Console(width=WIDEST).measure(shown).maximum if wide else 0
-    Console(width=max(Console().width, wanted)).print(shown)
+    Console(width=WIDEST if wide else None).print(shown)  # no table of ours expands
 
 
 def table(rows: Sequence[Row], columns: Sequence[Column[Row]], *, wide: bool = False, title: str = "") -> Table:

@@ -15,9 +15,10 @@ from typer.testing import Result
 from slackwater.cycle.verdicts import WaitReason
 from slackwater_cli.cluster.apps import columns
 from slackwater_cli.cluster.queues import columns as queue_columns
-from slackwater_cli.printing import Format, data, table
+from slackwater_cli.printing import Format, data, put, table
 from slackwater_cluster.customresources.trackedapp import Phase
-from slackwater_monitor.sources.views import App, Queue
+from slackwater_monitor.screen import render
+from slackwater_monitor.sources.views import App, Node, Queue, Snapshot
 
 Run = Callable[..., Result]
 # Each command, and a word that every form of its answer holds.
@@ -72,6 +73,16 @@ def test_a_wide_table_is_as_wide_as_it_takes(run: Run, command: str) -> None:
     narrow, wide = (run(*arguments, columns=columns).stdout.splitlines() for columns in (80, 300))
     # The first line may tell the time.
     assert [line.rstrip() for line in narrow[1:]] == [line.rstrip() for line in wide[1:]]
+
+
+def test_a_wide_table_with_an_empty_column_cuts_no_name(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nodes that are all open have nothing in their last column."""
+    monkeypatch.setenv("COLUMNS", "80")
+    name, size = "ip-10-0-0-1.eu-west-1.compute.internal", {"cpu": 4.0, "memory": 2.0**34}
+    put(render(Snapshot(0.0, [Node(name, size, size, size, size, size, size)]), wide=True), wide=True)
+    assert name in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
