@@ -7,6 +7,7 @@ one with a typer app `group` is a group of commands. Such files import what is h
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from importlib import import_module
@@ -23,6 +24,7 @@ from slackwater_cluster.extras import remedy
 
 # Exit codes: 2 as for any wrong argument, 130 as shells report an interrupted program.
 REFUSED, INTERRUPTED = 2, 130
+UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EFBIG, errno.EPIPE)  # no mistake of ours
 
 app = typer.Typer(
     name="slackwater",
@@ -77,7 +79,8 @@ def run() -> None:
         try:
             app()
         finally:
-            sys.stdout.flush()  # here, where it can be told that it fails
+            if sys.stdout is not None:  # nobody listens after `>&-`
+                sys.stdout.flush()  # here, where it can be told that it fails
     except SlackwaterError as error:
         _refuse(str(error))
     except ModuleNotFoundError as error:
@@ -87,8 +90,11 @@ def run() -> None:
         _refuse(f"{error.name} is not installed; {advice}")
     except OSError as error:  # a file that cannot be read or written, wherever that is noticed
         if error.filename is None:
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # at the end it would be tried once more
-            _refuse(f"reading or writing failed: {error.strerror or error}")
+            if error.errno not in UNWRITABLE:
+                raise
+            if sys.stdout is not None:
+                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # at the end it would be tried once more
+            _refuse(f"reading or writing failed: {error.strerror}")
         _refuse(f"{str(error.filename)!r}: {error.strerror}; name another file or folder, or change its rights")
     except KeyboardInterrupt:
         sys.exit(INTERRUPTED)

@@ -87,6 +87,24 @@ def test_output_that_cannot_be_written_is_one_sentence(line: str) -> None:
     assert (done.returncode, done.stderr) == (2, "reading or writing failed: No space left on device\n")
 
 
+@pytest.mark.parametrize(("line", "code"), [("traces", 0), ("--version", 0), ("simulate gen:tetris", 2)])
+def test_a_closed_output_is_no_trouble(line: str, code: int) -> None:
+    """After `>&-` there is nothing to write to; what is refused is told as ever."""
+    command = f'"{sys.executable}" -c "{PROGRAM[2]}" {line} >&-'
+    done = subprocess.run(["/bin/sh", "-c", command], stderr=subprocess.PIPE, text=True, check=False)
+    assert (done.returncode, done.stderr.count("\n")) == (code, 1 if code else 0)
+
+
+@pytest.mark.parametrize("error", ["TimeoutError()", "OSError(98, 'Address already in use')"])
+def test_an_error_that_is_none_of_output_keeps_its_traceback(error: str) -> None:
+    """It is a mistake of ours, and nothing was read or written."""
+    code = f"import slackwater_cli.main as m\ndef fail(): raise {error}\nm.app = fail\nm.run()"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 1
+    assert "Traceback" in done.stderr
+    assert "reading or writing failed" not in done.stderr
+
+
 def test_missing_library_says_which_extra_to_install(tmp_path: Path) -> None:
     """Parquet needs pyarrow, which a bare installation lacks."""
     path = tmp_path / "t.parquet"
