@@ -83,6 +83,7 @@ class UsageModel:
         self.ticking = False
         self.idle = 0
         self.placed = 0  # containers, as of the last look
+        self.fading = -1  # as many were placed when looking went on though nobody ran
         self.last = 0.0
         self.first = math.nan
         self.points: list[tuple[float, float, float]] = []
@@ -211,9 +212,21 @@ class UsageModel:
         self._break(memory, stored)
         self.before[: self.count] = self.now()[MEMORY] if self.count != len(memory) else memory
         self.world.scheduler.sampled(cores, stored)
-        self.ticking = bool(self.count) and not self._stuck(quiet)
+        self.ticking = (bool(self.count) or self.fading == self.world.placed) and not self._stuck(quiet)
         if self.ticking:
             self.world.engine.at(now + self.period, END, self._look)
+
+    def look_on(self) -> bool:
+        """All stands still and nobody runs: look on for a policy that learns, until its estimates have fallen.
+
+        False where looking would change nothing, or was in vain already.
+        """
+        world = self.world
+        if self.count or not world.pending or not world.scheduler.learns or self.fading == world.placed:
+            return False
+        self.fading, self.idle = world.placed, 0
+        self._begin()
+        return True
 
     def _see(self) -> Seen:
         """What rows and nodes use. While use is flat and nobody came or went, it is what it was."""

@@ -51,6 +51,33 @@ def mixed(seed: int) -> list[Job]:
     return jobs
 
 
+def large(name: str, at: float, shape: tuple[float, float], *seconds: float, driver: bool = True) -> Job:
+    """Tasks of so many cores and GiB, of which they use a half; they take most of a node."""
+    half = Usage(cpu=np.array([0.5]), memory=np.array([0.5]))
+    stage = Stage("map", (shape[0], shape[1] * GIBI), np.array(seconds), usage=half)
+    return Job(name, at, (stage,), Driver((1.0, 2 * GIBI)) if driver else None)
+
+
+def test_a_driver_is_kept_off_the_node_that_tasks_need() -> None:
+    """A driver on each of two nodes would leave no whole one for tasks of either; the round says which to avoid."""
+    jobs = [
+        large("early", 3.2, (4.0, 2.0), 32.3),
+        large("second", 4.2, (4.0, 29.0), 48.1, 48.1),
+        large("third", 11.7, (2.0, 32.0), 32.7),
+        large("plain", 15.1, (1.0, 27.0), 31.7, driver=False),
+    ]
+    assert not play(jobs, "2x4c32Gi").deadlock
+
+
+def test_what_ended_leaves_the_estimates_though_nobody_runs() -> None:
+    """The last tasks ended and only large ones wait: looking goes on until the nodes are seen to be empty."""
+    whole = Stage("map", (3.0, 31 * GIBI), np.full(3, 33.9))
+    jobs = [large("first", 11.7, (2.0, 31.0), 31.9), Job("second", 18.9, (whole,))]
+    outcome = play(jobs, "2x4c32Gi")
+    assert not outcome.deadlock
+    assert (outcome.jobs.status == FINISHED).all()
+
+
 def test_forty_drivers_on_sixteen_cores_all_finish() -> None:
     """Admission keeps room for tasks beside every driver."""
     outcome = play([job(f"app{number:02}", 4) for number in range(40)])

@@ -125,11 +125,11 @@ class SlackwaterOnYarn(Gatekept):
             self.world.beats.view &= self._taking()
 
     def _drive(self, node: int) -> None:
-        """Give the node the drivers that fit."""
-        gate = self.gate
+        """Give the node the drivers that fit, but for those that the round keeps away because tasks need it."""
+        gate, name = self.gate, str(node)
         for key in [key for key in gate.waiting if gate.requests[key].driver]:
             request = gate.requests[key]
-            if _most(request.shape, gate.books.left(node, driver=True)):
+            if name not in self.turns[key].avoid and _most(request.shape, gate.books.left(node, driver=True)):
                 self._place(key, request, node)
 
     def _fill(self, node: int) -> None:

@@ -374,7 +374,7 @@ class YarnWorld:
         gc.disable()
         try:
             self.engine.run()
-            while self.masters.preempt_reduces():
+            while self.masters.preempt_reduces() or (self.usage is not None and self.usage.look_on()):
                 self.engine.run()
         finally:
             if collecting:
