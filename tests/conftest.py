@@ -29,6 +29,7 @@ settings.register_profile("ci", settings.get_profile("default"), max_examples=10
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE") or ("ci" if os.environ.get("CI") else "default"))
 
 
+logs.plainly()
 BEGAN = look()
 FIRST = "gw0"  # the first of the parallel processes
 HERE = Path(__file__).parent

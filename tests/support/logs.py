@@ -7,6 +7,14 @@ from contextlib import contextmanager
 import structlog
 
 
+def plainly() -> None:
+    """Log errors without the values of all variables: to draw them takes seconds each time."""
+    *others, _ = structlog.get_config()["processors"]
+    structlog.configure(
+        processors=[*others, structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback)]
+    )
+
+
 @contextmanager
 def restored() -> Iterator[None]:
     """Whatever is configured inside ends with it."""
