@@ -77,11 +77,8 @@ class QueueViews:
 
     def _members(self) -> dict[str, list[AppView]]:
         found: dict[str, list[AppView]] = {}
-        queues: dict[str, str] = {}
         for each in self.views.values():
-            if each.namespace not in queues:
-                queues[each.namespace] = self.governing.queue_of(each.namespace)
-            found.setdefault(queues[each.namespace], []).append(each)
+            found.setdefault(self.governing.queue_of(each.namespace), []).append(each)
         return found
 
     def _queue(self, name: str, apps: Sequence[AppView], nodes: Rooms, now: float) -> QueueView:

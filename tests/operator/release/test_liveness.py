@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from support.builders.apps import Life
+from support.builders.apps import Life, live
 from support.fakes.cluster import Operator, World, enforcing, node
 
 
@@ -17,14 +17,7 @@ def play(world: World, *lives: Life, seconds: int = 120) -> Operator:
     with asyncio.Runner() as runner:
         operator = world.operator()
         operator.run = runner.run
-        for _ in range(seconds):
-            operator.step(0)
-            world.schedule()
-            world.now += 1
-            for life in begun:
-                life.step()
-            if all(life.over for life in begun):
-                break
+        live(world, operator, begun, seconds)
     return operator
 
 

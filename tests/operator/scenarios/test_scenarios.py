@@ -2,7 +2,7 @@
 
 from slackwater_cluster.watch.records import PodRecord
 from support.builders.apps import Life, live
-from support.fakes.cluster import World, enforcing, node, owned
+from support.fakes.cluster import Operator, World, enforcing, node, owned
 
 
 def kinds(world: World) -> tuple[int, int]:
@@ -136,14 +136,20 @@ def job_pod(world: World, number: int, attempt: int = 0) -> PodRecord:
     return world.create(f"sweep-{number}-{attempt}", labels=labels, owners=[owner], role="")
 
 
-def test_indexed_job_is_one_app_and_its_retries_belong_to_it() -> None:
-    """Indices make no apps of their own; a pod made anew for a failed one goes like the rest, without a new start."""
+def indexed_job() -> tuple[World, Operator, list[PodRecord]]:
+    """A Job of four pods on two cores, after the first round."""
     world = enforcing(node("a", cpu=2))
     world.cache.learn(owned("Job", "sweep", group="batch"), ())
     pods = [job_pod(world, number) for number in range(4)]
     operator = world.operator()
     operator.step()
     world.schedule()
+    return world, operator, pods
+
+
+def test_indexed_job_is_one_app_and_its_retries_belong_to_it() -> None:
+    """Indices make no apps of their own; a pod made anew for a failed one goes like the rest, without a new start."""
+    world, operator, pods = indexed_job()
     assert list(world.cache.views) == ["team/job/sweep"]
     world.finish(pods[0].uid, phase="Failed")
     again = job_pod(world, 0, attempt=1)
@@ -158,12 +164,7 @@ def test_indexed_job_is_one_app_and_its_retries_belong_to_it() -> None:
 
 def test_suspended_job_gives_back_what_it_held_and_comes_back() -> None:
     """Suspending deletes the pods, held and running alike; resumed, the Job waits for its turn as any other."""
-    world = enforcing(node("a", cpu=2))
-    world.cache.learn(owned("Job", "sweep", group="batch"), ())
-    pods = [job_pod(world, number) for number in range(4)]
-    operator = world.operator()
-    operator.step()
-    world.schedule()
+    world, operator, pods = indexed_job()
     other = world.create("other", cpu=2, app="other")
     operator.step()
     assert other.uid not in world.released
