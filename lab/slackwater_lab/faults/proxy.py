@@ -56,6 +56,7 @@ class FaultProxy:
         asyncio.run_coroutine_threadsafe(self._stop(), self._loop).result(30)
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join(10)
+        self._loop.close()
 
     # -- what shall go wrong ------------------------------------------------------------------------------------------
 
@@ -111,6 +112,11 @@ class FaultProxy:
             stream.cancel()
         await self._runner.cleanup()
         await self._http.close()
+        # A watch may still be at its last words; left alone, it would fail when its loop has ended.
+        rest = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in rest:
+            task.cancel()
+        await asyncio.gather(*rest, return_exceptions=True)
 
     async def _handle(self, request: web.Request) -> web.StreamResponse:
         kind = requests.kind(request.method, request.path, request.query)
