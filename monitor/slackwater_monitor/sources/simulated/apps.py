@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -27,12 +27,11 @@ def apps(play: Play, now: float) -> list[App]:
     active = play.active(now)
     running = np.bincount(rows.job[active], minlength=len(jobs.submit))
     asked, spent = play.per_job(play.requests, active), play.per_job(play.usage.at(now), active)
-    asking = play.asking(now)
+    waiting = np.bincount(play.pods.job[play.pods.waiting(now)], minlength=len(jobs.submit))
     line, made = 0, []
     for at in np.flatnonzero(jobs.submit <= now).tolist():
-        job, waits = play.jobs[at], begun[at] == 0
+        job, waits, held = play.jobs[at], begun[at] == 0, int(waiting[at])
         line += int(waits)
-        held = asking[at] if not waits else 1 if job.driver is not None else len(job.stages[0].durations)
         said = play.hold(at, now) if held > 0 else None
         pods = {"held": held, "bound": int(running[at]), "finished": int(begun[at] - running[at])}
         made.append(
@@ -69,8 +68,7 @@ def _why(waits: bool, line: int, held: int) -> str:
     """What is known of a play whose gate's reasons were not kept, or whose scheduler has no gate."""
     if waits:
         return f"it is number {line} in line for its first pod"
-    wait = "waits" if held == 1 else "wait"
-    return f"{counted(held, 'task')} of a stage that has begun {wait} for room" if held > 0 else ""
+    return f"{counted(held, 'task')} {'waits' if held == 1 else 'wait'} for room" if held > 0 else ""
 
 
 def queues(play: Play, found: Sequence[App], now: float) -> list[Queue]:
@@ -97,10 +95,10 @@ def queues(play: Play, found: Sequence[App], now: float) -> list[Queue]:
 
 def bars(play: Play, number: int, now: float) -> list[Bar]:
     """The pods of one job up to a moment: those that had a node, then those that wait for one."""
-    rows = play.rows
-    chosen = np.flatnonzero((rows.job == number) & (rows.allocated <= now))
-    there = {(int(rows.stage[row]), int(rows.task[row])) for row in chosen}
-    return [_ran(play, int(row), now) for row in chosen] + list(_waiting(play, number, there, now))
+    rows, pods = play.rows, play.pods
+    ran = np.flatnonzero((rows.job == number) & (rows.allocated <= now))
+    held = np.flatnonzero((pods.job == number) & pods.waiting(now))
+    return [_ran(play, int(row), now) for row in ran] + [_waits(play, int(pod)) for pod in held]
 
 
 def _ran(play: Play, row: int, now: float) -> Bar:
@@ -113,37 +111,16 @@ def _ran(play: Play, row: int, now: float) -> Bar:
         role="driver" if driver else "task",
         stage="driver" if driver else job.stages[stage].name,
         node=play.outcome.cluster.nodes[int(rows.node[row])].name,
-        created=_asked(play, int(rows.job[row]), stage),
+        created=float(play.pods.asked[play.pods.of[row]]),
         start=start if start <= now else None,
         end=end if end <= now else None,
         phase="Running" if end > now else "Succeeded",
     )
 
 
-def _waiting(play: Play, number: int, there: set[tuple[int, int]], now: float) -> Iterator[Bar]:
-    """A driver that has no node yet, or the tasks of stages that have begun."""
-    job, begun = play.jobs[number], {stage for stage, _ in there}
-    if play.outcome.jobs.submit[number] > now:
-        return
-    if not there:
-        stages = [(DRIVER, 1)] if job.driver is not None else [(0, len(job.stages[0].durations))]
-    else:
-        stages = [(stage, len(job.stages[stage].durations)) for stage in sorted(begun - {DRIVER})]
-    for stage, tasks in stages:
-        for task in range(tasks):
-            if (stage, task) not in there:
-                created = _asked(play, number, stage) if there else float(play.outcome.jobs.submit[number])
-                name = "driver" if stage == DRIVER else job.stages[stage].name
-                role = "driver" if stage == DRIVER else "task"
-                yield Bar(pod_name(job, stage, task), role, name, "", created, None, None, "Pending")
-
-
-def _asked(play: Play, job: int, stage: int) -> float:
-    """When a pod was asked for: a driver at submission, first tasks by it, later ones when the first began."""
-    rows, jobs, found = play.rows, play.outcome.jobs, play.jobs[job]
-    if stage == DRIVER or (found.driver is None and not found.stages[stage].parents):
-        return float(jobs.submit[job])
-    begun = float(np.min(rows.allocated[(rows.job == job) & (rows.stage == stage)]))
-    if found.driver is None or found.stages[stage].parents:
-        return begun
-    return min(float(jobs.driver[job]) + found.driver.startup + found.stages[stage].delay, begun)
+def _waits(play: Play, pod: int) -> Bar:
+    job, stage, task = (int(column[pod]) for column in (play.pods.job, play.pods.stage, play.pods.task))
+    found = play.jobs[job]
+    role, name = ("driver", "driver") if stage == DRIVER else ("task", found.stages[stage].name)
+    created = float(play.pods.asked[pod])
+    return Bar(pod_name(found, stage, task), role, name, "", created, None, None, "Pending")

@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slackwater.ledger.types import LedgerConfig
+from slackwater_monitor.sources.simulated.pods import Pods
 from slackwater_monitor.sources.simulated.usage import Wants
 from slackwater_monitor.sources.views import Node, Pool, Side
 from slackwater_simulator.results.metrics import requests, small_jobs
 from slackwater_simulator.results.outcome import Containers, Hold, Outcome
-from slackwater_simulator.results.status import DRIVER
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -40,6 +40,7 @@ class Play:
         self.rows, self.jobs = self.outcome.containers, self.outcome.workload.jobs
         self.requests = requests(self.outcome)
         self.usage = Wants(self.outcome)
+        self.pods = Pods(self.outcome)
         self.small = small_jobs(self.outcome)
         self.efficiency = self._efficiencies()
         self._holds: dict[int, list[Hold]] = {}
@@ -118,15 +119,6 @@ class Play:
         """CPU and memory requested and used in all."""
         active = self.active(now)
         return self.requests[active, :2].sum(axis=0), self.usage.at(now)[active].sum(axis=0)
-
-    def asking(self, now: float) -> list[int]:
-        """Tasks of each job that wait though others of their stage have begun; later stages have not asked yet."""
-        there = (self.rows.allocated <= now) & (self.rows.stage != DRIVER)
-        waiting = [0] * len(self.jobs)
-        pairs, counts = np.unique(np.stack((self.rows.job[there], self.rows.stage[there])), axis=1, return_counts=True)
-        for job, stage, count in zip(*pairs.tolist(), counts.tolist(), strict=True):
-            waiting[job] += max(len(self.jobs[job].stages[stage].durations) - count, 0)
-        return waiting
 
     def sides(self, now: float) -> tuple[float, float]:
         """Containers held by small and by large jobs."""

@@ -1,0 +1,82 @@
+"""A play at a moment: which pods wait, for whom it is told, and what an app has used by then."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from slackwater_monitor.settings import Settings
+from slackwater_monitor.sources.simulated.replay import Replay
+from slackwater_monitor.web.app import dashboard
+from slackwater_simulator.results.outcome import Containers, Hold, Jobs, Outcome
+from slackwater_simulator.results.status import CRASHED, DONE, DRIVER, FINISHED
+from slackwater_simulator.workload.workload import GIBI, Driver, Job, Stage, Usage, Workload
+from support.builders.outcomes import outcome
+
+CORE = (1.0, GIBI)
+
+
+def staged(policy: str = "slackwater", *, broken: bool = False) -> Outcome:
+    """A driver from 2 on, which asks at 5 for two tasks that run from 9 to 19 and from 12 to 22; then two from 30 on.
+
+    Broken: the first of them breaks at 15 and runs again from 18 on.
+    """
+    usage = Usage(np.array([0.5, 0.5]), np.array([0.25, 0.25]))
+    stages = (
+        Stage("read", CORE, np.full(2, 10.0), usage=usage),
+        Stage("write", CORE, np.full(2, 10.0), parents=("read",), usage=usage),
+    )
+    driver = Driver(CORE, startup=3.0, usage=Usage(np.array([0.1]), np.array([0.1])))
+    rows = [
+        (DRIVER, 0, 2.0, 40.0, DONE),
+        *([(0, 0, 9.0, 15.0, CRASHED), (0, 0, 18.0, 22.0, DONE)] if broken else [(0, 0, 9.0, 19.0, DONE)]),
+        (0, 1, 12.0, 22.0, DONE),
+        (1, 0, 30.0, 40.0, DONE),
+        (1, 1, 30.0, 40.0, DONE),
+    ]
+    stage, task, begin, end, status = (np.array(column) for column in zip(*rows, strict=True))
+    none = np.zeros(len(rows), dtype=np.int32)
+    whole, small = task.astype(np.int32), stage.astype(np.int16)
+    return replace(
+        outcome([], policy=policy),
+        workload=Workload("staged", (Job("etl", 0.0, stages, driver=driver),)),
+        jobs=Jobs(
+            np.zeros(1),
+            np.array([2.0]),
+            np.array([9.0]),
+            np.array([40.0]),
+            np.array([4]),
+            np.array([FINISHED], np.int8),
+        ),
+        containers=Containers(none, small, whole, none, begin, begin, end, end, status.astype(np.int8)),
+    )
+
+
+@pytest.mark.parametrize(
+    ("moment", "held"), [(1.0, 1), (3.0, 0), (6.0, 2), (10.0, 1), (15.0, 0), (21.0, 0), (25.0, 2), (35.0, 0), (41.0, 0)]
+)
+def test_pods_wait_from_when_they_were_asked_for(moment: float, held: int) -> None:
+    """The driver at once, first tasks once it has started, later ones once their parents have ended; never longer."""
+    source = Replay(staged()).at(moment)
+    seen = source.snapshot()
+    assert seen.apps[0].pods["held"] == held == seen.queues[0].held
+    assert seen.apps[0].waits == (held > 0) == bool(seen.apps[0].message)
+    assert sum(1 for bar in source.gantt("simulated", "etl") if not bar.node) == held
+    text = dashboard(source, Settings()).test_client().get(f"/apps/simulated/etl?t={moment}").text
+    assert ("Nothing of it waits." in text) == (held == 0)
+
+
+def test_a_task_that_broke_waits_again() -> None:
+    """Between its end and its second start."""
+    held = [Replay(staged(broken=True)).at(at).snapshot().apps[0].pods["held"] for at in (14.0, 16.0, 19.0)]
+    assert held == [0, 1, 0]
+
+
+def test_tasks_that_wait_are_told_in_the_words_of_the_gate() -> None:
+    """Of its last sentence since the driver started, though no task of their stage runs yet."""
+    source = Replay(replace(staged(), holds=(Hold(6.0, 0, "no-room", "the nodes have 1 cpu free"),)))
+    app = source.at(7.0).snapshot().apps[0]
+    assert (app.phase, app.reason, app.message) == ("Started", "no-room", "the nodes have 1 cpu free")
+    assert Replay(staged("kube")).at(7.0).snapshot().apps[0].message == "2 tasks wait for room"
