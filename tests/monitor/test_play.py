@@ -9,7 +9,9 @@ import pytest
 
 from slackwater_monitor.settings import Settings
 from slackwater_monitor.sources.simulated.replay import Replay
+from slackwater_monitor.sources.views import App
 from slackwater_monitor.web.app import dashboard
+from slackwater_monitor.web.pages.overview import counts
 from slackwater_simulator.results.outcome import Containers, Hold, Jobs, Outcome
 from slackwater_simulator.results.status import CRASHED, DONE, DRIVER, FINISHED
 from slackwater_simulator.workload.workload import GIBI, Driver, Job, Stage, Usage, Workload
@@ -80,3 +82,29 @@ def test_tasks_that_wait_are_told_in_the_words_of_the_gate() -> None:
     app = source.at(7.0).snapshot().apps[0]
     assert (app.phase, app.reason, app.message) == ("Started", "no-room", "the nodes have 1 cpu free")
     assert Replay(staged("kube")).at(7.0).snapshot().apps[0].message == "2 tasks wait for room"
+
+
+@pytest.mark.parametrize("moment", [1.0, 6.0, 10.0, 15.0, 25.0])
+def test_all_numbers_of_apps_that_wait_are_one(moment: float) -> None:
+    """Above the table, in the table, and in the comparison of both schedulers: apps with pods that wait."""
+    source = Replay(staged(), rival=staged("kube")).at(moment)
+    text = dashboard(source, Settings()).test_client().get(f"/?t={moment}").text
+    waiting = sum(app.waits for app in source.snapshot().apps)
+    assert f"{waiting} {'app waits' if waiting == 1 else 'apps wait'}, " in text
+    assert ("Nobody waits." in text) == (waiting == 0)
+    race = source.comparison()
+    assert race is not None
+    row = next(row for row in race.rows if row.what == "apps that wait")
+    assert (row.theirs, row.ours) == (str(waiting), str(waiting))
+
+
+def test_each_app_is_counted_once() -> None:
+    """One that runs and waits for more waits; the others run, or are done."""
+    apps = [
+        App("a", "both", "Running", pods={"held": 2, "bound": 1}),
+        App("a", "new", "Waiting", pods={"held": 1}),
+        App("a", "runs", "Running", pods={"bound": 1}),
+        App("a", "driver", "Started", pods={"bound": 1}),
+        App("a", "done", "Finished"),
+    ]
+    assert counts(apps) == {"waiting": 2, "running": 2, "finished": 1}

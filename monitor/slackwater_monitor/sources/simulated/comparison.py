@@ -23,7 +23,7 @@ def compared(ours: Play, theirs: Play, now: float) -> SchedulerComparison:
     sums = [each.sums(now) for each in pair]
     rows = [
         _lap("apps finished", [_finished(each.outcome, now) for each in pair], f"of {jobs}", more=True),
-        _lap("apps that wait for their first task", [_waiting(each.outcome, now) for each in pair], ""),
+        _lap("apps that wait", [_waiting(each, now) for each in pair], ""),
         _lap("tasks that run", [_running(each, now) for each in pair], "", more=True),
         _lap("cores requested by what runs", [round(float(asked[0])) for asked, _ in sums], "", more=True),
         _lap("cores in use", [round(float(used[0])) for _, used in sums], "", more=True),
@@ -80,9 +80,9 @@ def _finished(each: Outcome, now: float) -> int:
     return int((each.jobs.end <= now).sum())
 
 
-def _waiting(each: Outcome, now: float) -> int:
-    """A start that never came is NaN, which is not before any moment."""
-    return int(((each.jobs.submit <= now) & ~(each.jobs.start <= now)).sum())
+def _waiting(each: Play, now: float) -> int:
+    """Apps of which a pod waits, as on the other pages."""
+    return len(np.unique(each.pods.job[each.pods.waiting(now)]))
 
 
 def _running(each: Play, now: float) -> int:

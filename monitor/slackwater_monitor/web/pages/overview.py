@@ -47,7 +47,7 @@ def overview(source: Source, query: Query) -> Values:
         "charts": [figures.slack(course, kind, query.since(seen.at), virtual=source.virtual) for kind, _ in KINDS],
         "wasters": wasters(seen.apps)[:5],
         "waiting": [app for app in first_in_line(seen.apps) if app.waits][:8],
-        "counts": _counts(seen.apps),
+        "counts": counts(seen.apps),
         "closed": sum(1 for node in seen.nodes if not node.open),
         "stale": sum(1 for node in seen.nodes if node.stale),
         "summary": _summary(seen),
@@ -158,9 +158,14 @@ def wasters(apps: Sequence[App]) -> list[tuple[App, float, float]]:
     return sorted((each for each in found if each[2] > 0), key=lambda each: (-each[2], each[0].name))
 
 
-def _counts(apps: Sequence[App]) -> dict[str, int]:
-    phases = ("Waiting", "Started", "Running", "Finished", "Refused")
-    return {phase: sum(1 for app in apps if app.phase == phase) for phase in phases}
+def counts(apps: Sequence[App]) -> dict[str, int]:
+    """Apps that wait, as in the table of them, apps that run and want no more, and those that are done."""
+    going = [app for app in apps if not app.waits]
+    return {
+        "waiting": len(apps) - len(going),
+        "running": sum(1 for app in going if app.phase in ("Started", "Running")),
+        "finished": sum(1 for app in going if app.phase == "Finished"),
+    }
 
 
 def _summary(seen: Snapshot) -> str:
