@@ -105,6 +105,20 @@ def test_links_of_a_play_keep_scene_and_moment() -> None:
     assert {path: found for path, text in pages.items() if (found := SYMBOLS.findall(text))} == {}
 
 
+def test_what_if_plays_the_scene_on_show() -> None:
+    """The form sends scene and moment along, and each scene has an answer of its own."""
+    plays = {"one": Replay(outcome(ROWS, usage=True)), "two": Replay(outcome(ROWS[:5], usage=True))}
+    made = client(Scenes(plays, {"one": "One: a", "two": "Two: b"}))
+    form = made.get("/what-if?scene=two&t=6").text.partition('action="/what-if"')[2].partition("</form>")[0]
+    assert re.findall(r'type="hidden" name="(\w+)" value="(\w+)"', form) == [("scene", "two"), ("t", "6")]
+    asked = "/what-if?trace=the+workload+on+show&policy=fifo&scene="
+    assert [re.findall(r"(\d+) jobs</h2>", made.get(asked + scene).text) for scene in ("one", "two", "one")] == [
+        ["12"],
+        ["5"],
+        ["12"],
+    ]
+
+
 def test_the_page_of_a_pod_says_what_explain_says(cluster: Cluster, tmp_path: Path) -> None:
     """Sentence, what it asks for, room node by node as bars, who stands before it, and when it may start."""
     text = client(live(cluster, tmp_path)).get("/pods/team-a/etl-0").text

@@ -98,7 +98,7 @@ class Pages:
 
     def __init__(self, source: Chooser, settings: Settings) -> None:
         self._source, self._settings = source, settings
-        self._trials = Trials(settings.traces, getattr(source, "outcome", None))
+        self._trials = Trials(settings.traces)
 
     def listed(self, name: str, made: Callable[[Source, Query], Values]) -> str:
         """A page that is always there."""
@@ -123,9 +123,9 @@ class Pages:
         return self._page("side_by_side", shown, side_by_side(shown, found)), 200
 
     def trial(self, source: Source, query: Query) -> Values:
-        """The what-if form."""
-        del source, query
-        return self._trials.page(request.args)
+        """The what-if form, which also offers the play that is shown."""
+        del query
+        return self._trials.page(request.args, getattr(source, "outcome", None))
 
     def snapshot(self) -> Response:
         """Everything as JSON."""

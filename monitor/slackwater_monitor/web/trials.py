@@ -26,29 +26,29 @@ LINE = 2  # who plays and who waits; each of them keeps a thread of the monitor 
 SHOWN = "the workload on show"
 CHOICES = ("kube", "slackwater", "capacity", "fair", "fifo", "drf")
 
-Trial = tuple[str, tuple[str, ...], float, str]
+Trial = tuple[str, tuple[str, ...], float, str]  # trace, policies, load, and the policy that was in force
 
 
 class Trials:
     """Plays one trial at a time, lets one more wait, and remembers the last ones."""
 
-    def __init__(self, folder: Path | None, outcome: Outcome | None = None) -> None:
-        self._folder, self._outcome = folder, outcome
-        self._known: OrderedDict[Trial, Comparison] = OrderedDict()
+    def __init__(self, folder: Path | None) -> None:
+        self._folder = folder
+        self._known: OrderedDict[tuple[int, Trial], Comparison] = OrderedDict()  # the play on show is known by its id
         self._lock = threading.Lock()
         self._line = threading.BoundedSemaphore(LINE)
 
-    def traces(self) -> list[str]:
-        """What can be played."""
+    def traces(self, shown: Outcome | None = None) -> list[str]:
+        """What can be played beside the play on show."""
         found = sorted(path.name for path in self._folder.glob("*.parquet")) if self._folder else []
-        return ([SHOWN] if self._outcome is not None else []) + found
+        return ([SHOWN] if shown is not None else []) + found
 
-    def page(self, asked: MultiDict[str, str]) -> dict[str, Any]:
+    def page(self, asked: MultiDict[str, str], shown: Outcome | None = None) -> dict[str, Any]:
         """Values for the template: the form as it was filled in, and the answer if something was asked."""
         described = policies()
         chosen = [name for name in asked.getlist("policy") if name] or list(DEFAULT)
         values: dict[str, Any] = {
-            "traces": self.traces(),
+            "traces": self.traces(shown),
             "choices": [(name, described[name]) for name in CHOICES if name in described],
             "chosen": chosen,
             "trace": asked.get("trace", ""),
@@ -59,37 +59,40 @@ class Trials:
         }
         if asked.get("trace"):
             try:
-                values["result"] = self.play(asked["trace"], tuple(chosen), _load(values["load"]), values["was"])
+                trial = asked["trace"], tuple(chosen), _load(values["load"]), values["was"]
+                values["result"] = self.play(trial, shown)
             except SlackwaterError as problem:
                 values["refusal"] = str(problem)
         return values
 
-    def play(self, trace: str, chosen: tuple[str, ...], load: float, was: str = "kube") -> Comparison:
+    def play(self, trial: Trial, shown: Outcome | None = None) -> Comparison:
         """One trial, from memory where it was played before."""
+        trace, chosen, *_ = trial
         if len(chosen) > MOST_POLICIES:
             raise InvalidInput("policy", f"{len(chosen)} are chosen", f"choose at most {MOST_POLICIES}")
-        if trace not in self.traces():
-            raise UnknownName("trace", trace, self.traces())
-        key = (trace, chosen, load, was)
-        if (known := self._known.get(key)) is not None:
+        if trace not in self.traces(shown):
+            raise UnknownName("trace", trace, self.traces(shown))
+        if (known := self._known.get((id(shown), trial))) is not None:
             return known
         if not self._line.acquire(blocking=False):
             raise Unavailable("a trial is played and another one waits; ask again in a moment")
         try:
             with self._lock:
-                return self._played(key)
+                return self._played(trial, shown)
         finally:
             self._line.release()
 
-    def _played(self, key: Trial) -> Comparison:
+    def _played(self, trial: Trial, shown: Outcome | None) -> Comparison:
+        key = (id(shown), trial)
         if key not in self._known:
-            self._known[key] = self._compare(*key)
+            self._known[key] = self._compare(trial, shown)
             if len(self._known) > REMEMBERED:
                 self._known.popitem(last=False)
         return self._known[key]
 
-    def _compare(self, trace: str, chosen: tuple[str, ...], load: float, was: str) -> Comparison:
-        workload, machines, happened = self._opened(trace)
+    def _compare(self, trial: Trial, shown: Outcome | None) -> Comparison:
+        trace, chosen, load, was = trial
+        workload, machines, happened = self._opened(trace, shown)
         tasks = sum(job.tasks for job in workload.jobs)
         if tasks > MOST_TASKS:
             raise InvalidInput(
@@ -100,9 +103,9 @@ class Trials:
             workload, happened = replace(workload, jobs=jobs), []
         return compare(workload, machines, chosen, happened=happened, was=was)
 
-    def _opened(self, trace: str) -> tuple[Workload, Cluster, list[Happened]]:
-        if trace == SHOWN and self._outcome is not None:
-            return self._outcome.workload, self._outcome.cluster, []
+    def _opened(self, trace: str, shown: Outcome | None) -> tuple[Workload, Cluster, list[Happened]]:
+        if trace == SHOWN and shown is not None:
+            return shown.workload, shown.cluster, []
         if self._folder is None:
             raise UnknownName("trace", trace, ())
         return opened(self._folder / trace, None)

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 
 from slackwater.errors import UnknownName
 from slackwater_monitor.sources.simulated.replay import Replay
-from slackwater_simulator.results.outcome import Outcome
 
 
 class Scenes:
@@ -16,11 +15,6 @@ class Scenes:
         self._plays = dict(plays)
         for name, play in self._plays.items():
             play.scene, play.scenes = name, dict(titles)
-
-    @property
-    def outcome(self) -> Outcome:
-        """The play that the what-if form offers."""
-        return next(iter(self._plays.values())).outcome
 
     def chosen(self, asked: Mapping[str, str]) -> Replay:
         """The scene and the moment that are asked for."""
