@@ -68,7 +68,7 @@ def _queue_line(queue: Queue) -> str:
 
 def _pool_line(pool: Pool) -> str:
     return (
-        f"{pool.name}: {percent(pool.delta)} of {pool.total:.1f} slots for small jobs; "
+        f"{pool.name}: {pool.border} for small jobs; "
         f"small {pool.small.occupied:.1f} taken, {pool.small.available:.1f} free; "
         f"large {pool.large.occupied:.1f} taken, {pool.large.available:.1f} free"
     )

@@ -105,7 +105,7 @@ def _queues(seen: Snapshot) -> Table:
         made.add_column(head, justify="left" if head in ("QUEUE", "STATE") else "right")
     for queue in seen.queues:
         pool = pool_of(queue.name, seen.pools)
-        share = f"{percent(pool.delta)} of {pool.total:.1f} slots" if pool is not None else "–"
+        share = pool.border if pool is not None else "–"
         numbers = (queue.drivers_running, queue.drivers_waiting, queue.held, queue.released)
         made.add_row(escape(queue.name), queue.state, *(str(number) for number in numbers), share)
     return made

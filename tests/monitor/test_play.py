@@ -9,10 +9,10 @@ import pytest
 
 from slackwater_monitor.settings import Settings
 from slackwater_monitor.sources.simulated.replay import Replay
-from slackwater_monitor.sources.views import App
+from slackwater_monitor.sources.views import App, Pool
 from slackwater_monitor.web.app import dashboard
 from slackwater_monitor.web.pages.overview import counts
-from slackwater_simulator.results.outcome import Containers, Hold, Jobs, Outcome
+from slackwater_simulator.results.outcome import Containers, Hold, Jobs, Outcome, Series
 from slackwater_simulator.results.status import CRASHED, DONE, DRIVER, FINISHED
 from slackwater_simulator.workload.workload import GIBI, Driver, Job, Stage, Usage, Workload
 from support.builders.outcomes import outcome
@@ -108,3 +108,15 @@ def test_each_app_is_counted_once() -> None:
         App("a", "done", "Finished"),
     ]
     assert counts(apps) == {"waiting": 2, "running": 2, "finished": 1}
+
+
+def test_what_is_taken_is_not_called_the_whole_pool() -> None:
+    """A play knows which share of the slots small jobs have, and not how many slots there are."""
+    moved = Series(np.array([0.0, 5.0]), np.array([0.1, 0.25]))
+    source = Replay(replace(staged(), series={"delta": moved})).at(10.0)
+    pool = source.snapshot().pools[0]
+    assert (pool.total, pool.small.occupied + pool.large.occupied) == (None, 2.0)
+    pages = dashboard(source, Settings()).test_client()
+    assert "25 % of the slots are for small jobs." in pages.get("/pools/default?t=10").text
+    assert "<td>–</td><td>25 %</td>" in pages.get("/pools?t=10").text
+    assert Pool("p", delta=0.25, total=40.0).border == "25 % of 40.0 slots"

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from slackwater_cluster.governance import first_pools
-from slackwater_simulator.charts.amounts import seconds
+from slackwater_simulator.charts.amounts import percent, seconds
 
 Amounts = Mapping[str, float]
 NOTHING: Amounts = {}
@@ -141,10 +141,15 @@ class Pool:
     name: str
     queue: str = ""
     delta: float | None = None
-    total: float = 0.0
+    total: float | None = 0.0  # slots; not known in a play, whose sides are counted in pods
     small: Side = Side()
     large: Side = Side()
     forecast_error: float = 0.0
+
+    @property
+    def border(self) -> str:
+        """How much of it small jobs have for themselves."""
+        return f"{percent(self.delta)} of {'the' if self.total is None else f'{self.total:.1f}'} slots"
 
 
 def pool_of(queue: str, pools: Sequence[Pool]) -> Pool | None:

@@ -95,16 +95,17 @@ def border(found: BorderHistory, *, virtual: bool) -> Figure:
 
 
 def slots(found: BorderHistory, *, virtual: bool) -> Figure:
-    """How many slots of a pool small and large jobs held over time."""
+    """How many slots of a pool (in a play: pods) small and large jobs held over time."""
+    unit = "pods" if virtual else "slots"
     span = _span(np.asarray(found.time, dtype=np.float64), virtual=virtual)
     legend = (("wait", "small jobs"), ("run", "large jobs"))
     lines = [
         Line(css, span.x, np.asarray(held), filled=True, name=name)
         for (css, name), held in zip(legend, (found.small, found.large), strict=True)
     ]
-    words = f"Slots of pool {found.pool} held by small and by large jobs"
-    svg = over_time(words, lines, "slots", begin=span.begin, end=span.end, name=span.name, since=span.since)
-    return Figure(f"{found.pool}: who holds slots", "", svg, legend)
+    words = f"{unit.capitalize()} of pool {found.pool} held by small and by large jobs"
+    svg = over_time(words, lines, unit, begin=span.begin, end=span.end, name=span.name, since=span.since)
+    return Figure(f"{found.pool}: who {'runs pods' if virtual else 'holds slots'}", "", svg, legend)
 
 
 def pools(found: Sequence[BorderHistory], since: float, *, virtual: bool) -> list[Figure]:

@@ -133,7 +133,7 @@ class Play:
             return []
         at = max(int(np.searchsorted(found.time, now, side="right")) - 1, 0)
         small, large = self.sides(now)
-        return [Pool("default", "default", float(found.value[at]), small + large, Side(small), Side(large))]
+        return [Pool("default", "default", float(found.value[at]), None, Side(small), Side(large))]
 
     def idle(self, now: float) -> dict[str, float]:
         """Cores by what they do or why they do nothing, as the run counted them."""
