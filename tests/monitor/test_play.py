@@ -120,3 +120,20 @@ def test_what_is_taken_is_not_called_the_whole_pool() -> None:
     assert "25 % of the slots are for small jobs." in pages.get("/pools/default?t=10").text
     assert "<td>–</td><td>25 %</td>" in pages.get("/pools?t=10").text
     assert Pool("p", delta=0.25, total=40.0).border == "25 % of 40.0 slots"
+
+
+def test_a_node_is_believed_to_use_no_more_than_it_has() -> None:
+    """Where a run's tasks want 30 cores of 8, none of which a cluster could measure; the chart ends with that sum."""
+    found = Series(np.array([0.0, 50.0]), np.array([30.0, 30.0]))
+    source = Replay(replace(staged(), series={"estimated_cpu": found})).at(15.0)
+    seen = source.snapshot()
+    assert [node.estimate["cpu"] for node in seen.nodes] == pytest.approx([4.0, 4.0])
+    assert source.history().lines["cpu"]["estimated"][-1] == pytest.approx(seen.total("estimate", "cpu"))
+    assert "estimated" not in source.history().lines["memory"]
+
+
+def test_estimates_lie_where_requests_are() -> None:
+    """Beyond what is used, first where more is requested; then where there is room."""
+    found = Series(np.array([0.0, 50.0]), np.array([2.0, 2.0]))
+    nodes = Replay(replace(staged(), series={"estimated_cpu": found})).at(15.0).snapshot().nodes
+    assert [node.estimate["cpu"] for node in nodes] == pytest.approx([2.0, 0.0])

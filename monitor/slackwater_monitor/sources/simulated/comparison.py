@@ -25,8 +25,8 @@ def compared(ours: Play, theirs: Play, now: float) -> SchedulerComparison:
         _lap("apps finished", [_finished(each.outcome, now) for each in pair], f"of {jobs}", more=True),
         _lap("apps that wait", [_waiting(each, now) for each in pair], ""),
         _lap("tasks that run", [_running(each, now) for each in pair], "", more=True),
-        _lap("cores requested by what runs", [round(float(asked[0])) for asked, _ in sums], "", more=True),
-        _lap("cores in use", [round(float(used[0])) for _, used in sums], "", more=True),
+        _lap("cores requested by what runs", [round(float(asked[0])) for asked, _, _ in sums], "", more=True),
+        _lap("cores in use", [round(float(used[0])) for _, used, _ in sums], "", more=True),
     ]
     spent = [_spent(each.outcome, now) for each in pair]
     rows.append(

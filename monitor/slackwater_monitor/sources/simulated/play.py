@@ -46,6 +46,7 @@ class Play:
         self._holds: dict[int, list[Hold]] = {}
         for hold in self.outcome.holds:
             self._holds.setdefault(hold.job, []).append(hold)
+        self._sizes = np.array([node.capacity for node in self.outcome.cluster.nodes])
         kept = LedgerConfig(kinds=self.outcome.cluster.kinds).kept()
         self._allowance = [margin.allowance if self.overcommits else 1.0 for margin in kept]
 
@@ -84,11 +85,9 @@ class Play:
     def nodes(self, now: float) -> list[Node]:
         """Every node: what its pods asked for, use and are believed to use, and what that leaves."""
         active, kinds = self.active(now), self.outcome.cluster.kinds
-        declared = self._per_node(self.requests, active)
-        used = self._per_node(self.usage.at(now), active)
+        declared, used = self._per_node(self.requests, active), self._per_node(self.usage.at(now), active)
         believed = declared.copy()
-        for k, kind in enumerate(KINDS):
-            believed[:, k] = self._believed(kind, used[:, k], declared[:, k], now)
+        believed[:, : len(KINDS)] = self._believed(used, declared, now)
         pods = np.bincount(self.rows.node[active], minlength=len(self.outcome.cluster))
         made = []
         for at, node in enumerate(self.outcome.cluster.nodes):
@@ -101,24 +100,22 @@ class Play:
             made.append(Node(node.name, has, may, asked, spent, guess, left, pods=int(pods[at])))
         return made
 
-    def _believed(self, kind: str, used: Floats, declared: Floats, now: float) -> Floats:
-        """The ledger's estimate of each node: its sum is known; beyond use it lies where requests exceed that first."""
-        found = self.outcome.series.get(f"estimated_{kind}")
-        if found is None:
-            return declared
-        total, spent = float(np.interp(now, found.time, found.value)), float(used.sum())
-        if total < spent:
-            return np.asarray(used * total / max(spent, 1e-9))
-        slack = np.maximum(declared - used, 0.0)
-        inside = min(total - spent, float(slack.sum()))
-        beyond = total - spent - inside
-        shares = slack / max(float(slack.sum()), 1e-9), declared / max(float(declared.sum()), 1e-9)
-        return np.asarray(used + inside * shares[0] + beyond * shares[1])
+    def _believed(self, used: Floats, declared: Floats, now: float) -> Floats:
+        """The ledger's estimates of CPU and memory, node by node; where there are none, what is requested."""
+        columns = [
+            declared[:, k]
+            if (found := self.outcome.series.get(f"estimated_{kind}")) is None
+            else _spread(float(np.interp(now, found.time, found.value)), used[:, k], declared[:, k], self._sizes[:, k])
+            for k, kind in enumerate(KINDS)
+        ]
+        return np.stack(columns, axis=1)
 
-    def sums(self, now: float) -> tuple[Floats, Floats]:
-        """CPU and memory requested and used in all."""
+    def sums(self, now: float) -> tuple[Floats, Floats, Floats]:
+        """CPU and memory requested, used and believed to be used in all."""
         active = self.active(now)
-        return self.requests[active, :2].sum(axis=0), self.usage.at(now)[active].sum(axis=0)
+        declared, used = self._per_node(self.requests, active), self._per_node(self.usage.at(now), active)
+        believed = self._believed(used, declared, now)
+        return declared[:, : len(KINDS)].sum(axis=0), used.sum(axis=0), believed.sum(axis=0)
 
     def sides(self, now: float) -> tuple[float, float]:
         """Containers held by small and by large jobs."""
@@ -163,3 +160,18 @@ class Play:
         )
         shares: Floats = np.divide(used, reserved, out=np.full(count, np.nan), where=reserved > 0)
         return shares
+
+
+def _spread(total: float, used: Floats, declared: Floats, size: Floats) -> Floats:
+    """An estimate of all nodes, laid on them: beyond use first up to what is requested, then up to what a node has.
+
+    Never more than it has: the run believes what tasks want, but on a cluster no more is measured than they get.
+    """
+    spent = float(used.sum())
+    if total < spent:
+        return np.asarray(used * total / max(spent, 1e-9))
+    filled = used.copy()
+    for level in (np.minimum(declared, size), size):
+        gap = np.maximum(level - filled, 0.0)
+        filled += gap * min((total - filled.sum()) / max(float(gap.sum()), 1e-9), 1.0)
+    return filled

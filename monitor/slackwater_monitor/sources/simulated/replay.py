@@ -162,22 +162,21 @@ class Replay:
         return TimeSeries(moments.tolist(), self._sums(moments))
 
     def _sums(self, moments: Floats) -> dict[str, dict[str, Sequence[float]]]:
-        """Requested and used by the same arrays as the nodes of a snapshot, and what the ledger believed."""
-        pairs = [self._play.sums(float(moment)) for moment in moments]
-        declared, used = (np.array([pair[side] for pair in pairs]) for side in (0, 1))
-        return {
+        """By the same arrays as the nodes of a snapshot; what was believed only where the policy has estimates."""
+        declared, used, believed = np.array([self._play.sums(float(moment)) for moment in moments]).swapaxes(0, 1)
+        lines = {
             kind: {
                 "allocatable": [self.outcome.cluster.total[k]] * len(moments),
                 "requested": declared[:, k].tolist(),
                 "used": used[:, k].tolist(),
+                "estimated": believed[:, k].tolist(),
             }
-            | self._estimated(kind, moments)
             for k, kind in enumerate(KINDS)
         }
-
-    def _estimated(self, kind: str, moments: Floats) -> dict[str, Sequence[float]]:
-        found = self.outcome.series.get(f"estimated_{kind}")
-        return {} if found is None else {"estimated": np.interp(moments, found.time, found.value).tolist()}
+        for kind in KINDS:
+            if f"estimated_{kind}" not in self.outcome.series:
+                del lines[kind]["estimated"]
+        return lines
 
 
 def _moment(text: str) -> float:
