@@ -137,3 +137,12 @@ def test_estimates_lie_where_requests_are() -> None:
     found = Series(np.array([0.0, 50.0]), np.array([2.0, 2.0]))
     nodes = Replay(replace(staged(), series={"estimated_cpu": found})).at(15.0).snapshot().nodes
     assert [node.estimate["cpu"] for node in nodes] == pytest.approx([2.0, 0.0])
+
+
+@pytest.mark.parametrize(("moment", "share"), [(1.0, None), (7.0, 0.1), (10.0, 0.3), (15.0, 1.1 / 3), (41.0, None)])
+def test_an_app_has_the_efficiency_of_the_moment(moment: float, share: float | None) -> None:
+    """As on a cluster: used ÷ requested of its dominant resource by what runs now; nothing of what is still to come."""
+    app = Replay(staged()).at(moment).snapshot().apps[0]
+    assert app.efficiency == (None if share is None else pytest.approx(share))
+    if share is not None:
+        assert app.efficiency == max(app.used[kind] / app.declared[kind] for kind in app.used)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from slackwater.resources import Resources
 from slackwater_monitor.sources.simulated.play import Play
 from slackwater_monitor.sources.views import App, Bar, Queue
 from slackwater_simulator.charts.amounts import count as counted
@@ -48,7 +49,7 @@ def apps(play: Play, now: float) -> list[App]:
                 pods={state: max(number, 0) for state, number in pods.items()},
                 declared=asked[at] if running[at] else {},
                 used=spent[at] if running[at] else {},
-                efficiency=None if np.isnan(play.efficiency[at]) else float(play.efficiency[at]),
+                efficiency=Resources(spent[at]).share(Resources(asked[at])) if running[at] else None,
                 submitted=float(jobs.submit[at]),
             )
         )

@@ -42,7 +42,6 @@ class Play:
         self.usage = Wants(self.outcome)
         self.pods = Pods(self.outcome)
         self.small = small_jobs(self.outcome)
-        self.efficiency = self._efficiencies()
         self._holds: dict[int, list[Hold]] = {}
         for hold in self.outcome.holds:
             self._holds.setdefault(hold.job, []).append(hold)
@@ -148,18 +147,6 @@ class Play:
             return None
         begun = float(self.outcome.jobs.driver[job])
         return said[at] if not begun <= now or said[at].time >= begun else None
-
-    def _efficiencies(self) -> Floats:
-        """Mean CPU level of each job's containers, weighted by request and time; NaN where nothing was held."""
-        rows, count = self.rows, len(self.jobs)
-        ended = np.isfinite(rows.released)
-        held = np.where(ended, rows.released - rows.allocated, 0.0) * self.requests[:, 0]
-        used, reserved = (
-            np.bincount(rows.job, held * self.usage.levels[:, 0], count),
-            np.bincount(rows.job, held, count),
-        )
-        shares: Floats = np.divide(used, reserved, out=np.full(count, np.nan), where=reserved > 0)
-        return shares
 
 
 def _spread(total: float, used: Floats, declared: Floats, size: Floats) -> Floats:

@@ -144,7 +144,7 @@ class Replay:
         return None if self._rival is None else compared(self._play, self._rival, self.now)
 
     def used(self, namespace: str) -> Mapping[str, Amounts]:
-        """The use of single pods is part of each app's efficiency here."""
+        """Each app tells its use itself here."""
         del namespace
         return {}
 
