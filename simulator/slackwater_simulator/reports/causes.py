@@ -31,7 +31,7 @@ COLOURS = {
     Cause.DRIVERS: "p5",
     Cause.MEMORY: "p1",
     Cause.CEILING: "p3",
-    Cause.FRAGMENT: "wait",
+    Cause.FRAGMENT: "p8",
 }
 
 
