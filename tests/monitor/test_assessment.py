@@ -23,6 +23,7 @@ from slackwater_monitor.assessment.run import Order, fetch, run, write
 from slackwater_monitor.history.grid import grid
 from support.builders.assessed import Week, assessed, order
 from support.builders.weeks import DAY, END, SCRAPE, STATES, TOOLS, Container, Floats, openmetrics, prometheus, week
+from support.symbols import symbols
 
 pytestmark = pytest.mark.skipif(not TOOLS, reason="prometheus and promtool are not installed")
 EXACT = pytest.approx
@@ -197,12 +198,13 @@ def test_an_interrupted_run_goes_on_where_it_stopped(served_week: Week, tmp_path
 
 
 def test_page_and_json_hold_the_same_numbers(served_week: Week, tmp_path: Path) -> None:
-    """One page without scripts or outside addresses, and a JSON file beside it."""
+    """One page without scripts, outside addresses and words of the papers, and a JSON file beside it."""
     page = write(served_week.found, tmp_path)
     text = page.read_text(encoding="utf-8")
     assert "<script" not in text
     assert "http://" not in text
     assert "https://" not in text
+    assert symbols(text) == []
     written = json.loads((tmp_path / "assessment.json").read_text(encoding="utf-8"))
     assert written == json.loads(json.dumps(plain(served_week.found)))
     assert (

@@ -29,11 +29,10 @@ from slackwater_monitor.web.pages.overview import held_back, shortage
 from slackwater_simulator.results.outcome import Hold, Series
 from support.builders.outcomes import outcome
 from support.fakes.httpcluster import Cluster, served, usual
+from support.symbols import symbols
 
 ROWS = [(job, job % 2, float(job), float(job) + 10) for job in range(12)]
 LINK = re.compile(r'href="(/[^"]*)"')
-# Words of the papers and their symbols: readers of a page need not know them.
-SYMBOLS = re.compile(r"[δρα]|\b(?:AR|NC|Tot)\b|\bE \d|equation|paper 00|\bpaper\b")
 GIBI = 1024.0**3
 
 
@@ -92,7 +91,7 @@ def test_links_of_a_cluster_lead_to_nodes_apps_pods_queues_and_pools(cluster: Cl
         "/queue/default",
         "/pools/default",
     } <= set(pages)
-    assert {path: found for path, text in pages.items() if (found := SYMBOLS.findall(text))} == {}
+    assert {path: found for path, text in pages.items() if (found := symbols(text))} == {}
 
 
 def test_links_of_a_play_keep_scene_and_moment() -> None:
@@ -102,7 +101,7 @@ def test_links_of_a_play_keep_scene_and_moment() -> None:
     assert all("scene=two" in path and "t=6" in path for path in pages)
     kinds = {path.split("/")[1].partition("?")[0] for path in pages}
     assert kinds == {"", "side-by-side", "nodes", "queue", "pools", "apps", "pods", "what-if"}
-    assert {path: found for path, text in pages.items() if (found := SYMBOLS.findall(text))} == {}
+    assert {path: found for path, text in pages.items() if (found := symbols(text))} == {}
 
 
 def test_what_if_plays_the_scene_on_show() -> None:

@@ -187,14 +187,20 @@ def _thinned(series: Series, css: str, scale: float = 1.0) -> Line:
     return Line(css, time, np.add.reduceat(series.value, starts) / counts / scale)
 
 
-# What policies record, in words: title, reading help, unit.
+# What policies record, in words: title, reading help, unit, and what the line is.
 KNOWN_SERIES = {
     "delta": (
         "Pool for small jobs",
         "Share of the slots kept for small jobs, as the policy moved it.",
         "share",
+        "share for small jobs",
     ),
-    "reservation": ("Reservation for tasks", "What drivers may not take, as the policy moved it.", ""),
+    "reservation": (
+        "Reservation for tasks",
+        "What drivers may not take, as the policy moved it.",
+        "",
+        "kept for tasks",
+    ),
 }
 
 
@@ -204,9 +210,10 @@ def _pools(outcome: Outcome, end: float) -> Iterator[Figure]:
     for name in sorted(set(outcome.series) - drawn - set(FORECASTS)):
         line = _thinned(outcome.series[name], "pool")
         plain = name.replace("_", " ").capitalize()
-        words, caption, unit = KNOWN_SERIES.get(name, (f"Pool: {plain}", f"What {outcome.policy} decided by.", ""))
+        unknown = (f"Pool: {plain}", f"What {outcome.policy} decided by.", "", plain)
+        words, caption, unit, legend = KNOWN_SERIES.get(name, unknown)
         if len(line.y):
-            yield Figure(words, caption, over_time(words, [line], unit, end=end), (("pool", plain),))
+            yield Figure(words, caption, over_time(words, [line], unit, end=end), (("pool", legend),))
 
 
 def nodes(outcomes: Sequence[Outcome], end: float) -> Iterator[Figure]:

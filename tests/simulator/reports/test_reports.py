@@ -22,6 +22,7 @@ from slackwater_simulator.reports.table import notes, percent, seconds, table
 from slackwater_simulator.results.outcome import Series
 from slackwater_simulator.results.status import CRASHED
 from support.builders.outcomes import outcome
+from support.symbols import symbols
 
 ROWS = [(0, 0, 0.0, 10.0), (0, 0, 5.0, 10.0), (1, 1, 10.0, 20.0)]
 
@@ -168,6 +169,7 @@ def page() -> str:
     """Two policies, one of them with pools and an estimate."""
     time = np.arange(1000.0) / 50
     series = {"used_cpu": Series(time, time), "estimated_cpu": Series(time, time), "small_pool": Series(time, time)}
+    series |= {"delta": Series(time, time / 50), "reservation": Series(time, time)}
     return render([outcome(ROWS, usage=True, series=series), outcome(ROWS, policy="dress", ends=[0, CRASHED, 0])])
 
 
@@ -194,6 +196,12 @@ def test_page_shows_every_asked_figure(page: str) -> None:
         assert title in page
     for word in ("requested", "used", "estimated", "capacity"):
         assert f"</i>{word}</span>" in page
+
+
+def test_page_has_no_word_of_the_papers(page: str) -> None:
+    """Legends of what policies record are in words, too."""
+    assert symbols(page) == []
+    assert '<i class="pool"></i>share for small jobs</span>' in page
 
 
 def test_every_drawing_is_well_formed_and_described(page: str) -> None:

@@ -93,7 +93,7 @@ def _efficiencies(found: Assessment) -> Iterator[Figure]:
             right = max(1.0, *(float(line.x[-1]) for line in lines))
             yield Figure(
                 f"{title(kind)}: how many stay below an efficiency",
-                "Equation 7: use over request, summed over samples. Containers without a request are left out.",
+                "Efficiency: use over request, summed over samples. Containers without a request are left out.",
                 chart(f"CDF of {kind} efficiency", lines, "used ÷ requested", "share", x_max=right, y_max=1.0),
                 [(line.css, name) for line, name in zip(lines, drawn, strict=True)],
             )
