@@ -107,6 +107,20 @@ def _page(address: str) -> str:
         return ""
 
 
+def test_a_port_that_is_taken_is_told_before_anything_is_played(tmp_path: Path) -> None:
+    """In one sentence, with what to do; no address is named that somebody else serves."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        program = [sys.executable, "-c", "from slackwater_cli.main import run; run()"]
+        command = [*program, "demo", "--report", str(tmp_path), "--serve", "--port", port]
+        ended = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert (ended.returncode, ended.stdout) == (2, "")
+    assert ended.stderr == (
+        f"port: 127.0.0.1:{port} cannot be listened on (Address already in use); "
+        "end what listens there, or give another --port\n"
+    )
+
+
 @pytest.mark.bench
 @pytest.mark.timeout(300)
 def test_the_whole_demo_takes_less_than_a_minute_of_cpu_and_can_be_watched(tmp_path: Path) -> None:

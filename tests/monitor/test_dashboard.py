@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import math
+import socket
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from flask import Flask
 from flask.testing import FlaskClient
 from rich.console import Console
 
+from slackwater.errors import InvalidInput
 from slackwater_cluster.api.client import ApiClient, ExtenderClient
 from slackwater_cluster.api.endpoint import endpoint
 from slackwater_monitor.screen import render
@@ -23,6 +25,7 @@ from slackwater_monitor.sources.source import Source
 from slackwater_monitor.sources.views import Node, Snapshot
 from slackwater_monitor.web.app import dashboard
 from slackwater_monitor.web.pages.overview import change, headline
+from slackwater_monitor.web.server import check_address, serve_cluster
 from support.builders.outcomes import outcome
 from support.fakes.httpcluster import PROXY, Cluster, served, usual
 
@@ -287,3 +290,19 @@ def test_settings_come_from_flags_and_environment(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setenv("SLACKWATER_MONITOR_PROMETHEUS_URL", "http://p")
     found = load(["--port", "1234"])
     assert (found.port, found.prometheus_url, found.host) == (1234, "http://p", "127.0.0.1")
+
+
+def test_a_monitor_whose_port_is_taken_says_so(cluster: Cluster, tmp_path: Path) -> None:
+    """In one sentence, instead of trying again and again."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        settings = Settings(port=taken.getsockname()[1], kubeconfig=cluster.kubeconfig(tmp_path))
+        with pytest.raises(InvalidInput, match=r"cannot be listened on \(Address already in use\); end what listens"):
+            serve_cluster(settings)
+    check_address(settings)
+
+
+def test_an_address_that_is_nobodys_is_refused() -> None:
+    """With what the machine says of it."""
+    with pytest.raises(InvalidInput, match=r"203.0.113.1:0 cannot be listened on"):
+        check_address(Settings(host="203.0.113.1", port=0))
+    check_address(Settings(host="localhost", port=0))

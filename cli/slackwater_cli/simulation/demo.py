@@ -48,6 +48,8 @@ def command(
     from slackwater_simulator.results.metrics import measure
 
     prepare(report)
+    if serve:
+        _check(port)
     console = Console()
     outcomes, makespans = _play(seed, hours, reasons=serve)
     plays = {scene: {policy: outcomes[scene, policy] for policy in POLICIES} for scene in SCENES}
@@ -77,6 +79,12 @@ def called() -> str:
     if program.name != "slackwater" or not program.exists() or (found and program.samefile(found)):
         return "slackwater"
     return str(program)
+
+
+def _check(port: int) -> None:
+    from slackwater_monitor.web.server import check_address, options
+
+    check_address(options("127.0.0.1", port))
 
 
 def _serve(outcomes: dict[tuple[str, str], Outcome], port: int, console: Console) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import threading
 import time
 from collections.abc import Callable
@@ -10,7 +11,7 @@ from typing import Any
 
 from flask import Flask
 
-from slackwater.errors import SlackwaterError
+from slackwater.errors import InvalidInput, SlackwaterError
 from slackwater_cluster.api.client import ApiClient, ExtenderClient
 from slackwater_cluster.api.credentials import Credentials
 from slackwater_cluster.api.endpoint import endpoint
@@ -27,18 +28,37 @@ from slackwater_monitor.web.app import dashboard
 class Server(OneProcess):
     """The dashboard's server; `make` is called in the worker, after the fork."""
 
-    def __init__(self, host: str, port: int, threads: int, make: Callable[[], Flask]) -> None:
-        self._make = make
-        super().__init__(host, port, threads, {"worker_class": "gthread", "keepalive": 30, "timeout": 120})
+    def __init__(self, settings: Settings, make: Callable[[], Flask]) -> None:
+        self._make, self._settings = make, settings
+        options = {"worker_class": "gthread", "keepalive": 30, "timeout": 120}
+        super().__init__(settings.host, settings.port, settings.threads, options)
 
     def load(self) -> Any:
         """Called in the worker."""
         return self._make()
 
+    def run(self) -> None:
+        """Serve until interrupted; where somebody else does already, say so instead of trying again."""
+        check_address(self._settings)
+        super().run()
+
+
+def check_address(settings: Settings) -> None:
+    """Refuse an address that cannot be listened on, before any work is done for it."""
+    host, port = settings.host.strip("[]"), settings.port
+    try:
+        with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as tried:
+            # As gunicorn does: connections of who served here before are no obstacle.
+            tried.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            tried.bind((host, port))
+    except OSError as problem:
+        words = f"{settings.host}:{port} cannot be listened on ({problem.strerror})"
+        raise InvalidInput("port", words, "end what listens there, or give another --port") from problem
+
 
 def serve(source: Chooser, settings: Settings) -> None:
     """Show any source until interrupted; `slackwater demo --serve` gives a simulation."""
-    Server(settings.host, settings.port, settings.threads, lambda: dashboard(source, settings)).run()
+    Server(settings, lambda: dashboard(source, settings)).run()
 
 
 def serve_cluster(settings: Settings) -> None:
@@ -53,7 +73,7 @@ def serve_cluster(settings: Settings) -> None:
         watch(source, settings.interval)
         return dashboard(source, settings)
 
-    Server(settings.host, settings.port, settings.threads, make).run()
+    Server(settings, make).run()
 
 
 def measured(settings: Settings, clock: Callable[[], float] = time.monotonic) -> Measured | None:

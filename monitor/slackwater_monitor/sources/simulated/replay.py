@@ -57,7 +57,7 @@ class Replay:
         self.end = max(play.end for play in self.plays)
         self.scene, self.scenes = "", dict[str, str]()  # its name among others, and what they are called
         self.moment: float | None = None
-        self._course: TimeSeries | None = None
+        self._courses: list[TimeSeries] = []  # the whole one, once it is made; all moments of the play share it
 
     @property
     def title(self) -> str:
@@ -110,16 +110,16 @@ class Replay:
 
     def history(self) -> TimeSeries:
         """From the beginning to the virtual moment, which is the last point."""
-        if self._course is None:
-            self._course = self._whole()
-        now = self.now
-        upto = int(np.searchsorted(self._course.time, now))
+        if not self._courses:
+            self._courses.append(self._whole())
+        now, course = self.now, self._courses[0]
+        upto = int(np.searchsorted(course.time, now))
         last = self._sums(np.array([now]))
         lines = {
             kind: {line: [*values[:upto], *last[kind][line]] for line, values in each.items()}
-            for kind, each in self._course.lines.items()
+            for kind, each in course.lines.items()
         }
-        return TimeSeries([*self._course.time[:upto], now], lines)
+        return TimeSeries([*course.time[:upto], now], lines)
 
     def borders(self) -> Sequence[BorderHistory]:
         """How the border moved so far, where the policy has pools."""
