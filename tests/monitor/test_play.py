@@ -25,7 +25,7 @@ def staged(policy: str = "slackwater", *, broken: bool = False) -> Outcome:
 
     Broken: the first of them breaks at 15 and runs again from 18 on.
     """
-    usage = Usage(np.array([0.5, 0.5]), np.array([0.25, 0.25]))
+    usage = Usage(np.array([0.5, 0.5]), np.array([0.75, 0.75]))
     stages = (
         Stage("read", CORE, np.full(2, 10.0), usage=usage),
         Stage("write", CORE, np.full(2, 10.0), parents=("read",), usage=usage),
@@ -139,7 +139,13 @@ def test_estimates_lie_where_requests_are() -> None:
     assert [node.estimate["cpu"] for node in nodes] == pytest.approx([2.0, 0.0])
 
 
-@pytest.mark.parametrize(("moment", "share"), [(1.0, None), (7.0, 0.1), (10.0, 0.3), (15.0, 1.1 / 3), (41.0, None)])
+def test_idle_cores_stand_beside_the_share_of_cores() -> None:
+    """Of three cores 1.1 are used, whatever the app uses of its memory."""
+    text = dashboard(Replay(staged()), Settings()).test_client().get("/?t=15").text
+    assert "<td>3</td><td>1.9</td><td>37 %</td>" in text
+
+
+@pytest.mark.parametrize(("moment", "share"), [(1.0, None), (7.0, 0.1), (10.0, 0.425), (15.0, 1.6 / 3), (41.0, None)])
 def test_an_app_has_the_efficiency_of_the_moment(moment: float, share: float | None) -> None:
     """As on a cluster: used ÷ requested of its dominant resource by what runs now; nothing of what is still to come."""
     app = Replay(staged()).at(moment).snapshot().apps[0]
