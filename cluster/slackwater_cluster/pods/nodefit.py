@@ -32,6 +32,11 @@ def in_time(constraints: Constraints) -> Constraints:
     return msgspec.structs.replace(constraints, tolerations=(*constraints.tolerations, *_PASSING))
 
 
+def shut(constraints: Constraints, node: NodeRecord) -> bool:
+    """Whether the node would take the pod, were it not for a cordon or a taint that passes."""
+    return not (node.open and allows(constraints, node)) and allows(in_time(constraints), node)
+
+
 def obstacle(constraints: Constraints, node: NodeRecord) -> str:
     """What keeps the pod off the node, in words; "" where nothing does."""
     if not carries(node, constraints.selector):
