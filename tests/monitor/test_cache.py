@@ -1,4 +1,4 @@
-"""Answers on disk belong to one server, one cluster, one tenant and one user."""
+"""Answers on disk belong to one server, one cluster, one tenant and one user or token."""
 
 from __future__ import annotations
 
@@ -50,6 +50,20 @@ def test_a_folder_of_an_earlier_version_serves_whoever_names_no_tenant(tmp_path:
     with pytest.raises(InvalidInput, match="no tenant and no user, not for tenant 'a'"):
         Cache.of(asked("a"), tmp_path)
     Cache.of(asked(), tmp_path)
+
+
+def test_two_tokens_have_a_folder_each(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a proxy shows to one of them is not for the other. The token itself is nowhere in the cache."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "home"))
+    connections = []
+    for token in ("secret-one", "secret-two"):
+        (tmp_path / token).write_text(token, encoding="utf-8")
+        connections.append(QueryConnection(URL, credentials=Credentials(tmp_path / token)))
+    caches = [Cache.of(each, None) for each in (*connections, asked())]
+    assert len({each.folder for each in caches}) == 3
+    assert "secret" not in (caches[0].folder / "asker.json").read_text(encoding="utf-8")
+    with pytest.raises(InvalidInput, match=r"--cache.*token [0-9a-f]{12}, not for token [0-9a-f]{12}.*another folder"):
+        Cache.of(connections[1], caches[0].folder)
 
 
 @pytest.mark.parametrize("text", ["", "[]", "[1]", '{"who": 1}', "\x00"])

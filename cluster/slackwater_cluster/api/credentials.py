@@ -6,9 +6,12 @@ Secrets are read from their files each time they are needed, because mounted tok
 from __future__ import annotations
 
 import ssl
-from base64 import b64encode
+from base64 import b64encode, urlsafe_b64decode
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
+
+import msgspec
 
 from slackwater.errors import InvalidInput, Unavailable
 
@@ -32,6 +35,13 @@ class Credentials:
             return {"Authorization": f"Basic {b64encode(f'{self.username}:{password}'.encode()).decode()}"}
         return {}
 
+    def holder(self) -> str:
+        """A digest of whom the token names, or of the token where it names nobody; "" without one."""
+        if self.token_file is None:
+            return ""
+        token = _secret(self.token_file)
+        return sha256((_subject(token) or token).encode()).hexdigest()[:12]
+
     def tls(self) -> ssl.SSLContext | bool:
         """What a certificate is judged by: an authority, this machine's authorities (True), or nothing (False)."""
         if self.insecure:
@@ -42,6 +52,23 @@ class Credentials:
             return ssl.create_default_context(cafile=str(self.ca))
         except (OSError, ssl.SSLError) as problem:
             raise InvalidInput("ca", f"{self.ca} cannot be used ({_words(problem)})", "give a PEM file") from problem
+
+
+class _Claims(msgspec.Struct):
+    """Of a JWT's payload what stays when it is renewed."""
+
+    sub: str
+    iss: str = ""
+    aud: str | list[str] = ""
+
+
+def _subject(token: str) -> str:
+    """For whom a JWT was made, by whom and for which server; "" of any other token. It is read, not believed."""
+    try:
+        _, payload, _ = token.split(".")
+        return repr(msgspec.json.decode(urlsafe_b64decode(payload + "=" * (-len(payload) % 4)), type=_Claims))
+    except (ValueError, msgspec.MsgspecError):
+        return ""
 
 
 def _secret(path: Path) -> str:

@@ -4,11 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+import msgspec
+
 from slackwater_cluster.watch.records import Constraints, NodeRecord, Requirement, Tolerated
 
 # A taint with this effect only makes a node less liked; it refuses nobody.
 _SOFT = "PreferNoSchedule"
 _NAME_FIELD = "metadata.name"
+# Taints that Kubernetes sets and lifts by itself while the node lives. Not those of a lost one, which may never return.
+_PASSING = tuple(
+    Tolerated(f"node.kubernetes.io/{name}", "Exists", "", "")
+    for name in ("memory-pressure", "disk-pressure", "pid-pressure", "network-unavailable", "unschedulable")
+)
 
 
 def allows(constraints: Constraints, node: NodeRecord) -> bool:
@@ -18,6 +25,16 @@ def allows(constraints: Constraints, node: NodeRecord) -> bool:
         and _affine(constraints, node)
         and tolerates(constraints.tolerations, node.taints)
     )
+
+
+def in_time(constraints: Constraints) -> Constraints:
+    """The same for a pod that can wait until passing taints are lifted: pressure, a network to come, a cordon."""
+    return msgspec.structs.replace(constraints, tolerations=(*constraints.tolerations, *_PASSING))
+
+
+def shut(constraints: Constraints, node: NodeRecord) -> bool:
+    """Whether the node would take the pod, were it not for a cordon or a taint that passes."""
+    return not (node.open and allows(constraints, node)) and allows(in_time(constraints), node)
 
 
 def obstacle(constraints: Constraints, node: NodeRecord) -> str:

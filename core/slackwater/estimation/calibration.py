@@ -50,6 +50,7 @@ SAFE = 0.35  # standard errors of the rate that are taken off it while few score
 RARE = 0.5  # share of a risk so small that even SCORES scores hold fewer than FEW beyond z: its tail is a guess
 NOTHING_CAME = -10.0  # the score of a promise that was never tested: no more was used than when it was made
 MACHINES = 32  # types of machines that are told apart
+MISSED = 0.1  # of a horizon without samples with which a promise is judged: so many of those exceeded may escape us
 ERRORS = 2.0  # standard errors by which the realised rate is above the asked one before the margin widens
 
 
@@ -255,16 +256,19 @@ class Promise:
     requests: Floats
     used: Floats
     excused: Floats | None = None  # what was used when it was made, where a promise above which nothing came is excused
-    watched: NDArray[np.bool_] = field(init=False)  # nodes that were measured all the time since
+    watched: NDArray[np.bool_] = field(init=False)  # nodes that were measured then, and nearly all the time since
+    missed: Floats = field(init=False)  # seconds for which they were not
 
     def __post_init__(self) -> None:
         self.watched = np.ones(len(self.used), np.bool_)
+        self.missed = np.zeros(len(self.used))
 
     def reshape(self, change: Callable[[Floats], Floats]) -> None:
         """Nodes came or went. One that came later is not judged."""
         self.watched = change(self.watched.astype(np.float64)) > 0
         self.expected = Outlook(*(change(part) for part in self.expected))
         self.peak, self.requests, self.used = change(self.peak), change(self.requests), change(self.used)
+        self.missed = change(self.missed)
         if self.excused is not None:
             self.excused = change(self.excused)
 
@@ -287,6 +291,7 @@ class Promises:
         self._horizon, self._every, self._after = horizon, every, after
         self._began: float | None = None
         self._open: list[Promise] = []
+        self._unseen: NDArray[np.bool_] = np.zeros(0, np.bool_)  # nodes without samples at the moment
 
     def put(self, promise: Promise) -> None:
         """Put a promise aside, if the last one is old enough, but none of the first `after` seconds.
@@ -298,6 +303,8 @@ class Promises:
         if promise.at - self._began < self._after:
             return
         if not self._open or promise.at - self._open[-1].at >= self._every:
+            if self._unseen.any():
+                promise.watched &= ~self._unseen
             self._open.append(promise)
 
     def places(self, home: Rows, since: Floats) -> Rows:
@@ -326,10 +333,16 @@ class Promises:
         self._open = self._open[len(over) :]
         return over
 
-    def lose(self, rows: NDArray[np.bool_]) -> None:
-        """Of these nodes samples have not come for too long: what was promised for them cannot be judged."""
-        for promise in self._open:
-            promise.watched &= ~rows
+    def lose(self, rows: NDArray[np.bool_], seconds: float) -> None:
+        """Of these nodes nothing was seen for so long; to be told before a promise is put aside.
+
+        Promises are judged by what was seen of them, unless too much was missed.
+        """
+        self._unseen = rows
+        if rows.any():
+            for promise in self._open:
+                promise.missed[rows] += seconds
+                promise.watched &= promise.missed <= MISSED * self._horizon
 
     def add_node(self) -> None:
         """A node came: nothing was promised for it yet."""

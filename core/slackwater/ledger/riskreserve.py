@@ -182,6 +182,7 @@ class RiskMargins:
         self._since: Floats = np.full(64, -np.inf)
         self._seen: Floats = np.full(64, -np.inf)
         self._now = -np.inf
+        self._looked = -np.inf  # when samples were last asked for, whether they came or not
         self._crowd: Crowd | None = None  # of the last heartbeat
         self.kept: Floats = np.zeros((0, len(terms.kinds)))
 
@@ -205,12 +206,12 @@ class RiskMargins:
         for kind in self.kinds.values():
             kind.drop_row(row)
 
-    def lose(self, stale: NDArray[np.bool_]) -> None:
-        """Nodes of which no samples have come for too long (by row, or row × kind) are not judged by what they show."""
-        if stale.any():
-            for kind, rows in enumerate(np.broadcast_to(stale.T, self.kept.T.shape)):
-                if kind in self.kinds:
-                    self.kinds[kind].promises.lose(rows)
+    def lose(self, now: float, stale: NDArray[np.bool_]) -> None:
+        """Nodes without samples for too long (by row, or row × kind): nobody has seen them since the last look."""
+        passed, self._looked = max(0.0, now - self._looked) if np.isfinite(self._looked) else 0.0, now
+        for kind, rows in enumerate(np.broadcast_to(stale.T, self.kept.T.shape)):
+            if kind in self.kinds:
+                self.kinds[kind].promises.lose(rows, passed)
 
     def sample(self, now: float, heartbeat: float, slots: Slots, uses: Floats, peaks: Peaks) -> None:
         """Take in the use of some pods (kind × pod); when a heartbeat has passed, form all margins anew."""

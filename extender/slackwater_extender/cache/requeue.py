@@ -130,7 +130,8 @@ class Unschedulable:
         with self._changed:
             after = after if after <= self._number else 0
             self._changed.wait_for(lambda: self._number > after, timeout=wait)
-            return self._number, [each for each in self._news if each.number > after]
+            # Who has got a node since, or was refused again, is not told: its release would be taken for one in vain.
+            return self._number, [each for each in self._news if each.number > after and each.uid in self._told]
 
     def _forget(self, uid: str) -> None:
         self._pods.pop(uid, None)

@@ -23,6 +23,7 @@ from slackwater.resources import Kinds, Resources, holding, needed_by
 from slackwater.roles import Role
 from slackwater.validation import TOLERANCE
 from slackwater_cluster import names
+from slackwater_cluster.pods.nodefit import in_time
 from slackwater_cluster.watch.records import PodRecord
 from slackwater_cluster.watch.timeslices import slices
 from slackwater_extender.cache import conversion
@@ -157,11 +158,11 @@ class Placer:
         masks: dict[tuple[int, str], np.ndarray | None] = {}
         made = []
         for each in wanted:
-            key = id(each.pod.constraints), each.ask.selection
+            key, selected = (id(each.pod.constraints), each.ask.selection), selections.get(each.ask.selection)
             if key not in masks:
-                masks[key] = _accepted(facts.allowed[key[0]], selections.get(each.ask.selection), crowded)
+                masks[key] = _accepted(facts.allowed[key[0]], selected, crowded)
             prepared = each.prepared(table, masks[key], facts.inputs[each.uid])
-            made.append(_roomy(each, prepared, table, masks[key], facts))
+            made.append(_roomy(each, prepared, table, _Reach(masks[key], selected), facts))
         return made
 
     def _facts(self, wanted: Sequence[_Wanted], table: NodeTable) -> _Facts:
@@ -177,6 +178,8 @@ class Placer:
                     facts.inputs[each.uid] = () if each.driver else self.cache.outputs.inputs(each.pod, each.app)
                     if same and (outgrown := self._outgrown(each.pod)) is not None:
                         facts.outgrown[each.uid] = outgrown
+                        if outgrown.killed and key not in facts.in_time:
+                            facts.in_time[key] = self.cache.allowed(in_time(each.pod.constraints), table)
                 if same and facts.left is None and any(each.killed for each in facts.outgrown.values()):
                     facts.left = self.cache.ledger.without_tasks()
         return facts
@@ -285,6 +288,13 @@ class _Outgrown(NamedTuple):
     killed: bool  # whether one of its app was killed for it
 
 
+class _Reach(NamedTuple):
+    """Rows by what the cluster says of them; None: all of them."""
+
+    now: np.ndarray | None  # that accept a pod
+    selected: np.ndarray | None  # that its queue may use
+
+
 @dataclass(slots=True)
 class _Facts:
     """What the cache knows of the pods of a batch."""
@@ -292,6 +302,7 @@ class _Facts:
     allowed: dict[int, np.ndarray | None] = field(default_factory=dict)  # by constraints: the rows they accept
     inputs: dict[str, Inputs] = field(default_factory=dict)  # by uid, as all below
     outgrown: dict[str, _Outgrown] = field(default_factory=dict)
+    in_time: dict[int, np.ndarray | None] = field(default_factory=dict)  # by constraints, for those killed before
     left: np.ndarray | None = None  # what tasks find on each node once the tasks there have ended, if somebody asks
 
 
@@ -339,29 +350,34 @@ def _tell_needs(reply: PlaceReply, asks: Sequence[PodAsk], wanted: Mapping[str, 
             refused[ask.uid].needs = dict(zip(kinds, ask.declared, strict=True))
 
 
-def _accepted(allowed: np.ndarray | None, selected: np.ndarray | None, crowded: np.ndarray) -> np.ndarray | None:
+def _accepted(
+    allowed: np.ndarray | None, selected: np.ndarray | None, crowded: np.ndarray | None = None
+) -> np.ndarray | None:
     """The rows that are allowed, selected and not full of pods; None: all of them."""
-    found = [mask for mask in (allowed, selected, ~crowded if crowded.any() else None) if mask is not None]
+    vacant = ~crowded if crowded is not None and crowded.any() else None
+    found = [mask for mask in (allowed, selected, vacant) if mask is not None]
     return np.logical_and.reduce(found) if found else None
 
 
-def _roomy(each: _Wanted, ask: PodAsk, table: NodeTable, allowed: np.ndarray | None, facts: _Facts) -> PodAsk:
+def _roomy(each: _Wanted, ask: PodAsk, table: NodeTable, reach: _Reach, facts: _Facts) -> PodAsk:
     """A pod whose likes use more memory than they declare goes where there is room for what they use, if anywhere.
 
     If one of them was killed for it, it waits for such room while some node could have it, once the tasks there
-    have ended. Else it goes by what it declares, as with any scheduler.
+    have ended and taints that pass are lifted. Else it goes by what it declares, as with any scheduler.
     """
     if (outgrown := facts.outgrown.get(ask.uid)) is None:
         return ask
     expected, more, killed = outgrown
     if killed and facts.left is not None:
         could = holding(facts.left, np.where(more, expected, 0.0).tolist())
-        reached = [ask.allowed, each.narrowed(table, allowed, spare=True)]
+        spare = each.narrowed(table, reach.now, spare=True)
+        later = _accepted(facts.in_time[id(each.pod.constraints)], reach.selected)
+        reached = [(ask.allowed, ask.allowed), (spare, spare), (each.narrowed(table, later, spare=True), ask.allowed)]
     else:
-        could, reached = _holds(table, expected, ask), [ask.allowed]
-    for where in reached:
+        could, reached = _holds(table, expected, ask), [(ask.allowed, ask.allowed)]
+    for where, now in reached:
         if (could if where is None else could & where).any():
-            return replace(ask, declared=tuple(expected.tolist()), allowed=where)
+            return replace(ask, declared=tuple(expected.tolist()), allowed=now)
     return ask
 
 

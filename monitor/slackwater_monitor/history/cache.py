@@ -33,20 +33,23 @@ class Asker:
     tenant: str = ""
     username: str = ""
     cluster: str = ""  # when it was made; "" where nobody tells
+    token: str = ""  # a digest of whom it names
 
     @classmethod
     def of(cls, connection: QueryConnection, cluster: str) -> Asker:
         """The one that a connection names."""
-        return cls(connection.tenant, connection.credentials.username, cluster)
+        known = connection.credentials
+        return cls(connection.tenant, known.username, cluster, known.holder())
 
     def agrees(self, other: Asker) -> bool:
         """Whether both get the same answers; a cluster that is not known may be any."""
-        same = (self.tenant, self.username) == (other.tenant, other.username)
+        same = (self.tenant, self.username, self.token) == (other.tenant, other.username, other.token)
         return same and (self.cluster == other.cluster or not (self.cluster and other.cluster))
 
     def __str__(self) -> str:
         named = (("tenant", self.tenant), ("user", self.username))
         told = [f"{what} {name!r}" for what, name in named if name]
+        told += [f"token {self.token}"] if self.token else []
         told += [f"the cluster made at {self.cluster}"] if self.cluster else []
         return " and ".join(told) or "no tenant and no user"
 
@@ -59,7 +62,7 @@ class Cache:
 
     @classmethod
     def of(cls, connection: QueryConnection, folder: Path | None, cluster: str = "") -> Cache:
-        """The given folder, or one of the user's cache that belongs to this server, cluster, tenant and user."""
+        """The given folder, or one of the user's cache that belongs to this server, cluster, tenant, user and token."""
         asker = Asker.of(connection, cluster)
         chosen = folder or _usual(connection.url, asker)
         try:
@@ -98,9 +101,9 @@ class Cache:
 
 
 def _usual(url: str, asker: Asker) -> Path:
-    """A folder of the user's cache, named after the address and what is known of tenant, user and cluster."""
+    """A folder of the user's cache, named after the address and what is known of tenant, user, cluster and token."""
     home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    words = "\n".join((url.rstrip("/"), asker.tenant, asker.username, asker.cluster)).rstrip("\n")
+    words = "\n".join((url.rstrip("/"), asker.tenant, asker.username, asker.cluster, asker.token)).rstrip("\n")
     return home / "slackwater" / "history" / hashlib.sha256(words.encode()).hexdigest()[:12]
 
 

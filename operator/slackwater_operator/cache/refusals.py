@@ -16,10 +16,11 @@ from slackwater_operator.cache.rooms import NodeReach, Rooms
 
 
 class Vain(Enum):
-    """Why a release came to nothing, and for how many seconds the pod pauses: the first time, and at most."""
+    """Why a release, or a reason, came to nothing; for how many seconds the pod pauses: the first time, and at most."""
 
     UNBOUND = (5.0, 600.0)  # the scheduler refused nodes that had room; what keeps the pod out may keep its likes out
     UNWRITTEN = (2.0, 4.0)  # the API server did not take it
+    UNTOLD = (60.0, 600.0)  # its reason could not be written: another policy refuses it, or the pod is gone
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,6 +25,7 @@ from slackwater.cycle.verdicts import describe, singular
 from slackwater.resources import Resources
 from slackwater.roles import Role
 from slackwater_cluster.apps.membership import app_id
+from slackwater_cluster.pods.nodefit import shut
 from slackwater_cluster.watch.records import PodRecord
 from slackwater_operator.cache.apps.appindex import Pod
 from slackwater_operator.cache.cache import OperatorCache
@@ -175,12 +176,17 @@ class StallKeeper:
         )
 
     def _youngest(self, pods: Iterable[PodRecord]) -> PodRecord | None:
-        bound = {pod.uid: pod for pod in pods if self.cache.state_of(pod) is PodState.BOUND}
+        bound = {pod.uid: pod for pod in pods if self.cache.state_of(pod) is PodState.BOUND and self._frees(pod)}
         chosen = victim(
             RunningPod(uid, pod.started or pod.created, any(owner.controller for owner in pod.owners))
             for uid, pod in bound.items()
         )
         return bound[chosen.uid] if chosen else None
+
+    def _frees(self, pod: PodRecord) -> bool:
+        """Whether others could use the room of a pod: nobody can while its node is shut."""
+        node = self.cache.node_requests.nodes.get(pod.node)
+        return node is None or not shut(pod.constraints, node)
 
 
 def _waiting(outlook: Outlook, but: App) -> tuple[str, ...]:

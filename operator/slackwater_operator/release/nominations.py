@@ -18,6 +18,7 @@ from slackwater.errors import Unavailable
 from slackwater_cluster import names
 from slackwater_cluster.customresources import Mode
 from slackwater_cluster.customresources.admissionqueue import Release as Terms
+from slackwater_cluster.pods.nodefit import allows
 from slackwater_cluster.watch.records import PodRecord
 from slackwater_operator.cache.podstate import UNSCHEDULABLE, InFlight, PodState
 from slackwater_operator.cache.refusals import Vain
@@ -156,9 +157,15 @@ class Nominations:
         if written.done:
             self.metrics.parkings.inc()
             self.told(pod)
-            if not on_its_way.growth and (on_its_way.node or on_its_way.nodes > 1):
+            refused = on_its_way.node or on_its_way.nodes > 1
+            if refused and not on_its_way.growth and not self._closed(pod, on_its_way.node):
                 self.cache.pause(pod.uid, self.clock(), Vain.UNBOUND)
         self.cache.end(pod.uid)
+
+    def _closed(self, pod: PodRecord, name: str) -> bool:
+        """Whether the node named for a pod takes it no more, by a taint or a cordon: nothing else kept the pod out."""
+        node = self.cache.node_requests.nodes.get(name)
+        return node is not None and not (node.open and allows(pod.constraints, node))
 
     async def _move(self, stuck: Sequence[tuple[PodRecord, InFlight]]) -> None:
         """Name another node for each, or none where the scheduler refuses the only one with room: it may search then.

@@ -6,7 +6,7 @@ write. Pods are skipped while releases are under way, so that a release costs it
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
 import structlog
@@ -16,6 +16,7 @@ from slackwater.errors import Unavailable
 from slackwater_cluster import names
 from slackwater_cluster.watch.records import PodRecord
 from slackwater_operator.cache.cache import OperatorCache
+from slackwater_operator.cache.refusals import Pauses, Vain
 from slackwater_operator.ratelimit import TokenBucket
 from slackwater_operator.release.podwriter import PodWriter
 from slackwater_operator.status.appstatus import AppStatus
@@ -24,8 +25,6 @@ log = structlog.get_logger(__name__)
 
 # So many times in a row without an answer are no fault of single pods: the rest is left for the next time.
 FAILURES = 3
-# Seconds after which a reason that could not be written is tried again.
-AGAIN = 60.0
 # Not reasons to wait.
 SILENT = (WaitReason.RELEASED.value, WaitReason.COMPLETE.value, WaitReason.GROWTH.value)
 
@@ -38,17 +37,15 @@ class ReasonWriter:
     bucket: TokenBucket
     clock: Callable[[], float]
     quiet: float  # seconds without a release before anything is written
-    _later: dict[str, float] = field(default_factory=dict)  # pods whose reason could not be written, until when
+    _pauses: Pauses = field(default_factory=Pauses)  # of pods whose reason could not be written
 
     async def write(self, cache: OperatorCache, accounts: Iterable[AppStatus], last_release: float) -> int:
         """Write what is different, as far as the rate allows; returns how many."""
         if self.clock() - last_release < self.quiet:
             return 0
-        self._later = {uid: until for uid, until in self._later.items() if until > self.clock()}
+        self._pauses.look(self.clock())
         written, failures = 0, 0
-        for pod, reason in due(cache, accounts):
-            if pod.uid in self._later:
-                continue
+        for pod, reason in self._in_turn(due(cache, accounts)):
             if failures == FAILURES or not self.bucket.take():
                 break
             try:
@@ -60,13 +57,24 @@ class ReasonWriter:
             failures = 0
             if told.done:
                 written += 1
+                self._pauses.forget(pod.uid)
             else:  # refused or gone: the fault of this pod alone
                 self._put_off(pod, told.message or told.outcome.value)
         return written
 
+    def _in_turn(self, found: Iterable[tuple[PodRecord, str]]) -> Iterator[tuple[PodRecord, str]]:
+        """Pods that were refused before come after all others, so that they take nobody's turn."""
+        again = []
+        for pod, reason in found:
+            if not self._pauses.times(pod.uid):
+                yield pod, reason
+            elif pod.uid not in self._pauses:
+                again.append((pod, reason))
+        yield from again
+
     def _put_off(self, pod: PodRecord, trouble: str) -> None:
         log.warning("reason not written", pod=pod.key, trouble=trouble)
-        self._later[pod.uid] = self.clock() + AGAIN
+        self._pauses.begin(pod.uid, self.clock(), Vain.UNTOLD)
 
 
 def due(cache: OperatorCache, accounts: Iterable[AppStatus]) -> Iterable[tuple[PodRecord, str]]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from base64 import b64decode
+import json
+from base64 import b64decode, urlsafe_b64encode
 from collections.abc import Callable
 from pathlib import Path
 
@@ -55,3 +56,36 @@ def test_a_file_that_cannot_be_used_is_named(made: Callable[[Path], object], wor
 def test_any_certificate_is_believed_only_where_asked_for() -> None:
     """False is what HTTP clients read as: do not verify."""
     assert Credentials(insecure=True).tls() is False
+
+
+def jwt(**claims: object) -> str:
+    """A token as an identity provider makes it, in as far as we read it."""
+    return f"e30.{urlsafe_b64encode(json.dumps(claims).encode()).decode().rstrip('=')}.c2lnbmF0dXJl"
+
+
+def holder(path: Path, token: str) -> str:
+    """Whom this token names."""
+    path.write_text(token, encoding="utf-8")
+    return Credentials(path).holder()
+
+
+def test_a_token_that_is_renewed_names_the_same_holder(tmp_path: Path) -> None:
+    """Its subject stays; of one that says nothing a digest is taken. No token: nobody."""
+    path = tmp_path / "token"
+    tokens = [
+        jwt(iss="i", sub="me", exp=1),
+        jwt(iss="i", sub="me", exp=2),
+        jwt(iss="i", sub="you"),
+        jwt(iss="j", sub="me"),
+        "opaque-1",
+        "opaque-2",
+        "not.a.jwt",
+        jwt(sub=1, exp=1),
+        jwt(exp=1),
+        "e30.WzFd.x",
+    ]
+    found = [holder(path, token) for token in tokens]
+    assert found[0] == found[1]
+    assert len(set(found)) == len(found) - 1
+    assert all(len(each) == 12 for each in found)
+    assert Credentials().holder() == ""

@@ -7,8 +7,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from slackwater_cluster.pods.nodefit import allows
+from slackwater_cluster.pods.nodefit import allows, in_time
 from slackwater_cluster.watch import trim, wire
+from slackwater_cluster.watch.records import ANYWHERE
 from support.builders import objects
 
 LABELS = {"pool": "batch", "cores": "16"}
@@ -80,3 +81,15 @@ def test_taints_need_tolerations(toleration: dict[str, str] | None, allowed: boo
 def test_soft_taints_keep_nobody_out() -> None:
     """PreferNoSchedule is the scheduler's scoring business."""
     assert judged({}, [{**TAINT, "effect": "PreferNoSchedule"}])
+
+
+@pytest.mark.parametrize(
+    ("taint", "passes"),
+    [("memory-pressure", True), ("unschedulable", True), ("not-ready", False), ("unreachable", False)],
+)
+def test_what_kubernetes_lifts_by_itself_keeps_nobody_out_for_good(taint: str, passes: bool) -> None:
+    """A node that is lost may never come back."""
+    tainted = objects.node("n1", spec={"taints": [{"key": f"node.kubernetes.io/{taint}", "effect": "NoSchedule"}]})
+    node = trim.node(msgspec.convert(tainted, wire.Node))
+    assert not allows(ANYWHERE, node)
+    assert allows(in_time(ANYWHERE), node) is passes

@@ -240,9 +240,34 @@ def test_a_promise_for_a_node_that_was_not_measured_is_not_judged() -> None:
     promises = Promises(horizon=60.0, every=30.0, after=0.0)
     expected = Outlook(np.array([4.0, 4.0]), np.array([2.0, 2.0]))
     promises.put(Promise(0.0, expected, np.full(2, 5.0), np.full(2, 100.0), np.zeros(2)))
-    promises.lose(np.array([True, False]))
+    promises.lose(np.array([True, False]), 10.0)
     promises.add_node()
     (over,) = promises.watch(60.0, np.array([6.0, 6.0, 6.0]), promises.places(np.arange(3), np.zeros(3)))
+    assert over.judged().rows.tolist() == [1]
+
+
+@pytest.mark.parametrize(("gaps", "rows"), [((4.0, 2.0), [0, 1]), ((4.0, 3.0), [1])])
+def test_a_promise_is_judged_by_what_was_seen_where_no_more_than_a_tenth_of_it_was_missed(
+    gaps: tuple[float, float], rows: list[int]
+) -> None:
+    """Else each time that samples did not come for a few seconds, the promises of a whole horizon came to nothing."""
+    promises = Promises(horizon=60.0, every=30.0, after=0.0)
+    expected = Outlook(np.array([4.0, 4.0]), np.array([2.0, 2.0]))
+    promises.put(Promise(0.0, expected, np.full(2, 5.0), np.full(2, 100.0), np.zeros(2)))
+    for seconds in gaps:
+        promises.lose(np.array([True, False]), seconds)
+    (over,) = promises.watch(60.0, np.array([6.0, 6.0]), promises.places(np.arange(2), np.zeros(2)))
+    assert over.judged().rows.tolist() == rows
+
+
+def test_what_is_promised_for_a_node_while_nobody_sees_it_is_not_judged() -> None:
+    """However soon samples come: what is expected of it rests on none, or on old ones."""
+    promises = Promises(horizon=60.0, every=30.0, after=0.0)
+    expected = Outlook(np.array([4.0, 4.0]), np.array([2.0, 2.0]))
+    promises.lose(np.array([True, False]), 1.0)
+    promises.put(Promise(0.0, expected, np.full(2, 5.0), np.full(2, 100.0), np.zeros(2)))
+    promises.lose(np.array([False, False]), 1.0)
+    (over,) = promises.watch(60.0, np.array([6.0, 6.0]), promises.places(np.arange(2), np.zeros(2)))
     assert over.judged().rows.tolist() == [1]
 
 

@@ -171,6 +171,25 @@ def test_promises_are_not_judged_by_the_first_sample_after_a_gap() -> None:
     assert {kind: it.count for kind, it in cluster.ledger.risks().items()} == before
 
 
+@pytest.mark.parametrize("asked", [True, False], ids=["asked for all the same", "not asked for"])
+def test_promises_outlive_a_short_gap_in_all_samples(asked: bool) -> None:
+    """Prometheus was away for half a minute: promises of the horizon before are judged by what was seen."""
+    counts = []
+    for gap in (0.0, 30.0):
+        cluster = Cluster(0.05)
+        cluster.play(1500)
+        before = cluster.ledger.risks()["cpu"].count
+        cluster.silent = {f"n{number}" for number in range(NODES)} if asked and gap else set()
+        if asked:
+            cluster.play(gap)
+        cluster.now += 0.0 if asked else gap
+        cluster.silent = set()
+        cluster.play(600 - gap)
+        counts.append(cluster.ledger.risks()["cpu"].count - before)
+    assert counts[0] == 12 * NODES
+    assert counts[1] >= 11 * NODES
+
+
 def test_margins_are_formed_in_every_round_though_rounds_are_not_punctual() -> None:
     """One that begins some milliseconds early counts as well."""
     cluster = Cluster(0.05)

@@ -77,6 +77,14 @@ def test_a_pod_that_got_a_node_or_went_is_not_woken() -> None:
     assert woken(made) == []
 
 
+def test_a_pod_that_got_a_node_after_it_was_woken_is_not_told_to_anybody() -> None:
+    """Seed 2042031: a driver was woken and released at once; then it was taken for stuck there, and paused in vain."""
+    made = room_came()
+    made.show(pod("a"))
+    assert made.post("/v1/place", {"pods": [{"uid": "uid-batch-a"}]})["placed"][0]["node"] == "n"
+    assert woken(made) == []
+
+
 def test_a_pod_that_was_deleted_before_it_was_asked_about_is_neither_refused_nor_reserved() -> None:
     """Our watch may be ahead of the scheduler's. Nobody would ever take it from among the refused again."""
     made = full()

@@ -19,6 +19,11 @@ def task(name: str, memory: str, app: str = "", **more: Any) -> dict[str, Any]:
     return objects.pod(name, memory=memory, labels=labels, annotations=objects.declared("1", memory), **more)
 
 
+def closed(name: str, taint: str) -> dict[str, Any]:
+    """A large node with a taint that refuses new pods."""
+    return objects.node(name, memory="32Gi", spec={"taints": [{"key": taint, "effect": "NoSchedule"}]})
+
+
 def evict(made: World, lacking: str = "memory", **fields: Any) -> None:
     """A pod runs, and its kubelet evicts it because its node is low on something."""
     words = f"The node was low on resource: {lacking}. Threshold quantity: 100Mi, available: 98Mi. "
@@ -61,6 +66,27 @@ def test_likes_of_an_evicted_pod_go_where_there_is_room_for_twice_as_much() -> N
     names = ["again", "more", "most", "last"]
     made.show(*[task(name, "5Gi") for name in names[1:]])
     assert [each["node"] for each in ask(made, *names)["placed"]] == ["large"] * 3
+
+
+@pytest.mark.parametrize("taint", ["node.kubernetes.io/memory-pressure", "node.kubernetes.io/unschedulable"])
+def test_likes_of_an_evicted_pod_wait_for_a_node_that_kubernetes_keeps_closed_for_a_while(taint: str) -> None:
+    """Seed 2020289: they were put by what they declare onto the one node without memory pressure, and killed there."""
+    made = world(objects.node("small", memory="8Gi"), closed("large", taint))
+    made.sample({"small": (0.0, 0.0), "large": (0.0, 0.0)})
+    evict(made, name="first", memory="5Gi", node="small")
+    made.show(task("again", "5Gi"))
+    assert ask(made, "again")["refused"][0]["needs"] == {"cpu": 1.0, "memory": 10 * 2**30}
+    made.nodes(objects.node("large", memory="32Gi"))
+    assert ask(made, "again")["placed"][0]["node"] == "large"
+
+
+def test_likes_of_an_evicted_pod_do_not_wait_for_a_node_that_is_kept_for_others() -> None:
+    """A taint that somebody gave it stays: they go by what they declare, as with any scheduler."""
+    made = world(objects.node("small", memory="8Gi"), closed("large", "dedicated"))
+    made.sample({"small": (0.0, 0.0), "large": (0.0, 0.0)})
+    evict(made, name="first", memory="5Gi", node="small")
+    made.show(task("again", "5Gi"))
+    assert ask(made, "again")["placed"][0]["node"] == "small"
 
 
 class CountingLedger(Ledger):

@@ -85,6 +85,20 @@ def test_tasks_that_a_finished_driver_left_behind_can_stall() -> None:
     assert "held are 1 task of 1 app, and none runs" in told[0]
 
 
+def test_no_driver_is_evicted_from_a_node_that_takes_nobody_for_a_while() -> None:
+    """Seed 2041781: whoever waits could not use its room, and it lost what it had done. The stall is told."""
+    world = enforcing(node("a", cpu=8))
+    made = stalled(world, bare=False)
+    pressure = ("node.kubernetes.io/memory-pressure", "", "NoSchedule")
+    world.add_nodes(msgspec.structs.replace(world.nodes["a"], taints=(pressure,)))
+    turn(made, world, 30)
+    assert drivers(world) == ["older-driver", "younger-driver"]
+    assert made.metrics.stalls.labels("default")._value.get() >= 1
+    world.add_nodes(msgspec.structs.replace(world.nodes["a"], taints=()))
+    turn(made, world, 30)
+    assert drivers(world) == ["older-driver"]
+
+
 @pytest.mark.parametrize(("bare", "evict"), [(True, True), (False, False)], ids=["bare pods", "not asked to"])
 def test_a_stall_is_only_told_where_nobody_may_be_evicted(bare: bool, evict: bool) -> None:
     """A driver that no controller brings back is never evicted, nor any where the queue does not say so."""

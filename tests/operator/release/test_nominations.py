@@ -157,6 +157,27 @@ def test_who_lost_its_node_and_fits_nowhere_else_keeps_no_room_from_others() -> 
     assert running(world) == ["stuck"]
 
 
+@pytest.mark.parametrize(
+    "change", [{"taints": (("node.kubernetes.io/memory-pressure", "", "NoSchedule"),)}, {"cordoned": True}]
+)
+def test_who_is_held_again_because_its_node_closed_does_not_pause(change: dict[str, Any]) -> None:
+    """Everybody can see what kept it out: it goes as soon as the node is open."""
+    world = enforcing(node("a", cpu=8))
+    pod = world.create("stuck", cpu=4, app="first")
+    operator = world.operator()
+    operator.step()
+    world.add_nodes(replace(world.nodes["a"], **change))
+    world.change(pod.uid, unscheduled="Unschedulable")
+    for _ in range(70):
+        operator.step()
+    assert world.pods[pod.uid].parked
+    assert len(world.cache.paused) == 0
+    world.add_nodes(replace(world.nodes["a"], taints=(), cordoned=False))
+    operator.step()
+    world.schedule()
+    assert running(world) == ["stuck"]
+
+
 def test_who_is_refused_on_a_node_with_room_goes_on_to_search() -> None:
     """It is not room that is missing: it keeps its share until the timeout, and pauses after that."""
     world = enforcing(node("a", cpu=8))

@@ -13,27 +13,60 @@ from slackwater_operator.status.podreasons import FAILURES, ReasonWriter
 from support.fakes.cluster import enforcing, node
 
 
+class Refused:
+    """A cluster in which another policy refuses every write to pods whose names begin with `odd-`."""
+
+    def __init__(self, odd: int, rate: float, status: int = 403) -> None:
+        self.world = enforcing(node("a", cpu=1))
+        for number in range(odd):
+            self.world.create(f"odd-{number}", cpu=4, app="a-odd")
+        self.fine = self.world.create("fine", cpu=4, app="fine")
+        operator = self.world.operator()
+        operator.step()
+        self.tried, self.status, self._write = list[str](), status, self.world.write
+        self.world.write = self._refusing  # type: ignore[method-assign]
+        writer, clock = PodWriter(cast("Session", self.world)), self.world.clock
+        self._labeller = ReasonWriter(writer, TokenBucket(rate, rate, clock), clock, quiet=0)
+        self._accounts = [operator.said("a-odd"), operator.said("fine")]
+
+    async def _refusing(self, method: str, path: str, body: Any, **more: Any) -> Answer:
+        self.tried.append(path)
+        return Answer(self.status, b"{}") if "/odd-" in path else await self._write(method, path, body, **more)
+
+    def write(self) -> int:
+        """Write reasons once; returns how many."""
+        return asyncio.run(self._labeller.write(self.world.cache, self._accounts, 0.0))
+
+    @property
+    def told(self) -> bool:
+        """Whether the pod that may be written to has its reason."""
+        return names.REASON in self.world.pods[self.fine.uid].annotations
+
+
 @pytest.mark.parametrize(("status", "reached"), [(403, True), (404, True), (500, False)])
 def test_pods_that_are_refused_or_gone_keep_no_reason_from_the_others(status: int, reached: bool) -> None:
     """Each is tried once and later again; only where nobody answers the rest is left for the next time."""
-    world = enforcing(node("a", cpu=1))
-    for number in range(2 * FAILURES):
-        world.create(f"odd-{number}", cpu=4, app="a-odd")
-    fine = world.create("fine", cpu=4, app="fine")
-    operator = world.operator()
-    operator.step()
-    tried, write = list[str](), world.write
+    refused = Refused(2 * FAILURES, rate=100, status=status)
+    assert refused.write() == int(reached)
+    assert refused.told is reached
+    assert len(refused.tried) == (2 * FAILURES + 1 if reached else FAILURES)
+    refused.write()
+    assert len(refused.tried) == 2 * FAILURES + (1 if reached else 0), "none of them is tried again at once"
 
-    async def refusing(method: str, path: str, body: Any, **more: Any) -> Answer:
-        tried.append(path)
-        return Answer(status, b"{}") if "/odd-" in path else await write(method, path, body, **more)
 
-    world.write = refusing  # type: ignore[method-assign]
-    writer = PodWriter(cast("Session", world))
-    labeller = ReasonWriter(writer, TokenBucket(100, 100, world.clock), world.clock, quiet=0)
-    accounts = [operator.said("a-odd"), operator.said("fine")]
-    assert asyncio.run(labeller.write(world.cache, accounts, 0.0)) == int(reached)
-    assert (names.REASON in world.pods[fine.uid].annotations) is reached
-    assert len(tried) == (2 * FAILURES + 1 if reached else FAILURES)
-    asyncio.run(labeller.write(world.cache, accounts, 0.0))
-    assert len(tried) == 2 * FAILURES + (1 if reached else 0), "none of them is tried again at once"
+def test_pods_that_were_refused_are_tried_again_after_all_others() -> None:
+    """More of them than the rate allows in the time after which they are tried again used it up for everybody."""
+    refused = Refused(150, rate=2)
+    for _ in range(100):
+        refused.write()
+        refused.world.now += 1
+    assert refused.told
+
+
+def test_pods_that_are_refused_again_and_again_are_tried_less_and_less_often() -> None:
+    """After one, two, four and eight minutes, and then every ten."""
+    refused = Refused(1, rate=100)
+    for _ in range(3600):
+        refused.write()
+        refused.world.now += 1
+    assert len([path for path in refused.tried if "/odd-" in path]) == 1 + 4 + 4

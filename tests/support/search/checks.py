@@ -17,7 +17,7 @@ from slackwater.resources import CPU, MEMORY, Resources, total
 from slackwater_cluster import names
 from slackwater_cluster.pods.nodefit import allows
 from slackwater_cluster.watch.records import PodRecord
-from support.search.cluster import Cluster
+from support.search.cluster import Cluster, likes
 from support.search.lives import Life
 from support.search.plan import Failure, StagePlan
 from support.search.programs import OperatorProgram
@@ -107,11 +107,15 @@ class Checks:
             and self.queues[held.namespace] == self.queues[pod.namespace]
             and categories.get(mine.id) == categories.get(other.id)
             and _role(held) == _role(pod) == names.TASK
-            and held.declared.fits(pod.declared)
+            and self._awaited(held).fits(pod.declared)
             and held.native.fits(pod.native)
             and allows(held.constraints, node)
             and self.cluster.changed_at[node.name] <= self._known
         )
+
+    def _awaited(self, pod: PodRecord) -> Resources:
+        """The room a pod waits for: of memory more than it declares, where one of its likes was killed for that."""
+        return pod.declared + Resources(memory=pod.declared[MEMORY] * (likes(pod) in self.cluster.outgrown))
 
     # -- idle room ----------------------------------------------------------------------------------------------------
 

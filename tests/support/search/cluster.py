@@ -14,6 +14,7 @@ import msgspec
 
 from slackwater.resources import CPU, MEMORY, Resources
 from slackwater_cluster import names
+from slackwater_cluster.apps.runs import series
 from slackwater_cluster.watch.records import ANYWHERE, Constraints, NodeRecord, OwnerRef, PodRecord, Tolerated
 from support.fakes.cluster import World
 from support.search.plan import GIB, AppPlan, NodePlan, WorldPlan
@@ -85,6 +86,7 @@ class Cluster(World):
         self.uses_of: Uses = lambda _: (0.0, 0.0)
         self.assigned: Callable[[str], str] = lambda _: ""  # the node that the extender has placed a pod on, by uid
         self.evictions = 0
+        self.outgrown: set[tuple[object, ...]] = set()  # the kinds of pods of which a kubelet ended one
         self.pressed: dict[str, float] = {}  # nodes that are tainted because their kubelet evicted, and until when
         self.terminating: dict[str, float] = {}  # pods that their user deleted, and when they are gone
         self.changed_at: dict[str, float] = {}  # when a node was last changed …
@@ -285,6 +287,7 @@ class Cluster(World):
         most, uid = max(above, default=(0.0, ""))
         if most > 0:
             self.evictions += 1
+            self.outgrown.add(likes(self.pods[uid]))
             self.change(uid, phase="Failed", lacking=MEMORY, finished=self.now)
             self._press(node)
 
@@ -337,6 +340,12 @@ class Cluster(World):
         self.unstarted.pop(pod.uid, None)
         if pod.node:
             self.on.get(pod.node, {}).pop(pod.uid, None)
+
+
+def likes(pod: PodRecord) -> tuple[object, ...]:
+    """What pods that are learned about together share: the name of their runs, stage, role and size."""
+    app, role = series(pod.labels.get(names.APP, "")), pod.labels.get(names.ROLE, "")
+    return pod.namespace, app, pod.labels.get(names.STAGE, ""), role, pod.declared
 
 
 def constraints(app: AppPlan, queue: str = "") -> Constraints:

@@ -12,7 +12,7 @@ from slackwater_cluster.watch.records import PodRecord
 from support.logs import quietly
 from support.search.checks import Checks
 from support.search.cluster import Cluster
-from support.search.lives import Life
+from support.search.lives import BACKOFF, Life
 from support.search.plan import Failure, Trouble, WorldPlan
 from support.search.programs import Client, ExtenderProgram, OperatorProgram
 from support.search.schedulers import schedule
@@ -23,7 +23,7 @@ STEP = 1.0  # seconds between rounds while things move …
 IDLE = 5.0  # … and while nothing does
 QUIET = 400.0  # seconds without any move after which nothing is expected to come: above every patience and timeout
 LASTING = ("silence", "writes", "cordon", "drain", "unlabel", "unplug")  # troubles that end by themselves
-LONGEST = 3000.0  # seconds a world may last: some ten times as long as the longest sensible one
+LONGEST = 3000.0  # seconds a world may last: some ten times as long as the longest sensible one …
 
 
 @dataclass
@@ -59,6 +59,13 @@ class _Side:
         self._last, self._moved = -1, START
         self.finished_at = START
         self.trouble()  # what is so from the beginning: programs that start now know nothing else
+
+    @property
+    def until(self) -> float:
+        """… and after each pod that is killed for its memory until its controller gives up, its node may be shut."""
+        plan = self.cluster.plan
+        killed = (1 + BACKOFF) * sum(app.memory_use > 1 for app in plan.apps)
+        return START + LONGEST + killed * plan.pressure
 
     @property
     def over(self) -> bool:
@@ -154,7 +161,7 @@ class Stock(_Side):
 
     def play(self) -> None:
         """Until all is over, or nothing will move any more."""
-        while not self.over and self.cluster.now < START + LONGEST:
+        while not self.over and self.cluster.now < self.until:
             self.live()
             schedule(self.cluster)
             at = self.next_event()
@@ -206,7 +213,7 @@ class Ours(_Side):
 
     def play(self) -> None:
         """Until all is over, nothing moves any more, or something is found."""
-        while not self.over and self.quiet < QUIET and self.cluster.now < START + LONGEST:
+        while not self.over and self.quiet < QUIET and self.cluster.now < self.until:
             self.step()
             if self.checks.failures:
                 return
