@@ -94,6 +94,9 @@ class TrackedAppStatus(Part):
     efficiency: float | None = Field(default=None, ge=0, description="Used ÷ declared of its dominant resource.")
     reservation: Amounts = Field(default_factory=dict, description="R of its queue when this was written.")
     budget: Amounts = Field(default_factory=dict, description="What was left for drivers when this was written.")
+    assembled: bool | None = Field(
+        default=None, description="A gang whose tasks have all been there: after a restart the rest of it may go on."
+    )
     learned: Learned | None = Field(default=None, description="Its size, for the next run after a restart.")
 
 

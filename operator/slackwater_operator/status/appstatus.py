@@ -149,6 +149,7 @@ def status(
         efficiency=round(used.share(declared), 3) if used and declared else None,
         reservation=written(budget.reserved, budget.capacity) if budget else {},
         budget=written(budget.left, budget.capacity) if budget else {},
+        assembled=True if each.gang and cache.views.histories.of(each.id).assembled else None,
         learned=_learned(each, cache.views.runs.learned(each)),
     )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from heapq import nlargest
 from typing import Any
@@ -75,15 +75,8 @@ class TrackedAppWriter:
             self._forget(f"{record.namespace}/{record.name}")
 
     def restore(self, cache: OperatorCache) -> None:
-        """What a leader before us wrote: who is large, for an app's life, and sizes, good for the next run."""
-        for record in sorted(self._known.values(), key=lambda each: each.created):
-            if record.status.get("category") == Category.LARGE.value and _app(record) in cache.views:
-                cache.views.histories.of(_app(record)).was_large = True
-            learned = record.status.get("learned")
-            if isinstance(learned, Mapping):
-                cache.views.runs.restore(record.namespace, learned, cache.views.get(_app(record)))
-                cache.views.restore_name(_app(record), str(record.spec.get("name", "")), str(learned.get("series", "")))
-        cache.views.resize_by_history()
+        """Take over what a leader before us wrote."""
+        recall(self._known.values(), cache)
 
     async def write(self, each: AppView, status: TrackedAppStatus, queue: str) -> bool:
         """Bring the app's object up to date, unless it was written a moment ago; whether it says this now."""
@@ -262,6 +255,20 @@ def object_name(app: str, called: str = "") -> str:
 def with_digest(name: str, app: str) -> str:
     """The name, told apart from those of other apps."""
     return f"{name.rstrip('-.')}-{hashlib.sha256(app.encode()).hexdigest()[:8]}".lstrip("-.")
+
+
+def recall(records: Iterable[CustomRecord], cache: OperatorCache) -> None:
+    """What a leader wrote of apps: who is large and which gangs were whole, for their life; sizes, for the next run."""
+    for record in sorted(records, key=lambda each: each.created):
+        if _app(record) in cache.views:
+            history = cache.views.histories.of(_app(record))
+            history.was_large |= record.status.get("category") == Category.LARGE.value
+            history.assembled |= record.status.get("assembled") is True
+        learned = record.status.get("learned")
+        if isinstance(learned, Mapping):
+            cache.views.runs.restore(record.namespace, learned, cache.views.get(_app(record)))
+            cache.views.restore_name(_app(record), str(record.spec.get("name", "")), str(learned.get("series", "")))
+    cache.views.resize_by_history()
 
 
 def differs(before: Mapping[str, Any], now: Mapping[str, Any]) -> bool:

@@ -218,6 +218,26 @@ def test_sizes_of_runs_outlive_the_leader() -> None:
     assert (size.tasks, size.request["cpu"], size.source) == (4, 0.5, "history")
 
 
+def test_what_is_left_of_a_gang_goes_on_under_a_new_leader() -> None:
+    """One member ended and is gone with its node, the others are made anew: nobody sees any more that all were there."""
+    world = enforcing(node("a", cpu=1), node("b", cpu=8))
+    gang = {names.GANG: "true", names.TASKS: "3"}
+    pods = [world.create(f"g-{number}", cpu=1, app="gang", annotations=gang) for number in range(3)]
+    made = release_loop(world)
+    turn(made, world, 3)
+    world.finish(pods[0].uid)
+    turn(made, world, 12)
+    status = written(world, "/trackedapps/gang/status")[-1]["status"]
+    world.delete(*[world.pods[pod.uid] for pod in pods])
+    rest = [world.create(f"g-{number}-again", cpu=1, app="gang", annotations=gang) for number in (1, 2)]
+    world.restart()
+    fresh = release_loop(world)
+    fresh.tracker.set([CustomRecord(name="gang", namespace="team", spec={"app": "gang"}, status=status)])
+    fresh.tracker.restore(fresh.cache)
+    turn(fresh, world, 90)
+    assert all(world.pods[pod.uid].node for pod in rest)
+
+
 @pytest.mark.parametrize(("tasks", "size"), [(0, 4), (2, None)], ids=["driver only", "with tasks of its own"])
 def test_a_new_leader_sizes_an_app_that_is_here_already_by_the_run_before_it(tasks: int, size: int | None) -> None:
     """At once, not after its next change; what was learned of an app that has tasks is of this run, not the last."""

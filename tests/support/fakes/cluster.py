@@ -6,7 +6,7 @@ The operator's real parts run on it: what they write changes records, and the wa
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterator
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -14,7 +14,7 @@ from slackwater.resources import Resources, total
 from slackwater_cluster import names
 from slackwater_cluster.api.session import Session
 from slackwater_cluster.pods.nodefit import allows
-from slackwater_cluster.watch.records import NodeRecord, OwnerRef, PodRecord
+from slackwater_cluster.watch.records import CustomRecord, NodeRecord, OwnerRef, PodRecord
 from slackwater_operator.cache.cache import OperatorCache
 from slackwater_operator.metrics import Metrics
 from slackwater_operator.release.deadlock import StallKeeper
@@ -24,6 +24,7 @@ from slackwater_operator.release.podwriter import PodWriter
 from slackwater_operator.release.release import Releaser
 from slackwater_operator.settings import Settings
 from slackwater_operator.status.appstatus import AppStatus, account
+from slackwater_operator.status.trackedapps import recall
 from support.fakes.memoryapi import GIB
 from support.fakes.memoryextender import MemoryExtender
 
@@ -88,12 +89,23 @@ class World(MemoryExtender):
         return Operator(self, Settings(period=0.1, **settings))
 
     def restart(self, **settings: Any) -> Operator:
-        """A new leader: it knows only what the API server shows."""
+        """A new leader: it knows only what the API server shows, and what the TrackedApps say of gangs."""
+        said = list(_gangs(self.cache))
         self.cache = fresh = OperatorCache(self.cache.governing)
         fresh.govern()
         fresh.set_nodes(list(self.nodes.values()))
         fresh.set_pods(list(self.pods.values()), self.now)
+        fresh.views.refresh()
+        recall(said, fresh)
         return self.operator(**settings)
+
+
+def _gangs(cache: OperatorCache) -> Iterator[CustomRecord]:
+    """The TrackedApps of gangs that were whole once."""
+    for each in cache.views.values():
+        if each.gang and cache.views.histories.of(each.id).assembled:
+            name = each.id.partition("/")[2]
+            yield CustomRecord(name=name, namespace=each.namespace, spec={"app": name}, status={"assembled": True})
 
 
 class Operator:
