@@ -59,10 +59,15 @@ slackwater-extender.{{ .Release.Namespace }}.svc
 https://{{ include "slackwater.extenderHost" . }}:{{ .Values.extender.port }}
 {{- end }}
 
+{{/* Whether helm talks to a cluster: `helm template` knows no kinds unless it is told them. */}}
+{{- define "slackwater.connected" -}}
+{{- if .Capabilities.APIVersions.Has "v1/Pod" }}true{{ end }}
+{{- end }}
+
 {{/* Whether the cluster serves MutatingAdmissionPolicy v1: asked, where helm has asked it for its kinds; else by its version
-     (stable, and on, from 1.36), because `helm template` knows no kinds unless it is told them. */}}
+     (stable, and on, from 1.36). */}}
 {{- define "slackwater.hasPolicies" -}}
-{{- if .Capabilities.APIVersions.Has "v1/Pod" }}
+{{- if include "slackwater.connected" . }}
 {{- if .Capabilities.APIVersions.Has "admissionregistration.k8s.io/v1/MutatingAdmissionPolicy" }}true{{ end }}
 {{- else if semverCompare ">=1.36.0-0" .Capabilities.KubeVersion.Version }}true
 {{- end }}
