@@ -115,9 +115,13 @@ https://{{ include "slackwater.extenderHost" . }}:{{ .Values.extender.port }}
 {{- if eq .Values.tls.mode "existing" }}{{ .Values.tls.existing.schedulerSecret }}{{ else }}slackwater-scheduler-tls{{ end }}
 {{- end }}
 
-{{/* What certificates of mode helm are made from, in short: where it differs, new ones are made, and who uses them restarts. */}}
+{{/* Whom certificates are from and what they are made from, in short: where it differs, new ones are made in mode helm, and who uses them restarts. */}}
 {{- define "slackwater.tlsMark" -}}
-{{- list (include "slackwater.scalar" .Values.tls.renew) .Values.tls.clientName .Values.clusterDomain .Release.Namespace | toJson | sha256sum | trunc 16 }}
+{{- $from := .Values.tls.mode }}
+{{- if eq $from "helm" }}{{ $from = printf "helm %d" (int .Values.tls.days) }}
+{{- else if eq $from "certManager" }}{{ $from = include "slackwater.issuer" . }}
+{{- end }}
+{{- list $from (include "slackwater.scalar" .Values.tls.renew) .Values.tls.clientName .Values.clusterDomain .Release.Namespace | toJson | sha256sum | trunc 16 }}
 {{- end }}
 
 {{/* Whether a Secret of mode helm fits these values. Earlier charts wrote tls.renew itself as the mark: there the certificate is asked for its
