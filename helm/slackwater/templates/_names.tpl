@@ -151,10 +151,15 @@ https://{{ include "slackwater.extenderHost" . }}:{{ .Values.extender.port }}
 {{/* Values that the release before this one did not know get their defaults: `helm upgrade --reuse-values` reads no new ones. Every
      template calls this first, because helm renders them in any order. */}}
 {{- define "slackwater.additions" -}}
-{{- range $path, $default := .Files.Get "files/additions.yaml" | fromYaml }}
-{{- $names := splitList "." $path }}
-{{- $holder := $.Values }}
-{{- range initial $names }}{{ $holder = index $holder . }}{{ end }}
-{{- if not (hasKey $holder (last $names)) }}{{ $_ := set $holder (last $names) $default }}{{ end }}
+{{- include "slackwater.fill" (dict "values" .Values "defaults" (.Files.Get "files/additions.yaml" | fromYaml)) }}
+{{- end }}
+
+{{/* Sets what is absent and keeps what is there, be it empty or false. `merge` would take these for absent. */}}
+{{- define "slackwater.fill" -}}
+{{- range $name, $default := .defaults }}
+{{- if not (hasKey $.values $name) }}{{ $_ := set $.values $name $default }}
+{{- else if and (kindIs "map" $default) (kindIs "map" (index $.values $name)) }}
+{{- include "slackwater.fill" (dict "values" (index $.values $name) "defaults" $default) }}
+{{- end }}
 {{- end }}
 {{- end }}
