@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from functools import reduce
 from pathlib import Path
+from typing import Any
 
 import yaml
 
@@ -26,9 +27,13 @@ HEAD = "# Generated from values.yaml: python helm/additions.py\n"
 
 
 def text() -> str:
-    """The file's content: each default by the path of its value."""
+    """The file's content: the defaults where values.yaml has them."""
     values = yaml.safe_load((CHART / "values.yaml").read_text(encoding="utf-8"))
-    found = {path: reduce(lambda part, name: part[name], path.split("."), values) for path in PATHS}
+    found: dict[str, Any] = {}
+    for path in PATHS:
+        *above, name = path.split(".")
+        there = reduce(lambda part, each: part.setdefault(each, {}), above, found)
+        there[name] = reduce(lambda part, each: part[each], path.split("."), values)
     return HEAD + yaml.safe_dump(found, sort_keys=False, allow_unicode=True)
 
 

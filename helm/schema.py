@@ -1,7 +1,8 @@
 """Writes values.schema.json: what `values.yaml` may hold, and nothing else.
 
 `python helm/schema.py` takes the fields of our custom resources from crds/, so that a typing mistake in policy.spec is
-refused by helm already, in the words of the definition. Everything else is written down below.
+refused by helm already, in the words of the definition, and names of settings from the programs. Everything else is
+written down below.
 """
 
 from __future__ import annotations
@@ -11,6 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from pydantic_settings import BaseSettings
+
+from slackwater_monitor.settings import Settings as MonitorSettings
+from slackwater_operator.settings import Settings as OperatorSettings
 
 CHART = Path(__file__).parent / "slackwater"
 TARGET = CHART / "values.schema.json"
@@ -27,13 +32,18 @@ PORT: Schema = {"type": "integer", "minimum": 1, "maximum": 65535}
 DURATION: Schema = {"type": "string", "pattern": "^([0-9]+(ms|s|m|h))+$"}
 SECONDS: Schema = {"type": "integer", "minimum": 0}
 REPLICAS: Schema = {"type": "integer", "minimum": 1, "maximum": 9}
-# Settings of our programs are snake_case; a camelCase name would be an unknown environment variable, silently.
+# Settings of the extender go to a file, whose unknown names it refuses itself; they are snake_case.
 SETTINGS: Schema = {"type": "object", "propertyNames": {"pattern": "^[a-z][a-z0-9_]*$"}}
 
 
 def fields(**properties: Schema) -> Schema:
     """An object with these fields and no other."""
     return {"type": "object", "additionalProperties": False, "properties": properties}
+
+
+def variables(settings: type[BaseSettings]) -> Schema:
+    """Settings that go to a program's environment, where a name that it does not know would be ignored in silence."""
+    return fields(**{name: {} for name in settings.model_fields})
 
 
 def choice(*values: str) -> Schema:
@@ -126,7 +136,7 @@ def schema() -> Schema:
                 rate={"type": "number", "exclusiveMinimum": 0, "maximum": 1000},
             ),
             webhook=component(replicas=REPLICAS, port=PORT),
-            monitor=component(enabled=FLAG, port=PORT, settings=SETTINGS, extraEnv=LIST),
+            monitor=component(enabled=FLAG, port=PORT, settings=variables(MonitorSettings), extraEnv=LIST),
             tls=tls(),
             priorityClasses=fields(create=FLAG, batch={"type": "object", "additionalProperties": PRIORITY}),
             networkPolicy=fields(enabled=FLAG, prometheus=LIST, apiServer=LIST, extraIngress=LIST),
@@ -164,7 +174,7 @@ def operator() -> Schema:
         healthPort=PORT,
         metricsPort=PORT,
         logLevel=LEVEL,
-        settings=SETTINGS,
+        settings=variables(OperatorSettings),
         may=fields(resize=FLAG, evict=FLAG),
         owners={"type": "array", "items": {**owner, "required": ["group", "resources"]}},
         extraEnv=LIST,

@@ -18,7 +18,10 @@ class Section(BaseModel):
 
 
 def program(name: str, *, nested: str | None = None) -> SettingsConfigDict:
-    """Flags in kebab case, and SLACKWATER_NAME_… in the environment; a misspelt name is an error, not a default.
+    """Flags in kebab case, and SLACKWATER_NAME_… in the environment.
+
+    A misspelt flag, or name in a file, is an error, not a default. A misspelt variable is no error, because Kubernetes
+    itself may set some that begin alike (of a Service `slackwater-extender`): so the chart's schema knows the names.
 
     `nested` joins the parts of a name in the environment, where there are parts.
     """

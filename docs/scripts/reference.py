@@ -25,6 +25,7 @@ from slackwater_cluster.customresources import KINDS, Kind, definition
 from slackwater_extender.components import assemble
 from slackwater_extender.settings import Settings as ExtenderSettings
 from slackwater_monitor.settings import Settings as MonitorSettings
+from slackwater_operator.admission.reviews import ReviewMetrics
 from slackwater_operator.metrics import Metrics as OperatorMetrics
 from slackwater_operator.settings import Settings as OperatorSettings
 
@@ -164,6 +165,7 @@ def metrics() -> str:
     registries: dict[str, Callable[[], CollectorRegistry]] = {
         "extender": lambda: assemble(ExtenderSettings()).metrics.registry,
         "operator": lambda: OperatorMetrics().registry,
+        "webhook": lambda: ReviewMetrics().registry,
     }
     for name, registry in registries.items():
         lines += [f"## slackwater-{name}", "", *table(("Series", "Kind", "Labels", "Meaning"), series(registry()))]

@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from support.builders.promql import alerts
-from support.lab.chart import ROOT
+from support.lab.chart import ROOT, objects
 
 CASES = ROOT / "tests" / "chart" / "rules" / "cases.yaml"
 
@@ -36,3 +36,22 @@ def test_every_alert_has_a_case_where_it_fires_and_one_where_it_does_not(rule: d
         if check["alertname"] == rule["alert"]
     }
     assert outcomes == {True, False}
+
+
+@pytest.mark.parametrize(
+    ("version", "options", "alert", "told"),
+    [
+        ("1.35.1", "", "SlackwaterWebhookAbsent", True),
+        ("1.37.0", "", "SlackwaterWebhookAbsent", False),
+        ("1.35.1", "admission.mutating=off", "SlackwaterWebhookAbsent", False),
+        ("1.37.0", "", "SlackwaterSamplesStale", False),
+        ("1.37.0", "prometheus.url=http://prometheus", "SlackwaterSamplesStale", True),
+        ("1.37.0", "extender.settings.prometheus.url=http://prometheus", "SlackwaterSamplesStale", True),
+    ],
+    ids=["webhook", "policy", "neither", "no Prometheus", "Prometheus", "Prometheus, among the settings"],
+)
+def test_an_alert_comes_with_what_it_is_about(version: str, options: str, alert: str, told: bool) -> None:
+    """Without a webhook, or without measurements, it would fire for ever."""
+    found = objects(version, f"--set=monitoring.rules.enabled=true,{options}".rstrip(","))
+    (rules,) = (each["spec"]["groups"][0]["rules"] for each in found if each["kind"] == "PrometheusRule")
+    assert (alert in {rule["alert"] for rule in rules}) is told

@@ -23,6 +23,12 @@ OWNED = {"meta.helm.sh/release-name": "slackwater", "meta.helm.sh/release-namesp
 MARK = "slackwater.io/tls-renewal"
 # What upgrades differ in, each alone, and which of the certificates' names follows.
 DIFFERENCES = ("tls.renew=again", "tls.clientName=x", "clusterDomain=cluster.example")
+# The same Secrets with another content.
+ELSEWHERE = {
+    "days": "tls.days=30",
+    "cert-manager": "tls.mode=certManager",
+    "another issuer": "tls.mode=certManager,tls.certManager.issuerRef.name=house",
+}
 
 
 @pytest.fixture
@@ -115,8 +121,27 @@ def marks(rendered: list[Object]) -> dict[str, str]:
     return {name: notes[MARK] for name, notes in templates.items() if MARK in notes}
 
 
+def test_whoever_signs_them_and_for_how_long_their_pods_restart_with_others() -> None:
+    """Programs read them at their start; the names of the Secrets alone would restart nobody."""
+    every = [
+        marks(objects(NEWEST, ENFORCED, *(f"--set={value}" for value in more)))
+        for more in ((), *zip(ELSEWHERE.values()))
+    ]
+    for name in every[0]:
+        assert len({found[name] for found in every}) == len(every), name
+
+
+def test_an_issuer_that_is_not_asked_restarts_nobody() -> None:
+    """In mode helm nobody asks cert-manager, and there its days are its own."""
+    one, other = ("tls.certManager.issuerRef.name=house", "tls.mode=certManager,tls.days=30")
+    assert marks(objects(NEWEST, ENFORCED, f"--set={one}")) == marks(objects(NEWEST, ENFORCED))
+    assert marks(objects(NEWEST, ENFORCED, f"--set={other}")) == marks(
+        objects(NEWEST, ENFORCED, "--set=tls.mode=certManager")
+    )
+
+
 @pytest.mark.usefixtures("cluster")
-@pytest.mark.parametrize("value", DIFFERENCES)
+@pytest.mark.parametrize("value", [*DIFFERENCES, ELSEWHERE["days"]])
 def test_what_they_are_made_from_makes_new_ones(value: str, tmp_path: Path) -> None:
     """With the names that are asked for now, for all who talk to each other at once; and their pods restart."""
     found, before = upgraded(tmp_path, value), objects(NEWEST, ENFORCED)

@@ -6,6 +6,7 @@ that their version knew.
 
 from __future__ import annotations
 
+import itertools
 import json
 import shutil
 import tarfile
@@ -41,17 +42,64 @@ def read(path: Path) -> Object:
     return found
 
 
-def test_a_release_that_reuses_its_values_gets_the_defaults_of_new_ones(earlier: Path, tmp_path: Path) -> None:
-    """As helm does it: the values of the release before take the place of the chart's own."""
-    mixed = tmp_path / "slackwater"
-    shutil.copytree(CHART, mixed)
-    shutil.copy(earlier / "values.yaml", mixed)
-    options = ("--namespace=slackwater-system", f"--kube-version={NEWEST}", CHANGED)
-    for more in ((), ("--set=admission.mutating=webhook",)):
-        done = call("template", "slackwater", str(mixed), *options, *more)
-        assert done.returncode == 0, done.stderr
-        rendered = [each for each in yaml.load_all(done.stdout, Loader=yaml.CSafeLoader) if each]
-        assert list(map(comparable, rendered)) == list(map(comparable, objects(NEWEST, *more)))
+@pytest.fixture(scope="module")
+def mixed(earlier: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """This chart, as `--reuse-values` renders it: the values of the release before take the place of its own."""
+    made = tmp_path_factory.mktemp("mixed") / "slackwater"
+    shutil.copytree(CHART, made)
+    shutil.copy(earlier / "values.yaml", made)
+    return made
+
+
+def reused(mixed: Path, *more: str) -> list[Object]:
+    """What an upgrade with reused values, and some more, would write."""
+    options = ("--namespace=slackwater-system", f"--kube-version={NEWEST}", CHANGED, *more)
+    done = call("template", "slackwater", str(mixed), *options)
+    assert done.returncode == 0, done.stderr
+    return [comparable(each) for each in yaml.load_all(done.stdout, Loader=yaml.CSafeLoader) if each]
+
+
+WEBHOOK = "--set=admission.mutating=webhook"
+
+
+@pytest.mark.parametrize("more", [(), (WEBHOOK,)], ids=["policy", "webhook"])
+def test_a_release_that_reuses_its_values_gets_the_defaults_of_new_ones(mixed: Path, more: tuple[str, ...]) -> None:
+    """Sections that its chart did not know are there as a whole."""
+    assert reused(mixed, *more) == list(map(comparable, objects(NEWEST, *more)))
+
+
+def test_one_value_of_a_new_section_leaves_all_others_of_it_at_their_defaults(mixed: Path) -> None:
+    """Each value in turn, with `--reuse-values --set`: the section is there then, and almost empty."""
+    additions = read(CHART / "files" / "additions.yaml")
+    shown = (
+        "templates/watchdog/watchdog.yaml",
+        "templates/webhook/deployment.yaml",
+        "templates/extender/settings.yaml",
+    )
+    options = (WEBHOOK, *(f"--show-only={each}" for each in shown))
+    wanted = reused(mixed, *options)
+    sections = [list(leaves(value, (name,))) for name, value in additions.items()]
+    for together in itertools.zip_longest(*sections, fillvalue=""):  # one of each section at a time
+        chosen = [f"--set-json={each}" for each in together if each]
+        assert reused(mixed, *options, *chosen) == wanted, chosen
+
+
+def leaves(value: Any, path: tuple[str, ...]) -> Iterator[str]:
+    """Every single value as `--set-json` takes it."""
+    if isinstance(value, dict) and value:
+        for name, part in value.items():
+            yield from leaves(part, (*path, name))
+    else:
+        yield f"{'.'.join(path)}={json.dumps(value)}"
+
+
+def test_what_somebody_says_in_a_new_section_is_heard(mixed: Path) -> None:
+    """Nothing and no are values, too."""
+    found = reused(mixed, WEBHOOK, "--set=watchdog.enabled=false,webhook.resources.limits.memory=1Gi")
+    names = {each["metadata"]["name"]: each for each in found if each["kind"] == "Deployment"}
+    assert "slackwater-watchdog" not in names
+    (container,) = names["slackwater-webhook"]["spec"]["template"]["spec"]["containers"]
+    assert container["resources"] == {"requests": {"cpu": "50m", "memory": "96Mi"}, "limits": {"memory": "1Gi"}}
 
 
 def comparable(body: Object) -> Object:
@@ -68,8 +116,9 @@ def comparable(body: Object) -> Object:
 
 def test_every_value_that_is_new_has_its_default_where_templates_find_it(earlier: Path) -> None:
     """A path that is missing in helm/additions.py would be a nil pointer in somebody's upgrade."""
-    known = set(read(CHART / "files" / "additions.yaml"))
-    assert set(fresh(read(earlier / "values.yaml"), read(CHART / "values.yaml"))) == {*known, "runAsUser"}
+    before = read(earlier / "values.yaml")
+    known = set(fresh(before, read(CHART / "files" / "additions.yaml")))
+    assert set(fresh(before, read(CHART / "values.yaml"))) == {*known, "runAsUser"}
 
 
 def fresh(before: Object, after: Object, path: tuple[str, ...] = ()) -> Iterator[str]:

@@ -10,10 +10,10 @@ from types import ModuleType
 
 import pytest
 
-from slackwater.errors import Unavailable
+from slackwater.errors import SlackwaterError, Unavailable
 from slackwater_cluster.api.session import Session
 from support.fakes.manypods import MEBIBYTE, ManyPods, peak
-from support.lab.chart import CHART
+from support.lab.chart import CHART, LIVE, objects
 
 MOST_MEMORY = 64.0  # MiB; the limit of the hook is 256, and the program itself takes some 70
 
@@ -68,3 +68,31 @@ def test_a_pod_that_cannot_be_changed_keeps_no_other_held(hook: ModuleType) -> N
 def test_it_ends_when_nobody_waits(hook: ModuleType) -> None:
     """Even where the list gets too old while gates are lifted."""
     assert "250 pods released, none waits" in leave(hook, ManyPods(250, 10, expires=100))
+
+
+OWNED = {"meta.helm.sh/release-name": "slackwater", "meta.helm.sh/release-namespace": "slackwater-system"}
+TRACKED = {"argocd.argoproj.io/tracking-id": "slackwater:apps/Deployment:slackwater-system/slackwater-operator"}
+
+
+def test_it_touches_nothing_where_somebody_applied_its_job_by_hand(hook: ModuleType) -> None:
+    """`helm template | kubectl apply` starts every Job of a rendering at once, uninstall or not."""
+    server = ManyPods(3, 10, operator={"deployment.kubernetes.io/revision": "1"})
+    with pytest.raises(SlackwaterError, match="nobody uninstalls"):
+        leave(hook, server)
+    assert (server.deleted, server.lifted) == ([], set())
+
+
+@pytest.mark.parametrize("operator", [OWNED, TRACKED, None], ids=["helm", "Argo CD", "gone in an uninstall before"])
+def test_it_leaves_where_those_who_know_an_uninstall_manage_the_release(
+    hook: ModuleType, operator: dict[str, str] | None
+) -> None:
+    """Helm marks what it owns, and Argo CD runs such a Job only before it deletes an application."""
+    server = ManyPods(3, 10, operator=operator)
+    assert "3 pods released" in leave(hook, server)
+    assert server.deleted
+
+
+@pytest.mark.parametrize(("options", "rendered"), [((), False), (LIVE, True)], ids=["offline", "by helm at work"])
+def test_it_is_rendered_only_where_helm_talks_to_a_cluster(options: tuple[str, ...], rendered: bool) -> None:
+    """What `helm template` writes is applied by others, also over a release that helm made."""
+    assert any(each["metadata"]["name"] == "slackwater-leave" for each in objects("1.37.0", *options)) is rendered

@@ -18,7 +18,7 @@ LARGE = 1_000_000  # what helm would write as 1e+06
 # Where a number ends up in the variables of each program.
 VARIABLES = {
     "operator": "SLACKWATER_OPERATOR_WINDOW",
-    "monitor": "SLACKWATER_MONITOR_WINDOW",
+    "monitor": "SLACKWATER_MONITOR_REFRESH",
     "watchdog": "SLACKWATER_WATCHDOG_PATIENCE",
 }
 
@@ -53,8 +53,8 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> list[Object]:
     values = {
         "prometheus": {"url": "http://prometheus"},
         "runAsUser": 1_000_650_000,  # as OpenShift gives them
-        "operator": {"settings": {"window": LARGE, "share": 0.25, "names": ["a"], "flag": True}},
-        "monitor": {"enabled": True, "settings": {"window": LARGE}},
+        "operator": {"settings": {"window": LARGE, "grace": 0.25, "identity": ["a"], "lead_alone": True}},
+        "monitor": {"enabled": True, "settings": {"refresh": LARGE}},
         "watchdog": {"patience": LARGE},
         "extender": {"settings": {"server": {"threads": LARGE}}},
         "scheduler": {"qps": LARGE, "burst": 2 * LARGE, "extender": {"weight": LARGE}},
@@ -79,9 +79,9 @@ def test_whole_numbers_of_a_values_file_are_written_as_such(large: list[Object],
 def test_other_values_are_written_as_programs_read_them(large: list[Object]) -> None:
     """Shares, lists and switches."""
     found = variables(large, "operator")
-    assert float(found["SLACKWATER_OPERATOR_SHARE"]) == 0.25
-    assert json.loads(found["SLACKWATER_OPERATOR_NAMES"]) == ["a"]
-    assert found["SLACKWATER_OPERATOR_FLAG"] == "true"
+    assert float(found["SLACKWATER_OPERATOR_GRACE"]) == 0.25
+    assert json.loads(found["SLACKWATER_OPERATOR_IDENTITY"]) == ["a"]
+    assert found["SLACKWATER_OPERATOR_LEAD_ALONE"] == "true"
 
 
 def test_whole_numbers_in_files_and_pods_are_integers(large: list[Object]) -> None:

@@ -15,6 +15,7 @@ QUERIES = queries()
 # Exported by the usual exporters, not by us.
 FOREIGN = {
     "up",
+    "apiserver_admission_webhook_fail_open_count",
     "container_cpu_usage_seconds_total",
     "container_memory_working_set_bytes",
     "kube_pod_container_resource_requests",

@@ -19,7 +19,7 @@ import yaml
 from kubernetes_validate import utils
 
 from support.builders.chartvalues import ALL, PROFILES, SWITCHES
-from support.lab.chart import CHART, NAMESPACE, Object, call, named, objects, pod_specs, template, text
+from support.lab.chart import CHART, LIVE, NAMESPACE, Object, call, named, objects, pod_specs, template, text
 
 # It reads its definitions anew for every object, which takes most of its time.
 utils.schema_contents = cache(utils.schema_contents)
@@ -149,7 +149,8 @@ def test_pods_pass_the_restricted_standard(name: str) -> None:
 
 def test_pods_take_no_service_variables() -> None:
     """A Service called slackwater-extender would set SLACKWATER_EXTENDER_PORT, which looks like a setting."""
-    assert all(spec["enableServiceLinks"] is False for spec in pod_specs(objects(NEWEST)).values())
+    specs = pod_specs(objects(NEWEST, *SWITCHES["webhook"]))
+    assert all(spec["enableServiceLinks"] is False for spec in specs.values())
 
 
 @pytest.mark.parametrize(
@@ -174,9 +175,6 @@ def test_enforce_without_admission_is_refused() -> None:
     assert "no pod would ever be gated" in done.stderr
 
 
-POLICY_KIND = "admissionregistration.k8s.io/v1/MutatingAdmissionPolicy"
-
-
 @pytest.mark.parametrize(
     ("version", "options", "kind"),
     [
@@ -184,7 +182,7 @@ POLICY_KIND = "admissionregistration.k8s.io/v1/MutatingAdmissionPolicy"
         ("1.35.9", (), "MutatingWebhookConfiguration"),
         ("1.36.0", (), "MutatingAdmissionPolicy"),
         ("1.36.0", ("--api-versions=v1/Pod",), "MutatingWebhookConfiguration"),
-        ("1.36.0", ("--api-versions=v1/Pod", f"--api-versions={POLICY_KIND}"), "MutatingAdmissionPolicy"),
+        ("1.36.0", LIVE, "MutatingAdmissionPolicy"),
         ("1.36.0", ("--set=admission.mutating=webhook",), "MutatingWebhookConfiguration"),
     ],
     ids=["1.33", "1.35", "1.36", "1.36, not served", "1.36, served", "asked for"],

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from support.lab.chart import ROOT, objects
+from support.lab.chart import LIVE, ROOT, objects
 
 EVERYTHING = (
     "--set=monitor.enabled=true,prometheus.url=http://prometheus",
@@ -23,7 +23,7 @@ def roles(*options: str) -> dict[str, list[dict[str, Any]]]:
     """The rules of every role, by kind and name."""
     return {
         f"{each['kind']} {each['metadata']['name']}": each["rules"]
-        for each in objects("1.37.0", *options)
+        for each in objects("1.37.0", *LIVE, *options)
         if each["kind"] in ("Role", "ClusterRole")
     }
 

@@ -59,10 +59,15 @@ slackwater-extender.{{ .Release.Namespace }}.svc
 https://{{ include "slackwater.extenderHost" . }}:{{ .Values.extender.port }}
 {{- end }}
 
+{{/* Whether helm talks to a cluster: `helm template` knows no kinds unless it is told them. */}}
+{{- define "slackwater.connected" -}}
+{{- if .Capabilities.APIVersions.Has "v1/Pod" }}true{{ end }}
+{{- end }}
+
 {{/* Whether the cluster serves MutatingAdmissionPolicy v1: asked, where helm has asked it for its kinds; else by its version
-     (stable, and on, from 1.36), because `helm template` knows no kinds unless it is told them. */}}
+     (stable, and on, from 1.36). */}}
 {{- define "slackwater.hasPolicies" -}}
-{{- if .Capabilities.APIVersions.Has "v1/Pod" }}
+{{- if include "slackwater.connected" . }}
 {{- if .Capabilities.APIVersions.Has "admissionregistration.k8s.io/v1/MutatingAdmissionPolicy" }}true{{ end }}
 {{- else if semverCompare ">=1.36.0-0" .Capabilities.KubeVersion.Version }}true
 {{- end }}
@@ -110,9 +115,13 @@ https://{{ include "slackwater.extenderHost" . }}:{{ .Values.extender.port }}
 {{- if eq .Values.tls.mode "existing" }}{{ .Values.tls.existing.schedulerSecret }}{{ else }}slackwater-scheduler-tls{{ end }}
 {{- end }}
 
-{{/* What certificates of mode helm are made from, in short: where it differs, new ones are made, and who uses them restarts. */}}
+{{/* Whom certificates are from and what they are made from, in short: where it differs, new ones are made in mode helm, and who uses them restarts. */}}
 {{- define "slackwater.tlsMark" -}}
-{{- list (include "slackwater.scalar" .Values.tls.renew) .Values.tls.clientName .Values.clusterDomain .Release.Namespace | toJson | sha256sum | trunc 16 }}
+{{- $from := .Values.tls.mode }}
+{{- if eq $from "helm" }}{{ $from = printf "helm %d" (int .Values.tls.days) }}
+{{- else if eq $from "certManager" }}{{ $from = include "slackwater.issuer" . }}
+{{- end }}
+{{- list $from (include "slackwater.scalar" .Values.tls.renew) .Values.tls.clientName .Values.clusterDomain .Release.Namespace | toJson | sha256sum | trunc 16 }}
 {{- end }}
 
 {{/* Whether a Secret of mode helm fits these values. Earlier charts wrote tls.renew itself as the mark: there the certificate is asked for its
@@ -142,10 +151,15 @@ https://{{ include "slackwater.extenderHost" . }}:{{ .Values.extender.port }}
 {{/* Values that the release before this one did not know get their defaults: `helm upgrade --reuse-values` reads no new ones. Every
      template calls this first, because helm renders them in any order. */}}
 {{- define "slackwater.additions" -}}
-{{- range $path, $default := .Files.Get "files/additions.yaml" | fromYaml }}
-{{- $names := splitList "." $path }}
-{{- $holder := $.Values }}
-{{- range initial $names }}{{ $holder = index $holder . }}{{ end }}
-{{- if not (hasKey $holder (last $names)) }}{{ $_ := set $holder (last $names) $default }}{{ end }}
+{{- include "slackwater.fill" (dict "values" .Values "defaults" (.Files.Get "files/additions.yaml" | fromYaml)) }}
+{{- end }}
+
+{{/* Sets what is absent and keeps what is there, be it empty or false. `merge` would take these for absent. */}}
+{{- define "slackwater.fill" -}}
+{{- range $name, $default := .defaults }}
+{{- if not (hasKey $.values $name) }}{{ $_ := set $.values $name $default }}
+{{- else if and (kindIs "map" $default) (kindIs "map" (index $.values $name)) }}
+{{- include "slackwater.fill" (dict "values" (index $.values $name) "defaults" $default) }}
+{{- end }}
 {{- end }}
 {{- end }}

@@ -49,6 +49,17 @@ class Policies(Protocol):
         """The SlackPolicy in force there, and whether its gate is open; None where there is none."""
 
 
+class ReviewMetrics:
+    """What is counted of reviews."""
+
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+        self.seconds = Histogram(
+            "slackwater_webhook_seconds", "From a question to its answer.", buckets=BUCKETS, registry=self.registry
+        )
+        self.answers = Counter("slackwater_webhook_answers", "Reviews, by result.", ["result"], registry=self.registry)
+
+
 class ReviewServer:
     """Answers POST /pods, and tells how it is."""
 
@@ -57,13 +68,7 @@ class ReviewServer:
         self._certificate, self._key = certificate, key
         self._tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
         self._rules = builtin().rules()
-        self._registry = CollectorRegistry()
-        self._seconds = Histogram(
-            "slackwater_webhook_seconds", "From a question to its answer.", buckets=BUCKETS, registry=self._registry
-        )
-        self._answers = Counter(
-            "slackwater_webhook_answers", "Reviews, by result.", ["result"], registry=self._registry
-        )
+        self._metrics = ReviewMetrics()
         self._loaded = 0.0
         self._large = asyncio.Semaphore(LARGE_AT_ONCE)
 
@@ -73,7 +78,7 @@ class ReviewServer:
         app.router.add_post(PATH, self._review)
         app.router.add_get("/healthz", self._alive)
         app.router.add_get("/readyz", self._ready)
-        app.router.add_get("/metrics", self._metrics)
+        app.router.add_get("/metrics", self._scraped)
         return app
 
     @asynccontextmanager
@@ -125,8 +130,8 @@ class ReviewServer:
             return self._refused(503, "unavailable", problem)
         except Exception as problem:  # noqa: BLE001 - whatever it is, it is counted: the pod may be created unheld
             return self._refused(500, "error", problem)
-        self._answers.labels("changed" if patch else "unchanged").inc()
-        self._seconds.observe(perf_counter() - began)
+        self._metrics.answers.labels("changed" if patch else "unchanged").inc()
+        self._metrics.seconds.observe(perf_counter() - began)
         return web.Response(body=review.answer(asked, patch), content_type=JSON)
 
     async def _body(self, request: web.Request) -> bytes:
@@ -145,7 +150,7 @@ class ReviewServer:
         return mutation(pod, policy, self._rules, open_gate=open_gate)
 
     def _refused(self, status: int, result: str, problem: Exception) -> web.Response:
-        self._answers.labels(result).inc()
+        self._metrics.answers.labels(result).inc()
         log.warning("no answer", result=result, problem=str(problem))
         return web.json_response({"error": str(problem)}, status=status)
 
@@ -156,5 +161,5 @@ class ReviewServer:
         ready = self._policies.complete
         return web.json_response({"ready": ready}, status=200 if ready else 503)
 
-    async def _metrics(self, _: web.Request) -> web.Response:
-        return web.Response(body=generate_latest(self._registry), content_type="text/plain")
+    async def _scraped(self, _: web.Request) -> web.Response:
+        return web.Response(body=generate_latest(self._metrics.registry), content_type="text/plain")

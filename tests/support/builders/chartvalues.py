@@ -48,7 +48,10 @@ SWITCHES = {
     "errors": ("--set=extender.logLevel=error,operator.logLevel=warning",),
     "enforced": ("--set=policy.spec.mode=enforce,admission.mutating=on",),
     "policy": ("--set=admission.mutating=policy",),
-    "webhook": ("--set=policy.spec.mode=enforce,admission.mutating=webhook,monitoring.serviceMonitor.enabled=true",),
+    "webhook": (
+        "--set=policy.spec.mode=enforce,admission.mutating=webhook,monitoring.serviceMonitor.enabled=true",
+        "--api-versions=v1/Pod",  # with the hook before uninstall
+    ),
     "webhook, certManager": ("--set=admission.mutating=webhook,tls.mode=certManager",),
     "webhook, own secrets": (
         "--set=admission.mutating=webhook,tls.mode=existing,tls.existing.extenderSecret=a,tls.existing.schedulerSecret=b",

@@ -31,6 +31,8 @@ class ManyPods:
     lifted: set[int] = field(default_factory=set)
     limits: list[int] = field(default_factory=list)  # that were asked for
     refused: frozenset[int] = frozenset()  # pods that cannot be patched
+    operator: dict[str, str] | None = None  # annotations of the operator's Deployment, if there is one
+    deleted: list[str] = field(default_factory=list)  # paths
 
     async def listed(self, request: web.Request) -> web.StreamResponse:
         """A page, written piece by piece, never compressed."""
@@ -70,7 +72,8 @@ class ManyPods:
         app = web.Application()
         app.router.add_get("/api/v1/pods", self.listed)
         app.router.add_patch("/api/v1/namespaces/team/pods/{name}", self.patched)
-        app.router.add_route("DELETE", "/{path:.*}", self._done)
+        app.router.add_get("/apis/apps/v1/namespaces/slackwater-system/deployments/slackwater-operator", self._found)
+        app.router.add_route("DELETE", "/{path:.*}", self._removed)
         runner = web.AppRunner(app, access_log=None)
         await runner.setup()
         site = web.TCPSite(runner, "127.0.0.1", 0)
@@ -82,7 +85,12 @@ class ManyPods:
         finally:
             await runner.cleanup()
 
-    async def _done(self, _: web.Request) -> web.Response:
+    async def _found(self, _: web.Request) -> web.Response:
+        body = {"metadata": {"annotations": self.operator}}
+        return web.json_response(body, status=404 if self.operator is None else 200)
+
+    async def _removed(self, request: web.Request) -> web.Response:
+        self.deleted.append(request.path)
         return web.json_response({})
 
 

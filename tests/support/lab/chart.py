@@ -20,6 +20,9 @@ CHART = ROOT / "helm" / "slackwater"
 NAMESPACE = "slackwater-system"
 # The chart as it was at commit 639cd46: `git archive --prefix=slackwater/ 639cd46:helm/slackwater | gzip -9n`.
 EARLIER = ROOT / "tests" / "chart" / "earlier.tgz"
+POLICY_KIND = "admissionregistration.k8s.io/v1/MutatingAdmissionPolicy"
+# What helm knows of a cluster that it talks to; `helm template` knows nothing of the kind.
+LIVE = ("--api-versions=v1/Pod", f"--api-versions={POLICY_KIND}")
 # Where the lab keeps what it built; a helm on the path serves as well.
 BUILT = Path.home() / ".cache" / "slackwater-lab" / "bin"
 RENDERED = ROOT / ".pytest_cache" / "rendered"

@@ -19,13 +19,15 @@ from slackwater_cluster.api.session import Session
 
 PATH = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 APPLY = "application/apply-patch+yaml"
+# Whom helm applies crds/ as, at an install and without force: fields of another manager would be a conflict there.
+MANAGER = "helm"
 PATIENCE = 30.0  # seconds until a definition must be served
 
 
 async def bring(session: Session, definitions: Mapping[str, Any]) -> None:
     """Apply each definition and wait until it is served."""
     for name, body in definitions.items():
-        query = "fieldManager=slackwater-definitions&force=true"
+        query = f"fieldManager={MANAGER}&force=true"
         answer = await session.write("PATCH", f"{PATH}/{name}?{query}", body, content_type=APPLY)
         if not answer.ok:
             raise Unavailable(f"cannot apply {name}: {answer.message()}")

@@ -4,7 +4,8 @@
 2. Every gate and every parking mark is lifted.
 3. The scheduler stays until no unbound pod names it: otherwise those pods would wait for ever.
 
-Runs again without harm. It ends with an error, and helm keeps the release, while pods still wait.
+Runs again without harm. It ends with an error, and helm keeps the release, while pods still wait. Where the release is
+nobody's who knows an uninstall, somebody applied a rendering, Jobs and all: then it touches nothing.
 """
 
 import asyncio
@@ -18,6 +19,9 @@ from slackwater_cluster.api.endpoint import endpoint
 from slackwater_cluster.api.session import Session
 from slackwater_cluster.pods.unbound import UnboundPod, let_go, unbound
 
+OPERATOR = "/apis/apps/v1/namespaces/{namespace}/deployments/slackwater-operator"
+# Annotations of those who run this Job only before they delete the release: helm writes the first, Argo CD the second.
+OWNERS = ("meta.helm.sh/release-name", "argocd.argoproj.io/tracking-id")
 POLICIES = "/apis/admissionregistration.k8s.io/v1"
 GUARDS = (
     "slackwater-guard",
@@ -57,8 +61,11 @@ class Look:
         return f"{text}their gates are lifted, so let them run or delete them, and uninstall again"
 
 
-async def leave(session: Session, patience: float, pause: float = PAUSE) -> str:
-    """Do all three steps; returns what was done, raises where pods are left."""
+async def leave(
+    session: Session, patience: float, pause: float = PAUSE, namespace: str = names.SYSTEM_NAMESPACE
+) -> str:
+    """Do all three steps; returns what was done, raises where pods are left, or where nobody uninstalls."""
+    await _expect_owner(session, namespace)
     for name in DOOMED:
         await _delete(session, f"{POLICIES}/{name}")
     lifted, loop = 0, asyncio.get_running_loop()
@@ -71,6 +78,20 @@ async def leave(session: Session, patience: float, pause: float = PAUSE) -> str:
         if loop.time() > until:
             raise Unavailable(look.left())
         await asyncio.sleep(pause)
+
+
+async def _expect_owner(session: Session, namespace: str) -> None:
+    """Refuse where the operator is neither helm's nor Argo CD's; an uninstall before this one may have taken it."""
+    answer = await session.get(OPERATOR.format(namespace=namespace))
+    if answer.status == 404:
+        return
+    if not answer.ok:
+        raise Unavailable(f"cannot see whose release this is: {answer.message()}")
+    if not set(OWNERS) & set(answer.json()["metadata"].get("annotations") or {}):
+        raise Unavailable(
+            "nobody uninstalls: helm does not own this release, so this Job was applied with a rendering, "
+            "and does nothing; render with --no-hooks (docs/install/upgrade.md, GitOps)"
+        )
 
 
 async def _delete(session: Session, path: str) -> None:
@@ -108,7 +129,9 @@ def _add(shown: list[str], text: str) -> None:
 async def main() -> None:
     """Leave the cluster this pod runs in, or that of $KUBECONFIG."""
     async with Session(endpoint()) as session:
-        done = await leave(session, float(os.environ.get("SLACKWATER_LEAVE_SECONDS", "240")))
+        patience = float(os.environ.get("SLACKWATER_LEAVE_SECONDS", "240"))
+        namespace = os.environ.get("SLACKWATER_LEAVE_NAMESPACE", names.SYSTEM_NAMESPACE)
+        done = await leave(session, patience, namespace=namespace)
     sys.stdout.write(f"{done}\n")
 
 
