@@ -279,7 +279,7 @@ class Fair(Scheduler):
     def _minimum(self, queue: FairQueue) -> tuple[int, float]:
         for kind in self.shared:
             least = min(queue.least[kind], queue.demand[kind])
-            if queue.used[kind] < least:
+            if queue.used[kind] < least and least > 0:  # sums of fractions may be a hair below nothing
                 return 0, queue.used[kind] / least
         return 1, 0.0
 
