@@ -57,7 +57,7 @@ class Fair(Scheduler):
     def start(self, world: World) -> None:
         """Build the queues: as given, else one for each queue the workload names."""
         super().start(world)
-        named = dict.fromkeys(job.queue for job in world.workload.jobs)
+        named = dict.fromkeys(job.queue for job in sorted(world.workload.jobs, key=lambda job: job.submit))
         self.root, self.by_path = tree(self.queues or {name: {} for name in named}, self.defaults, len(world.kinds))
         self.shared = (MEMORY,) if self.ordering == "fair" else tuple(range(len(world.kinds)))
         self.available = list(world.total)
