@@ -8,7 +8,7 @@ INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c c
 # Bytecode that is kept saves every process of the tests from compiling them anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help install demo test quick light check lint types pyright contracts unit search walk soak soak-lab faults kills tools bench bench-simulator bench-extender bench-lab bench-starts league autoscaler frameworks lab lab-down lab-test lab-build e2e e2e-kind kind-image crds chart image package docs clean fuzz requirements
+.PHONY: help install demo test quick light check lint types pyright contracts unit search search-simulator walk soak soak-lab faults kills tools bench bench-simulator bench-extender bench-lab bench-starts league autoscaler frameworks lab lab-down lab-test lab-build e2e e2e-kind kind-image crds chart image package docs clean fuzz requirements
 help: ## list the commands
 	@grep -hE '^[a-z0-9-]+:.*?## ' $(MAKEFILE_LIST) | awk -F':.*?## ' '{printf "  make %-16s %s\n", $$1, $$2}'
 
@@ -69,6 +69,9 @@ unit: $(STAMP) ## tests and branch coverage, in one process more than there are 
 WORLDS ?= 1000
 search: $(STAMP) ## play WORLDS random worlds beside the stock scheduler, with WILD=1 wild ones; stopped and started again it goes on
 	@PYTHONPATH=tests $(BIN)/python -m support.search --worlds $(WORLDS) $(if $(WILD),--wild)
+
+search-simulator: $(STAMP) ## play WORLDS random small worlds under every policy of the simulator; stopped and started again it goes on
+	@PYTHONPATH=tests $(BIN)/python -m support.simsearch --worlds $(WORLDS)
 
 walk: $(STAMP) ## every value of every field of our custom resources, then SEEDS of changes, each compared with a fresh start
 	@PYTHONPATH=tests $(BIN)/python -m support.walk --seeds $(or $(SEEDS),100)

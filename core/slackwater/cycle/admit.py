@@ -23,7 +23,7 @@ from slackwater.cycle.starts.driverbudget import DriverBudget
 from slackwater.cycle.starts.impossible import PossibleApps, incomplete
 from slackwater.cycle.starts.nodegrowth import NodeGrowth
 from slackwater.cycle.starts.poolslots import PoolSlots
-from slackwater.cycle.verdicts import RESUME_APP, Verdict, WaitReason, describe, enlarged
+from slackwater.cycle.verdicts import RESUME_APP, Verdict, WaitReason, apart, describe, enlarged
 from slackwater.pools.pools import Adjustment, Category
 from slackwater.resources import Resources
 from slackwater.roles import Role
@@ -158,9 +158,7 @@ class AdmissionRound:
         answer = self.budget.test(app)
         if answer.outcome is DriverOutcome.INFEASIBLE:
             return self._more_than_all(app, answer, position)
-        task = self.sizes[app.id].task
-        said = {"queue": self.queue.name, "driver": describe(driver.request), "task": describe(task)}
-        return Verdict(app.id, WaitReason.TASK_BESIDE_DRIVER, said, position)
+        return apart(app.id, self.queue.name, driver.request, self.sizes[app.id].task, position)
 
     def _more_than_all(self, app: App, answer: DriverVerdict, position: int) -> Verdict:
         short = answer.shortages[0]

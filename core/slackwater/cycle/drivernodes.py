@@ -216,7 +216,7 @@ class DriverNodes:
             return True  # it is said elsewhere that no node could take the driver itself
         alone = self._count(need, total)
         beside = self._count(need, total - driver.request.vector(table.kinds))
-        return bool(((alone.sum() - alone + beside)[homes] >= need.together).any())
+        return bool((places_beside(alone, beside, homes) >= need.together).any())
 
     def in_the_way(self, app: App) -> TaskNeed | None:
         """Tasks that cannot run beside the drivers there are, but could if their own driver were gone."""
@@ -260,13 +260,27 @@ class DriverNodes:
             spare = there.total - need.together
             if spare < 0 and need in own and not need.later:
                 return Bars(np.ones(len(self._table), np.bool_), None, OWN)  # it would start in vain
-            if spare < 0 or spare >= most * there.most:
+            if (spare < 0 and need not in own) or spare >= most * there.most:
                 continue
-            lost = self._lost_to(need, request)
-            costly = lost > 0 if costly is None else costly | (lost > 0)
-            if (taken := lost > spare).any():
+            if spare < 0:
+                cost = taken = self._in_its_own_way(need, request)
+            else:
+                lost = self._lost_to(need, request)
+                cost, taken = lost > 0, lost > spare
+            costly = cost if costly is None else costly | cost
+            if taken.any():
                 barred, claimant = (taken if barred is None else barred | taken), claimant or owner
         return Bars(barred, costly, claimant)
+
+    def _in_its_own_way(self, need: TaskNeed, request: Resources) -> Mask:
+        """Nodes on which a driver would keep a later stage of its own out for ever: those of others end some time."""
+        assert self._table is not None  # noqa: S101 - only asked where nodes are known
+        total = self._table.total
+        alone = self._count(need, total)
+        if alone.sum() < need.together:
+            return np.zeros(len(alone), np.bool_)
+        beside = self._count(need, total - request.vector(self._table.kinds))
+        return places_beside(alone, beside, np.ones(len(alone), np.bool_)) < need.together
 
     def _lost_to(self, need: TaskNeed, request: Resources) -> Floats:
         """Places on each node that a driver there would take away."""
@@ -283,6 +297,14 @@ class DriverNodes:
             self.left[row] -= request.vector(self._table.kinds)
             for kept in (self._places, self._lost, self._serving, self._bars):
                 kept.clear()
+
+
+def places_beside(alone: Floats, beside: Floats, homes: Mask) -> Floats:
+    """Places of a task on all nodes together, by the node that its driver is on; none where a driver cannot be.
+
+    `alone` are its places on each node, and `beside` those that a driver there would leave of them.
+    """
+    return np.where(homes, alone.sum() - alone + beside, 0.0)
 
 
 def _first(needs: Sequence[TaskNeed]) -> Sequence[TaskNeed]:

@@ -138,6 +138,12 @@ def enlarged(maximum: Resources | None) -> str:
     return "raise the queue's maximum" if maximum else "add nodes to the queue"
 
 
+def apart(app: str, queue: str, driver: Resources, task: Resources, position: int = 0) -> Verdict:
+    """The verdict on an app of which no task would find a node beside its driver."""
+    said = {"queue": queue, "driver": describe(driver), "task": describe(task)}
+    return Verdict(app, WaitReason.TASK_BESIDE_DRIVER, said, position)
+
+
 def singular(text: str) -> str:
     """The text with `1 pod` for `1 pods`, and likewise for tasks, apps and nodes."""
     return _ONE.sub(r"\1", text)

@@ -69,7 +69,7 @@ class UsageModel:
         self.period = world.settings.usage_period
         self.count = 0
         self.rows: list[Container] = []
-        self._columns(np.zeros((3, 64), dtype=np.intp), np.zeros((9, 64)))
+        self._columns(np.zeros((3, 64), dtype=np.intp), np.zeros((10, 64)))
         self.rng = np.random.default_rng((world.seed, 2)) if shaky(world.workload) else None
         self.late = 0  # rows that owe work
         self.curves: dict[Curve, int] = {}
@@ -89,6 +89,8 @@ class UsageModel:
         self.points: list[tuple[float, float, float]] = []
         self.stride, self.skipped = 1, 0
         self._seen: Seen | None = None  # at the last look; None when rows came or went since
+        self.moved = False  # rows came or went since the last look …
+        self.gone = np.zeros((2, len(world.capacity)))  # … core-seconds and byte-seconds of those that went, by node
 
     # ---- rows -----------------------------------------------------------------------------------------------------
 
@@ -114,7 +116,8 @@ class UsageModel:
         self._seen = None
         row = self._row(container)
         self._whole[:, row] = container.node, self._curve(usage), -1
-        self._real[:, row] = cpu, memory, max(life, 1e-3), 0.0, 0.0, 0.0, 0.0, sigma, 1.0
+        self._real[:, row] = cpu, memory, max(life, 1e-3), 0.0, 0.0, 0.0, 0.0, sigma, 1.0, self.world.engine.now
+        self.moved = True
         if not self.ticking:
             self._begin()
 
@@ -150,6 +153,7 @@ class UsageModel:
         """A container is gone: the last row takes its place."""
         self._seen = None
         row, last = container.slot, self.count - 1
+        self._leave(row)
         container.slot = -1
         self.late -= self.owed[row] > 0
         moved = self.rows.pop()
@@ -163,6 +167,19 @@ class UsageModel:
             self.idle = 0
             self._begin()
 
+    def _leave(self, row: int) -> None:
+        """A row goes: what it has used since the last look counts at the next one."""
+        lived = self.world.engine.now - max(self.last, float(self.since[row]))
+        if not self.ticking or lived <= 0:
+            return
+        self.moved = True
+        use = np.array([self.cpu[row] * self.shake[row], self.memory[row]])
+        for number, (at, *shapes) in self.bent:
+            if number == self.curve[row]:
+                moment = min((self.lived[row] + lived / 2) / self.life[row], 1.0)
+                use *= [np.interp(moment, at, shape) for shape in shapes]
+        self.gone[:, self.node[row]] += use * lived
+
     def _columns(self, whole: NDArray[np.intp], real: NDArray[np.float64]) -> None:
         """Name the columns of the two tables, which hold a container per row, or rather per position."""
         self._whole, self._real = whole, real
@@ -171,8 +188,8 @@ class UsageModel:
         # Peak cores, peak bytes, life in seconds, life lived, bytes at the last look, seconds lost to sharing, and, for
         # tasks past the end they would have had, seconds of work still owed.
         self.cpu, self.memory, self.life, self.lived, self.before, self.lost, self.owed = real[:7]
-        # Sigma of its log-normal factor on CPU (mean 1), and the factor as drawn at the last look.
-        self.sigma, self.shake = real[7:]
+        # Sigma of its log-normal factor on CPU (mean 1), the factor as drawn at the last look, and when it started.
+        self.sigma, self.shake, self.since = real[7:]
 
     def postponed(self, container: Container) -> bool:
         """Whether CPU sharing has moved the container's end beyond now. If so, a later look will find its end."""
@@ -193,6 +210,7 @@ class UsageModel:
     def _begin(self) -> None:
         self.ticking = True
         self.last = self.world.engine.now
+        self.gone[:] = 0.0
         if math.isnan(self.first):
             self.first = self.last
         self.world.engine.at(self.last + self.period, END, self._look)
@@ -203,12 +221,13 @@ class UsageModel:
         elapsed, self.last = now - self.last, now
         if self.rng is not None:
             self._shake(self.rng)
-        memory, cores, stored, given, filled = self._see()
-        self.world.looked(elapsed, cores, stored)
+        memory, cores, stored = self._see()[:3]
+        mean = self._mean(now, elapsed)
+        self.world.looked(elapsed, *mean[1:3])
         self._advance(elapsed, cores)
         if self.late:
             self._finish(now)
-        self._note(now, elapsed, given, filled)
+        self._note(now, elapsed, *mean[3:])
         self._break(memory, stored)
         self.before[: self.count] = self.now()[MEMORY] if self.count != len(memory) else memory
         self.world.scheduler.sampled(cores, stored)
@@ -237,6 +256,20 @@ class UsageModel:
             stored = np.bincount(node, weights=memory, minlength=nodes).astype(np.float64, copy=False)
             self._seen = memory, cores, stored, float(np.minimum(cores, self.cores).sum()), float(stored.sum())
         return self._seen
+
+    def _mean(self, now: float, elapsed: float) -> Seen:
+        """What nodes used since the last look, by the second: tasks may have come and gone in between."""
+        if not self.moved or elapsed <= 0:
+            return self._see()
+        cpu, memory = self.now()
+        share = np.minimum(now - self.since[: self.count], elapsed) / elapsed
+        node, nodes = self.node[: self.count], len(self.world.order)
+        cores, stored = (
+            np.bincount(node, weights=use * share, minlength=nodes) + gone / elapsed
+            for use, gone in zip((cpu, memory), self.gone, strict=True)
+        )
+        self.gone[:], self.moved = 0.0, False
+        return memory, cores, stored, float(np.minimum(cores, self.cores).sum()), float(stored.sum())
 
     def _shake(self, rng: np.random.Generator) -> None:
         """Draw everybody's factor on CPU until the next look: log-normal, of mean 1 (paper 000)."""

@@ -36,6 +36,7 @@ class Scheduler:
     # Kinds whose room is checked, as positions; None: all. YARN's memory-only schedulers oversubscribe cores.
     checked: tuple[int, ...] | None = None
     learns = False  # samples alone may make it place something
+    reserves = False  # it refuses a job whose tasks would find no node beside their driver
     limited = False
     misfit = False
     waiting = False  # a request declined this node hoping for a better one
@@ -78,6 +79,10 @@ class Scheduler:
         """What the policy recorded over time, for reports."""
         return {}
 
+    def refused(self) -> Mapping[int, str]:
+        """Why jobs that wait will never run, by their row; a policy that does not say lets them wait."""
+        return {}
+
     def holds(self) -> tuple[Hold, ...]:
         """What it said of jobs that it held, for the pages of a play."""
         return ()
@@ -88,12 +93,16 @@ class Scheduler:
 
     def sweep(self) -> None:
         """Ideal world: place whatever can be placed now, nodes in their order."""
-        world = self.world
+        world, before, declined = self.world, self.world.placed, False
         node = world.beats.open.find(1)
         while node >= 0 and world.pending:
-            if not world.offer(node) and not self.misfit:
+            took = world.offer(node)
+            if not took and not (self.misfit or self.waiting):
                 return  # limits alone hold everything back: no other node will do
-            node = world.beats.open.find(1, node if world.beats.open[node] else node + 1)
+            declined = declined or self.waiting
+            node = world.beats.open.find(1, node if took and world.beats.open[node] else node + 1)
+        if declined and world.placed == before:
+            world.wake()  # nothing else may ever happen: whoever hopes for a better node loses patience now
 
     def most(self) -> Sequence[Sequence[float]]:
         """What it gives of each node if nothing else is there; a larger container is refused."""
@@ -105,9 +114,9 @@ class Scheduler:
 
     def fits(self, node: int, request: Request) -> bool:
         """Whether the node has room for one more container of the request."""
-        free, shape = self.world.free, request.shape
+        free, least = self.world.free, request.needed
         for kind in self.kinds:
-            if shape[kind] > free[kind][node] + SLACK:
+            if free[kind][node] < least[kind]:
                 self.misfit = True
                 return False
         return True

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from slackwater_simulator.engine import SWEEP
-from slackwater_simulator.policies.base import SLACK, Scheduler
+from slackwater_simulator.policies.base import Scheduler
 from slackwater_simulator.policies.charges import Charges, by_free
 
 if TYPE_CHECKING:
@@ -65,8 +65,17 @@ class Stock(Scheduler):
                 self._enqueue(request, self.world.engine.now)
 
     def released(self, container: Container, /) -> None:
-        """Refused pods that this node would now take are tried again: after their backoff, or when nobody else is."""
-        node, now, pace = container.node, self.world.engine.now, self.world.pace
+        """A pod is gone from a node."""
+        self._retry(container.node)
+
+    def resized(self) -> None:
+        """Nodes came back, or are gone."""
+        for node in np.flatnonzero(np.frombuffer(self.world.up, dtype=np.uint8)).tolist():
+            self._retry(node)
+
+    def _retry(self, node: int) -> None:
+        """Refused pods that the node would now take are tried again: after their backoff, or when nobody else is."""
+        now, pace = self.world.engine.now, self.world.pace
         for request, (attempts, last) in list(self._refused.items()):
             if self.fits(node, request):
                 del self._refused[request]
@@ -124,7 +133,7 @@ class Stock(Scheduler):
         """Filter, then score = mean share of each kind in use (negative for LeastAllocated); ties by lot."""
         shape = np.array(request.shape)
         free = np.column_stack(self.world.views)
-        rows = np.flatnonzero((free >= shape - SLACK).all(axis=1))
+        rows = np.flatnonzero((free >= np.array(request.needed)).all(axis=1))
         if rows.size == 0:
             return None
         score = self._sign * self._score(free[rows] - shape, self._capacity[rows])

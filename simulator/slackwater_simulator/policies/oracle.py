@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from slackwater.resources import holding
 from slackwater_simulator.policies.base import Scheduler
 from slackwater_simulator.policies.charges import Charges, by_free
+from slackwater_simulator.worlds.fit import needed
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -21,7 +23,6 @@ if TYPE_CHECKING:
     from slackwater_simulator.worlds.yarn.interface import World
     from slackwater_simulator.worlds.yarn.model import App, Container, Request
 
-SLACK = 1e-9
 MEASURED = 2  # cpu and memory have a true use; any other kind counts as requested
 
 
@@ -33,6 +34,7 @@ class Oracle(Scheduler):
         super().start(world)
         self.capacity: NDArray[np.float64] = np.array(world.capacity)
         self.left = self.capacity.copy()
+        self.scale = np.where(self.capacity > 0, self.capacity, np.inf)  # of a kind that a node has none of, no share
         self.apps: dict[int, App] = {}
         self.taken: dict[Container, NDArray[np.float64]] = {}
         self.coming: dict[str, int] = {}  # by request: bound and not launched yet, so their task has no number
@@ -83,10 +85,10 @@ class Oracle(Scheduler):
         while request.pending:
             use = self._use(request)
             left = self.left - use
-            fitting = np.flatnonzero((left >= -SLACK).all(axis=1))
+            fitting = np.flatnonzero((self.left >= needed(tuple(use.tolist()))).all(axis=1))
             if not fitting.size:
                 return
-            node = int(fitting[np.argmax((left / self.capacity)[fitting].sum(axis=1))])
+            node = int(fitting[np.argmax((left[fitting] / self.scale[fitting]).sum(axis=1))])
             container = self.world.allocate(request, node)
             self.taken[container] = use
             self.left[node] -= use
@@ -100,11 +102,13 @@ class Oracle(Scheduler):
         if usage is None:
             return asked
         task = request.retries[-1] if request.retries else request.next + self.coming.get(request.key, 0)
+        used = asked.copy()
         peaks = (1.0, max(usage.memory_shape, default=1.0))  # CPU is compressible: its mean counts
         levels = (usage.cpu[task % len(usage.cpu)], usage.memory[task % len(usage.memory)])
         for kind in range(min(MEASURED, len(asked))):
-            asked[kind] *= levels[kind] * peaks[kind]
-        return asked
+            used[kind] *= levels[kind] * peaks[kind]
+        # What no node has is not waited for: CPU is shared, and memory breaks the task wherever it runs.
+        return used if holding(self.capacity, used).any() else np.minimum(used, asked)
 
     def beat(self, node: int, /) -> None:
         """Nothing is placed by heartbeats."""

@@ -113,6 +113,7 @@ def _card(index: int, outcome: Outcome) -> Card:
         fine=(
             *(f"{percent(share)} {kind} reserved" for kind, share in shares),
             f"{metrics.failures:,} failure{'s' if metrics.failures != 1 else ''}",
+            *((f"{metrics.refused:,} jobs refused",) if metrics.refused else ()),
         ),
         bad=metrics.deadlock,
     )

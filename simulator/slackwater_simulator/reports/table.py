@@ -55,7 +55,8 @@ def _cost(metrics: Metrics, _: Outcome) -> str:
 
 def _jobs(metrics: Metrics, _: Outcome) -> str:
     total = metrics.finished + metrics.unfinished
-    return f"{metrics.finished:,}" if not metrics.unfinished else f"{metrics.finished:,} of {total:,}"
+    refused = f", {metrics.refused:,} refused" if metrics.refused else ""
+    return f"{metrics.finished:,}" if not metrics.unfinished else f"{metrics.finished:,} of {total:,}{refused}"
 
 
 LINES = (

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from slackwater_simulator.results.outcome import Outcome
-from slackwater_simulator.results.status import DONE, DRIVER, FINISHED
+from slackwater_simulator.results.status import DONE, DRIVER, FINISHED, REFUSED
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -45,7 +45,8 @@ class Metrics:
     efficiency: tuple[float, ...]  # used / reserved, per kind (equation 7 of paper 000)
     failures: int  # containers that ended otherwise than done
     finished: int
-    unfinished: int
+    unfinished: int  # all others
+    refused: int  # of these: the cluster could never have run them
     deadlock: bool
     decisions: int
     decision_seconds: float
@@ -76,6 +77,7 @@ def measure(outcome: Outcome) -> Metrics:
         failures=int((outcome.containers.status != DONE).sum()),
         finished=int(done.sum()),
         unfinished=int((~done).sum()),
+        refused=int((jobs.status == REFUSED).sum()),
         deadlock=outcome.deadlock,
         decisions=outcome.decisions,
         decision_seconds=outcome.decision_seconds,

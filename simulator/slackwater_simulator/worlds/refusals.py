@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from slackwater.cycle.verdicts import describe
-from slackwater.resources import Resources, places
-from slackwater_simulator.policies.base import SLACK
+from slackwater.cycle.drivernodes import places_beside
+from slackwater.cycle.verdicts import apart, describe
+from slackwater.resources import Resources, holding, places
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -17,30 +17,46 @@ if TYPE_CHECKING:
     from slackwater_simulator.worlds.yarn.interface import World
     from slackwater_simulator.worlds.yarn.model import App, Request
 
+    Floats = NDArray[np.float64]
+
+Shape = tuple[float, ...]
+
 
 class Refusals:
     """Which jobs of a run were refused when they were submitted."""
 
     def __init__(self, world: World) -> None:
         self._world = world
-        self._places: dict[tuple[float, ...], int] = {}  # by shape: containers that the empty nodes hold
+        self._places: dict[Shape, int] = {}  # by shape: containers that the empty nodes hold
+        self._beside: dict[tuple[Shape, Shape], Floats] = {}  # by driver and task: the same by the driver's node
+        self._cramped: dict[tuple[Shape, Shape], bool] = {}  # likewise
         self._count = 0
         self._first = ""
 
     def refuse(self, app: App) -> bool:
-        """Whether a container of the job is larger than every node, or those to be placed at once are too many.
+        """Whether the cluster could never run the job, as the policy places it."""
+        sentence = self._too_large(app) or self._apart(app)
+        if sentence:
+            self.note(app, sentence)
+        return bool(sentence)
 
-        Those that are placed at once must fit beside the job's own driver.
-        """
-        for request in app.requests if app.master is None else (app.master, *app.requests):
-            found = self._held(request.shape)
-            if found and request.total > 1 and app.master is not None and self._world.scheduler.whole(request):
-                found -= self._lost(request.shape, app.master.shape)
-            if not found or (request.total > found and self._world.scheduler.whole(request)):
-                self._count += 1
-                self._first = self._first or self._sentence(request, found)
-                return True
-        return False
+    def note(self, app: App, sentence: str) -> None:
+        """A job is refused for this reason."""
+        self._count += 1
+        self._first = self._first or f"job {app.job.id} was refused: {sentence}"
+
+    def cramped(self, request: Request) -> bool:
+        """Whether a driver such as the job's own would leave such tasks no place on some node that has one."""
+        driver = request.app.master
+        if driver is None or not request.total:
+            return False
+        key = driver.shape, request.shape
+        if key not in self._cramped:
+            taken, asked = self._counted(driver.shape), self._counted(request.shape)
+            alone, beside = (places(left, asked) for left in (self._capacity, self._capacity - taken))
+            homes = holding(self._capacity, taken)
+            self._cramped[key] = bool(((alone > 0) & (beside == 0) & homes).any())
+        return self._cramped[key]
 
     def notes(self) -> tuple[str, ...]:
         """One sentence about all of them."""
@@ -48,36 +64,59 @@ class Refusals:
             return ()
         return (f"{self._first}; refused in all: {self._count}" if self._count > 1 else self._first,)
 
-    def _held(self, shape: tuple[float, ...]) -> int:
+    def _too_large(self, app: App) -> str:
+        """Why a container of the job is larger than every node, or those to be placed at once are too many."""
+        for request in app.requests if app.master is None else (app.master, *app.requests):
+            found = self._held(request.shape)
+            if request.total and not found:
+                return f"it asks for a container of {describe(self._named(request))}, and no node has as much"
+            if request.total > found and self._world.scheduler.whole(request):
+                return self._at_once(request, found)
+        return ""
+
+    def _apart(self, app: App) -> str:
+        """Why there is no node for the job's driver beside which each of its stages could run."""
+        scheduler, driver = self._world.scheduler, app.master
+        homes = np.ones(len(self._capacity), np.bool_)
+        for request in app.requests if driver is not None else ():
+            whole = scheduler.whole(request)
+            if driver is None or not request.total or not (whole or scheduler.reserves):
+                continue
+            found = self._held_beside(driver.shape, request.shape)
+            homes &= found >= (request.total if whole else 1)
+            if not homes.any():
+                if whole and found.any():
+                    return self._at_once(request, int(found.max()))
+                return apart(app.job.id, app.job.queue, self._named(driver), self._named(request)).sentence
+        return ""
+
+    def _at_once(self, request: Request, found: int) -> str:
+        size = describe(self._named(request))
+        return f"it asks for {request.total} containers at once, each of {size}; the empty nodes hold {found}"
+
+    def _named(self, request: Request) -> Resources:
+        return Resources.from_vector(self._world.kinds, request.shape)
+
+    def _held(self, shape: Shape) -> int:
         found = self._places.get(shape)
         if found is None:
-            kinds = list(self._world.scheduler.kinds)
-            asked, capacity = np.array(shape)[kinds], self._capacity[:, kinds]
-            rows = _holding(capacity, asked)
-            found = self._places[shape] = int(np.maximum(places(capacity[rows], asked), 1.0).sum())
+            found = self._places[shape] = int(places(self._capacity, self._counted(shape)).sum())
+        return found
+
+    def _held_beside(self, driver: Shape, task: Shape) -> Floats:
+        found = self._beside.get((driver, task))
+        if found is None:
+            taken, asked = self._counted(driver), self._counted(task)
+            alone, beside = (places(left, asked) for left in (self._capacity, self._capacity - taken))
+            found = places_beside(alone, beside, holding(self._capacity, taken))
+            self._beside[driver, task] = found
         return found
 
     @cached_property
-    def _capacity(self) -> NDArray[np.float64]:
-        """What the policy gives of each node, were it empty."""
-        return np.array(self._world.scheduler.most(), np.float64).reshape(-1, len(self._world.kinds))
+    def _capacity(self) -> Floats:
+        """What the policy gives of each node, were it empty, of the kinds that it counts."""
+        capacity = np.array(self._world.scheduler.most(), np.float64).reshape(-1, len(self._world.kinds))
+        return capacity[:, list(self._world.scheduler.kinds)]
 
-    def _lost(self, shape: tuple[float, ...], driver: tuple[float, ...]) -> int:
-        """Places that a driver takes from the tasks, on the node where it takes fewest."""
-        kinds = list(self._world.scheduler.kinds)
-        asked, taken = np.array(shape)[kinds], np.array(driver)[kinds]
-        nodes = np.unique(self._capacity[:, kinds], axis=0)
-        nodes = nodes[_holding(nodes, taken)]
-        return int((places(nodes, asked) - places(nodes - taken, asked)).min()) if len(nodes) else 0
-
-    def _sentence(self, request: Request, found: int) -> str:
-        size = describe(Resources.from_vector(self._world.kinds, request.shape))
-        job = f"job {request.app.job.id} was refused: "
-        if not found:
-            return f"{job}it asks for a container of {size}, and no node has as much"
-        return f"{job}it asks for {request.total} containers at once, each of {size}; the empty nodes hold {found}"
-
-
-def _holding(nodes: NDArray[np.float64], asked: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """The nodes that a policy would place it on: their slack is absolute, and that of `resources` many bytes wide."""
-    return np.asarray((nodes + SLACK >= asked).all(axis=1), np.bool_)
+    def _counted(self, shape: Shape) -> list[float]:
+        return [shape[kind] for kind in self._world.scheduler.kinds]

@@ -50,6 +50,18 @@ class TestItsOwnTasks:
         barred = decide(on_nodes(app, total=[2.0, 2.0, 1.0])).releases[0]
         assert (barred.avoid, barred.spare) == (("node-0", "node-1"), ())
 
+    def test_a_driver_keeps_off_a_node_that_its_later_stage_needs_though_another_driver_is_there(self) -> None:
+        """That one ends some time, its own does not: on nodes of 2 and 8 cores, it waits for the small one."""
+        other = led("other", driver=4, task=1, held=0, seat="node-1")
+        mine = driver_app("app", driver=1, task=1)
+        later = replace(group("app", Role.TASK, 8, stage="later"), expected=1, waiting=True)
+        app = replace(mine, groups=(*mine.groups, later))
+        decided = decide(on_nodes(other, app, total=[2.0, 8.0], room=[0.0, 4.0]))
+        assert decided.releases == ()
+        assert decided.verdicts["app"].reason is WaitReason.LAST_NODE
+        decided = decide(on_nodes(other, app, total=[2.0, 8.0], room=[2.0, 4.0]))
+        assert [(release.uid, release.avoid) for release in decided.releases] == [("app/driver/0", ("node-1",))]
+
     def test_a_driver_and_a_task_that_fit_no_nodes_together_are_refused(self) -> None:
         """Stock would start the driver and let it wait for ever."""
         decided = decide(on_nodes(driver_app("app", driver=3, task=5), driver_app("next", 1), total=[6.0, 2.0]))

@@ -10,7 +10,7 @@ import pytest
 from slackwater.cycle.review.idle import Cause
 from slackwater_simulator.policies.kubescheduler import backoff
 from slackwater_simulator.results.outcome import Outcome
-from slackwater_simulator.results.status import DONE, DRIVER
+from slackwater_simulator.results.status import DONE, DRIVER, LOST
 from slackwater_simulator.simulation import run
 from slackwater_simulator.workload.cluster import parse
 from slackwater_simulator.workload.generators.catalogue import generate
@@ -175,3 +175,43 @@ def test_pods_of_a_higher_priority_are_bound_first() -> None:
     high = maps("high", 4, 10.0, driver=None, priority=10)
     rows = play(of(low, high), "slackwater", "8x4c16Gi").containers
     assert rows.start[rows.job == 1].max() < rows.start[rows.job == 0].min()
+
+
+def test_a_pod_whose_node_fails_before_it_starts_is_made_anew() -> None:
+    """It was bound and no container ran yet; its job waited for it for ever."""
+    jobs = of(maps("j", 1, 5.0, driver=None))
+    outcome = play(jobs, "kube", "2x4c8Gi", seed=1, outages=(("node0", 0.5, 100.0), ("node1", 0.7, 3.0)))
+    assert outcome.containers.status.tolist() == [LOST, LOST, DONE]
+    assert not outcome.deadlock
+
+
+def test_pods_that_no_node_took_are_tried_again_when_a_node_comes_back() -> None:
+    """Nothing ended meanwhile that could have woken them."""
+    outcome = play(of(maps("j", 1, 5.0, driver=None)), "kube", "1x4c8Gi", outages=(("node0", 0.0, 20.0),))
+    assert outcome.jobs.end[0] == pytest.approx(20.0 + 1.05 + 5.0)
+
+
+def test_use_between_two_looks_is_counted() -> None:
+    """Twelve tasks of one core for 2 s each, on four cores: 24 core-seconds, though looks are 5 s apart."""
+    usage = Usage(cpu=np.ones(12), memory=np.full(12, 0.5))
+    stage = Stage("map", (1.0, GIBI), np.full(12, 2.0), usage=usage)
+    outcome = play(Workload("short", (Job("j", 0.0, (stage,)),)), "kube", "1x4c8Gi")
+    assert outcome.core_hours[Cause.BUSY] * 3600 == pytest.approx(24.0)
+    span = outcome.series["used_cpu"].time[-1] - outcome.jobs.start[0]
+    assert outcome.used == pytest.approx((24 / (4 * span), 12 / (8 * span)))
+
+
+def test_use_that_rises_is_counted_between_two_looks_too() -> None:
+    """A task of 4 s whose memory rises from nothing to 1 GiB uses 2 GiB-seconds of it."""
+    usage = Usage(cpu=np.ones(1), memory=np.ones(1), memory_shape=(0.0, 1.0))
+    stage = Stage("map", (1.0, GIBI), np.full(1, 4.0), usage=usage)
+    outcome = play(Workload("short", (Job("j", 0.0, (stage,)),)), "kube", "1x4c8Gi")
+    span = outcome.series["used_cpu"].time[-1] - outcome.jobs.start[0]
+    assert outcome.used[1] == pytest.approx(2 / (8 * span))
+
+
+def test_an_oracle_shares_cores_that_no_node_has() -> None:
+    """A task that would use eight cores of a node of four runs half as fast; the oracle waited for eight."""
+    stage = Stage("map", (4.0, GIBI), np.full(1, 10.0), usage=Usage(cpu=np.full(1, 2.0), memory=np.ones(1)))
+    outcome = play(Workload("hungry", (Job("j", 0.0, (stage,)),)), "oracle", "1x4c8Gi")
+    assert outcome.jobs.end[0] == pytest.approx(20.0, abs=2.0)

@@ -8,11 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from slackwater_simulator.reports.rows import row
+from slackwater_simulator.reports.table import table
 from slackwater_simulator.results.status import FINISHED, REFUSED
 from slackwater_simulator.simulation import run
-from slackwater_simulator.workload.cluster import uniform
+from slackwater_simulator.workload.cluster import Cluster, Node, uniform
 from slackwater_simulator.workload.workload import GIBI, Job, Stage, Workload
-from support.builders.jobs import maps, rigid, workload
+from support.builders.jobs import job, maps, rigid, stage, workload
 
 CLUSTER = uniform(2, 2, 8 * GIBI)
 
@@ -81,8 +83,8 @@ def test_containers_larger_than_any_node_are_refused_with_their_size() -> None:
     ("tasks", "more", "status"),
     [
         pytest.param(1, 0.0, FINISHED, id="a-node"),
-        pytest.param(1, 100.0, REFUSED, id="bytes-more-than-a-node"),
-        pytest.param(1, 3e-5, REFUSED, id="a-hair-more-than-a-node"),
+        pytest.param(1, 1000.0, REFUSED, id="bytes-more-than-a-node"),
+        pytest.param(1, 3e-5, FINISHED, id="a-hair-more-than-a-node"),
         pytest.param(4, 0.0, FINISHED, id="four-quarters"),
     ],
 )
@@ -115,3 +117,66 @@ def test_ten_tenths_of_a_node_are_a_gang_that_it_holds(policy: str, world: str) 
     exact: dict[str, Any] = {"memory_step": 0, "min_memory": 0} if world == "yarn" else {}
     outcome = run(Workload("w", (tenths,)), uniform(1, 16, size), policy, world=world, **exact)
     assert (outcome.jobs.status.tolist(), outcome.deadlock) == ([FINISHED], False)
+
+
+@pytest.mark.parametrize("world", ["kubernetes", "yarn"])
+def test_a_later_stage_that_fits_no_node_beside_its_driver_is_refused_at_once(world: str) -> None:
+    """With the core's sentence; the first stage, which would fit, does not run in vain."""
+    whole = stage("reduce", 1, 5.0, (2.0, GIBI), parents=("map",))
+    jobs = workload(job("late", stage("map", 2, 5.0), whole), maps("next", 1, 5.0, driver=None, submit=1.0))
+    outcome = run(jobs, uniform(1, 2, 8 * GIBI), "slackwater", world=world)
+    assert (outcome.jobs.status.tolist(), outcome.deadlock) == ([REFUSED, FINISHED], False)
+    [note] = outcome.notes
+    assert note.startswith("job late was refused: its driver asks for 1 cpu and 1 GiB memory and a task for 2 cpu and")
+    assert set(outcome.containers.job.tolist()) == {1}
+
+
+@pytest.mark.parametrize("world", ["kubernetes", "yarn"])
+def test_stages_that_need_the_driver_on_different_nodes_are_refused(world: str) -> None:
+    """One takes all memory of the first node, another all cores of the second, and the driver is on either."""
+    nodes = Cluster("two", (Node("a", (2.0, 8 * GIBI)), Node("b", (8.0, 2 * GIBI))))
+    stages = (stage("s", 1, 5.0, (1.0, 8 * GIBI)), stage("t", 1, 5.0, (8.0, GIBI)))
+    outcome = run(workload(job("j", *stages)), nodes, "slackwater", world=world)
+    assert (outcome.jobs.status.tolist(), outcome.deadlock) == ([REFUSED], False)
+
+
+@pytest.mark.parametrize("world", ["kubernetes", "yarn"])
+def test_a_driver_keeps_off_the_node_that_a_later_stage_needs(world: str) -> None:
+    """Its own, although a driver of another app is there now, and that of another app."""
+    nodes = Cluster("two", (Node("small", (2.0, 8 * GIBI)), Node("large", (8.0, 8 * GIBI))))
+    late = stage("reduce", 1, 5.0, (8.0, GIBI), parents=("map",))
+    jobs = workload(
+        maps("other", 2, 20.0, cores=2.0, driver=(4.0, GIBI)),
+        job("late", stage("map", 2, 5.0), late, submit=2.0),
+        job("again", stage("map", 2, 5.0), late, submit=2.5),
+    )
+    outcome = run(jobs, nodes, "slackwater", world=world)
+    assert outcome.jobs.status.tolist() == [FINISHED] * 3
+
+
+@pytest.mark.parametrize("policy", ["fcfs", "easy", "small-first-backfill", "dress"])
+def test_a_single_task_must_fit_beside_its_driver_where_jobs_go_whole(policy: str) -> None:
+    """Else it stands at the head of the line for ever."""
+    jobs = workload(maps("wide", 1, 5.0, cores=2.0, driver=(1.0, GIBI)), maps("next", 1, 5.0, driver=None, submit=1.0))
+    outcome = run(jobs, uniform(1, 2, 8 * GIBI), policy, world="ideal")
+    assert (outcome.jobs.status.tolist(), outcome.deadlock) == ([REFUSED, FINISHED], False)
+    assert "no task would find a node beside the driver" in outcome.notes[0]
+
+
+@pytest.mark.parametrize("world", ["kubernetes", "yarn"])
+def test_what_the_gate_refuses_is_refused_and_no_deadlock(world: str) -> None:
+    """Two stages of a gang each fit, but not both at once, as the gate wants them; table and JSON say so."""
+    wide = job("wide", stage("s", 3, 5.0), stage("t", 3, 5.0), driver=None, gang=True)
+    outcome = run(workload(maps("first", 1, 5.0, driver=None), wide), CLUSTER, "slackwater", world=world)
+    assert (outcome.jobs.status.tolist(), outcome.deadlock) == ([FINISHED, REFUSED], False)
+    [note] = outcome.notes
+    assert note.startswith("job wide was refused: asks for 6 cpu at the least, but queue default has at most 4")
+    told = row(outcome)
+    assert (told["finished"], told["unfinished"], told["refused"], told["deadlock"]) == (1, 1, 1, False)
+    assert table([outcome]).rows[0] == ("jobs finished", "1 of 2, 1 refused")
+
+
+def test_a_stage_without_tasks_is_not_refused() -> None:
+    """Whatever it would ask for."""
+    jobs = workload(job("j", stage("map", 1, 5.0), stage("none", 0, 1.0, (99.0, GIBI)), driver=None))
+    assert run(jobs, CLUSTER, "fifo", world="ideal", cores=True).jobs.status.tolist() == [FINISHED]

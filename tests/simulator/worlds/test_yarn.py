@@ -9,10 +9,10 @@ import pytest
 
 from slackwater.errors import BadNumber, CyclicGraph, InvalidInput, UnknownName
 from slackwater_simulator.results.outcome import Outcome
-from slackwater_simulator.results.status import CRASHED, DONE, DRIVER, FAILED, KILLED, LOST, REFUSED
+from slackwater_simulator.results.status import CRASHED, DONE, DRIVER, FAILED, FINISHED, KILLED, LOST, REFUSED
 from slackwater_simulator.simulation import run
 from slackwater_simulator.workload.cluster import Cluster, Node, parse, uniform
-from slackwater_simulator.workload.workload import GIBI, Stage, Usage, Workload
+from slackwater_simulator.workload.workload import GIBI, Driver, Job, Stage, Usage, Workload
 from support.builders.jobs import job, maps, stage, workload
 
 POLICIES = ["fifo", "capacity", "fair", "drf", "ffd-dp"]
@@ -347,3 +347,47 @@ def test_a_stage_with_a_request_delay_asks_that_much_later(driver: tuple[float, 
 
     assert start(7.0) == pytest.approx(start(0.0) + 7.0)
     assert start(0.5) == pytest.approx(start(0.0) + (0.5 if driver is None else 1.0), abs=1.0)
+
+
+def test_a_node_that_fails_after_the_driver_s_goodbye_ends_the_job_all_the_same() -> None:
+    """All tasks were done at 6 s; the driver's container was lost before its node told of its end."""
+    jobs = workload(maps("j", 1, 4.0, driver=(1.0, GIBI)))
+    before = play(jobs, (1, 8, 8), first_beats=(0.9,))
+    fails = float(before.jobs.end[0]) + 0.5
+    outcome = play(jobs, (1, 8, 8), first_beats=(0.9,), outages=(("node0", fails, fails + 20.0),))
+    assert outcome.containers.status.tolist() == [DONE, LOST]
+    assert (outcome.jobs.status.tolist(), outcome.deadlock) == ([FINISHED], False)
+    assert outcome.jobs.end[0] == before.jobs.end[0]
+
+
+@pytest.mark.parametrize("world", ["yarn", "ideal", "kubernetes"])
+def test_a_driver_that_breaks_wherever_it_runs_fails_its_job(world: str) -> None:
+    """It asks for 4 GB and uses twice what a node has; it was started anew without end."""
+    usage = Usage(np.ones(1), np.full(1, 4.0))
+    hungry = Job("j", 0.0, (stage("map", 1, 5.0),), Driver((1.0, 4 * GIBI), usage=usage))
+    outcome = play(workload(hungry), (1, 8, 8), "kube" if world == "kubernetes" else "fifo", world=world)
+    assert outcome.jobs.status.tolist() == [FAILED]
+    assert outcome.containers.status[of(outcome, DRIVER)].tolist() == [CRASHED] * 5
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_whoever_hopes_for_a_better_node_does_not_hope_for_ever(policy: str) -> None:
+    """Without heartbeats nothing happens by itself: where no task runs, those that name hosts take any node."""
+    wide = Stage("map", (4.0, GIBI), np.full(3, 5.0), hosts=(("node1",),) * 3)
+    outcome = play(workload(job("j", wide, driver=None)), (2, 4, 8), policy, world="ideal")
+    assert outcome.jobs.status.tolist() == [FINISHED]
+    assert outcome.containers.node[0] == 1
+
+
+@pytest.mark.parametrize("world", ["yarn", "ideal", "kubernetes"])
+def test_a_node_is_whole_again_after_fractions_of_it(world: str) -> None:
+    """A third and other parts of its bytes came and went; the sum is a hair off, and the whole of it still fits."""
+    size = 8 * GIBI
+    parts = [Stage(f"s{n}", (0.1, size / n), np.full(n, 1.0)) for n in (3, 7, 9, 11, 13)]
+    whole = Stage("whole", (1.0, size), np.full(1, 1.0), tuple(part.name for part in parts))
+    exact = {"memory_step": 0, "min_memory": 0}
+    for policy in {"kubernetes": ["kube", "slackwater", "oracle"], "yarn": ["fifo", "slackwater"]}.get(world, POLICIES):
+        outcome = play(
+            workload(job("j", *parts, whole, driver=(0.1, size / 17))), (2, 8, 8), policy, world=world, **exact
+        )
+        assert outcome.jobs.status.tolist() == [FINISHED], policy

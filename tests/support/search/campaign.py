@@ -8,7 +8,7 @@ import json
 import multiprocessing
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -18,6 +18,8 @@ from support.search.play import Outcome, play
 ROOT = Path(__file__).parents[3]
 SOURCES = ("core", "cluster", "extender", "operator", "tests/support/search", "tests/support/fakes")
 CHUNK = 20  # worlds between two marks
+Line = dict[str, object]  # what a chunk came to
+Player = Callable[[tuple[int, int]], Line]  # plays the seeds from the first to before the second
 
 
 @dataclass
@@ -32,7 +34,7 @@ class Tally:
     kinds: Counter[str] = field(default_factory=Counter)
     failures: list[dict[str, object]] = field(default_factory=list)
 
-    def add(self, line: dict[str, object]) -> None:
+    def add(self, line: Line) -> None:
         """Take in one chunk."""
         self.worlds += int(str(line["worlds"]))
         self.seconds += float(str(line["seconds"]))
@@ -54,10 +56,10 @@ class Tally:
         )
 
 
-def digest() -> str:
+def digest(sources: Sequence[str] = SOURCES) -> str:
     """Names the code that is searched: progress made with other code does not count."""
     found = hashlib.sha256()
-    for folder in SOURCES:
+    for folder in sources:
         for path in sorted((ROOT / folder).rglob("*.py")):
             found.update(path.read_bytes())
     return found.hexdigest()[:12]
@@ -65,26 +67,28 @@ def digest() -> str:
 
 def search(worlds: int, first: int, jobs: int, folder: Path) -> Iterator[Tally]:
     """Play seeds from `first` on until so many worlds were played with this code; a tally after every chunk."""
-    folder.mkdir(parents=True, exist_ok=True)
-    marks = folder / f"{digest()}.jsonl"
-    tally, done = Tally(), set()
-    if marks.exists():
-        for text in marks.read_text(encoding="utf-8").splitlines():
-            line = json.loads(text)
-            if first <= line["first"] < first + worlds:
-                done.add(line["first"])
-                tally.add(line)
+    tally = Tally()
     yield tally
-    left = [seed for seed in range(first, first + worlds, CHUNK) if seed not in done]
+    for line in resumed(_chunk, range(first, first + worlds), jobs, folder / f"{digest()}.jsonl"):
+        tally.add(line)
+        yield tally
+
+
+def resumed(play: Player, seeds: range, jobs: int, marks: Path) -> Iterator[Line]:
+    """What every chunk of the seeds came to: first those that the marks remember, then the others, which they will."""
+    marks.parent.mkdir(parents=True, exist_ok=True)
+    texts = marks.read_text(encoding="utf-8").splitlines() if marks.exists() else []
+    known = {line["first"]: line for line in map(json.loads, texts) if line["first"] in seeds}
+    yield from known.values()
+    left = [(seed, min(seed + CHUNK, seeds.stop)) for seed in seeds[::CHUNK] if seed not in known]
     with multiprocessing.Pool(jobs) as pool, marks.open("a", encoding="utf-8") as book:
-        for line in pool.imap_unordered(_chunk, [(seed, min(seed + CHUNK, first + worlds)) for seed in left]):
+        for line in pool.imap_unordered(play, left):
             book.write(json.dumps(line) + "\n")
             book.flush()
-            tally.add(line)
-            yield tally
+            yield line
 
 
-def _chunk(seeds: tuple[int, int]) -> dict[str, object]:
+def _chunk(seeds: tuple[int, int]) -> Line:
     began = time.process_time()
     loop = asyncio.new_event_loop()
     try:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import TypeVar
 
@@ -16,28 +16,33 @@ MOST = 400  # worlds tried
 
 def shrunk(plan: WorldPlan, kind: str, loop: asyncio.AbstractEventLoop | None = None) -> WorldPlan:
     """The smallest world found that fails in the same way."""
+    return smallest(plan, _smaller, lambda each: kind in {failure.kind for failure in play(each, loop).failures})
+
+
+def smallest(world: T, smaller: Callable[[T], Iterator[T]], fails: Callable[[T], bool]) -> T:
+    """The smallest of the worlds that still fail, one step after the other."""
     tries = 0
     better = True
     while better and tries < MOST:
         better = False
-        for smaller in _smaller(plan):
+        for each in smaller(world):
             tries += 1
-            if kind in {failure.kind for failure in play(smaller, loop).failures}:
-                plan, better = smaller, True
+            if fails(each):
+                world, better = each, True
                 break
             if tries >= MOST:
                 break
-    return plan
+    return world
 
 
 def _smaller(plan: WorldPlan) -> Iterator[WorldPlan]:
     """Worlds that are simpler by one thing, the largest steps first."""
     if len(plan.apps) > 1:
-        yield from (_of(plan, rest) for rest in _without_one(plan.apps))
+        yield from (_of(plan, rest) for rest in without_one(plan.apps))
     if len(plan.nodes) > 1:
-        yield from (replace(plan, nodes=rest) for rest in _without_one(plan.nodes))
-    yield from (replace(plan, troubles=rest) for rest in _without_one(plan.troubles))
-    yield from (replace(plan, visitors=rest) for rest in _without_one(plan.visitors))
+        yield from (replace(plan, nodes=rest) for rest in without_one(plan.nodes))
+    yield from (replace(plan, troubles=rest) for rest in without_one(plan.troubles))
+    yield from (replace(plan, visitors=rest) for rest in without_one(plan.visitors))
     if plan.grace:
         yield replace(plan, grace=0.0)
     if plan.operator_lag or plan.extender_lag or plan.start_lag:
@@ -61,7 +66,7 @@ def _of(plan: WorldPlan, apps: tuple[AppPlan, ...]) -> WorldPlan:
 
 def _simpler(app: AppPlan) -> Iterator[AppPlan]:
     if len(app.stages) > 1:
-        yield from (replace(app, stages=rest) for rest in _without_one(app.stages))
+        yield from (replace(app, stages=rest) for rest in without_one(app.stages))
     for number, stage in enumerate(app.stages):
         for tasks in sorted({1, stage.tasks // 2, stage.tasks - 1} - {0, stage.tasks}):
             less = replace(stage, tasks=tasks)
@@ -80,5 +85,6 @@ def _simpler(app: AppPlan) -> Iterator[AppPlan]:
         yield plain
 
 
-def _without_one(items: tuple[T, ...]) -> Iterator[tuple[T, ...]]:
+def without_one(items: tuple[T, ...]) -> Iterator[tuple[T, ...]]:
+    """Each of them left out once."""
     return ((*items[:at], *items[at + 1 :]) for at in range(len(items)))

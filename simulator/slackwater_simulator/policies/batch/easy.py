@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from slackwater.errors import UnknownName
 from slackwater_simulator.policies.base import SLACK
 from slackwater_simulator.policies.batch.gang import Gang
+from slackwater_simulator.worlds.fit import needed
 
 if TYPE_CHECKING:
     from slackwater_simulator.worlds.yarn.model import Container, Request
@@ -65,7 +66,7 @@ class Easy(Gang):
             heappop(self.ends)
         shadow = self.world.engine.now
         for end, _, container in sorted(self.ends, key=lambda entry: entry[:2]):
-            if end > shadow and all(want <= have + SLACK for want, have in zip(wanted, free, strict=True)):
+            if end > shadow and _holds(free, wanted):
                 break
             if container.status < 0:
                 shadow = max(shadow, end)
@@ -75,6 +76,10 @@ class Easy(Gang):
     def _backfill(self, request: Request, shadow: float, spare: list[float]) -> None:
         demand = [amount * request.pending for amount in request.shape]
         short = self.world.engine.now + self.length(request) <= shadow + SLACK
-        beside = all(want <= have + SLACK for want, have in zip(demand, spare, strict=True))
+        beside = _holds(spare, demand)
         if (short or beside) and self.place(request) and not short:
             spare[:] = [have - want for want, have in zip(demand, spare, strict=True)]
+
+
+def _holds(have: list[float], wanted: list[float]) -> bool:
+    return all(left >= least for left, least in zip(have, needed(tuple(wanted)), strict=True))

@@ -57,9 +57,17 @@ class Gang(Scheduler):
     def sweep(self) -> None:
         """Start what the order allows."""
         began = self.world.clock()
+        self._clear()
         self.serve()
-        self.line = [request for request in self.line if request.extras is self and request.pending]
+        self._clear()
         self.world.decided(began)
+
+    def _clear(self) -> None:
+        """Who waits for nothing leaves the line, and may join it again."""
+        for request in self.line:
+            if not request.pending:
+                request.extras = None
+        self.line = [request for request in self.line if request.extras is self]
 
     def serve(self) -> None:
         """The policy's order."""

@@ -46,7 +46,9 @@ class Capacity(Scheduler):
         self.calculator = Calculator(self.calculator_name, world.total, world.rounded.least)
         self.checked = self.calculator.kinds
         super().start(world)
-        named = dict.fromkeys(job.queue for job in world.workload.jobs) or {"default": None}
+        named = dict.fromkeys(job.queue for job in sorted(world.workload.jobs, key=lambda job: job.submit)) or {
+            "default": None
+        }
         queues = self.queues or {name: {"capacity": 100.0 / len(named)} for name in named}
         self.root = tree(queues, self.defaults, self.calculator)
         self.leaves = {leaf.path: leaf for leaf in self.root.leaves()}

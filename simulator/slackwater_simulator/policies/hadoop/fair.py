@@ -57,7 +57,7 @@ class Fair(Scheduler):
     def start(self, world: World) -> None:
         """Build the queues: as given, else one for each queue the workload names."""
         super().start(world)
-        named = dict.fromkeys(job.queue for job in world.workload.jobs)
+        named = dict.fromkeys(job.queue for job in sorted(world.workload.jobs, key=lambda job: job.submit))
         self.root, self.by_path = tree(self.queues or {name: {} for name in named}, self.defaults, len(world.kinds))
         self.shared = (MEMORY,) if self.ordering == "fair" else tuple(range(len(world.kinds)))
         self.available = list(world.total)
@@ -279,7 +279,7 @@ class Fair(Scheduler):
     def _minimum(self, queue: FairQueue) -> tuple[int, float]:
         for kind in self.shared:
             least = min(queue.least[kind], queue.demand[kind])
-            if queue.used[kind] < least:
+            if queue.used[kind] < least and least > 0:  # sums of fractions may be a hair below nothing
                 return 0, queue.used[kind] / least
         return 1, 0.0
 

@@ -113,6 +113,10 @@ class Gated(Scheduler):
         """As the scheduler behind the gate has it."""
         return self.inner.whole(request)
 
+    def refused(self) -> Mapping[int, str]:
+        """As the scheduler behind the gate has it."""
+        return self.inner.refused()
+
     def series(self) -> Mapping[str, Series]:
         """Those of the scheduler behind the gate."""
         return self.inner.series()

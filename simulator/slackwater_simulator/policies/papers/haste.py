@@ -16,7 +16,8 @@ from slackwater.ordering.fitness import weights
 from slackwater.ordering.urgency import Stage, stage_urgencies
 from slackwater.placement.knapsack import MAX_TASKS, knapsack
 from slackwater.placement.nodefill import NodeSpace, TaskRequest, WaitingTask, assign
-from slackwater_simulator.policies.base import SLACK, Queue, Scheduler
+from slackwater_simulator.policies.base import Queue, Scheduler
+from slackwater_simulator.worlds.fit import most
 
 if TYPE_CHECKING:
     from slackwater_simulator.worlds.yarn.interface import World
@@ -96,11 +97,7 @@ class Haste(Scheduler):
 
     def _stand_ins(self, node: int, request: Request) -> tuple[WaitingTask, ...]:
         """As many tasks as wait and could at most fit."""
-        free = self.world.free
-        most = min(
-            (int((free[k][node] + SLACK) // amount) for k, amount in enumerate(request.shape) if amount), default=1
-        )
-        count = min(most, request.pending)
+        count = min(most(request.shape, [free[node] for free in self.world.free]), request.pending)
         self.tasks += [WaitingTask(str(number)) for number in range(len(self.tasks), count)]
         return tuple(self.tasks[:count])
 

@@ -42,7 +42,7 @@ class Gate:
         self.kinds = world.kinds
         self.books = Books(world, parts)
         self.ledger = self.books.ledger
-        self.views = Views(self.kinds, self._slot, self.books.native)
+        self.views = Views(self.kinds, self._slot, self.books.native, world.masters.refusals.cramped)
         self.requests, self.waiting = self.views.requests, self.views.waiting
         self.wishes = self.views.promises.wishes
         self._phases, self._sizes = AppPhases(), AppSizes()

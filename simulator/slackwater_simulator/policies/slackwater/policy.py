@@ -49,7 +49,7 @@ class Gatekept(Scheduler):
     def start(self, world: World) -> None:
         """Nodes are known, no container exists."""
         super().start(world)
-        self.gate = Gate(world, self._parts)
+        self.gate, self.reserves = Gate(world, self._parts), self._parts.admission
         self.gate.books.stretch()
         self.reviews = HoldReviews(self.gate)
         self._waiting = False
@@ -117,6 +117,10 @@ class Gatekept(Scheduler):
             time, value = (np.array(column) for column in zip(*self.gate.deltas, strict=True))
             found["delta"] = Series(time, value)
         return found | written(self.gate.startlog.judged)
+
+    def refused(self) -> Mapping[int, str]:
+        """What the gate says of those that waiting does not help."""
+        return self.reviews.refused()
 
     def holds(self) -> tuple[Hold, ...]:
         """Why apps were held."""

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from slackwater.cycle.cycle import decide
+from slackwater.cycle.drivernodes import OWN
 from slackwater.cycle.verdicts import Verdict, WaitReason
 from slackwater_simulator.results.outcome import Hold
 
@@ -40,6 +41,11 @@ class HoldReviews:
             if verdict.reason not in GOING:
                 self._note(self._named(verdict), now)
 
+    def refused(self) -> dict[int, str]:
+        """Why apps that wait will never run, by their row."""
+        verdicts = decide(self.gate.snapshot(self.gate.world.engine.now), explain=True).verdicts.values()
+        return {int(verdict.app): verdict.sentence for verdict in verdicts if verdict.refused}
+
     def _note(self, verdict: Verdict, now: float) -> None:
         if self._last.get(verdict.app) != (sentence := verdict.sentence):
             self._last[verdict.app] = sentence
@@ -48,5 +54,6 @@ class HoldReviews:
     def _named(self, verdict: Verdict) -> Verdict:
         """The verdict with apps by the names of their jobs; the gate knows them by their rows."""
         jobs = self.gate.world.workload.jobs
-        named = {key: jobs[int(str(verdict.numbers[key]))].id for key in NAMED if key in verdict.numbers}
+        apps = {key: str(verdict.numbers[key]) for key in NAMED if key in verdict.numbers}
+        named = {key: jobs[int(app)].id for key, app in apps.items() if app != OWN}
         return verdict._replace(numbers={**verdict.numbers, **named})

@@ -49,8 +49,14 @@ class Unnamed(Sequence[str]):
 class Views:
     """What the snapshot shows of each application."""
 
-    def __init__(self, kinds: Kinds, slot: Callable[[], Resources], native: Callable[[Shape, bool], Shape]) -> None:
-        self._kinds, self._slot, self._native = kinds, slot, native
+    def __init__(
+        self,
+        kinds: Kinds,
+        slot: Callable[[], Resources],
+        native: Callable[[Shape, bool], Shape],
+        cramped: Callable[[Request], bool],
+    ) -> None:
+        self._kinds, self._slot, self._native, self._cramped = kinds, slot, native, cramped
         self.apps: dict[int, YarnApp] = {}
         self.requests: dict[str, Request] = {}  # by group key
         self.stuck: set[str] = set()  # groups for which placement found no node
@@ -134,9 +140,13 @@ class Views:
         tasks = max((demand(((self.named(shape), count),), slot) for shape, count in widest.items()), default=0.0)
         return tasks + (demand(((self.named(app.master.shape), 1),), slot) if app.master is not None else 0.0)
 
+    def _foreseen(self, request: Request) -> bool:
+        """Whether drivers must know of a stage before it asks: its own might take the only node that it can use."""
+        return not request.app.job.gang and self._cramped(request)
+
     def _groups(self, app: YarnApp) -> Iterator[PodGroup]:
         for request in [app.master, *app.requests]:
-            if request is None or (not request.driver and not request.asked):
+            if request is None or not (request.driver or request.asked or self._foreseen(request)):
                 continue
             key = request.key
             self.requests[key] = request

@@ -14,8 +14,8 @@ import numpy as np
 from slackwater.ordering.fitness import weights
 from slackwater.placement.nodefill import NodeSpace, TaskRequest, WaitingTask, assign
 from slackwater_simulator.engine import SWEEP
-from slackwater_simulator.policies.base import SLACK
 from slackwater_simulator.policies.slackwater.policy import Gatekept
+from slackwater_simulator.worlds.fit import most
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -129,7 +129,7 @@ class SlackwaterOnYarn(Gatekept):
         gate, name = self.gate, str(node)
         for key in [key for key in gate.waiting if gate.requests[key].driver]:
             request = gate.requests[key]
-            if name not in self.turns[key].avoid and _most(request.shape, gate.books.left(node, driver=True)):
+            if name not in self.turns[key].avoid and most(request.shape, gate.books.left(node, driver=True)):
                 self._place(key, request, node)
 
     def _fill(self, node: int) -> None:
@@ -145,7 +145,7 @@ class SlackwaterOnYarn(Gatekept):
             rank = {key: (gate.requests[key].app.rank, gate.requests[key].index) for key in fitting}
             for key in sorted(fitting, key=rank.__getitem__):
                 request, left = gate.requests[key], gate.books.left(node, driver=False)
-                for _ in range(min(_most(request.shape, left), gate.waiting[key])):
+                for _ in range(min(most(request.shape, left), gate.waiting[key])):
                     self._place(key, request, node)
         elif fitting:
             asks = [self._ask(key, count) for key, count in fitting.items()]
@@ -154,12 +154,12 @@ class SlackwaterOnYarn(Gatekept):
 
     def _fitting(self, left: Shape) -> dict[str, int]:
         """How many tasks of each released group would fit into so much, for those that do."""
-        most = {shape: count for shape, driver in self.gate.wishes if not driver and (count := _most(shape, left))}
+        counts = {shape: count for shape, driver in self.gate.wishes if not driver and (count := most(shape, left))}
         fitting: dict[str, int] = {}
-        for key, waiting in self.gate.waiting.items() if most else ():
+        for key, waiting in self.gate.waiting.items() if counts else ():
             request = self.gate.requests[key]
-            if request.shape in most and not request.driver:
-                fitting[key] = min(most[request.shape], waiting)
+            if request.shape in counts and not request.driver:
+                fitting[key] = min(counts[request.shape], waiting)
         return fitting
 
     def _ask(self, key: str, count: int) -> TaskRequest:
@@ -184,8 +184,3 @@ class SlackwaterOnYarn(Gatekept):
             self.since.pop(key, None)
             self.asks.pop(key, None)
         self.world.allocate(request, node)
-
-
-def _most(shape: Shape, left: Shape) -> int:
-    """How many of a shape fit into what is left; one of those that ask for nothing."""
-    return max(0, min([int((have + SLACK) // ask) for ask, have in zip(shape, left, strict=True) if ask], default=1))

@@ -38,6 +38,8 @@ SCRAPED: dict[str, Any] = {"usage_period": 5.0}
 class PodMasters(IdealMasters):
     """A bound pod starts after bind and start-up."""
 
+    boxed = False
+
     def acquired(self, container: Container) -> None:
         """The pod is bound; its container runs a little later."""
         world = self.world

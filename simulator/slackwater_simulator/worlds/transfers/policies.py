@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from slackwater.network.dagplacement import Key, LevelNodes, LevelPlacement, LevelTask, place
 from slackwater.network.transfer import Transfers, nearest
+from slackwater.resources import holding
 
 
 class Network:
@@ -35,7 +36,8 @@ class Nearest:
         for task in level:
             if self.previous not in self.walks:
                 self.walks[self.previous] = nearest(self.previous, racks, hosts.bandwidth)
-            node = next((node for node in self.walks[self.previous] if (room[node] >= task.demand).all()), None)
+            fits = holding(room, task.demand)
+            node = next((node for node in self.walks[self.previous] if fits[node]), None)
             if node is not None:
                 room[node] -= task.demand
                 self.previous = node

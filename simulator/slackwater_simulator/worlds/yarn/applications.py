@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 class Masters:
     """All application masters of a run."""
 
+    boxed = True  # a container that is to be launched waits in its master's box, where it is found if it broke
+
     def __init__(self, world: World, progress: Callable[[float], None] | None) -> None:
         self.world = world
         self.engine = world.engine
@@ -155,7 +157,7 @@ class Masters:
         app, now = request.app, self.engine.now
         if request.due != request.due:  # NaN: it could not ask before
             request.due = now + (request.stage.delay if request.stage is not None else 0.0)
-        if now >= request.due:
+        if now >= request.due - 1e-9:  # the master's tick may be that much before it
             return True
         if app.master is None:
             self.engine.at(request.due, TICK, self._late, app)
@@ -186,17 +188,20 @@ class Masters:
 
     def _again(self, container: Container) -> None:
         """Run the task of a failed container again, unless it has failed too often."""
-        request, settings = container.request, self.world.settings
+        request = container.request
         if request.app.status == FAILED:
             return
         if container.task >= 0:
-            if container.status == CRASHED:
-                tries = request.failed(container.task)
-                if settings.attempts and tries >= settings.attempts:
-                    self.fail(request.app)
-                    return
+            if container.status == CRASHED and self._hopeless(container):
+                self.fail(request.app)
+                return
             request.again(container.task)
         self.world.ask(request, 1)
+
+    def _hopeless(self, container: Container, more: int = 0) -> bool:
+        """Whether what broke with the container has been tried often enough, and that many times more."""
+        tries, most = container.request.failed(container.task), self.world.settings.attempts
+        return bool(most) and tries >= most + more
 
     # ---- running --------------------------------------------------------------------------------------------------
 
@@ -239,6 +244,14 @@ class Masters:
         if app.waiting:
             self.ask_stages(app)
         self._maybe_leave(app)
+
+    def lost(self, container: Container) -> None:
+        """A task broke, or its node did."""
+        waiting = container.request.shuffling
+        if waiting and container in waiting:
+            waiting.remove(container)
+        if container.launched or not self.boxed:
+            self.told(container)
 
     def _fetched(self, request: Request) -> None:
         """The last parent is done: the ends of those that waited for it are known now."""
@@ -295,8 +308,14 @@ class Masters:
 
     def driver_lost(self, app: App) -> None:
         """The driver died: everything of this attempt is killed; a new driver carries on with what is not done."""
-        app.driver = None
+        driver, app.driver = app.driver, None
         app.registered = False
+        if app.end == app.end:  # it had said goodbye, and nothing is left to do
+            self._over(app, FINISHED)
+            return
+        if driver is not None and driver.status == CRASHED and self._hopeless(driver, 1):
+            self.fail(app)
+            return
         for container in {unread: None for box in app.box.values() for unread in box}:
             if container.status > DONE and container.task >= 0:
                 container.request.again(container.task)

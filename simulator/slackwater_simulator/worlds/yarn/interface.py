@@ -41,6 +41,11 @@ class Told(Protocol):
         """Whether samples alone may make it place something."""
         ...
 
+    @property
+    def reserves(self) -> bool:
+        """Whether it refuses a job whose tasks would find no node beside their driver."""
+        ...
+
     def submitted(self, app: App, /) -> None:
         """An application was accepted."""
         ...
@@ -63,6 +68,10 @@ class Told(Protocol):
 
     def whole(self, request: Request, /) -> bool:
         """Whether the containers of the request are placed all at once or not at all."""
+        ...
+
+    def refused(self) -> Mapping[int, str]:
+        """Why jobs that wait will never run, by their row."""
         ...
 
     def charges(self) -> Charges | None:

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from slackwater_simulator.results.status import DRIVER, UNFINISHED
+from slackwater_simulator.worlds.fit import needed
 
 if TYPE_CHECKING:
     from slackwater_simulator.workload.workload import Job, Stage
@@ -37,6 +38,7 @@ class Request:
         "last_done",
         "level",
         "locality",
+        "needed",
         "next",
         "parents",
         "pending",
@@ -57,6 +59,7 @@ class Request:
         self.stage = stage
         self.level = 0  # stages before it, on the longest way
         self.shape = shape  # rounded to the allocation grid, in the cluster's order of kinds
+        self.needed = needed(shape)  # what a node must have left of each
         self.total = total
         self.asked = 0  # tasks the master has asked for so far
         self.pending = 0  # containers asked for and not yet allocated

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from slackwater_simulator.results.outcome import Containers, Jobs, Outcome, Recorder
+from slackwater_simulator.results.status import REFUSED
 
 if TYPE_CHECKING:
     from slackwater_simulator.workload.workload import Workload
     from slackwater_simulator.worlds.yarn.interface import World
-    from slackwater_simulator.worlds.yarn.model import JobTimes
+    from slackwater_simulator.worlds.yarn.model import App, JobTimes
 
 
 def _jobs(workload: Workload, times: JobTimes) -> Jobs:
@@ -28,9 +29,7 @@ def _jobs(workload: Workload, times: JobTimes) -> Jobs:
 
 def gather(world: World, policy: str) -> Outcome:
     """Everything worth keeping of a finished run. Applications still there wait for something that never comes."""
-    stuck = list(world.masters.apps.values())
-    for app in stuck:
-        world.times.note(app)
+    stuck = _stuck(world)
     return Outcome(
         workload=world.workload,
         cluster=world.cluster,
@@ -54,6 +53,18 @@ def gather(world: World, policy: str) -> Outcome:
         held=_held(world) if stuck else None,
         holds=world.holds(),
     )
+
+
+def _stuck(world: World) -> list[App]:
+    """Applications that are still there; those which the policy refuses are refused, and keep nobody waiting."""
+    left = list(world.masters.apps.values())
+    refused = world.scheduler.refused() if left else {}
+    for app in left:
+        if app.index in refused and not app.held:
+            app.status = REFUSED
+            world.masters.refusals.note(app, refused[app.index])
+        world.times.note(app)
+    return [app for app in left if app.status != REFUSED]
 
 
 def _held(world: World) -> Containers:

@@ -39,7 +39,8 @@ class Settings:
     # Missed chances after which a request accepts its rack, and then any node (Capacity's node-locality-delay: 40).
     node_delay: int = 40
     rack_delay: int = -1  # −1: the number of nodes it named, capped by the cluster (YARN's rule)
-    # Attempts of one task before its job fails (mapreduce.map.maxattempts); 0: without limit.
+    # Attempts of one task before its job fails (mapreduce.map.maxattempts); 0: without limit. A driver that broke is
+    # started anew as often.
     attempts: int = 4
     # Seconds between two looks at what tasks really use; 0 switches the usage model off.
     usage_period: float = 1.0

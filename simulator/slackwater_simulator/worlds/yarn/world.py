@@ -19,6 +19,7 @@ from slackwater_simulator.physics.usage import UsageModel, wanted
 from slackwater_simulator.policies.registry import create
 from slackwater_simulator.results.outcome import Hold, Outcome, Recorder, Series
 from slackwater_simulator.results.status import DONE
+from slackwater_simulator.worlds.fit import needed
 from slackwater_simulator.worlds.options import split
 from slackwater_simulator.worlds.yarn.applications import Masters
 from slackwater_simulator.worlds.yarn.heartbeats import Beats, ascending, phases
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
 
 Shape = tuple[float, ...]
 Floats = np.typing.NDArray[np.float64]
-SLACK = 1e-9
 
 
 class YarnWorld:
@@ -96,6 +96,7 @@ class YarnWorld:
         self.pending = 0  # containers asked for and not allocated
         self.shapes: dict[Shape, int] = {}  # … by shape
         self.least: Shape = (0.0,) * len(self.kinds)  # the smallest pending amount of each kind
+        self.needed = needed(self.least)  # … and what a node must have left for it
         self.alone: Shape | None = None  # the only shape asked for since nodes were last opened for it
         self.cursor: float | None = None  # when the next open node is visited
         self.version = 0
@@ -138,6 +139,7 @@ class YarnWorld:
             del self.shapes[shape]
         if self.shapes and not (before and left):
             self.least = tuple(map(min, zip(*self.shapes, strict=True)))
+            self.needed = needed(self.least)
 
     def allocate(self, request: Request, node: int) -> Container:
         """Give one container of the request to the node. The policy has decided that it should."""
@@ -197,9 +199,9 @@ class YarnWorld:
 
     def roomy(self, node: int) -> bool:
         """Whether the node has the smallest pending amount of every kind the policy looks at."""
-        least, free = self.least, self.free
+        least, free = self.needed, self.free
         for kind in self.scheduler.kinds:  # noqa: SIM110 - a plain loop is three times as fast as all()
-            if free[kind][node] + SLACK < least[kind]:
+            if free[kind][node] < least[kind]:
                 return False
         return True
 
@@ -215,10 +217,10 @@ class YarnWorld:
 
     def reopen(self, shape: Shape) -> None:
         """Nodes with room for the shape become worth a visit."""
-        kinds = self.scheduler.kinds
-        mask = self.views[kinds[0]] >= shape[kinds[0]] - SLACK
+        kinds, least = self.scheduler.kinds, needed(shape)
+        mask = self.views[kinds[0]] >= least[kinds[0]]
         for kind in kinds[1:]:
-            mask &= self.views[kind] >= shape[kind] - SLACK
+            mask &= self.views[kind] >= least[kind]
         self.beats.view |= mask
 
     def visit_all(self) -> None:
@@ -338,8 +340,8 @@ class YarnWorld:
         self.release(container, status)
         if container.request.driver:
             self.masters.driver_lost(app)
-        elif container.launched:
-            self.masters.told(container)
+        else:
+            self.masters.lost(container)
 
     def looked(self, elapsed: float, cores: Floats, stored: Floats) -> None:
         """Use of all nodes was looked at; here nobody keeps it."""
