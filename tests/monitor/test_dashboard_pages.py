@@ -6,11 +6,14 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 from html import unescape
+from importlib.resources import files
+from importlib.resources.abc import Traversable
 from pathlib import Path
 
 import numpy as np
 import pytest
 from flask.testing import FlaskClient
+from jinja2 import Environment, nodes
 
 from slackwater.cycle.review.idle import Cause
 from slackwater_cluster.api.client import ApiClient, ExtenderClient
@@ -35,6 +38,7 @@ LINK = re.compile(r'href="(/[^"]*)"')
 # Words of the papers and their symbols: readers of a page need not know them.
 SYMBOLS = re.compile(r"[δρα]|\b(?:AR|NC|Tot)\b|\bE \d|equation|paper 00|\bpaper\b")
 GIBI = 1024.0**3
+TEMPLATES = sorted(files("slackwater_monitor.web").joinpath("templates").iterdir(), key=lambda file: file.name)
 
 
 @pytest.fixture
@@ -122,6 +126,15 @@ def test_the_page_of_a_node_has_its_arithmetic_and_its_pods(cluster: Cluster, tm
     text = client(live(cluster, tmp_path)).get("/nodes/n0").text
     assert "room 7 cores = min(allowed 14, real 16)" in text
     assert '<a href="/pods/team-a/ran">team-a/ran</a>' in text
+
+
+@pytest.mark.parametrize("template", TEMPLATES, ids=lambda file: file.name)
+def test_what_an_open_page_renews_is_there_in_every_state(template: Traversable) -> None:
+    """Only parts of both the old and the new page are exchanged, so none hangs on a condition: it stands inside."""
+    parsed = Environment(autoescape=True).parse(template.read_text(encoding="utf-8"))
+    kinds = (nodes.If, nodes.CondExpr)
+    hidden = [each.data for found in parsed.find_all(kinds) for each in found.find_all(nodes.TemplateData)]
+    assert [words for words in hidden if "data-live" in words] == []
 
 
 @pytest.mark.parametrize("path", ["/nodes/x", "/queue/x", "/pools/x", "/pods/team-a/x", "/apps/team-a/x"])
