@@ -208,6 +208,10 @@ class Bar:
     end: float | None
     phase: str = ""
 
+    def waited_until(self, now: float) -> float:
+        """When it started; of one that never did, when it ended, else now."""
+        return next((at for at in (self.start, self.end) if at is not None), now)
+
 
 @dataclass(frozen=True, slots=True)
 class ComparisonRow:

@@ -166,7 +166,7 @@ def pods(bars: Sequence[Bar], now: float, *, virtual: bool) -> str:
 
 
 def _track(bar: Bar, high: float, first: float, last: float) -> gantt.Track:
-    start = bar.start if bar.start is not None else last
+    start = bar.waited_until(last)
     end = bar.end if bar.end is not None else last
     ran = f", ran {seconds(end - start)} on {bar.node}" if bar.start is not None else ""
     words = f"{bar.pod}: waited {seconds(start - bar.created)}{ran}"
