@@ -109,6 +109,17 @@ def test_links_of_a_play_keep_scene_and_moment() -> None:
     assert {path: found for path, text in pages.items() if (found := SYMBOLS.findall(text))} == {}
 
 
+@pytest.mark.parametrize("wrong", ["scene=three", "t=soon", "scene=two&t=nan"])
+def test_links_lead_out_of_a_page_whose_address_is_wrong(wrong: str) -> None:
+    """A scene or a moment that does not exist does not go along."""
+    made = client(Scenes({"one": played(), "two": played()}, {"one": "One: a", "two": "Two: b"}))
+    reply = made.get(f"/nodes?{wrong}")
+    links = [unescape(each) for each in LINK.findall(reply.text) if not each.startswith(("/static", "/style"))]
+    assert reply.status_code == 400
+    assert "/" in links
+    assert {made.get(each).status_code for each in links} == {200}
+
+
 def test_the_page_of_a_pod_says_what_explain_says(cluster: Cluster, tmp_path: Path) -> None:
     """Sentence, what it asks for, room node by node as bars, who stands before it, and when it may start."""
     text = client(live(cluster, tmp_path)).get("/pods/team-a/etl-0").text
