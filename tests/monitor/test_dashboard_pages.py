@@ -37,6 +37,8 @@ ROWS = [(job, job % 2, float(job), float(job) + 10) for job in range(12)]
 LINK = re.compile(r'href="(/[^"]*)"')
 # Words of the papers and their symbols: readers of a page need not know them.
 SYMBOLS = re.compile(r"[δρα]|\b(?:AR|NC|Tot)\b|\bE \d|equation|paper 00|\bpaper\b")
+MANY = re.compile(r"(?<![\d.,])1 (?:more |held )?(?:(?:pod|job|app|node|task|container|driver)s|are|run|wait)\b")
+PLAYED = "trace=the+workload+on+show&policy=fifo&policy=fair"
 GIBI = 1024.0**3
 TEMPLATES = sorted(files("slackwater_monitor.web").joinpath("templates").iterdir(), key=lambda file: file.name)
 
@@ -118,6 +120,16 @@ def test_links_lead_out_of_a_page_whose_address_is_wrong(wrong: str) -> None:
     assert reply.status_code == 400
     assert "/" in links
     assert {made.get(each).status_code for each in links} == {200}
+
+
+@pytest.mark.parametrize("moment", [0.0, 5.0, 10.0])
+def test_one_of_a_thing_is_told_in_the_singular(moment: float) -> None:
+    """A play of one app with one task on one node: no page says 1 pods."""
+    only = [(0, 0, 2.0, 10.0)]
+    made = client(Replay(outcome(only, nodes=1, usage=True), rival=outcome(only, nodes=1, usage=True, policy="kube")))
+    pages = crawled(made, f"/?t={moment}") | {"played": made.get(f"/what-if?{PLAYED}").text}
+    assert ": 1 job<" in pages["played"]
+    assert {path: found for path, text in pages.items() if (found := MANY.findall(text))} == {}
 
 
 def test_the_page_of_a_pod_says_what_explain_says(cluster: Cluster, tmp_path: Path) -> None:

@@ -79,3 +79,12 @@ def test_spans_are_in_the_unit_a_person_would_use(value: float | None, words: st
 def test_things_are_counted_in_the_right_number(number: int, words: str) -> None:
     """One driver, more drivers."""
     assert count(number, "driver") == words
+
+
+def test_the_verb_goes_with_the_number() -> None:
+    """One app waits, more apps wait."""
+    assert [count(each, "app waits", "apps wait") for each in (0, 1, 2)] == [
+        "0 apps wait",
+        "1 app waits",
+        "2 apps wait",
+    ]

@@ -41,7 +41,8 @@ def read(decode: Callable[[Any], View], bodies: Iterable[Any], what: str) -> tup
             views.append(sound(decode(body)))
         except UNREADABLE as problem:
             wrong.append(f"{_name(body)}: {str(problem)[:200]}")
-    return views, [f"{len(wrong)} {what} cannot be read and are left out: {wrong[0]}"] if wrong else []
+    left_out = f"{len(wrong)} of the {what} cannot be read and {'is' if len(wrong) == 1 else 'are'} left out"
+    return views, [f"{left_out}: {wrong[0]}"] if wrong else []
 
 
 def sound(view: View) -> View:

@@ -20,7 +20,7 @@ from slackwater_monitor.web.pages.frame import Values, said
 from slackwater_monitor.web.pages.sidebyside import side_by_side
 from slackwater_monitor.web.query import Query
 from slackwater_monitor.web.trials import Trials
-from slackwater_simulator.charts.amounts import amount, percent, seconds
+from slackwater_simulator.charts.amounts import amount, count, percent, seconds
 from slackwater_simulator.charts.heat import shade
 from slackwater_simulator.charts.page import LOADER, STYLE
 
@@ -63,6 +63,7 @@ def dashboard(source: Chooser, settings: Settings) -> Flask:
     """The application over a source, or over several scenes."""
     app = Flask("slackwater_monitor.web")
     app.jinja_env.filters |= {"amount": amount, "percent": percent, "seconds": seconds, "shade": shade, "said": said}
+    app.jinja_env.filters["counted"] = count
     app.jinja_env.loader = ChoiceLoader([PackageLoader("slackwater_monitor.web"), LOADER])
     app.jinja_env.trim_blocks = app.jinja_env.lstrip_blocks = True
     pages = Pages(source, settings)

@@ -55,6 +55,6 @@ def seconds(value: float | None) -> str:
     return "–"
 
 
-def count(number: int, thing: str) -> str:
-    """So many things, in the right number: 1 driver, 3 drivers."""
-    return f"{number:,} {thing}{'' if number == 1 else 's'}"
+def count(number: int, thing: str, things: str = "") -> str:
+    """So many things, in the right number: 1 driver, 3 drivers; or 1 app waits, 3 apps wait, where both are given."""
+    return f"{number:,} {thing if number == 1 else things or thing + 's'}"
