@@ -26,12 +26,12 @@ from slackwater_monitor.sources.prometheus import Measured
 from slackwater_monitor.sources.simulated.replay import Replay
 from slackwater_monitor.sources.simulated.scenes import Scenes
 from slackwater_monitor.sources.source import Chooser
-from slackwater_monitor.sources.views import Node, Snapshot
+from slackwater_monitor.sources.views import Node, Queue, Snapshot
 from slackwater_monitor.web.app import dashboard
 from slackwater_monitor.web.pages.overview import held_back, shortage
 from slackwater_simulator.results.outcome import Hold, Series
 from support.builders.outcomes import outcome
-from support.fakes.httpcluster import Cluster, served, usual
+from support.fakes.httpcluster import GROUP, Cluster, served, tracked, usual
 
 ROWS = [(job, job % 2, float(job), float(job) + 10) for job in range(12)]
 LINK = re.compile(r'href="(/[^"]*)"')
@@ -111,6 +111,26 @@ def test_links_of_a_play_keep_scene_and_moment() -> None:
     assert {path: found for path, text in pages.items() if (found := SYMBOLS.findall(text))} == {}
 
 
+@pytest.mark.parametrize("path", ["/queue", "/queue/default", "/pools/default", "/apps"])
+def test_a_page_is_not_longer_than_anybody_reads(cluster: Cluster, tmp_path: Path, path: str) -> None:
+    """Of 600 apps that wait and 600 that run, 500 of each are listed, and it says that there are more."""
+    apps = [tracked(f"app-{each}", held=each % 2, bound=1, position=1) for each in range(1200)]
+    for each, app in enumerate(apps):
+        app["status"]["category"] = ("small", "large")[each % 2]
+    cluster.put(f"{GROUP}/trackedapps", *apps)
+    text = client(live(cluster, tmp_path)).get(path).text
+    assert max(table.count('<th scope="row">') for table in text.split("</table>")) == 500
+    assert re.search(r"; (?:100|700) more are not shown", text)
+
+
+def test_a_race_on_many_nodes_shows_some_of_them() -> None:
+    """The comparison counts all of them."""
+    made = [outcome(ROWS, nodes=600, usage=True, policy=policy) for policy in ("slackwater", "kube")]
+    text = client(Replay(made[0], rival=made[1])).get("/side-by-side?t=5").text
+    assert text.count('href="/nodes/') == 500
+    assert "; 100 more are not shown" in text
+
+
 @pytest.mark.parametrize("wrong", ["scene=three", "t=soon", "scene=two&t=nan"])
 def test_links_lead_out_of_a_page_whose_address_is_wrong(wrong: str) -> None:
     """A scene or a moment that does not exist does not go along."""
@@ -179,6 +199,13 @@ def test_filters_and_order_stand_in_the_address() -> None:
     assert 'aria-sort="descending"><a class="sort" href="/apps?t=3&amp;sort=app"' in falling
     assert "No app matches" in made.get("/apps?queue=nonesuch").text
     assert re.findall(r'<th scope="row"><a href="/nodes/([^"?]*)', made.get("/nodes?find=1").text) == ["node1"]
+
+
+def test_a_queue_without_namespaces_serves_all_others(cluster: Cluster, tmp_path: Path) -> None:
+    """In the same words on its page and in `slackwater queues -o wide`."""
+    assert Queue("default").serves == "all other managed"
+    assert Queue("a", namespaces=("x", "y")).serves == "x, y"
+    assert "<dd>all other managed</dd>" in client(live(cluster, tmp_path)).get("/queue/default").text
 
 
 def test_a_range_cuts_the_charts() -> None:

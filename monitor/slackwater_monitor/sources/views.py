@@ -123,6 +123,11 @@ class Queue:
     next_large: Start | None = None  # … and a large one
     problem: str = ""  # why it does not work, if so
 
+    @property
+    def serves(self) -> str:
+        """The namespaces whose apps wait here, in words: without names, those that no other queue names."""
+        return ", ".join(self.namespaces) or "all other managed"
+
 
 @dataclass(frozen=True, slots=True)
 class Side:
