@@ -14,6 +14,7 @@ from werkzeug.serving import make_server
 
 from slackwater_cluster.api.client import ApiClient, ExtenderClient
 from slackwater_cluster.api.endpoint import endpoint
+from slackwater_lab.programs.browser import FLAGS, chromium
 from slackwater_monitor.assessment.run import write
 from slackwater_monitor.settings import Settings
 from slackwater_monitor.sources.live import Live
@@ -23,7 +24,6 @@ from slackwater_simulator.results.outcome import Series
 from support.builders.assessed import Week
 from support.builders.outcomes import outcome
 from support.fakes.httpcluster import GROUP, Cluster, served, usual
-from support.lab.browser import FLAGS, chromium
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page, ViewportSize
