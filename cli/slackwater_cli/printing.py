@@ -52,12 +52,12 @@ class Column(Generic[Row]):
 
 
 def show(rows: Sequence[Row], columns: Sequence[Column[Row]], output: Format, empty: str) -> None:
-    """Print rows as asked for; `empty` is the sentence where there are none."""
+    """Print rows as asked for; `empty` is the sentence where there are none, if that was not told yet."""
     if data([plain(row) for row in rows], output):
         return
-    if not rows:
+    if not rows and empty:
         typer.echo(empty, err=True)
-    else:
+    if rows:
         wide = output is Format.WIDE
         put(table(rows, columns, wide=wide), wide=wide)
 

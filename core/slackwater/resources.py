@@ -32,6 +32,11 @@ Kinds = tuple[str, ...]
 PLENTY = 1e6  # places of a demand for nothing, on each node
 
 
+def plain(value: float) -> str:
+    """A short number for people: four digits that count, thousands apart, and never an exponent."""
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{round(value, 4) + 0.0:.4g}"
+
+
 def least(asked: float) -> float:
     """The least of one kind that serves a demand: a hair below it, and of a kind not asked for whatever is there.
 

@@ -1,8 +1,9 @@
 """Makes the pictures of README and docs: `python docs/scripts/screenshots.py` (needs Chromium, takes two minutes).
 
 The demo is really run: what it prints becomes demo.svg, its dashboard is photographed at fixed moments of its play.
-Same seed, same pictures. `--all FOLDER` also writes every page on a desk, in the dark, on a phone and in print (four
-minutes), to be looked at after a change of how pages look, and the beginnings of all pages as four sheets for the docs.
+Same seed, same pictures. `--all FOLDER` writes every page on a desk, in the dark, on a phone and in print (four
+minutes), to be looked at after a change of how pages look, and the beginnings of all pages as four sheets; nothing else
+is touched. With `--docs` as well, the pictures of the docs and the sheets among them are made anew too.
 """
 
 from __future__ import annotations
@@ -11,13 +12,12 @@ import argparse
 import io
 import os
 import re
-import shutil
 import subprocess
 import sys
 import tempfile
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -27,10 +27,11 @@ from playwright.sync_api import Browser, sync_playwright
 from rich.console import Console
 from rich.text import Text
 
+from slackwater_lab.programs.browser import FLAGS, chromium
+
 DOCS = Path(__file__).parents[1]
 PORT = int(os.environ.get("SLACKWATER_DEMO_PORT", "8587"))
 COLUMNS = 100
-FLAGS = ["--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu", "--disable-background-networking"]
 FOREIGN_FONTS = re.compile(r"@font-face \{.*?\}\s*", re.DOTALL)
 PACE, PERIOD = 0.25, 20  # seconds from line to line of the moving terminal, and for one round of it
 HOUR, NINE = "t=1900", "scene=nine&t=300"  # moments that show something: apps wait, and stand still
@@ -151,11 +152,14 @@ def every_page(browser: Browser, address: str, pages: dict[str, str], report: Pa
     for name, path in {**{name: address + path for name, path in pages.items()}, "report": report.as_uri()}.items():
         for look in LOOKS:
             photograph(browser, path, folder / f"{name}-{look}.png", look)
+
+
+def sheets(folder: Path, names: Iterable[str], into: Path) -> None:
+    """The beginnings of the pages of a folder, one sheet for each look."""
+    into.mkdir(parents=True, exist_ok=True)
     for look, (width, height, columns) in SHEETS.items():
-        pictures = [folder / f"{name}-{look}.png" for name in (*pages, "report")]
-        sheet(pictures, width, height, columns).quantize(256).save(
-            DOCS / "monitor" / f"sheet-{look}.png", optimize=True
-        )
+        pictures = [folder / f"{name}-{look}.png" for name in names]
+        sheet(pictures, width, height, columns).quantize(256).save(into / f"sheet-{look}.png", optimize=True)
 
 
 def sheet(pictures: list[Path], width: int, height: int, columns: int) -> Image.Image:
@@ -170,21 +174,23 @@ def sheet(pictures: list[Path], width: int, height: int, columns: int) -> Image.
     return made
 
 
-def make(folder: Path | None) -> None:
-    """All pictures."""
-    program = shutil.which("chromium")
+def make(folder: Path | None, *, docs: bool) -> None:
+    """The pictures that are asked for."""
+    program = chromium()
     if program is None:
         sys.exit("Chromium is not installed")
     address = f"http://127.0.0.1:{PORT}"
     with tempfile.TemporaryDirectory() as name, sync_playwright() as playwright, demo(Path(name)) as printed:
-        (DOCS / "pictures" / "demo.svg").write_text(terminal(printed), encoding="utf-8")
         browser = playwright.chromium.launch(executable_path=program, args=FLAGS)
         answering(address)
         pages = PAGES | who_waits(browser, address)
-        for target, (page, look, height) in CHOSEN.items():
-            photograph(browser, address + pages[page], DOCS / target, look, height=height)
+        if docs:
+            (DOCS / "pictures" / "demo.svg").write_text(terminal(printed), encoding="utf-8")
+            for target, (page, look, height) in CHOSEN.items():
+                photograph(browser, address + pages[page], DOCS / target, look, height=height)
         if folder is not None:
             every_page(browser, address, pages, Path(name) / "report" / "index.html", folder)
+            sheets(folder, [*pages, "report"], DOCS / "monitor" if docs else folder)
         browser.close()
 
 
@@ -199,7 +205,18 @@ def answering(address: str) -> None:
     sys.exit(f"{address} does not answer")
 
 
+def wished(arguments: Sequence[str] | None = None) -> argparse.Namespace:
+    """What the command line asks for."""
+    parser = argparse.ArgumentParser(description="Make the pictures of README and docs, or of every page.")
+    parser.add_argument(
+        "--all", type=Path, default=None, metavar="FOLDER", help="every page in every look, in this folder only"
+    )
+    parser.add_argument("--docs", action="store_true", help="with --all: the pictures of the docs as well")
+    wish = parser.parse_args(arguments)
+    wish.docs = wish.docs or wish.all is None
+    return wish
+
+
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description="Make the pictures of README and docs.")
-    parser.add_argument("--all", type=Path, default=None, metavar="FOLDER", help="every page in every look")
-    make(parser.parse_args().all)
+    asked = wished()
+    make(asked.all, docs=asked.docs)

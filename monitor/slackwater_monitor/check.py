@@ -15,6 +15,7 @@ from slackwater_cluster.api.paths import api_path, custom_path
 from slackwater_cluster.prometheus.client import Prometheus
 from slackwater_cluster.prometheus.transport import QueryConnection
 from slackwater_monitor.sources import decoding
+from slackwater_simulator.charts.amounts import count
 
 KINDS = ("slackpolicies", "admissionqueues", "reservationpools")
 APPS = "trackedapps"
@@ -199,4 +200,4 @@ def _prometheus(where: QueryConnection) -> Finding:
         return Finding(
             "Prometheus", Mark.BAD, f"{where.url} has no container_memory_working_set_bytes now; scrape the kubelets"
         )
-    return Finding("Prometheus", Mark.GOOD, f"{where.url} measures {up[0]:,.0f} containers")
+    return Finding("Prometheus", Mark.GOOD, f"{where.url} measures {count(round(up[0]), 'container')}")

@@ -7,7 +7,7 @@ from typing import Any
 from slackwater.cycle.verdicts import WaitReason
 from slackwater_monitor.sources.explanation import Explanation, arithmetic
 from slackwater_monitor.sources.views import Amounts, App, Pool, Queue
-from slackwater_simulator.charts.amounts import amount, percent, seconds
+from slackwater_simulator.charts.amounts import amount, count, percent, seconds
 
 SHOWN = 3  # best nodes and last decisions, where not all are asked for
 
@@ -59,7 +59,7 @@ def _app_lines(app: App) -> list[tuple[str, str]]:
 
 
 def _queue_line(queue: Queue) -> str:
-    run = "1 driver runs" if queue.drivers_running == 1 else f"{queue.drivers_running} drivers run"
+    run = count(queue.drivers_running, "driver runs", "drivers run")
     return (
         f"{queue.name} ({queue.state}): capacity {_told(queue.capacity)}, kept for tasks {_told(queue.reservation)}, "
         f"left for drivers {_told(queue.budget)}; {run}, {queue.drivers_waiting} waiting"

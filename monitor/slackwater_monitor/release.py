@@ -81,7 +81,7 @@ def places(pods: Iterable[str], place: str | None) -> list[str | None]:
 def chosen(
     found: Sequence[Held], pods: Iterable[str], app: str | None, place: str | None = None
 ) -> tuple[list[Held], list[str]]:
-    """The pods asked for by NAME, NAMESPACE/NAME or app (all where none is given), and the names that are not held.
+    """The pods asked for by NAME, NAMESPACE/NAME or app (all where none is given), and what of it is not held.
 
     A name without a namespace, and an app, are looked for in one place; None: everywhere.
     """
@@ -92,7 +92,8 @@ def chosen(
     mine = {each.uid for each in here if app is not None and each.of(app)}
     picked = [each for each in found if each.uid in mine or _names(each) & set(wanted.values())]
     known = {name for each in picked for name in _names(each)}
-    return picked, [name for name, full in wanted.items() if full not in known]
+    absent = [f"app {app}"] if app is not None and not mine else []
+    return picked, [*(name for name, full in wanted.items() if full not in known), *absent]
 
 
 def _names(each: Held) -> set[str]:

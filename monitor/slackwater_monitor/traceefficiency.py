@@ -22,6 +22,7 @@ import numpy as np
 from slackwater.errors import InvalidInput
 from slackwater.estimation.efficiency import Usage, together
 from slackwater_monitor.assessment.windows import CPU, MEMORY, Floats
+from slackwater_simulator.charts.amounts import count
 from slackwater_simulator.charts.page import Page, Section, render
 from slackwater_simulator.charts.table import Table
 
@@ -71,7 +72,7 @@ def write(found: Study, folder: Path) -> Path:
         (kind, f"{100 * each.whole:.2f} %", *(f"{each.at(share):.3f}" for share in SHARES))
         for kind, each in found.kinds.items()
     ]
-    table = Table("Used of requested", heads, lines, caption=f"{found.rows:,} rows, each {found.what}.")
+    table = Table("Used of requested", heads, lines, caption=f"{count(found.rows, 'row')}, each {found.what}.")
     made = Page(f"{found.name}: used of requested", "Slackwater", found.name, [Section("trace", "Efficiency", [table])])
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "trace.json").write_text(json.dumps(found.plain(), indent=1), encoding="utf-8")

@@ -17,7 +17,7 @@ import numpy as np
 
 from slackwater.errors import InvalidInput, UnknownName
 from slackwater_monitor.export import Happened, beside
-from slackwater_simulator.charts.amounts import seconds
+from slackwater_simulator.charts.amounts import count, seconds
 from slackwater_simulator.policies.registry import POLICIES
 from slackwater_simulator.results.metrics import measure
 from slackwater_simulator.results.outcome import Outcome
@@ -193,9 +193,8 @@ def _verdict(base: str, was: WhatIfFigures, name: str, new: WhatIfFigures, cores
         return f"under {' and '.join(stuck)} the work would have come to a standstill"
     if new.unfinished != was.unfinished:
         more = was.unfinished - new.unfinished
-        return (
-            f"under {name} {abs(more):,} {'more' if more > 0 else 'fewer'} jobs would have finished than under {base}"
-        )
+        jobs = count(abs(more), "more job" if more > 0 else "fewer job")
+        return f"under {name} {jobs} would have finished than under {base}"
     earlier = 1 - new.completion / was.completion if was.completion > 0 else 0.0
     if abs(earlier) < 0.01:
         words = f"under {name} jobs would have finished as early as under {base} (mean {seconds(new.completion)})"

@@ -30,7 +30,7 @@ from slackwater_cluster.pods.requests import native
 from slackwater_cluster.watch import trim, wire
 from slackwater_monitor.sources import decoding
 from slackwater_monitor.sources.views import Node, Queue, Start
-from slackwater_simulator.charts.amounts import amount
+from slackwater_simulator.charts.amounts import amount, count
 
 TEMPLATES = ("spec.template.metadata", "spec.driver", "metadata")  # where a size may be announced
 NO_STATUS = "queue {queue} has no status: is the operator running?"
@@ -221,11 +221,12 @@ def _start(
     if queue is None:
         found = Start(unknown=NO_STATUS.format(queue=queue_name))
     elif queue.waiting == 0 and fitting:
-        return None, f"at once: nobody waits in queue {queue_name}, and {fitting} of {size.tasks} tasks have room now"
+        room = f"{fitting} of {count(size.tasks, 'task has', 'tasks have')} room now"
+        return None, f"at once: nobody waits in queue {queue_name}, and {room}"
     else:
         known = queue.next_small if kind is Category.SMALL else queue.next_large
         found = known or Start(unknown=NO_STATUS.format(queue=queue_name))
-    ahead = f"; {queue.waiting} apps wait in queue {queue_name}" if queue else ""
+    ahead = f"; {count(queue.waiting, 'app waits', 'apps wait')} in queue {queue_name}" if queue else ""
     return found, f"{found.sentence}{ahead}"
 
 

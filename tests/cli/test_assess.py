@@ -226,7 +226,7 @@ def test_assess_ends_in_what_to_write(url: str, tmp_path: Path) -> None:
     assert all(yaml.safe_load(row["yaml"])["spec"] and row["what_if"] and row["month"] is not None for row in rows)
     chosen = rows[0]["namespace"]
     shown = run("assess", *options, "--advice", "--prices", "aws", "-n", chosen).stdout
-    assert "workloads that are worth a change" in shown
+    assert "workload that is worth a change" in shown
     assert "Prices: example: about the list price of AWS Fargate, us-east-1 in January 2025" in shown
     assert "resources:" in shown
     few = json.loads(run("assess", *options, "-n", chosen, "-o", "json").stdout)

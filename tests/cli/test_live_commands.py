@@ -122,7 +122,7 @@ def test_apps_go_on_beside_one_that_cannot_be_read(run: Run, cluster: Cluster) -
     listed["items"].append(tracked("odd") | {"status": {"declared": {"cpu": "four"}}})
     done = run("apps")
     assert "etl" in done.stdout
-    assert "1 trackedapps cannot be read and are left out: odd" in done.stderr
+    assert "1 of the trackedapps cannot be read and is left out: odd" in done.stderr
 
 
 def test_explain_says_that_room_came_free_after_the_reason(run: Run, cluster: Cluster) -> None:

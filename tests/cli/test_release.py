@@ -35,11 +35,32 @@ def test_release_changes_nothing_on_a_dry_run(run: Run, cluster: Cluster) -> Non
 
 
 @pytest.mark.parametrize(
-    ("arguments", "code"), [(["etl-0", "nonesuch", "-y"], 3), (["nonesuch", "-y"], 1)], ids=["some", "nothing"]
+    ("arguments", "code"),
+    [(["etl-0", "nonesuch", "-y"], 3), (["etl-0", "--app", "nonesuch", "-y"], 3), (["nonesuch", "-y"], 1)],
+    ids=["some", "not the app", "nothing"],
 )
 def test_release_tells_by_exit_code_what_it_could_not_free(run: Run, arguments: list[str], code: int) -> None:
     """3 some, 1 nothing."""
     assert run("release", *arguments).exit_code == code
+
+
+@pytest.mark.parametrize(
+    ("arguments", "what"), [(["nonesuch"], "nonesuch"), (["--app", "nonesuch"], "app nonesuch")], ids=["pod", "app"]
+)
+def test_release_does_not_say_that_nothing_is_held_where_only_this_is_not(
+    run: Run, arguments: list[str], what: str
+) -> None:
+    """Two other pods are."""
+    done = run("release", *arguments, "-y")
+    assert done.exit_code == 1
+    assert done.stderr == f"{what} is not held by Slackwater in team-a\n"
+
+
+def test_release_says_that_nothing_is_held(run: Run, cluster: Cluster) -> None:
+    """Where that is so."""
+    cluster.put("/api/v1/namespaces/team-a/pods")
+    done = run("release", "--all", "-y")
+    assert (done.exit_code, done.stderr) == (1, "nothing is held\n")
 
 
 @pytest.mark.parametrize("arguments", [["--app", "Nightly ETL"], ["--app", "team-a/etl"], ["team-a/etl-0", "etl-1"]])

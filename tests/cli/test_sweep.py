@@ -29,7 +29,7 @@ def sweep(*arguments: str) -> str:
 def test_table_shows_means_over_seeds(file: str) -> None:
     """One line per point and policy; case a has no randomness."""
     shown = sweep(file)
-    assert "mean ± standard deviation over 2 seed(s)" in shown
+    assert "mean ± standard deviation over 2 seeds" in shown
     assert "makespan, s" in shown
     assert "± 0 " in shown
 
@@ -66,3 +66,10 @@ def test_json_and_csv_hold_every_run(file: str) -> None:
     table = list(csv.DictReader(io.StringIO(sweep(file, "-o", "csv"))))
     assert [(row["case"], row["seed"]) for row in rows] == [("a", 3), ("a", 4), ("b", 3), ("b", 4)]
     assert [float(row["makespan_s"]) for row in table] == [row["makespan_s"] for row in rows]
+
+
+def test_one_seed_is_told_in_the_singular(tmp_path: Path) -> None:
+    """Without a letter in brackets."""
+    path = tmp_path / "one.yaml"
+    path.write_text("workload: gen:haste?case=a\npolicy: [fifo]\nseeds: [3]\n")
+    assert "over 1 seed " in sweep(str(path)).replace("\n", " ")

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from slackwater.errors import BadNumber
-from slackwater.resources import NOTHING, PLENTY, Resources, holding, least, needed, needed_by, places, total
+from slackwater.resources import NOTHING, PLENTY, Resources, holding, least, needed, needed_by, places, plain, total
 
 kinds = st.sampled_from(["cpu", "memory", "nvidia.com/gpu"])
 vectors = st.dictionaries(kinds, st.integers(-1000, 1000).map(float)).map(Resources)
@@ -162,3 +162,19 @@ def test_a_demand_for_a_kind_that_no_node_has_is_more_than_any_node_has() -> Non
     kinds = ("cpu", "memory")
     assert Resources(cpu=2.0).demand(kinds) == [2.0, 0.0]
     assert Resources({"cpu": 2.0, "nvidia.com/gpu": 1.0}).demand(kinds) == [math.inf, math.inf]
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        (12_000.0, "12,000"),
+        (-12_345.6, "-12,346"),
+        (1.5, "1.5"),
+        (0.00005, "0.0001"),
+        (-1.8e-15, "0"),
+        (999.94, "999.9"),
+    ],
+)
+def test_numbers_for_people_have_no_exponent(value: float, words: str) -> None:
+    """What subtraction leaves over is nothing."""
+    assert plain(value) == words

@@ -96,6 +96,21 @@ def test_pods_that_a_driver_starts_are_told_by_their_app() -> None:
     assert yaml.safe_load(made.yaml)["spec"]["containers"]
 
 
+def test_drivers_are_batch_and_must_be_rewritten() -> None:
+    """Only requests of tasks are lowered in a managed namespace."""
+    made = one(assessment("", role="driver"))
+    assert (made.kind, made.batch) == ("Driver", True)
+    assert not any("slackwater.io/managed" in note for note in made.notes)
+
+
+def test_of_a_workload_with_a_driver_only_the_tasks_may_be_left_as_they_are() -> None:
+    """One object makes both."""
+    found = assessment("Job", role="task")
+    found.members["shop", "web-1-a"] = Member("web", "driver", "", "ann", "n0")  # type: ignore[index]
+    (note,) = (note for note in one(found).notes if "slackwater.io/managed=true" in note)
+    assert note.startswith("1 of 2 pods is a task pod: for it, ")
+
+
 def test_pods_that_a_pod_starts_are_its_tasks() -> None:
     """Without labels that say so, too: they are batch, and the file to try them with has a name that can be written."""
     found = assessment("", role="unknown")

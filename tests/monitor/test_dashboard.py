@@ -102,7 +102,7 @@ def test_an_object_of_a_wrong_shape_costs_itself_only(tmp_path: Path, wrong: obj
     with served(made) as cluster:
         source = live(cluster, tmp_path)
         seen = source.snapshot()
-        assert any("cannot be read and are left out" in problem for problem in seen.problems)
+        assert any("cannot be read and is left out" in problem for problem in seen.problems)
         assert len(seen.nodes) == 2
         pages = client(source)
         assert {path: pages.get(path).status_code for path in PAGES} == dict.fromkeys(PAGES, 200)

@@ -14,6 +14,7 @@ from werkzeug.serving import make_server
 
 from slackwater_cluster.api.client import ApiClient, ExtenderClient
 from slackwater_cluster.api.endpoint import endpoint
+from slackwater_lab.programs.browser import FLAGS, chromium
 from slackwater_monitor.assessment.run import write
 from slackwater_monitor.settings import Settings
 from slackwater_monitor.sources.live import Live
@@ -22,8 +23,7 @@ from slackwater_monitor.web.app import dashboard
 from slackwater_simulator.results.outcome import Series
 from support.builders.assessed import Week
 from support.builders.outcomes import outcome
-from support.fakes.httpcluster import served, usual
-from support.lab.browser import FLAGS, chromium
+from support.fakes.httpcluster import GROUP, Cluster, served, usual
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page, ViewportSize
@@ -53,15 +53,21 @@ def address() -> Iterator[str]:
 
 
 @pytest.fixture(scope="module")
-def cluster_address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def cluster() -> Iterator[Cluster]:
+    """A cluster that serves."""
+    with served(usual()) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def cluster_address(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """A cluster that is looked at anew at every request."""
-    with served(usual()) as cluster:
-        api = ApiClient(endpoint(cluster.kubeconfig(tmp_path_factory.mktemp("cluster"))))
-        app = dashboard(Live(api, ExtenderClient(api), fresh=0.0), Settings(refresh=2))
-        server = make_server("127.0.0.1", 0, app, threaded=True)
-        threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_port}"
-        server.shutdown()
+    api = ApiClient(endpoint(cluster.kubeconfig(tmp_path_factory.mktemp("cluster"))))
+    app = dashboard(Live(api, ExtenderClient(api), fresh=0.0), Settings(refresh=2))
+    server = make_server("127.0.0.1", 0, app, threaded=True)
+    threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
 
 
 @pytest.fixture(scope="module")
@@ -177,6 +183,28 @@ def test_a_cluster_is_renewed_until_it_is_paused(page: Page, cluster_address: st
     page.get_by_role("button", name="Pause").click()
     assert page.get_by_role("button", name="Resume").get_attribute("aria-pressed") == "true"
     assert page.locator("#player").count() == 0
+
+
+def test_trouble_comes_and_goes_on_an_open_page(page: Page, cluster: Cluster, cluster_address: str) -> None:
+    """What cannot be read is told without reloading, and no longer once it can be."""
+    page.goto(f"{cluster_address}/queue")
+    path = f"{GROUP}/reservationpools"
+    told = page.locator(".problems", has_text="ReservationPools")
+    well, cluster.answers[path] = cluster.answers[path], (403, {"message": "forbidden"})
+    try:
+        told.wait_for(timeout=15000)
+    finally:
+        cluster.answers[path] = well
+    told.wait_for(state="detached", timeout=15000)
+
+
+def test_a_pod_that_starts_is_no_longer_shown_as_waiting(page: Page, address: str) -> None:
+    """While its page is open, who stands before it goes, and the node that it came to is shown."""
+    page.goto(f"{address}{WAITS}")
+    assert page.get_by_role("heading", name="Room for it, node by node").is_visible()
+    page.locator("#t").fill("100")
+    page.get_by_role("heading", name="Its node,").wait_for(timeout=10000)
+    assert page.get_by_role("heading", name="Room for it, node by node").count() == 0
 
 
 def test_the_slider_goes_to_a_moment_and_links_stay_there(page: Page, address: str) -> None:

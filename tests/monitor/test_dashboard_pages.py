@@ -6,11 +6,14 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 from html import unescape
+from importlib.resources import files
+from importlib.resources.abc import Traversable
 from pathlib import Path
 
 import numpy as np
 import pytest
 from flask.testing import FlaskClient
+from jinja2 import Environment, nodes
 
 from slackwater.cycle.review.idle import Cause
 from slackwater_cluster.api.client import ApiClient, ExtenderClient
@@ -23,17 +26,20 @@ from slackwater_monitor.sources.prometheus import Measured
 from slackwater_monitor.sources.simulated.replay import Replay
 from slackwater_monitor.sources.simulated.scenes import Scenes
 from slackwater_monitor.sources.source import Chooser
-from slackwater_monitor.sources.views import Node, Snapshot
+from slackwater_monitor.sources.views import Node, Queue, Snapshot
 from slackwater_monitor.web.app import dashboard
 from slackwater_monitor.web.pages.overview import held_back, shortage
 from slackwater_simulator.results.outcome import Hold, Series
 from support.builders.outcomes import outcome
-from support.fakes.httpcluster import Cluster, served, usual
+from support.fakes.httpcluster import GROUP, Cluster, served, tracked, usual
 from support.symbols import symbols
 
 ROWS = [(job, job % 2, float(job), float(job) + 10) for job in range(12)]
 LINK = re.compile(r'href="(/[^"]*)"')
+MANY = re.compile(r"(?<![\d.,])1 (?:more |held )?(?:(?:pod|job|app|node|task|container|driver)s|are|run|wait)\b")
+PLAYED = "trace=the+workload+on+show&policy=fifo&policy=fair"
 GIBI = 1024.0**3
+TEMPLATES = sorted(files("slackwater_monitor.web").joinpath("templates").iterdir(), key=lambda file: file.name)
 
 
 @pytest.fixture
@@ -118,6 +124,47 @@ def test_what_if_plays_the_scene_on_show() -> None:
     ]
 
 
+@pytest.mark.parametrize("path", ["/queue", "/queue/default", "/pools/default", "/apps"])
+def test_a_page_is_not_longer_than_anybody_reads(cluster: Cluster, tmp_path: Path, path: str) -> None:
+    """Of 600 apps that wait and 600 that run, 500 of each are listed, and it says that there are more."""
+    apps = [tracked(f"app-{each}", held=each % 2, bound=1, position=1) for each in range(1200)]
+    for each, app in enumerate(apps):
+        app["status"]["category"] = ("small", "large")[each % 2]
+    cluster.put(f"{GROUP}/trackedapps", *apps)
+    text = client(live(cluster, tmp_path)).get(path).text
+    assert max(table.count('<th scope="row">') for table in text.split("</table>")) == 500
+    assert re.search(r"; (?:100|700) more are not shown", text)
+
+
+def test_a_race_on_many_nodes_shows_some_of_them() -> None:
+    """The comparison counts all of them."""
+    made = [outcome(ROWS, nodes=600, usage=True, policy=policy) for policy in ("slackwater", "kube")]
+    text = client(Replay(made[0], rival=made[1])).get("/side-by-side?t=5").text
+    assert text.count('href="/nodes/') == 500
+    assert "; 100 more are not shown" in text
+
+
+@pytest.mark.parametrize("wrong", ["scene=three", "t=soon", "scene=two&t=nan"])
+def test_links_lead_out_of_a_page_whose_address_is_wrong(wrong: str) -> None:
+    """A scene or a moment that does not exist does not go along."""
+    made = client(Scenes({"one": played(), "two": played()}, {"one": "One: a", "two": "Two: b"}))
+    reply = made.get(f"/nodes?{wrong}")
+    links = [unescape(each) for each in LINK.findall(reply.text) if not each.startswith(("/static", "/style"))]
+    assert reply.status_code == 400
+    assert "/" in links
+    assert {made.get(each).status_code for each in links} == {200}
+
+
+@pytest.mark.parametrize("moment", [0.0, 5.0, 10.0])
+def test_one_of_a_thing_is_told_in_the_singular(moment: float) -> None:
+    """A play of one app with one task on one node: no page says 1 pods."""
+    only = [(0, 0, 2.0, 10.0)]
+    made = client(Replay(outcome(only, nodes=1, usage=True), rival=outcome(only, nodes=1, usage=True, policy="kube")))
+    pages = crawled(made, f"/?t={moment}") | {"played": made.get(f"/what-if?{PLAYED}").text}
+    assert ": 1 job<" in pages["played"]
+    assert {path: found for path, text in pages.items() if (found := MANY.findall(text))} == {}
+
+
 def test_the_page_of_a_pod_says_what_explain_says(cluster: Cluster, tmp_path: Path) -> None:
     """Sentence, what it asks for, room node by node as bars, who stands before it, and when it may start."""
     text = client(live(cluster, tmp_path)).get("/pods/team-a/etl-0").text
@@ -135,6 +182,15 @@ def test_the_page_of_a_node_has_its_arithmetic_and_its_pods(cluster: Cluster, tm
     text = client(live(cluster, tmp_path)).get("/nodes/n0").text
     assert "room 7 cores = min(allowed 14, real 16)" in text
     assert '<a href="/pods/team-a/ran">team-a/ran</a>' in text
+
+
+@pytest.mark.parametrize("template", TEMPLATES, ids=lambda file: file.name)
+def test_what_an_open_page_renews_is_there_in_every_state(template: Traversable) -> None:
+    """Only parts of both the old and the new page are exchanged, so none hangs on a condition: it stands inside."""
+    parsed = Environment(autoescape=True).parse(template.read_text(encoding="utf-8"))
+    kinds = (nodes.If, nodes.CondExpr)
+    hidden = [each.data for found in parsed.find_all(kinds) for each in found.find_all(nodes.TemplateData)]
+    assert [words for words in hidden if "data-live" in words] == []
 
 
 @pytest.mark.parametrize("path", ["/nodes/x", "/queue/x", "/pools/x", "/pods/team-a/x", "/apps/team-a/x"])
@@ -156,6 +212,13 @@ def test_filters_and_order_stand_in_the_address() -> None:
     assert 'aria-sort="descending"><a class="sort" href="/apps?t=3&amp;sort=app"' in falling
     assert "No app matches" in made.get("/apps?queue=nonesuch").text
     assert re.findall(r'<th scope="row"><a href="/nodes/([^"?]*)', made.get("/nodes?find=1").text) == ["node1"]
+
+
+def test_a_queue_without_namespaces_serves_all_others(cluster: Cluster, tmp_path: Path) -> None:
+    """In the same words on its page and in `slackwater queues -o wide`."""
+    assert Queue("default").serves == "all other managed"
+    assert Queue("a", namespaces=("x", "y")).serves == "x, y"
+    assert "<dd>all other managed</dd>" in client(live(cluster, tmp_path)).get("/queue/default").text
 
 
 def test_a_range_cuts_the_charts() -> None:

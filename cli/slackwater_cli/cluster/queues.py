@@ -60,7 +60,7 @@ def columns() -> list[Column[Queue]]:
         Column("DRIVERS", lambda queue: f"{queue.drivers_running} + {queue.drivers_waiting} waiting", number=True),
         Column("HELD", lambda queue: str(queue.held), number=True),
         Column("RELEASED", lambda queue: str(queue.released), number=True, wide=True),
-        Column("NAMESPACES", lambda queue: ", ".join(queue.namespaces) or "all others", wide=True),
+        Column("NAMESPACES", lambda queue: queue.serves, wide=True),
         Column("PROBLEM", lambda queue: queue.problem, wide=True),
     ]
 

@@ -61,7 +61,7 @@ def command(
         Column("RESULT", lambda each: each.problem or each.result),
         Column("STILL HELD BY", lambda each: ", ".join(each.others), wide=True),
     ]
-    show(results, columns, output, "nothing is held")
+    show(results, columns, output, "" if known else "nothing is held")
     if not found:
         raise typer.Exit(NOTHING)
     if missing or any(each.problem for each in results):

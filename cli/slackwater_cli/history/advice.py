@@ -23,8 +23,10 @@ def print_advice(found: Sequence[Advice], output: Format, rows: int, prices: Pri
     if not found:
         console.print("Every workload asks for about what it needs.")
         return
+    from slackwater_simulator.charts.amounts import count
+
     shown = found[:rows]
-    title = f"{len(shown)} of {len(found)} workloads that are worth a change"
+    title = f"{len(shown)} of {count(len(found), 'workload that is', 'workloads that are')} worth a change"
     put(table(shown, _columns(priced=prices is not None), wide=wide, title=title), wide=wide)
     if prices is not None:
         console.print(f"Prices: {prices.source}.", soft_wrap=True, highlight=False)

@@ -159,8 +159,10 @@ def _trace_table(found: Study) -> None:
     from rich.table import Table
 
     from slackwater_monitor.traceefficiency import SHARES
+    from slackwater_simulator.charts.amounts import count
 
-    made = Table(title=f"{found.name}: used of requested ({found.rows:,} rows, each {found.what})", title_style="bold")
+    rows = count(found.rows, "row")
+    made = Table(title=f"{found.name}: used of requested ({rows}, each {found.what})", title_style="bold")
     made.add_column("")
     for name in ("whole (eq. 7, by time)", *(f"p{round(100 * share)}" for share in SHARES)):
         made.add_column(name, justify="right")

@@ -43,6 +43,7 @@ def command(
     from slackwater_monitor.assessment.run import Order, run
     from slackwater_monitor.export import export, write
     from slackwater_monitor.history.labels import given
+    from slackwater_simulator.charts.amounts import count
 
     chosen = asking.chosen_namespaces(namespace)
     windows = asking.period(since, until, step)
@@ -52,8 +53,9 @@ def command(
     made = export(found, file.stem, chosen)
     paths = write(made, file)
     console = Console(stderr=True, soft_wrap=True, highlight=False)
-    tasks = sum(job.tasks for job in made.workload.jobs)
-    console.print(f"{len(made.workload.jobs):,} jobs, {tasks:,} tasks, {len(made.nodes):,} nodes")
+    jobs = made.workload.jobs
+    sizes = {"job": len(jobs), "task": sum(job.tasks for job in jobs), "node": len(made.nodes)}
+    console.print(", ".join(count(number, thing) for thing, number in sizes.items()))
     for note in (*made.workload.notes, *found.notes):
         console.print(f"note: {note}", style="dim", markup=False)
     for what, path in paths.items():

@@ -48,7 +48,9 @@ def command(
 
 
 def _print(found: Comparison, *, wide: bool) -> None:
-    title = f"{found.name}: {found.jobs:,} jobs"
+    from slackwater_simulator.charts.amounts import count
+
+    title = f"{found.name}: {count(found.jobs, 'job')}"
     made = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False, padding=(0, 2, 0, 0))
     made.add_column("")
     for head in ("makespan", "completion", "wait", "requested", "used", "failures", *(("unfinished",) if wide else ())):

@@ -212,6 +212,8 @@ def _name(text: str) -> str:
 
 
 def _print(rows: list[Compared], total: Summary, wish: Wish) -> None:
+    from slackwater_simulator.charts.amounts import count
+
     console = Console()
     table = Table(box=None, padding=(0, 2, 0, 0), title=f"{wish.policy}, {wish.scale:g} times as fast")
     for column in ("job", "submitted", "first task, predicted", "observed", "end, predicted", "observed", "error"):
@@ -221,9 +223,9 @@ def _print(rows: list[Compared], total: Summary, wish: Wish) -> None:
         table.add_row(row.job, *(_seconds(moment) for moment in moments), _percent(row.error))
     console.print(table)
     if len(rows) > SHOWN:
-        console.print(f"… and {len(rows) - SHOWN} more jobs (-o json shows all)", style="dim")
+        console.print(f"… and {count(len(rows) - SHOWN, 'more job')} (-o json shows all)", style="dim")
     console.print(
-        f"{total.finished} of {total.jobs} jobs finished\n"
+        f"{total.finished} of {count(total.jobs, 'job')} finished\n"
         f"makespan         predicted {_seconds(total.predicted_makespan)} s, observed "
         f"{_seconds(total.observed_makespan)} s ({_percent(total.makespan_error)})\n"
         f"mean completion  predicted {_seconds(total.predicted_completion)} s, observed "

@@ -14,6 +14,7 @@ def command(
     show: int = typer.Option(10, min=0, help="How many differing rounds are shown."),
 ) -> None:
     """Decide every recorded round again and name what differs: live is what is simulated, or it is told where not."""
+    from slackwater_simulator.charts.amounts import count
     from slackwater_simulator.recordings import replay
 
     rounds = releases = differing = 0
@@ -26,6 +27,7 @@ def command(
                 typer.echo(f"round {rounds} at {each.now:g}: " + "; ".join(each.differences))
     if not rounds:
         raise InvalidInput(str(recording), "it holds no round", "give a file written by --record")
-    typer.echo(f"{rounds} rounds with {releases} releases decided again, {differing} of them otherwise")
+    done = f"{count(rounds, 'round')} with {count(releases, 'release')} decided again"
+    typer.echo(f"{done}, {differing} of them otherwise")
     if differing:
         raise typer.Exit(1)

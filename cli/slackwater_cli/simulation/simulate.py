@@ -221,14 +221,15 @@ def _judged(outcome: Outcome) -> dict[str, object]:
 
 def _sentence(outcome: Outcome) -> str:
     """How good the forecasts of a run were, in words."""
-    from slackwater_simulator.charts.amounts import percent, seconds
+    from slackwater_simulator.charts.amounts import count, percent, seconds
     from slackwater_simulator.results.startforecasts import judged
 
     found = judged(outcome)
     if not found.known:
-        return f"{outcome.policy}: no start was forecast; {found.unknown} apps waited before enough was known"
+        return f"{outcome.policy}: no start was forecast; {count(found.unknown, 'app')} waited before enough was known"
     return (
-        f"{outcome.policy}: {percent(found.inside)} of {found.known} starts lay inside their interval (80 % aimed at); "
+        f"{outcome.policy}: {percent(found.inside)} of {count(found.known, 'start')} lay inside their interval "
+        "(80 % aimed at); "
         f"median error {seconds(found.error)}, median width {seconds(found.width)}, median wait {seconds(found.wait)}; "
-        f"{found.unknown} apps started before enough was known"
+        f"{count(found.unknown, 'app')} started before enough was known"
     )

@@ -45,11 +45,12 @@ def command(
 
 
 def _play(todo: list[SweepRun], jobs: int, backend: str) -> list[Row]:
+    from slackwater_simulator.charts.amounts import count
     from slackwater_simulator.sweeps import play_all
 
     rows: list[Row] = []
     with bars() as tick:
-        done = tick(f"{len(todo)} runs")
+        done = tick(count(len(todo), "run"))
         for row in play_all(todo, jobs=jobs, backend=backend):
             rows.append(row)
             done(len(rows) / len(todo))
@@ -63,11 +64,12 @@ def _heading(name: str) -> str:
 
 
 def _table(todo: list[SweepRun], rows: list[Row], chosen: list[str]) -> None:
+    from slackwater_simulator.charts.amounts import count
     from slackwater_simulator.sweeps import summarise
 
     summaries = summarise(todo, rows, tuple(chosen or METRICS))
     shown = chosen or [name for name in METRICS if any(summary.mean[name] > 0 for summary in summaries)]
-    title = f"mean ± standard deviation over {summaries[0].runs} seed(s)"
+    title = f"mean ± standard deviation over {count(summaries[0].runs, 'seed')}"
     grid = Table(title=title, title_justify="left", title_style="bold", box=None, padding=(0, 2, 0, 0))
     for name, _ in summaries[0].point:
         grid.add_column(name, no_wrap=True)

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
-from slackwater.resources import MEMORY, NOTHING, Resources
+from slackwater.resources import MEMORY, NOTHING, Resources, plain
 from slackwater.validation import TOLERANCE, amount, positive
 
 _MEBIBYTE = 2.0**20
@@ -92,8 +92,8 @@ class DriverVerdict:
 def quantity(kind: str, value: float) -> str:
     """A short number for people; bytes of memory in GiB."""
     if kind == MEMORY and abs(value) >= _MEBIBYTE:
-        return f"{value / _GIBIBYTE:.4g} GiB"
-    return f"{value:.4g}"
+        return f"{plain(value / _GIBIBYTE)} GiB"
+    return plain(value)
 
 
 class _Mean:

@@ -12,7 +12,7 @@ from enum import StrEnum
 from functools import lru_cache
 from statistics import median
 
-from slackwater.resources import Resources
+from slackwater.resources import Resources, plain
 from slackwater.validation import TOLERANCE, amount, clip, finite, fraction, positive
 
 THETA = 0.1
@@ -103,12 +103,12 @@ class Launch:
 
     def sentence(self) -> str:
         """The reason with numbers, for people."""
-        need = f"needs {self.required:.4g} slots"
+        need = f"needs {plain(self.required)} slots"
         if self.starts:
-            return f"{need}, its pool has {self.headroom:.4g} and {self.free:.4g} are free"
+            return f"{need}, its pool has {plain(self.headroom)} and {plain(self.free)} are free"
         if self.required > self.headroom + TOLERANCE:
-            return f"{need}, its pool has {self.headroom:.4g} left"
-        return f"{need}, only {self.free:.4g} are free on the nodes"
+            return f"{need}, its pool has {plain(self.headroom)} left"
+        return f"{need}, only {plain(self.free)} are free on the nodes"
 
 
 # LD if r > θ · Tot. The paper prints θ · A_c; with live A_c everything is large as soon as the cluster is busy.

@@ -115,7 +115,7 @@ def _advice(
     if not changed:
         return None
     back = _given_back(found, key, pods, {each.name: each for each in changed})
-    tasks = kind not in SERVICES and _tasks(found, namespace, pods)
+    roles = [found.members[namespace, pod].role for pod in pods] if kind not in SERVICES else []
     file = f"{name.rpartition('/')[2]}.parquet"
     more = [MORE] if min(back.values()) < 0 else []
     notes = (*_notes(changed), *_scaled(found, namespace, kind, name), *more)
@@ -123,13 +123,13 @@ def _advice(
         namespace,
         kind,
         name,
-        tasks or kind in BATCH,
+        kind in BATCH or names.TASK in roles or names.DRIVER in roles,
         len(pods),
         tuple(containers),
         back[CPU],
         back[MEMORY],
         risk=RISK.format(outside=1 - QUANTILES[share], margin=MARGIN - 1),
-        notes=(*notes, *(_batch_note(namespace) if tasks else ())),
+        notes=(*notes, *_batch_note(namespace, len(pods), roles.count(names.TASK))),
         month=prices.month(back[CPU], back[MEMORY]) if prices else None,
         yaml=_yaml(kind, changed),
         kubectl=_kubectl(namespace, kind, name, changed),
@@ -224,10 +224,6 @@ def _given_back(
     return back
 
 
-def _tasks(found: Assessment, namespace: str, pods: set[str]) -> bool:
-    return any(found.members[namespace, pod].role in (names.TASK, names.DRIVER) for pod in pods)
-
-
 def _notes(containers: list[ContainerAdvice]) -> list[str]:
     """What limits have to do with it."""
     told = []
@@ -253,8 +249,14 @@ def _scaled(found: Assessment, namespace: str, kind: str, name: str) -> list[str
     ]
 
 
-def _batch_note(namespace: str) -> tuple[str, ...]:
-    return (f"task pods: with the label {names.MANAGED}=true on namespace {namespace} nothing needs to be rewritten",)
+def _batch_note(namespace: str, pods: int, tasks: int) -> tuple[str, ...]:
+    """That requests of its task pods can be lowered for it; those of drivers never are."""
+    if not tasks:
+        return ()
+    one = tasks == 1
+    some = f"{tasks:,} of {pods:,} pods {'is a task pod: for it' if one else 'are task pods: for these'},"
+    whom = "task pods:" if tasks == pods else some
+    return (f"{whom} with the label {names.MANAGED}=true on namespace {namespace} nothing needs to be rewritten",)
 
 
 def quantity(kind: str, value: float) -> str:

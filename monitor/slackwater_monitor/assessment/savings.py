@@ -17,7 +17,7 @@ GIBI = 1024.0**3
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A recurring app worth starting with."""
+    """The task pods of a recurring app, or its other pods, worth starting with."""
 
     namespace: str
     app: str
@@ -32,11 +32,8 @@ class Place:
 @dataclass(slots=True)
 class _Sum:
     pods: set[str] = field(default_factory=set)
-    tasks: int = 0
-    members: int = 0
     back: dict[str, float] = field(default_factory=lambda: {CPU: 0.0, MEMORY: 0.0})
     asked: dict[str, float] = field(default_factory=lambda: {CPU: 0.0, MEMORY: 0.0})
-    seconds: float = 0.0
 
 
 def places(
@@ -46,14 +43,12 @@ def places(
     period: float,
 ) -> list[Place]:
     """The best ten. `found` holds the containers' figures by kind, `total` the cluster's size."""
-    sums: dict[tuple[str, str], _Sum] = defaultdict(_Sum)
+    sums: dict[tuple[str, str, bool], _Sum] = defaultdict(_Sum)
     for kind, figures in found.items():
         for (namespace, pod, _), each in figures.items():
             member = members[namespace, pod]
-            place = sums[namespace, member.family]
+            place = sums[namespace, member.family, member.role == names.TASK]
             place.pods.add(pod)
-            place.members += 1
-            place.tasks += member.role == names.TASK
             if each.asked > 0:
                 place.back[kind] += max(0.0, each.asked - each.quantiles[P95]) * each.seconds / period
                 place.asked[kind] += each.asked * each.seconds / period
@@ -61,12 +56,11 @@ def places(
     return [place for place in ranked[:SHOWN] if place.share > 0]
 
 
-def _place(key: tuple[str, str], each: _Sum, total: Mapping[str, float]) -> Place:
+def _place(key: tuple[str, str, bool], each: _Sum, total: Mapping[str, float]) -> Place:
+    namespace, app, tasks = key
     share = max((each.back[kind] / total[kind] for kind in (CPU, MEMORY) if total.get(kind, 0) > 0), default=0.0)
-    tasks = 2 * each.tasks > each.members
-    return Place(
-        key[0], key[1], len(each.pods), tasks, each.back[CPU], each.back[MEMORY], share, _sentence(each, tasks)
-    )
+    said = _sentence(each, tasks)
+    return Place(namespace, app, len(each.pods), tasks, each.back[CPU], each.back[MEMORY], share, said)
 
 
 def _sentence(each: _Sum, tasks: bool) -> str:

@@ -41,7 +41,8 @@ def read(decode: Callable[[Any], View], bodies: Iterable[Any], what: str) -> tup
             views.append(sound(decode(body)))
         except UNREADABLE as problem:
             wrong.append(f"{_name(body)}: {str(problem)[:200]}")
-    return views, [f"{len(wrong)} {what} cannot be read and are left out: {wrong[0]}"] if wrong else []
+    left_out = f"{len(wrong)} of the {what} cannot be read and {'is' if len(wrong) == 1 else 'are'} left out"
+    return views, [f"{left_out}: {wrong[0]}"] if wrong else []
 
 
 def sound(view: View) -> View:
@@ -217,18 +218,39 @@ def plain_node(body: Body) -> Node:
 def bar(pod: wire.Pod, role: str, stage: str) -> Bar:
     """A pod as a bar of its app's Gantt chart."""
     meta, spec, status = pod.metadata, pod.spec or wire.PodSpec(), pod.status or wire.PodStatus()
-    states = [each.state or wire.ContainerState() for each in status.container_statuses or ()]
-    started = [each.started_at for state in states if (each := state.terminated or state.running) is not None]
-    ended = [state.terminated.finished_at for state in states if state.terminated is not None]
-    starts = [each.timestamp() for each in started if each is not None]
-    ends = [each.timestamp() for each in ended if each is not None]
+    created = _unix(meta.creation_timestamp) or 0.0
+    start = _start(status)
     return Bar(
         pod=meta.name,
         role=role,
         stage=stage,
         node=spec.node_name or "",
-        created=meta.creation_timestamp.timestamp() if meta.creation_timestamp else 0.0,
-        start=min(starts, default=status.start_time.timestamp() if status.start_time else None),
-        end=max(ends, default=None) if status.phase in ("Succeeded", "Failed") else None,
+        created=created,
+        start=start,
+        end=_end(status, created if start is None else start) if status.phase in ("Succeeded", "Failed") else None,
         phase=status.phase or "",
     )
+
+
+def _start(status: wire.PodStatus) -> float | None:
+    """When the first container started; of restarted ones, whose first life is not told, when the node took the pod."""
+    containers = status.container_statuses or ()
+    states = [each.state for each in containers if each.state is not None]
+    lives = [life for state in states if (life := state.terminated or state.running) is not None]
+    known = [at for life in lives if (at := _unix(life.started_at)) is not None]
+    restarted = any(each.last_state and each.last_state.terminated for each in containers)
+    taken = _unix(status.start_time) if status.phase not in ("Pending", "", None) else None
+    return taken if taken is not None and (restarted or not known) else min(known, default=None)
+
+
+def _end(status: wire.PodStatus, start: float) -> float:
+    """When a pod that is over ended: its last container, else its newest condition, and never before it began."""
+    ended = [each.state.terminated for each in status.container_statuses or () if each.state and each.state.terminated]
+    told = [_unix(each.finished_at) for each in ended]
+    changed = [_unix(each.last_transition_time) for each in status.conditions or ()]
+    known = [at for at in told if at is not None] or [at for at in changed if at is not None]
+    return max([*known, start])
+
+
+def _unix(at: datetime | None) -> float | None:
+    return at.timestamp() if at is not None else None

@@ -16,7 +16,7 @@ from slackwater_cluster.apps.listing import listed_pods
 from slackwater_monitor.sources import decoding
 from slackwater_monitor.sources.answers import about_node, about_pod
 from slackwater_monitor.sources.views import App, Pool, Queue, pool_of
-from slackwater_simulator.charts.amounts import amount
+from slackwater_simulator.charts.amounts import amount, count
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,10 +198,11 @@ def _kept(kind: str, line: dict[str, Any]) -> str:
     if promise.get("factor") is None:
         return f" (a risk of {promise['asked']:.2%} is asked for; too few promises were compared yet, so no margin)"
     said = {name: amount(kind, promise[name]) for name in ("peak", "centre", "spread")}
+    compared = count(round(promise["compared"]), "promise was", "promises were")
     than = "the least for what they use now, more than " if promise.get("present") else ""
     return (
         f" − margin {amount(kind, line['margin'])} (at a risk of {promise['asked']:.2%} they use at most {said['peak']}"
         f" = {than}expected {said['centre']} + {promise['factor']:.2f} × spread {said['spread']},"
         " of all that is allocatable;"
-        f" {promise['realised']:.2%} of {promise['compared']:.0f} promises were exceeded of late)"
+        f" {promise['realised']:.2%} of {compared} exceeded of late)"
     )

@@ -123,6 +123,11 @@ class Queue:
     next_large: Start | None = None  # … and a large one
     problem: str = ""  # why it does not work, if so
 
+    @property
+    def serves(self) -> str:
+        """The namespaces whose apps wait here, in words: without names, those that no other queue names."""
+        return ", ".join(self.namespaces) or "all other managed"
+
 
 @dataclass(frozen=True, slots=True)
 class Side:
@@ -212,6 +217,10 @@ class Bar:
     start: float | None
     end: float | None
     phase: str = ""
+
+    def waited_until(self, now: float) -> float:
+        """When it started; of one that never did, when it ended, else now."""
+        return next((at for at in (self.start, self.end) if at is not None), now)
 
 
 @dataclass(frozen=True, slots=True)

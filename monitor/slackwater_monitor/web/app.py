@@ -20,7 +20,7 @@ from slackwater_monitor.web.pages.frame import Values, said
 from slackwater_monitor.web.pages.sidebyside import side_by_side
 from slackwater_monitor.web.query import Query
 from slackwater_monitor.web.trials import Trials
-from slackwater_simulator.charts.amounts import amount, percent, seconds
+from slackwater_simulator.charts.amounts import amount, count, percent, seconds
 from slackwater_simulator.charts.heat import shade
 from slackwater_simulator.charts.page import LOADER, STYLE
 
@@ -63,6 +63,7 @@ def dashboard(source: Chooser, settings: Settings) -> Flask:
     """The application over a source, or over several scenes."""
     app = Flask("slackwater_monitor.web")
     app.jinja_env.filters |= {"amount": amount, "percent": percent, "seconds": seconds, "shade": shade, "said": said}
+    app.jinja_env.filters["counted"] = count
     app.jinja_env.loader = ChoiceLoader([PackageLoader("slackwater_monitor.web"), LOADER])
     app.jinja_env.trim_blocks = app.jinja_env.lstrip_blocks = True
     pages = Pages(source, settings)
@@ -132,15 +133,16 @@ class Pages:
         return jsonify(asdict(self._source.chosen(request.args).snapshot()))
 
     def refused(self, problem: SlackwaterError) -> tuple[str, int]:
-        """What was asked for is wrong, or somebody does not answer."""
-        return self._trouble(str(problem)), 400 if isinstance(problem, InvalidInput) else 503
+        """What was asked for is wrong, and does not go along to other pages; or somebody does not answer."""
+        wrong = isinstance(problem, InvalidInput)
+        return self._trouble(str(problem), Query(request.path, {}) if wrong else _query()), 400 if wrong else 503
 
     def unknown(self, problem: HTTPException) -> tuple[str, int]:
         """No such page."""
-        return self._trouble(str(problem.description)), problem.code or 500
+        return self._trouble(str(problem.description), _query()), problem.code or 500
 
-    def _trouble(self, sentence: str) -> str:
-        return self._page("trouble", self._source.chosen({}), {"sentence": sentence})
+    def _trouble(self, sentence: str, query: Query) -> str:
+        return self._page("trouble", self._source.chosen({}), {"sentence": sentence, "query": query})
 
     def _page(self, name: str, shown: Source, values: Values) -> str:
         base, panel = self._settings.grafana_url.rstrip("/"), PANELS.get(name)
@@ -155,9 +157,8 @@ class Pages:
             refresh=self._settings.refresh if player is None else PLAYS,
             virtual=shown.virtual,
             player=player,
-            query=_query(),
             grafana=f"{base}/d/slackwater-{panel}" if base and panel else "",
-            **values,
+            **{"query": _query(), **values},
         )
 
 

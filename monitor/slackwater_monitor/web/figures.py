@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from slackwater_monitor.sources.views import Bar, BorderHistory, Node, SchedulerComparison, TimeSeries
 from slackwater_simulator.charts import gantt
-from slackwater_simulator.charts.amounts import UNITS, amount, percent, seconds, title
+from slackwater_simulator.charts.amounts import UNITS, amount, count, percent, seconds, title
 from slackwater_simulator.charts.heat import Square, squares
 from slackwater_simulator.charts.lines import Line, known, over_time
 from slackwater_simulator.charts.page import Figure
@@ -133,7 +133,7 @@ def load(node: Node, kind: str) -> float | None:
 def heat(nodes: Sequence[Node], kind: str) -> str:
     """One square per node, darker the fuller."""
     return squares(
-        f"{title(kind)} of {len(nodes)} nodes, estimated share in use",
+        f"{title(kind)} of {count(len(nodes), 'node')}, estimated share in use",
         [Square(_told(node, kind), load(node, kind), node.open, node.stale) for node in nodes],
     ) if nodes else ""  # fmt: skip
 
@@ -161,13 +161,12 @@ def pods(bars: Sequence[Bar], now: float, *, virtual: bool) -> str:
     high = min(ROW, max(TALL / len(shown), 2.0))
     since = None if virtual else first
     tracks = [_track(bar, high, first, last) for bar in shown]
-    return gantt.gantt(
-        f"When {len(shown)} pods waited and ran", tracks, max(last - first, 1e-9), left=LEFT, gap=0.0, since=since
-    )
+    words = f"When {count(len(shown), 'pod')} waited and ran"
+    return gantt.gantt(words, tracks, max(last - first, 1e-9), left=LEFT, gap=0.0, since=since)
 
 
 def _track(bar: Bar, high: float, first: float, last: float) -> gantt.Track:
-    start = bar.start if bar.start is not None else last
+    start = bar.waited_until(last)
     end = bar.end if bar.end is not None else last
     ran = f", ran {seconds(end - start)} on {bar.node}" if bar.start is not None else ""
     words = f"{bar.pod}: waited {seconds(start - bar.created)}{ran}"

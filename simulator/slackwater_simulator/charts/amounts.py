@@ -1,10 +1,14 @@
-"""Amounts as people write them: 1.25 cores, 3.5 GiB, 12 %, 4 min."""
+"""Amounts as people write them: 1.25 cores, 3.5 GiB, 64 MiB, 12 %, 4 min."""
 
 from __future__ import annotations
 
 GIBI = 1024.0**3
 TITLES = {"cpu": "CPU", "memory": "Memory"}
 UNITS = {"cpu": (1.0, "cores"), "memory": (GIBI, "GiB")}
+# Below so many of its units, an amount that stands alone is told in this smaller one.
+SMALL = {"cpu": (0.01, 0.001, "millicores"), "memory": (0.1, 1024.0**2, "MiB")}
+LEAST = 0.001  # smaller numbers are only told to be smaller
+NOISE = 1e-9
 
 
 def title(kind: str) -> str:
@@ -12,22 +16,26 @@ def title(kind: str) -> str:
     return TITLES.get(kind, kind)
 
 
-def cores(value: float | None) -> str:
-    """CPU cores with three digits that count."""
-    return "–" if value is None else f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
-
-
-def gibis(value: float | None) -> str:
-    """Bytes as GiB."""
-    return "–" if value is None else cores(value / GIBI)
+def plain(value: float | None) -> str:
+    """A number with three digits that count, and never an exponent; what is left over by rounding is 0."""
+    if value is None or value != value:  # noqa: PLR0124 - NaN differs from itself
+        return "–"
+    size = abs(value)
+    if NOISE < size < LEAST:
+        return f"< {LEAST}" if value > 0 else f"> -{LEAST}"
+    return f"{value:,.0f}" if size >= 100 else f"{value:.3g}" if size > NOISE else "0"
 
 
 def amount(kind: str, value: float | None, *, unit: bool = False) -> str:
-    """An amount of CPU or memory; with its unit where it stands alone."""
-    if kind == "memory":
-        return gibis(value) + (" GiB" if unit and value is not None else "")
-    said = cores(value)
-    return said + ((" core" if said == "1" else " cores") if unit and kind == "cpu" and value is not None else "")
+    """An amount of CPU or memory; with its unit where it stands alone, and there small ones in a smaller unit."""
+    size, name = UNITS.get(kind, (1.0, ""))
+    if not unit or not name or value is None:
+        return plain(None if value is None else value / size)
+    border, part, small = SMALL[kind]
+    if NOISE < abs(value) / size < border:
+        size, name = part, small
+    said = plain(value / size)
+    return f"{said} {name.removesuffix('s') if said == '1' else name}"
 
 
 def percent(value: float | None) -> str:
@@ -42,11 +50,11 @@ def seconds(value: float | None) -> str:
     if value is None or value != value:  # noqa: PLR0124 - NaN differs from itself
         return "–"
     for limit, size, name in ((120, 1, "s"), (7200, 60, "min"), (172800, 3600, "h"), (float("inf"), 86400, "d")):
-        if value < limit:
-            return f"{value / size:.3g} {name}"
+        if abs(value) < limit:
+            return f"{plain(value / size)} {name}"
     return "–"
 
 
-def count(number: int, thing: str) -> str:
-    """So many things, in the right number: 1 driver, 3 drivers."""
-    return f"{number:,} {thing}{'' if number == 1 else 's'}"
+def count(number: int, thing: str, things: str = "") -> str:
+    """So many things, in the right number: 1 driver, 3 drivers; or 1 app waits, 3 apps wait, where both are given."""
+    return f"{number:,} {thing if number == 1 else things or thing + 's'}"

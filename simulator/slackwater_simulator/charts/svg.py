@@ -14,6 +14,8 @@ import numpy as np
 from markupsafe import Markup, escape
 from numpy.typing import NDArray
 
+from slackwater_simulator.charts.amounts import plain
+
 Floats = NDArray[np.float64]
 UNITS = ((300.0, 1.0, "s"), (3 * 3600.0, 60.0, "min"), (3 * 86400.0, 3600.0, "h"), (math.inf, 86400.0, "days"))
 
@@ -46,11 +48,10 @@ def number(value: float) -> str:
 
 def label(value: float) -> str:
     """A tick label: 1,500,000 becomes 1.5M."""
-    for limit, unit in ((1e9, "G"), (1e6, "M"), (1e4, "k")):
+    for limit, size, unit in ((1e9, 1e9, "G"), (1e6, 1e6, "M"), (1e4, 1e3, "k")):
         if abs(value) >= limit:
-            scaled = value / (1e3 if unit == "k" else limit)
-            return f"{scaled:.3g}{unit}"
-    return f"{value:,.3g}" if abs(value) < 1000 else f"{value:,.0f}"
+            return plain(value / size) + unit
+    return np.format_float_positional(value, 3, fractional=False, trim="-") if abs(value) < 100 else plain(value)
 
 
 def ticks(low: float, high: float, count: int = 5) -> list[float]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from slackwater_simulator.charts.amounts import UNITS, title
+from slackwater_simulator.charts.amounts import UNITS, count, title
 from slackwater_simulator.charts.lines import Line, chart, cumulative, over_time
 from slackwater_simulator.charts.page import Figure
 from slackwater_simulator.charts.percentiles import Range, ranges
@@ -231,10 +231,9 @@ def nodes(outcomes: Sequence[Outcome], end: float) -> Iterator[Figure]:
 def _stuck(outcome: Outcome) -> str:
     if not outcome.deadlock:
         return ""
-    drivers = f"{outcome.peak_drivers:,} drivers" if outcome.peak_drivers else "what is running"
-    return (
-        f" Deadlock at {outcome.stalled_at:,.0f} s: {drivers} hold what tasks wait for; what never ended is not drawn."
-    )
+    drivers = outcome.peak_drivers
+    holders = count(drivers, "driver holds", "drivers hold") if drivers else "what is running holds"
+    return f" Deadlock at {outcome.stalled_at:,.0f} s: {holders} what tasks wait for; what never ended is not drawn."
 
 
 def efficiencies(outcome: Outcome) -> Iterator[Figure]:

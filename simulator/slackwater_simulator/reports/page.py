@@ -9,6 +9,7 @@ from pathlib import Path
 
 from slackwater.errors import InvalidInput
 from slackwater_simulator.charts import page
+from slackwater_simulator.charts.amounts import count
 from slackwater_simulator.charts.amounts import seconds as duration
 from slackwater_simulator.charts.page import Block, Bullets, Card, Heading, Page, Paragraph, Section
 from slackwater_simulator.charts.table import Table
@@ -87,9 +88,9 @@ def _facts(outcomes: Sequence[Outcome]) -> tuple[str, ...]:
     first = outcomes[0]
     containers = sum(job.tasks + (job.driver is not None) for job in first.workload.jobs)
     return (
-        f"{len(first.workload.jobs):,} jobs",
-        f"{containers:,} containers",
-        f"{len(first.cluster):,} nodes ({first.cluster.name})",
+        count(len(first.workload.jobs), "job"),
+        count(containers, "container"),
+        f"{count(len(first.cluster), 'node')} ({first.cluster.name})",
         f"world {', '.join(dict.fromkeys(outcome.world for outcome in outcomes))}",
         f"seed {first.seed}",
     )
@@ -99,7 +100,7 @@ def _card(index: int, outcome: Outcome) -> Card:
     """What people wait for is the large number; when the last job was done stands below it."""
     metrics = measure(outcome)
     shares = zip(("CPU", "memory"), metrics.allocated, strict=False)
-    stuck = ("deadlock", f"{metrics.finished:,} jobs done")
+    stuck = ("deadlock", f"{count(metrics.finished, 'job')} done")
     big, small = stuck if metrics.deadlock else (duration(metrics.completion.mean), "until a job is done, mean")
     return Card(
         named(outcome.policy),
@@ -112,8 +113,8 @@ def _card(index: int, outcome: Outcome) -> Card:
         ),
         fine=(
             *(f"{percent(share)} {kind} reserved" for kind, share in shares),
-            f"{metrics.failures:,} failure{'s' if metrics.failures != 1 else ''}",
-            *((f"{metrics.refused:,} jobs refused",) if metrics.refused else ()),
+            count(metrics.failures, "failure"),
+            *((f"{count(metrics.refused, 'job')} refused",) if metrics.refused else ()),
         ),
         bad=metrics.deadlock,
     )

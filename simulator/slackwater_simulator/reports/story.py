@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from slackwater_simulator.charts.amounts import count
 from slackwater_simulator.charts.page import Block, Figures, Paragraph, Section
 from slackwater_simulator.charts.table import Styled, Table
 from slackwater_simulator.reports import figures, levels
@@ -106,7 +107,7 @@ def standstill(outcomes: Mapping[str, Outcome]) -> list[str]:
         )
     if not outcomes[OURS].deadlock:
         most = outcomes[OURS].peak_drivers
-        lines.append(f"Slackwater let at most {most} drivers in at a time, so that each could run its tasks.")
+        lines.append(f"Slackwater let at most {count(most, 'driver')} in at a time, so that each could run its tasks.")
     return lines
 
 

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from slackwater_simulator.charts.amounts import count
 from slackwater_simulator.charts.table import Table
 from slackwater_simulator.results.metrics import Metrics, Spread, measure
 from slackwater_simulator.results.outcome import Outcome
@@ -99,7 +100,7 @@ def notes(outcomes: Sequence[Outcome]) -> list[str]:
     lines = [f"made up, not measured: {field}: {model}" for field, model in workload.modelled]
     lines.extend(f"assumed: {field} of the cluster: {value}" for field, value in cluster.assumed)
     if workload.skipped:
-        lines.append(f"skipped: {workload.skipped} broken line(s)")
+        lines.append(f"skipped: {count(workload.skipped, 'broken line')}")
     lines.extend(f"note: {note}" for note in workload.notes)
     lines.extend(f"note ({outcome.policy}): {note}" for outcome in outcomes for note in outcome.notes)
     return lines

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from slackwater.admission.budget import score
+from slackwater_simulator.charts.amounts import count
 from slackwater_simulator.charts.plots import Plot, PlotCurve
 from slackwater_simulator.reproduction.parallel import SeedSpread
 from slackwater_simulator.reproduction.study import Check, Options, Study, judged, mean, shown
@@ -96,7 +97,7 @@ def reproduce(spread: SeedSpread, *, full: bool = False) -> Study:
     return Study(
         paper="002",
         title="AM admission control: how many drivers may run",
-        runs=f"{seeds} seed{'s' if seeds > 1 else ''}, 17 runs a cell",
+        runs=f"{count(seeds, 'seed')}, 17 runs a cell",
         checks=(toy(), *_table(cells), _trend(cells)),
         sensitivity=tuple(_variants(spread, cells, full=full)),
         modelled=(

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from slackwater_simulator.charts.amounts import count
 from slackwater_simulator.charts.plots import Plot, PlotCurve
 from slackwater_simulator.reproduction.parallel import SeedSpread
 from slackwater_simulator.reproduction.study import Check, Options, Study, between, change, judged, mean, shown
@@ -162,7 +163,7 @@ def reproduce(spread: SeedSpread, *, full: bool = False) -> Study:
     return Study(
         paper="004",
         title="DRESS: small jobs in a reservation pool",
-        runs=f"{seeds} seeds a set",
+        runs=f"{count(seeds, 'seed')} a set",
         checks=tuple(checks),
         sensitivity=tuple(_sensitivity(spread, sets["spark"], seeds)),
         modelled=(

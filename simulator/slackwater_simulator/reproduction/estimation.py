@@ -9,6 +9,7 @@ from itertools import pairwise
 import numpy as np
 
 from slackwater.estimation.estimator import ALPHA
+from slackwater_simulator.charts.amounts import count
 from slackwater_simulator.charts.plots import Plot, PlotCurve
 from slackwater_simulator.physics.sharing import Victims
 from slackwater_simulator.reproduction.parallel import SeedSpread
@@ -91,7 +92,7 @@ def reproduce(spread: SeedSpread, *, full: bool = False, tasks: int = TASKS) -> 
     return Study(
         paper="000",
         title="Estimation: room that measurement leaves",
-        runs=f"{seeds} seeds, {tasks:,} tasks each",
+        runs=f"{count(seeds, 'seed')}, {count(tasks, 'task')} each",
         checks=(
             *_a(a),
             *_b(b),

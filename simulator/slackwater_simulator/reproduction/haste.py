@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from slackwater_simulator.charts.amounts import count
 from slackwater_simulator.charts.plots import Plot, PlotCurve
 from slackwater_simulator.reproduction.parallel import SeedSpread
 from slackwater_simulator.reproduction.study import Check, Options, Study, judged, mean, shown
@@ -111,7 +112,7 @@ def reproduce(spread: SeedSpread, *, full: bool = False) -> Study:
     return Study(
         paper="001",
         title="HaSTE and HaSTE-A: which task next",
-        runs=f"{seeds} seeds; (a) draws nothing",
+        runs=f"{count(seeds, 'seed')}; (a) draws nothing",
         checks=(packing(), *_orders(table), _aligned(table, won), *_published(table), _contention(arrivals)),
         sensitivity=tuple(_variants(spread, seeds)),
         modelled=(

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from slackwater_simulator.charts.amounts import count
 from slackwater_simulator.charts.plots import Plot, PlotCurve
 from slackwater_simulator.reproduction.parallel import SeedSpread
 from slackwater_simulator.reproduction.study import Check, Options, Study, judged, mean, shown
@@ -48,7 +49,7 @@ def reproduce(spread: SeedSpread, *, full: bool = False) -> Study:
     return Study(
         paper="003",
         title="Network-aware placement of task graphs",
-        runs=f"{seeds} seeds",
+        runs=count(seeds, "seed"),
         checks=tuple(check for name in ("literal", "earliest_start") for check in _checks(name, points)),
         sensitivity=tuple(_even(even)),
         modelled=(

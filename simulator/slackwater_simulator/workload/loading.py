@@ -55,7 +55,8 @@ def _number(name: str, text: str) -> float:
 
 def _limit(workload: Workload, value: str, _: int) -> Workload:
     count = int(_number("limit", value))
-    return replace(workload, jobs=workload.jobs[:count], notes=(*workload.notes, f"only the first {count} jobs"))
+    note = "only the first job" if count == 1 else f"only the first {count} jobs"
+    return replace(workload, jobs=workload.jobs[:count], notes=(*workload.notes, note))
 
 
 def _load(workload: Workload, value: str, _: int) -> Workload:

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from slackwater_lab.programs.browser import FLAGS, chromium
 from slackwater_simulator.reports.page import write
 from slackwater_simulator.reports.story import told
 from support.builders.outcomes import outcome
-from support.lab.browser import FLAGS, chromium
 
 CHROMIUM = chromium()
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed")

@@ -27,6 +27,14 @@ from support.symbols import symbols
 ROWS = [(0, 0, 0.0, 10.0), (0, 0, 5.0, 10.0), (1, 1, 10.0, 20.0)]
 
 
+@pytest.mark.parametrize("stuck", [False, True])
+def test_one_of_a_thing_is_told_in_the_singular(stuck: bool) -> None:
+    """A page about one job with one container on one node."""
+    text = render([outcome([(0, 0, 0.0, 10.0)], nodes=1, deadlock=stuck)])
+    assert "1 job " in text
+    assert re.findall(r"\b1 (?:job|container|node|driver|failure)s\b", text) == []
+
+
 def test_level_is_the_mean_over_each_bin() -> None:
     """Two intervals of weight 1 and 3 over bins of 10 s."""
     level = levels.mean_level(

@@ -52,7 +52,7 @@ def test_task_without_any_attempt_is_modelled_and_said_so() -> None:
     """Its duration must come from somewhere, and the report says from where."""
     workload = open_workload(SAMPLE)
     assert workload.jobs[0].stages[0].durations[0] > 0
-    assert ("durations of 1 tasks without a finished attempt", "rumen-19-jobs (seed 0)") in workload.modelled
+    assert ("durations of 1 task without a finished attempt", "rumen-19-jobs (seed 0)") in workload.modelled
 
 
 def test_broken_object_is_named_by_its_line_and_the_next_one_found(tmp_path: Path) -> None:

@@ -35,7 +35,7 @@ def test_zero_second_jobs_stay_and_cancelled_ones_are_noted() -> None:
     """A job that ran for 0 s ran; one without run time never did."""
     workload = open_workload(SAMPLES / "tiny.swf")
     assert [job.id for job in workload.jobs] == ["1", "2", "3"]
-    assert workload.notes == ("1 job(s) without run time or processors left out",)
+    assert workload.notes == ("1 job without run time or processors left out",)
 
 
 def test_nothing_is_modelled() -> None:
@@ -47,7 +47,7 @@ def test_nothing_is_modelled() -> None:
 
 @pytest.mark.parametrize(
     ("line", "said"),
-    [pytest.param("1 2 3", "3 field(s)", id="short"), pytest.param(LINE.replace("83", "x"), "not a number", id="text")],
+    [pytest.param("1 2 3", "3 fields", id="short"), pytest.param(LINE.replace("83", "x"), "not a number", id="text")],
 )
 def test_broken_line_is_named_or_skipped(tmp_path: Path, line: str, said: str) -> None:
     """The same line is an error, or a counted skip."""
@@ -86,7 +86,7 @@ def test_parts_of_a_checkpointed_job_are_not_played_as_jobs(tmp_path: Path) -> N
     path.write_text("\n".join(["; Version: 2.2", whole, *parts, alone]))
     workload = open_workload(path)
     assert [(job.id, job.submit, job.stages[0].durations[0]) for job in workload.jobs] == [("1", 5, 30), ("2", 9, 7)]
-    assert workload.notes == ("2 line(s) about parts of checkpointed jobs left out: each job is played once",)
+    assert workload.notes == ("2 lines about parts of checkpointed jobs left out: each job is played once",)
 
 
 def test_jobs_of_one_id_are_told_apart(tmp_path: Path) -> None:
@@ -95,7 +95,7 @@ def test_jobs_of_one_id_are_told_apart(tmp_path: Path) -> None:
     path.write_text("; c\n" + "\n".join([LINE, LINE.replace("83", "5"), LINE.replace("1 0", "2 0", 1)]))
     workload = open_workload(path)
     assert [job.id for job in workload.jobs] == ["1", "1#2", "2"]
-    assert workload.notes == ("1 job(s) whose id another job has are called ID#2, ID#3 and so on",)
+    assert workload.notes == ("1 job whose id another job has is called ID#2, ID#3 and so on",)
     twins = replace(workload, jobs=(workload.jobs[0], replace(workload.jobs[1], id="1")))
     parquet.write(twins, tmp_path / "log.parquet")
     assert [job.id for job in open_workload(tmp_path / "log.parquet").jobs] == ["1", "1#2"]

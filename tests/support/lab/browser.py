@@ -2,19 +2,9 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 
-FLAGS = ["--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu", "--disable-background-networking"]
-
-
-# The one without windows first: the same pages for less than half of the time.
-PROGRAMS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
-
-
-def chromium() -> str | None:
-    """Debian's Chromium, or the Chrome that machines of GitHub bring."""
-    return next(filter(None, map(shutil.which, PROGRAMS)), None)
+from slackwater_lab.programs.browser import FLAGS, chromium
 
 
 def picture(address: str, path: Path) -> bool:

@@ -90,9 +90,11 @@ def things(found: Assessment, level: str, rows: int, *, wide: bool = False) -> T
     shown = min(rows, len(names))
     heads = ("asked", *(("limit",) if wide else ()), "mean", "p95", "max", "eff.")
     most = {kind: limits(found, level, kind) for kind in KINDS} if wide else None
+    several = f"The {shown} of {len(names)} {level}s that waste most"
+    which = several if len(names) > 1 else f"The {level} that wastes most"
     more = f" {shown} of {len(names):,} are shown; the JSON has all." if len(names) > rows else ""
     return Table(
-        f"The {shown} of {len(names)} {level}s that waste most (CPU in cores, memory in GiB)",
+        f"{which} (CPU in cores, memory in GiB)",
         (*NAMES[level], *heads * len(KINDS)),
         [(*name, *_cells(found, level, name, most)) for name in names[:shown]],
         left=len(NAMES[level]),
@@ -198,7 +200,7 @@ def _closing(found: Assessment) -> Iterator[str]:
             f"{count(stall.drivers, 'driver')} ran, no task did, {count(stall.waiting, 'task')} waited"
         )
     if len(found.stalls) > 5:
-        yield f"[red]… and {len(found.stalls) - 5} more stalls[/]"
+        yield f"[red]… and {count(len(found.stalls) - 5, 'more stall')}[/]"
     for note in found.notes:
         yield f"[dim]note: {escape(note)}[/]"
 

@@ -12,7 +12,7 @@ from slackwater_monitor.sources.explanation import Explanation, arithmetic
 from slackwater_monitor.sources.source import Source
 from slackwater_monitor.sources.views import Amounts, App, Bar, Node, Snapshot, pool_of
 from slackwater_monitor.web import figures
-from slackwater_monitor.web.pages.frame import KINDS, Values, frame, node_meter, ratio, room_meter
+from slackwater_monitor.web.pages.frame import KINDS, Values, bounded, frame, node_meter, ratio, room_meter
 from slackwater_monitor.web.query import Query
 
 MOST_NODES = 20  # whose room is shown on a pod's page
@@ -149,11 +149,12 @@ def queue(source: Source, query: Query, name: str) -> Values | None:
     if found is None:
         return None
     mine = [each for each in first_in_line(seen.apps) if each.queue == name]
+    runs = [each for each in mine if not each.waits and each.phase != "Finished"]
     return frame(source, seen) | {
         "queue": found,
         "pool": pool_of(name, seen.pools),
-        "waiting": [each for each in mine if each.waits],
-        "running": [each for each in mine if not each.waits and each.phase != "Finished"],
+        "waiting": bounded([each for each in mine if each.waits]),
+        "running": bounded(runs),
         "finished": sum(1 for each in mine if each.phase == "Finished"),
     }
 
@@ -169,5 +170,5 @@ def pool(source: Source, query: Query, name: str) -> Values | None:
     return frame(source, seen) | {
         "pool": found,
         "charts": figures.pools(moved, query.since(seen.at), virtual=source.virtual),
-        "groups": [(size, [each for each in mine if each.category == size]) for size in ("small", "large")],
+        "groups": [(size, bounded([each for each in mine if each.category == size])) for size in ("small", "large")],
     }

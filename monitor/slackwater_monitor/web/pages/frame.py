@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, TypeVar
 
 from markupsafe import Markup
 
@@ -13,6 +13,7 @@ from slackwater_monitor.sources.views import Amounts, Node, Snapshot
 from slackwater_simulator.charts.amounts import amount, seconds, title
 from slackwater_simulator.charts.capacity import meter
 
+Row = TypeVar("Row")
 Values = dict[str, Any]
 KINDS = (("cpu", "CPU"), ("memory", "Memory"))
 MOST_ROWS = 500
@@ -25,6 +26,11 @@ def frame(source: Source, seen: Snapshot) -> Values:
     else:
         at = f"{datetime.fromtimestamp(seen.at, UTC):%Y-%m-%d %H:%M:%S} UTC"
     return {"seen": seen, "at": at, "problems": list(seen.problems)}
+
+
+def bounded(rows: Sequence[Row]) -> tuple[Sequence[Row], int]:
+    """As many rows as anybody reads on a page, and how many are left out."""
+    return rows[:MOST_ROWS], max(len(rows) - MOST_ROWS, 0)
 
 
 def ratio(part: float, whole: float) -> float | None:

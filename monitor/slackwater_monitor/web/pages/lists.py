@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from slackwater_monitor.screen import first_in_line
 from slackwater_monitor.sources.source import Source
 from slackwater_monitor.sources.views import App, Node
 from slackwater_monitor.web import figures
-from slackwater_monitor.web.pages.frame import KINDS, MOST_ROWS, Values, frame, node_meter
+from slackwater_monitor.web.pages.frame import KINDS, Values, bounded, frame, node_meter
 from slackwater_monitor.web.query import Query, choices, narrowed
 
 STATES: dict[str, Callable[[Node], bool]] = {
@@ -56,10 +56,11 @@ def nodes(source: Source, query: Query) -> Values:
     fullest = sorted(seen.nodes, key=lambda node: (-(figures.load(node, "cpu") or 0.0), node.name))
     wanted = STATES.get(query.get("state"), _any)
     found = query.ordered([node for node in fullest if query.get("find") in node.name and wanted(node)], NODE_ORDERS)
+    shown, left_out = bounded(found)
     return frame(source, seen) | {
         "maps": [(name, figures.heat(ordered, kind)) for kind, name in KINDS],
-        "rows": [(node, [_cells(node, kind) for kind, _ in KINDS]) for node in found[:MOST_ROWS]],
-        "left_out": max(len(found) - MOST_ROWS, 0),
+        "rows": [(node, [_cells(node, kind) for kind, _ in KINDS]) for node in shown],
+        "left_out": left_out,
         "kinds": KINDS,
         "lines": LINES,
         "states": list(STATES),
@@ -74,9 +75,10 @@ def queue(source: Source, query: Query) -> Values:
     """Queues with their test in numbers, and everybody who waits, with reason and estimate."""
     seen = source.snapshot()
     waiting = [app for app in narrowed(first_in_line(seen.apps), query) if app.waits]
+    shown, left_out = bounded(waiting)
     return frame(source, seen) | {
-        "waiting": waiting[:MOST_ROWS],
-        "left_out": max(len(waiting) - MOST_ROWS, 0),
+        "waiting": shown,
+        "left_out": left_out,
         "fields": choices([app for app in seen.apps if app.waits], query, "namespace", "queue"),
     }
 
@@ -91,9 +93,9 @@ def pools(source: Source, query: Query) -> Values:
 def apps(source: Source, query: Query) -> Values:
     """The apps that were asked for, in the order that was asked for."""
     seen = source.snapshot()
-    found: Sequence[App] = query.ordered(narrowed(first_in_line(seen.apps), query), APP_ORDERS)
+    shown, left_out = bounded(query.ordered(narrowed(first_in_line(seen.apps), query), APP_ORDERS))
     return frame(source, seen) | {
-        "apps": found[:MOST_ROWS],
-        "left_out": max(len(found) - MOST_ROWS, 0),
+        "apps": shown,
+        "left_out": left_out,
         "fields": choices(seen.apps, query, "namespace", "queue", "phase"),
     }

@@ -7,21 +7,22 @@ from collections.abc import Sequence
 from slackwater_monitor.sources.source import Source
 from slackwater_monitor.sources.views import Node, SchedulerComparison
 from slackwater_monitor.web import figures
-from slackwater_monitor.web.pages.frame import KINDS, Values, frame, node_meter
+from slackwater_monitor.web.pages.frame import KINDS, Values, bounded, frame, node_meter
+from slackwater_simulator.charts.amounts import count
 
 
 def side_by_side(source: Source, found: SchedulerComparison) -> Values:
     """Both schedulers on one scale."""
     seen = source.snapshot()
     nodes = [node for pair in found.nodes for node in pair]
+    shown, left_out = bounded(found.nodes)
     most = {kind: _most(nodes, kind) for kind, _ in KINDS}
     return frame(source, seen) | {
         "comparison": found,
         "progress": figures.progress(found),
         "heading": _race(found),
-        "rows": [
-            (theirs.name, [_pair(theirs, ours, kind, most[kind]) for kind, _ in KINDS]) for theirs, ours in found.nodes
-        ],
+        "rows": [(theirs.name, [_pair(theirs, ours, kind, most[kind]) for kind, _ in KINDS]) for theirs, ours in shown],
+        "left_out": left_out,
         "kinds": KINDS,
     }
 
@@ -39,4 +40,5 @@ def _race(found: SchedulerComparison) -> str:
     """Who is how far, in one sentence."""
     theirs, ours = int(found.theirs[-1]), int(found.ours[-1])
     of = int(found.submitted[-1])
-    return f"{ours} of {of} apps are done under {found.name}, {theirs} under the {found.rival.lower()}"
+    done = f"{ours:,} of {count(of, 'app is', 'apps are')} done"
+    return f"{done} under {found.name}, {theirs:,} under the {found.rival.lower()}"

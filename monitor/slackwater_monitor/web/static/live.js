@@ -7,13 +7,16 @@
 
   const busy = (part) => part.contains(document.activeElement) && document.activeElement !== document.body;
 
+  const scrolled = (part) => [part, ...part.querySelectorAll(".scroll")];
+
+  // Templates render every part in every state, empty where there is nothing to tell.
   const swap = (fresh) => {
     for (const part of document.querySelectorAll("[data-live]")) {
       const twin = fresh.querySelector(`[data-live="${part.dataset.live}"]`);
       if (twin && twin.innerHTML !== part.innerHTML && !busy(part)) {
-        const left = part.scrollLeft;
+        const left = scrolled(part).map((each) => each.scrollLeft);
         part.innerHTML = twin.innerHTML;
-        part.scrollLeft = left;
+        scrolled(part).forEach((each, at) => (each.scrollLeft = left[at] ?? 0));
       }
     }
     document.dispatchEvent(new Event("swapped"));

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from slackwater_simulator.charts.amounts import count
 from slackwater_simulator.workload.workload import Driver, Job, Stage, Usage, Workload
 
 if TYPE_CHECKING:
@@ -43,7 +44,8 @@ def distinct(workload: Workload) -> Workload:
     taken, again = set(counts), Counter[str]()
     jobs = [replace(job, id=_free(job.id, again, taken)) if counts[job.id] > 1 else job for job in workload.jobs]
     renamed = sum(made.id != job.id for made, job in zip(jobs, workload.jobs, strict=True))
-    note = f"{renamed} job(s) whose id another job has are called ID#2, ID#3 and so on"
+    whose = count(renamed, "job whose id another job has is", "jobs whose id another job has are")
+    note = f"{whose} called ID#2, ID#3 and so on"
     return replace(workload, jobs=tuple(jobs), notes=(*workload.notes, note))
 
 
@@ -75,7 +77,7 @@ def _problems(job: Job, kinds: int) -> Iterator[tuple[str, str]]:
 def _stage_problems(job: Job, stage: Stage, names: set[str], kinds: int) -> Iterator[tuple[str, str]]:
     where = f"job {job.id}, stage {stage.name}"
     if len(stage.request) != kinds:
-        yield f"{where}: {len(stage.request)} amount(s) in request", f"{kinds}, one per kind of the header"
+        yield f"{where}: {count(len(stage.request), 'amount')} in request", f"{kinds}, one per kind of the header"
     unknown = [parent for parent in stage.parents if parent not in names]
     if unknown:
         yield f"{where}: parent {unknown[0]!r} is not a stage of the job", "parents named after stages"
@@ -120,7 +122,7 @@ def _amounts(values: NDArray[np.float64]) -> bool:
 
 def _driver_problems(job: Job, driver: Driver, kinds: int) -> Iterator[tuple[str, str]]:
     if len(driver.request) != kinds:
-        yield f"job {job.id}, driver: {len(driver.request)} amount(s) in request", f"{kinds}, one per kind"
+        yield f"job {job.id}, driver: {count(len(driver.request), 'amount')} in request", f"{kinds}, one per kind"
     if driver.usage and not (len(driver.usage.cpu) == len(driver.usage.memory) == 1):
         yield f"job {job.id}, driver: use of {len(driver.usage.cpu)} tasks", "one cpu and one memory level"
 

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from slackwater_simulator.charts.amounts import count
 from slackwater_simulator.workload.imputation import RUMEN, MapReduce
 from slackwater_simulator.workload.readers.check import UNREADABLE, problem
 from slackwater_simulator.workload.readers.source import Faults, concatenated, load_text
@@ -71,7 +72,9 @@ def _modelled(draws: Draws, seed: int) -> tuple[tuple[str, str], ...]:
     model = draws.model
     entries = [("cores", "hadoop-defaults"), ("drivers", f"hadoop-defaults, {model.startup:g} s to the first ask")]
     if draws.used:
-        entries.append((f"durations of {draws.used} tasks without a finished attempt", f"{RUMEN} (seed {seed})"))
+        entries.append(
+            (f"durations of {count(draws.used, 'task')} without a finished attempt", f"{RUMEN} (seed {seed})")
+        )
     return tuple(entries)
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from slackwater_simulator.charts.amounts import count
 from slackwater_simulator.workload.readers.check import MOST_TASKS
 from slackwater_simulator.workload.readers.source import Faults, load_bytes, numbered, without_collector
 from slackwater_simulator.workload.workload import Job, Stage, Workload
@@ -44,9 +45,9 @@ def read(path: Path, *, seed: int = 0, skip_bad: bool = False) -> Workload:  # n
     jobs = _jobs(rows.table)
     notes = list(faults.quoted)
     if rows.dropped:
-        notes.append(f"{rows.dropped} job(s) without run time or processors left out")
+        notes.append(f"{count(rows.dropped, 'job')} without run time or processors left out")
     if rows.parts:
-        notes.append(f"{rows.parts} line(s) about parts of checkpointed jobs left out: each job is played once")
+        notes.append(f"{count(rows.parts, 'line')} about parts of checkpointed jobs left out: each job is played once")
     return Workload(name=path.name, jobs=jobs, skipped=faults.skipped, notes=tuple(notes))
 
 
@@ -74,7 +75,7 @@ def _by_line(text: str, faults: Faults) -> NDArray[np.float64]:
             faults.bad(number, f"{line.strip()[:60]!r} has a field that is not a number", FIELDS)
             continue
         if len(row) != 18:
-            faults.bad(number, f"{len(row)} field(s)", FIELDS)
+            faults.bad(number, count(len(row), "field"), FIELDS)
         elif not _plausible(np.array([row]))[0]:
             faults.bad(number, "a number that is infinite, or no submit time or processor count can be", FIELDS)
         else:

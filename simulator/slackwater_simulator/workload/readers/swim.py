@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from slackwater_simulator.charts.amounts import count
 from slackwater_simulator.workload.imputation import BORG, Floats, MapReduce, borg_levels
 from slackwater_simulator.workload.readers.check import MOST_TASKS
 from slackwater_simulator.workload.readers.source import Faults, load_text, numbered
@@ -40,7 +41,7 @@ def _columns(path: Path, faults: Faults, model: MapReduce) -> tuple[list[str], F
     for number, line in numbered(load_text(path)):
         fields = line.split("\t")
         if len(fields) != 6:
-            faults.bad(number, f"{len(fields)} field(s)", FIELDS)
+            faults.bad(number, count(len(fields), "field"), FIELDS)
             continue
         try:
             values = [float(text) for text in fields[1:]]
