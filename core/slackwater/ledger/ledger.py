@@ -141,8 +141,9 @@ class Ledger:
         row = self._estimates.pods.row_of(slot)
         self._rooms.touch(row)
         self._order.change(row, claim, -1)
-        if row != NOWHERE and not claim.driver:  # the use of drivers is not in U
-            self._estimates.forgo(row, self._estimates.uses[:, slot])
+        if row != NOWHERE:
+            forgo = self._estimates.forgo_driver if claim.driver else self._estimates.forgo
+            forgo(row, self._estimates.uses[:, slot])
         self._estimates.finish(slot)
         self._pods.forget(slot)
         self._expiry.pop(uid, None)

@@ -99,17 +99,18 @@ class SampleIntake:
         at = place[self._estimates.pods.homes]
         here, (slots, uses) = np.flatnonzero(at >= 0), _chosen(at[slots] >= 0, slots, uses)
         seen = mask[here] & (self._pods.started[here] <= self.freshness.stamps[rows][at[here]])
-        self._without_drivers(used, slots, uses)
+        driven = self._without_drivers(used, slots, uses)
         self._recall(slots, uses, used)
         self._estimates.sample_rows(rows, used[rows], dt[rows], here, at[here], seen)
         self._learn(slots, uses)
         self._guard(here, anew=False)
-        self._estimates.cover(rows, self._covered(here, at[here], len(rows), slots), np.isfinite(used[rows]))
+        covered = self._covered(here, at[here], len(rows), slots)
+        self._estimates.cover(rows, covered, driven[rows], np.isfinite(used[rows]))
         self._promise(now, slots, uses)
 
     def _take(self, used: Floats, dt: Floats, slots: Slots, uses: Floats) -> None:
         """Steps 2 to 6 for all nodes."""
-        self._without_drivers(used, slots, uses)
+        driven = self._without_drivers(used, slots, uses)
         self._recall(slots, uses, used)
         self._estimates.sample(used, dt, slots)
         self._learn(slots, uses)
@@ -117,7 +118,7 @@ class SampleIntake:
         held = self._estimates.pods.held
         held = slice(len(self._pods.apps)) if isinstance(held, slice) else held
         covered = self._covered(held, self._estimates.pods.homes[held] - 1, len(used), slots)
-        self._estimates.cover(slice(None), covered, np.isfinite(used))
+        self._estimates.cover(slice(None), covered, driven, np.isfinite(used))
 
     def learned(self, most: int | None = None) -> Learned:
         """What was learned about apps, at most so many of them, growth and risk."""
@@ -236,21 +237,23 @@ class SampleIntake:
         charges: Floats = np.where(beyond > 0, np.minimum(full, np.maximum(uses * beyond, 0.0)), full)
         return charges
 
-    def _without_drivers(self, used: Floats, slots: Slots, uses: Floats) -> None:
-        """Take the use of drivers, which are charged, out of U (in place). One without a reading is counted twice.
+    def _without_drivers(self, used: Floats, slots: Slots, uses: Floats) -> Floats:
+        """Take the use of drivers, which are charged, out of U (in place), and return it. One without a reading stays.
 
         What is left is at least what the other pods use: readings of pods may be newer than their node's.
         """
-        driving = np.flatnonzero(self._pods.drivers[slots])
+        driving, driven = np.flatnonzero(self._pods.drivers[slots]), np.zeros_like(used)
         if driving.size:
             homes = self._estimates.pods.homes[slots[driving]]
             for kind, use in enumerate(uses.take(driving, axis=1)):
-                used[:, kind] -= np.bincount(homes, use, minlength=len(used) + 1)[1:]
+                driven[:, kind] = np.bincount(homes, use, minlength=len(used) + 1)[1:]
+            used -= driven
             np.maximum(used, 0.0, out=used)  # NaN stays NaN
         others = np.where(self._pods.drivers[slots], 0, self._estimates.pods.homes[slots])
         for kind, use in enumerate(uses):
             least = np.bincount(others, use, minlength=len(used) + 1)[1:]
             np.maximum(used[:, kind], least, out=used[:, kind], where=used[:, kind] >= 0)
+        return driven
 
     def _covered(self, slots: Held, at: Slots, rows: int, measured: Slots) -> Floats:
         """How much of U requests cover, row × kind; `at` is the row of each slot, −1 where it has none.
