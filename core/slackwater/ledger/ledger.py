@@ -222,6 +222,10 @@ class Ledger:
         rows[held] = self._estimates.pods.homes[slots[held]] - 1
         return rows
 
+    def unsampled(self) -> list[str]:
+        """The nodes of which some kind that is measured never was."""
+        return [self._nodes[row].name for row in self._intake.unsampled().tolist()]
+
     # ---- views
 
     def __len__(self) -> int:

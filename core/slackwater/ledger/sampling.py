@@ -146,6 +146,10 @@ class SampleIntake:
         if self.margins is not None:
             self.margins.drop_row(row)
 
+    def unsampled(self) -> Slots:
+        """The rows of which some kind that is measured never was."""
+        return np.flatnonzero(~self._estimates.primed[:, self._measured].all(axis=1))
+
     def _lose(self, now: float) -> None:
         """Before samples are taken in: where none came for too long, nobody saw whether promises were kept."""
         if self.margins is not None:
