@@ -1,6 +1,6 @@
 """What one round of measurement does to the ledger, step by step.
 
-1. Readings that are not newer than the last are passed over.
+1. Readings that are not newer than the last are passed over, as are those of pods whose container did not run yet.
 2. A driver is charged by itself (max(use, D); CPU by use) instead of its use: its use leaves U.
 3. A node's first sample rebuilds its estimate from its pods' use and age.
 4. Eqs 1 and 3 move the estimates.
@@ -90,8 +90,11 @@ class SampleIntake:
         rows = np.array([row for row, _ in known], np.intp)
         stamps = np.array([reading.stamp for _, reading in known], np.float64)
         values = np.array([reading.used for _, reading in known], np.float64).reshape(len(known), len(self._measured))
-        slots, uses = self._known_uses(self._pods.find(uids), uses)
         used, dt = self._read(now, rows, stamps, values)
+        slots = self._pods.find(uids)
+        slots, uses = _chosen(slots >= 0, slots, uses)
+        # A container that did not run yet has used nothing: the series is of an earlier pod of the same name.
+        slots, uses = self._known_uses(*_chosen(self._started(slots), slots, uses))
         mask = self._mask(np.concatenate([slots, self._pods.find(beside)]))
         # From here on all work follows the pods of these nodes, whatever the size of the cluster.
         place = np.full(len(self._nodes) + 1, -1, np.intp)
