@@ -54,7 +54,7 @@ class SampleIntake:
         peaks = [
             margin.peak if kind in terms.measured else None for kind, margin in zip(terms.kinds, margins, strict=True)
         ]
-        self.peaks = Peaks(len(terms.kinds), margin=peaks)
+        self.peaks = Peaks(len(terms.kinds), margin=peaks, in_use=lambda: pods.apps)
         # Strict kinds of which less than a request is ever believed: only there does knowing nothing matter.
         self._trusting = self._strict & np.isfinite(self.peaks.beyond[:, 0])
         self._growth = Growth(self._strict)
