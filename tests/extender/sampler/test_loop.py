@@ -249,6 +249,21 @@ class TestHeartbeat:
         assert two.get("/v1/nodes/n1")["resources"]["cpu"]["residual"] < 0.2
         assert two.get("/v1/nodes/n2")["resources"]["cpu"]["residual"] == 1.0
 
+    @pytest.mark.parametrize("broken", ["pod_cpu", "pod_memory"])
+    def test_a_pod_is_measured_where_all_kinds_of_it_are(
+        self, two: World, pool: ThreadPoolExecutor, broken: str
+    ) -> None:
+        """While one question about pods goes unanswered, its whole request stays charged, of every kind."""
+        two.show(objects.pod("p", node="n1", phase="Running", status=objects.running("2025-12-31T23:59:00Z")))
+        pods = {name: vector(({"namespace": "batch", "pod": "p"}, 0.1)) for name in ("pod_cpu", "pod_memory")}
+        del pods[broken]
+        for _ in range(3):
+            two.clock.now += 5
+            unanswered = {broken: Unavailable("timed out")}
+            sampling = self.beat(two, pool, **self.good(two, 0.2, **pods), **unanswered)
+        assert broken in sampling.trouble
+        assert two.get("/v1/nodes/n1")["resources"]["cpu"]["residual"] == 1.0
+
     def test_a_series_of_an_earlier_pod_of_the_same_name_is_not_believed(
         self, two: World, pool: ThreadPoolExecutor
     ) -> None:
