@@ -136,10 +136,10 @@ class Gauges(Collector):
             name: GaugeMetricFamily(f"slackwater_node_{name}", text, labels=["node", "resource"])
             for name, text in NODE_GAUGES.items()
         }
-        for node, lines in node_lines(self.cache):
+        for record, lines in node_lines(self.cache):
             for kind, line in lines.items():
                 for name, family in families.items():
-                    family.add_metric([node, kind], getattr(line, name))
+                    family.add_metric([record.name, kind], getattr(line, name))
         return list(families.values())
 
 

@@ -24,7 +24,7 @@ its app's, so that one large pod does not make fifteen smaller ones look large.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
 from itertools import islice
 from typing import TYPE_CHECKING
@@ -49,8 +49,17 @@ NO_APP = 0  # the id of pods without an app: nothing is learned of it
 class Peaks:
     """Learned peak and ramp per app and kind. Apps have small integer ids, so that whole arrays of pods can ask."""
 
-    def __init__(self, kinds: int, limit: int = 20_000, margin: float | Sequence[float | None] | None = MARGIN) -> None:
+    def __init__(
+        self,
+        kinds: int,
+        limit: int = 20_000,
+        margin: float | Sequence[float | None] | None = MARGIN,
+        in_use: Callable[[], NDArray[np.intp]] = lambda: np.zeros(0, np.intp),
+    ) -> None:
         self._limit = limit  # apps remembered; names that never come back must not fill the memory
+        self._some = max(1, limit // 20)  # of them that are forgotten at once
+        self._in_use = in_use  # the ids of pods that are there, which are not given to other apps
+        self._free: list[int] = []
         given = margin if isinstance(margin, Sequence) else [margin] * kinds
         # Kind × 1: what is known counts for so much; infinite where requests are believed.
         self.beyond: Floats = np.array([[np.inf if each is None else 1.0 + each] for each in given])
@@ -73,7 +82,7 @@ class Peaks:
         return self._learned
 
     def identify(self, app: str) -> int:
-        """The id of an app. The app asked for longest ago gives up its id when there are too many."""
+        """The id of an app. Where there are too many, those without pods asked for longest ago give up theirs."""
         if not app:
             return NO_APP
         if app not in self._ids:
@@ -184,18 +193,28 @@ class Peaks:
         return floors
 
     def _new_id(self) -> int:
-        if len(self._ids) < self._limit:
-            self._rings = grown(self._rings, 0, len(self._ids) + 2)
-            self._spreads = grown(self._spreads, 2, len(self._ids) + 2, np.nan)
-            self._seen = grown(self._seen, 0, len(self._ids) + 2)
-            self._tops = grown(self._tops, 2, len(self._ids) + 2)
-            self._limits = grown(self._limits, 1, len(self._ids) + 2, np.inf)
-            return len(self._ids) + 1
-        _, recycled = self._ids.popitem(last=False)
-        self._rings[recycled] = 0.0
-        self._seen[recycled] = 0
-        self._sum_up(np.array([recycled]))  # for pods that may still be there of the app that had it before
-        return recycled
+        if len(self._ids) >= self._limit:
+            self._forget_some()
+        if self._free:
+            recycled = self._free.pop()
+            self._rings[recycled] = 0.0
+            self._seen[recycled] = 0
+            self._sum_up(np.array([recycled]))
+            return recycled
+        self._rings = grown(self._rings, 0, len(self._ids) + 2)
+        self._spreads = grown(self._spreads, 2, len(self._ids) + 2, np.nan)
+        self._seen = grown(self._seen, 0, len(self._ids) + 2)
+        self._tops = grown(self._tops, 2, len(self._ids) + 2)
+        self._limits = grown(self._limits, 1, len(self._ids) + 2, np.inf)
+        return len(self._ids) + 1
+
+    def _forget_some(self) -> None:
+        """Free the ids of apps asked for longest ago that have no pods; where all have, as many more are allowed."""
+        held = np.zeros(len(self._seen), np.bool_)
+        held[self._in_use()] = True
+        old = list(islice((name for name, at in self._ids.items() if not held[at]), self._some))
+        self._free += [self._ids.pop(name) for name in old]
+        self._limit += self._some - len(old)
 
 
 def spreads(rings: Floats) -> Floats:

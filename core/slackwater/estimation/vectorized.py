@@ -82,6 +82,7 @@ class NodeEstimates:
         self._primed: NDArray[np.bool_] = np.zeros((64, kinds), np.bool_)
         self._gone: Floats = np.zeros((64, kinds))  # use in U of pods that have ended since
         self._uncovered: Floats = np.zeros((64, kinds))
+        self._driven: Floats = np.zeros((64, kinds))
         self._kept: dict[tuple[bytes | None, ...], Floats] = {}  # cells of new pods, by what they are made from
 
     @property
@@ -98,6 +99,16 @@ class NodeEstimates:
     def uncovered(self) -> Floats:
         """Use of the last sample that no request covers, per row and kind: the system's, and what pods outgrew."""
         return self._uncovered[: self.pods.rows]
+
+    @property
+    def driven(self) -> Floats:
+        """Use of drivers that the last sample saw and took out of U, per row and kind."""
+        return self._driven[: self.pods.rows]
+
+    def measured(self, rows: NDArray[np.intp] | slice | int) -> Floats:
+        """All that the last sample saw in use on some rows, drivers included."""
+        whole: Floats = self.used[rows] + self.driven[rows]
+        return whole
 
     @property
     def primed(self) -> NDArray[np.bool_]:
@@ -123,15 +134,25 @@ class NodeEstimates:
             return raw
         return [min(e, max(most + more, u)) for e, most, more, u in zip(raw, top, beyond, used, strict=True)]
 
-    def cover(self, rows: NDArray[np.intp] | slice, covered: Floats, sampled: NDArray[np.bool_]) -> None:
-        """Say how much of U requests cover, row × kind, where U was just sampled; the rest no request covers."""
+    def cover(
+        self, rows: NDArray[np.intp] | slice, covered: Floats, driven: Floats, sampled: NDArray[np.bool_]
+    ) -> None:
+        """Say how much of U requests cover, row × kind, where U was just sampled; the rest no request covers.
+
+        `driven` is what drivers use beside U.
+        """
         beyond = np.maximum(self.used[rows] - covered, 0.0)
         self.uncovered[rows] = np.where(sampled, beyond, self.uncovered[rows])
+        self.driven[rows] = np.where(sampled, driven, self.driven[rows])
 
     def forgo(self, row: int, use: Floats) -> None:
         """A pod that the last sample saw using this much has ended; the next sample will tell by itself."""
         gone = self._gone[row]
         gone += use
+
+    def forgo_driver(self, row: int, use: Floats) -> None:
+        """The same for a driver, whose use lies beside U."""
+        np.maximum(self._driven[row] - use, 0.0, out=self._driven[row])
 
     def unsampled(self, rows: NDArray[np.intp] | slice, estimate: Floats, sums: Floats) -> Floats:
         """E of rows whose samples have stopped coming: max(E, Σ RR), where pods that ended count no longer in U.
@@ -148,10 +169,10 @@ class NodeEstimates:
     def add_node(self, start: Floats | None = None) -> int:
         """Enter a node, with a first estimate where one is known; return its row."""
         row = self.pods.add_row()
-        for name in ("_learned", "_used", "_primed", "_gone", "_uncovered"):
+        for name in ("_learned", "_used", "_primed", "_gone", "_uncovered", "_driven"):
             setattr(self, name, grown(getattr(self, name), 0, row + 1))
         self._learned[row] = 0.0 if start is None else start
-        self._used[row] = self._gone[row] = self._uncovered[row] = 0.0
+        self._used[row] = self._gone[row] = self._uncovered[row] = self._driven[row] = 0.0
         self._primed[row] = start is not None
         return row
 
@@ -159,7 +180,7 @@ class NodeEstimates:
         """Forget a node; its pods stay, nowhere, and count in full wherever they appear again."""
         slots = self.pods.on_row(row)
         rows = self.pods.rows
-        for array in (self._learned, self._used, self._primed, self._gone, self._uncovered):
+        for array in (self._learned, self._used, self._primed, self._gone, self._uncovered, self._driven):
             array[row : rows - 1] = array[row + 1 : rows].copy()
         self.pods.drop_row(row)
         for slot in slots:

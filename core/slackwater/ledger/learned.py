@@ -20,6 +20,7 @@ import numpy as np
 
 from slackwater.errors import InvalidInput
 from slackwater.estimation.calibration import MACHINES, SCORES, Kept
+from slackwater.ledger.claimcharge import renamed
 from slackwater.resources import Kinds
 
 if TYPE_CHECKING:
@@ -139,7 +140,9 @@ def decode(data: bytes) -> Learned:
     if not isinstance(body, dict) or body.get("version") != VERSION:
         raise _bad("not written by this version, or cut off")
     kinds = tuple(_named(name) for name in _listed(body.get("kinds"), 64))
-    apps = [_app(each, len(kinds)) for each in _listed(body.get("apps"), MOST_APPS)]
+    apps: dict[str, Floats] = {}
+    for name, lessons in (_app(each, len(kinds)) for each in _listed(body.get("apps"), MOST_APPS)):
+        apps.setdefault(renamed(name, kinds), lessons)
     ratios = [
         _numbers(each, MOST_RATIOS, exactly=True) for each in _listed(body.get("ratios"), len(kinds), exactly=True)
     ]
@@ -147,7 +150,7 @@ def decode(data: bytes) -> Learned:
     if not isinstance(risks, dict) or len(risks) > len(kinds):
         raise _bad("risks are no table by kind")
     found = np.array(ratios, np.float64).reshape(len(kinds), MOST_RATIOS)
-    return Learned(kinds, dict(apps), found, {_named(kind): _risk(each) for kind, each in risks.items()})
+    return Learned(kinds, apps, found, {_named(kind): _risk(each) for kind, each in risks.items()})
 
 
 def _app(value: object, kinds: int) -> tuple[str, Floats]:

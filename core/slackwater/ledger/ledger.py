@@ -124,7 +124,7 @@ class Ledger:
             return
         # The common case: a container that was not there before changes nothing that is charged.
         slot = self._pods.slots[uid]
-        self._pods.enter(slot, claim, self._intake.peaks.identify(kindred(claim)))
+        self._pods.enter(slot, claim, self._kindred(claim))
 
     def remove(self, uid: str, *, cut_short: bool = False) -> PodClaim | None:
         """The pod finished or was deleted: eq. 4 gives back the residue at once. An unknown pod is no error.
@@ -141,8 +141,9 @@ class Ledger:
         row = self._estimates.pods.row_of(slot)
         self._rooms.touch(row)
         self._order.change(row, claim, -1)
-        if row != NOWHERE and not claim.driver:  # the use of drivers is not in U
-            self._estimates.forgo(row, self._estimates.uses[:, slot])
+        if row != NOWHERE:
+            forgo = self._estimates.forgo_driver if claim.driver else self._estimates.forgo
+            forgo(row, self._estimates.uses[:, slot])
         self._estimates.finish(slot)
         self._pods.forget(slot)
         self._expiry.pop(uid, None)
@@ -162,14 +163,14 @@ class Ledger:
 
     def _outgrown(self, claim: PodClaim) -> None:
         """The pod's likes are expected to use twice what they declare."""
-        self._intake.outgrown(self._intake.peaks.identify(successors(claim)), np.array(claim.charged))
+        self._intake.outgrown(self._intake.peaks.identify(successors(claim, self.terms.kinds)), np.array(claim.charged))
 
     def expected(self, claim: PodClaim) -> Floats:
         """What a pod is expected to come to use: what it declares, or of strict kinds its likes' peak if it is more."""
         declared, peaks = np.array(claim.charged), self._intake.peaks
         if not peaks or not claim.managed:
             return declared
-        peak, _ = peaks.expected(peaks.find(successors(claim)))
+        peak, _ = peaks.expected(peaks.find(successors(claim, self.terms.kinds)))
         return np.where(self._rooms.strict, np.maximum(declared, peak), declared)
 
     def killed(self, claim: PodClaim) -> bool:
@@ -220,6 +221,10 @@ class Ledger:
         rows = np.full(len(slots), NOWHERE, np.intp)
         rows[held] = self._estimates.pods.homes[slots[held]] - 1
         return rows
+
+    def unsampled(self) -> list[str]:
+        """The nodes of which some kind that is measured never was."""
+        return [self._nodes[row].name for row in self._intake.unsampled().tolist()]
 
     # ---- views
 
@@ -321,13 +326,17 @@ class Ledger:
             raise UnknownName("uid", uid, ["a pod that was placed or put before"])
         return claim
 
+    def _kindred(self, claim: PodClaim) -> int:
+        """The id of those that the pod's use is learned with."""
+        return self._intake.peaks.identify(kindred(claim, self.terms.kinds))
+
     def _enter(self, claim: PodClaim) -> None:
         held = self.claim(claim.uid)
         if claim == held:
             return
         claim.check(self.terms.kinds)
         row = self._nodes.index.get(claim.node, NOWHERE)
-        app = self._intake.peaks.identify(kindred(claim))
+        app = self._kindred(claim)
         if held is None:
             slot = self._estimates.add(row, *self._fresh(claim), *self._expected(claim, app))
             self._intake.begin(slot)
@@ -369,7 +378,7 @@ class Ledger:
         self._estimates.resize(slot, *self._fresh(claim))
         self._estimates.renew(slot)
         self._intake.begin(slot)
-        self._estimates.bound(slot, *self._expected(claim, self._intake.peaks.identify(kindred(claim))))
+        self._estimates.bound(slot, *self._expected(claim, self._kindred(claim)))
 
     def _fresh(self, claim: PodClaim) -> tuple[Floats, Floats]:
         """What a pod adds before it is measured: a driver, what it is placed by."""

@@ -186,11 +186,11 @@ class RoomTable:
         left = [most - asked for most, asked in zip(total, native, strict=True)]
         if not self._floor:
             return NodeRow(room, left, total, bool(self._nodes.open[row]), stale.tolist())
-        used, declared = self._estimates.used[row].tolist(), sums[Measure.ALL_DECLARED]
+        used, declared = self._estimates.measured(row).tolist(), sums[Measure.ALL_DECLARED]
         for kind, strict in enumerate(self.strict.tolist()):
             if not strict:
                 room[kind] = max(room[kind], total[kind] - declared[kind])
-            elif used[kind] + charge[kind] <= limit[kind]:
+            elif used[kind] <= limit[kind]:
                 known = sums[Measure.TOP][kind] + charge[kind]
                 room[kind] = max(room[kind], total[kind] - max(declared[kind], known))
         if self._order is not None:
@@ -296,7 +296,7 @@ class RoomTable:
         left = total - sums[:, Measure.ALL_DECLARED]
         if not self._floor:
             return room, total - sums[:, Measure.NATIVE], left
-        crowded = self.strict & (self._estimates.used[rows] + sums[:, Measure.CHARGE] > self._limit[rows])
+        crowded = self.strict & (self._estimates.measured(rows) > self._limit[rows])
         # The most that the pods are known to use, where that is more than they declare.
         known = np.where(self.strict, total - sums[:, Measure.TOP] - sums[:, Measure.CHARGE], np.inf)
         floor = np.minimum(left, known)

@@ -1,6 +1,6 @@
 """What one round of measurement does to the ledger, step by step.
 
-1. Readings that are not newer than the last are passed over.
+1. Readings that are not newer than the last are passed over, as are those of pods whose container did not run yet.
 2. A driver is charged by itself (max(use, D); CPU by use) instead of its use: its use leaves U.
 3. A node's first sample rebuilds its estimate from its pods' use and age.
 4. Eqs 1 and 3 move the estimates.
@@ -54,7 +54,7 @@ class SampleIntake:
         peaks = [
             margin.peak if kind in terms.measured else None for kind, margin in zip(terms.kinds, margins, strict=True)
         ]
-        self.peaks = Peaks(len(terms.kinds), margin=peaks)
+        self.peaks = Peaks(len(terms.kinds), margin=peaks, in_use=lambda: pods.apps)
         # Strict kinds of which less than a request is ever believed: only there does knowing nothing matter.
         self._trusting = self._strict & np.isfinite(self.peaks.beyond[:, 0])
         self._growth = Growth(self._strict)
@@ -90,8 +90,11 @@ class SampleIntake:
         rows = np.array([row for row, _ in known], np.intp)
         stamps = np.array([reading.stamp for _, reading in known], np.float64)
         values = np.array([reading.used for _, reading in known], np.float64).reshape(len(known), len(self._measured))
-        slots, uses = self._known_uses(self._pods.find(uids), uses)
         used, dt = self._read(now, rows, stamps, values)
+        slots = self._pods.find(uids)
+        slots, uses = _chosen(slots >= 0, slots, uses)
+        # A container that did not run yet has used nothing: the series is of an earlier pod of the same name.
+        slots, uses = self._known_uses(*_chosen(self._started(slots), slots, uses))
         mask = self._mask(np.concatenate([slots, self._pods.find(beside)]))
         # From here on all work follows the pods of these nodes, whatever the size of the cluster.
         place = np.full(len(self._nodes) + 1, -1, np.intp)
@@ -99,17 +102,18 @@ class SampleIntake:
         at = place[self._estimates.pods.homes]
         here, (slots, uses) = np.flatnonzero(at >= 0), _chosen(at[slots] >= 0, slots, uses)
         seen = mask[here] & (self._pods.started[here] <= self.freshness.stamps[rows][at[here]])
-        self._without_drivers(used, slots, uses)
+        driven = self._without_drivers(used, slots, uses)
         self._recall(slots, uses, used)
         self._estimates.sample_rows(rows, used[rows], dt[rows], here, at[here], seen)
         self._learn(slots, uses)
         self._guard(here, anew=False)
-        self._estimates.cover(rows, self._covered(here, at[here], len(rows), slots), np.isfinite(used[rows]))
+        covered = self._covered(here, at[here], len(rows), slots)
+        self._estimates.cover(rows, covered, driven[rows], np.isfinite(used[rows]))
         self._promise(now, slots, uses)
 
     def _take(self, used: Floats, dt: Floats, slots: Slots, uses: Floats) -> None:
         """Steps 2 to 6 for all nodes."""
-        self._without_drivers(used, slots, uses)
+        driven = self._without_drivers(used, slots, uses)
         self._recall(slots, uses, used)
         self._estimates.sample(used, dt, slots)
         self._learn(slots, uses)
@@ -117,7 +121,7 @@ class SampleIntake:
         held = self._estimates.pods.held
         held = slice(len(self._pods.apps)) if isinstance(held, slice) else held
         covered = self._covered(held, self._estimates.pods.homes[held] - 1, len(used), slots)
-        self._estimates.cover(slice(None), covered, np.isfinite(used))
+        self._estimates.cover(slice(None), covered, driven, np.isfinite(used))
 
     def learned(self, most: int | None = None) -> Learned:
         """What was learned about apps, at most so many of them, growth and risk."""
@@ -144,6 +148,10 @@ class SampleIntake:
         self.freshness.drop_row(row)
         if self.margins is not None:
             self.margins.drop_row(row)
+
+    def unsampled(self) -> Slots:
+        """The rows of which some kind that is measured never was."""
+        return np.flatnonzero(~self._estimates.primed[:, self._measured].all(axis=1))
 
     def _lose(self, now: float) -> None:
         """Before samples are taken in: where none came for too long, nobody saw whether promises were kept."""
@@ -236,21 +244,23 @@ class SampleIntake:
         charges: Floats = np.where(beyond > 0, np.minimum(full, np.maximum(uses * beyond, 0.0)), full)
         return charges
 
-    def _without_drivers(self, used: Floats, slots: Slots, uses: Floats) -> None:
-        """Take the use of drivers, which are charged, out of U (in place). One without a reading is counted twice.
+    def _without_drivers(self, used: Floats, slots: Slots, uses: Floats) -> Floats:
+        """Take the use of drivers, which are charged, out of U (in place), and return it. One without a reading stays.
 
         What is left is at least what the other pods use: readings of pods may be newer than their node's.
         """
-        driving = np.flatnonzero(self._pods.drivers[slots])
+        driving, driven = np.flatnonzero(self._pods.drivers[slots]), np.zeros_like(used)
         if driving.size:
             homes = self._estimates.pods.homes[slots[driving]]
             for kind, use in enumerate(uses.take(driving, axis=1)):
-                used[:, kind] -= np.bincount(homes, use, minlength=len(used) + 1)[1:]
+                driven[:, kind] = np.bincount(homes, use, minlength=len(used) + 1)[1:]
+            used -= driven
             np.maximum(used, 0.0, out=used)  # NaN stays NaN
         others = np.where(self._pods.drivers[slots], 0, self._estimates.pods.homes[slots])
         for kind, use in enumerate(uses):
             least = np.bincount(others, use, minlength=len(used) + 1)[1:]
             np.maximum(used[:, kind], least, out=used[:, kind], where=used[:, kind] >= 0)
+        return driven
 
     def _covered(self, slots: Held, at: Slots, rows: int, measured: Slots) -> Floats:
         """How much of U requests cover, row × kind; `at` is the row of each slot, −1 where it has none.

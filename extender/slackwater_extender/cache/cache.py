@@ -295,8 +295,10 @@ class ClusterCache:
                 self._enter(pod)
         for uid, expires in old.reservations().items():
             held, pod = old.claim(uid), self.index.pods.get(uid)
-            if held is not None and pod is not None and uid not in fresh:
-                fresh.reserve(self.claim(pod, held.node), expires)
+            if held is not None and uid not in fresh:
+                seen = pod if any(held.native) else None  # growth pods go on to take nothing
+                claim = self.claim(seen, held.node) if seen else conversion.in_kinds(held, old.terms.kinds, self.kinds)
+                fresh.reserve(claim, expires)
 
     def set_terms(self) -> None:
         """Follow the policy `default` where it changed."""

@@ -85,6 +85,20 @@ def claim(pod: PodRecord, kinds: Kinds, *, role: Role, app: str, managed: bool, 
     )
 
 
+def in_kinds(claim: PodClaim, before: Kinds, kinds: Kinds) -> PodClaim:
+    """A claim in the kinds of another ledger; of those it did not know it takes nothing."""
+
+    def moved(values: Amounts, missing: float) -> Amounts:
+        known = dict(zip(before, values, strict=True))
+        return tuple(known.get(kind, missing) for kind in kinds)
+
+    return claim._replace(
+        declared=moved(claim.declared, 0.0),
+        native=moved(claim.native, 0.0),
+        ceiling=moved(claim.ceiling, 1.0) if claim.ceiling else (),
+    )
+
+
 def state(pod: PodRecord) -> ClaimState:
     """Where a pod is in its life on a node."""
     if pod.deleted:

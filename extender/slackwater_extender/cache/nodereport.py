@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from slackwater.ledger.room import RoomLine
 from slackwater_cluster.pods.nodefit import carries
+from slackwater_cluster.watch.records import NodeRecord
 from slackwater_cluster.watch.timeslices import slices
 from slackwater_extender.cache.cache import ClusterCache
 
@@ -14,13 +15,14 @@ SLICE = 100  # nodes per hold of the lock
 
 def node_lines(
     cache: ClusterCache, selector: Mapping[str, str] | None = None
-) -> Iterator[tuple[str, Mapping[str, RoomLine]]]:
-    """The arithmetic of every selected node; the lock is free between slices, so that no /filter waits for all."""
+) -> Iterator[tuple[NodeRecord, Mapping[str, RoomLine]]]:
+    """Every selected node and its arithmetic; the lock is free between slices, so that no /filter waits for all."""
     chosen = (selector or {}).items()
     with cache.lock.background():
         names = [name for name, record in cache.nodes.items() if carries(record, chosen)]
     for some in slices(names, SLICE):
         with cache.lock.background():
             now = cache.clock()
-            lines = [(name, cache.ledger.explain(name, now)) for name in some if name in cache.nodes]
+            there = [record for name in some if (record := cache.nodes.get(name)) is not None]
+            lines = [(record, cache.ledger.explain(record.name, now)) for record in there]
         yield from lines

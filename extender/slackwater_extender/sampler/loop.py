@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import structlog
 
+from slackwater.ledger.ledger import Ledger
 from slackwater.ledger.types import Sample
 from slackwater.nodes import NodeTable
 from slackwater_extender.cache.cache import ClusterCache
@@ -28,6 +29,8 @@ log = structlog.get_logger(__name__)
 # Nodes per hold of the lock: at 30 pods each some 3 ms.
 SLICE = 500
 PIECE = 2000  # pods looked up between two rests
+WAITED = 12  # rounds in which pods of others are asked for until their node is measured: a minute
+LONG = 60.0  # seconds; what a younger pod asks for is believed anyway
 
 
 @dataclass
@@ -43,6 +46,8 @@ class SamplingLoop:
     rounds: int = 0
     latest: SampleRound = field(default_factory=SampleRound)  # what the last round found
     newest: float = 0.0  # the newest sample's own timestamp
+    asked: str = ""  # the namespaces whose pods the last round asked for, as a regular expression
+    _waited: dict[str, int] = field(default_factory=dict)  # node without a sample → rounds since
     _stop: threading.Event = field(default_factory=threading.Event)
 
     def start(self) -> None:
@@ -79,8 +84,10 @@ class SamplingLoop:
     def beat(self, ask: QueryFunction) -> None:
         """One round. Whatever goes wrong in it must not end the thread: the next one may work."""
         try:
-            found = self.inquiry.run(ask, self._pool, dict(self.cache.nodes), self.cache.names_of, self._namespaces())
-            self.apply(found)
+            ledger, nodes = self.cache.ledger, dict(self.cache.nodes)
+            self.asked = self._namespaces(ledger)
+            found = self.inquiry.run(ask, self._pool, nodes, self.cache.names_of, self.asked)
+            self.apply(found, ledger)
         except Exception as problem:
             self._told(f"{type(problem).__name__}: {problem}")
             log.exception("round failed")
@@ -93,24 +100,23 @@ class SamplingLoop:
         self.rounds += 1
         self.after()
 
-    def apply(self, found: SampleRound) -> None:
-        """Hand a round over to the ledger, some nodes at a time with their pods."""
+    def apply(self, found: SampleRound, ledger: Ledger) -> None:
+        """Hand a round over to the ledger that it was asked for, some nodes at a time with their pods."""
         self.latest = found
         self.cache.load = found.network
         nodes = [name for name in found.stamps if name in self.cache.nodes]
-        uids, uses = found.pods.joined(self.cache.kinds)
-        table, rows = self._homes(uids)
+        uids, uses = found.pods.joined(ledger.terms.kinds)
+        table, rows = self._homes(uids, ledger)
         found.set_aside(uses, table.total, rows)
         for turn in Slice.all(nodes, uids, uses, turns(nodes, table.index)[rows]):
             with self.cache.lock.background():
-                self._apply(found, turn)
+                self._apply(found, turn, ledger)
         self.newest = max([self.newest, *found.stamps.values()])
         self.cache.freed.note()
 
-    def _homes(self, uids: list[str]) -> tuple[NodeTable, NDArray[np.intp]]:
+    def _homes(self, uids: list[str], ledger: Ledger) -> tuple[NodeTable, NDArray[np.intp]]:
         """All nodes, and the row of each pod's node: −1 where it has none."""
         with self.cache.lock.background():
-            ledger = self.cache.ledger
             table = ledger.table(self.cache.clock())
         found = np.full(len(uids), -1, np.intp)
         for first in range(0, len(uids), PIECE):
@@ -119,12 +125,12 @@ class SamplingLoop:
             found[first : first + PIECE] = np.where(rows < len(table), rows, -1)
         return table, found
 
-    def _apply(self, found: SampleRound, turn: Slice) -> None:
-        kinds = self.cache.kinds
+    def _apply(self, found: SampleRound, turn: Slice, ledger: Ledger) -> None:
+        kinds = ledger.terms.kinds
         readings = {name: Sample(found.stamps[name], found.used(name, kinds)) for name in turn.nodes}
         strangers = [uid for name in turn.nodes for uid in self.cache.strangers(name)]
-        if len(turn.uses) == len(kinds):  # else a new kind appeared since the round began: the next one counts it
-            self.cache.ledger.sample_some(self.cache.clock(), readings, turn.uids, turn.uses, strangers)
+        if ledger is self.cache.ledger:  # else another was made since the round began: the next one asks for its sake
+            ledger.sample_some(self.cache.clock(), readings, turn.uids, turn.uses, strangers)
 
     def pod_usage(self, found: SampleRound) -> dict[str, dict[str, float]]:
         """What each of our pods was measured to use, by uid and kind; what was not measured is left out."""
@@ -161,9 +167,24 @@ class SamplingLoop:
             if name in table.index
         }
 
-    def _namespaces(self) -> str:
-        """Managed namespaces; all of them in the first round, which rebuilds the estimates after a restart."""
-        return ".+" if not self.sampled else regex(self.cache.governance.managed_namespaces())
+    def _namespaces(self, ledger: Ledger) -> str:
+        """Managed namespaces; all of them while pods of others run for long on a node that was not measured yet.
+
+        Its first sample rebuilds its estimate from what its pods use. A node that is never measured makes some rounds
+        longer, not all of them; rounds that measured nobody do not count.
+        """
+        with self.cache.lock.background():
+            waiting = ledger.unsampled()
+        passed = 1 if self.latest.stamps else 0
+        self._waited = {name: self._waited.get(name, 0) + passed for name in waiting}
+        if any(rounds <= WAITED and self._holds_old_strangers(name) for name, rounds in self._waited.items()):
+            return ".+"
+        return regex(self.cache.governance.managed_namespaces())
+
+    def _holds_old_strangers(self, node: str) -> bool:
+        pods, before = self.cache.index.pods, self.cache.wall() - LONG
+        found = (pods.get(uid) for uid in tuple(self.cache.strangers(node)))
+        return any(pod is not None and 0 < pod.started < before for pod in found)
 
     def _told(self, trouble: str) -> None:
         if trouble and trouble != self.trouble:

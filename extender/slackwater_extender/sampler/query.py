@@ -1,7 +1,9 @@
 """One round of measurement: ask, map, doubt, and hand over what can be believed.
 
-Everything may fail apart: a query that is slow or broken costs its own kind only, a node without series keeps its last
-estimate and grows stale, a number that no node could have is dropped and reported as a wrong unit.
+Everything may fail apart: a query about nodes that is slow or broken costs its own kind only. A pod counts as measured
+where all kinds of it were: while a query about pods is broken, none is, and they count as they last did, new ones with
+their requests. A node without series keeps its last estimate and grows stale, a number that no node could have is
+dropped and reported as a wrong unit.
 """
 
 from __future__ import annotations

@@ -29,12 +29,12 @@ OUTSIDE = "outside the nodes of its queue"
 
 def nodes(cache: ClusterCache, selector: Mapping[str, str]) -> list[dict[str, Any]]:
     """Every node in short, in slices of the lock."""
-    return [_short(name, cache.nodes[name], lines) for name, lines in node_lines(cache, selector)]
+    return [_short(record, lines) for record, lines in node_lines(cache, selector)]
 
 
-def _short(name: str, record: NodeRecord, lines: Mapping[str, RoomLine]) -> dict[str, Any]:
+def _short(record: NodeRecord, lines: Mapping[str, RoomLine]) -> dict[str, Any]:
     return {
-        "name": name,
+        "name": record.name,
         "open": record.open,
         "stale": any(line.stale for line in lines.values()),
         **{

@@ -118,6 +118,39 @@ def test_names_that_never_come_back_do_not_fill_the_memory() -> None:
     assert peaks.expected(peaks.identify("kept"))[0].tolist() == [0.0]
 
 
+def test_an_app_whose_pods_are_there_keeps_its_id() -> None:
+    """However long ago it was asked for: another app under that id would learn from its pods."""
+    held: list[int] = []
+    peaks = Peaks(1, limit=40, in_use=lambda: np.array(held, np.intp))
+    held.append(peaks.identify("long"))
+    teach(peaks, held[0], 1.0, 1.0)
+    ids = [peaks.identify(f"build-{number}") for number in range(200)]
+    assert held[0] not in ids
+    assert peaks.find("long") == held[0]
+    assert max(ids) <= 40, "names that never come back do not fill the memory"
+
+
+def test_more_apps_than_may_be_remembered_have_their_own_ids_while_their_pods_are_there() -> None:
+    """The bound is for names that are gone; once these are, no more ids are made."""
+    held: set[int] = set()
+    peaks = Peaks(1, limit=4, in_use=lambda: np.array(list(held), np.intp))
+    for number in range(50):
+        held.add(peaks.identify(f"app-{number}"))
+    assert len(held) == 50
+    most = max(held)
+    held.clear()
+    assert max(peaks.identify(f"later-{number}") for number in range(200)) <= most + 1
+
+
+def test_an_id_that_is_given_again_knows_nothing() -> None:
+    """Whatever was learned under it."""
+    peaks = Peaks(1, limit=40)
+    for number in range(200):
+        app = peaks.identify(f"app-{number}")
+        assert peaks.expected(app)[0].tolist() == [0.0]
+        teach(peaks, app, 1.0, 1.0)
+
+
 def known(peak: float, ramp: float = 30.0, lessons: int = ENOUGH) -> tuple[Peaks, int]:
     """An app whose pods all came to use `peak`."""
     peaks = Peaks(1)

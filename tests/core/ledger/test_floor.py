@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from slackwater.errors import BadNumber
@@ -38,14 +39,16 @@ LINE = RoomLine(
 )
 
 
-def ledger_with(*pods: tuple[float, float], role: Role = Role.TASK, **terms: object) -> Ledger:
-    """A node of 16 cores and 64 of memory with running pods that declare so much."""
+def ledger_with(
+    *pods: tuple[float, float], role: Role = Role.TASK, roles: Sequence[Role] = (), **terms: object
+) -> Ledger:
+    """A node of 16 cores and 64 of memory with running pods that declare so much, of one role or each of its own."""
     made = Ledger(LedgerConfig(**terms))  # type: ignore[arg-type]
     made.upsert_node(NODE)
-    for number, size in enumerate(pods):
-        native = size if role is Role.DRIVER else (size[0] / 2, size[1] / 1.5)
-        ceiling = () if role is Role.DRIVER else (2.0, 1.5)
-        made.put(PodClaim(f"p{number}", "n", size, native, role, "app", ClaimState.RUNNING, 0.0, ceiling))
+    for number, (size, own) in enumerate(zip(pods, roles or [role] * len(pods), strict=True)):
+        native = size if own is Role.DRIVER else (size[0] / 2, size[1] / 1.5)
+        ceiling = () if own is Role.DRIVER else (2.0, 1.5)
+        made.put(PodClaim(f"p{number}", "n", size, native, own, "app", ClaimState.RUNNING, 0.0, ceiling))
     return made
 
 
@@ -122,15 +125,43 @@ def test_a_margin_given_for_a_kind_takes_the_place_of_the_fixed_one() -> None:
         Ledger(LedgerConfig(margins={"memory": Margin(allowance=1.5)}))
 
 
-@given(st.lists(st.tuples(st.floats(0, 4), st.floats(0, 12)), max_size=5), st.floats(0, 30), st.floats(0, 40))
-def test_measurement_only_adds(pods: list[tuple[float, float]], cpu: float, memory: float) -> None:
-    """Whatever is measured, room is at least what declared requests leave, but where memory is over its allowance."""
-    ledger = ledger_with(*pods)
-    use = [(cpu / max(1, len(pods)), memory / max(1, len(pods)))] * len(pods)
-    measured(ledger, *use, system=(0.0, 0.0) if pods else (cpu, memory))
-    found, left = room(ledger), (16 - sum(p[0] for p in pods), 64 - sum(p[1] for p in pods))
-    assert found[0] >= left[0] - 1e-6
-    assert found[1] >= left[1] - 1e-6
+@given(
+    st.lists(st.tuples(st.floats(0, 4), st.floats(0, 60), st.sampled_from([Role.TASK, Role.DRIVER])), max_size=5),
+    st.floats(0, 30),
+    st.floats(0, 40),
+    st.floats(0, 16),
+)
+@example([(1.0, 54.0, Role.DRIVER), (1.0, 6.0, Role.TASK)], 1.0, 4.0, 4.0)
+def test_measurement_only_adds(pods: list[tuple[float, float, Role]], cpu: float, memory: float, system: float) -> None:
+    """Whatever is measured, room is at least what requests leave, but where memory is over its allowance.
+
+    A driver that uses more memory than it declares counts with what it uses.
+    """
+    sizes, roles = [(cores, size) for cores, size, _ in pods], [role for *_, role in pods]
+    ledger = ledger_with(*sizes, roles=roles)
+    use = (cpu / max(1, len(pods)), memory / max(1, len(pods)))
+    measured(ledger, *[use] * len(pods), system=(0.0, system) if pods else (cpu, memory))
+    asked = sum(max(size, use[1]) if role is Role.DRIVER else size for _, size, role in pods)
+    found = room(ledger)
+    assert found[0] >= 16 - sum(cores for cores, _ in sizes) - 1e-6
+    assert found[1] >= 64 - asked - 1e-6
+
+
+@pytest.mark.parametrize("samples", [True, False])
+def test_what_drivers_declare_is_no_use_of_memory(samples: bool) -> None:
+    """A driver of 58 leaves 6 of 64 to tasks, measured or not, as with the stock scheduler: they waited for ever."""
+    driving = ledger_with((1.0, 58.0), role=Role.DRIVER)
+    if samples:
+        measured(driving, (0.5, 3.0))
+    assert room(driving)[1] == pytest.approx(6.0)
+
+
+def test_what_drivers_use_is_use_of_memory() -> None:
+    """At 57 in use the floor has ended, whoever uses it; it is back as soon as the driver is gone."""
+    driving = measured(ledger_with((1.0, 8.0), (1.0, 20.0), roles=[Role.TASK, Role.DRIVER]), (1.0, 40.0), (1.0, 17.0))
+    assert room(driving)[1] == pytest.approx(56.0 - 40.0 - 20.0)
+    driving.remove("p1")
+    assert room(driving)[1] == pytest.approx(56.0)
 
 
 def test_likes_of_an_evicted_pod_are_charged_what_it_may_have_used() -> None:

@@ -238,6 +238,51 @@ def test_a_kind_that_was_not_there_is_unknown() -> None:
     assert told[0, 0].tolist() == [0.0, 0.2, GIB]
 
 
+WIDE = ("nvidia.com/gpu", "memory", "cpu")
+
+
+def charge_beside_devices(learned: Learned) -> float:
+    """What a new task is charged by a ledger of other kinds in another order that remembers this, in GiB."""
+    made = Ledger(LedgerConfig(kinds=WIDE))
+    made.upsert_node(NodeSpec("n", (8.0, 256 * GIB, 64.0)))
+    made.remember(learned)
+    size = (0.0, 4 * GIB, 1.0)
+    made.put(task("new", 100.0)._replace(declared=size, native=size))
+    return made.explain("n", 100.0)["memory"].known / GIB
+
+
+def test_what_was_learned_of_an_app_is_known_beside_kinds_that_came_later() -> None:
+    """A node with devices joined, or kinds came in another order after a restart: the app is the same."""
+    assert charge_beside_devices(taught().learned()) == pytest.approx(1.15, rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("kinds", "before", "now"),
+    [
+        (KINDS, "batch/etl (1.0, 4294967296.0)", "batch/etl cpu=1.0 memory=4294967296.0"),
+        (WIDE, "batch/etl (0.0, 4294967296.0, 1.0) as driver", "batch/etl cpu=1.0 memory=4294967296.0 as driver"),
+        (WIDE, "batch/etl (2.0, 4.0, 1.0) driver", "batch/etl cpu=1.0 memory=4.0 nvidia.com/gpu=2.0 driver"),
+        ((*KINDS, "gpu"), "batch/etl (1.0, 4.0)", "batch/etl cpu=1.0 memory=4.0"),
+        (("cpu",), "batch/etl (1.5,)", "batch/etl cpu=1.5"),
+        (KINDS, "batch/etl", "batch/etl"),
+        (KINDS, "batch/etl (1.0, 4.0, 1.0)", "batch/etl (1.0, 4.0, 1.0)"),
+        (KINDS, "batch/etl (1.0.0, two)", "batch/etl (1.0.0, two)"),
+    ],
+)
+def test_names_that_an_earlier_version_wrote_are_read(kinds: tuple[str, ...], before: str, now: str) -> None:
+    """They held the amounts of all kinds in order, later ones at the end; those of whole apps are what they were."""
+    told = np.ones((1, 2, len(kinds)))
+    written = encode(Learned(kinds, {before: told}, np.ones((len(kinds), MOST_RATIOS))))
+    assert list(decode(written).apps) == [now]
+
+
+def test_what_an_earlier_version_wrote_last_of_an_app_counts() -> None:
+    """Learned twice, before and after a kind came: what was asked for last comes first."""
+    apps = {"etl (1.0, 4.0, 0.0)": np.full((1, 2, 3), 2.0), "etl (1.0, 4.0)": np.ones((1, 2, 3))}
+    found = decode(encode(Learned((*KINDS, "gpu"), apps, np.ones((3, MOST_RATIOS))))).apps
+    assert {name: told.max() for name, told in found.items()} == {"etl cpu=1.0 memory=4.0": 2.0}
+
+
 def compared(made: Ledger, horizon: float) -> Ledger:
     """Promises were made and compared for a while."""
     made.put(task("t", 0.0))

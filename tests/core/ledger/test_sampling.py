@@ -133,3 +133,23 @@ def test_a_bad_number_is_a_use_that_did_not_come(bad: float) -> None:
     ledger.sample_all(65.0, np.full((3, 2), 4.0), ["old-0", "q"], np.array([[1.0, 1.0], [bad, 6.0]]))
     assert before == 4.0
     assert ledger.explain("b", 65.0)["memory"].drivers == 6.0
+
+
+@pytest.mark.parametrize("started", [None, 12.0], ids=["not started", "started after the sample"])
+@pytest.mark.parametrize("role", [Role.TASK, Role.DRIVER])
+def test_a_series_of_a_dead_namesake_teaches_nothing(role: Role, started: float | None) -> None:
+    """A pod made anew under its old name with a smaller request: what Prometheus still tells is another pod's use."""
+    ledger = Ledger()
+    ledger.upsert_node(NodeSpec("n", (16.0, 64.0), (16.0, 64.0)))
+    state = ClaimState.BOUND if started is None else ClaimState.RUNNING
+    claim = PodClaim("p", "n", (1.0, 2.0), (1.0, 2.0), role, "app", state, started)
+    ledger.put(claim)
+    measure(ledger, 10.0, {"n": Sample(10.0, (0.2, 1.0))}, {"p": (0.5, 6.0)})
+    before = ledger.explain("n", 10.0)["memory"]
+    assert (before.used, max(before.known, before.drivers)) == (1.0, 2.0)
+    ledger.start("p", 12.0)
+    for now in (15.0, 20.0, 40.0):
+        measure(ledger, now, {"n": Sample(now, (0.2, 1.0))}, {"p": (0.1, 1.0)})
+    assert ledger.expected(claim._replace(uid="next")).tolist() == [1.0, 2.0]
+    (told,) = ledger.learned().apps.values()
+    assert told[:, 0].max(axis=0).tolist() == [0.1, 1.0]

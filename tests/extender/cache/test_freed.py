@@ -28,7 +28,7 @@ CHANGES: dict[str, Callable[[World], object]] = {
     "a pod is deleted": lambda made: made.gone(objects.pod("old", cpu="4", node="n")),
     "a reservation is taken back": lambda made: made.post("/v1/unreserve", {"uids": ["uid-batch-new"]}),
     "a node comes": lambda made: made.nodes(objects.node("other", cpu="14")),
-    "samples come": lambda made: made.parts.sampling.apply(SampleRound()),
+    "samples come": lambda made: made.parts.sampling.apply(SampleRound(), made.parts.cache.ledger),
 }
 
 

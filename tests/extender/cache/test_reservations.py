@@ -182,6 +182,25 @@ def test_other_terms_carry_reservations_over() -> None:
     assert rooms(made).reserved["batch"]["cpu"] == 8.0
 
 
+@pytest.mark.parametrize("joins", [False, True], ids=["other terms", "a node with a new kind"])
+def test_a_new_ledger_reserves_what_the_old_one_did(joins: bool) -> None:
+    """Growth pods take nothing, a pod not seen yet what was given, and others what they ask for, of new kinds too."""
+    made = one()
+    waits = gated("waits")
+    waits["spec"]["containers"][0]["resources"]["requests"]["nvidia.com/gpu"] = "2"
+    made.show(gated("grows"), waits)
+    reserve(made, "grows", growth=True)
+    reserve(made, "waits")
+    reserve(made, "unseen", declared={"cpu": 2.0})
+    if joins:
+        made.nodes(objects.node("m", more={"nvidia.com/gpu": "4"}))
+    else:
+        made.policy(mode="enforce", estimation={"allowance": 0.75})
+    gpus = {"nvidia.com/gpu": 2.0} if joins else {}
+    assert made.get("/v1/capacity")["reserved"] == {"cpu": 6.0, "memory": 2.0**30, **gpus}
+    assert set(made.parts.cache.ledger.reservations()) == {f"uid-batch-{name}" for name in ("grows", "waits", "unseen")}
+
+
 def test_nothing_is_kept_of_namespaces_and_nodes_that_are_gone() -> None:
     """Clusters make thousands of both in a week."""
     made = world()

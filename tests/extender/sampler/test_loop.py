@@ -11,7 +11,7 @@ import pytest
 from slackwater.errors import Unavailable
 from slackwater_cluster.prometheus.vector import PodLabels, Vector, VectorSeries, pod_of
 from slackwater_extender.sampler.labels import NodeNames, without_port
-from slackwater_extender.sampler.loop import SamplingLoop
+from slackwater_extender.sampler.loop import WAITED, SamplingLoop
 from slackwater_extender.sampler.presets import NAMES
 from slackwater_extender.sampler.query import SampleRound, UsageQuery, largest
 from support.builders import objects
@@ -249,6 +249,21 @@ class TestHeartbeat:
         assert two.get("/v1/nodes/n1")["resources"]["cpu"]["residual"] < 0.2
         assert two.get("/v1/nodes/n2")["resources"]["cpu"]["residual"] == 1.0
 
+    @pytest.mark.parametrize("broken", ["pod_cpu", "pod_memory"])
+    def test_a_pod_is_measured_where_all_kinds_of_it_are(
+        self, two: World, pool: ThreadPoolExecutor, broken: str
+    ) -> None:
+        """While one question about pods goes unanswered, its whole request stays charged, of every kind."""
+        two.show(objects.pod("p", node="n1", phase="Running", status=objects.running("2025-12-31T23:59:00Z")))
+        pods = {name: vector(({"namespace": "batch", "pod": "p"}, 0.1)) for name in ("pod_cpu", "pod_memory")}
+        del pods[broken]
+        for _ in range(3):
+            two.clock.now += 5
+            unanswered = {broken: Unavailable("timed out")}
+            sampling = self.beat(two, pool, **self.good(two, 0.2, **pods), **unanswered)
+        assert broken in sampling.trouble
+        assert two.get("/v1/nodes/n1")["resources"]["cpu"]["residual"] == 1.0
+
     def test_a_series_of_an_earlier_pod_of_the_same_name_is_not_believed(
         self, two: World, pool: ThreadPoolExecutor
     ) -> None:
@@ -338,10 +353,68 @@ class TestHeartbeat:
         self.beat(two, pool, **self.good(two))
         assert sampling.trouble == ""
 
-    def test_only_managed_namespaces_are_asked_for_after_the_first_round(self, two: World) -> None:
-        """Pods of others are many and their own use is nobody's question."""
-        sampling = two.parts.sampling
-        assert sampling._namespaces() == ".+"
-        sampling.newest = 1.0
-        two.namespace("other", managed=False)
-        assert sampling._namespaces() == "batch"
+    def asked(self, two: World, pool: ThreadPoolExecutor, **by_name: Vector) -> str:
+        """Which namespaces a round of five seconds later asks for, in which this is answered."""
+        two.clock.now += 5
+        sampling = self.beat(two, pool, **{**self.good(two), **by_name})
+        return sampling.asked
+
+    @staticmethod
+    def show_stranger(two: World, node: str, started: str = "2025-12-31T23:00:00Z") -> None:
+        """A pod of somebody else that runs on a node, for an hour unless told otherwise."""
+        two.namespace("web", managed=False)
+        two.show(objects.pod(f"x-{node}", "web", node=node, phase="Running", status=objects.running(started)))
+
+    def test_only_managed_namespaces_are_asked_for_once_nodes_are_measured(
+        self, two: World, pool: ThreadPoolExecutor
+    ) -> None:
+        """Pods of others are many, and their own use is nobody's question; a node's first sample builds on it."""
+        self.show_stranger(two, "n1")
+        assert [self.asked(two, pool) for _ in range(3)] == [".+", "batch", "batch"]
+
+    def test_a_ledger_made_anew_asks_for_pods_of_others_again(self, two: World, pool: ThreadPoolExecutor) -> None:
+        """All its nodes begin anew: without the use of those pods their room was gone for ten minutes."""
+        self.show_stranger(two, "n1")
+        self.asked(two, pool)
+        two.policy(mode="enforce", estimation={"staleAfterPeriods": 4})
+        assert [self.asked(two, pool) for _ in range(2)] == [".+", "batch"]
+
+    def test_a_node_that_is_measured_late_is_asked_for_with_all_its_pods(
+        self, two: World, pool: ThreadPoolExecutor
+    ) -> None:
+        """One that is never measured makes some rounds longer, not all; rounds without any sample do not count."""
+        self.show_stranger(two, "n2")
+        late = {"node_cpu": by_node(n1=2.0), "node_memory": by_node(n1=GI)}
+        for _ in range(2 * WAITED):
+            assert self.asked(two, pool, node_time=Vector()) == ".+"
+        found = [self.asked(two, pool, **late, node_time=by_node(n1=two.clock.wall())) for _ in range(WAITED + 3)]
+        assert found == [".+"] * (WAITED + 1) + ["batch"] * 2
+
+    @pytest.mark.parametrize("started", ["2026-01-01T00:00:00Z", "2026-01-01T01:00:00Z"])
+    def test_a_node_of_young_pods_needs_no_more_than_ours(
+        self, two: World, pool: ThreadPoolExecutor, started: str
+    ) -> None:
+        """They count with their requests, measured or not: a node that has just joined makes no round longer."""
+        self.show_stranger(two, "n1", started)
+        assert self.asked(two, pool) == "batch"
+
+    def test_a_round_that_was_asked_for_another_ledger_is_not_its_first(
+        self, two: World, pool: ThreadPoolExecutor
+    ) -> None:
+        """A policy changed while Prometheus answered: the next round asks for all that a first sample needs."""
+        self.show_stranger(two, "n1")
+        self.asked(two, pool)
+        two.clock.now += 5
+        good, ledger = self.good(two), two.parts.cache.ledger
+
+        def ask(promql: str) -> Vector:
+            if two.parts.cache.ledger is ledger:
+                two.policy(mode="enforce", estimation={"staleAfterPeriods": 4})
+            return answers(**good)(promql)
+
+        with ThreadPoolExecutor(1) as alone:
+            two.parts.sampling._pool = alone
+            two.parts.sampling.beat(ask)
+        assert two.parts.cache.ledger.unsampled() == ["n1", "n2"]
+        assert self.asked(two, pool) == ".+"
+        assert two.parts.cache.ledger.unsampled() == []

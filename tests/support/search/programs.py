@@ -164,7 +164,7 @@ class ExtenderProgram(Watcher):
         heartbeat = self.parts.cache.ledger.terms.heartbeat
         if self.cluster.plan.measured and self.cluster.now - self.last_sample >= heartbeat - 1e-9:
             self.last_sample = self.cluster.now
-            self.parts.sampling.apply(self._measured())
+            self.parts.sampling.apply(self._measured(), self.parts.cache.ledger)
         self.parts.tick()
 
     def _measured(self) -> SampleRound:
