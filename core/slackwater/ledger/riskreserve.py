@@ -7,11 +7,13 @@ place of E and of the allowance:
 
 Of CPU no promise is below what is used at that moment: it is known to be needed. Of memory it may be, by a tenth: where
 it might not, tasks of the simulator were lost. It must not be by more: where memory is steady for long, scores are far
-below zero, and m + z·s alone would promise nothing at all for the first node whose pods vary.
+below zero, and m + z·s alone would promise nothing at all for the first node whose pods vary. Where pods use more memory
+than they ask for, what they use takes the place of Σ requests: the promise is not cut below it.
 
 That is computed with every sample, as a margin beside E: margin = promise − E − (min(allocatable, NC) − min(AR, NC)).
 A pod that comes or goes between two samples changes E, and by that the room, as it always does. While too few promises
-were compared (`Calibration.young`) and where samples are stale the margin is 0: paper 000's equations decide.
+were compared (`Calibration.young`) and where samples are stale the margin is 0: paper 000's equations decide. Where more
+memory is in use than the node allows, no margin is below 0: a promise gives none of it out again (`room`).
 """
 
 from __future__ import annotations
@@ -30,6 +32,7 @@ from slackwater.estimation.risk import (
     Together,
     Usual,
     by_app,
+    cut,
     floor,
     outlook,
     promised,
@@ -143,8 +146,8 @@ class KindPromises:
             judged = over.judged()
             if len(judged.rows):
                 self.calibration.learn(judged.scores, judged.exceeded, machines.at(judged.rows))
-        requests = summed(home, request, rows) + system
         present = used + system
+        requests = cut(summed(home, request, rows) + system, present, compressible=self._compressible)
         factors, self.least = self.calibration.factors(machines), floor(present, compressible=self._compressible)
         self.expected = steadied(expected, factors > 0, requests)
         self.peak = promised(expected, factors, requests, self.least)
@@ -204,6 +207,17 @@ class RiskMargins:
         self.kept = np.delete(self.kept, row, axis=0)
         for kind in self.kinds.values():
             kind.drop_row(row)
+
+    def margin(
+        self, rows: Slots | slice | int, stale: NDArray[np.bool_], crowded: NDArray[np.bool_]
+    ) -> NDArray[np.float64]:
+        """What is kept back beside E on some rows, by kind: nothing where samples are stale.
+
+        Nor does it give room where more is in use than the node allows.
+        """
+        kept = self.kept[rows]
+        found: Floats = np.where(stale, 0.0, np.where(crowded, np.maximum(kept, 0.0), kept))
+        return found
 
     def lose(self, stale: NDArray[np.bool_]) -> None:
         """Nodes of which no samples have come for too long (by row, or row × kind) are not judged by what they show."""
