@@ -131,4 +131,6 @@ def _columns(scores: list[Score]) -> list[Column[Score]]:
     ]
     if any(score.lost_tasks is not None for score in scores):
         columns.append(Column("LOST", lambda score: f"{score.lost_tasks:,}", number=True))
+    if any(score.overloaded for score in scores):
+        columns.append(Column("OVERLOADED", lambda score: f"{score.overloaded:.2%}", number=True))
     return columns
