@@ -7,13 +7,13 @@ place of E and of the allowance:
 
 Of CPU no promise is below what is used at that moment: it is known to be needed. Of memory it may be, by a tenth: where
 it might not, tasks of the simulator were lost. It must not be by more: where memory is steady for long, scores are far
-below zero, and m + z·s alone would promise nothing at all for the first node whose pods vary. Where pods use more memory
-than they ask for, what they use takes the place of Σ requests: the promise is not cut below it.
+below zero, and m + z·s alone would promise nothing at all for the first node whose pods vary. Where pods use more
+memory than they ask for, what they use takes the place of Σ requests: the promise is not cut below it.
 
 That is computed with every sample, as a margin beside E: margin = promise − E − (min(allocatable, NC) − min(AR, NC)).
 A pod that comes or goes between two samples changes E, and by that the room, as it always does. While too few promises
-were compared (`Calibration.young`) and where samples are stale the margin is 0: paper 000's equations decide. Where more
-memory is in use than the node allows, no margin is below 0: a promise gives none of it out again (`room`).
+were compared (`Calibration.young`) and where samples are stale the margin is 0: paper 000's equations decide. Where
+more memory is in use than the node allows, no margin is below 0: a promise gives none of it out again (`room`).
 """
 
 from __future__ import annotations
@@ -45,6 +45,7 @@ from slackwater.ledger.nodeindex import NodeIndex
 from slackwater.ledger.podindex import PodIndex
 from slackwater.ledger.types import LedgerConfig
 from slackwater.resources import CPU
+from slackwater.validation import positive
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -175,12 +176,12 @@ class RiskMargins:
         risk: float,
     ) -> None:
         self._nodes, self._estimates, self._pods = nodes, estimates, pods
+        self._trust = positive("risk_horizon", terms.horizon) / PARTS
         self.kinds = {
             at: KindPromises(at, risk, terms.horizon, compressible=kind == CPU)
             for at, kind in enumerate(terms.kinds)
             if kind in terms.measured
         }
-        self._trust = terms.horizon / PARTS
         self._levels = PodLevels.empty(64, len(self.kinds))
         self._since: Floats = np.full(64, -np.inf)
         self._seen: Floats = np.full(64, -np.inf)

@@ -9,8 +9,9 @@ U usage, L limits (our requests), J the tasks of a machine; a task younger than 
     max              P = the larger of N-sigma and RC-like
 
 with a warm-up of two hours and a history of ten. Nothing is cut at a task's request: as for every estimator of the
-bench, only a machine's promise is cut, at Σ requests. N-sigma takes the use over the limit of the warm tasks that were there
-at each past sample, as the authors' simulator does, so that a machine that filled up does not look like one that grows.
+bench, only a machine's promise is cut, at Σ requests. N-sigma takes the use over the limit of the warm tasks that were
+there at each past sample, as the authors' simulator does, so that a machine that filled up does not look like one that
+grows.
 
 "Autopilot: workload autoscaling at Google" (Rzadca et al., EuroSys 2020), moving window, section 3.2: of CPU the 95th
 percentile of the load-adjusted histogram, in which a bucket weighs by its boundary b[k]:

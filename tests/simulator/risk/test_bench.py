@@ -120,7 +120,8 @@ def test_broken_files_are_refused_by_line(tmp_path: Path) -> None:
     """With what to write instead."""
     path = tmp_path / "series.csv"
     for text, problem in (
-        ("1,2\n3,x\n", "line 2"),
+        ("1,2\n3,x\n", "line 2: 'x' is not a number; write percentages between commas"),
+        (";".join(["12.5"] * 288), "line 1: '12.5;12.5;12.5;12.5;…' is not a number"),
         ("1,2\n3\n", "line 2 has 1"),
         ("\n\n1,2\n\n3\n", "line 5 has 1"),
         ("1,2\n3,1e39\n", "line 2: a sample is not a number from 0 to 1e\\+09"),
@@ -133,7 +134,7 @@ def test_broken_files_are_refused_by_line(tmp_path: Path) -> None:
         path.write_text(text)
         with pytest.raises(InvalidInput, match=problem):
             read(path)
-    with pytest.raises(InvalidInput, match="cannot be read"):
+    with pytest.raises(InvalidInput, match=r"series: .*absent.csv' cannot be read"):
         read(tmp_path / "absent.csv")
 
 
