@@ -57,6 +57,7 @@ if TYPE_CHECKING:
 
 PARTS = 6  # a sample counts half after this part of the horizon, and a pod's own use is trusted as much as its app's
 PROMISES = 12  # promises put aside within a horizon
+MANY = 1000.0  # spreads; more are counted only where use does not vary, and its spread is next to nothing
 EARLY = 0.9  # of a heartbeat: no round begins to the millisecond, and none is to be passed over for that
 
 
@@ -74,9 +75,19 @@ class NodePromise:
     least: float = 0.0  # what no promise is below: of CPU what is used now, of memory nine tenths of it
 
     @property
+    def beyond(self) -> float:
+        """z·s: what is promised beyond what is expected; below 0 where pods come to use less than that."""
+        return self.factor * self.spread
+
+    @property
+    def steady(self) -> bool:
+        """Whether use varies so little that z, as a number of spreads, tells people nothing."""
+        return MANY <= abs(self.factor) < np.inf
+
+    @property
     def present(self) -> bool:
         """Whether the least is promised, as more than that is not expected."""
-        return self.least > max(0.0, self.centre + self.factor * self.spread)
+        return self.least > max(0.0, self.centre + self.beyond)
 
 
 class Crowd(NamedTuple):

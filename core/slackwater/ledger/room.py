@@ -95,7 +95,13 @@ class RoomLine:
         """Every term and what decided, for whoever puts it into words; None for what is infinite, as JSON has it."""
         terms = {**asdict(self), "basis": self.basis.value, "bound": _finite(self.bound)}
         if self.promise is not None:
-            terms["promise"] |= {"present": self.promise.present, "factor": _finite(self.promise.factor)}
+            promise = self.promise
+            terms["promise"] |= {
+                "present": promise.present,
+                "steady": promise.steady,
+                "beyond": _finite(promise.beyond),
+                "factor": _finite(promise.factor),
+            }
         return terms
 
 
