@@ -148,8 +148,8 @@ RISK_ASKED = "The stated probability that a promise beyond reservations is excee
 RISK_GAUGES = {
     "realised": "The share of promises for nodes of this type of machine that were exceeded of late.",
     "compared": "How many promises that share is of.",
-    "factor": "How many spreads are kept back above what is expected; 0 while too little is known. At least -1000, where "
-    "use does not vary.",
+    "factor": "How many spreads are kept back above what is expected; 0 while too little is known. -1000 at least, "
+    "where use does not vary.",
 }
 
 NODE_GAUGES = {
