@@ -237,10 +237,17 @@ def cut(requests: Floats, used: Floats, *, compressible: bool) -> Floats:
     return requests if compressible else np.maximum(requests, used)
 
 
-def promised(expected: Outlook, factor: float | Floats, requests: Floats, least: Floats | float = 0.0) -> Floats:
-    """The peak that is promised for each node: min(max(m + z·s, least), Σ requests)."""
+def promised(
+    expected: Outlook,
+    factor: float | Floats,
+    requests: Floats,
+    least: Floats | float = 0.0,
+    most: Floats | None = None,
+) -> Floats:
+    """The peak that is promised for each node: min(max(m + z·s, least), most); most is Σ requests if not given."""
+    most = requests if most is None else most
     if not np.isfinite(factor).all():
-        return requests.copy()
+        return most.copy()
     centre, spread = steadied(expected, np.greater(factor, 0), requests)
-    peak: Floats = np.clip(centre + factor * spread, np.minimum(least, requests), requests)
+    peak: Floats = np.clip(centre + factor * spread, np.minimum(least, most), most)
     return peak

@@ -158,11 +158,12 @@ class KindPromises:
             judged = over.judged()
             if len(judged.rows):
                 self.calibration.learn(judged.scores, judged.exceeded, machines.at(judged.rows))
+        requests = summed(home, request, rows) + system
         present = used + system
-        requests = cut(summed(home, request, rows) + system, present, compressible=self._compressible)
         factors, self.least = self.calibration.factors(machines), floor(present, compressible=self._compressible)
         self.expected = steadied(expected, factors > 0, requests)
-        self.peak = promised(expected, factors, requests, self.least)
+        most = cut(requests, present, compressible=self._compressible)
+        self.peak = promised(expected, factors, requests, self.least, most)
         excused = present if self._compressible else None
         self.promises.put(Promise(now, expected, self.peak, requests, present.copy(), excused))
 

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from slackwater.estimation.calibration import EVERY, Calibration, Promise, Promises
 from slackwater.estimation.estimator import ALPHA, TAU0, Mode
-from slackwater.estimation.risk import PodLevels, cut, floor, outlook, promised, summed, usual
+from slackwater.estimation.risk import PodLevels, floor, outlook, promised, summed, usual
 from slackwater.estimation.vectorized import NodeEstimates
 from slackwater_simulator.risk.machines import Moment
 from slackwater_simulator.risk.series import STEP
@@ -37,9 +37,9 @@ class Slackwater:
         for over in self._promises.watch(now, use, self._promises.places(home, since)):
             judged = over.judged()
             self.calibration.learn(judged.scores, judged.exceeded)
-        request, used = np.full(len(use), moment.request), summed(home, use, machines)
+        request, requests = np.full(len(use), moment.request), np.full(machines, moment.requests)
         expected = outlook(self._levels, request, home, machines, usual(self._levels, request))
-        requests = cut(np.full(machines, moment.requests), used, compressible=not self._memory)
+        used = summed(home, use, machines)
         peak = promised(expected, self.calibration.factor, requests, floor(used, compressible=not self._memory))
         excused = None if self._memory else used.copy()
         self._promises.put(Promise(now, expected, peak, requests, used, excused))
