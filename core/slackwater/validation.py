@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from slackwater.errors import BadNumber
+from slackwater.errors import BadNumber, InvalidInput
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -42,6 +42,17 @@ def fraction(field: str, value: float) -> float:
     """Return the value if it lies in [0, 1]."""
     if not 0 <= value <= 1:  # NaN fails the comparison too
         raise BadNumber(field, value, "give a number from 0 to 1")
+    return value
+
+
+def probability(field: str, text: str) -> float:
+    """`1%` or `0.01` as a number between 0 and 1."""
+    try:
+        value = float(text.strip().removesuffix("%")) / (100 if text.strip().endswith("%") else 1)
+    except ValueError:
+        value = 0.0
+    if not 0 < value < 1:
+        raise InvalidInput(field, f"{text!r} is not a probability", "write for example 1% or 0.01")
     return value
 
 

@@ -17,6 +17,7 @@ from prometheus_client.metrics import disable_created_metrics
 from prometheus_client.registry import Collector
 
 import slackwater
+from slackwater.ledger.riskreserve import MANY
 from slackwater_extender.cache.cache import ClusterCache
 from slackwater_extender.cache.nodereport import node_lines
 from slackwater_extender.cache.requeue import Unschedulable
@@ -125,7 +126,7 @@ class Gauges(Collector):
         for kind, found in self.cache.ledger.risks().items():
             asked.add_metric([kind], found.risk)
             for machine, kept in found.machines.items():
-                values = (kept.realised, kept.promises, 0.0 if found.young else found.factor_of(machine))
+                values = (kept.realised, kept.promises, 0.0 if found.young else max(-MANY, found.factor_of(machine)))
                 for family, value in zip(families, values, strict=True):
                     family.add_metric([kind, machine], value)
         yield from (asked, *families)
@@ -147,7 +148,8 @@ RISK_ASKED = "The stated probability that a promise beyond reservations is excee
 RISK_GAUGES = {
     "realised": "The share of promises for nodes of this type of machine that were exceeded of late.",
     "compared": "How many promises that share is of.",
-    "factor": "How many spreads are kept back above what is expected; 0 while too little is known.",
+    "factor": "How many spreads are kept back above what is expected; 0 while too little is known. -1000 at least, "
+    "where use does not vary.",
 }
 
 NODE_GAUGES = {

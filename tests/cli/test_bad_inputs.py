@@ -56,6 +56,10 @@ def typed(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
         (["explain", "team/pod", "--kubeconfig", "bad.yaml"], "no usable Kubernetes configuration (while parsing"),
         (["demo", "--serve", "--port", "999999"], "less than or equal to 65535"),
         (["demo", "--report", "bad.yaml"], "'bad.yaml' cannot be made (File exists)"),
+        (["reproduce", "004", "--report", "bad.yaml"], "'bad.yaml' cannot be made (File exists)"),
+        (["risk", "gen:borg", "--report", "bad.yaml/page.html"], "'bad.yaml' cannot be made (File exists)"),
+        (["risk", "gen:borg", "--report", "dir"], "--report: file 'dir' cannot be written; name a file"),
+        (["risk", "absent.csv"], "series: 'absent.csv' cannot be read"),
     ],
     ids=lambda value: "-".join(value).replace("/", "_") if isinstance(value, list) else "",
 )

@@ -8,8 +8,8 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from slackwater.errors import BadNumber
-from slackwater.validation import amount, clip, finite, finite_array, fraction, positive
+from slackwater.errors import BadNumber, InvalidInput
+from slackwater.validation import amount, clip, finite, finite_array, fraction, positive, probability
 
 Guard = Callable[[str, float], float]
 
@@ -46,3 +46,16 @@ def test_arrays_are_finite_as_a_whole() -> None:
 def test_clip() -> None:
     """The nearer end."""
     assert [clip(value, 0.0, 1.0) for value in (-1.0, 0.5, 2.0)] == [0.0, 0.5, 1.0]
+
+
+@pytest.mark.parametrize(("text", "value"), [("1%", 0.01), (" 0.05 ", 0.05), ("0.1 %", 0.001)])
+def test_a_probability_may_be_a_share_or_a_percentage(text: str, value: float) -> None:
+    """As people write it."""
+    assert probability("risk", text) == pytest.approx(value)
+
+
+@pytest.mark.parametrize("text", ["0", "100%", "often", "", "nan"])
+def test_what_is_no_probability_is_refused(text: str) -> None:
+    """With what to write."""
+    with pytest.raises(InvalidInput, match=r"risk: .* write for example 1% or 0.01"):
+        probability("risk", text)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 
-from slackwater.errors import InvalidInput
+from slackwater.validation import probability
 from slackwater_cli.printing import Column, Format, Output, data, put, table
 from slackwater_cli.progress import bars
 
@@ -71,7 +71,10 @@ def command(
     curves = settings(play, memory=memory) if report is not None else {}
     every = asked | {name: peak for group in curves.values() for name, peak in group.items()}
     if report is not None:
+        from slackwater_simulator.reports.page import prepare_file
+
         import_module("slackwater_simulator.risk.page")  # before the play: what is missing is told at once
+        prepare_file(report)
     with bars() as tick:
         scores = judge(found, play, every, memory=memory, tick=tick(found.name))
     shown = [score for score in scores if score.estimator in asked or score.estimator == "oracle"]
@@ -92,17 +95,6 @@ def _series(text: str, memory: bool, seed: int, whole_day: float) -> UsageSeries
     if text.startswith(PREFIX):
         return live(text, memory=memory, seed=seed, whole_day=whole_day)
     return read(Path(text))
-
-
-def probability(option: str, text: str) -> float:
-    """`1%` or `0.01` as a number between 0 and 1."""
-    try:
-        value = float(text.strip().removesuffix("%")) / (100 if text.strip().endswith("%") else 1)
-    except ValueError:
-        value = 0.0
-    if not 0 < value < 1:
-        raise InvalidInput(option, f"{text!r} is not a probability", "write for example 1% or 0.01")
-    return value
 
 
 def steps(option: str, text: str) -> int:
@@ -131,4 +123,6 @@ def _columns(scores: list[Score]) -> list[Column[Score]]:
     ]
     if any(score.lost_tasks is not None for score in scores):
         columns.append(Column("LOST", lambda score: f"{score.lost_tasks:,}", number=True))
+    if any(score.overloaded for score in scores):
+        columns.append(Column("OVERLOADED", lambda score: f"{score.overloaded:.2%}", number=True))
     return columns

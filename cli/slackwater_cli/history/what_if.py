@@ -37,6 +37,10 @@ def command(
 
     workload, machines, happened = opened(trace, cluster, seed)
     names = policy_names(policy or [POLICIES])
+    if report is not None:
+        from slackwater_simulator.reports.page import prepare
+
+        prepare(report)
     with bars() as tick:
         found = compare(workload, machines, names, happened=happened, was=was, seed=seed, progress=tick)
     if report is not None:

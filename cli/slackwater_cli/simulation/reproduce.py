@@ -28,7 +28,10 @@ def command(
 
     wanted = chosen(papers or [])
     if report is not None:
+        from slackwater_simulator.reports.page import prepare
+
         import_module("slackwater_simulator.reproduction.page")  # before the play: what is missing is told at once
+        prepare(report)
     with bars() as tick:
         studies = [paper.reproduce(full=full, processes=jobs, tick=tick(paper.number)) for paper in wanted]
     if report is not None:

@@ -9,7 +9,8 @@ For every node, and each kind of resource apart, at every sample:
     a node                           centre m = Σ μ,  spread s = √ Σ over apps of (Σ over its pods of √variance)²,
                                      above m at least a thousandth of Σ requests
     the promise                      peak = min(m + z·s, Σ requests),  room = Σ requests − peak;
-                                     never below what is used at that moment, of memory nine tenths of it
+                                     never below what is used at that moment, of memory nine tenths of it; where more
+                                     memory is used than requested, that takes the place of Σ requests
 
 where w is the usual variance within a pod and τ² the variance between pods: one that was never seen is uncertain by
 both. Pods of one app do the same work and rise together, so that their deviations add up; apps do not know of each
@@ -228,10 +229,25 @@ def floor(used: Floats, *, compressible: bool) -> Floats:
     return used if compressible else LOWEST * used
 
 
-def promised(expected: Outlook, factor: float | Floats, requests: Floats, least: Floats | float = 0.0) -> Floats:
-    """The peak that is promised for each node: min(max(m + z·s, least), Σ requests)."""
+def cut(requests: Floats, used: Floats, *, compressible: bool) -> Floats:
+    """The most that is promised for each node: Σ requests, of memory at least what is used at that moment.
+
+    Pods that use more CPU than they ask for make way for others; memory that is used cannot be given out again.
+    """
+    return requests if compressible else np.maximum(requests, used)
+
+
+def promised(
+    expected: Outlook,
+    factor: float | Floats,
+    requests: Floats,
+    least: Floats | float = 0.0,
+    most: Floats | None = None,
+) -> Floats:
+    """The peak that is promised for each node: min(max(m + z·s, least), most); most is Σ requests if not given."""
+    most = requests if most is None else most
     if not np.isfinite(factor).all():
-        return requests.copy()
+        return most.copy()
     centre, spread = steadied(expected, np.greater(factor, 0), requests)
-    peak: Floats = np.clip(centre + factor * spread, np.minimum(least, requests), requests)
+    peak: Floats = np.clip(centre + factor * spread, np.minimum(least, most), most)
     return peak

@@ -7,11 +7,13 @@ place of E and of the allowance:
 
 Of CPU no promise is below what is used at that moment: it is known to be needed. Of memory it may be, by a tenth: where
 it might not, tasks of the simulator were lost. It must not be by more: where memory is steady for long, scores are far
-below zero, and m + z·s alone would promise nothing at all for the first node whose pods vary.
+below zero, and m + z·s alone would promise nothing at all for the first node whose pods vary. Where pods use more
+memory than they ask for, what they use takes the place of Σ requests: the promise is not cut below it.
 
 That is computed with every sample, as a margin beside E: margin = promise − E − (min(allocatable, NC) − min(AR, NC)).
 A pod that comes or goes between two samples changes E, and by that the room, as it always does. While too few promises
-were compared (`Calibration.young`) and where samples are stale the margin is 0: paper 000's equations decide.
+were compared (`Calibration.young`) and where samples are stale the margin is 0: paper 000's equations decide. Where
+more memory is in use than the node allows, no margin is below 0: a promise gives none of it out again (`room`).
 """
 
 from __future__ import annotations
@@ -30,6 +32,7 @@ from slackwater.estimation.risk import (
     Together,
     Usual,
     by_app,
+    cut,
     floor,
     outlook,
     promised,
@@ -42,6 +45,7 @@ from slackwater.ledger.nodeindex import NodeIndex
 from slackwater.ledger.podindex import PodIndex
 from slackwater.ledger.types import LedgerConfig
 from slackwater.resources import CPU
+from slackwater.validation import positive
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -53,6 +57,7 @@ if TYPE_CHECKING:
 
 PARTS = 6  # a sample counts half after this part of the horizon, and a pod's own use is trusted as much as its app's
 PROMISES = 12  # promises put aside within a horizon
+MANY = 1000.0  # spreads; more are counted only where use does not vary, and its spread is next to nothing
 EARLY = 0.9  # of a heartbeat: no round begins to the millisecond, and none is to be passed over for that
 
 
@@ -70,9 +75,19 @@ class NodePromise:
     least: float = 0.0  # what no promise is below: of CPU what is used now, of memory nine tenths of it
 
     @property
+    def beyond(self) -> float:
+        """z·s: what is promised beyond what is expected; below 0 where pods come to use less than that."""
+        return self.factor * self.spread
+
+    @property
+    def steady(self) -> bool:
+        """Whether use varies so little that z, as a number of spreads, tells people nothing."""
+        return MANY <= abs(self.factor) < np.inf
+
+    @property
     def present(self) -> bool:
         """Whether the least is promised, as more than that is not expected."""
-        return self.least > max(0.0, self.centre + self.factor * self.spread)
+        return self.least > max(0.0, self.centre + self.beyond)
 
 
 class Crowd(NamedTuple):
@@ -147,7 +162,8 @@ class KindPromises:
         present = used + system
         factors, self.least = self.calibration.factors(machines), floor(present, compressible=self._compressible)
         self.expected = steadied(expected, factors > 0, requests)
-        self.peak = promised(expected, factors, requests, self.least)
+        most = cut(requests, present, compressible=self._compressible)
+        self.peak = promised(expected, factors, requests, self.least, most)
         excused = present if self._compressible else None
         self.promises.put(Promise(now, expected, self.peak, requests, present.copy(), excused))
 
@@ -172,12 +188,12 @@ class RiskMargins:
         risk: float,
     ) -> None:
         self._nodes, self._estimates, self._pods = nodes, estimates, pods
+        self._trust = positive("risk_horizon", terms.horizon) / PARTS
         self.kinds = {
             at: KindPromises(at, risk, terms.horizon, compressible=kind == CPU)
             for at, kind in enumerate(terms.kinds)
             if kind in terms.measured
         }
-        self._trust = terms.horizon / PARTS
         self._levels = PodLevels.empty(64, len(self.kinds))
         self._since: Floats = np.full(64, -np.inf)
         self._seen: Floats = np.full(64, -np.inf)
@@ -205,6 +221,17 @@ class RiskMargins:
         self.kept = np.delete(self.kept, row, axis=0)
         for kind in self.kinds.values():
             kind.drop_row(row)
+
+    def margin(
+        self, rows: Slots | slice | int, stale: NDArray[np.bool_], crowded: NDArray[np.bool_]
+    ) -> NDArray[np.float64]:
+        """What is kept back beside E on some rows, by kind: nothing where samples are stale.
+
+        Nor does it give room where more is in use than the node allows.
+        """
+        kept = self.kept[rows]
+        found: Floats = np.where(stale, 0.0, np.where(crowded, np.maximum(kept, 0.0), kept))
+        return found
 
     def lose(self, now: float, stale: NDArray[np.bool_]) -> None:
         """Nodes without samples for too long (by row, or row × kind): nobody has seen them since the last look."""

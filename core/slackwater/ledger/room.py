@@ -95,7 +95,13 @@ class RoomLine:
         """Every term and what decided, for whoever puts it into words; None for what is infinite, as JSON has it."""
         terms = {**asdict(self), "basis": self.basis.value, "bound": _finite(self.bound)}
         if self.promise is not None:
-            terms["promise"] |= {"present": self.promise.present, "factor": _finite(self.promise.factor)}
+            promise = self.promise
+            terms["promise"] |= {
+                "present": promise.present,
+                "steady": promise.steady,
+                "beyond": _finite(promise.beyond),
+                "factor": _finite(promise.factor),
+            }
         return terms
 
 
@@ -180,17 +186,19 @@ class RoomTable:
         charge, native = sums[Measure.CHARGE], sums[Measure.NATIVE]
         limit, total = self._limits[row], self._totals[row]
         room = [most - taken - driving for most, taken, driving in zip(limit, estimate, charge, strict=True)]
+        used, declared = self._estimates.measured(row).tolist(), sums[Measure.ALL_DECLARED]
+        strict = self.strict.tolist()
+        crowded = [hard and used[kind] > limit[kind] for kind, hard in enumerate(strict)]
         if self._margins is not None:
-            kept_back = np.where(stale, 0.0, self._margins.kept[row]).tolist()
-            room = [free - kept for free, kept in zip(room, kept_back, strict=True)]
+            margins = self._margins.margin(row, stale, np.array(crowded)).tolist()
+            room = [free - kept for free, kept in zip(room, margins, strict=True)]
         left = [most - asked for most, asked in zip(total, native, strict=True)]
         if not self._floor:
             return NodeRow(room, left, total, bool(self._nodes.open[row]), stale.tolist())
-        used, declared = self._estimates.measured(row).tolist(), sums[Measure.ALL_DECLARED]
-        for kind, strict in enumerate(self.strict.tolist()):
-            if not strict:
+        for kind, hard in enumerate(strict):
+            if not hard:
                 room[kind] = max(room[kind], total[kind] - declared[kind])
-            elif used[kind] <= limit[kind]:
+            elif not crowded[kind]:
                 known = sums[Measure.TOP][kind] + charge[kind]
                 room[kind] = max(room[kind], total[kind] - max(declared[kind], known))
         if self._order is not None:
@@ -259,7 +267,7 @@ class RoomTable:
             native=float(sums[Measure.NATIVE]),
             room=float(table.room[row, kind]),
             stale=bool(self._stale[row, kind]),
-            margin=self._margin(row, kind, bool(self._stale[row, kind])),
+            margin=self._margin(row, kind),
             promise=self._promise(row, kind),
             requested=float(_requested(table)[row, kind]),
             bound=self._bound(row, kind),
@@ -272,8 +280,10 @@ class RoomTable:
         sums: list[list[float]] = self._estimates.pods.sums[row].tolist()
         return self._order.bound(row, sums, self._totals[row][kind], self._shares[row])
 
-    def _margin(self, row: int, kind: int, stale: bool) -> float:
-        return 0.0 if self._margins is None or stale else float(self._margins.kept[row, kind])
+    def _margin(self, row: int, kind: int) -> float:
+        if self._margins is None:
+            return 0.0
+        return float(self._margins.margin(row, self._stale[row], self._crowded(row))[kind])
 
     def _promise(self, row: int, kind: int) -> NodePromise | None:
         promises = self._margins.kinds.get(kind) if self._margins is not None else None
@@ -287,16 +297,20 @@ class RoomTable:
         fallback = self._estimates.unsampled(rows, estimate, self._estimates.pods.sums[rows])
         return np.where(stale[rows], fallback, estimate)
 
+    def _crowded(self, rows: Rows | slice | int) -> NDArray[np.bool_]:
+        """Where more memory is in use than the node allows: neither floor nor promise gives room there."""
+        return self.strict & (self._estimates.measured(rows) > self._limit[rows])
+
     def _rows(self, rows: Rows | slice, stale: NDArray[np.bool_]) -> tuple[Floats, Floats, Floats]:
         """Room, and what is left of native and of declared requests, for some rows."""
         sums, total = self._estimates.pods.sums[rows], self._nodes.total[rows]
         room = self._limit[rows] - self._estimate(rows, stale) - sums[:, Measure.CHARGE]
+        crowded = self._crowded(rows)
         if self._margins is not None:
-            room -= np.where(stale[rows], 0.0, self._margins.kept[rows])
+            room -= self._margins.margin(rows, stale[rows], crowded)
         left = total - sums[:, Measure.ALL_DECLARED]
         if not self._floor:
             return room, total - sums[:, Measure.NATIVE], left
-        crowded = self.strict & (self._estimates.measured(rows) > self._limit[rows])
         # The most that the pods are known to use, where that is more than they declare.
         known = np.where(self.strict, total - sums[:, Measure.TOP] - sums[:, Measure.CHARGE], np.inf)
         floor = np.minimum(left, known)

@@ -102,10 +102,15 @@ def risk(line: RoomLine) -> str:
         return ""
     if not isfinite(promise.factor):
         return f"; a risk of {promise.asked:.3%} is asked for, and too few promises were compared yet: no margin"
+    sign = "−" if promise.factor < 0 else "+"
+    beyond = f"{abs(promise.factor):.4g} × spread {promise.spread:.6g}"
+    if promise.steady:
+        beyond = f"{abs(promise.beyond):.6g}, as use does not vary"
+    full = "" if line.margin or line.stale else " (more is in use than allowed: no promise gives room)"
     return (
-        f" − margin {line.margin:.6g}: at a risk of {promise.asked:.3%} its pods use at most {promise.peak:.6g} ="
+        f" − margin {line.margin:.6g}{full}: at a risk of {promise.asked:.3%} its pods use at most {promise.peak:.6g} ="
         f"{' the least for what they use now, more than' if promise.present else ''}"
-        f" expected {promise.centre:.6g} + {promise.factor:.4g} × spread {promise.spread:.6g},"
+        f" expected {promise.centre:.6g} {sign} {beyond},"
         f" of all that is allocatable; {promise.realised:.3%} of {promise.compared:.0f} promises for such machines"
         " were exceeded"
     )

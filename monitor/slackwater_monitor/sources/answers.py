@@ -73,6 +73,8 @@ class Promise(msgspec.Struct):
     peak: Number = 0.0
     centre: Number = 0.0
     spread: Number = 0.0
+    beyond: Number | None = None
+    steady: bool = False
     present: bool = False
     realised: Number = 0.0
     compared: Number = 0.0

@@ -200,9 +200,15 @@ def _kept(kind: str, line: dict[str, Any]) -> str:
     said = {name: amount(kind, promise[name]) for name in ("peak", "centre", "spread")}
     compared = count(round(promise["compared"]), "promise was", "promises were")
     than = "the least for what they use now, more than " if promise.get("present") else ""
+    sign = "−" if promise["factor"] < 0 else "+"
+    beyond = f"{abs(promise['factor']):.2f} × spread {said['spread']}"
+    if promise.get("steady"):
+        beyond = f"{amount(kind, abs(promise['beyond']))}, as use does not vary"
+    full = "" if line["margin"] or line.get("stale") else "more is in use than allowed, and no promise gives room; "
     return (
-        f" − margin {amount(kind, line['margin'])} (at a risk of {promise['asked']:.2%} they use at most {said['peak']}"
-        f" = {than}expected {said['centre']} + {promise['factor']:.2f} × spread {said['spread']},"
+        f" − margin {amount(kind, line['margin'])} ({full}at a risk of {promise['asked']:.2%} they use at most"
+        f" {said['peak']}"
+        f" = {than}expected {said['centre']} {sign} {beyond},"
         " of all that is allocatable;"
         f" {promise['realised']:.2%} of {compared} exceeded of late)"
     )

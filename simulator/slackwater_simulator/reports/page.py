@@ -47,6 +47,15 @@ def prepare(folder: Path) -> None:
         raise InvalidInput("--report", f"nothing can be written into folder {str(folder)!r}", WHERE)
 
 
+def prepare_file(path: Path) -> None:
+    """The same for a page that is one file."""
+    prepare(path.parent)
+    if path.is_dir() or (path.exists() and not os.access(path, os.W_OK)):
+        raise InvalidInput(
+            "--report", f"file {str(path)!r} cannot be written", "name a file that may be made or written to"
+        )
+
+
 def render(outcomes: Sequence[Outcome], story: Story | None = None) -> str:
     """The page as text; a story opens it. Same outcomes, same text: wall times are left out."""
     first = outcomes[0]

@@ -33,6 +33,7 @@ class Score:
     savings: float  # Σ (requests − promise) / Σ requests
     oracle_share: float  # savings over those of the oracle
     lost_tasks: int | None  # memory: tasks that had to go, one promise per horizon; None for CPU
+    overloaded: float  # share of promises whose tasks came to use more than Σ requests: what is above is no violation
 
 
 class Tally:
@@ -44,6 +45,7 @@ class Tally:
         self._violations: list[NDArray[np.bool_]] = []
         self._severities: list[Floats] = []
         self._promised = 0.0
+        self._overloaded = 0
         self._lost = 0
 
     def count(self, promise: Floats, truth: Truth, refilled: bool) -> None:
@@ -53,6 +55,7 @@ class Tally:
         self._violations.append(violated)
         self._severities.append(missed[violated] / truth.peak[violated])
         self._promised += float(promise.sum())
+        self._overloaded += int(truth.overloaded.sum())
         if refilled and self.memory:
             self._lost += self._tasks(missed[violated], truth.mean_use[violated])
 
@@ -79,6 +82,7 @@ class Tally:
             savings,
             savings / oracle if oracle > 0 else 0.0,
             self._lost if self.memory else None,
+            self._overloaded / violations.size,
         )
 
 

@@ -57,9 +57,12 @@ class Play:
             raise InvalidInput("--days", f"{self.days} is too short", "give at least 2: the first day is not counted")
         if self.in_step and series.lives is not None:
             raise InvalidInput("--in-step", "tasks of a generator have no time of day", "leave it out, or give a file")
-        if self.horizon >= series.samples.shape[1]:
-            length = series.samples.shape[1] * STEP / 3600
-            raise InvalidInput("--horizon", "it is as long as the series", f"give less than {length:g}h")
+        counted = (self.days - 1) * series.samples.shape[1]
+        if self.horizon >= counted:
+            hours = counted * STEP / 3600
+            raise InvalidInput(
+                "--horizon", "it is as long as what is counted", f"give less than {hours:g}h, or more --days"
+            )
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from slackwater_simulator.charts import page
 from slackwater_simulator.charts.matplot import COLOURS, INK, PUBLISHED, STYLE
 from slackwater_simulator.charts.page import Block, Figure, Figures, Page, Section
 from slackwater_simulator.charts.table import Table
+from slackwater_simulator.reports.page import prepare_file
 from slackwater_simulator.risk.bench import Score
 from slackwater_simulator.risk.frontier import Curve
 
@@ -23,7 +24,7 @@ LEAST = 1e-5  # violation rates below are drawn here: a logarithm knows no zero
 def write(path: Path, title: str, curves: Sequence[Curve], scores: Sequence[Score]) -> Path:
     """Write the page, or only its figure if the name ends in .svg, and say where it is."""
     figure = draw(title, curves, scores)
-    path.parent.mkdir(parents=True, exist_ok=True)
+    prepare_file(path)
     path.write_text(figure if path.suffix == ".svg" else render(title, figure, curves, scores), encoding="utf-8")
     return path
 

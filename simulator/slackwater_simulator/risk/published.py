@@ -8,8 +8,10 @@ U usage, L limits (our requests), J the tasks of a machine; a task younger than 
     N-sigma          P = mean(U(J)) + N · std(U(J))                     N = 5, U(J) the use of the machine
     max              P = the larger of N-sigma and RC-like
 
-with a warm-up of two hours and a history of ten. N-sigma takes the use over the limit of the warm tasks that were there
-at each past sample, as the authors' simulator does, so that a machine that filled up does not look like one that grows.
+with a warm-up of two hours and a history of ten. Nothing is cut at a task's request: as for every estimator of the
+bench, only a machine's promise is cut, at Σ requests. N-sigma takes the use over the limit of the warm tasks that were
+there at each past sample, as the authors' simulator does, so that a machine that filled up does not look like one that
+grows.
 
 "Autopilot: workload autoscaling at Google" (Rzadca et al., EuroSys 2020), moving window, section 3.2: of CPU the 95th
 percentile of the load-adjusted histogram, in which a bucket weighs by its boundary b[k]:
@@ -38,7 +40,8 @@ MARGIN = 0.15
 HOUR = int(3600 / STEP)
 CPU_HALF_LIFE = 12 * 3600 / STEP  # samples
 CPU_PERCENTILE = 0.95
-BINS = 100  # of a task's request; what is above counts in the last
+PER_REQUEST = 100  # bins of a histogram up to a task's request
+BINS = 6 * PER_REQUEST  # and in all; what is above six times the request counts in the last
 
 
 def borg_default(moment: Moment, share: float = FRACTION) -> Floats:
@@ -49,8 +52,7 @@ def borg_default(moment: Moment, share: float = FRACTION) -> Floats:
 def rc_like(moment: Moment, percentile: float = PERCENTILE, warm_up: int = WARM_UP) -> Floats:
     """Σ over tasks of a percentile of their use; young tasks by their limit."""
     own = percentiles(moment.history, percentile)
-    capped = np.minimum(own, moment.request)
-    counted: Floats = np.where(moment.age >= warm_up, capped, moment.request)
+    counted: Floats = np.where(moment.age >= warm_up, own, moment.request)
     return np.asarray(counted.sum(axis=1))
 
 
@@ -74,7 +76,7 @@ def n_sigma(moment: Moment, sigmas: float = SIGMAS, warm_up: int = WARM_UP) -> F
     warm = moment.age >= warm_up
     there = (moment.history >= 0) & warm[:, :, None]
     limits = moment.request * there.sum(axis=1)  # machine × sample
-    used = np.where(there, np.minimum(moment.history, moment.request), 0.0).sum(axis=1, dtype=np.float64)
+    used = np.where(there, moment.history, 0.0).sum(axis=1, dtype=np.float64)
     told = limits > 0
     count = np.maximum(told.sum(axis=1), 1)
     share = np.divide(used, limits, out=np.zeros_like(used), where=told)
@@ -83,7 +85,7 @@ def n_sigma(moment: Moment, sigmas: float = SIGMAS, warm_up: int = WARM_UP) -> F
     deviation = np.sqrt(squares / np.maximum(count - 1, 1))
     settled = warm.sum(axis=1)
     young = warm.shape[1] - settled
-    peak = np.minimum(mean + sigmas * deviation, 1.0) * moment.request * settled + moment.request * young
+    peak = (mean + sigmas * deviation) * moment.request * settled + moment.request * young
     return np.asarray(peak)
 
 
@@ -99,7 +101,7 @@ class Autopilot:
     def peak(self, moment: Moment) -> Floats:
         """Σ of the limits it would set."""
         rule = self._largest(moment) if self._memory else self._percentile(moment)
-        limit = np.where(moment.age >= HOUR, np.minimum(rule * (1.0 + MARGIN), moment.request), moment.request)
+        limit = np.where(moment.age >= HOUR, rule * (1.0 + MARGIN), moment.request)
         self._recent = [*self._recent, limit][-HOUR:]
         held = limit.copy()
         for ago, earlier in enumerate(reversed(self._recent)):
@@ -122,9 +124,9 @@ class Autopilot:
         weights = self._weights
         weights *= np.float32(0.5 ** (1.0 / CPU_HALF_LIFE))
         weights[moment.arrived] = 0.0
-        level = np.clip(np.ceil(moment.use / moment.request * BINS) - 1, 0, BINS - 1).astype(np.int64)
+        level = np.clip(np.ceil(moment.use / moment.request * PER_REQUEST) - 1, 0, BINS - 1).astype(np.int64)
         rows, places = np.indices(level.shape)
         weights[rows, places, level] += 1.0
         below = np.cumsum(weights * np.arange(1, BINS + 1, dtype=np.float32), axis=2)
         reached = (below >= CPU_PERCENTILE * below[:, :, -1:]).argmax(axis=2)
-        return np.asarray((reached + 1) * moment.request / BINS)
+        return np.asarray((reached + 1) * moment.request / PER_REQUEST)

@@ -21,6 +21,7 @@ STEP = 300.0  # seconds between samples
 FEWEST = 10  # series, and samples of each: fewer make no bench
 RUN_LENGTH_HEADER = "samples_pct_of_16_cores_30s_rle"
 MOST = 1e9  # percent; more is no measurement, and sums of float32 would be infinite
+SHOWN = 20  # characters that are quoted of what is no number: with another separator that is the whole line
 RAW_STEP = 30.0  # seconds between the samples of that layout
 
 
@@ -45,7 +46,7 @@ def about_memory(name: str) -> bool:
 
 def read(path: Path) -> UsageSeries:
     """The series of a file, or an error that names the line."""
-    lines = load_text(path).splitlines()
+    lines = load_text(path, "series").splitlines()
     rows = _run_lengths(path, lines) if lines and RUN_LENGTH_HEADER in lines[0] else _plain(path, lines)
     if len(rows) < FEWEST or rows.shape[1] < FEWEST:
         problem = f"{len(rows)} series of {rows.shape[1]} samples are too few"
@@ -66,10 +67,14 @@ def _plain(path: Path, lines: list[str]) -> Floats:
 
 
 def _numbers(path: Path, number: int, line: str) -> list[float]:
-    try:
-        row = [float(cell) for cell in line.split(",")]
-    except ValueError as error:
-        raise InvalidInput(f"{path.name}, line {number}", str(error), "write percentages between commas") from error
+    row: list[float] = []
+    for cell in line.split(","):
+        try:
+            row.append(float(cell))
+        except ValueError as error:
+            shown = cell if len(cell) <= SHOWN else f"{cell[:SHOWN]}…"
+            problem = f"{shown!r} is not a number"
+            raise InvalidInput(f"{path.name}, line {number}", problem, "write percentages between commas") from error
     return _measured(path, number, row)
 
 

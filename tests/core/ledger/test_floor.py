@@ -12,6 +12,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from slackwater.errors import BadNumber
+from slackwater.estimation.calibration import Kept
 from slackwater.estimation.margins import Margin
 from slackwater.ledger.ledger import Ledger
 from slackwater.ledger.room import Basis, RoomLine
@@ -303,3 +304,14 @@ def test_the_term_that_decided_is_the_room(pods: list[tuple[float, float, float]
             Basis.BOUND: line.bound,
         }
         assert line.room == pytest.approx(terms[line.basis], abs=1e-6)
+
+
+@pytest.mark.parametrize("score", [-1e6, 0.0, 1e6])
+def test_memory_used_above_the_allowance_ends_every_promise_too(score: float) -> None:
+    """Whatever earlier promises have taught: at 57 in use there is no room, as without a stated risk."""
+    for used, left in ((55.0, 56.0), (57.0, -1.0)):
+        ledger = ledger_with((1.0, 8.0), risk=0.01)
+        for calibration in ledger.risks().values():
+            calibration.restore(np.full(1000, score), Kept(1000.0, 0.0), {})
+        assert room(measured(ledger, (1.0, used)))[1] == pytest.approx(left)
+        assert ledger.explain("n", 1200.0)["memory"].room == pytest.approx(left)

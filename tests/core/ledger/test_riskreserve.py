@@ -22,6 +22,7 @@ class Cluster:
         self.ledger = Ledger(LedgerConfig(risk=risk, steady=True))
         self._rng = np.random.default_rng(seed)
         self._live: dict[str, tuple[float, str, float]] = {}  # end, node, level
+        self._always: dict[str, tuple[str, Amounts]] = {}  # node and use of pods of others
         self._made = 0
         self.shown: dict[str, list[Amounts]] = {}  # every sample of each pod
         self.now = 0.0
@@ -49,10 +50,23 @@ class Cluster:
         uses = {uid: amounts for uid, amounts in uses.items() if self._live[uid][1] not in self.silent}
         for uid, amounts in uses.items():
             self.shown.setdefault(uid, []).append(amounts)
+        for uid, (node, amounts) in self._always.items():
+            used[node] += amounts
+            uses[uid] = amounts
         samples = {
             name: Sample(self.now, tuple(amounts.tolist())) for name, amounts in used.items() if name not in self.silent
         }
         measure(self.ledger, self.now, samples, uses)
+
+    def strangers(self, count: dict[str, int], asked: Amounts, use: Amounts) -> None:
+        """So many pods of others on some nodes, which stay and always use the same."""
+        for node, pods in count.items():
+            for number in range(pods):
+                uid = f"{node}-other{number}"
+                self._always[uid] = (node, use)
+                self.ledger.put(
+                    PodClaim(uid, node, asked, asked, app=uid, state=ClaimState.RUNNING, started=0.0, managed=False)
+                )
 
     def pods_on(self, node: str) -> list[str]:
         """Those that are there now."""
@@ -137,6 +151,34 @@ def test_of_cpu_what_is_used_now_is_promised_and_of_memory_nine_tenths() -> None
     assert cpu.present
     assert memory.peak == pytest.approx(0.9 * 44.2)
     assert memory.present
+
+
+@pytest.mark.parametrize("request_", [0.0, 2.0])
+def test_no_promise_gives_out_memory_that_is_in_use(request_: float) -> None:
+    """Three pods of others use 14.5 GiB each and ask for little: the node is full, with a stated risk as without."""
+    plain, stated = Cluster(None), Cluster(0.01)
+    for cluster in (plain, stated):
+        cluster.strangers({"n0": 3}, (0.1, request_), (0.5, 14.5))
+        cluster.play(2500)
+    line = stated.ledger.explain("n0", stated.now)["memory"]
+    assert line.used > line.allowed
+    assert line.promise is not None
+    assert line.promise.peak >= line.promise.least == pytest.approx(0.9 * line.used)
+    assert line.margin == 0.0
+    assert line.room == pytest.approx(rooms(plain)[0, 1])
+    spot = stated.ledger.spot("n0", stated.now)
+    assert spot is not None
+    assert spot.room[1] == pytest.approx(line.room)
+
+
+def test_tasks_that_use_more_memory_than_they_ask_for_leave_no_room_on_a_full_node() -> None:
+    """Twelve tasks ask for 4 GiB each and use 5: where more than the allowance of 56 GiB is used nothing is left."""
+    cluster = Cluster(0.01)
+    cluster.play(2500, level=1.27)
+    lines = [cluster.ledger.explain(node.name, cluster.now)["memory"] for node in cluster.ledger.nodes]
+    full = [line for line in lines if line.used > line.allowed]
+    assert len(full) > NODES / 2
+    assert all(line.room <= 0.0 for line in full)
 
 
 def test_stale_nodes_are_worth_their_reservations() -> None:

@@ -331,6 +331,16 @@ class TestStatedRisk:
         assert cpu["room"] == pytest.approx(min(cpu["allocatable"], cpu["real"]) - promise["peak"])
         assert "at a risk of 5.000% its pods use at most" in cpu["arithmetic"]
 
+    def test_what_never_varies_is_told_as_an_amount(self, risky: World) -> None:
+        """Memory that stands still has no spread: millions of nothings would tell nobody how much is meant."""
+        memory = risky.get("/v1/nodes/n3")["resources"]["memory"]
+        promise = memory["promise"]
+        assert promise["factor"] < -1000
+        assert promise["beyond"] == pytest.approx(promise["factor"] * promise["spread"])
+        assert f"− {-promise['beyond']:.6g}, as use does not vary, of all" in memory["arithmetic"]
+        page = risky.client.get("/metrics").text
+        assert 'slackwater_extender_risk_factor{machine="16 cpu, 64 GiB",resource="memory"} -1000.0' in page
+
     def test_realised_beside_asked(self, risky: World) -> None:
         """As gauges by resource, and by type of machine."""
         page = risky.client.get("/metrics").text

@@ -219,7 +219,7 @@ def test_sizes_of_runs_outlive_the_leader() -> None:
 
 
 def test_what_is_left_of_a_gang_goes_on_under_a_new_leader() -> None:
-    """One member ended and is gone with its node, the others are made anew: nobody sees any more that all were there."""
+    """One member ended and is gone with its node, the others are made anew: nobody sees that all were there."""
     world = enforcing(node("a", cpu=1), node("b", cpu=8))
     gang = {names.GANG: "true", names.TASKS: "3"}
     pods = [world.create(f"g-{number}", cpu=1, app="gang", annotations=gang) for number in range(3)]

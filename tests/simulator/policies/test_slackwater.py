@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from slackwater.cycle.cycle import decide
-from slackwater.errors import UnknownName
+from slackwater.errors import InvalidInput, UnknownName
 from slackwater_simulator.physics.usage import STANDSTILL
 from slackwater_simulator.policies.registry import create
 from slackwater_simulator.policies.slackwater.snapshot import QUEUE
@@ -253,3 +253,18 @@ def test_an_app_is_as_large_as_its_widest_stage() -> None:
     world.masters.begin()
     world.engine.run(until=5.0)
     assert [app.demand for app in policy.gate.views.all()] == [72.0 + 2.0]
+
+
+@pytest.mark.parametrize("horizon", [0, -5.0])
+def test_a_promise_must_hold_for_some_time(horizon: float) -> None:
+    """The option is named before anything is played."""
+    with pytest.raises(InvalidInput, match=r"risk_horizon: .* above 0"):
+        play([job("a", 2)], risk=0.01, risk_horizon=horizon)
+
+
+def test_a_risk_may_be_a_percentage() -> None:
+    """As `slackwater risk` and a SlackPolicy read it."""
+    stated, share = (play([job("a", 2)], risk=risk) for risk in ("1%", 0.01))
+    assert stated.jobs.end.tolist() == share.jobs.end.tolist()
+    with pytest.raises(InvalidInput, match="often"):
+        SlackwaterOnYarn(risk="often")

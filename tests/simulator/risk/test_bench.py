@@ -65,6 +65,15 @@ def test_no_more_tasks_are_lost_than_there_are(memory: bool, lost: int | None) -
     assert (bold.lost_tasks, oracle.lost_tasks) == (lost, None if lost is None else 0)
 
 
+@pytest.mark.parametrize(("level", "share"), [(99.0, 0.0), (130.0, 1.0)])
+def test_what_requests_alone_overload_is_no_violation_and_counted_apart(level: float, share: float) -> None:
+    """Tasks that use 130 of 100: who promises all requests is never wrong, and every promise counts as overloaded."""
+    high = UsageSeries("high", np.full((10, 48), level, np.float32))
+    play = Play(machines=2, residents=5, days=2, horizon=4)
+    scores = judge(high, play, {"all": lambda moment: np.full(len(moment.use), moment.requests)}, memory=False)
+    assert [(score.violation_rate, score.overloaded) for score in scores] == [(0.0, share)] * 2
+
+
 def test_everyone_is_asked_and_the_oracle_is_never_wrong() -> None:
     """Names as documented, in order; nobody saves more than the oracle without violations."""
     scores = judge(noisy(), SMALL, estimators(SMALL, 0.05, memory=False), memory=False)
@@ -111,7 +120,8 @@ def test_broken_files_are_refused_by_line(tmp_path: Path) -> None:
     """With what to write instead."""
     path = tmp_path / "series.csv"
     for text, problem in (
-        ("1,2\n3,x\n", "line 2"),
+        ("1,2\n3,x\n", "line 2: 'x' is not a number; write percentages between commas"),
+        (";".join(["12.5"] * 288), "line 1: '12.5;12.5;12.5;12.5;…' is not a number"),
         ("1,2\n3\n", "line 2 has 1"),
         ("\n\n1,2\n\n3\n", "line 5 has 1"),
         ("1,2\n3,1e39\n", "line 2: a sample is not a number from 0 to 1e\\+09"),
@@ -124,7 +134,7 @@ def test_broken_files_are_refused_by_line(tmp_path: Path) -> None:
         path.write_text(text)
         with pytest.raises(InvalidInput, match=problem):
             read(path)
-    with pytest.raises(InvalidInput, match="cannot be read"):
+    with pytest.raises(InvalidInput, match=r"series: .*absent.csv' cannot be read"):
         read(tmp_path / "absent.csv")
 
 

@@ -99,7 +99,8 @@ def test_the_same_seed_plays_the_same_days() -> None:
         (Play(residents=0), "--residents"),
         (Play(days=1), "--days"),
         (Play(horizon=0), "--horizon"),
-        (Play(horizon=48), "--horizon"),
+        (Play(horizon=48, days=2), "--horizon"),
+        (Play(horizon=6 * 48), "--horizon: it is as long as what is counted; give less than 24h, or more --days"),
         (Play(whole_day=1.5), "--whole-day"),
     ],
 )
@@ -107,3 +108,13 @@ def test_what_cannot_be_played_is_refused_by_its_option(play: Play, option: str)
     """Before anything runs."""
     with pytest.raises(InvalidInput, match=option):
         Machines(ramp(), play)
+
+
+@pytest.mark.parametrize("horizon", [48, 60])
+def test_a_horizon_may_be_as_long_as_the_series(horizon: int) -> None:
+    """No task outlives its series: what is beyond its end is nobody's."""
+    shorter, longer = (Machines(ramp(), Play(machines=4, days=3, horizon=steps)) for steps in (47, horizon))
+    for step in range(5):
+        for machines in (shorter, longer):
+            machines.advance(step)
+        assert longer.truth().peak.tolist() == shorter.truth().peak.tolist()

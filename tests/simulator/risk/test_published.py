@@ -86,9 +86,20 @@ def test_autopilot_weighs_samples_by_their_load_and_half_life() -> None:
 
 
 def test_autopilot_takes_the_peak_of_memory() -> None:
-    """15 % above the largest sample, within the request."""
+    """15 % above the largest sample."""
     assert Autopilot(memory=True).peak(seen([30.0] * 11 + [50.0] + [30.0] * 8)) == pytest.approx(57.5)
-    assert Autopilot(memory=True).peak(seen([95.0] * 20)) == pytest.approx(100.0)
+    assert Autopilot(memory=True).peak(seen([95.0] * 20)) == pytest.approx(95.0 * 1.15)
+
+
+def test_what_a_task_uses_beyond_its_request_counts() -> None:
+    """One uses 150 of 100 and the other 20: only a machine's sum is cut at the requests, for every estimator alike."""
+    tasks = [150.0] * 30, [20.0] * 30
+    assert rc_like(seen(*tasks)) == pytest.approx(170.0)
+    assert n_sigma(seen(*tasks)) == pytest.approx(170.0)
+    assert Autopilot(memory=True).peak(seen(*tasks)) == pytest.approx(170.0 * 1.15)
+    rule = Autopilot(memory=False)
+    moments = [seen(*(task[:n] for task in tasks), step=n, arrived=n == 1) for n in range(1, HOUR + 1)]
+    assert [rule.peak(moment)[0] for moment in moments][-1] == pytest.approx(170.0 * 1.15)
 
 
 def test_autopilot_does_not_forget_a_task_s_peak_of_memory() -> None:

@@ -14,7 +14,7 @@ import numpy as np
 
 from slackwater.errors import UnknownName
 from slackwater.resources import CPU
-from slackwater.validation import alike
+from slackwater.validation import alike, probability
 from slackwater_simulator.engine import SWEEP
 from slackwater_simulator.policies.base import Scheduler
 from slackwater_simulator.policies.charges import Charges
@@ -40,6 +40,8 @@ class Gatekept(Scheduler):
 
     def __init__(self, **parts: Any) -> None:
         known = {field.name: field.default for field in fields(Parts)}
+        if isinstance(stated := parts.get("risk"), str):
+            parts["risk"] = probability("risk", stated)
         for name, value in parts.items():
             if name not in known:
                 raise UnknownName("option", name, known)

@@ -41,13 +41,16 @@ class Faults:
             self.quoted.append(f"skipped {error}")
 
 
-def load_bytes(path: Path) -> bytes:
-    """The whole content of a file, unzipped if it was gzipped (told by its first bytes, not by its name)."""
+def load_bytes(path: Path, what: str = "workload") -> bytes:
+    """The whole content of a file, unzipped if it was gzipped (told by its first bytes, not by its name).
+
+    `what` is what the command calls it.
+    """
     try:
         raw = path.read_bytes()
     except OSError as error:
         problem = f"{str(path)!r} cannot be read ({error.strerror or error})"
-        raise InvalidInput("workload", problem, "give the path of a trace file, or gen:NAME for a generator") from error
+        raise InvalidInput(what, problem, "give the path of a trace file, or gen:NAME for a generator") from error
     if not raw.startswith(GZIP_MAGIC):
         return raw.removeprefix(BOM_UTF8)
     try:
@@ -56,12 +59,12 @@ def load_bytes(path: Path) -> bytes:
         raise InvalidInput(path.name, f"the gzip data is damaged ({error})", "fetch the file again") from error
 
 
-def load_text(path: Path) -> str:
+def load_text(path: Path, what: str = "workload") -> str:
     """The content as text, without a byte order mark, which spreadsheets put first.
 
     Bytes that are not UTF-8 become replacement marks, so that the line check can name them.
     """
-    return load_bytes(path).decode("utf-8-sig", errors="replace")
+    return load_bytes(path, what).decode("utf-8-sig", errors="replace")
 
 
 @contextmanager
