@@ -185,7 +185,9 @@ def case(cache: ClusterCache, pod: PodRecord) -> PodContext:
 def _refusal(cache: ClusterCache, pod: PodRecord, app: str, *, driver: bool) -> FilterReason | None:
     if pod.parked:
         return FilterReason.PARKED
-    return None if cache.live(pod.uid) else cache.guard.verdict(pod, app, driver=driver)
+    if cache.live(pod.uid) or not cache.guard.speaks(cache.clock()):
+        return None
+    return cache.guard.verdict(pod, app, driver=driver)
 
 
 def examine(cache: ClusterCache, case: PodContext, names: Sequence[str], finder: RowFinder | None = None) -> NodeFits:
