@@ -232,9 +232,7 @@ def _found_by(cache: ClusterCache, ask: PodAsk, name: str, now: float) -> NodeRo
     spot, held = cache.ledger.spot(name, now, ask.uid), cache.ledger.claim(ask.uid)
     if spot is None or held is None or held.node != name or not any(map(lt, spot.room, ask.declared)):
         return spot
-    everyone = cache.ledger.spot(name, now)
-    if everyone is None:
-        return spot
+    everyone = cache.ledger.spot(name, now) or spot
     both = zip(spot.room, ask.declared, everyone.room, strict=True)
     return spot._replace(room=[max(room, own) if left >= 0 else room for room, own, left in both])
 
