@@ -66,6 +66,26 @@ def test_without_anything_of_ours_new_pods_run_and_held_ones_are_not_lost(
         tell(f"pods were held again {time.monotonic() - back:.1f} s after everything was back")
 
 
+def test_drivers_that_are_let_go_run_also_when_they_find_no_room_at_first(
+    arena: Field, tell: Tell, watchdog: None
+) -> None:
+    """Only the operators die. What they wrote last, that drivers have no budget left, is no reason for ever."""
+    assert watchdog is None
+    crew = arena.crew()
+    with arena.ground("frozen", nodes=1, shape=Shape(cpu="8", memory="32Gi")) as ground:
+        # Longer than the extender counts on a pod that was let go: after that the filter looks at queues again.
+        ground.create(ground.pod(f"d-{number}", role="driver", cpu="2", lasts=90.0) for number in range(6))
+        ground.until_bound(1, 60)
+        for name in OPERATORS:
+            crew.kill(name)
+        try:
+            until("the gates are lifted", lambda: not any(map(gated, ground.pods())), 60 + PATIENCE, 0.3)
+            ground.until_bound(6, 240)
+        finally:
+            crew.mend()
+        tell("drivers that were let go by the watchdog ran, the last ones when the first had ended")
+
+
 def test_a_watchdog_that_dies_between_two_writes_lets_all_pods_go(arena: Field, tell: Tell) -> None:
     """It is started again while nobody leads: the switch stays off, and the rest goes without another patience."""
     with arena.ground("rescue", nodes=1) as ground, watchdog_behind(arena.own_lab()) as program:

@@ -1,12 +1,14 @@
 """The filter's second look at queues and pools, for pods that came around the gate.
 
 A driver over its queue's budget, or a pod of a job whose pool is closed, is refused for that reason. Only pods without
-a live charge meet this: status lags behind what the operator has just released. Which queue and which pool a pod
-belongs to is answered by governance, as it is for the operator.
+a live charge meet this: status lags behind what the operator has just released. And only while an operator leads: the
+last words of a dead one would refuse for ever what the watchdog lets go. Which queue and which pool a pod belongs to is
+answered by governance, as it is for the operator.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 
 import structlog
@@ -27,6 +29,8 @@ log = structlog.get_logger(__name__)
 STATUS: Mapping[str, type[Part]] = {"AdmissionQueue": AdmissionQueueStatus, "ReservationPool": ReservationPoolStatus}
 # The kinds of custom resources that the guard reads.
 GUARDED = (*STATUS, "TrackedApp")
+# Seconds after which an operator that has asked nothing leads no longer: one that does asks for use every ten seconds.
+SILENCE = 30.0
 # Phases of an app that has not passed admission and pool.
 OUTSIDE = (Phase.WAITING, Phase.REFUSED)
 
@@ -40,6 +44,7 @@ class Guard:
         self._pools: dict[str, ReservationPoolStatus] = {}
         self._waiting: dict[str, Category] = {}  # apps that have not passed, by namespace/app id
         self._app_ids: dict[str, str] = {}  # by namespace/name of the object
+        self._asked = -math.inf  # when an operator last did
 
     def set(self, kind: str, records: Iterable[CustomRecord]) -> None:
         """Take over objects of one kind; one whose status cannot be read guards nothing."""
@@ -60,6 +65,14 @@ class Guard:
             self._governance.drop(kind, records)
         for record in records:
             self._forget(kind, record)
+
+    def asked(self, now: float) -> None:
+        """An operator that leads has asked us something."""
+        self._asked = now
+
+    def speaks(self, now: float) -> bool:
+        """Whether what status tells is kept up to date. An extender that was never asked cannot know."""
+        return now - self._asked <= SILENCE
 
     def verdict(self, pod: PodRecord, app: str, *, driver: bool) -> FilterReason | None:
         """Why the pod may not start at all now, if so. `app` is namespace/id."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from functools import partial
 from typing import Any
@@ -12,7 +12,8 @@ import orjson
 from flask import Blueprint, Response, request
 
 import slackwater
-from slackwater.errors import InvalidInput
+from slackwater.errors import InvalidInput, Unavailable
+from slackwater_extender.auth import Unauthenticated
 from slackwater_extender.components import Components
 from slackwater_extender.http.openapi import document
 from slackwater_extender.scheduling import explain as explaining
@@ -70,6 +71,7 @@ def capacity(parts: Components) -> Response:
 
 def rooms(parts: Components) -> Response:
     """GET /v1/rooms: every node's room as arrays; encoded without the lock, as a table given out never changes."""
+    _note_leader(parts)
     with parts.cache.lock:
         found = explaining.rooms(parts.cache)
     return said({**found, "instance": parts.instance})
@@ -127,11 +129,19 @@ def _waiting(parts: Components) -> Iterator[float]:
 
 def usage(parts: Components) -> Response:
     """GET /v1/usage?nodes=true: what each managed pod was last measured to use, by uid; and each node, where asked."""
+    _note_leader(parts)
     sampling, found = parts.sampling, parts.sampling.latest  # pods and nodes of one round
     body: dict[str, Any] = {"pods": sampling.pod_usage(found)}
     if request.args.get("nodes") == "true":
         body["nodes"] = sampling.node_usage(found)
     return said(body)
+
+
+def _note_leader(parts: Components) -> None:
+    """Whoever asks for rooms or use and proves itself is the operator that leads; anybody else may read them, too."""
+    with suppress(Unauthenticated, Unavailable):
+        parts.doorkeeper.admit(request.environ)
+        parts.cache.guard.asked(parts.cache.clock())
 
 
 def version(parts: Components) -> Response:

@@ -2,7 +2,8 @@
 
 The ConfigMap belongs to the chart, and the extender may read and change this one and no other. It is written once per
 interval where something changed. Nothing is written before it was read, so that an API server that is away at the start
-costs nothing that was learned. What cannot be read is told and learned anew.
+costs nothing that was learned; and nothing is read before policies and nodes are listed, which say what can be used of
+it. What cannot be read is told and learned anew.
 """
 
 from __future__ import annotations
@@ -10,14 +11,15 @@ from __future__ import annotations
 import base64
 import binascii
 import threading
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import structlog
 
 from slackwater.errors import InvalidInput, Unavailable
-from slackwater.ledger.learned import MOST_APPS, Learned, decode, encode
+from slackwater.ledger.learned import MOST_APPS, LearnedRisk, decode, encode
+from slackwater.ledger.ledger import Ledger
 from slackwater_cluster.api.client import ApiClient
 from slackwater_cluster.api.paths import api_path
 from slackwater_extender.cache.cache import ClusterCache
@@ -25,6 +27,8 @@ from slackwater_extender.cache.cache import ClusterCache
 log = structlog.get_logger(__name__)
 
 KEY = "learned.json.gz"
+LISTED = frozenset({"SlackPolicy", "nodes"})  # the risk that is stated, and the kinds that are counted
+LOOK = 0.05  # seconds between two looks whether they are
 LAST = 5.0  # seconds that the end of the process waits for the last writing
 
 
@@ -38,6 +42,8 @@ class LearnedStore:
     interval: float
     _read: bool = False
     _written: bytes = b""
+    _risks: Mapping[str, LearnedRisk] = field(default_factory=dict)  # as last known, by kind
+    _ledger: Ledger | None = None  # that was offered them
     _trouble: str = ""
     _stop: threading.Event = field(default_factory=threading.Event)
     _thread: threading.Thread | None = None
@@ -57,6 +63,8 @@ class LearnedStore:
 
     def _run(self) -> None:
         with self.connect() as api:
+            while not (self._listed or self._stop.wait(LOOK)):
+                pass
             self.turn(api)
             while not self._stop.wait(self.interval):
                 self.turn(api)
@@ -64,6 +72,8 @@ class LearnedStore:
 
     def turn(self, api: ApiClient) -> None:
         """Read, if that has not succeeded yet; else write what is new. Whatever goes wrong, the next turn may work."""
+        if not self._listed:
+            return
         try:
             if self._read:
                 self._write(api)
@@ -76,6 +86,10 @@ class LearnedStore:
             log.exception("what was learned is not kept")
         else:
             self._told("")
+
+    @property
+    def _listed(self) -> bool:
+        return self.cache.synced >= LISTED
 
     @property
     def _path(self) -> str:
@@ -91,13 +105,20 @@ class LearnedStore:
         except (InvalidInput, binascii.Error, TypeError, ValueError) as problem:
             log.warning("what was learned before cannot be read", config_map=self.name, problem=str(problem))
             return
+        self._risks = learned.risks
         with self.cache.lock.background():
             self.cache.ledger.remember(learned)
         log.info("what was learned before is known again", apps=len(learned.apps), risks=list(learned.risks))
 
     def _write(self, api: ApiClient) -> None:
         with self.cache.lock.background():
-            learned: Learned = self.cache.ledger.learned(MOST_APPS)
+            ledger = self.cache.ledger
+            found = ledger.learned(MOST_APPS)
+            # Where no risk is stated now, what is known of one is for a ledger to come.
+            learned = replace(found, risks={**self._risks, **found.risks})
+            if ledger is not self._ledger:
+                ledger.remember(learned)
+        self._ledger, self._risks = ledger, learned.risks
         made = encode(learned) if learned else b""
         if made and made != self._written:
             api.patch(self._path, {"binaryData": {KEY: base64.b64encode(made).decode()}})

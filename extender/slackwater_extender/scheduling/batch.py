@@ -17,7 +17,7 @@ import numpy as np
 from slackwater.ledger.types import PodClaim
 from slackwater.network.arrivals import Inputs
 from slackwater.nodes import NodeTable, PodAsk
-from slackwater.placement.batch import Batch, Placement, Refusal
+from slackwater.placement.batch import Batch, Refusal
 from slackwater.placement.reasons import FilterReason
 from slackwater.resources import Kinds, Resources, holding, needed_by
 from slackwater.roles import Role
@@ -143,8 +143,7 @@ class Placer:
         lost: list[_Wanted] = []
         while not batch.done:
             with self.cache.lock:
-                live = _Live(self.cache.ledger.table(self.cache.clock()), vacancies)
-                self._slice(batch, live, by_uid, reply, lost)
+                self._slice(batch, vacancies, by_uid, reply, lost)
         _tell_needs(reply, asks, by_uid, table.kinds)
         return lost
 
@@ -193,9 +192,14 @@ class Placer:
     # -- 3. one slice ---------------------------------------------------------------------------------------------
 
     def _slice(
-        self, batch: Batch, live: _Live, wanted: Mapping[str, _Wanted], reply: PlaceReply, lost: list[_Wanted]
+        self,
+        batch: Batch,
+        vacancies: np.ndarray,
+        wanted: Mapping[str, _Wanted],
+        reply: PlaceReply,
+        lost: list[_Wanted],
     ) -> None:
-        """Decide for some milliseconds, against the rows as they are now."""
+        """Decide for some milliseconds. `vacancies`: pods each node may still hold, kept over all slices."""
         until = self.cache.clock() + self.cache.settings.slice
         while not batch.done:
             for outcome in batch.step(STEP):
@@ -205,7 +209,8 @@ class Placer:
                 elif isinstance(outcome, Refusal):
                     self._refuse(each, _refusing(outcome), reply)
                     self.waiting.add(each.pod, outcome.reason.value)
-                elif live.take(outcome, each) and self.cache.reserve(each.pod, outcome.node, each.role, each.app):
+                elif vacancies[outcome.row] > 0 and self._take(outcome.node, each):
+                    vacancies[outcome.row] -= 1
                     self.cache.assigned.add(outcome.uid)
                     reply.placed.append(Placed(outcome.uid, outcome.node))
                     self.waiting.drop(outcome.uid)
@@ -214,6 +219,20 @@ class Placer:
                     lost.append(each)
             if self.cache.clock() >= until:  # looked at after the work: each slice gets on by one step at least
                 return
+
+    def _take(self, node: str, each: _Wanted) -> bool:
+        """Whether the chosen node serves the pod as it is now; if so it is entered there.
+
+        The ledger is asked each time, with all that was entered before: a pod may cost its node more than it declares,
+        by what its likes use or by whom the kernel would kill. Plain numbers: rows are short.
+        """
+        spot, kinds = self.cache.ledger.spot(node, self.cache.clock()), self.cache.kinds
+        if spot is None or not spot.open:
+            return False
+        asked = (*conversion.amounts(each.pod.declared, kinds), *conversion.amounts(each.pod.native, kinds))
+        if not all(map(ge, (*spot.room, *spot.native), needed_by(asked))):
+            return False
+        return self.cache.reserve(each.pod, node, each.role, each.app)
 
     def _refuse(self, each: _Wanted, refusing: Refusing, reply: PlaceReply) -> None:
         if each.before is not None and not each.pod.gates and self.cache.waits(each.uid):
@@ -304,30 +323,6 @@ class _Facts:
     outgrown: dict[str, _Outgrown] = field(default_factory=dict)
     in_time: dict[int, np.ndarray | None] = field(default_factory=dict)  # by constraints, for those killed before
     left: np.ndarray | None = None  # what tasks find on each node once the tasks there have ended, if somebody asks
-
-
-@dataclass
-class _Live:
-    """Rows as they are in this slice, less what the slice has given out itself."""
-
-    table: NodeTable
-    vacancies: np.ndarray  # pods each node may still hold, by row of the batch's table; kept over all slices
-    _left: dict[int, list[float]] = field(default_factory=dict)
-
-    def take(self, outcome: Placement, each: _Wanted) -> bool:
-        """Whether the chosen node still serves the pod; if so it is charged. Plain numbers: rows are short."""
-        table = self.table
-        row = table.index.get(outcome.node)
-        if row is None or not table.open[row] or self.vacancies[outcome.row] <= 0:
-            return False
-        left = self._left.get(row) or [*table.room[row].tolist(), *table.native[row].tolist()]
-        kinds = table.kinds
-        asked = (*conversion.amounts(each.pod.declared, kinds), *conversion.amounts(each.pod.native, kinds))
-        if not all(map(ge, left, needed_by(asked))):
-            return False
-        self._left[row] = [have - want for have, want in zip(left, asked, strict=True)]
-        self.vacancies[outcome.row] -= 1
-        return True
 
 
 def _mask_of(nodes: Iterable[str], table: NodeTable) -> np.ndarray:

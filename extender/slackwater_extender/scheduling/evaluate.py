@@ -8,11 +8,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import repeat
+from operator import lt
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from slackwater.nodes import NodeColumns, NodeTable, PodAsk
+from slackwater.nodes import NodeColumns, NodeRow, NodeTable, PodAsk
 from slackwater.placement.filter import Fit, judge, judge_one
 from slackwater.placement.reasons import BY_CODE, FilterReason
 from slackwater.placement.score import TOP, score, shortlist, with_one_leader
@@ -185,7 +186,9 @@ def case(cache: ClusterCache, pod: PodRecord) -> PodContext:
 def _refusal(cache: ClusterCache, pod: PodRecord, app: str, *, driver: bool) -> FilterReason | None:
     if pod.parked:
         return FilterReason.PARKED
-    return None if cache.live(pod.uid) else cache.guard.verdict(pod, app, driver=driver)
+    if cache.live(pod.uid) or not cache.guard.speaks(cache.clock()):
+        return None
+    return cache.guard.verdict(pod, app, driver=driver)
 
 
 def examine(cache: ClusterCache, case: PodContext, names: Sequence[str], finder: RowFinder | None = None) -> NodeFits:
@@ -196,28 +199,42 @@ def examine(cache: ClusterCache, case: PodContext, names: Sequence[str], finder:
     whole = cache.ledger.table(now)
     known, rows = _located(whole, names, finder)
     table = _subset(whole, rows)
-    _leave_out(cache, case.pod.uid, now, table, rows)
     ask = conversion.ask(case.pod, table.kinds, driver=case.driver)
+    _leave_out(cache, ask, now, table, rows)
     fit = judge(table, ask)  # the ledger's numbers are finite by construction
     points = _points(cache, case, whole, rows, table, ask, fit)
     return ManyNodes(names, table, known, rows, whole.names, fit, points)
 
 
-def _leave_out(cache: ClusterCache, uid: str, now: float, table: NodeColumns, rows: NDArray[np.intp]) -> None:
+def _leave_out(cache: ClusterCache, ask: PodAsk, now: float, table: NodeColumns, rows: NDArray[np.intp]) -> None:
     """Give back what the pod itself holds of one of these rows, in the copy made for it."""
-    held = cache.ledger.claim(uid)
+    held = cache.ledger.claim(ask.uid)
     row = cache.ledger.table(now).index.get(held.node, -1) if held else -1
     own = np.flatnonzero(rows == row) if row >= 0 else rows[:0]
-    if held and own.size and (spot := cache.ledger.spot(held.node, now, uid)):
+    if held and own.size and (spot := _found_by(cache, ask, held.node, now)):
         table.room[own], table.native[own] = spot.room, spot.native
 
 
 def _single(cache: ClusterCache, case: PodContext, name: str) -> OneNode:
-    spot = cache.ledger.spot(name, cache.clock(), case.pod.uid)
+    ask = conversion.ask(case.pod, cache.kinds, driver=case.driver)
+    spot = _found_by(cache, ask, name, cache.clock())
     if spot is None:
         return OneNode(name, (), FilterReason.UNKNOWN_NODE)
-    ask = conversion.ask(case.pod, cache.kinds, driver=case.driver)
     return OneNode(name, tuple(spot.room), judge_one(spot, ask, cache.kinds))
+
+
+def _found_by(cache: ClusterCache, ask: PodAsk, name: str, now: float) -> NodeRow | None:
+    """A node as the pod finds it, which does not count itself.
+
+    Of kinds of which all pods there have enough, this one among them, it finds at least what it declares: pods that
+    came after it may have cost more, or less, than they declare, and it keeps the place that it was given.
+    """
+    spot, held = cache.ledger.spot(name, now, ask.uid), cache.ledger.claim(ask.uid)
+    if spot is None or held is None or held.node != name or not any(map(lt, spot.room, ask.declared)):
+        return spot
+    everyone = cache.ledger.spot(name, now) or spot
+    both = zip(spot.room, ask.declared, everyone.room, strict=True)
+    return spot._replace(room=[max(room, own) if left >= 0 else room for room, own, left in both])
 
 
 def _points(

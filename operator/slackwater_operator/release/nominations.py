@@ -33,7 +33,6 @@ log = structlog.get_logger(__name__)
 GROWTH_PATIENCE = 10.0
 # Nodes with room that the scheduler may refuse before a release has come to nothing: it is not room that is missing.
 MOST_NODES = 3
-PIECE = 1000  # pods in one request to take reservations back
 
 
 @dataclass
@@ -111,9 +110,7 @@ class Nominations:
         held = [pod for pod in self.cache.index.pods() if pod.gated and not pod.node]
         left = [pod for pod in held if pod.nominated]
         await asyncio.gather(*(self.writes.nominate(pod, "") for pod in left))
-        # It may have died between having nodes named and writing them; some thousand at a time, under one lock each.
-        for some in range(0, len(held), PIECE):
-            await self.writes.unreserve([pod.uid for pod in held[some : some + PIECE]])
+        await self.writes.unreserve([pod.uid for pod in held])  # it may have died between place and write
         return len(left)
 
     def _ours(self, pod: PodRecord) -> bool:

@@ -132,6 +132,8 @@ class Releaser:
     async def _rooms(self) -> Rooms | None:
         try:
             rooms = await self.places.rooms()
+            if await self.writes.settle():  # what was kept for nobody is room
+                rooms = await self.places.rooms()
             if self._instance not in ("", rooms.instance):
                 rooms = await self._introduced()
         except Unavailable as problem:
@@ -282,6 +284,7 @@ class Releaser:
         except Unavailable as problem:
             self._placing_fails = True
             self._failed(problem)
+            self.writes.doubt([*(each.uid for each in unplaced), *(each.uid for each in wishes)])
             if self.grace.over:
                 return self._alone(wishes)
             self.outlook = replace(outlook, holding=self._silence)

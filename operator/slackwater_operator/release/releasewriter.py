@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Sequence
+from collections import deque
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from time import perf_counter
 from typing import Any
 
@@ -12,7 +14,9 @@ import structlog
 
 from slackwater.errors import Unavailable
 from slackwater_cluster.watch.records import PodRecord
+from slackwater_cluster.watch.timeslices import slices
 from slackwater_operator.cache.cache import OperatorCache
+from slackwater_operator.cache.podstate import PodState
 from slackwater_operator.cache.refusals import Vain
 from slackwater_operator.metrics import Metrics
 from slackwater_operator.release.batch import GROWN, Handover
@@ -21,6 +25,12 @@ from slackwater_operator.release.podwriter import PodWriter, WriteOutcome, Writt
 from slackwater_operator.settings import Settings
 
 log = structlog.get_logger(__name__)
+
+# Seconds for which a question whose answer was given up may still be worked on.
+LATE = 10.0
+PIECE = 1000  # pods in one request to take reservations back: they are taken back under one lock
+# Pods that nobody lets go now: what is kept for them is kept for nobody.
+WAITING = (PodState.HELD, PodState.BLOCKED, PodState.PARKED)
 
 
 @dataclass
@@ -36,6 +46,7 @@ class ReleaseWriter:
     clock: Callable[[], float]
     last_release: float = 0.0
     _under_way: set[asyncio.Task[object]] = field(default_factory=set)
+    _doubtful: dict[str, float] = field(default_factory=dict)  # pods that may be reserved for, and asked about until
 
     def __post_init__(self) -> None:
         # Both writes of a pod go back to back, before the next one's: a nominated pod behind its gate takes room.
@@ -144,8 +155,32 @@ class ReleaseWriter:
         self.cache.pause(pod.uid, self.clock(), Vain.UNWRITTEN)
 
     async def unreserve(self, uids: Sequence[str]) -> None:
-        """Give room back that was kept for pods."""
+        """Give room back that was kept for pods; where nobody answers, `settle` tries again."""
+        left = deque(slices(uids, PIECE))
         try:
-            await self.places.unreserve(uids)
+            while left:
+                await self.places.unreserve(left[0])
+                left.popleft()
         except Unavailable as problem:
-            self.grace.failed(problem)  # its reservations lapse by themselves
+            self.grace.failed(problem)
+            for uid in chain.from_iterable(left):
+                self._doubtful.setdefault(uid, 0.0)
+
+    def doubt(self, uids: Iterable[str]) -> None:
+        """Nobody answered whether these pods got room. They may have it, and it would lapse only after 75 s."""
+        self._doubtful.update(dict.fromkeys(uids, self.clock() + LATE))
+
+    async def settle(self) -> bool:
+        """Give back room that may be kept for pods which still wait; whether there were any.
+
+        That is repeated until it is answered, and until nobody works on the question any more that had no answer.
+        """
+        now, waiting = self.clock(), [uid for uid in self._doubtful if self._waits(uid)]
+        self._doubtful = {uid: until for uid in waiting if (until := self._doubtful[uid]) > now}
+        await self.unreserve(waiting)
+        return bool(waiting)
+
+    def _waits(self, uid: str) -> bool:
+        """Whether a pod is not on its way. One that may be nominated keeps its room until that is cleared."""
+        pod = self.cache.index.pod(uid)
+        return pod is not None and self.cache.state_of(pod) in WAITING and uid not in self.cache.nominated_in_vain

@@ -9,8 +9,10 @@ from support.fakes.extender import World, custom, world
 
 
 def one() -> World:
-    """One idle node."""
-    return world(objects.node("idle", cpu="16", memory="64Gi"))
+    """One idle node, and an operator that leads: it has just asked for its room."""
+    made = world(objects.node("idle", cpu="16", memory="64Gi"))
+    made.get("/v1/rooms")
+    return made
 
 
 @pytest.mark.parametrize("order", [("a", "b"), ("b", "a")], ids=["a-first", "b-first"])

@@ -8,10 +8,12 @@ import time
 from typing import Any
 
 import httpx2
+import numpy as np
 import pytest
 from structlog.testing import capture_logs
 
-from slackwater.ledger.learned import decode
+from slackwater.estimation.calibration import Kept
+from slackwater.ledger.learned import Learned, LearnedRisk, decode, encode
 from slackwater_cluster.api.client import ApiClient
 from slackwater_cluster.api.endpoint import Endpoint
 from slackwater_extender.sampler.learnedstore import KEY, LearnedStore
@@ -142,6 +144,82 @@ def test_nothing_is_overwritten_before_it_was_read(status: int) -> None:
             keeper.turn(api)
     assert server.asked == ["GET", "GET", "GET", "PATCH"]
     assert len([each for each in logs if each["log_level"] == "warning"]) == 1
+
+
+def scores(made: World) -> dict[str, int]:
+    """How many scores are known of each kind for which a risk is stated."""
+    return {kind: each.count for kind, each in made.parts.cache.ledger.risks().items()}
+
+
+def risky() -> ConfigMapServer:
+    """What was learned about a stated risk."""
+    server, some = ConfigMapServer(), np.random.default_rng(0).normal(size=500)
+    risks = {kind: LearnedRisk(0.01, 600.0, some, Kept(500, 4)) for kind in ("cpu", "memory")}
+    learned = Learned(("cpu", "memory"), {}, np.ones((2, 64)), risks)
+    server.data = {KEY: base64.b64encode(encode(learned)).decode()}
+    return server
+
+
+@pytest.mark.parametrize("last", ["SlackPolicy", "nodes"])
+def test_nothing_is_read_before_it_is_known_what_can_be_used_of_it(last: str) -> None:
+    """Without the policy there is no risk that scores belong to: they would be dropped, and then overwritten."""
+    server, made = risky(), extender()
+    made.parts.cache.synced.discard(last)
+    keeper = store(made, server)
+    with server.client() as api:
+        keeper.turn(api)
+        assert server.asked == []
+        made.policy(mode="enforce", estimation={"risk": "1%"})
+        made.parts.cache.synced.add(last)
+        keeper.turn(api)
+        assert scores(made) == {"cpu": 500, "memory": 500}
+        keeper.turn(api)
+    assert decode(base64.b64decode(server.data[KEY])).risks.keys() == {"cpu", "memory"}
+
+
+def test_it_is_read_as_soon_as_policies_and_nodes_are_listed() -> None:
+    """And not an interval later."""
+    server, made = risky(), extender()
+    made.parts.cache.synced.clear()
+    keeper = store(made, server)
+    keeper.start()
+    made.policy(mode="enforce", estimation={"risk": "1%"})
+    made.parts.cache.synced.update(("SlackPolicy", "nodes"))
+    wait_for(lambda: scores(made) == {"cpu": 500, "memory": 500})
+    keeper.stop()
+
+
+def test_an_extender_that_ends_before_it_has_listed_anything_leaves_what_was_learned() -> None:
+    """It ends at once, too."""
+    server, made = risky(), extender()
+    made.parts.cache.synced.clear()
+    keeper = store(made, server)
+    keeper.start()
+    keeper.stop()
+    assert server.asked == []
+
+
+def test_scores_outlive_a_policy_that_goes_and_comes_back() -> None:
+    """Delivered anew, or edited in two steps: meanwhile no ledger has a use for them."""
+    server, made = risky(), extender()
+    keeper = store(made, server)
+    with server.client() as api:
+        keeper.turn(api)
+        keeper.turn(api)
+        assert scores(made) == {}
+        made.policy(mode="enforce", estimation={"risk": "1%"})
+        keeper.turn(api)
+        assert scores(made) == {"cpu": 500, "memory": 500}
+        made.policy(mode="enforce")
+        teach(made)
+        keeper.turn(api)
+        written = decode(base64.b64decode(server.data[KEY]))
+        assert len(written.apps) == 1
+        assert {kind: len(each.scores) for kind, each in written.risks.items()} == {"cpu": 500, "memory": 500}
+        made.policy(mode="enforce", estimation={"risk": "1%"})
+        keeper.turn(api)
+    assert scores(made) == {"cpu": 500, "memory": 500}
+    assert len(made.parts.cache.ledger.learned().apps) == 1
 
 
 def test_another_policy_keeps_what_was_learned() -> None:

@@ -11,7 +11,7 @@ from slackwater.ledger.types import ClaimState
 from slackwater_extender.scheduling import placewire
 from support.builders import objects
 from support.fakes.extender import World, world
-from support.fakes.placing import ask, three, waiting
+from support.fakes.placing import ask, task, three, waiting
 
 
 def test_each_pod_gets_a_node_and_is_charged() -> None:
@@ -48,6 +48,64 @@ def test_the_nominated_node_is_accepted_by_the_filter() -> None:
     claim = made.parts.cache.ledger.claim("uid-batch-p")
     assert claim is not None
     assert claim.state is ClaimState.RESERVED
+
+
+def test_a_pod_that_costs_more_than_it_declares_is_seen_by_the_next() -> None:
+    """Its likes use 3 cores and declare 1: the third fits by what it declares, the fourth does not."""
+    made = world(objects.node("n", cpu="8"), objects.node("m", cpu="32"))
+    likes: dict[str, Any] = {"cpu": "1", "native": "500m", "labels": {"slackwater.io/app": "etl"}}
+    before = [task(f"r{i}", node="m", phase="Running", status=objects.running(), **likes) for i in range(4)]
+    other = task("other", "6", "5", node="n", phase="Running", status=objects.running())
+    made.show(*before, other)
+    uses = {**{pod["metadata"]["uid"]: (3.0, 2.0**29) for pod in before}, "uid-batch-other": (0.2, 2.0**29)}
+    for _ in range(100):
+        made.clock.now += 5
+        made.sample({"m": (12.0, 2.0**31), "n": (0.2, 2.0**30)}, uses)
+    made.gone(*before)
+    made.nodes(objects.node("m", cpu="32", ready=False))
+    names = [f"p{i}" for i in range(6)]
+    pods = [task(name, **likes) for name in names]
+    held_back(made, *pods)
+    assert [each["uid"] for each in ask(made, *names)["placed"]] == ["uid-batch-p0", "uid-batch-p1", "uid-batch-p2"]
+    assert [made.filter(pod, "n")["NodeNames"] for pod in pods[:3]] == [["n"]] * 3
+
+
+@pytest.mark.parametrize("asked", [("n",), ("n", "x")], ids=["one node", "many nodes"])
+def test_the_filter_leaves_a_pod_its_place_whatever_came_after_it(asked: tuple[str, ...]) -> None:
+    """Beside a Burstable pod each lowered task takes less of the room than it declares: all of them fit at once.
+
+    Without the first one, the others would leave 11 GiB by the kernel's order, and it declares 12.
+    """
+    node = objects.node("n", memory="40Gi")
+    node["status"]["capacity"] = {"cpu": "16", "memory": "53Gi"}
+    made = world(node)
+    there: dict[str, Any] = {"node": "n", "phase": "Running", "status": objects.running()}
+    running = [objects.pod("firm", memory="12Gi", **there), lowered("low", 8192, 12288, **there)]
+    made.show(*running)
+    small = {pod["metadata"]["uid"]: (0.05, 2.0**30) for pod in running}
+    for _ in range(100):
+        made.clock.now += 5
+        made.sample({"n": (0.1, 2.0**31)}, small)
+    pods = [lowered("first", 8192, 12288), lowered("second", 6700, 10000)]
+    held_back(made, *pods)
+    assert len(ask(made, "first", "second")["placed"]) == 2
+    assert [made.filter(pod, *asked)["NodeNames"] for pod in pods] == [["n"], ["n"]]
+    made.clock.now += 5
+    made.sample({"n": (0.1, 38 * 2.0**30)}, {**small, "uid-batch-firm": (0.05, 37 * 2.0**30)})
+    assert made.filter(pods[0], *asked)["NodeNames"] == []  # a neighbour has grown, and there is not enough for all
+
+
+def lowered(name: str, native: int, declared: int, **more: Any) -> dict[str, Any]:
+    """A task of so many MiB, in an app of its own."""
+    sizes = objects.declared("200m", f"{declared}Mi")
+    labels = {"slackwater.io/app": name}
+    return objects.pod(name, cpu="100m", memory=f"{native}Mi", annotations=sizes, labels=labels, **more)
+
+
+def held_back(made: World, *pods: dict[str, Any]) -> None:
+    """Pods that wait, and are on their way to nowhere."""
+    made.show(*pods)
+    made.post("/v1/unreserve", {"uids": [pod["metadata"]["uid"] for pod in pods]})
 
 
 def test_asked_again_a_pod_is_placed_anew() -> None:

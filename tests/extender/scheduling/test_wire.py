@@ -159,6 +159,7 @@ def test_an_internal_error_is_that_pod_s_error_only(caplog: pytest.LogCaptureFix
             raise ZeroDivisionError("mistake")
 
     made.parts.cache.guard = Broken(made.parts.cache.governance)
+    made.get("/v1/rooms")  # an operator leads: the guard is asked
     for _ in range(2):
         answer = json.loads(post(made, "filter", recorded("filter-names")))
         assert answer["Error"] == "slackwater: internal error, see the extender's log"

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
 import pytest
 
+from slackwater.errors import Unavailable
 from slackwater_cluster import names
 from slackwater_lab.faults.rules import Fault, Watch
+from slackwater_operator.release.extenderclient import Placement, PlaceRequest, Reservation
 from support.fakes.cluster import Operator, World, enforcing, node
 from support.fakes.faults import FaultyWorld
 
@@ -144,3 +149,96 @@ def test_room_is_given_back_where_the_watch_shows_no_nomination() -> None:
     made.broken = lambda _: False
     operator.step()
     assert not made.cache.nominated_in_vain
+
+
+@dataclass
+class DeafWorld(World):
+    """A world in which the answer of some questions to the extender is lost, or the answer comes too late."""
+
+    lost: list[str] = field(default_factory=list)  # the questions that are struck next, by name
+    late: list[Sequence[PlaceRequest]] = field(default_factory=list)  # placements that are made after all, later
+
+    def _strike(self, question: str) -> None:
+        if question in self.lost:
+            self.lost.remove(question)
+            raise Unavailable("extender: TimeoutError")
+
+    async def place(self, wishes: Sequence[PlaceRequest], **more: Any) -> Placement:
+        """Place, and lose the answer; or leave it for later."""
+        if "late" in self.lost:
+            self.late.append(wishes)
+            self._strike("late")
+        answer = await super().place(wishes, **more)
+        self._strike("place")
+        return answer
+
+    async def reserve(self, pods: Sequence[Reservation]) -> None:
+        """Reserve, and lose the answer."""
+        await super().reserve(pods)
+        self._strike("reserve")
+
+    async def unreserve(self, uids: Sequence[str]) -> None:
+        """Do not even hear the question."""
+        self._strike("unreserve")
+        await super().unreserve(uids)
+
+
+def full(*lost: str, **queue: Any) -> tuple[DeafWorld, Operator]:
+    """As many tasks as a node holds, and the questions whose answers are lost."""
+    made = DeafWorld(lost=list(lost))
+    made.configure("SlackPolicy", "default", mode="enforce")
+    made.configure("AdmissionQueue", "default", **queue)
+    made.namespace("team")
+    made.add_nodes(node("a", cpu=4))
+    for number in range(4):
+        made.create(f"task-{number}", cpu=1, app="etl")
+    return made, made.operator(steer_nodes=0)
+
+
+def released(made: World, operator: Operator, rounds: int) -> list[int]:
+    """How many pods were released in all, after each of some rounds."""
+    return [len(made.released) for _ in range(rounds) if operator.step() >= 0]
+
+
+@pytest.mark.parametrize(
+    ("lost", "queue"),
+    [("place", {}), ("reserve", {"release": {"nominate": False}})],
+    ids=["nodes", "reservations"],
+)
+def test_room_that_was_reserved_and_not_answered_is_free_in_the_next_round(lost: str, queue: dict[str, Any]) -> None:
+    """The extender has entered the pods, the operator knows nothing of it: else the node would be idle for 75 s."""
+    made, operator = full(lost, **queue)
+    assert released(made, operator, 2) == [0, 4]
+
+
+def test_what_is_not_taken_back_at_once_is_tried_again_each_round() -> None:
+    """The extender hears the third time: nothing is forgotten in between."""
+    made, operator = full("place", "unreserve", "unreserve")
+    assert released(made, operator, 4) == [0, 0, 0, 4]
+
+
+def test_room_that_a_dead_leader_reserved_is_taken_back_although_the_first_question_is_lost() -> None:
+    """A new leader asks once, at its start, and nobody else would ask again."""
+    made, operator = full("unreserve")
+    made.entered = dict.fromkeys(made.pods, "a")
+    operator.take_over()
+    assert released(made, operator, 1) == [4]
+
+
+def test_a_placement_that_is_made_after_its_answer_was_given_up_takes_no_room() -> None:
+    """An extender that is slow does its work later than it is told to take it back; meanwhile the queue is paused."""
+    made, operator = full("late")
+    operator.step()
+    made.configure("AdmissionQueue", "default", annotations={"slackwater.io/pause": "true"})
+    operator.step()
+    asyncio.run(made.place(made.late[0]))
+    assert len(made.entered) == 4
+    operator.step()
+    assert not made.entered
+
+
+def test_what_is_on_its_way_keeps_its_room() -> None:
+    """A pod that was asked for again, and released, is not taken for one whose answer was lost."""
+    made, operator = full("place")
+    released(made, operator, 4)
+    assert len(made.entered) == 4
