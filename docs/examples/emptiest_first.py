@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from slackwater.nodes import NodeColumns, PodAsk
+from slackwater.nodetable import NodeColumns, PodAsk
 
 
 def score(table: NodeColumns, ask: PodAsk) -> NDArray[np.float64]:

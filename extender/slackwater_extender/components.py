@@ -9,15 +9,15 @@ from uuid import uuid4
 
 from slackwater_extender.auth import Authenticator, LongPolls, TokenReview
 from slackwater_extender.cache.cache import ClusterCache
-from slackwater_extender.cache.requeue import Unschedulable
+from slackwater_extender.cache.refusedpods import Unschedulable
 from slackwater_extender.metrics import Gauges, Metrics
 from slackwater_extender.sampler.loop import SamplingLoop
+from slackwater_extender.sampler.measurement import QueryFunction, UsageQuery
 from slackwater_extender.sampler.presets import queries
-from slackwater_extender.sampler.query import QueryFunction, UsageQuery
 from slackwater_extender.scheduling.batch import Placer
 from slackwater_extender.scheduling.decisionlog import DecisionLog
-from slackwater_extender.scheduling.ownscore import load
 from slackwater_extender.scheduling.readiness import Readiness, readiness
+from slackwater_extender.scheduling.userscore import load
 from slackwater_extender.scheduling.verbs import Verbs
 from slackwater_extender.settings import Settings
 

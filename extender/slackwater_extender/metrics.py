@@ -20,7 +20,7 @@ import slackwater
 from slackwater.ledger.riskreserve import MANY
 from slackwater_extender.cache.cache import ClusterCache
 from slackwater_extender.cache.nodereport import node_lines
-from slackwater_extender.cache.requeue import Unschedulable
+from slackwater_extender.cache.refusedpods import Unschedulable
 
 # Seconds. The scheduler waits for every call: a millisecond matters, so the buckets start well below one.
 BUCKETS = (0.0005, 0.001, 0.0015, 0.002, 0.003, 0.005, 0.0075, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from slackwater.cycle.verdicts import WaitReason
+from slackwater.cycle.appverdicts import WaitReason
 from slackwater_monitor.sources.explanation import Explanation, arithmetic
 from slackwater_monitor.sources.views import Amounts, App, Pool, Queue
 from slackwater_simulator.charts.amounts import amount, count, percent, seconds

@@ -1,7 +1,7 @@
 """When an app would start that is not submitted yet: its manifest, read beside the queue it would wait in.
 
 What the operator wrote into the queue's status is all that is needed: how many apps wait there, and when the next
-small or large one would start, by what earlier forecasts missed (`slackwater.pools.starts`).
+small or large one would start, by what earlier forecasts missed (`slackwater.pools.startforecast`).
 """
 
 from __future__ import annotations

@@ -49,8 +49,8 @@ async def serve(program: Program, settings: Settings) -> None:
     """Let kopf run the program."""
     import kopf  # noqa: PLC0415
 
-    from slackwater_operator.handlers import registry  # noqa: PLC0415
     from slackwater_operator.leader import identity  # noqa: PLC0415
+    from slackwater_operator.lifecycle import registry  # noqa: PLC0415
 
     stop = asyncio.Event()
     health = f"http://{settings.host}:{settings.health_port}/healthz" if settings.health_port else None

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from slackwater.cycle.audit.recording import decision, differences, recorded
 from slackwater.cycle.cycle import decide
-from slackwater.cycle.review.recording import decision, differences, recorded
 from slackwater.errors import InvalidInput
 
 

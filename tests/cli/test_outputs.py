@@ -12,7 +12,7 @@ import yaml
 from rich.console import Console
 from typer.testing import Result
 
-from slackwater.cycle.verdicts import WaitReason
+from slackwater.cycle.appverdicts import WaitReason
 from slackwater_cli.cluster.apps import columns
 from slackwater_cli.cluster.queues import columns as queue_columns
 from slackwater_cli.printing import Format, data, put, table

@@ -7,7 +7,7 @@ import pytest
 import yaml
 from pydantic import ValidationError
 
-from slackwater.admission.deadlock import PATIENCE_SECONDS
+from slackwater.admission.stall import PATIENCE_SECONDS
 from slackwater.ledger.victims import PERCENT
 from slackwater_cluster.customresources import (
     KINDS,

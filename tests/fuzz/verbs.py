@@ -12,8 +12,8 @@ import orjson
 from slackwater.errors import SlackwaterError
 from slackwater_cluster.prometheus.vector import Vector, decode
 from slackwater_cluster.watch.records import NodeRecord, PodRecord
+from slackwater_extender.sampler.measurement import UsageQuery
 from slackwater_extender.sampler.presets import NAMES
-from slackwater_extender.sampler.query import UsageQuery
 from support.builders import mutants, objects
 from support.fakes.extender import World, world
 

@@ -1,7 +1,7 @@
 """How what people were told about starts is held against what happened."""
 
-from slackwater.pools.startlog import coverage
-from slackwater.pools.starts import Source, StartInterval
+from slackwater.pools.forecastlog import coverage
+from slackwater.pools.startforecast import Source, StartInterval
 from slackwater_monitor.sources.views import Start
 from support.bench.livestarts import LiveStarts, Said, interval
 

@@ -15,7 +15,7 @@ import pytest
 from flask.testing import FlaskClient
 from jinja2 import Environment, nodes
 
-from slackwater.cycle.review.idle import Cause
+from slackwater.cycle.audit.idle import Cause
 from slackwater_cluster.api.client import ApiClient, ExtenderClient
 from slackwater_cluster.api.endpoint import endpoint
 from slackwater_cluster.prometheus.client import Prometheus

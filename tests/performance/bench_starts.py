@@ -16,7 +16,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from slackwater.pools.startlog import coverage
+from slackwater.pools.forecastlog import coverage
 from slackwater_cli.simulation.live import faster, plays
 from slackwater_lab.lab import Lab
 from slackwater_lab.nodes.simulated import Shape

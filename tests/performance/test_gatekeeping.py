@@ -14,7 +14,7 @@ import pytest
 from slackwater.admission.capacity import NodeShares
 from slackwater.cycle.cycle import decide
 from slackwater.cycle.snapshot import App, PodGroup, Pool, Queue, Snapshot
-from slackwater.nodes import NodeTable
+from slackwater.nodetable import NodeTable
 from slackwater.resources import Resources
 from slackwater.roles import Role
 from slackwater_operator.cache.snapshot import take_snapshot

@@ -11,7 +11,7 @@ from time import process_time
 import numpy as np
 import pytest
 
-from slackwater.nodes import NodeTable, PodAsk
+from slackwater.nodetable import NodeTable, PodAsk
 from slackwater.placement.batch import Batch, Placement, fit_one, score, shortlist
 from slackwater.placement.knapsack import MAX_TASKS, knapsack
 from support.builders.nodes import in_order, place

@@ -70,7 +70,7 @@ def command(
 
 def _confirm(count: int) -> None:
     """Ask on stderr, beside what programs read; anything but yes ends the command."""
-    from slackwater.cycle.verdicts import singular
+    from slackwater.cycle.appverdicts import singular
 
     typer.echo(singular(f"Free {count} pods now, past queue, pool and order? [y/N]: "), err=True, nl=False)
     answer = sys.stdin.readline()

@@ -14,16 +14,16 @@ from dataclasses import dataclass, field
 
 from slackwater.admission.budget import DriverOutcome, DriverVerdict, RunningMeans
 from slackwater.cycle.appsize import AppSizes
+from slackwater.cycle.appstarts.appline import AppLine, FairShares
+from slackwater.cycle.appstarts.assembly import Assembly, idle
+from slackwater.cycle.appstarts.driverbudget import DriverBudget
+from slackwater.cycle.appstarts.impossible import PossibleApps, incomplete
+from slackwater.cycle.appstarts.nodegrowth import NodeGrowth
+from slackwater.cycle.appstarts.poolslots import PoolSlots
+from slackwater.cycle.appverdicts import RESUME_APP, Verdict, WaitReason, apart, describe, enlarged
 from slackwater.cycle.drivernodes import ANYWHERE, Bars, DriverNodes
 from slackwater.cycle.noderooms import NodeRooms
 from slackwater.cycle.snapshot import App, PodGroup, Pool, Queue, Snapshot
-from slackwater.cycle.starts.appline import AppLine, FairShares
-from slackwater.cycle.starts.assembly import Assembly, idle
-from slackwater.cycle.starts.driverbudget import DriverBudget
-from slackwater.cycle.starts.impossible import PossibleApps, incomplete
-from slackwater.cycle.starts.nodegrowth import NodeGrowth
-from slackwater.cycle.starts.poolslots import PoolSlots
-from slackwater.cycle.verdicts import RESUME_APP, Verdict, WaitReason, apart, describe, enlarged
 from slackwater.pools.pools import Adjustment, Category
 from slackwater.resources import Resources
 from slackwater.roles import Role

@@ -2,7 +2,7 @@
 
     1. sort the apps into their queues; growth pods under way take their room; set aside what no node could ever take
     2. start whoever passes driver admission (002) and pool (004)                 admit
-    3. line up the held pods of started apps by preference (001) or level (003)   podorder
+    3. line up the held pods of started apps by preference (001) or level (003)   releasequeue
     4. release from the lines in turn, as far as nodes, pools and the window allow; then, of the room that nobody with
        a better claim can use, whatever fits (work conservation); then, where nodes may be added, pods towards those
                                                                                   queuepass, nodegrowth
@@ -18,13 +18,13 @@ from dataclasses import dataclass
 
 from slackwater.admission.budget import Budget, budget
 from slackwater.cycle.appsize import AppSizes
+from slackwater.cycle.appstarts.nodegrowth import NodeGrowth, in_flight
+from slackwater.cycle.appverdicts import Verdict
 from slackwater.cycle.drivernodes import DriverNodes
 from slackwater.cycle.holdreasons import verdicts
 from slackwater.cycle.noderooms import NodeRooms
 from slackwater.cycle.queuepass import Lane, Release, grow, lane, release_all
 from slackwater.cycle.snapshot import App, Queue, Snapshot
-from slackwater.cycle.starts.nodegrowth import NodeGrowth, in_flight
-from slackwater.cycle.verdicts import Verdict
 from slackwater.pools.pools import Adjustment, Category
 
 __all__ = ["Release", "Round", "decide"]

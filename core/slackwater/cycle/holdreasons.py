@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from slackwater.cycle.podorder import ReleaseQueue
+from slackwater.cycle.appstarts.impossible import incomplete
+from slackwater.cycle.appverdicts import RESUME_APP, RESUME_QUEUE, Verdict, WaitReason, describe
 from slackwater.cycle.queuepass import Lane, led_by_driver
+from slackwater.cycle.releasequeue import ReleaseQueue
 from slackwater.cycle.snapshot import App, PodGroup, Queue, Snapshot
-from slackwater.cycle.starts.impossible import incomplete
-from slackwater.cycle.verdicts import RESUME_APP, RESUME_QUEUE, Verdict, WaitReason, describe
 from slackwater.pools.pools import Category
 
 

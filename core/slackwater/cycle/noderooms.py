@@ -16,7 +16,7 @@ import numpy as np
 
 from slackwater.cycle.feasibility import reachable
 from slackwater.cycle.snapshot import PodGroup, Queue, Snapshot
-from slackwater.nodes import NodeTable
+from slackwater.nodetable import NodeTable
 from slackwater.resources import NOTHING, Resources, holding, needed, places
 from slackwater.validation import TOLERANCE
 

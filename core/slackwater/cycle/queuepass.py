@@ -17,15 +17,15 @@ from typing import NamedTuple
 
 from slackwater.cycle.admit import AdmissionRound, Admitted
 from slackwater.cycle.appsize import AppSizes
+from slackwater.cycle.appstarts.impossible import incomplete
+from slackwater.cycle.appstarts.nodegrowth import NodeGrowth
 from slackwater.cycle.drivernodes import DriverNodes
 from slackwater.cycle.noderooms import NodeRooms
-from slackwater.cycle.order.candidates import Pick, ReleaseCandidate
-from slackwater.cycle.order.earlystart import startable
-from slackwater.cycle.podorder import ReleaseQueue
+from slackwater.cycle.podline.candidates import Pick, ReleaseCandidate
+from slackwater.cycle.podline.earlystart import startable
+from slackwater.cycle.releasequeue import ReleaseQueue
 from slackwater.cycle.snapshot import App, PodGroup, Pool, Queue, Snapshot
-from slackwater.cycle.starts.impossible import incomplete
-from slackwater.cycle.starts.nodegrowth import NodeGrowth
-from slackwater.ordering.alignment import factor
+from slackwater.ordering.iterations import factor
 from slackwater.resources import Resources
 from slackwater.roles import Role
 from slackwater.validation import TOLERANCE

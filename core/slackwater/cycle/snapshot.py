@@ -13,7 +13,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple
 
 from slackwater.admission.capacity import NodeShares
-from slackwater.nodes import NodeTable
+from slackwater.nodetable import NodeTable
 from slackwater.pools.pools import Category
 from slackwater.resources import NOTHING, Resources
 from slackwater.roles import Role

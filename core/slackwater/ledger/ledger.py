@@ -25,14 +25,14 @@ from slackwater.estimation.calibration import Calibration
 from slackwater.estimation.podmatrix import NOWHERE
 from slackwater.estimation.vectorized import NodeEstimates
 from slackwater.ledger.claimcharge import cost, kindred, successors, weights, whole_app
-from slackwater.ledger.learned import Learned
+from slackwater.ledger.learnedcodec import Learned
 from slackwater.ledger.nodeindex import NodeIndex
 from slackwater.ledger.oomorder import OomOrder
 from slackwater.ledger.podindex import PodIndex
 from slackwater.ledger.room import RoomLine, RoomTable, Survey
 from slackwater.ledger.sampling import SampleIntake
 from slackwater.ledger.types import ClaimState, LedgerConfig, NodeSpec, PodClaim, Sample
-from slackwater.nodes import NodeRow, NodeTable
+from slackwater.nodetable import NodeRow, NodeTable
 from slackwater.validation import finite
 
 if TYPE_CHECKING:

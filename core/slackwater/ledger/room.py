@@ -27,7 +27,7 @@ from slackwater.ledger.nodeindex import NodeIndex
 from slackwater.ledger.oomorder import OomOrder
 from slackwater.ledger.riskreserve import NodePromise, RiskMargins
 from slackwater.ledger.types import PodClaim
-from slackwater.nodes import NodeRow, NodeTable
+from slackwater.nodetable import NodeRow, NodeTable
 from slackwater.resources import Kinds
 from slackwater.validation import TOLERANCE
 

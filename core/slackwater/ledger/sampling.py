@@ -23,10 +23,10 @@ from slackwater.estimation.peaks import Peaks, scaled
 from slackwater.estimation.podmatrix import blocks
 from slackwater.estimation.staleness import Staleness
 from slackwater.estimation.vectorized import Measure, NodeEstimates
-from slackwater.ledger.learned import Learned
+from slackwater.ledger.learnedcodec import Learned
+from slackwater.ledger.learnedstate import collect, restore
 from slackwater.ledger.nodeindex import NodeIndex
 from slackwater.ledger.podindex import PodIndex
-from slackwater.ledger.recall import collect, restore
 from slackwater.ledger.riskreserve import RiskMargins
 from slackwater.ledger.types import LedgerConfig, Sample
 

@@ -20,16 +20,16 @@ import numpy as np
 
 from slackwater.network.arrivals import Arrivals
 from slackwater.placement.bestnodes import BestNodes, PodShape
-from slackwater.placement.candidates import Candidates, EqualAsks, ShapeIndex, grouped
 from slackwater.placement.filter import Fit, checked, fit_one, judge
 from slackwater.placement.knapsack import MAX_NODES, MAX_TASKS, ita
+from slackwater.placement.nextpods import Candidates, EqualAsks, ShapeIndex, grouped
 from slackwater.placement.reasons import FilterReason
 from slackwater.placement.score import HALVES, Weights, score, shortlist
 from slackwater.resources import CPU, MEMORY
 from slackwater.validation import amount
 
 if TYPE_CHECKING:
-    from slackwater.nodes import NodeTable, PodAsk
+    from slackwater.nodetable import NodeTable, PodAsk
     from slackwater.resources import Kinds
 
 __all__ = ["Batch", "Fit", "Placement", "Refusal", "Weights", "fit_one", "score", "shortlist"]

@@ -23,7 +23,7 @@ from slackwater.resources import needed
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from slackwater.nodes import NodeTable
+    from slackwater.nodetable import NodeTable
 
 
 LATEST = 1e3  # times the spread: what no bandwidth reaches

@@ -21,7 +21,7 @@ from slackwater.validation import amount, finite_array
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from slackwater.nodes import NodeColumns, NodeRow, NodeTable, PodAsk
+    from slackwater.nodetable import NodeColumns, NodeRow, NodeTable, PodAsk
     from slackwater.resources import Kinds
 
 

@@ -20,7 +20,7 @@ from slackwater.validation import TOLERANCE, fraction
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from slackwater.nodes import NodeColumns, NodeTable, PodAsk
+    from slackwater.nodetable import NodeColumns, NodeTable, PodAsk
 
 TOP = 10  # the highest score an extender may give
 

@@ -16,7 +16,7 @@ import numpy as np
 from slackwater.ledger.ledger import Ledger
 from slackwater.ledger.types import LedgerConfig, PodClaim
 from slackwater.network.arrivals import Arrivals
-from slackwater.nodes import NodeTable
+from slackwater.nodetable import NodeTable
 from slackwater.resources import CPU, MEMORY, Kinds, Resources
 from slackwater.roles import Role
 from slackwater_cluster import names
@@ -28,8 +28,8 @@ from slackwater_cluster.pods.resourcekinds import counted
 from slackwater_cluster.watch.records import Constraints, NodeRecord, OwnerRef, PodRecord
 from slackwater_cluster.watch.timeslices import slices
 from slackwater_extender.cache import conversion
-from slackwater_extender.cache.freed import FreedRoom
-from slackwater_extender.cache.limits import Guard
+from slackwater_extender.cache.freedroom import FreedRoom
+from slackwater_extender.cache.gatebypass import Guard
 from slackwater_extender.cache.locality import AssignedTransfers, Outputs, arrivals
 from slackwater_extender.cache.lock import PriorityLock
 from slackwater_extender.cache.nodemasks import NodeMasks, masked

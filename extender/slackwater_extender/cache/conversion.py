@@ -11,7 +11,7 @@ import numpy as np
 
 from slackwater.estimation.estimator import Mode as Estimation
 from slackwater.ledger.types import Amounts, ClaimState, LedgerConfig, NodeSpec, PodClaim
-from slackwater.nodes import PodAsk
+from slackwater.nodetable import PodAsk
 from slackwater.placement.score import Weights
 from slackwater.resources import CPU, MEMORY, Kinds, Resources
 from slackwater.roles import Role

@@ -13,7 +13,7 @@ import numpy as np
 from slackwater.errors import InvalidInput
 from slackwater.network.arrivals import Arrivals, Inputs
 from slackwater.network.transfer import Transfers, measured
-from slackwater.nodes import NodeTable
+from slackwater.nodetable import NodeTable
 from slackwater_cluster import names
 from slackwater_cluster.pods import metadata
 from slackwater_cluster.pods.quantities import quantity

@@ -24,8 +24,8 @@ from slackwater_cluster.watch.records import CustomRecord, NamespaceRecord, Node
 from slackwater_cluster.watch.reflector import Reflector
 from slackwater_cluster.watch.sources import NAMESPACES, NODES, PODS, customs, frameworks
 from slackwater_extender.cache.cache import ClusterCache
-from slackwater_extender.cache.limits import GUARDED
-from slackwater_extender.cache.requeue import Unschedulable
+from slackwater_extender.cache.gatebypass import GUARDED
+from slackwater_extender.cache.refusedpods import Unschedulable
 
 log = structlog.get_logger(__name__)
 

@@ -18,7 +18,7 @@ from typing import Any
 import structlog
 
 from slackwater.errors import InvalidInput, Unavailable
-from slackwater.ledger.learned import MOST_APPS, LearnedRisk, decode, encode
+from slackwater.ledger.learnedcodec import MOST_APPS, LearnedRisk, decode, encode
 from slackwater.ledger.ledger import Ledger
 from slackwater_cluster.api.client import ApiClient
 from slackwater_cluster.api.paths import api_path

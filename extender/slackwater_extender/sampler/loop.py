@@ -15,11 +15,11 @@ import structlog
 
 from slackwater.ledger.ledger import Ledger
 from slackwater.ledger.types import Sample
-from slackwater.nodes import NodeTable
+from slackwater.nodetable import NodeTable
 from slackwater_extender.cache.cache import ClusterCache
 from slackwater_extender.metrics import Metrics
+from slackwater_extender.sampler.measurement import KINDS, QueryFunction, SampleRound, UsageQuery, largest, regex
 from slackwater_extender.sampler.presets import NAMES
-from slackwater_extender.sampler.query import KINDS, QueryFunction, SampleRound, UsageQuery, largest, regex
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -16,7 +16,7 @@ import numpy as np
 
 from slackwater.ledger.types import PodClaim
 from slackwater.network.arrivals import Inputs
-from slackwater.nodes import NodeTable, PodAsk
+from slackwater.nodetable import NodeTable, PodAsk
 from slackwater.placement.batch import Batch, Refusal
 from slackwater.placement.reasons import FilterReason
 from slackwater.resources import Kinds, Resources, holding, needed_by
@@ -28,7 +28,7 @@ from slackwater_cluster.watch.records import PodRecord
 from slackwater_cluster.watch.timeslices import slices
 from slackwater_extender.cache import conversion
 from slackwater_extender.cache.cache import ClusterCache
-from slackwater_extender.cache.requeue import Unschedulable
+from slackwater_extender.cache.refusedpods import Unschedulable
 from slackwater_extender.scheduling.decisionlog import DecisionLog, Numbers, Result
 from slackwater_extender.scheduling.placewire import (
     Placed,

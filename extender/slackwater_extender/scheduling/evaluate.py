@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from slackwater.nodes import NodeColumns, NodeRow, NodeTable, PodAsk
+from slackwater.nodetable import NodeColumns, NodeRow, NodeTable, PodAsk
 from slackwater.placement.filter import Fit, judge, judge_one
 from slackwater.placement.reasons import BY_CODE, FilterReason
 from slackwater.placement.score import TOP, score, shortlist, with_one_leader

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from slackwater.cycle.verdicts import describe
+from slackwater.cycle.appverdicts import describe
 from slackwater.ledger.room import Basis, RoomLine
 from slackwater.ledger.types import PodClaim
 from slackwater.resources import Resources
@@ -19,7 +19,7 @@ from slackwater_cluster.watch.records import NodeRecord, PodRecord
 from slackwater_extender.cache import conversion
 from slackwater_extender.cache.cache import ClusterCache
 from slackwater_extender.cache.nodereport import node_lines
-from slackwater_extender.cache.requeue import Unschedulable
+from slackwater_extender.cache.refusedpods import Unschedulable
 from slackwater_extender.scheduling.decisionlog import DecisionLog
 from slackwater_extender.scheduling.evaluate import PodContext, case, examine, named
 

@@ -21,12 +21,12 @@ from slackwater_cluster.watch import trim
 from slackwater_cluster.watch.records import PodRecord
 from slackwater_extender.cache import conversion
 from slackwater_extender.cache.cache import ClusterCache
-from slackwater_extender.cache.requeue import Unschedulable
+from slackwater_extender.cache.refusedpods import Unschedulable
 from slackwater_extender.scheduling import wire
 from slackwater_extender.scheduling.decisionlog import Decision, DecisionLog, Numbers, Result
 from slackwater_extender.scheduling.evaluate import NOT_STARTED, Candidate, NodeFits, PodContext, case, examine, named
 from slackwater_extender.scheduling.nodenames import RowFinder
-from slackwater_extender.scheduling.ownscore import OwnScore
+from slackwater_extender.scheduling.userscore import UserScore
 
 # What must have been listed once before the extender may refuse or place anything.
 NEEDED = frozenset({"pods", "nodes", "namespaces", "SlackPolicy", "frameworks"})
@@ -40,7 +40,7 @@ class Verbs:
     cache: ClusterCache
     decisions: DecisionLog
     waiting: Unschedulable
-    own: OwnScore | None = None
+    own: UserScore | None = None
     # Pods asked about lately, by a digest of what was sent of them: prioritize follows filter.
     _seen: dict[bytes, PodRecord] = field(default_factory=dict)
     _pieces: wire.Priorities = field(default_factory=wire.Priorities)

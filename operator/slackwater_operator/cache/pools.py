@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from slackwater.cycle.appstarts.poolbuilder import PoolMember, PoolTerms, SlotScale, build_pool, slot_scale
 from slackwater.cycle.snapshot import App, PodGroup, Pool
-from slackwater.cycle.starts.poolbuilder import PoolMember, PoolTerms, SlotScale, build_pool, slot_scale
 from slackwater.pools import demand as rule
 from slackwater.pools.appphases import AppPhases
 from slackwater.pools.demand import Wanted, more

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from slackwater.nodes import NodeTable
+from slackwater.nodetable import NodeTable
 from slackwater.resources import NOTHING, Kinds, Resources
 from slackwater_cluster.pods.nodefit import allows, carries
 from slackwater_cluster.pods.resourcekinds import counted_amounts

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from slackwater.admission.graceperiod import awaited
+from slackwater.admission.awaitedpods import awaited
+from slackwater.cycle.appstarts.priorsize import without_impossible
 from slackwater.cycle.snapshot import App, Order, PodGroup, Pool, Queue, Snapshot
-from slackwater.cycle.starts.priorsize import without_impossible
 from slackwater.resources import Resources
 from slackwater_cluster.apps.size import HISTORY
 from slackwater_cluster.customresources import Mode

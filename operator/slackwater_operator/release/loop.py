@@ -17,14 +17,13 @@ import structlog
 
 from slackwater.cycle.cycle import Round
 from slackwater.errors import Unavailable
-from slackwater.pools.startlog import StartLog
+from slackwater.pools.forecastlog import ForecastLog
 from slackwater_cluster.customresources import Mode
 from slackwater_cluster.watch.records import PodRecord
 from slackwater_operator.cache.apps.appview import AppView
 from slackwater_operator.cache.cache import OperatorCache
 from slackwater_operator.cache.lastcycle import Outlook
 from slackwater_operator.metrics import Metrics
-from slackwater_operator.release.deadlock import Stall, StallKeeper
 from slackwater_operator.release.eviction import PressureRelief
 from slackwater_operator.release.extenderclient import Usage
 from slackwater_operator.release.nominations import Nominations
@@ -33,14 +32,15 @@ from slackwater_operator.release.pace import LEAST, for_news, rest, until_pressi
 from slackwater_operator.release.podwriter import WriteOutcome
 from slackwater_operator.release.release import Releaser
 from slackwater_operator.release.roomwatch import RoomWatch
+from slackwater_operator.release.stallwatch import Stall, StallKeeper
 from slackwater_operator.settings import Settings
 from slackwater_operator.status.appstatus import AppStatus, account, status
 from slackwater_operator.status.customstatus import ResourceStatusWriter
 from slackwater_operator.status.events import EventWriter, Happened, Happening
 from slackwater_operator.status.gauges import measure
 from slackwater_operator.status.idlecores import tell_idle
-from slackwater_operator.status.opengate import GateKeeper
 from slackwater_operator.status.podreasons import ReasonWriter
+from slackwater_operator.status.policygate import GateKeeper
 from slackwater_operator.status.trackedapps import TrackedAppWriter
 
 log = structlog.get_logger(__name__)
@@ -78,7 +78,7 @@ class ReleaseLoop:
     clock: Callable[[], float]
     news: asyncio.Event = field(default_factory=asyncio.Event)
     turned: asyncio.Event = field(default_factory=asyncio.Event)  # a round began: there may be something to look up
-    startlog: StartLog = field(default_factory=StartLog)
+    forecastlog: ForecastLog = field(default_factory=ForecastLog)
     _counting: bool = False  # whether starts are counted yet: those before our first look are nobody's pace
     _tracked: dict[str, tuple[AppView, AppStatus]] = field(default_factory=dict)  # as last written
     _last_words: float = 0.0
@@ -223,10 +223,10 @@ class ReleaseLoop:
         await self.announcer.post()
         await self._track(accounts, outlook)
         await self.labeller.write(self.cache, accounts, self.releaser.writes.last_release)
-        await self.reporter.report(outlook, self.startlog)
+        await self.reporter.report(outlook, self.forecastlog)
         measure(self.metrics, self.cache, accounts, outlook)
         self._idle(outlook)
-        self.metrics.wait_error.set(self.startlog.error or 0.0)
+        self.metrics.wait_error.set(self.forecastlog.error or 0.0)
 
     def _idle(self, outlook: Outlook) -> None:
         """Once for each look at use: which cores are idle, and why."""
@@ -248,7 +248,9 @@ class ReleaseLoop:
         no_node = self.releaser.no_node.get(each.id, "")
         now = self.clock()
         with self._set_aside(each.id):
-            return account(each, verdict, self.cache, outlook, no_node, supposed, self.startlog.told(each.id, now), now)
+            return account(
+                each, verdict, self.cache, outlook, no_node, supposed, self.forecastlog.told(each.id, now), now
+            )
         return None
 
     def _announce(self, accounts: list[AppStatus]) -> None:
@@ -261,7 +263,7 @@ class ReleaseLoop:
         self.announcer.forget(set(self.cache.views))
 
     async def _track(self, accounts: list[AppStatus], outlook: Outlook) -> None:
-        error = self.startlog.error
+        error = self.forecastlog.error
         before, self._tracked = self._tracked, {}
         for said in accounts:
             each = self.cache.views.get(said.app)
@@ -326,16 +328,16 @@ class ReleaseLoop:
         views = [each for each in self.cache.views.values() if each.settled]
         if not self._counting:
             self._counting = True
-            self.startlog.begin(each.id for each in views if each.started)
+            self.forecastlog.begin(each.id for each in views if each.started)
         for each in views:
             verdict = outlook.round.verdicts.get(each.id)
             queue = self.cache.governing.queue_of(each.namespace)
             if each.started:
-                self.startlog.start(each.id, queue, now)
+                self.forecastlog.start(each.id, queue, now)
             elif verdict is not None and verdict.position and not verdict.refused:
                 size = outlook.round.categories.get(each.id)
-                self.startlog.wait(each.id, queue, size.value if size else "", verdict.position, verdict.wait, now)
-        self.startlog.keep(self.cache.views)
+                self.forecastlog.wait(each.id, queue, size.value if size else "", verdict.position, verdict.wait, now)
+        self.forecastlog.keep(self.cache.views)
 
     def _judge_forecasts(self, outlook: Outlook) -> None:
         """Compare what pools forecast with what has ended since, and note what they forecast now."""

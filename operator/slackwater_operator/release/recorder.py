@@ -10,8 +10,8 @@ from typing import Any, BinaryIO, Self, cast
 import orjson
 import structlog
 
+from slackwater.cycle.audit.recording import record
 from slackwater.cycle.cycle import Round
-from slackwater.cycle.review.recording import record
 from slackwater.cycle.snapshot import Snapshot
 
 log = structlog.get_logger(__name__)

@@ -17,7 +17,7 @@ from time import perf_counter
 import structlog
 
 from slackwater.cycle.cycle import Release, Round, decide
-from slackwater.cycle.ranks import ranks
+from slackwater.cycle.releaseranks import ranks
 from slackwater.cycle.snapshot import Snapshot
 from slackwater.errors import Unavailable
 from slackwater.placement.knapsack import MAX_TASKS

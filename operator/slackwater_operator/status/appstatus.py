@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from slackwater.cycle.appverdicts import Verdict, WaitReason
 from slackwater.cycle.cycle import Round
-from slackwater.cycle.verdicts import Verdict, WaitReason
 from slackwater.pools.pools import Category
-from slackwater.pools.starts import StartInterval
+from slackwater.pools.startforecast import StartInterval
 from slackwater.resources import NOTHING, Resources, total
 from slackwater.roles import Role
 from slackwater_cluster.apps.size import AppSize

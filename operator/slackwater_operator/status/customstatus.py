@@ -11,8 +11,8 @@ import structlog
 
 from slackwater.cycle.snapshot import App
 from slackwater.errors import Unavailable
+from slackwater.pools.forecastlog import ForecastLog
 from slackwater.pools.pools import Category
-from slackwater.pools.startlog import StartLog
 from slackwater.roles import Role
 from slackwater_cluster.api.paths import api_path, custom_path
 from slackwater_cluster.api.session import MERGE, Session
@@ -64,18 +64,18 @@ class ResourceStatusWriter:
             self._objects.pop((kind, record.name), None)
             self._at.pop((kind, record.name), None)
 
-    async def report(self, outlook: Outlook, startlog: StartLog | None = None) -> None:
+    async def report(self, outlook: Outlook, forecastlog: ForecastLog | None = None) -> None:
         """Bring every status up to date that is due. One that cannot be put together is left out; the others go on."""
         for key in list(self._objects):
             if key not in self._objects or self.clock() - self._at.get(key, float("-inf")) < self.every:
                 continue
             self._at[key] = self.clock()
             try:
-                await self._write(key, await self.status(key, outlook, startlog))
+                await self._write(key, await self.status(key, outlook, forecastlog))
             except Exception:
                 log.exception("status not written", kind=key[0], name=key[1])
 
-    async def status(self, key: Key, outlook: Outlook, startlog: StartLog | None = None) -> dict[str, Any]:
+    async def status(self, key: Key, outlook: Outlook, forecastlog: ForecastLog | None = None) -> dict[str, Any]:
         """The status an object should have."""
         kind, name = key
         known = self._objects[key]
@@ -88,7 +88,7 @@ class ResourceStatusWriter:
             "conditions": conditions(before.get("conditions"), judged, generation, now),
         }
         if kind == "AdmissionQueue":
-            status |= self._queue(name, outlook) | self._next(name, outlook, startlog)
+            status |= self._queue(name, outlook) | self._next(name, outlook, forecastlog)
         elif kind == "ReservationPool":
             status |= self._pool(name, outlook)
         else:
@@ -117,17 +117,17 @@ class ResourceStatusWriter:
             "podsReleased": sum(group.released for app in apps for group in app.groups),
         }
 
-    def _next(self, name: str, outlook: Outlook, startlog: StartLog | None) -> dict[str, Any]:
+    def _next(self, name: str, outlook: Outlook, forecastlog: ForecastLog | None) -> dict[str, Any]:
         """How many apps wait, and when one would start that came now, by size: small ones stand before large ones."""
         apps = [app for app in outlook.snapshot.apps if app.queue == name and not app.started]
         waiting = [app.id for app in apps if any(group.held for group in app.groups)]
         small = sum(outlook.round.categories.get(app) is Category.SMALL for app in waiting)
         places = {Category.SMALL: small + 1, Category.LARGE: len(waiting) + 1}
         said: dict[str, Any] = {"appsWaiting": len(waiting)}
-        if startlog is None:
+        if forecastlog is None:
             return said
         for kind, place in places.items():
-            start = said_start(startlog.next(name, kind.value, place, self.clock()), digits=2)
+            start = said_start(forecastlog.next(name, kind.value, place, self.clock()), digits=2)
             said[f"next{kind.value.title()}"] = start.body() if start else None
         return said
 

@@ -11,7 +11,7 @@ from enum import StrEnum
 
 import structlog
 
-from slackwater.cycle.verdicts import WaitReason
+from slackwater.cycle.appverdicts import WaitReason
 from slackwater.errors import Unavailable
 from slackwater_cluster.api.paths import api_path
 from slackwater_cluster.api.session import Answer, Session

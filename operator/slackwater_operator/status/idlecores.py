@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from slackwater.cycle.review.idle import Cause, NodeCharges, split
-from slackwater.cycle.review.waitingpods import left, waiting
-from slackwater.nodes import NodeTable
+from slackwater.cycle.audit.idle import Cause, NodeCharges, split
+from slackwater.cycle.audit.waitingpods import left, waiting
+from slackwater.nodetable import NodeTable
 from slackwater.resources import CPU
 from slackwater.roles import Role
 from slackwater_cluster.apps.resolver import role_of

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 import structlog
 
-from slackwater.cycle.verdicts import WaitReason
+from slackwater.cycle.appverdicts import WaitReason
 from slackwater.errors import Unavailable
 from slackwater_cluster import names
 from slackwater_cluster.watch.records import PodRecord

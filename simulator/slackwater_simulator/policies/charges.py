@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from slackwater.nodes import NodeTable
+from slackwater.nodetable import NodeTable
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Charges(NamedTuple):
-    """A policy's own books, for the table of causes (`slackwater.cycle.review.idle`)."""
+    """A policy's own books, for the table of causes (`slackwater.cycle.audit.idle`)."""
 
     table: NodeTable
     taken: Floats  # what everything on a node is charged, node × kind

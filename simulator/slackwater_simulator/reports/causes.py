@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from slackwater.cycle.review.idle import ABOUT, Cause
+from slackwater.cycle.audit.idle import ABOUT, Cause
 from slackwater_simulator.charts.page import Figure
 from slackwater_simulator.charts.stacks import Part, Stack, stacks
 from slackwater_simulator.charts.table import Table

@@ -84,7 +84,7 @@ class Outcome:
     used: tuple[float, ...] = ()
     series: Mapping[str, Series] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
-    # By cause (`slackwater.cycle.review.idle.Cause`); empty where use is not known or the world does not count them.
+    # By cause (`slackwater.cycle.audit.idle.Cause`); empty where use is not known or the world does not count them.
     core_hours: Mapping[str, float] = field(default_factory=dict)
     # The same over time, in cores; and the containers that never gave back what they hold, where a run ended stuck.
     idle: Mapping[str, Series] = field(default_factory=dict)

@@ -6,8 +6,8 @@ from collections.abc import Collection, Mapping
 
 import numpy as np
 
-from slackwater.pools.startlog import Coverage, Judged, coverage
-from slackwater.pools.starts import Source, StartInterval
+from slackwater.pools.forecastlog import Coverage, Judged, coverage
+from slackwater.pools.startforecast import Source, StartInterval
 from slackwater_simulator.results.outcome import Outcome, Series
 
 NAMES = ("start_low", "start_middle", "start_high", "start_wait")

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from slackwater.cycle.appverdicts import apart, describe
 from slackwater.cycle.drivernodes import places_beside
-from slackwater.cycle.verdicts import apart, describe
 from slackwater.resources import Resources, holding, places
 
 if TYPE_CHECKING:

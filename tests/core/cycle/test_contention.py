@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from slackwater.admission.capacity import NodeShares
+from slackwater.cycle.appverdicts import WaitReason
 from slackwater.cycle.cycle import decide
 from slackwater.cycle.snapshot import App, PodGroup, Queue, Snapshot
-from slackwater.cycle.verdicts import WaitReason
 from slackwater.roles import Role
 from support.builders.nodes import node_table
 from support.builders.snapshots import cpu

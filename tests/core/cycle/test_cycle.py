@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
+from slackwater.cycle.appverdicts import WaitReason
 from slackwater.cycle.cycle import decide
 from slackwater.cycle.snapshot import App, Order
-from slackwater.cycle.verdicts import WaitReason
 from slackwater.pools.pools import Category
 from slackwater.resources import NOTHING, Resources
 from slackwater.roles import Role

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from slackwater.cycle.appverdicts import WaitReason
 from slackwater.cycle.cycle import decide
-from slackwater.cycle.verdicts import WaitReason
 from slackwater.pools.pools import Category
 from support.builders.snapshots import driver_app, pool, queue, released, running_app, snapshot, task_app
 

@@ -9,9 +9,9 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from slackwater.cycle.audit.claims import Claim, holds
 from slackwater.cycle.cycle import Round, decide
 from slackwater.cycle.noderooms import NodeRooms
-from slackwater.cycle.review.claims import Claim, holds
 from slackwater.cycle.snapshot import App, Order, PodGroup, Pool, Queue, Snapshot
 from slackwater.pools.pools import Category, slots
 from slackwater.resources import Resources, total

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from slackwater.cycle.appsize import AppSizes
+from slackwater.cycle.appverdicts import WaitReason
+from slackwater.cycle.audit.claims import Claim, holds
 from slackwater.cycle.cycle import decide
 from slackwater.cycle.drivernodes import DriverNodes
-from slackwater.cycle.review.claims import Claim, holds
 from slackwater.cycle.snapshot import App, Snapshot
-from slackwater.cycle.verdicts import WaitReason
 from slackwater.roles import Role
 from support.builders.nodes import node_table
 from support.builders.snapshots import cpu, driver_app, group, queue, released, snapshot, task_app

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
+from slackwater.cycle.appverdicts import WaitReason
 from slackwater.cycle.cycle import Round, decide
 from slackwater.cycle.snapshot import App, Queue
-from slackwater.cycle.verdicts import WaitReason
 from slackwater.resources import Resources
 from slackwater.roles import Role
 from support.builders.snapshots import cpu, driver_app, group, pool, queue, snapshot, task_app

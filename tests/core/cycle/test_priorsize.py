@@ -7,10 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from slackwater.cycle.appstarts.priorsize import without_impossible
+from slackwater.cycle.appverdicts import WaitReason
 from slackwater.cycle.cycle import decide
 from slackwater.cycle.snapshot import App, Snapshot
-from slackwater.cycle.starts.priorsize import without_impossible
-from slackwater.cycle.verdicts import WaitReason
 from slackwater.resources import Resources
 from slackwater.roles import Role
 from support.builders.nodes import node_table

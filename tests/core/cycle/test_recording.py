@@ -8,11 +8,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from slackwater.cycle.audit.recording import KNOWN, decision, plain, record, recorded, value
 from slackwater.cycle.cycle import decide
-from slackwater.cycle.review.recording import KNOWN, decision, plain, record, recorded, value
 from slackwater.cycle.snapshot import App, Order, PodGroup, Pool, Queue, Snapshot
 from slackwater.errors import InvalidInput
-from slackwater.nodes import NodeTable
+from slackwater.nodetable import NodeTable
 from slackwater.pools.pools import Category
 from slackwater.resources import Resources
 from slackwater.roles import Role

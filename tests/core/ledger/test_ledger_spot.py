@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from slackwater.ledger.ledger import Ledger
 from slackwater.ledger.types import ClaimState, NodeSpec, PodClaim, Sample
-from slackwater.nodes import PodAsk
+from slackwater.nodetable import PodAsk
 from slackwater.placement.filter import fit_one, judge_one
 from support.builders.measuring import measure
 

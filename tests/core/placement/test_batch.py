@@ -10,7 +10,7 @@ import pytest
 
 from slackwater.errors import BadNumber, InvalidInput
 from slackwater.network.arrivals import Arrivals
-from slackwater.nodes import PodAsk
+from slackwater.nodetable import PodAsk
 from slackwater.placement.batch import Batch, Placement, Refusal, Weights, fit_one
 from slackwater.placement.reasons import FilterReason
 from support.builders.nodes import ask, in_order, node_table, place

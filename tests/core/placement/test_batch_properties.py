@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from slackwater.nodes import NodeTable, PodAsk
+from slackwater.nodetable import NodeTable, PodAsk
 from slackwater.ordering.fitness import over_nodes
 from slackwater.ordering.preference import preference
 from slackwater.placement.batch import Batch, Placement, Refusal, fit_one

@@ -9,7 +9,7 @@ import pytest
 
 from slackwater.ledger.ledger import Ledger
 from slackwater.ledger.types import ClaimState, LedgerConfig, NodeSpec, PodClaim, Sample
-from slackwater.nodes import NodeRow
+from slackwater.nodetable import NodeRow
 from slackwater.placement.batch import fit_one
 from slackwater.placement.filter import judge_one
 from slackwater.placement.reasons import BY_CODE, FilterReason

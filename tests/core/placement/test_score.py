@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from slackwater.errors import BadNumber, InvalidInput
-from slackwater.nodes import NodeTable, PodAsk
+from slackwater.nodetable import NodeTable, PodAsk
 from slackwater.ordering.fitness import over_nodes
 from slackwater.placement.batch import Weights, fit_one, score, shortlist
 from slackwater.placement.score import blend, with_one_leader

@@ -23,8 +23,8 @@ import pytest
 from slackwater.errors import Unavailable
 from slackwater_cluster.prometheus.vector import VectorClient
 from slackwater_cluster.watch.records import NodeRecord
+from slackwater_extender.sampler.measurement import SampleRound, UsageQuery
 from slackwater_extender.sampler.presets import queries
-from slackwater_extender.sampler.query import SampleRound, UsageQuery
 from slackwater_extender.settings import Preset, Prometheus
 from support.fakes.extender import node_record
 

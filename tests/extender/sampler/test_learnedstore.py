@@ -13,7 +13,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from slackwater.estimation.calibration import Kept
-from slackwater.ledger.learned import Learned, LearnedRisk, decode, encode
+from slackwater.ledger.learnedcodec import Learned, LearnedRisk, decode, encode
 from slackwater_cluster.api.client import ApiClient
 from slackwater_cluster.api.endpoint import Endpoint
 from slackwater_extender.sampler.learnedstore import KEY, LearnedStore

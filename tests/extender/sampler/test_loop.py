@@ -12,8 +12,8 @@ from slackwater.errors import Unavailable
 from slackwater_cluster.prometheus.vector import PodLabels, Vector, VectorSeries, pod_of
 from slackwater_extender.sampler.labels import NodeNames, without_port
 from slackwater_extender.sampler.loop import WAITED, SamplingLoop
+from slackwater_extender.sampler.measurement import SampleRound, UsageQuery, largest
 from slackwater_extender.sampler.presets import NAMES
-from slackwater_extender.sampler.query import SampleRound, UsageQuery, largest
 from support.builders import objects
 from support.fakes.extender import World, node_record, world
 

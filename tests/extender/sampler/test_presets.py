@@ -9,8 +9,8 @@ import pytest
 from promql_parser import parse
 
 from slackwater.errors import UnknownName
+from slackwater_extender.sampler.measurement import regex
 from slackwater_extender.sampler.presets import JOBS, NAMES, PRESETS, filled, queries
-from slackwater_extender.sampler.query import regex
 from slackwater_extender.settings import Preset, Prometheus
 from support.builders import promql
 

@@ -16,8 +16,8 @@ import httpx2
 import pytest
 
 from slackwater_cluster.prometheus.vector import VectorClient
+from slackwater_extender.sampler.measurement import UsageQuery
 from slackwater_extender.sampler.presets import queries
-from slackwater_extender.sampler.query import UsageQuery
 from slackwater_extender.settings import Prometheus
 from support.builders import objects
 from support.fakes.extender import World, world

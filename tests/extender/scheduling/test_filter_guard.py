@@ -8,7 +8,7 @@ import pytest
 
 from slackwater.resources import Resources
 from slackwater.roles import Role
-from slackwater_extender.cache.limits import SILENCE
+from slackwater_extender.cache.gatebypass import SILENCE
 from slackwater_operator.status.appstatus import written
 from support.builders import objects
 from support.fakes.extender import World, custom

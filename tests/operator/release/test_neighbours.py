@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from slackwater.cycle.verdicts import WaitReason
+from slackwater.cycle.appverdicts import WaitReason
 from slackwater.errors import Unavailable
 from slackwater_cluster import names
 from slackwater_cluster.api.session import Answer

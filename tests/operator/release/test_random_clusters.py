@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, example, given, settings
 from hypothesis import strategies as st
 
-from slackwater.cycle.verdicts import WaitReason
+from slackwater.cycle.appverdicts import WaitReason
 from slackwater_cluster.watch.records import NodeRecord
 from support.builders.apps import Life
 from support.examples import examples

@@ -7,7 +7,7 @@ import pytest
 
 from slackwater_cluster import names
 from slackwater_cluster.watch.records import Constraints, NodeRecord, OwnerRef, PodRecord, Tolerated
-from slackwater_operator.release.deadlock import Stall
+from slackwater_operator.release.stallwatch import Stall
 from support.builders.apps import Life, live
 from support.fakes.cluster import Operator, World, enforcing, node
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from slackwater.pools.starts import Source, StartInterval
+from slackwater.pools.startforecast import Source, StartInterval
 from slackwater.resources import Resources
 from slackwater_cluster import names
 from slackwater_cluster.api.session import Session

@@ -104,9 +104,9 @@ def test_wait_estimates_are_told_with_their_past_error() -> None:
     turn(made, world, 5)
     told = [body["status"].get("waitSeconds") for body in written(world, "/trackedapps/next/status")]
     assert any(wait is not None and 0 <= wait <= 21 for wait in told)
-    (first,) = [each for each in made.startlog.judged if each.expected is not None]  # when it started
+    (first,) = [each for each in made.forecastlog.judged if each.expected is not None]  # when it started
     assert abs(first.wait - (first.expected or 0)) <= 21
-    assert made.metrics.wait_error._value.get() == made.startlog.error
+    assert made.metrics.wait_error._value.get() == made.forecastlog.error
     reasons = [
         (body["status"].get("start") or {}).get("unknown", "") for body in written(world, "/trackedapps/next/status")
     ]
@@ -135,7 +135,7 @@ def test_starts_are_timed_by_rounds_however_late_words_are_written() -> None:
     rounds(20)
     world.finish(*[pod.uid for pod in world.pods.values() if pod.node])
     rounds(10)
-    (judged,) = made.startlog.judged
+    (judged,) = made.forecastlog.judged
     assert judged.wait == pytest.approx(20.0, abs=2.0)
 
 
@@ -157,7 +157,7 @@ def test_apps_that_wait_are_told_when_they_start_once_enough_have() -> None:
     assert known
     assert all(0 <= each["lowSeconds"] <= each["middleSeconds"] <= each["highSeconds"] for each in known)
     assert made.releaser.outlook is not None
-    status = asyncio.run(made.reporter.status(("AdmissionQueue", "default"), made.releaser.outlook, made.startlog))
+    status = asyncio.run(made.reporter.status(("AdmissionQueue", "default"), made.releaser.outlook, made.forecastlog))
     assert status["appsWaiting"] == 1
     assert status["nextLarge"]["source"] == "pace"
 

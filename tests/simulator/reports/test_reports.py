@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from slackwater.cycle.review.idle import ABOUT, Cause
+from slackwater.cycle.audit.idle import ABOUT, Cause
 from slackwater_simulator.charts.svg import Scale, label, ticks, unit_of
 from slackwater_simulator.charts.table import terminal
 from slackwater_simulator.reports import causes, levels, nodes

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from slackwater.pools.startlog import Judged
-from slackwater.pools.starts import Source, StartInterval
+from slackwater.pools.forecastlog import Judged
+from slackwater.pools.startforecast import Source, StartInterval
 from slackwater_simulator.results.startforecasts import judged, read, written
 from slackwater_simulator.simulation import run
 from slackwater_simulator.workload.cluster import parse

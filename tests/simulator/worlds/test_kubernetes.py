@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from slackwater.cycle.review.idle import Cause
+from slackwater.cycle.audit.idle import Cause
 from slackwater_simulator.policies.kubescheduler import backoff
 from slackwater_simulator.results.outcome import Outcome
 from slackwater_simulator.results.status import DONE, DRIVER, LOST

@@ -12,8 +12,8 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from slackwater.pools.startlog import Judged
-from slackwater.pools.starts import Source, StartInterval
+from slackwater.pools.forecastlog import Judged
+from slackwater.pools.startforecast import Source, StartInterval
 from slackwater_cluster.api.client import ApiClient, ExtenderClient
 from slackwater_cluster.api.endpoint import endpoint
 from slackwater_cluster.api.paths import api_path, custom_path

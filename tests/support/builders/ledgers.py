@@ -9,7 +9,7 @@ from typing import Any
 from slackwater.estimation.margins import Margin
 from slackwater.ledger.ledger import Ledger
 from slackwater.ledger.types import ClaimState, LedgerConfig, NodeSpec, PodClaim, Sample
-from slackwater.nodes import NodeTable
+from slackwater.nodetable import NodeTable
 from slackwater.roles import Role
 from support.builders.measuring import measure
 

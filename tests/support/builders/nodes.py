@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from slackwater.nodes import NodeTable, PodAsk
+from slackwater.nodetable import NodeTable, PodAsk
 from slackwater.placement.batch import Batch, PlacementOutcome
 from slackwater.resources import CPU, MEMORY, Kinds
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from slackwater.nodes import NodeTable
+from slackwater.nodetable import NodeTable
 from slackwater.resources import NOTHING, Resources, total
 from slackwater_cluster import names
 from slackwater_cluster.pods.nodefit import allows

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from slackwater.cycle.review.claims import Claim, holds
+from slackwater.cycle.audit.claims import Claim, holds
 from slackwater.resources import CPU, MEMORY, Resources, total
 from slackwater_cluster import names
 from slackwater_cluster.pods.nodefit import allows

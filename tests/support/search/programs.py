@@ -16,19 +16,19 @@ from slackwater_cluster.api.session import Session
 from slackwater_cluster.governance import Governance
 from slackwater_cluster.watch.records import CustomRecord, NamespaceRecord, NodeRecord, PodRecord
 from slackwater_extender.components import Components, assemble
-from slackwater_extender.sampler.query import SampleRound
+from slackwater_extender.sampler.measurement import SampleRound
 from slackwater_extender.scheduling import wire
 from slackwater_extender.scheduling.verbs import NEEDED
 from slackwater_extender.settings import Settings as ExtenderSettings
 from slackwater_operator.cache.cache import OperatorCache
 from slackwater_operator.metrics import Metrics
-from slackwater_operator.release.deadlock import StallKeeper
 from slackwater_operator.release.extenderclient import DegradedMode, Extender
 from slackwater_operator.release.nominations import Nominations
 from slackwater_operator.release.podwriter import PodWriter
 from slackwater_operator.release.release import Releaser
+from slackwater_operator.release.stallwatch import StallKeeper
 from slackwater_operator.settings import Settings as OperatorSettings
-from slackwater_operator.status.opengate import GateKeeper
+from slackwater_operator.status.policygate import GateKeeper
 from support.search.cluster import Cluster, Inbox, Watcher
 from support.search.plan import WorldPlan
 from support.search.transport import ask

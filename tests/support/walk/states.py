@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from slackwater.cycle.audit.recording import plain, record
 from slackwater.cycle.cycle import decide
-from slackwater.cycle.review.recording import plain, record
 from slackwater_cluster.governance import Governance
 from slackwater_operator.cache.snapshot import take_snapshot
 from slackwater_operator.cache.strays import OPTED_OUT

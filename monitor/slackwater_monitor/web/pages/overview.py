@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from slackwater.cycle.review.bottleneck import bottleneck
-from slackwater.cycle.review.idle import ABOUT, Cause
+from slackwater.cycle.audit.bottleneck import bottleneck
+from slackwater.cycle.audit.idle import ABOUT, Cause
 from slackwater_monitor.screen import first_in_line
 from slackwater_monitor.sources.source import Source
 from slackwater_monitor.sources.views import App, Snapshot

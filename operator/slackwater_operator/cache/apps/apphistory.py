@@ -10,10 +10,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
+from slackwater.admission.awaitedpods import GRACE, awaited, driver_awaited
 from slackwater.admission.currentrun import IDLE
-from slackwater.admission.graceperiod import GRACE, awaited, driver_awaited
 from slackwater.cycle.appsize import TaskNeed
-from slackwater.cycle.starts.poolbuilder import SlotScale
+from slackwater.cycle.appstarts.poolbuilder import SlotScale
 from slackwater.pools.demand import Wanted, category, more
 from slackwater.pools.pools import Category
 from slackwater.resources import Resources

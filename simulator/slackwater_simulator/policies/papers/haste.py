@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from slackwater.ordering.alignment import alignment, factor
 from slackwater.ordering.fitness import weights
-from slackwater.ordering.urgency import Stage, stage_urgencies
+from slackwater.ordering.iterations import alignment, factor
+from slackwater.ordering.stageurgency import Stage, stage_urgencies
 from slackwater.placement.knapsack import MAX_TASKS, knapsack
 from slackwater.placement.nodefill import NodeSpace, TaskRequest, WaitingTask, assign
 from slackwater_simulator.policies.base import Queue, Scheduler

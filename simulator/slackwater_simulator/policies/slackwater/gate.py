@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from slackwater.cycle.appsize import AppSizes
+from slackwater.cycle.appstarts.poolbuilder import PoolMember, PoolTerms, SlotScale, build_pool
 from slackwater.cycle.cycle import Round, decide
 from slackwater.cycle.snapshot import App, Pool, PoolScale, Queue, Snapshot
-from slackwater.cycle.starts.poolbuilder import PoolMember, PoolTerms, SlotScale, build_pool
 from slackwater.pools.appphases import AppPhases
+from slackwater.pools.forecastlog import ForecastLog
 from slackwater.pools.pools import Category, balanced_slot, slot_count, slots
-from slackwater.pools.startlog import StartLog
 from slackwater.resources import NOTHING, Resources, places
 from slackwater_simulator.policies.slackwater.ledger import Books
 from slackwater_simulator.policies.slackwater.snapshot import QUEUE, Views
@@ -27,7 +27,7 @@ from slackwater_simulator.policies.slackwater.snapshot import QUEUE, Views
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from slackwater.nodes import NodeTable
+    from slackwater.nodetable import NodeTable
     from slackwater_simulator.policies.slackwater.options import Parts
     from slackwater_simulator.worlds.yarn.interface import World
     from slackwater_simulator.worlds.yarn.model import App as YarnApp
@@ -50,7 +50,7 @@ class Gate:
         self._delta = parts.delta
         self.alpha = 0.0  # HaSTE-A's factor, as the last round chose it
         self.deltas: list[tuple[float, float]] = []
-        self.startlog = StartLog()
+        self.forecastlog = ForecastLog()
         self.seen: Snapshot | None = None  # what the last round was decided on
 
     # ---- what the world tells ------------------------------------------------------------------------------------
@@ -140,11 +140,11 @@ class Gate:
     def _forecast(self, outcome: Round, now: float) -> None:
         """Tell the log of starts who starts and who waits at which place."""
         for name in outcome.started:
-            self.startlog.start(name, QUEUE, now)
+            self.forecastlog.start(name, QUEUE, now)
         for name, verdict in outcome.verdicts.items():
             if verdict.position and not verdict.refused and name not in outcome.started:
                 size = outcome.categories[name].value
-                self.startlog.wait(name, QUEUE, size, verdict.position, verdict.wait, now)
+                self.forecastlog.wait(name, QUEUE, size, verdict.position, verdict.wait, now)
 
     def snapshot(self, now: float) -> Snapshot:
         """Everything the gatekeeper may know."""

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from slackwater.cycle.ranks import ranks
-from slackwater.nodes import PodAsk
+from slackwater.cycle.releaseranks import ranks
+from slackwater.nodetable import PodAsk
 from slackwater.placement.batch import Batch, Placement
 from slackwater_simulator.policies.slackwater.policy import Gatekept
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from slackwater.cycle.cycle import Release
-    from slackwater.nodes import NodeTable
+    from slackwater.nodetable import NodeTable
     from slackwater_simulator.worlds.kubernetes.world import Kube
     from slackwater_simulator.worlds.yarn.interface import World
 

@@ -17,7 +17,7 @@ from slackwater.roles import Role
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from slackwater.nodes import NodeTable
+    from slackwater.nodetable import NodeTable
     from slackwater_simulator.policies.slackwater.options import Parts
     from slackwater_simulator.worlds.yarn.interface import World
     from slackwater_simulator.worlds.yarn.model import Container

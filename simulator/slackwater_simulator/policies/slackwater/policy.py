@@ -118,7 +118,7 @@ class Gatekept(Scheduler):
         if self.gate.deltas:
             time, value = (np.array(column) for column in zip(*self.gate.deltas, strict=True))
             found["delta"] = Series(time, value)
-        return found | written(self.gate.startlog.judged)
+        return found | written(self.gate.forecastlog.judged)
 
     def refused(self) -> Mapping[int, str]:
         """What the gate says of those that waiting does not help."""

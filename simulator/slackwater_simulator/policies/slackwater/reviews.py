@@ -9,9 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from slackwater.cycle.appverdicts import Verdict, WaitReason
 from slackwater.cycle.cycle import decide
 from slackwater.cycle.drivernodes import OWN
-from slackwater.cycle.verdicts import Verdict, WaitReason
 from slackwater_simulator.results.outcome import Hold
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from slackwater.cycle.review.idle import Cause, NodeCharges, WaitingPods, split
+from slackwater.cycle.audit.idle import Cause, NodeCharges, WaitingPods, split
 from slackwater.resources import CPU
 from slackwater_simulator.results.outcome import Series
 

@@ -6,7 +6,7 @@ from itertools import permutations
 
 import pytest
 
-from slackwater.admission.graceperiod import GRACE
+from slackwater.admission.awaitedpods import GRACE
 from slackwater.cycle.appsize import TaskNeed
 from slackwater.pools.pools import Category
 from slackwater.resources import Resources

@@ -9,7 +9,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from slackwater.cycle.starts.impossible import incomplete
+from slackwater.cycle.appstarts.impossible import incomplete
 from slackwater.pools.pools import Category
 from slackwater_cluster import names
 from slackwater_cluster.watch.records import PodRecord

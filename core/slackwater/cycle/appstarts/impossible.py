@@ -1,0 +1,103 @@
+"""What no node could ever take: such pods hold nothing, count nowhere, and are refused with the numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+
+from slackwater.admission.budget import quantity
+from slackwater.cycle.appverdicts import Verdict, WaitReason, enlarged
+from slackwater.cycle.noderooms import NodeRooms
+from slackwater.cycle.podline.earlystart import precedes
+from slackwater.cycle.snapshot import App, PodGroup, Queue
+from slackwater.resources import NOTHING, total
+from slackwater.roles import Role
+
+
+class PossibleApps:
+    """The apps of one queue without groups that no node could ever take, and the shapes of the others."""
+
+    def __init__(self, queue: Queue, rooms: NodeRooms, apps: Sequence[App]) -> None:
+        self._queue, self._rooms = queue, rooms
+        self.shapes: dict[tuple[str, str], int] = {}  # of groups with held pods, by app and key
+        self._impossible: dict[str, PodGroup] = {}  # by app: a group that no node could ever take
+        self.apps = self._shaped(apps)
+
+    def _shaped(self, apps: Sequence[App]) -> list[App]:
+        held = [(app, group) for app in apps for group in app.groups if group.held]
+        numbers = self._rooms.shapes(self._queue, [group for _, group in held])
+        for (app, group), number in zip(held, numbers, strict=True):
+            self.shapes[app.id, group.key] = number
+        if self._queue.grows:
+            return list(apps)  # nodes that do not exist yet may be larger
+        never = {number for number in set(numbers) if not self._rooms.possible(number)}
+        if not never:
+            return list(apps)
+        return [self._without(app, never) for app in apps]
+
+    def _without(self, app: App, never: Collection[int]) -> App:
+        lost = [g for g in app.groups if g.held and self.shapes[app.id, g.key] in never]
+        if not lost:
+            return app
+        self._impossible[app.id] = lost[0]
+        whole = app.gang or any(group.role is Role.DRIVER for group in lost)
+        # A later stage would hold its room for ever: what it waits for never runs.
+        vain = [g for g in app.groups if g.held and (whole or g in lost or any(precedes(app, e, g) for e in lost))]
+        groups = tuple(replace(g, held=()) if g in vain else g for g in app.groups)
+        return replace(app, groups=groups)
+
+    def too_large(self, app: App, position: int) -> Verdict | None:
+        """The verdict on an app of which nothing is left but what no node could ever take."""
+        group = self._impossible.get(app.id)
+        if group is None or any(each.held for each in app.groups):
+            return None
+        kind, ask, most = self._rooms.largest(self.shapes[app.id, group.key])
+        missing = next((k for k, value in group.request.items() if value > 0 and k not in self._rooms.kinds), None)
+        if missing is not None:
+            kind, ask, most = missing, group.request[missing], 0.0
+        numbers = {"queue": self._queue.name, "kind": kind, "ask": quantity(kind, ask), "most": quantity(kind, most)}
+        return Verdict(app.id, WaitReason.TOO_LARGE, numbers, position)
+
+    def gang_too_large(self, app: App, position: int) -> Verdict | None:
+        """The verdict on a gang that not all nodes together could hold, were they empty."""
+        for group in app.groups if app.gang else ():
+            places = self._rooms.places(self.shapes[app.id, group.key]) if group.held else group.together
+            if group.held and self._rooms.known and group.together > places:
+                numbers = {"queue": self._queue.name, "expected": group.together, "places": places}
+                numbers["remedy"] = enlarged(self._queue.maximum)
+                return Verdict(app.id, WaitReason.GANG_TOO_LARGE, numbers, position)
+        return None
+
+    def gang_beyond_all(self, app: App, position: int) -> Verdict | None:
+        """A gang that asks for more than the queue may ever have."""
+        asked = total(group.request * group.together for group in app.groups)
+        most = self._queue.capacity.at_least(self._queue.maximum or NOTHING)
+        unbounded = (
+            () if self._queue.maximum is None or not self._queue.grows else set(asked) - set(self._queue.maximum)
+        )
+        lacking = [kind for kind in asked.lacking(most) if kind not in unbounded]
+        if not lacking:
+            return None
+        kind = lacking[0]
+        numbers = {"ask": asked[kind], "kind": kind, "queue": self._queue.name, "limit": most[kind]}
+        numbers["remedy"] = enlarged(self._queue.maximum)
+        return Verdict(app.id, WaitReason.INFEASIBLE, numbers, position)
+
+
+def incomplete(app: App, position: int = 0) -> Verdict | None:
+    """A gang's tasks go all at once or not at all, so all must exist first; a driver that makes them goes before.
+
+    While some of them run, all have been there: what is made anew meanwhile need not be complete again. Those that have
+    finished count for nothing: pods made anew after all of them ended are the next try of the whole gang.
+    """
+    if not app.gang:
+        return None
+    tasks = [group for group in app.groups if group.role is not Role.DRIVER]
+    if not tasks or any(group.charged for group in tasks):
+        return None
+    drivers = sum(group.together for group in app.groups) - sum(group.together for group in tasks)
+    expected = drivers + max(app.announced, sum(group.together for group in tasks))
+    present = sum(len(group.held) + group.charged for group in app.groups)
+    if present >= expected:
+        return None
+    return Verdict(app.id, WaitReason.GANG, {"expected": expected, "present": present}, position)

@@ -1,0 +1,232 @@
+"""Checks after a round that every pod still held lacks room, or that another pod has the better claim on it.
+
+For each group of pods that is still held after a round:
+
+    no node has room for it now; or
+    it cannot start yet for its own sake (paused, its driver or parents are not there, a gang is not complete); or
+    somebody has the better claim on the room that there is:
+        the window      pods on their way to nodes, as many as the API server is to see at once
+        the reserve     002: tasks of started apps that wait or are announced, against a new driver
+        an assembly     an app that waited longer than patience and is being assembled, until its deadline
+        an owner        a bound of delta that the pool's owner wrote
+
+"The pool is full" and "somebody is before you" are no claims on room that they cannot use. Whatever is held for none of
+these reasons is held for nobody: `Claim.NOBODY`, which no round may leave behind.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from slackwater.cycle.admit import AdmissionRound
+from slackwater.cycle.appsize import AppSizes
+from slackwater.cycle.appstarts.impossible import incomplete
+from slackwater.cycle.appstarts.nodegrowth import NodeGrowth, in_flight
+from slackwater.cycle.appverdicts import Verdict, WaitReason, describe
+from slackwater.cycle.cycle import Round
+from slackwater.cycle.drivernodes import OWN, DriverNodes
+from slackwater.cycle.noderooms import NodeRooms
+from slackwater.cycle.podline.earlystart import startable
+from slackwater.cycle.queuepass import led_by_driver
+from slackwater.cycle.snapshot import App, PodGroup, Queue, Snapshot
+from slackwater.resources import Resources
+from slackwater.roles import Role
+from slackwater.validation import TOLERANCE
+
+
+class Claim(StrEnum):
+    """Why a pod is held."""
+
+    NO_ROOM = "no node has room"
+    NEVER = "no node could ever take it"
+    NOT_READY = "it is not ready"
+    WINDOW = "window"
+    RESERVE = "reserve for tasks"
+    ASSEMBLY = "assembly"
+    OWNER = "owner's bound"
+    NOBODY = "nobody"
+
+
+@dataclass(frozen=True, slots=True)
+class Hold:
+    """Held pods of one group, and for whom."""
+
+    app: str
+    group: str
+    count: int
+    claim: Claim
+    claimant: str = ""
+    nodes: tuple[str, ...] = ()  # with room for one of them
+    why: str = ""
+
+
+def holds(snapshot: Snapshot, decided: Round) -> list[Hold]:
+    """Every group that is still held after the round, and why."""
+    rooms = NodeRooms(snapshot)
+    # Growth pods under way take their room first, as in the round itself.
+    growths = {q.name: NodeGrowth(q, [a for a in snapshot.apps if a.queue == q.name], rooms) for q in snapshot.queues}
+    snapshot = replace(snapshot, queues=tuple(each.queue for each in growths.values()))
+    queues = {queue.name: queue for queue in snapshot.queues}
+    after = _after(snapshot, decided, rooms, queues)
+    flight = in_flight(after.apps)
+    found: list[Hold] = []
+    before = {app.id: app for app in snapshot.apps}
+    for queue in snapshot.queues:
+        apps = [app for app in after.apps if app.queue == queue.name]
+        found += _Holds(after, growths[queue.name], apps, before, rooms, flight).all()
+    return found
+
+
+def _after(snapshot: Snapshot, decided: Round, rooms: NodeRooms, queues: dict[str, Queue]) -> Snapshot:
+    """The snapshot as it is once the round is carried out; `rooms` give up what was released."""
+    released = Counter((release.app, release.group.key) for release in decided.releases)
+    grown = {release.uid for release in decided.releases if release.growth}
+    homes = {app.id: app.queue for app in snapshot.apps}
+    asked: dict[str, Resources] = {}
+    for release in decided.releases:
+        if not release.growth:
+            queue = queues[homes[release.app]]
+            rooms.take(rooms.shapes(queue, [release.group])[0])
+            asked[queue.name] = asked.get(queue.name, Resources()) + release.group.request
+    apps = tuple(_released(app, released, grown) for app in snapshot.apps)
+    left = tuple(replace(q, free=q.free - asked[q.name]) if q.name in asked else q for q in snapshot.queues)
+    return replace(snapshot, apps=apps, queues=left)
+
+
+def _released(app: App, released: Counter[tuple[str, str]], grown: Collection[str]) -> App:
+    counts = [released[app.id, group.key] for group in app.groups]
+    if not any(counts):
+        return app
+    groups = tuple(
+        _without_first(group, count, grown) if count else group for group, count in zip(app.groups, counts, strict=True)
+    )
+    return replace(app, groups=groups, started=True)
+
+
+def _without_first(group: PodGroup, count: int, grown: Collection[str]) -> PodGroup:
+    towards = tuple(uid for uid in group.held[:count] if uid in grown)
+    return replace(group, held=group.held[count:], released=group.released + count, growing=(*group.growing, *towards))
+
+
+class _Holds:
+    """What is held of one queue."""
+
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        growth: NodeGrowth,
+        apps: Sequence[App],
+        before: Mapping[str, App],
+        rooms: NodeRooms,
+        flight: int,
+    ) -> None:
+        queue = next(each for each in snapshot.queues if each.name == growth.queue.name)
+        self.snapshot, self.queue, self.rooms, self.flight = snapshot, queue, rooms, flight
+        self.before = before  # what the round saw: parents that go with it let their children go in the next one
+        pool = next((pool for pool in snapshot.pools if pool.name == queue.pool), None)
+        sizes = AppSizes()
+        self.admission = AdmissionRound(snapshot, queue, pool, apps, rooms, DriverNodes(snapshot, sizes), sizes, growth)
+        self.apps = apps
+
+    def all(self) -> list[Hold]:
+        return [self._hold(app, group) for app in self.apps for group in app.groups if group.held]
+
+    def _hold(self, app: App, group: PodGroup) -> Hold:
+        shape = self.admission.shapes[app.id, group.key]
+        claim, claimant, why = self._claim(app, group, shape)
+        return Hold(app.id, group.key, len(group.held), claim, claimant, tuple(self.rooms.nodes(shape)[:3]), why)
+
+    def _claim(self, app: App, group: PodGroup, shape: int) -> tuple[Claim, str, str]:
+        """The first of the rule's reasons that holds, whose claim it is, and why."""
+        if (refused := self.admission.infeasible(app)) is not None and not self._feasible(app, group, refused):
+            found = Claim.NEVER, "", refused.sentence
+        elif why := self._not_ready(app, group):
+            found = Claim.NOT_READY, "", why
+        elif not self._has_room(app, group, shape):
+            found = Claim.NO_ROOM, "", f"no node has room for {describe(group.request)}"
+        elif self.flight >= self.snapshot.window or (app.gang and self.flight):
+            found = Claim.WINDOW, "", f"{self.flight} pods are on their way"
+        elif (other := self._assembled_for(app)) is not None:
+            found = Claim.ASSEMBLY, other.id, "room is kept for it until its deadline"
+        elif not app.started and group.role is Role.DRIVER and (other := self._reserve(app)) is not None:
+            found = Claim.RESERVE, other.id, "its tasks wait or are still to come"
+        elif not self.admission.seated(app, group):
+            claimant = self.admission.bars(app, group).claimant
+            owner = app.id if claimant == OWN else claimant
+            found = Claim.RESERVE, owner, "its tasks need the node that the driver would take"
+        elif self._bound(app, group):
+            found = Claim.OWNER, self.queue.pool, "a bound of delta keeps the room for the other side"
+        else:
+            found = Claim.NOBODY, "", "nobody has a better claim"
+        return found
+
+    def _feasible(self, app: App, group: PodGroup, refused: Verdict) -> bool:
+        """Whether the group could run although something of its app cannot."""
+        if refused.reason is WaitReason.TASK_BESIDE_DRIVER:
+            return False
+        left = next(each for each in self.admission.apps if each.id == app.id)
+        return any(each.held for each in left.groups if each.key == group.key)
+
+    def _not_ready(self, app: App, group: PodGroup) -> str:
+        """What it waits for that is its own."""
+        seen = self.before[app.id]
+        first = next(each for each in seen.groups if each.key == group.key)
+        gone = group.released - first.released
+        tested = (
+            (self.queue.paused or app.paused, "paused"),
+            (self.queue.draining and not app.started, "the queue is draining"),
+            (incomplete(app, 0) is not None, "its gang is not complete"),
+            (group.unplaceable, "placement found no node a moment ago"),
+            (group.pausing, "it was released before and came to no node"),
+            (group.role is not Role.DRIVER and not led_by_driver(seen), "its driver does not run"),
+            (group.role is not Role.DRIVER and startable(seen, first) <= gone, "its parents are not placed"),
+        )
+        return next((why for holds_, why in tested if holds_), "")
+
+    def _has_room(self, app: App, group: PodGroup, shape: int) -> bool:
+        if app.gang:
+            wanted = [(self.admission.shapes[app.id, g.key], len(g.held)) for g in app.groups if g.held]
+            asked = [g.request * len(g.held) for g in app.groups if g.held]
+            together = asked[0]
+            for each in asked[1:]:
+                together = together + each
+            return together.fits(self.queue.free) and self.rooms.holds_all(wanted)
+        return self.rooms.fits(shape) and group.request.fits(self.queue.free)
+
+    def _assembled_for(self, app: App) -> App | None:
+        """The app for which room is kept, of this queue or of one that shares its nodes; not from a higher priority."""
+        sharing = {queue.name for queue in self.snapshot.queues if self._shares_nodes(queue)}
+        others = [each for each in self.snapshot.apps if each.queue in sharing and each.queue != self.queue.name]
+        waiting = [
+            each
+            for each in (*self.apps, *others)
+            if each.id != app.id and each.priority >= app.priority and any(group.held for group in each.groups)
+        ]
+        return next((each for each in waiting if self.admission.assembly.deadline(each) is not None), None)
+
+    def _shares_nodes(self, other: Queue) -> bool:
+        """Whether another queue's apps may use nodes of this one; where nodes are not known, none do."""
+        mine, theirs = self.queue.nodes, other.nodes
+        if not self.rooms.known:
+            return False
+        return mine is None or theirs is None or bool((mine & theirs).any())
+
+    def _reserve(self, app: App) -> App | None:
+        """A started app on whose tasks the reserve is spent; else one that would be left without a task."""
+        started = self.admission.running
+        if self.admission.admits(app):
+            return None
+        budget = self.admission.budget
+        wanting = next((each for each in started if budget.wants_tasks(each, {})), None)
+        if wanting is not None:
+            return wanting
+        return None if budget.leaves_a_task(app, budget.largest_task(started)) else next(iter(started), app)
+
+    def _bound(self, app: App, group: PodGroup) -> bool:
+        size = self.admission.sizes[app.id]
+        index = next(at for at, each in enumerate(app.groups) if each.key == group.key)
+        need = size.held if app.gang else size.slots[index]
+        return need > self.admission.owners_headroom()[size.category] + TOLERANCE

@@ -1,0 +1,60 @@
+"""What waits after a round, and the rooms that the round left: the live side of `idle.split`."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+
+from slackwater.cycle.audit.idle import WaitingPods
+from slackwater.cycle.cycle import Round
+from slackwater.cycle.feasibility import reachable
+from slackwater.cycle.noderooms import NodeRooms
+from slackwater.cycle.podline.earlystart import startable
+from slackwater.cycle.queuepass import led_by_driver
+from slackwater.cycle.snapshot import App, PodGroup, Queue, Snapshot
+from slackwater.nodetable import NodeTable
+from slackwater.roles import Role
+
+
+def waiting(snapshot: Snapshot, decided: Round) -> list[WaitingPods]:
+    """Pods still held after the round that are ready: not paused, their driver runs, their parents are placed."""
+    released = Counter((release.app, release.group.key) for release in decided.releases)
+    queues = {queue.name: queue for queue in snapshot.queues}
+    found: list[WaitingPods] = []
+    for app in snapshot.apps:
+        queue = queues.get(app.queue)
+        if queue is None or app.paused or queue.paused:
+            continue
+        for group in app.groups:
+            count = _ready(app, group) - released[app.id, group.key]
+            if count > 0:
+                found.append(_pods(snapshot, queue, group, count))
+    return found
+
+
+def _ready(app: App, group: PodGroup) -> int:
+    if group.role is Role.DRIVER:
+        return len(group.held)
+    return startable(app, group) if led_by_driver(app) else 0
+
+
+def _pods(snapshot: Snapshot, queue: Queue, group: PodGroup, count: int) -> WaitingPods:
+    kinds = snapshot.nodes.kinds if snapshot.nodes is not None else ()
+    native = group.request if group.native is None else group.native
+    reach = reachable(snapshot, queue, group)
+    return WaitingPods(count, group.request.vector(kinds).tolist(), native.vector(kinds).tolist(), reach)
+
+
+def left(snapshot: Snapshot, decided: Round) -> NodeTable | None:
+    """The nodes once what the round released has its room; None where only sums are known."""
+    table = snapshot.nodes
+    if table is None or not decided.releases:
+        return table
+    rooms = NodeRooms(snapshot)
+    queues = {queue.name: queue for queue in snapshot.queues}
+    homes: dict[str, App] = {app.id: app for app in snapshot.apps}
+    for release in decided.releases:
+        queue = queues.get(homes[release.app].queue)
+        if queue is not None and not release.growth:
+            rooms.take(rooms.shapes(queue, [release.group])[0])
+    return replace(table, room=rooms.room, native=rooms.native)

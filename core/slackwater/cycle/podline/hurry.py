@@ -1,0 +1,50 @@
+"""HaSTE's urgency at the gate (paper 001): how much an app's next pods hurry, while a round picks some of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from slackwater.cycle.snapshot import App, PodGroup
+from slackwater.ordering.stageurgency import Urgency, progress, urgency_of
+from slackwater.roles import Role
+from slackwater.validation import amount
+
+
+class AppUrgency:
+    """One app: how far the groups of its leading stage are, and those that wait on it, with what was picked.
+
+    `unit` is one unit's share of the nodes, by kind.
+    """
+
+    def __init__(self, app: App, unit: Mapping[str, float]) -> None:
+        self._tasks = [(group, _size(group, unit)) for group in app.groups if group.role is not Role.DRIVER]
+        self._picked: dict[str, int] = {}
+
+    def pick(self, group: PodGroup, picked: int) -> None:
+        """So many pods of the group were picked in this round: they count as assigned and occupying."""
+        self._picked[group.key] = picked
+
+    # Several groups of the leading stage count as one:  R^m = Σ O·R ÷ Σ O
+    def now(self) -> Urgency:
+        """The urgency of the leading stage, and of what waits on it."""
+        leading = total = done = occupying = 0
+        maps = assigned = held = 0.0
+        for group, size in self._tasks:
+            here = group.charged + self._picked.get(group.key, 0)
+            if group.waiting:
+                assigned += (here + group.finished) * size
+                held += here * size
+            else:
+                leading += 1
+                total += group.total
+                done += here + group.finished
+                occupying += here
+                maps += here * size
+        if leading > 1 and occupying:
+            maps = occupying * (maps / occupying)
+        return urgency_of(progress(done, total), maps, assigned, held)
+
+
+def _size(group: PodGroup, unit: Mapping[str, float]) -> float:
+    """R of the paper: one pod's share of the nodes, summed over kinds."""
+    return amount("size", sum([value * unit.get(kind, 0.0) for kind, value in group.request.items()]))

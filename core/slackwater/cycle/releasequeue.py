@@ -1,0 +1,315 @@
+"""Which held pods of started apps go next (papers 001 and 003): the line in front of the gate.
+
+DRESS chooses jobs, HaSTE orders the pods of started jobs (conflict 001 × 004). Priority comes first, then the first
+task of an app whose driver runs and has none, then drivers, then (in a fair queue) the namespace that has least, then
+HaSTE's preference; equal in all of that, the earlier app. A driver without a task holds its room for nothing: were new
+drivers before it, they would take the room that it waits for, one after the other.
+
+Fitness is taken against the queue's nodes as one large node, because which node it will be is decided at placement.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from slackwater.cycle.drivernodes import ANYWHERE, Bars, DriverNodes
+from slackwater.cycle.noderooms import NodeRooms
+from slackwater.cycle.podline.candidates import Pick, ReleaseCandidate, RequestShape, is_first_task, shape_of
+from slackwater.cycle.podline.hurry import AppUrgency
+from slackwater.cycle.podline.sumroom import SumRoom
+from slackwater.cycle.snapshot import App, Order, Queue
+from slackwater.ordering.iterations import alignment
+from slackwater.ordering.preference import FEW, combined, points_of_few, winner
+from slackwater.pools.pools import Category
+from slackwater.resources import Resources
+from slackwater.roles import Role
+from slackwater.validation import TOLERANCE
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+
+# Whose turn it is among pods of one priority; the larger goes first, and only the last are told apart by preference.
+LAST, DRIVER, FIRST_TASK = range(3)
+
+
+class ReleaseQueue:
+    """The candidates, a row each, in order of submission; `pick` takes one pod after the other.
+
+    A round only takes: what no longer fits never fits again, so shapes and rows that have closed stay closed until
+    the pools lend what is left.
+    """
+
+    def __init__(
+        self,
+        queue: Queue,
+        candidates: Sequence[ReleaseCandidate],
+        *,
+        rooms: NodeRooms,
+        drivers: DriverNodes | None = None,
+        free: Resources | None = None,
+        spent: dict[Category, float] | None = None,
+        headroom: Mapping[Category, float] | None = None,
+        shares: Mapping[str, float] | None = None,
+        alpha: float = 0.0,
+        preference: bool = True,
+    ) -> None:
+        self._rooms, self._seats = rooms, drivers
+        self._spent = dict.fromkeys(Category, 0.0) if spent is None else spent  # slots picked, of each pool
+        self.rows = sorted(candidates, key=lambda c: (c.app.submitted, c.app.id, c.group.key))
+        self._alpha, self._preference = alpha, preference
+        self._headroom = dict(headroom or dict.fromkeys(Category, math.inf))
+        self._left = [c.pods for c in self.rows]
+        self._taken = [0] * len(self.rows)
+        self._open = self._pickable()
+        self._members = self._by_app()
+        self._measure(queue, queue.free if free is None else free)
+        led = any(c.group.role is Role.DRIVER for c in self.rows)  # first tasks go before drivers, not before others
+        self._bare = {c.app.id for c in self.rows if is_first_task(c)} if led else set[str]()
+        self._rank = [self._ranks(c) for c in self.rows]
+        self._ranked = bool(self._bare) or len(set(self._rank)) > 1  # else all rows stand alike
+        self._align = [_alignment(c.app) if c.app.stages else 0.0 for c in self.rows]
+        self._urgencies = self._hurried()
+        self._alike = self._all_alike()
+        self._urgency = [0.0] * len(self.rows)
+        self._crowd: tuple[NDArray[np.intp], Floats, Floats] | None = None  # shape, urgency, alignment as arrays
+        self._index: NDArray[np.intp] | None = None  # the open rows as an array, until one closes
+        for app in self._urgencies:
+            self._hurry(self._members[app])
+        self._open_shares(queue, shares or {})
+
+    def left(self) -> Resources:
+        """What is left of the sum."""
+        return self._sum.left()
+
+    def _measure(self, queue: Queue, free: Resources) -> None:
+        """Room, and the shapes of the rows, by kind."""
+        numbers: dict[RequestShape, int] = {}
+        self._shape = [numbers.setdefault(shape_of(c), len(numbers)) for c in self.rows]
+        self._shapes = list(numbers)
+        self._sum = SumRoom(queue, free, [shape.request for shape in self._shapes])
+        self._going = list(range(len(self._shapes)))  # the shapes that fit and have headroom
+
+    def spend(self, amounts: Resources) -> None:
+        """Others took so much of the sum."""
+        self._sum.spend(amounts)
+
+    def pick(self, least: int | None = None) -> Pick | None:
+        """The next pod, of this priority at the least; None when nothing that is left fits."""
+        row = self._next(least)
+        return None if row is None else self._picked(row)
+
+    def gang(self, app: str) -> list[Pick]:
+        """All held pods of an app at once, or none of them."""
+        members = self._members.get(app, [])
+        slots = sum(self._left[row] * self.rows[row].slots for row in members)
+        if not members or self.lacking_together(app) is not None or slots > self.headroom(members[0]) + TOLERANCE:
+            return []
+        if not self._rooms.take_all([(self.rows[row].shape, self._left[row]) for row in members]):
+            return []
+        return [self._picked(row, placed=True) for row in members for _ in range(self._left[row])]
+
+    def lend(self, headroom: Mapping[Category, float]) -> None:
+        """What is left of the room is for whoever is there: pools close no more than this."""
+        self._headroom = dict(headroom)
+        self._going = list(range(len(self._shapes)))
+        self._open = self._pickable()
+        self._index = None
+
+    def _pickable(self) -> list[int]:
+        """Rows with pods left that go one by one; gangs go whole."""
+        return [row for row, left in enumerate(self._left) if left and not self.rows[row].app.gang]
+
+    def fits(self, row: int) -> bool:
+        """Whether one more pod of this row would fit into what is free in all."""
+        return self._sum.fits(self._shape[row])
+
+    def seated(self, row: int) -> bool:
+        """Whether one more pod of this row would fit on some node."""
+        return self._on_some_node(self._shapes[self._shape[row]])
+
+    def _on_some_node(self, shape: RequestShape) -> bool:
+        return self._rooms.fits(shape.node, self._bars(shape.driver, shape.request).barred)
+
+    def _bars(self, app: str, request: Resources) -> Bars:
+        """Where a driver of the app may not go; "" is no driver."""
+        if not app or self._seats is None:
+            return ANYWHERE
+        return self._seats.bars(self.rows[self._members[app][0]].app, request)
+
+    def lacking(self, row: int) -> tuple[str, float, float]:
+        """The kind of which there is too little for this row, what is free of it and what is asked."""
+        return self._sum.lacking(self._shape[row])
+
+    def lacking_together(self, app: str) -> tuple[str, float, float] | None:
+        """The kind of which there is too little for all held pods of an app at once; None where they would fit."""
+        rows = self._members.get(app, [])
+        return self._sum.lacking_together((self._shape[row], len(self.rows[row].group.held)) for row in rows)
+
+    def taken(self, row: int) -> int:
+        """How many pods of this row were picked."""
+        return self._taken[row]
+
+    def headroom(self, row: int) -> float:
+        """Slots left in the pool of this row; infinite without a pool."""
+        return self._headroom[self.rows[row].category]
+
+    def _picked(self, row: int, *, placed: bool = False) -> Pick:
+        candidate = self.rows[row]
+        if candidate.app.id in self._bare:
+            self._bare.discard(candidate.app.id)
+            for each in self._members[candidate.app.id]:
+                self._rank[each] = self._ranks(self.rows[each])
+        nodes = () if placed else self._seat(candidate, self._rooms)
+        uid = candidate.group.held[self._taken[row]]
+        pick = Pick(candidate, uid, self._urgency[row], self._align[row], *nodes)
+        self._take(row)
+        return pick
+
+    def _seat(self, candidate: ReleaseCandidate, rooms: NodeRooms) -> tuple[tuple[str, ...], ...]:
+        """Give a pod its room; returns the nodes that it must not be placed on, and those of them it may at need."""
+        if candidate.group.role is not Role.DRIVER or self._seats is None:
+            rooms.take(candidate.shape)
+            return ()
+        bars = self._bars(candidate.app.id, candidate.group.request)
+        row = rooms.take(candidate.shape, bars.costly if rooms.fits(candidate.shape, bars.costly) else bars.barred)
+        self._seats.take(row, candidate.group.request)
+        return bars.avoid(rooms.names, row), bars.spare(rooms.names, row)
+
+    def _all_alike(self) -> bool:
+        """Whether preference cannot tell the rows apart, whatever is picked: the earliest goes first then."""
+        alike = len({shape.request for shape in self._shapes}) <= 1 and not self._urgencies
+        return alike and (self._alpha <= 0 or len(set(self._align)) <= 1)
+
+    def _ranks(self, candidate: ReleaseCandidate) -> tuple[int, int]:
+        """Its priority, and whose turn it is among equals; the larger goes first."""
+        if candidate.app.id in self._bare:
+            return candidate.app.priority, FIRST_TASK
+        return candidate.app.priority, DRIVER if candidate.group.role is Role.DRIVER else LAST
+
+    def _by_app(self) -> dict[str, list[int]]:
+        members: dict[str, list[int]] = {}
+        for row, candidate in enumerate(self.rows):
+            members.setdefault(candidate.app.id, []).append(row)
+        return members
+
+    def _hurried(self) -> dict[str, AppUrgency]:
+        """The apps of which a stage waits on another one: only their pods differ in urgency."""
+        apps = [self.rows[members[0]].app for members in self._members.values()]
+        apps = [app for app in apps if any(group.waiting for group in app.groups)]
+        unit = self._sum.unit if apps else {}
+        return {app.id: AppUrgency(app, unit) for app in apps}
+
+    def _open_shares(self, queue: Queue, shares: Mapping[str, float]) -> None:
+        self._fair = queue.order is Order.FAIR
+        if self._fair:
+            names = {c.app.namespace for c in self.rows}
+            self._shares = {name: shares.get(name, 0.0) for name in names}
+            self._increment = [queue.fair_share(c.app.namespace, c.group.request) for c in self.rows]
+
+    def _next(self, least: int | None) -> int | None:
+        """The row that goes next. Where a driver may not go is looked at only when its turn has come: it costs most."""
+        self._sift()
+        while (row := self._foremost_row(least)) is not None and not self._free_of_bars(row):
+            self._close(self._shape[row])
+        return row
+
+    def _free_of_bars(self, row: int) -> bool:
+        shape = self._shapes[self._shape[row]]
+        return not shape.driver or self._on_some_node(shape)
+
+    def _foremost_row(self, least: int | None) -> int | None:
+        """The open row that is first by priority and turn, then (in a fair queue) by share, then by preference."""
+        rows = self._open
+        if self._ranked and rows:
+            top = max(self._rank[row] for row in rows)
+            foremost = [row for row in rows if self._rank[row] == top]
+            rows = foremost if len(foremost) < len(rows) else rows  # of all open rows the array may be known
+        if not rows or (least is not None and self.rows[rows[0]].app.priority < least):
+            return None
+        if self._fair:
+            shares = [self._shares[self.rows[row].app.namespace] for row in rows]
+            smallest = min(shares) + TOLERANCE
+            rows = [row for row, share in zip(rows, shares, strict=True) if share <= smallest]
+        return self._preferred(rows) if self._rank[rows[0]][1] == LAST else rows[0]
+
+    def _sift(self) -> None:
+        """Close the shapes that no longer fit or have no headroom, and their rows with them."""
+        closed = [number for number in self._going if not self._goes(number)]
+        if closed:
+            self._close(*closed)
+
+    def _close(self, *numbers: int) -> None:
+        closed = set(numbers)
+        self._going = [number for number in self._going if number not in closed]
+        self._open = [row for row in self._open if self._shape[row] not in closed]
+        self._index = None
+
+    def _goes(self, number: int) -> bool:
+        """Whether a shape fits and has headroom, wherever a driver may not go."""
+        shape = self._shapes[number]
+        enough = shape.slots <= self._headroom[shape.category] + TOLERANCE and self._sum.fits(number)
+        return enough and self._rooms.fits(shape.node)
+
+    def _shut(self, row: int) -> None:
+        if row in self._open:
+            self._open.remove(row)
+            self._index = None
+
+    def _preferred(self, rows: Sequence[int]) -> int:
+        """The row of those given that goes next; without preference the first, as rows stand in order of arrival."""
+        if self._alike or len(rows) == 1 or not self._preference:
+            return rows[0]
+        fits = self._sum.fitness()
+        if len(rows) > FEW and fits:
+            return rows[self._foremost(rows, fits)]
+        fit, hurry = [fits[self._shape[row]] for row in rows] if fits else [], [self._urgency[row] for row in rows]
+        align = [self._align[row] for row in rows] if self._alpha > 0 else []
+        # Rows stand in order of submission, so their numbers break ties.
+        return rows[winner(points_of_few(fit, hurry, align, self._alpha), rows) or 0]
+
+    def _foremost(self, rows: Sequence[int], fits: Sequence[float]) -> int:
+        """The same of a crowd that differs in shape, by arrays; the place in `rows`."""
+        if self._crowd is None:
+            self._crowd = np.array(self._shape), np.array(self._urgency), np.array(self._align)
+        if self._index is None:
+            self._index = np.array(self._open)
+        at = self._index if rows is self._open else np.array(rows)
+        shape, hurry, align = self._crowd
+        near = align.take(at) if self._alpha > 0 else None
+        points = combined(np.array(fits).take(shape.take(at)), hurry.take(at), near, self._alpha)
+        return int((points >= points.max() - TOLERANCE).argmax())
+
+    def _take(self, row: int) -> None:
+        self._taken[row] += 1
+        self._left[row] -= 1
+        candidate = self.rows[row]
+        self._sum.take(self._shape[row])
+        self._headroom[candidate.category] -= candidate.slots
+        self._spent[candidate.category] += candidate.slots
+        if not self._left[row]:
+            self._shut(row)
+        if self._fair:
+            self._shares[candidate.app.namespace] += self._increment[row]
+        app = candidate.app.id
+        if app in self._urgencies:
+            self._urgencies[app].pick(candidate.group, self._taken[row])
+            self._hurry(self._members[app])
+
+    def _hurry(self, members: Sequence[int]) -> None:
+        """Urgency of one app's rows, counting what was picked in this round as assigned and occupying."""
+        found = self._urgencies[self.rows[members[0]].app.id].now()
+        for row in members:
+            hurry = found.waiting if self.rows[row].group.waiting else found.leading
+            self._urgency[row] = hurry
+            if self._crowd is not None:
+                self._crowd[1][row] = hurry
+
+
+def _alignment(app: App) -> float:
+    return alignment(iterative=app.stages > 0, stage=app.stage, stages=app.stages or None)

@@ -1,0 +1,149 @@
+"""Which apps wait, what was forecast for each, and what became of it: the memory behind `starts.interval`.
+
+The operator and the simulator tell it of the same events. It keeps misses by queue and size of the app, and by queue
+alone for as long as too few apps of that size have started.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from statistics import median
+
+from slackwater.pools.startforecast import RECENT, Forecasts, Misses, Source, StartInterval, interval, learn, pace
+
+Kind = tuple[str, str]  # queue, and size of the app or "" for all of them
+NOT_SEEN = "it has not been seen to wait"
+REMEMBERED = 10_000  # judged forecasts that are kept
+NEWEST = 50  # of them, for the error that is told beside an estimate
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """An app that waits, and what was told when it was first seen to."""
+
+    queue: str
+    size: str
+    since: float
+    forecasts: Forecasts
+    told: StartInterval | str
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A forecast whose app has started: when it was made, what it was, and how long the app really waited."""
+
+    since: float
+    told: StartInterval | str
+    wait: float
+    expected: float | None = None  # the middle of the interval, else the bare forecast
+
+
+@dataclass(frozen=True, slots=True)
+class Coverage:
+    """How good the intervals were."""
+
+    known: int  # starts with an interval
+    unknown: int  # starts before enough was known
+    inside: float  # share of those with an interval
+    error: float  # median of |real wait − middle|, seconds
+    width: float  # median width, seconds
+    wait: float  # median wait, seconds
+
+
+@dataclass
+class ForecastLog:
+    """The apps of all queues."""
+
+    misses: dict[Kind, Misses] = field(default_factory=dict)
+    starts: dict[str, deque[float]] = field(default_factory=dict)  # the last ones, by queue
+    judged: deque[Judged] = field(default_factory=lambda: deque(maxlen=REMEMBERED))
+    _waiting: dict[str, Waiting] = field(default_factory=dict)
+    _started: set[str] = field(default_factory=set)
+
+    def begin(self, apps: Iterable[str]) -> None:
+        """These had started before anybody looked: nobody knows when."""
+        self._started.update(apps)
+
+    def wait(self, app: str, queue: str, size: str, position: int, releases: float | None, now: float) -> None:
+        """An app waits at this place of its line; `releases` is when enough slots come free, where that is known.
+
+        The first forecast counts: it is what people plan by.
+        """
+        known = self._waiting.get(app)
+        if known is None or not known.forecasts:
+            forecasts = self._forecasts(queue, position, releases, now)
+            self._waiting[app] = Waiting(queue, size, now, forecasts, self._interval(queue, size, forecasts, 0.0))
+
+    def start(self, app: str, queue: str, now: float) -> None:
+        """An app has started, whether it was seen to wait or not; told again it is no news."""
+        if app in self._started:
+            return
+        self._started.add(app)
+        self.starts.setdefault(queue, deque(maxlen=RECENT)).append(now)
+        known = self._waiting.pop(app, None)
+        if known is None:
+            return
+        wait = max(0.0, now - known.since)
+        made = known.told if isinstance(known.told, StartInterval) else None
+        expected = made.middle if made else next(iter(known.forecasts.values()), None)
+        self.judged.append(Judged(known.since, known.told, wait, expected))
+        for kind in _kinds(known.queue, known.size):
+            self.misses[kind] = learn(self.misses.get(kind, Misses()), known.forecasts, made, wait)
+
+    def keep(self, apps: Iterable[str]) -> None:
+        """Forget whoever is not among these: they are gone, started or not."""
+        alive = set(apps)
+        self._started &= alive
+        self._waiting = {app: each for app, each in self._waiting.items() if app in alive}
+
+    def told(self, app: str, now: float) -> StartInterval | str:
+        """When a waiting app starts, from now; or why that is not known."""
+        known = self._waiting.get(app)
+        if known is None:
+            return NOT_SEEN
+        return self._interval(known.queue, known.size, known.forecasts, max(0.0, now - known.since))
+
+    @property
+    def error(self) -> float | None:
+        """The median error of the newest estimates, in seconds; None before the first."""
+        errors = [abs(each.wait - each.expected) for each in self.judged if each.expected is not None]
+        return median(errors[-NEWEST:]) if errors else None
+
+    def next(self, queue: str, size: str, position: int, now: float) -> StartInterval | str:
+        """When an app of this size would start that came now and stood at this place; or why that is not known."""
+        return self._interval(queue, size, self._forecasts(queue, position, None, now), 0.0)
+
+    def _forecasts(self, queue: str, position: int, releases: float | None, now: float) -> Forecasts:
+        paced = pace(position, list(self.starts.get(queue, ())), now)
+        found = {Source.RELEASES: releases, Source.PACE: paced}
+        return {source: seconds for source, seconds in found.items() if seconds is not None}
+
+    def _interval(self, queue: str, size: str, forecasts: Forecasts, waited: float) -> StartInterval | str:
+        """By apps of its size, else by all of its queue."""
+        found: StartInterval | str = NOT_SEEN
+        for kind in _kinds(queue, size):
+            found = interval(forecasts, self.misses.get(kind, Misses()), waited)
+            if isinstance(found, StartInterval):
+                break
+        return found
+
+
+def coverage(judged: Sequence[Judged]) -> Coverage:
+    """How good the intervals of these forecasts were; shares and medians are 0 where there are none."""
+    pairs = [(each.wait, each.told) for each in judged if isinstance(each.told, StartInterval)]
+    if not pairs:
+        return Coverage(0, len(judged), 0.0, 0.0, 0.0, 0.0)
+    return Coverage(
+        known=len(pairs),
+        unknown=len(judged) - len(pairs),
+        inside=sum(told.low <= wait <= told.high for wait, told in pairs) / len(pairs),
+        error=median(abs(wait - told.middle) for wait, told in pairs),
+        width=median(told.high - told.low for _, told in pairs),
+        wait=median(wait for wait, _ in pairs),
+    )
+
+
+def _kinds(queue: str, size: str) -> tuple[Kind, ...]:
+    return ((queue, size), (queue, "")) if size else ((queue, ""),)

@@ -1,0 +1,94 @@
+"""Opens and closes the gate of each SlackPolicy in its status, where admission reads it for every new task."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import structlog
+
+from slackwater.cycle.audit.opengate import REST, may_open
+from slackwater.errors import Unavailable
+from slackwater_cluster.api.paths import custom_path
+from slackwater_cluster.api.session import MERGE, Session
+from slackwater_cluster.customresources import AdmissionQueueSpec, Mode, kind_named
+from slackwater_cluster.customresources.admissionqueue import CapacitySource, QueueState
+from slackwater_operator.cache.cache import OperatorCache
+from slackwater_operator.cache.lastcycle import Outlook
+from slackwater_operator.metrics import Metrics
+from slackwater_operator.release.podwriter import WATCH_DELAY
+
+log = structlog.get_logger(__name__)
+
+KIND = "SlackPolicy"
+FIELD = "openGate"
+
+
+@dataclass
+class GateKeeper:
+    """Looks at each round, and writes where a gate should turn. `clock` gives Unix seconds."""
+
+    session: Session
+    cache: OperatorCache
+    metrics: Metrics
+    clock: Callable[[], float]
+    nodes: int  # clusters of fewer nodes keep their gates closed
+    _is_open: bool = False
+    _closed: float = field(default=float("-inf"), init=False)  # when somebody last had to wait
+    _written: dict[str, tuple[bool, float]] = field(default_factory=dict, init=False)  # by policy: what, and when
+
+    async def look(self, outlook: Outlook | None, *, answered: bool) -> None:
+        """After each round: `answered` says whether the extender told the rooms that it was decided on."""
+        self._is_open = outlook is not None and answered and self._may_open(outlook)
+        for name in self.cache.governing.policies:
+            await self._turn(name, wanted=self._is_open and self._admits(name))
+
+    def _may_open(self, outlook: Outlook) -> bool:
+        table = outlook.snapshot.nodes
+        if table is None or len(table) < self.nodes:
+            return False
+        released = {each.uid for each in outlook.round.releases}
+        if not may_open(outlook.snapshot, released, is_open=self._is_open):
+            self._closed = self.clock()
+        return self.clock() - self._closed >= REST
+
+    def _admits(self, policy: str) -> bool:
+        """Whether a policy wants no more of a release than that it happens: no learned requests, no narrow queue."""
+        governing = self.cache.governing
+        spec = governing.policies[policy]
+        followers = [name for name in governing.managed_namespaces() if governing.policy_name(name) == policy]
+        queues = {governing.queue_of(name) for name in followers}
+        plain = all(name and is_plain(governing.queue(name)) for name in queues)
+        return spec.mode is Mode.ENFORCE and not spec.reclaim.enabled and bool(queues) and plain
+
+    async def _turn(self, name: str, *, wanted: bool) -> None:
+        if self._known(name) is wanted:
+            return
+        path = custom_path(kind_named(KIND).plural, name, subresource="status")
+        try:
+            answer = await self.session.write("PATCH", path, {"status": {FIELD: wanted}}, content_type=MERGE)
+        except Unavailable as problem:
+            log.warning("gate not turned", policy=name, trouble=str(problem))
+            return
+        if answer.ok:
+            self._written[name] = (wanted, self.clock())
+            self.metrics.open_gate.labels(name).set(wanted)
+            log.info("gate turned", policy=name, open=wanted)
+        elif answer.status != 404:
+            log.warning("gate not turned", policy=name, trouble=answer.message())
+
+    def _known(self, name: str) -> bool:
+        """Whether a gate is open: as just written, else as the watch shows it."""
+        written, at = self._written.get(name, (False, float("-inf")))
+        return written if self.clock() - at < WATCH_DELAY else self.cache.governing.gate_open(name)
+
+
+def is_plain(queue: AdmissionQueueSpec) -> bool:
+    """Whether a queue's tasks may go to any node, without end, as soon as there is room."""
+    capacity = queue.capacity
+    return (
+        queue.state is QueueState.OPEN
+        and not queue.node_selector
+        and not capacity.maximum
+        and capacity.source is not CapacitySource.STATED
+    )

@@ -1,0 +1,75 @@
+"""Room that is kept for an app which has waited longer than patience: from whom, since when, and what is said."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from slackwater.admission.capacity import NodeShares
+from slackwater.cycle.appverdicts import WaitReason
+from slackwater.cycle.audit.claims import Claim, holds
+from slackwater.cycle.cycle import decide
+from slackwater.cycle.snapshot import App, Queue, Snapshot
+from slackwater.nodetable import NodeTable
+from slackwater.roles import Role
+from support.builders.snapshots import cpu, group, released, running_app, task_app
+
+NOW = 400.0  # patience is 300
+
+
+def two_nodes(*apps: App, free: float = 2.0) -> Snapshot:
+    """Two nodes of four cores; so many are free on the first, none on the second."""
+    names, every = ("n0", "n1"), np.ones(2, np.bool_)
+    total, room = np.full((2, 1), 4.0), np.array([[free], [0.0]])
+    table = NodeTable(("cpu",), names, {"n0": 0, "n1": 1}, total, room, room, every)
+    on = Queue("default", cpu(8), free=cpu(free), total=cpu(8), shares=NodeShares(("cpu",), total))
+    return Snapshot(NOW, (on,), apps, nodes=table)
+
+
+def gang(submitted: float = 0.0) -> App:
+    """Eight pods that start together or not at all."""
+    return task_app("gang", submitted, held=8, gang=True)
+
+
+@pytest.mark.parametrize("submitted", [200.0, 0.0], ids=["fresh", "overdue"])
+@pytest.mark.parametrize("started", [False, True], ids=["new", "started"])
+@pytest.mark.parametrize("claimant", [gang(), task_app("large", held=1, size=4)], ids=["gang", "large pod"])
+def test_no_room_is_kept_from_a_higher_priority(submitted: float, claimant: App, *, started: bool) -> None:
+    """Whoever waits longest does not turn priority round."""
+    urgent = task_app("urgent", 399.0, priority=1000, started=started)
+    at = two_nodes(replace(claimant, submitted=submitted), urgent)
+    assert released(decide(at)) == ["urgent/task/0"]
+
+
+def test_room_is_kept_from_equal_and_lower_priorities() -> None:
+    """Else a gang among small pods would never start."""
+    outcome = decide(two_nodes(gang(), task_app("late", 399.0)))
+    assert released(outcome) == []
+    assert outcome.verdicts["late"].reason is WaitReason.ASSEMBLING
+
+
+def test_what_the_urgent_one_leaves_is_kept() -> None:
+    """One of two cores is taken before; a pod of the gang's own priority does not get the other."""
+    urgent, late = task_app("urgent", 399.0, priority=1000), task_app("late", 399.0)
+    at = two_nodes(gang(), urgent, late)
+    assert released(decide(at)) == ["urgent/task/0"]
+    assert {found.claim for found in holds(at, decide(at))} <= {Claim.ASSEMBLY, Claim.NO_ROOM}
+
+
+@pytest.mark.parametrize(("came", "kept"), [(399.0, False), (50.0, True)], ids=["a second ago", "long ago"])
+def test_an_app_between_two_stages_waits_since_its_pods_came(came: float, *, kept: bool) -> None:
+    """It ran for 400 seconds: that is no wait."""
+    groups = (group("spark", Role.DRIVER, 0.5, running=1, seats=("n1",)), group("spark", size=4, held=1, finished=40))
+    spark = App("spark", "team", 0.0, groups, started=True, has_driver=True, held_since=came)
+    outcome = decide(two_nodes(spark, task_app("late", 399.0)))
+    assert (released(outcome) == []) is kept
+    assert ("it has waited for 350 s" in outcome.verdicts["late"].sentence) is kept
+
+
+def test_the_gang_itself_is_told_what_it_lacks() -> None:
+    """That the room on the nodes is kept for it must not read as if no node had any for one of its pods."""
+    outcome = decide(two_nodes(gang(), running_app("other", running=6, driver=0.0)))
+    assert outcome.verdicts["gang"].reason is WaitReason.WHOLE
+    assert "together they ask for 8 cpu" in outcome.verdicts["gang"].sentence

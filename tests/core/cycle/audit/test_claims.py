@@ -1,0 +1,62 @@
+"""Who has the better claim on room that is not given away, and what is said of it."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from slackwater.cycle.appverdicts import WaitReason
+from slackwater.cycle.audit.claims import Claim, holds
+from slackwater.cycle.cycle import decide
+from slackwater.cycle.snapshot import App, PodGroup, Queue, Snapshot
+from slackwater.nodetable import NodeTable
+from slackwater.resources import Resources
+from slackwater.roles import Role
+
+NOW = 1000.0
+
+
+def app(name: str, queue: str, cores: float, *, waited: float, running: int = 0, gang: bool = False) -> App:
+    """An app without a driver of which one task, or a gang of two, is held."""
+    held = tuple(f"{name}-{number}" for number in range(2 if gang else 1))
+    tasks = PodGroup("tasks", Role.TASK, Resources(cpu=cores), held=held, running=running)
+    return App(name, "team", NOW - waited, (tasks,), queue=queue, started=bool(running), gang=gang)
+
+
+def seen(*apps: App, left: tuple[float, ...] = (3.0,)) -> Snapshot:
+    """Two queues over the same nodes of four cores each."""
+    names = tuple(f"n{number}" for number in range(len(left)))
+    total, room = np.full((len(left), 1), 4.0), np.array(left)[:, None]
+    flags = np.ones(len(left), np.bool_)
+    table = NodeTable(("cpu",), names, {n: i for i, n in enumerate(names)}, total, room, room, flags, room)
+    all_, free = Resources(cpu=4.0 * len(left)), Resources(cpu=sum(left))
+    return Snapshot(NOW, (Queue("a", all_, free=free), Queue("b", all_, free=free)), apps, nodes=table)
+
+
+@pytest.mark.parametrize("gang", [False, True], ids=["one large pod", "a gang"])
+def test_room_is_kept_for_an_overdue_app_of_another_queue_and_told(gang: bool) -> None:
+    """World 70049: the app was told that no node has room, and the review found nobody with a better claim."""
+    overdue = app("old", "a", 2.0 if gang else 4.0, waited=400, gang=gang)
+    at = seen(overdue, app("new", "b", 2.0, waited=5, running=1))
+    round_ = decide(at)
+    assert round_.releases == ()
+    assert round_.verdicts["new"].reason is WaitReason.ASSEMBLING
+    assert "room is kept for old for another 200 s" in round_.verdicts["new"].sentence
+    (held,) = [each for each in holds(at, round_) if each.app == "new"]
+    assert (held.claim, held.claimant) == (Claim.ASSEMBLY, "old")
+
+
+def test_queues_of_other_nodes_keep_nothing_from_each_other() -> None:
+    """What is kept on one node is none of the other's business."""
+    at = seen(app("old", "a", 4.0, waited=400), app("new", "b", 2.0, waited=5, running=1), left=(3.0, 3.0))
+    first, second = (replace(queue, nodes=np.array(rows)) for queue, rows in zip(at.queues, ROWS, strict=True))
+    assert [each.app for each in decide(replace(at, queues=(first, second))).releases] == ["new"]
+
+
+ROWS = ((True, False), (False, True))
+
+
+def test_who_finds_no_room_anyway_is_told_so() -> None:
+    """It would not fit either if nothing were kept."""
+    at = seen(app("old", "a", 4.0, waited=400), app("new", "b", 3.5, waited=5, running=1))
+    assert decide(at).verdicts["new"].reason in (WaitReason.ROOM, WaitReason.FRAGMENTED)
