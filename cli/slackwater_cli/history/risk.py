@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 
-from slackwater.validation import probability
 from slackwater_cli.printing import Column, Format, Output, data, put, table
 from slackwater_cli.progress import bars
 
@@ -57,6 +56,7 @@ def command(
     ] = None,
 ) -> None:
     """Compare estimators of what a machine's tasks will use at most: violations, savings, tasks lost."""
+    from slackwater.validation import probability
     from slackwater_simulator.risk.bench import estimators, judge
     from slackwater_simulator.risk.frontier import gathered, settings
     from slackwater_simulator.risk.machines import Play
