@@ -16,6 +16,7 @@ CHART = Path(__file__).parent / "slackwater"
 TARGET = CHART / "files" / "additions.yaml"
 # A section that is new as a whole is named once. Not here: runAsUser, whose absence means that the cluster chooses.
 PATHS = (
+    "hooks.leave.checkOwner",
     "policies",
     "prometheus.jobs",
     "tls.existing.webhookAuthority",

@@ -225,7 +225,7 @@ def hooks() -> Schema:
     common = component()["properties"]
     return fields(
         definitions=fields(enabled=FLAG),
-        leave=fields(enabled=FLAG, waitSeconds=SECONDS),
+        leave=fields(enabled=FLAG, waitSeconds=SECONDS, checkOwner=FLAG),
         **{name: common[name] for name in ("nodeSelector", "tolerations", "resources")},
     )
 

@@ -180,3 +180,14 @@ def lost(before: Mapping[str, Any], after: Mapping[str, Any], path: str = "spec"
             yield from lost(child, now[name], f"{path}.{name}")
         else:
             yield f"{path}.{name}"
+
+
+def test_a_limit_that_somebody_takes_away_stays_away() -> None:
+    """Null takes a default away; it does not come back as that of a section which an earlier chart did not know."""
+    taken = ("--set=webhook.resources.limits.memory=null", "--set=watchdog.resources.limits=null")
+    found = [each for each in objects(NEWEST, WEBHOOK, *taken) if each["kind"] == "Deployment"]
+    limits = {
+        each["metadata"]["name"]: each["spec"]["template"]["spec"]["containers"][0]["resources"].get("limits") or {}
+        for each in found
+    }
+    assert (limits["slackwater-webhook"], limits["slackwater-watchdog"]) == ({}, {})

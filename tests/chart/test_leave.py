@@ -7,6 +7,7 @@ import importlib.util
 import sys
 from collections.abc import Iterator
 from types import ModuleType
+from typing import Any
 
 import pytest
 
@@ -47,12 +48,12 @@ async def looked(hook: ModuleType, session: Session) -> None:
         await hook.leave(session, -1.0)
 
 
-def leave(hook: ModuleType, server: ManyPods, patience: float = 60.0) -> str:
+def leave(hook: ModuleType, server: ManyPods, patience: float = 60.0, **more: Any) -> str:
     """What the hook says in the end."""
 
     async def run() -> str:
         async with server.session() as session:
-            return str(await hook.leave(session, patience, 0.0))
+            return str(await hook.leave(session, patience, 0.0, **more))
 
     return asyncio.run(run())
 
@@ -90,6 +91,12 @@ def test_it_leaves_where_those_who_know_an_uninstall_manage_the_release(
     server = ManyPods(3, 10, operator=operator)
     assert "3 pods released" in leave(hook, server)
     assert server.deleted
+
+
+def test_it_leaves_all_the_same_where_it_is_told_not_to_look(hook: ModuleType) -> None:
+    """Argo CD that tracks by label marks nothing that could be known."""
+    server = ManyPods(3, 10, operator={})
+    assert "3 pods released" in leave(hook, server, owned=None)
 
 
 @pytest.mark.parametrize(("options", "rendered"), [((), False), (LIVE, True)], ids=["offline", "by helm at work"])

@@ -154,11 +154,15 @@ https://{{ include "slackwater.extenderHost" . }}:{{ .Values.extender.port }}
 {{- include "slackwater.fill" (dict "values" .Values "defaults" (.Files.Get "files/additions.yaml" | fromYaml)) }}
 {{- end }}
 
-{{/* Sets what is absent and keeps what is there, be it empty or false. `merge` would take these for absent. */}}
+{{/* Sets what is absent and keeps what is there, be it empty or false. `merge` would take these for absent. What is missing of resources is
+     filled in where values beside them are missing, too: otherwise somebody took it away with null. */}}
 {{- define "slackwater.fill" -}}
+{{- $new := false }}
 {{- range $name, $default := .defaults }}
-{{- if not (hasKey $.values $name) }}{{ $_ := set $.values $name $default }}
-{{- else if and (kindIs "map" $default) (kindIs "map" (index $.values $name)) }}
+{{- if not (hasKey $.values $name) }}{{ $new = true }}{{ $_ := set $.values $name $default }}{{ end }}
+{{- end }}
+{{- range $name, $default := .defaults }}
+{{- if and (or $new (ne $name "resources")) (kindIs "map" $default) (kindIs "map" (index $.values $name)) }}
 {{- include "slackwater.fill" (dict "values" (index $.values $name) "defaults" $default) }}
 {{- end }}
 {{- end }}

@@ -41,12 +41,13 @@ MAY: dict[str, set[str]] = {
     "slackwater-monitor": {*READS},
     "slackwater-watchdog": {*RELEASES, "ours: read pods", "ours: see who leads", "ours: turn the switch"},
     "slackwater-definitions": {"definitions: change ours"},
-    "slackwater-leave": {*RELEASES, "ours: read pods", "policies: delete the guard"},
+    "slackwater-leave": {*RELEASES, "ours: read pods", "ours: see whose release", "policies: delete the guard"},
     "releaser": {*RELEASES},
     "slackwater-webhook": {"ours: read policies", "ours: read namespaces"},
     "default": set(),
 }
 EVERYTHING = (
+    "--api-versions=v1/Pod",  # with the hook before uninstall
     "--set=monitor.enabled=true,prometheus.url=http://prometheus",
     "--set=operator.may.resize=true,operator.may.evict=true",
 )

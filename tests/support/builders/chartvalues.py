@@ -50,6 +50,7 @@ SWITCHES = {
     "policy": ("--set=admission.mutating=policy",),
     "webhook": (
         "--set=policy.spec.mode=enforce,admission.mutating=webhook,monitoring.serviceMonitor.enabled=true",
+        "--set=hooks.leave.checkOwner=false",
         "--api-versions=v1/Pod",  # with the hook before uninstall
     ),
     "webhook, certManager": ("--set=admission.mutating=webhook,tls.mode=certManager",),

@@ -167,6 +167,7 @@ def _of_ours() -> dict[str, Try]:
             "PATCH", f"/api/v1/namespaces/{OWN}/configmaps/slackwater-learned", {"data": {"x": "y"}}
         ),
         "ours: see who leads": Try("GET", f"{LEASES}/{OWN}/leases/slackwater-operator"),
+        "ours: see whose release": Try("GET", f"/apis/apps/v1/namespaces/{OWN}/deployments/slackwater-operator"),
         "ours: turn the switch": Try("PATCH", switch, {"subjects": []}, MERGE),
         "ours: read queues": Try("GET", f"{CUSTOM}/admissionqueues"),
         "ours: read policies": Try("GET", f"{CUSTOM}/slackpolicies"),

@@ -62,10 +62,14 @@ class Look:
 
 
 async def leave(
-    session: Session, patience: float, pause: float = PAUSE, namespace: str = names.SYSTEM_NAMESPACE
+    session: Session, patience: float, pause: float = PAUSE, owned: str | None = names.SYSTEM_NAMESPACE
 ) -> str:
-    """Do all three steps; returns what was done, raises where pods are left, or where nobody uninstalls."""
-    await _expect_owner(session, namespace)
+    """Do all three steps; returns what was done, raises where pods are left, or where nobody uninstalls.
+
+    That is seen by the operator in the namespace `owned`; None: do not look.
+    """
+    if owned is not None:
+        await _expect_owner(session, owned)
     for name in DOOMED:
         await _delete(session, f"{POLICIES}/{name}")
     lifted, loop = 0, asyncio.get_running_loop()
@@ -90,7 +94,8 @@ async def _expect_owner(session: Session, namespace: str) -> None:
     if not set(OWNERS) & set(answer.json()["metadata"].get("annotations") or {}):
         raise Unavailable(
             "nobody uninstalls: helm does not own this release, so this Job was applied with a rendering, "
-            "and does nothing; render with --no-hooks (docs/install/upgrade.md, GitOps)"
+            "and does nothing; render with --no-hooks, or, where Argo CD tracks by label, give "
+            "hooks.leave.checkOwner=false (docs/install/upgrade.md, GitOps)"
         )
 
 
@@ -131,7 +136,8 @@ async def main() -> None:
     async with Session(endpoint()) as session:
         patience = float(os.environ.get("SLACKWATER_LEAVE_SECONDS", "240"))
         namespace = os.environ.get("SLACKWATER_LEAVE_NAMESPACE", names.SYSTEM_NAMESPACE)
-        done = await leave(session, patience, namespace=namespace)
+        unchecked = os.environ.get("SLACKWATER_LEAVE_CHECK_OWNER") == "false"
+        done = await leave(session, patience, owned=None if unchecked else namespace)
     sys.stdout.write(f"{done}\n")
 
 
