@@ -19,10 +19,11 @@ from functools import lru_cache
 from ipaddress import ip_address
 from typing import Any
 
-from slackwater.errors import SlackwaterError
+from slackwater.errors import SlackwaterError, Unavailable
 from slackwater_extender.settings import Callers, Tls
 
 REMEMBERED = 256  # reviewed tokens kept; each renewal of a token is a new one
+UNSURE = 10.0  # seconds after a review that failed in which nobody who can do without it waits for another
 
 # A token in; the user's name out, or None if the API server does not know it.
 TokenReview = Callable[[str], str | None]
@@ -41,6 +42,7 @@ class Authenticator:
     review: TokenReview | None = None
     clock: Callable[[], float] = time.monotonic
     _known: dict[str, tuple[str | None, float]] = field(default_factory=dict)
+    _unsure: float = 0.0  # until when no review is asked for by those who can do without
 
     def admit(self, environ: Mapping[str, Any]) -> str:
         """The caller's name; raises Stranger with what would have been accepted."""
@@ -50,6 +52,19 @@ class Authenticator:
                 "show a client certificate, call from loopback, or send the bearer token of an accepted service account"
             )
         return name
+
+    def knows(self, environ: Mapping[str, Any]) -> bool:
+        """Whether the caller proves itself, where no answer depends on it: nobody waits often for a review."""
+        if self.clock() < self._unsure:
+            return False
+        try:
+            self.admit(environ)
+        except Unauthenticated:
+            return False
+        except (Unavailable, RuntimeError, ValueError):
+            self._unsure = self.clock() + UNSURE
+            return False
+        return True
 
     def _by_certificate(self, environ: Mapping[str, Any]) -> str | None:
         sock = environ.get("gunicorn.socket")

@@ -135,3 +135,20 @@ def test_an_api_server_that_does_not_answer_is_503() -> None:
     reply = made.client.post("/v1/place", data=b"{}", headers=headers, environ_overrides=FAR)
     assert reply.status_code == 503
     assert made.client.post("/filter", data=b"{}", headers=headers, environ_overrides=FAR).status_code == 503
+
+
+def test_where_nothing_depends_on_it_nobody_waits_again_for_a_review_that_fails() -> None:
+    """Rooms are given to anybody; whether an operator asks for them is worth one failed review in a while."""
+    asked, now = list[str](), [0.0]
+
+    def review(token: str) -> str | None:
+        asked.append(token)
+        raise Unavailable("no answer")
+
+    made = Authenticator(Callers(), Tls(), review, clock=lambda: now[0])
+    environ = {**FAR, "HTTP_AUTHORIZATION": "Bearer x"}
+    assert [made.knows(environ) for _ in range(3)] == [False] * 3
+    assert len(asked) == 1
+    now[0] = 11.0
+    assert not made.knows(environ)
+    assert len(asked) == 2

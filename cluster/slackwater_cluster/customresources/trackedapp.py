@@ -94,8 +94,10 @@ class TrackedAppStatus(Part):
     efficiency: float | None = Field(default=None, ge=0, description="Used ÷ declared of its dominant resource.")
     reservation: Amounts = Field(default_factory=dict, description="R of its queue when this was written.")
     budget: Amounts = Field(default_factory=dict, description="What was left for drivers when this was written.")
-    assembled: bool | None = Field(
-        default=None, description="A gang whose tasks have all been there: after a restart the rest of it may go on."
+    assembled: str | None = Field(
+        default=None,
+        description="A gang whose tasks have all been there: when the newest was made. Its rest outlives a restart.",
+        json_schema_extra={"format": "date-time"},
     )
     learned: Learned | None = Field(default=None, description="Its size, for the next run after a restart.")
 

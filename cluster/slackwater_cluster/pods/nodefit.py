@@ -14,8 +14,10 @@ _NAME_FIELD = "metadata.name"
 # Taints that Kubernetes sets and lifts by itself while the node lives. Not those of a lost one, which may never return.
 _PASSING = tuple(
     Tolerated(f"node.kubernetes.io/{name}", "Exists", "", "")
-    for name in ("memory-pressure", "disk-pressure", "pid-pressure", "network-unavailable", "unschedulable")
+    for name in ("memory-pressure", "disk-pressure", "pid-pressure", "network-unavailable")
 )
+# Set and lifted by people.
+_CORDON = Tolerated("node.kubernetes.io/unschedulable", "Exists", "", "")
 
 
 def allows(constraints: Constraints, node: NodeRecord) -> bool:
@@ -28,13 +30,22 @@ def allows(constraints: Constraints, node: NodeRecord) -> bool:
 
 
 def in_time(constraints: Constraints) -> Constraints:
-    """The same for a pod that can wait until passing taints are lifted: pressure, a network to come, a cordon."""
-    return msgspec.structs.replace(constraints, tolerations=(*constraints.tolerations, *_PASSING))
+    """The same for a pod that can wait until passing taints are lifted: pressure, a network to come."""
+    return _tolerating(constraints, *_PASSING)
 
 
 def shut(constraints: Constraints, node: NodeRecord) -> bool:
     """Whether the node would take the pod, were it not for a cordon or a taint that passes."""
-    return not (node.open and allows(constraints, node)) and allows(in_time(constraints), node)
+    return not takes(constraints, node) and allows(_tolerating(constraints, *_PASSING, _CORDON), node)
+
+
+def takes(constraints: Constraints, node: NodeRecord) -> bool:
+    """Whether the node takes the pod now."""
+    return node.open and allows(constraints, node)
+
+
+def _tolerating(constraints: Constraints, *more: Tolerated) -> Constraints:
+    return msgspec.structs.replace(constraints, tolerations=(*constraints.tolerations, *more))
 
 
 def obstacle(constraints: Constraints, node: NodeRecord) -> str:

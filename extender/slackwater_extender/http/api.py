@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import asdict
 from functools import partial
 from typing import Any
@@ -12,8 +12,7 @@ import orjson
 from flask import Blueprint, Response, request
 
 import slackwater
-from slackwater.errors import InvalidInput, Unavailable
-from slackwater_extender.auth import Unauthenticated
+from slackwater.errors import InvalidInput
 from slackwater_extender.components import Components
 from slackwater_extender.http.openapi import document
 from slackwater_extender.scheduling import explain as explaining
@@ -139,8 +138,7 @@ def usage(parts: Components) -> Response:
 
 def _note_leader(parts: Components) -> None:
     """Whoever asks for rooms or use and proves itself is the operator that leads; anybody else may read them, too."""
-    with suppress(Unauthenticated, Unavailable):
-        parts.doorkeeper.admit(request.environ)
+    if parts.doorkeeper.knows(request.environ):
         parts.cache.guard.asked(parts.cache.clock())
 
 

@@ -18,7 +18,7 @@ from slackwater.errors import Unavailable
 from slackwater_cluster import names
 from slackwater_cluster.customresources import Mode
 from slackwater_cluster.customresources.admissionqueue import Release as Terms
-from slackwater_cluster.pods.nodefit import allows
+from slackwater_cluster.pods.nodefit import takes
 from slackwater_cluster.watch.records import PodRecord
 from slackwater_operator.cache.podstate import UNSCHEDULABLE, InFlight, PodState
 from slackwater_operator.cache.refusals import Vain
@@ -160,9 +160,9 @@ class Nominations:
         self.cache.end(pod.uid)
 
     def _closed(self, pod: PodRecord, name: str) -> bool:
-        """Whether the node named for a pod takes it no more, by a taint or a cordon: nothing else kept the pod out."""
+        """Whether the node named for a pod is gone, or takes it no more: nothing else kept the pod out."""
         node = self.cache.node_requests.nodes.get(name)
-        return node is not None and not (node.open and allows(pod.constraints, node))
+        return bool(name) and (node is None or not takes(pod.constraints, node))
 
     async def _move(self, stuck: Sequence[tuple[PodRecord, InFlight]]) -> None:
         """Name another node for each, or none where the scheduler refuses the only one with room: it may search then.

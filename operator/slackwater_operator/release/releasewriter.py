@@ -163,8 +163,8 @@ class ReleaseWriter:
                 left.popleft()
         except Unavailable as problem:
             self.grace.failed(problem)
-            for uid in chain.from_iterable(left):
-                self._doubtful.setdefault(uid, 0.0)
+            doubtful = dict.fromkeys(chain.from_iterable(left), 0.0) | self._doubtful
+            self._doubtful = {uid: doubtful[uid] for uid in doubtful if self.cache.index.pod(uid) is not None}
 
     def doubt(self, uids: Iterable[str]) -> None:
         """Nobody answered whether these pods got room. They may have it, and it would lapse only after 75 s."""

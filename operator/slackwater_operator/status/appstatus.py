@@ -16,6 +16,8 @@ from slackwater_cluster.apps.size import AppSize
 from slackwater_cluster.customresources import Mode, TrackedAppStatus
 from slackwater_cluster.customresources.trackedapp import Category as Shown
 from slackwater_cluster.customresources.trackedapp import Learned, Phase, PodCounts, Start
+from slackwater_cluster.timestamps import stamp
+from slackwater_operator.cache.apps.apphistory import AppHistory
 from slackwater_operator.cache.apps.appview import AppView
 from slackwater_operator.cache.cache import OperatorCache
 from slackwater_operator.cache.lastcycle import Outlook
@@ -149,7 +151,7 @@ def status(
         efficiency=round(used.share(declared), 3) if used and declared else None,
         reservation=written(budget.reserved, budget.capacity) if budget else {},
         budget=written(budget.left, budget.capacity) if budget else {},
-        assembled=True if each.gang and cache.views.histories.of(each.id).assembled else None,
+        assembled=_assembled(each, cache.views.histories.of(each.id)),
         learned=_learned(each, cache.views.runs.learned(each)),
     )
 
@@ -161,6 +163,10 @@ def said_start(expected: StartInterval | str, at: float = 0.0, digits: int = 3) 
         low, middle, high = (float(f"{each:.{digits}g}") for each in (expected.low, expected.middle, expected.high))
         return Start(at=when, low_seconds=low, middle_seconds=middle, high_seconds=high, source=expected.source.value)
     return Start(at=when, unknown=expected) if expected else None
+
+
+def _assembled(each: AppView, history: AppHistory) -> str | None:
+    return stamp(history.latest) if each.gang and history.assembled and history.latest is not None else None
 
 
 def _learned(each: AppView, size: AppSize | None) -> Learned | None:

@@ -18,8 +18,9 @@ from slackwater_cluster.api.paths import custom_path
 from slackwater_cluster.api.session import MERGE, Session
 from slackwater_cluster.customresources import TrackedAppSpec, TrackedAppStatus
 from slackwater_cluster.customresources.trackedapp import Phase
-from slackwater_cluster.timestamps import stamp
+from slackwater_cluster.timestamps import moment, stamp
 from slackwater_cluster.watch.records import CustomRecord
+from slackwater_operator.cache.apps.apphistory import Recalled
 from slackwater_operator.cache.apps.appview import AppView
 from slackwater_operator.cache.cache import OperatorCache
 from slackwater_operator.ratelimit import TokenBucket
@@ -260,10 +261,9 @@ def with_digest(name: str, app: str) -> str:
 def recall(records: Iterable[CustomRecord], cache: OperatorCache) -> None:
     """What a leader wrote of apps: who is large and which gangs were whole, for their life; sizes, for the next run."""
     for record in sorted(records, key=lambda each: each.created):
-        if _app(record) in cache.views:
-            history = cache.views.histories.of(_app(record))
-            history.was_large |= record.status.get("category") == Category.LARGE.value
-            history.assembled |= record.status.get("assembled") is True
+        large, whole = record.status.get("category") == Category.LARGE.value, record.status.get("assembled")
+        if large or whole:
+            cache.views.histories.recall(_app(record), Recalled(large, moment(whole)), cache.views.get(_app(record)))
         learned = record.status.get("learned")
         if isinstance(learned, Mapping):
             cache.views.runs.restore(record.namespace, learned, cache.views.get(_app(record)))

@@ -68,7 +68,7 @@ def test_likes_of_an_evicted_pod_go_where_there_is_room_for_twice_as_much() -> N
     assert [each["node"] for each in ask(made, *names)["placed"]] == ["large"] * 3
 
 
-@pytest.mark.parametrize("taint", ["node.kubernetes.io/memory-pressure", "node.kubernetes.io/unschedulable"])
+@pytest.mark.parametrize("taint", ["node.kubernetes.io/memory-pressure", "node.kubernetes.io/network-unavailable"])
 def test_likes_of_an_evicted_pod_wait_for_a_node_that_kubernetes_keeps_closed_for_a_while(taint: str) -> None:
     """Seed 2020289: they were put by what they declare onto the one node without memory pressure, and killed there."""
     made = world(objects.node("small", memory="8Gi"), closed("large", taint))

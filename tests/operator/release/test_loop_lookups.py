@@ -8,8 +8,8 @@ from slackwater.pools.pools import Category
 from slackwater_cluster import names
 from slackwater_cluster.api.session import Answer
 from slackwater_cluster.apps.ownerlookup import READY
-from slackwater_cluster.watch.records import CustomRecord
-from support.fakes.cluster import enforcing, node, owned
+from slackwater_cluster.watch.records import CustomRecord, PodRecord
+from support.fakes.cluster import World, enforcing, node, owned
 from support.fakes.loop import release_loop, turn, written
 
 
@@ -218,24 +218,66 @@ def test_sizes_of_runs_outlive_the_leader() -> None:
     assert (size.tasks, size.request["cpu"], size.source) == (4, 0.5, "history")
 
 
-def test_what_is_left_of_a_gang_goes_on_under_a_new_leader() -> None:
-    """One member ended and is gone with its node, the others are made anew: nobody sees that all were there."""
-    world = enforcing(node("a", cpu=1), node("b", cpu=8))
-    gang = {names.GANG: "true", names.TASKS: "3"}
-    pods = [world.create(f"g-{number}", cpu=1, app="gang", annotations=gang) for number in range(3)]
+GANG = {names.GANG: "true", names.TASKS: "3"}
+
+
+def broken_gang(world: World, **more: Any) -> tuple[dict[str, Any], list[PodRecord]]:
+    """One member ended and is gone with its node, another is made anew; what a leader wrote of it, and who is left."""
+    pods = [world.create(f"g-{number}", cpu=1, annotations=GANG, **more) for number in range(3)]
     made = release_loop(world)
     turn(made, world, 3)
     world.finish(pods[0].uid)
+    again = world.create("g-1-again", cpu=1, annotations=GANG, **more)
     turn(made, world, 12)
-    status = written(world, "/trackedapps/gang/status")[-1]["status"]
+    status = next(body["status"] for body in reversed(written(world, "/status")) if "assembled" in body["status"])
     world.delete(*[world.pods[pod.uid] for pod in pods])
-    rest = [world.create(f"g-{number}-again", cpu=1, app="gang", annotations=gang) for number in (1, 2)]
+    world.change(again.uid, node="", phase="Pending", gates=(names.GATE,), started=0.0, scheduled=0.0)
+    return status, [again, world.create("g-2-again", cpu=1, annotations=GANG, **more)]
+
+
+def led_anew(world: World, app: str, status: dict[str, Any]) -> None:
+    """Another leader takes over, and knows what the one before it wrote."""
     world.restart()
     fresh = release_loop(world)
-    fresh.tracker.set([CustomRecord(name="gang", namespace="team", spec={"app": "gang"}, status=status)])
+    fresh.cache.views.refresh()
+    fresh.tracker.set([CustomRecord(name="gang", namespace="team", spec={"app": app}, status=status)])
     fresh.tracker.restore(fresh.cache)
     turn(fresh, world, 90)
+
+
+def test_what_is_left_of_a_gang_goes_on_under_a_new_leader() -> None:
+    """Nobody sees any more that all were there, but it was written."""
+    world = enforcing(node("a", cpu=1), node("b", cpu=8))
+    status, rest = broken_gang(world, app="gang")
+    led_anew(world, "gang", status)
     assert all(world.pods[pod.uid].node for pod in rest)
+
+
+def test_so_does_one_whose_owners_are_to_be_looked_up() -> None:
+    """Its app has another name before that; what was written waits for it."""
+    world = enforcing(node("a", cpu=1), node("b", cpu=8))
+    owner = {"kind": "JobSet", "name": "train", "uid": "set", "apiVersion": "jobset.x-k8s.io/v1", "controller": True}
+    world.objects = {
+        "/apis": {"groups": [{"name": "batch", "preferredVersion": {"version": "v1"}}]},
+        "/apis/batch/v1": {"resources": [{"kind": "Job", "name": "jobs", "namespaced": True}]},
+        "/apis/batch/v1/namespaces/team/jobs/train-w": {"metadata": {"uid": "job", "ownerReferences": [owner]}},
+    }
+    labels = {"jobset.sigs.k8s.io/jobset-name": "train", "jobset.sigs.k8s.io/replicatedjob-name": "w"}
+    job = owned("Job", "train-w", uid="job", group="batch")
+    status, rest = broken_gang(world, labels=labels, owners=[job])
+    led_anew(world, "jobset/train", status)
+    assert all(world.pods[pod.uid].node for pod in rest)
+
+
+def test_a_part_of_the_next_try_of_a_gang_waits_for_all_of_it() -> None:
+    """What was written is of the run before it: all its pods were made later."""
+    world = enforcing(node("a", cpu=1), node("b", cpu=8))
+    status, rest = broken_gang(world, app="gang")
+    world.delete(*[world.pods[pod.uid] for pod in rest])
+    world.now += 100
+    tried = [world.create(f"g-{number}-next", cpu=1, app="gang", annotations=GANG) for number in range(2)]
+    led_anew(world, "gang", status)
+    assert not any(world.pods[pod.uid].node for pod in tried)
 
 
 @pytest.mark.parametrize(("tasks", "size"), [(0, 4), (2, None)], ids=["driver only", "with tasks of its own"])

@@ -14,6 +14,7 @@ from slackwater.resources import Resources, total
 from slackwater_cluster import names
 from slackwater_cluster.api.session import Session
 from slackwater_cluster.pods.nodefit import allows
+from slackwater_cluster.timestamps import stamp
 from slackwater_cluster.watch.records import CustomRecord, NodeRecord, OwnerRef, PodRecord
 from slackwater_operator.cache.cache import OperatorCache
 from slackwater_operator.metrics import Metrics
@@ -103,9 +104,10 @@ class World(MemoryExtender):
 def _gangs(cache: OperatorCache) -> Iterator[CustomRecord]:
     """The TrackedApps of gangs that were whole once."""
     for each in cache.views.values():
-        if each.gang and cache.views.histories.of(each.id).assembled:
-            name = each.id.partition("/")[2]
-            yield CustomRecord(name=name, namespace=each.namespace, spec={"app": name}, status={"assembled": True})
+        history = cache.views.histories.of(each.id)
+        if each.gang and history.assembled and history.latest is not None:
+            name, status = each.id.partition("/")[2], {"assembled": stamp(history.latest)}
+            yield CustomRecord(name=name, namespace=each.namespace, spec={"app": name}, status=status)
 
 
 class Operator:

@@ -125,6 +125,13 @@ class GivenUp(NamedTuple):
     others: tuple[str, ...]
 
 
+class Recalled(NamedTuple):
+    """What a leader before us wrote of an app."""
+
+    large: bool  # it was seen to want more than a small app does
+    whole: float | None  # a gang: its tasks have all been there, and the newest of its pods was made then
+
+
 class AppHistories:
     """What was seen of all apps that are there, by their names in the whole cluster."""
 
@@ -132,6 +139,7 @@ class AppHistories:
         self._by_app: dict[str, AppHistory] = {}
         self._blocked: dict[str, BlockedTasks] = {}
         self._given_up: dict[str, GivenUp] = {}
+        self._recalled: dict[str, Recalled] = {}  # of apps that have not been seen yet
 
     def __len__(self) -> int:
         return len(self._by_app)
@@ -139,6 +147,25 @@ class AppHistories:
     def of(self, app: str) -> AppHistory:
         """What was seen of an app; nothing yet, where it is new."""
         return self._by_app.setdefault(app, AppHistory())
+
+    def recall(self, app: str, said: Recalled, each: AppView | None) -> None:
+        """Take over what was written of an app, once it is seen: owners may have to be looked up for its name."""
+        self._recalled[app] = said
+        if each is not None:
+            self._believe(each)
+
+    def see(self, each: AppView) -> AppView:
+        """Take in what an app's pods show, and what a leader before us knew of the same run."""
+        seen = self.of(each.id).see(each)
+        self._believe(each)
+        return seen
+
+    def _believe(self, each: AppView) -> None:
+        """What was written counts once all pods are known to be the app's; that a gang was whole, for the same run."""
+        if each.settled and (said := self._recalled.pop(each.id, None)) is not None:
+            known = self.of(each.id)
+            known.was_large |= said.large
+            known.assembled |= said.whole is not None and each.began <= said.whole
 
     def follow(self, each: AppView) -> bool:
         """Begin anew where a name is used again: none of its pods was there before. Returns whether it is so."""

@@ -98,7 +98,7 @@ class AppViews(Mapping[str, AppView]):
             if each is None or self.histories.follow(each):
                 self._over(before[key], app_id(*key))
         # What ended first: the next run of its series may be among those that are new.
-        seen = [self.histories.of(each.id).see(each) for each in found.values() if each is not None]
+        seen = [self.histories.see(each) for each in found.values() if each is not None]
         for each in seen:
             self.runs.observe(each)
         for each in seen:
