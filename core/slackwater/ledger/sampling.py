@@ -156,7 +156,7 @@ class SampleIntake:
     def _lose(self, now: float) -> None:
         """Before samples are taken in: where none came for too long, nobody saw whether promises were kept."""
         if self.margins is not None:
-            self.margins.lose(now, self.freshness.stale(now))
+            self.margins.lose(now, self.freshness.stale(now), self.freshness.arrivals)
 
     def _promise(self, now: float, slots: Slots, uses: Floats) -> None:
         """What is kept back for the stated risk, where one is stated."""

@@ -232,6 +232,19 @@ def test_promises_outlive_a_short_gap_in_all_samples(asked: bool) -> None:
     assert counts[1] >= 11 * NODES
 
 
+@pytest.mark.parametrize(("gap", "judged"), [(55.0, True), (65.0, False)])
+def test_a_silence_counts_from_the_last_sample_on(gap: float, judged: bool) -> None:
+    """A node is stale after 15 s: that it was silent before counts, too, and a tenth of ten minutes may be missed."""
+    cluster = Cluster(0.05)
+    cluster.play(1500)
+    before = cluster.ledger.risks()["cpu"].count
+    cluster.silent = {f"n{number}" for number in range(NODES)}
+    cluster.play(gap - HEARTBEAT)
+    cluster.silent = set()
+    cluster.play(600 - gap)
+    assert (cluster.ledger.risks()["cpu"].count - before > 9 * NODES) == judged
+
+
 def test_margins_are_formed_in_every_round_though_rounds_are_not_punctual() -> None:
     """One that begins some milliseconds early counts as well."""
     cluster = Cluster(0.05)
