@@ -165,10 +165,31 @@ def test_no_promise_gives_out_memory_that_is_in_use(request_: float) -> None:
     assert line.promise is not None
     assert line.promise.peak >= line.promise.least == pytest.approx(0.9 * line.used)
     assert line.margin == 0.0
+    assert line.withheld
     assert line.room == pytest.approx(rooms(plain)[0, 1])
     spot = stated.ledger.spot("n0", stated.now)
     assert spot is not None
     assert spot.room[1] == pytest.approx(line.room)
+
+
+def test_an_idle_node_has_no_margin_and_nothing_is_withheld_there() -> None:
+    """A margin of 0 alone does not say that more is in use than allowed."""
+    ledger = Ledger(LedgerConfig(risk=0.05, steady=True))
+    for name in ("busy", "idle"):
+        ledger.upsert_node(NodeSpec(name, (16.0, 64.0), (16.0, 64.0)))
+    ledger.put(PodClaim("p", "busy", (4.0, 8.0), (4.0, 8.0), app="a", state=ClaimState.RUNNING, started=0.0))
+    for beat in range(2000):
+        use = (1.0 + beat % 3 / 10, 4.0 + beat % 7 / 10)
+        measure(
+            ledger,
+            HEARTBEAT * beat,
+            {"busy": Sample(HEARTBEAT * beat, use), "idle": Sample(HEARTBEAT * beat, (0.0, 0.0))},
+            {"p": use},
+        )
+    line = ledger.explain("idle", HEARTBEAT * 2000)["cpu"]
+    assert line.promise is not None
+    assert line.promise.factor < np.inf
+    assert (line.margin, line.crowded, line.withheld) == (0.0, False, False)
 
 
 def test_tasks_that_use_more_memory_than_they_ask_for_leave_no_room_on_a_full_node() -> None:
