@@ -174,7 +174,10 @@ def test_explain_node_shows_what_a_stated_risk_keeps_back(run: Run, cluster: Clu
     assert "at a risk of 1.00% they use at most 4 = expected 3 + 2.00 × spread 0.5" in text
     assert "0.80% of 500 promises were exceeded of late" in text
     steady = promise | {"factor": -1.4e8, "spread": 1e-8, "beyond": -1.4, "steady": True}
-    cluster.answers[f"{PROXY}/v1/nodes/n0"] = answer | {"resources": {"cpu": line | {"promise": steady, "margin": 0.0}}}
+    idle = line | {"promise": steady, "margin": 0.0, "withheld": False}
+    cluster.answers[f"{PROXY}/v1/nodes/n0"] = answer | {"resources": {"cpu": idle}}
+    assert "margin 0 (at a risk of" in " ".join(run("explain", "node", "n0").stdout.split())
+    cluster.answers[f"{PROXY}/v1/nodes/n0"] = answer | {"resources": {"cpu": idle | {"withheld": True}}}
     text = " ".join(run("explain", "node", "n0").stdout.split())
     assert "margin 0 (more is in use than allowed, and no promise gives room; at a risk of" in text
     assert "at most 4 = expected 3 − 1.4, as use does not vary" in text

@@ -291,7 +291,8 @@ class Promises:
         self._horizon, self._every, self._after = horizon, every, after
         self._began: float | None = None
         self._open: list[Promise] = []
-        self._unseen: NDArray[np.bool_] = np.zeros(0, np.bool_)  # nodes without samples at the moment
+        self._unseen: NDArray[np.bool_] = np.zeros(0, np.bool_)  # nodes without samples at the last look
+        self._looked = -np.inf
 
     def put(self, promise: Promise) -> None:
         """Put a promise aside, if the last one is old enough, but none of the first `after` seconds.
@@ -333,23 +334,27 @@ class Promises:
         self._open = self._open[len(over) :]
         return over
 
-    def lose(self, rows: NDArray[np.bool_], seconds: float) -> None:
-        """Of these nodes nothing was seen for so long; to be told before a promise is put aside.
+    def lose(self, rows: NDArray[np.bool_], now: float, seen: Floats) -> None:
+        """Nothing comes of these nodes; `seen` is when it last did, by row. To be told before a promise is put aside.
 
-        Promises are judged by what was seen of them, unless too much was missed.
+        Promises are judged by what was seen of them, unless too much was missed: all since a node was seen, though it
+        is noticed only after a while.
         """
-        self._unseen = rows
-        if rows.any():
+        since = np.where(self._unseen[rows], self._looked, seen[rows])
+        self._unseen, self._looked = rows, now
+        if len(since):
             for promise in self._open:
-                promise.missed[rows] += seconds
+                promise.missed[rows] += np.maximum(now - np.maximum(since, promise.at), 0.0)
                 promise.watched &= promise.missed <= MISSED * self._horizon
 
     def add_node(self) -> None:
-        """A node came: nothing was promised for it yet."""
+        """A node came: nothing was seen of it or promised for it yet."""
+        self._unseen = np.append(self._unseen, True)
         for promise in self._open:
             promise.reshape(lambda column: np.append(column, 0.0))
 
     def drop_node(self, row: int) -> None:
         """A node is gone, and with it what was promised for it; later rows move up by one."""
+        self._unseen = np.delete(self._unseen, row)
         for promise in self._open:
             promise.reshape(lambda column: np.delete(column, row))

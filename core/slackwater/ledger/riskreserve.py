@@ -198,7 +198,6 @@ class RiskMargins:
         self._since: Floats = np.full(64, -np.inf)
         self._seen: Floats = np.full(64, -np.inf)
         self._now = -np.inf
-        self._looked = -np.inf  # when samples were last asked for, whether they came or not
         self._crowd: Crowd | None = None  # of the last heartbeat
         self.kept: Floats = np.zeros((0, len(terms.kinds)))
 
@@ -233,12 +232,10 @@ class RiskMargins:
         found: Floats = np.where(stale, 0.0, np.where(crowded, np.maximum(kept, 0.0), kept))
         return found
 
-    def lose(self, now: float, stale: NDArray[np.bool_]) -> None:
-        """Nodes without samples for too long (by row, or row × kind): nobody has seen them since the last look."""
-        passed, self._looked = max(0.0, now - self._looked) if np.isfinite(self._looked) else 0.0, now
-        for kind, rows in enumerate(np.broadcast_to(stale.T, self.kept.T.shape)):
-            if kind in self.kinds:
-                self.kinds[kind].promises.lose(rows, passed)
+    def lose(self, now: float, stale: NDArray[np.bool_], arrivals: Floats) -> None:
+        """Nodes without samples for too long: nobody has seen them since the last one came (both row × kind)."""
+        for kind, each in self.kinds.items():
+            each.promises.lose(stale[:, kind], now, arrivals[:, kind])
 
     def sample(self, now: float, heartbeat: float, slots: Slots, uses: Floats, peaks: Peaks) -> None:
         """Take in the use of some pods (kind × pod); when a heartbeat has passed, form all margins anew."""

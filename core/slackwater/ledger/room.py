@@ -75,11 +75,17 @@ class RoomLine:
     requested: float = 0.0  # allocatable − Σ D of every pod: the floor, unless memory is used above the limit
     bound: float = math.inf  # room ends here, so that the kernel kills tasks before other pods (memory only)
     largest: float = 0.0  # the largest request among those other pods
+    crowded: bool = False  # more memory is in use than allowed: neither floor nor promise gives room
 
     @property
     def free(self) -> float:
         """What can still be placed: the room, or 0."""
         return max(self.room, 0.0)
+
+    @property
+    def withheld(self) -> bool:
+        """Whether a promise that would give room gives none, as more is in use than allowed."""
+        return self.crowded and not self.stale and self.margin == 0.0
 
     @property
     def basis(self) -> Basis:
@@ -93,7 +99,7 @@ class RoomLine:
 
     def told(self) -> dict[str, Any]:
         """Every term and what decided, for whoever puts it into words; None for what is infinite, as JSON has it."""
-        terms = {**asdict(self), "basis": self.basis.value, "bound": _finite(self.bound)}
+        terms = {**asdict(self), "basis": self.basis.value, "bound": _finite(self.bound), "withheld": self.withheld}
         if self.promise is not None:
             promise = self.promise
             terms["promise"] |= {
@@ -272,6 +278,7 @@ class RoomTable:
             requested=float(_requested(table)[row, kind]),
             bound=self._bound(row, kind),
             largest=self._order.largest(row) if self._order is not None and kind == self._order.kind else 0.0,
+            crowded=bool(self._crowded(row)[kind]),
         )
 
     def _bound(self, row: int, kind: int) -> float:

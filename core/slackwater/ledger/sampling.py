@@ -12,6 +12,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 from functools import reduce
 from typing import TYPE_CHECKING
 
@@ -23,7 +24,7 @@ from slackwater.estimation.peaks import Peaks, scaled
 from slackwater.estimation.podmatrix import blocks
 from slackwater.estimation.staleness import Staleness
 from slackwater.estimation.vectorized import Measure, NodeEstimates
-from slackwater.ledger.learnedcodec import Learned
+from slackwater.ledger.learnedcodec import Learned, LearnedRisk
 from slackwater.ledger.learnedstate import collect, restore
 from slackwater.ledger.nodeindex import NodeIndex
 from slackwater.ledger.podindex import PodIndex
@@ -63,6 +64,7 @@ class SampleIntake:
         self.freshness = Staleness(
             terms.heartbeat, terms.patience, learns=not terms.steady, measured=self._measured.tolist()
         )
+        self._risks: dict[str, LearnedRisk] = {}  # as others knew them, by kind; there may be no use for them here
         self.margins: RiskMargins | None = None
         if terms.risk is not None and terms.alpha > 0:
             self.margins = RiskMargins(nodes, estimates, pods, terms, terms.risk)
@@ -124,12 +126,14 @@ class SampleIntake:
         self._estimates.cover(slice(None), covered, driven, np.isfinite(used))
 
     def learned(self, most: int | None = None) -> Learned:
-        """What was learned about apps, at most so many of them, growth and risk."""
-        return collect(self._terms, self.peaks, self._growth, self.margins, most)
+        """What was learned about apps, at most so many of them, growth and risk, here or else before."""
+        found = collect(self._terms, self.peaks, self._growth, self.margins, most)
+        return replace(found, risks={**self._risks, **found.risks})
 
     def remember(self, learned: Learned) -> None:
         """Begin with what was learned before; what is known here already stays."""
         restore(learned, self._terms, self.peaks, self._growth, self.margins)
+        self._risks |= learned.risks
 
     def begin(self, slot: int) -> None:
         """A pod, or its container, starts from nothing."""
@@ -156,7 +160,7 @@ class SampleIntake:
     def _lose(self, now: float) -> None:
         """Before samples are taken in: where none came for too long, nobody saw whether promises were kept."""
         if self.margins is not None:
-            self.margins.lose(now, self.freshness.stale(now))
+            self.margins.lose(now, self.freshness.stale(now), self.freshness.arrivals)
 
     def _promise(self, now: float, slots: Slots, uses: Floats) -> None:
         """What is kept back for the stated risk, where one is stated."""

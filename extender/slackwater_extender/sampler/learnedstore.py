@@ -11,15 +11,14 @@ from __future__ import annotations
 import base64
 import binascii
 import threading
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any
 
 import structlog
 
 from slackwater.errors import InvalidInput, Unavailable
-from slackwater.ledger.learnedcodec import MOST_APPS, LearnedRisk, decode, encode
-from slackwater.ledger.ledger import Ledger
+from slackwater.ledger.learnedcodec import MOST_APPS, decode, encode
 from slackwater_cluster.api.client import ApiClient
 from slackwater_cluster.api.paths import api_path
 from slackwater_extender.cache.cache import ClusterCache
@@ -42,8 +41,6 @@ class LearnedStore:
     interval: float
     _read: bool = False
     _written: bytes = b""
-    _risks: Mapping[str, LearnedRisk] = field(default_factory=dict)  # as last known, by kind
-    _ledger: Ledger | None = None  # that was offered them
     _trouble: str = ""
     _stop: threading.Event = field(default_factory=threading.Event)
     _thread: threading.Thread | None = None
@@ -105,20 +102,13 @@ class LearnedStore:
         except (InvalidInput, binascii.Error, TypeError, ValueError) as problem:
             log.warning("what was learned before cannot be read", config_map=self.name, problem=str(problem))
             return
-        self._risks = learned.risks
         with self.cache.lock.background():
             self.cache.ledger.remember(learned)
         log.info("what was learned before is known again", apps=len(learned.apps), risks=list(learned.risks))
 
     def _write(self, api: ApiClient) -> None:
         with self.cache.lock.background():
-            ledger = self.cache.ledger
-            found = ledger.learned(MOST_APPS)
-            # Where no risk is stated now, what is known of one is for a ledger to come.
-            learned = replace(found, risks={**self._risks, **found.risks})
-            if ledger is not self._ledger:
-                ledger.remember(learned)
-        self._ledger, self._risks = ledger, learned.risks
+            learned = self.cache.ledger.learned(MOST_APPS)
         made = encode(learned) if learned else b""
         if made and made != self._written:
             api.patch(self._path, {"binaryData": {KEY: base64.b64encode(made).decode()}})

@@ -106,7 +106,7 @@ def risk(line: RoomLine) -> str:
     beyond = f"{abs(promise.factor):.4g} × spread {promise.spread:.6g}"
     if promise.steady:
         beyond = f"{abs(promise.beyond):.6g}, as use does not vary"
-    full = "" if line.margin or line.stale else " (more is in use than allowed: no promise gives room)"
+    full = " (more is in use than allowed: no promise gives room)" if line.withheld else ""
     return (
         f" − margin {line.margin:.6g}{full}: at a risk of {promise.asked:.3%} its pods use at most {promise.peak:.6g} ="
         f"{' the least for what they use now, more than' if promise.present else ''}"

@@ -204,7 +204,7 @@ def _kept(kind: str, line: dict[str, Any]) -> str:
     beyond = f"{abs(promise['factor']):.2f} × spread {said['spread']}"
     if promise.get("steady"):
         beyond = f"{amount(kind, abs(promise['beyond']))}, as use does not vary"
-    full = "" if line["margin"] or line.get("stale") else "more is in use than allowed, and no promise gives room; "
+    full = "more is in use than allowed, and no promise gives room; " if line.get("withheld") else ""
     return (
         f" − margin {amount(kind, line['margin'])} ({full}at a risk of {promise['asked']:.2%} they use at most"
         f" {said['peak']}"

@@ -27,10 +27,19 @@ from slackwater.estimation.risk import Outlook
 KEPT = np.zeros(ENOUGH, np.bool_)
 
 
-def promise(at: float, peak: float = 5.0, requests: float = 100.0, used: float = 0.0) -> Promise:
-    """A promise for one node with centre 4 and spread 2."""
-    expected = Outlook(np.array([4.0]), np.array([2.0]))
-    return Promise(at, expected, np.array([peak]), np.array([requests]), np.array([used]))
+def promise(at: float, peak: float = 5.0, requests: float = 100.0, used: float = 0.0, nodes: int = 1) -> Promise:
+    """A promise for one node, or some alike, with centre 4 and spread 2."""
+    expected = Outlook(np.full(nodes, 4.0), np.full(nodes, 2.0))
+    return Promise(at, expected, np.full(nodes, peak), np.full(nodes, requests), np.full(nodes, used))
+
+
+def watching(nodes: int, horizon: float = 60.0) -> Promises:
+    """No promise yet for so many nodes, of which all were seen at 0."""
+    promises = Promises(horizon, every=10.0, after=0.0)
+    for _ in range(nodes):
+        promises.add_node()
+    promises.lose(np.zeros(nodes, np.bool_), 0.0, np.zeros(nodes))
+    return promises
 
 
 def test_what_suffices_is_a_value_that_was_seen() -> None:
@@ -237,10 +246,9 @@ def test_promises_are_put_aside_now_and_then() -> None:
 
 def test_a_promise_for_a_node_that_was_not_measured_is_not_judged() -> None:
     """Neither that of a node that came later."""
-    promises = Promises(horizon=60.0, every=30.0, after=0.0)
-    expected = Outlook(np.array([4.0, 4.0]), np.array([2.0, 2.0]))
-    promises.put(Promise(0.0, expected, np.full(2, 5.0), np.full(2, 100.0), np.zeros(2)))
-    promises.lose(np.array([True, False]), 10.0)
+    promises = watching(2)
+    promises.put(promise(0.0, nodes=2))
+    promises.lose(np.array([True, False]), 10.0, np.array([0.0, 10.0]))
     promises.add_node()
     (over,) = promises.watch(60.0, np.array([6.0, 6.0, 6.0]), promises.places(np.arange(3), np.zeros(3)))
     assert over.judged().rows.tolist() == [1]
@@ -251,22 +259,48 @@ def test_a_promise_is_judged_by_what_was_seen_where_no_more_than_a_tenth_of_it_w
     gaps: tuple[float, float], rows: list[int]
 ) -> None:
     """Else each time that samples did not come for a few seconds, the promises of a whole horizon came to nothing."""
-    promises = Promises(horizon=60.0, every=30.0, after=0.0)
-    expected = Outlook(np.array([4.0, 4.0]), np.array([2.0, 2.0]))
-    promises.put(Promise(0.0, expected, np.full(2, 5.0), np.full(2, 100.0), np.zeros(2)))
-    for seconds in gaps:
-        promises.lose(np.array([True, False]), seconds)
+    promises = watching(2)
+    promises.put(promise(0.0, nodes=2))
+    for start, seconds in zip((10.0, 30.0), gaps, strict=True):
+        promises.lose(np.array([True, False]), start + seconds, np.array([start, start]))
+        promises.lose(np.array([False, False]), start + seconds, np.array([start + seconds, start + seconds]))
     (over,) = promises.watch(60.0, np.array([6.0, 6.0]), promises.places(np.arange(2), np.zeros(2)))
     assert over.judged().rows.tolist() == rows
 
 
+@pytest.mark.parametrize(("looks", "missed"), [((19.0,), 4.0), ((19.0, 20.0), 5.0), ((19.0, 20.0, 26.0), 11.0)])
+def test_all_of_a_silence_is_missed_though_it_is_noticed_late(looks: tuple[float, ...], missed: float) -> None:
+    """Seen last at 15, too long ago at 19: four seconds are missed already, and then those between two looks."""
+    promises = watching(1)
+    first, later = promise(0.0), promise(16.0)
+    promises.put(first)
+    promises.lose(np.array([False]), 15.0, np.array([15.0]))
+    promises.put(later)
+    for now in looks:
+        promises.lose(np.array([True]), now, np.array([15.0]))
+    assert first.missed.tolist() == [missed]
+    assert later.missed.tolist() == [missed - 1.0]  # made in the midst of it
+    assert first.watched.tolist() == [missed <= 6.0]
+
+
+def test_silences_are_told_apart_when_nodes_come_and_go() -> None:
+    """The second of three nodes is silent since 10; the first goes, another comes."""
+    promises, made = watching(3, horizon=600.0), promise(0.0, nodes=3)
+    promises.put(made)
+    promises.lose(np.array([False, True, False]), 20.0, np.array([20.0, 10.0, 20.0]))
+    promises.drop_node(0)
+    promises.add_node()
+    promises.lose(np.array([True, False, True]), 25.0, np.array([10.0, 25.0, -np.inf]))
+    assert made.missed.tolist()[:2] == [15.0, 0.0]
+    assert made.watched.tolist() == [True, True, False]
+
+
 def test_what_is_promised_for_a_node_while_nobody_sees_it_is_not_judged() -> None:
     """However soon samples come: what is expected of it rests on none, or on old ones."""
-    promises = Promises(horizon=60.0, every=30.0, after=0.0)
-    expected = Outlook(np.array([4.0, 4.0]), np.array([2.0, 2.0]))
-    promises.lose(np.array([True, False]), 1.0)
-    promises.put(Promise(0.0, expected, np.full(2, 5.0), np.full(2, 100.0), np.zeros(2)))
-    promises.lose(np.array([False, False]), 1.0)
+    promises = watching(2)
+    promises.lose(np.array([True, False]), 0.0, np.array([-np.inf, 0.0]))
+    promises.put(promise(0.0, nodes=2))
+    promises.lose(np.array([False, False]), 1.0, np.ones(2))
     (over,) = promises.watch(60.0, np.array([6.0, 6.0]), promises.places(np.arange(2), np.zeros(2)))
     assert over.judged().rows.tolist() == [1]
 

@@ -304,6 +304,20 @@ def test_a_risk_is_kept_from_the_first_sample_on() -> None:
     assert other.risks()["memory"].young
 
 
+def test_a_ledger_without_a_use_for_what_is_known_of_a_risk_passes_it_on() -> None:
+    """Where none is stated, or one for another horizon; what is learned here takes its place."""
+    risk = LearnedRisk(0.05, 60.0, np.random.default_rng(0).normal(size=1000), Kept(1000.0, 40.0))
+    learned = Learned(KINDS, {}, np.ones((2, MOST_RATIOS)), {"memory": risk})
+    for terms in ({}, {"risk": 0.05, "horizon": 120.0}):
+        between, last = ledger(**terms), ledger(risk=0.05, horizon=60.0)
+        between.remember(learned)
+        last.remember(between.learned())
+        assert last.risks()["memory"].count == 1000
+    own = ledger(risk=0.05, horizon=120.0)
+    own.remember(learned)
+    assert compared(own, 120.0).learned().risks["memory"].horizon == 120.0
+
+
 def test_what_is_known_by_type_of_machine_survives_a_restart() -> None:
     """Where more was exceeded than asked, the margin stays wider."""
     machines = {"m5": Kept(1000.0, 5.0), "old": Kept(1000.0, 400.0)}

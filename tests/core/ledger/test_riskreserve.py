@@ -165,10 +165,31 @@ def test_no_promise_gives_out_memory_that_is_in_use(request_: float) -> None:
     assert line.promise is not None
     assert line.promise.peak >= line.promise.least == pytest.approx(0.9 * line.used)
     assert line.margin == 0.0
+    assert line.withheld
     assert line.room == pytest.approx(rooms(plain)[0, 1])
     spot = stated.ledger.spot("n0", stated.now)
     assert spot is not None
     assert spot.room[1] == pytest.approx(line.room)
+
+
+def test_an_idle_node_has_no_margin_and_nothing_is_withheld_there() -> None:
+    """A margin of 0 alone does not say that more is in use than allowed."""
+    ledger = Ledger(LedgerConfig(risk=0.05, steady=True))
+    for name in ("busy", "idle"):
+        ledger.upsert_node(NodeSpec(name, (16.0, 64.0), (16.0, 64.0)))
+    ledger.put(PodClaim("p", "busy", (4.0, 8.0), (4.0, 8.0), app="a", state=ClaimState.RUNNING, started=0.0))
+    for beat in range(2000):
+        use = (1.0 + beat % 3 / 10, 4.0 + beat % 7 / 10)
+        measure(
+            ledger,
+            HEARTBEAT * beat,
+            {"busy": Sample(HEARTBEAT * beat, use), "idle": Sample(HEARTBEAT * beat, (0.0, 0.0))},
+            {"p": use},
+        )
+    line = ledger.explain("idle", HEARTBEAT * 2000)["cpu"]
+    assert line.promise is not None
+    assert line.promise.factor < np.inf
+    assert (line.margin, line.crowded, line.withheld) == (0.0, False, False)
 
 
 def test_tasks_that_use_more_memory_than_they_ask_for_leave_no_room_on_a_full_node() -> None:
@@ -230,6 +251,19 @@ def test_promises_outlive_a_short_gap_in_all_samples(asked: bool) -> None:
         counts.append(cluster.ledger.risks()["cpu"].count - before)
     assert counts[0] == 12 * NODES
     assert counts[1] >= 11 * NODES
+
+
+@pytest.mark.parametrize(("gap", "judged"), [(55.0, True), (65.0, False)])
+def test_a_silence_counts_from_the_last_sample_on(gap: float, judged: bool) -> None:
+    """A node is stale after 15 s: that it was silent before counts, too, and a tenth of ten minutes may be missed."""
+    cluster = Cluster(0.05)
+    cluster.play(1500)
+    before = cluster.ledger.risks()["cpu"].count
+    cluster.silent = {f"n{number}" for number in range(NODES)}
+    cluster.play(gap - HEARTBEAT)
+    cluster.silent = set()
+    cluster.play(600 - gap)
+    assert (cluster.ledger.risks()["cpu"].count - before > 9 * NODES) == judged
 
 
 def test_margins_are_formed_in_every_round_though_rounds_are_not_punctual() -> None:

@@ -222,6 +222,19 @@ def test_scores_outlive_a_policy_that_goes_and_comes_back() -> None:
     assert len(made.parts.cache.ledger.learned().apps) == 1
 
 
+def test_scores_are_known_again_at_once_when_their_policy_comes_back() -> None:
+    """Whatever is written when: where that is seldom, other promises are over before, and would take their place."""
+    server, made = risky(), extender()
+    keeper = store(made, server)
+    with server.client() as api:
+        keeper.turn(api)
+    for without in ({"allowance": 0.8}, {"allowance": 0.9}):
+        made.policy(mode="enforce", estimation=without)
+        assert scores(made) == {}
+    made.policy(mode="enforce", estimation={"risk": "1%"})
+    assert scores(made) == {"cpu": 500, "memory": 500}
+
+
 def test_another_policy_keeps_what_was_learned() -> None:
     """The ledger is made anew with other terms, its knowledge goes along."""
     made = extender()
