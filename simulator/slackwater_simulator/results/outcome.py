@@ -90,6 +90,7 @@ class Outcome:
     idle: Mapping[str, Series] = field(default_factory=dict)
     held: Containers | None = None
     holds: tuple[Hold, ...] = ()  # in the order of time; empty where nobody asked for reasons
+    refusals: Mapping[int, str] = field(default_factory=dict)  # by row in Jobs: why it was refused
 
 
 @dataclass(slots=True)

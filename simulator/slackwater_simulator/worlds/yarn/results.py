@@ -52,6 +52,7 @@ def gather(world: World, policy: str) -> Outcome:
         idle=world.idle(),
         held=_held(world) if stuck else None,
         holds=world.holds(),
+        refusals=world.masters.refusals.sentences,
     )
 
 
