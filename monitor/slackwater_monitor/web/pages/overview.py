@@ -159,7 +159,7 @@ def wasters(apps: Sequence[App]) -> list[tuple[App, float, float]]:
 
 
 def counts(apps: Sequence[App]) -> dict[str, int]:
-    """Apps that wait, as in the table of them, apps that run and want no more, those that are done, and those refused."""
+    """Apps that wait, as in the table of them; those that run and want no more, are done, or were refused."""
     going = [app for app in apps if not app.waits]
     return {
         "waiting": len(apps) - len(going),
