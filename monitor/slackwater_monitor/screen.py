@@ -119,7 +119,7 @@ def first_in_line(apps: Iterable[App]) -> list[App]:
             not app.waits,
             app.queue,
             app.position or math.inf,  # without a place come those that run already and want more
-            app.phase == "Finished",
+            app.over,
             app.namespace,
             app.name,
         ),
@@ -143,7 +143,7 @@ def _apps(apps: Sequence[App], shown: int) -> Table:
             str(app.pods.get("held", 0)),
             str(app.pods.get("bound", 0)),
             percent(app.efficiency) if app.efficiency is not None else "",
-            Text(app.message if app.waits else "", overflow="ellipsis", no_wrap=True),
+            Text(app.message if app.waits or app.refused else "", overflow="ellipsis", no_wrap=True),
         )
     if len(ordered) > shown:
         made.add_row(f"… {len(ordered) - shown} more", style="dim")

@@ -14,7 +14,10 @@ from slackwater_monitor.web.app import dashboard
 from slackwater_monitor.web.pages.overview import counts
 from slackwater_simulator.results.outcome import Containers, Hold, Jobs, Outcome, Series
 from slackwater_simulator.results.status import CRASHED, DONE, DRIVER, FINISHED
+from slackwater_simulator.simulation import run
+from slackwater_simulator.workload.cluster import uniform
 from slackwater_simulator.workload.workload import GIBI, Driver, Job, Stage, Usage, Workload
+from support.builders.jobs import job, maps, stage, workload
 from support.builders.outcomes import outcome
 
 CORE = (1.0, GIBI)
@@ -98,16 +101,41 @@ def test_all_numbers_of_apps_that_wait_are_one(moment: float) -> None:
     assert (row.theirs, row.ours) == (str(waiting), str(waiting))
 
 
+@pytest.mark.parametrize("world", ["kubernetes", "yarn"])
+def test_a_job_that_was_refused_does_not_wait(world: str) -> None:
+    """One by the gate and one by the world: each has its own sentence, and nobody is behind them in line."""
+    beside = job("beside", stage("map", 2, 5.0), stage("reduce", 1, 5.0, (2.0, GIBI), parents=("map",)))
+    played = workload(beside, job("wide", stage("map", 1, 5.0, (3.0, GIBI))), maps("next", 1, 5.0, submit=1.0))
+    play = run(played, uniform(1, 2, 8 * GIBI), "slackwater", world=world)
+    source = Replay(play, rival=play).at(1.0)
+    found = {app.name: app for app in source.snapshot().apps}
+    assert [found[name].phase for name in ("beside", "wide")] == ["Refused", "Refused"]
+    assert "no task would find a node beside the driver" in found["beside"].message
+    assert "3 cpu" in found["wide"].message
+    assert not any(found[name].waits or found[name].position for name in ("beside", "wide"))
+    assert found["next"].position in (None, 1)
+    race = source.comparison()
+    assert race is not None
+    assert next(row for row in race.rows if row.what == "apps that wait").ours == str(int(found["next"].waits))
+    assert next(row for row in race.rows if row.what.startswith("an app has taken")).ours == "0 s"
+    assert counts(source.snapshot().apps)["refused"] == 2
+    shown = dashboard(source, Settings()).test_client()
+    assert "2 are refused" in shown.get("/?t=1").text
+    assert "no task would find a node beside the driver" in shown.get("/apps?t=1").text
+    assert "All work is done" in shown.get("/?t=1000").text
+
+
 def test_each_app_is_counted_once() -> None:
-    """One that runs and waits for more waits; the others run, or are done."""
+    """One that runs and waits for more waits; the others run, are done, or were refused."""
     apps = [
         App("a", "both", "Running", pods={"held": 2, "bound": 1}),
         App("a", "new", "Waiting", pods={"held": 1}),
         App("a", "runs", "Running", pods={"bound": 1}),
         App("a", "driver", "Started", pods={"bound": 1}),
         App("a", "done", "Finished"),
+        App("a", "wide", "Refused"),
     ]
-    assert counts(apps) == {"waiting": 2, "running": 2, "finished": 1}
+    assert counts(apps) == {"waiting": 2, "running": 2, "finished": 1, "refused": 1}
 
 
 def test_what_is_taken_is_not_called_the_whole_pool() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 
@@ -56,3 +57,20 @@ def test_one_trial_waits_while_another_is_played_and_others_are_told_to_come_aga
         trials.free.set()
         assert first.result(SOON) is not second.result(SOON)
     assert list(trials.timed(4.0).policies)
+
+
+def test_a_recorded_trace_is_played_once_whatever_is_on_show(tmp_path: Path) -> None:
+    """Only trials of the workload on show are another one's when the scene changes."""
+    (tmp_path / "day.parquet").touch()
+    played = list[str]()
+
+    class Counted(Trials):
+        def _compare(self, trial: Trial, shown: Outcome | None) -> Comparison:
+            played.append(trial[0])
+            return super()._compare((SHOWN, *trial[1:]), shown or scenes[0])
+
+    trials, scenes = Counted(tmp_path), [outcome(ROWS, usage=True), outcome(ROWS[:2], usage=True)]
+    for trace in ("day.parquet", SHOWN):
+        for scene in scenes:
+            trials.play((trace, ("fifo",), 1.0, "kube"), scene)
+    assert played == ["day.parquet", SHOWN, SHOWN]

@@ -102,6 +102,16 @@ class App:
         """Whether pods of it are held or on their way."""
         return any(self.pods.get(state, 0) for state in ("held", "released", "parked"))
 
+    @property
+    def refused(self) -> bool:
+        """Whether it will never run, as is known only of a play."""
+        return self.phase == "Refused"
+
+    @property
+    def over(self) -> bool:
+        """Whether nothing of it will run any more."""
+        return self.phase == "Finished" or self.refused
+
 
 @dataclass(frozen=True, slots=True)
 class Queue:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import socket
 import threading
 import time
@@ -53,6 +54,8 @@ def check_address(settings: Settings) -> None:
             tried.bind((host, port))
     except OSError as problem:
         words = f"{settings.host}:{port} cannot be listened on ({problem.strerror})"
+        if isinstance(problem, socket.gaierror) or problem.errno == errno.EADDRNOTAVAIL:
+            raise InvalidInput("host", words, "give another --host: a name or address of this machine") from problem
         raise InvalidInput("port", words, "end what listens there, or give another --port") from problem
 
 

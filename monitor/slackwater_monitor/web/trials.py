@@ -27,6 +27,7 @@ SHOWN = "the workload on show"
 CHOICES = ("kube", "slackwater", "capacity", "fair", "fifo", "drf")
 
 Trial = tuple[str, tuple[str, ...], float, str]  # trace, policies, load, and the policy that was in force
+Key = tuple[int, Trial]  # the play on show is known by its id
 
 
 class Trials:
@@ -34,7 +35,7 @@ class Trials:
 
     def __init__(self, folder: Path | None) -> None:
         self._folder = folder
-        self._known: OrderedDict[tuple[int, Trial], Comparison] = OrderedDict()  # the play on show is known by its id
+        self._known: OrderedDict[Key, Comparison] = OrderedDict()
         self._lock = threading.Lock()
         self._line = threading.BoundedSemaphore(LINE)
 
@@ -72,7 +73,7 @@ class Trials:
             raise InvalidInput("policy", f"{len(chosen)} are chosen", f"choose at most {MOST_POLICIES}")
         if trace not in self.traces(shown):
             raise UnknownName("trace", trace, self.traces(shown))
-        if (known := self._known.get((id(shown), trial))) is not None:
+        if (known := self._known.get(_key(trial, shown))) is not None:
             return known
         if not self._line.acquire(blocking=False):
             raise Unavailable("a trial is played and another one waits; ask again in a moment")
@@ -83,7 +84,7 @@ class Trials:
             self._line.release()
 
     def _played(self, trial: Trial, shown: Outcome | None) -> Comparison:
-        key = (id(shown), trial)
+        key = _key(trial, shown)
         if key not in self._known:
             self._known[key] = self._compare(trial, shown)
             if len(self._known) > REMEMBERED:
@@ -109,6 +110,11 @@ class Trials:
         if self._folder is None:
             raise UnknownName("trace", trace, ())
         return opened(self._folder / trace, None)
+
+
+def _key(trial: Trial, shown: Outcome | None) -> Key:
+    """What is on show matters only to trials of it."""
+    return id(shown) if trial[0] == SHOWN else 0, trial
 
 
 def _load(text: str) -> float:

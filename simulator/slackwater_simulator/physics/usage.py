@@ -358,9 +358,9 @@ class UsageModel:
             self.points = self.points[1::2]
             self.stride *= 2
 
-    def shares(self) -> tuple[float, ...]:
-        """Mean use as a share of the cluster, from the first start to the last look."""
-        span = self.last - self.first
+    def shares(self, makespan: float) -> tuple[float, ...]:
+        """Mean use as a share of the cluster over the makespan; where there is none, from first start to last look."""
+        span = self.last - self.first if math.isnan(makespan) else makespan
         total = self.world.cluster.total
         return tuple(area / (span * total[k]) if span > 0 else 0.0 for k, area in enumerate(self.area))
 

@@ -48,9 +48,10 @@ def prepare(folder: Path) -> None:
 
 
 def prepare_file(path: Path) -> None:
-    """The same for a page that is one file."""
-    prepare(path.parent)
-    if path.is_dir() or (path.exists() and not os.access(path, os.W_OK)):
+    """The same for a page that is one file; to write over one that is there, nothing is asked of its folder."""
+    if not os.access(path, os.F_OK):
+        prepare(path.parent)
+    elif path.is_dir() or not os.access(path, os.W_OK):
         raise InvalidInput(
             "--report", f"file {str(path)!r} cannot be written", "name a file that may be made or written to"
         )

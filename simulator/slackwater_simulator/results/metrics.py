@@ -58,7 +58,7 @@ def measure(outcome: Outcome) -> Metrics:
     done = jobs.status == FINISHED
     small = small_jobs(outcome)
     wait, completion = jobs.start - jobs.submit, jobs.end - jobs.submit
-    makespan = float(np.nanmax(jobs.end) - jobs.submit.min()) if done.any() else float("nan")
+    makespan = jobs.makespan
     allocated = _allocated(outcome, makespan)
     return Metrics(
         makespan=makespan,

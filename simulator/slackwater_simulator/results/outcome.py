@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from slackwater_simulator.results.status import FINISHED
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -27,6 +29,12 @@ class Jobs:
     end: NDArray[np.float64]
     tasks: NDArray[np.int64]
     status: NDArray[np.int8]  # FINISHED, UNFINISHED, REFUSED or FAILED
+
+    @property
+    def makespan(self) -> float:
+        """From the first submission to the last end; NaN where no job finished."""
+        done = bool((self.status == FINISHED).any())
+        return float(np.nanmax(self.end) - self.submit.min()) if done else float("nan")
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +98,7 @@ class Outcome:
     idle: Mapping[str, Series] = field(default_factory=dict)
     held: Containers | None = None
     holds: tuple[Hold, ...] = ()  # in the order of time; empty where nobody asked for reasons
+    refusals: Mapping[int, str] = field(default_factory=dict)  # by row in Jobs: why it was refused
 
 
 @dataclass(slots=True)

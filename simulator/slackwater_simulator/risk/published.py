@@ -95,6 +95,7 @@ class Autopilot:
     def __init__(self, memory: bool) -> None:
         self._memory = memory
         self._weights: NDArray[np.float32] | None = None  # machine × place × bin
+        self._filled = 0  # bins up to the highest in which a sample ever was
         self._peaks: Floats | None = None  # machine × place: the most that each task has used
         self._recent: list[Floats] = []
 
@@ -121,12 +122,13 @@ class Autopilot:
         """The upper edge of the first bin below which the percentile of all load lies."""
         if self._weights is None:
             self._weights = np.zeros((*moment.use.shape, BINS), np.float32)
-        weights = self._weights
+        level = np.clip(np.ceil(moment.use / moment.request * PER_REQUEST) - 1, 0, BINS - 1).astype(np.int64)
+        self._filled = max(self._filled, int(level.max(initial=0)) + 1)
+        weights = self._weights[:, :, : self._filled]
         weights *= np.float32(0.5 ** (1.0 / CPU_HALF_LIFE))
         weights[moment.arrived] = 0.0
-        level = np.clip(np.ceil(moment.use / moment.request * PER_REQUEST) - 1, 0, BINS - 1).astype(np.int64)
         rows, places = np.indices(level.shape)
         weights[rows, places, level] += 1.0
-        below = np.cumsum(weights * np.arange(1, BINS + 1, dtype=np.float32), axis=2)
+        below = np.cumsum(weights * np.arange(1, self._filled + 1, dtype=np.float32), axis=2)
         reached = (below >= CPU_PERCENTILE * below[:, :, -1:]).argmax(axis=2)
         return np.asarray((reached + 1) * moment.request / PER_REQUEST)

@@ -23,15 +23,14 @@ Shape = tuple[float, ...]
 
 
 class Refusals:
-    """Which jobs of a run were refused when they were submitted."""
+    """Which jobs of a run were refused, and why."""
 
     def __init__(self, world: World) -> None:
         self._world = world
         self._places: dict[Shape, int] = {}  # by shape: containers that the empty nodes hold
         self._beside: dict[tuple[Shape, Shape], Floats] = {}  # by driver and task: the same by the driver's node
         self._cramped: dict[tuple[Shape, Shape], bool] = {}  # likewise
-        self._count = 0
-        self._first = ""
+        self.sentences: dict[int, str] = {}  # by row of the job
 
     def refuse(self, app: App) -> bool:
         """Whether the cluster could never run the job, as the policy places it."""
@@ -42,8 +41,7 @@ class Refusals:
 
     def note(self, app: App, sentence: str) -> None:
         """A job is refused for this reason."""
-        self._count += 1
-        self._first = self._first or f"job {app.job.id} was refused: {sentence}"
+        self.sentences[app.index] = sentence
 
     def cramped(self, request: Request) -> bool:
         """Whether a driver such as the job's own would leave such tasks no place on some node that has one."""
@@ -60,9 +58,11 @@ class Refusals:
 
     def notes(self) -> tuple[str, ...]:
         """One sentence about all of them."""
-        if not self._count:
+        if not self.sentences:
             return ()
-        return (f"{self._first}; refused in all: {self._count}" if self._count > 1 else self._first,)
+        row, sentence = next(iter(self.sentences.items()))
+        first = f"job {self._world.workload.jobs[row].id} was refused: {sentence}"
+        return (f"{first}; refused in all: {len(self.sentences)}" if len(self.sentences) > 1 else first,)
 
     def _too_large(self, app: App) -> str:
         """Why a container of the job is larger than every node, or those to be placed at once are too many."""

@@ -1,5 +1,6 @@
 """Reports: the numbers behind the figures, and a page that stands on its own."""
 
+import os
 import re
 import xml.etree.ElementTree as ET
 from dataclasses import replace
@@ -13,10 +14,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from slackwater.cycle.audit.idle import ABOUT, Cause
+from slackwater.errors import InvalidInput
 from slackwater_simulator.charts.svg import Scale, label, ticks, unit_of
 from slackwater_simulator.charts.table import terminal
 from slackwater_simulator.reports import causes, levels, nodes
-from slackwater_simulator.reports.page import render, write
+from slackwater_simulator.reports.page import prepare_file, render, write
 from slackwater_simulator.reports.rows import described, row
 from slackwater_simulator.reports.table import notes, percent, seconds, table
 from slackwater_simulator.results.outcome import Series
@@ -25,6 +27,21 @@ from support.builders.outcomes import outcome
 from support.symbols import symbols
 
 ROWS = [(0, 0, 0.0, 10.0), (0, 0, 5.0, 10.0), (1, 1, 10.0, 20.0)]
+
+
+def test_a_file_that_may_be_written_is_taken_wherever_it_lies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing may be made in its folder, as in /dev: that matters only to a file that is not there yet."""
+    mine = tmp_path / "mine.svg"
+    mine.touch()
+    asked = os.access
+    monkeypatch.setattr(os, "access", lambda path, mode: path != tmp_path and asked(path, mode))
+    prepare_file(mine)
+    prepare_file(Path(os.devnull))
+    with pytest.raises(InvalidInput, match="nothing can be written into folder"):
+        prepare_file(tmp_path / "new.svg")
+    monkeypatch.setattr(os, "access", lambda path, mode: mode != os.W_OK)
+    with pytest.raises(InvalidInput, match=r"mine.svg' cannot be written"):
+        prepare_file(mine)
 
 
 @pytest.mark.parametrize("stuck", [False, True])

@@ -2,10 +2,12 @@
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from slackwater_simulator.risk.machines import HISTORY, Moment
 from slackwater_simulator.risk.ours import PaperEstimate
 from slackwater_simulator.risk.published import (
+    BINS,
     CPU_HALF_LIFE,
     HOUR,
     WARM_UP,
@@ -83,6 +85,26 @@ def test_autopilot_weighs_samples_by_their_load_and_half_life() -> None:
     assert 60 < first < 76
     assert peaks[first + HOUR - 2] == pytest.approx(80 * 1.15)
     assert peaks[first + HOUR - 1] == pytest.approx(20 * 1.15)
+
+
+def test_autopilot_adds_up_no_bins_that_were_never_filled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Use grows from a tenth of the request to twice of it: limits are those of all bins, and few bins are added."""
+    widths, add = list[int](), np.cumsum
+
+    def added(values: NDArray[np.float32], axis: int) -> NDArray[np.float32]:
+        widths.append(values.shape[axis])
+        return add(values, axis=axis)
+
+    monkeypatch.setattr(np, "cumsum", added)
+    few, all_bins = Autopilot(memory=False), Autopilot(memory=False)
+    all_bins.peak(seen([600.0], [600.0], arrived=True))  # fills the last bin, for tasks that are gone then
+    samples = np.random.default_rng(1).uniform(0.5, 1.0, 60) * np.linspace(10.0, 200.0, 60)
+    for count in range(1, 61):
+        moment = seen(samples[:count].tolist(), (samples[:count] / 3).tolist(), step=count, arrived=count == 1)
+        assert few.peak(moment).tolist() == all_bins.peak(moment).tolist()
+    assert widths[0] == BINS
+    assert max(widths[1::2]) == np.ceil(samples.max())
+    assert set(widths[2::2]) == {BINS}
 
 
 def test_autopilot_takes_the_peak_of_memory() -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from slackwater.cycle.audit.idle import Cause
 from slackwater_simulator.policies.kubescheduler import backoff
+from slackwater_simulator.results.metrics import measure
 from slackwater_simulator.results.outcome import Outcome
 from slackwater_simulator.results.status import DONE, DRIVER, LOST
 from slackwater_simulator.simulation import run
@@ -197,8 +198,19 @@ def test_use_between_two_looks_is_counted() -> None:
     stage = Stage("map", (1.0, GIBI), np.full(12, 2.0), usage=usage)
     outcome = play(Workload("short", (Job("j", 0.0, (stage,)),)), "kube", "1x4c8Gi")
     assert outcome.core_hours[Cause.BUSY] * 3600 == pytest.approx(24.0)
-    span = outcome.series["used_cpu"].time[-1] - outcome.jobs.start[0]
+    span = outcome.jobs.makespan
     assert outcome.used == pytest.approx((24 / (4 * span), 12 / (8 * span)))
+
+
+@pytest.mark.parametrize("period", [1.0, 5.0, 60.0])
+def test_shares_do_not_depend_on_how_often_use_is_looked_at(period: float) -> None:
+    """Four tasks that use half of their cores for 6 s: half of what is reserved, but for the moment of their start."""
+    usage = Usage(cpu=np.full(1, 0.5), memory=np.ones(1))
+    stage = Stage("map", (1.0, GIBI), np.full(4, 6.0), usage=usage)
+    outcome = play(Workload("short", (Job("j", 0.0, (stage,)),)), "kube", "1x4c8Gi", usage_period=period, startup=0.0)
+    found = measure(outcome)
+    assert found.used == pytest.approx((12 / (4 * found.makespan), 24 / (8 * found.makespan)))
+    assert found.efficiency == pytest.approx((0.5, 1.0), rel=0.02)
 
 
 def test_use_that_rises_is_counted_between_two_looks_too() -> None:
@@ -206,7 +218,7 @@ def test_use_that_rises_is_counted_between_two_looks_too() -> None:
     usage = Usage(cpu=np.ones(1), memory=np.ones(1), memory_shape=(0.0, 1.0))
     stage = Stage("map", (1.0, GIBI), np.full(1, 4.0), usage=usage)
     outcome = play(Workload("short", (Job("j", 0.0, (stage,)),)), "kube", "1x4c8Gi")
-    span = outcome.series["used_cpu"].time[-1] - outcome.jobs.start[0]
+    span = outcome.jobs.makespan
     assert outcome.used[1] == pytest.approx(2 / (8 * span))
 
 

@@ -10,7 +10,7 @@ from slackwater.resources import Resources
 from slackwater_monitor.sources.simulated.play import Play
 from slackwater_monitor.sources.views import App, Bar, Queue
 from slackwater_simulator.charts.amounts import count as counted
-from slackwater_simulator.results.status import DRIVER
+from slackwater_simulator.results.status import DRIVER, REFUSED
 from slackwater_simulator.workload.workload import Job
 
 NAMESPACE = "simulated"
@@ -31,7 +31,8 @@ def apps(play: Play, now: float) -> list[App]:
     waiting = np.bincount(play.pods.job[play.pods.waiting(now)], minlength=len(jobs.submit))
     line, made = 0, []
     for at in np.flatnonzero(jobs.submit <= now).tolist():
-        job, waits, held = play.jobs[at], begun[at] == 0, int(waiting[at])
+        job, held = play.jobs[at], int(waiting[at])
+        waits = begun[at] == 0 and jobs.status[at] != REFUSED
         line += int(waits)
         said = play.hold(at, now) if held > 0 else None
         pods = {"held": held, "bound": int(running[at]), "finished": int(begun[at] - running[at])}
@@ -44,7 +45,7 @@ def apps(play: Play, now: float) -> list[App]:
                 category="small" if play.small[at] else "large",
                 position=line if waits else None,
                 reason=said.reason if said is not None else "",
-                message=said.sentence if said is not None else _why(waits, line, held),
+                message=said.sentence if said is not None else play.outcome.refusals.get(at, _why(waits, line, held)),
                 wait=float(jobs.driver[at] - now) if waits and np.isfinite(jobs.driver[at]) else None,
                 pods={state: max(number, 0) for state, number in pods.items()},
                 declared=asked[at] if running[at] else {},
@@ -58,6 +59,8 @@ def apps(play: Play, now: float) -> list[App]:
 
 def _phase(play: Play, at: int, now: float, waits: bool) -> str:
     jobs = play.outcome.jobs
+    if jobs.status[at] == REFUSED:
+        return "Refused"
     if waits:
         return "Waiting"
     if np.isfinite(jobs.end[at]) and jobs.end[at] <= now:

@@ -10,7 +10,7 @@ from slackwater_monitor.sources.views import ComparisonRow, SchedulerComparison
 from slackwater_simulator.charts.amounts import seconds
 from slackwater_simulator.reports.names import named
 from slackwater_simulator.results.outcome import Outcome
-from slackwater_simulator.results.status import DRIVER
+from slackwater_simulator.results.status import DRIVER, REFUSED
 
 Floats = NDArray[np.float64]
 POINTS = 200  # of the curves
@@ -90,7 +90,7 @@ def _running(each: Play, now: float) -> int:
 
 
 def _spent(each: Outcome, now: float) -> float:
-    """Mean time since submission of all apps there so far, those that are not done counted up to now."""
-    here = each.jobs.submit <= now
+    """Mean time since submission of all apps there so far, without refused ones; up to now for those not done."""
+    here = (each.jobs.submit <= now) & (each.jobs.status != REFUSED)
     ends = np.fmin(each.jobs.end[here], now)
     return float(np.mean(ends - each.jobs.submit[here])) if here.any() else float("nan")

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slackwater_simulator.results.outcome import Outcome
-from slackwater_simulator.results.status import DONE, DRIVER
+from slackwater_simulator.results.status import DONE, DRIVER, REFUSED
 from slackwater_simulator.workload.workload import Job, Stage
 
 Floats = NDArray[np.float64]
@@ -22,6 +22,7 @@ class Pods:
 
     def __init__(self, outcome: Outcome) -> None:
         self._rows, self._ends = outcome.containers, outcome.jobs.end
+        self._refused = outcome.jobs.status == REFUSED
         asked = dict(_asked(outcome))
         sizes = {
             (job, stage): 1 if stage == DRIVER else outcome.workload.jobs[job].stages[stage].tasks
@@ -40,12 +41,13 @@ class Pods:
         )  # the pod of each container
 
     def waiting(self, now: float) -> Mask:
-        """Those asked for that have no node: not yet, or not again after their container broke."""
+        """Those asked for that have no node: not yet, or not again after their container broke. Not of refused jobs."""
         rows = self._rows
         served = (rows.allocated <= now) & ((now < rows.released) | (rows.status == DONE))
         there = np.zeros(len(self.job), dtype=np.bool_)
         there[self.of[served]] = True
-        return np.asarray((self.asked <= now) & ~there & ~(self._ends[self.job] <= now))
+        over = (self._ends <= now) | self._refused
+        return np.asarray((self.asked <= now) & ~there & ~over[self.job])
 
 
 def _asked(outcome: Outcome) -> Iterator[tuple[Key, float]]:

@@ -149,7 +149,7 @@ def queue(source: Source, query: Query, name: str) -> Values | None:
     if found is None:
         return None
     mine = [each for each in first_in_line(seen.apps) if each.queue == name]
-    runs = [each for each in mine if not each.waits and each.phase != "Finished"]
+    runs = [each for each in mine if not each.waits and not each.over]
     return frame(source, seen) | {
         "queue": found,
         "pool": pool_of(name, seen.pools),
@@ -166,7 +166,7 @@ def pool(source: Source, query: Query, name: str) -> Values | None:
     if found is None:
         return None
     moved = [each for each in source.borders() if each.pool == name]
-    mine = [each for each in first_in_line(seen.apps) if each.queue == found.queue and each.phase != "Finished"]
+    mine = [each for each in first_in_line(seen.apps) if each.queue == found.queue and not each.over]
     return frame(source, seen) | {
         "pool": found,
         "charts": figures.pools(moved, query.since(seen.at), virtual=source.virtual),

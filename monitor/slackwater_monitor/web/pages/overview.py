@@ -62,7 +62,7 @@ def headline(seen: Snapshot) -> str:
     if not seen.charged:
         return "What is requested and used is not known"
     if asked <= 0:
-        done = bool(seen.apps) and all(app.phase == "Finished" for app in seen.apps)
+        done = bool(seen.apps) and all(app.over for app in seen.apps)
         return "All work is done" if done else "Nothing is requested now"
     if all(node.stale for node in seen.nodes):
         return f"{amount('cpu', asked)} cores are requested; what is used is not measured"
@@ -159,12 +159,13 @@ def wasters(apps: Sequence[App]) -> list[tuple[App, float, float]]:
 
 
 def counts(apps: Sequence[App]) -> dict[str, int]:
-    """Apps that wait, as in the table of them, apps that run and want no more, and those that are done."""
+    """Apps that wait, as in the table of them; those that run and want no more, are done, or were refused."""
     going = [app for app in apps if not app.waits]
     return {
         "waiting": len(apps) - len(going),
         "running": sum(1 for app in going if app.phase in ("Started", "Running")),
         "finished": sum(1 for app in going if app.phase == "Finished"),
+        "refused": sum(1 for app in going if app.refused),
     }
 
 

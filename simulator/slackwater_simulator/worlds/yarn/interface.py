@@ -114,8 +114,8 @@ class Measured(Protocol):
         """Cores and bytes of each of them."""
         ...
 
-    def shares(self) -> Amounts:
-        """Per kind, over the whole run."""
+    def shares(self, makespan: float) -> Amounts:
+        """Per kind, over the makespan; over the time that was looked at where it is NaN."""
         ...
 
 

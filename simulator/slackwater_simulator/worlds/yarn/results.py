@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -30,13 +31,14 @@ def _jobs(workload: Workload, times: JobTimes) -> Jobs:
 def gather(world: World, policy: str) -> Outcome:
     """Everything worth keeping of a finished run. Applications still there wait for something that never comes."""
     stuck = _stuck(world)
+    jobs = _jobs(world.workload, world.times)
     return Outcome(
         workload=world.workload,
         cluster=world.cluster,
         policy=policy,
         world=world.name,
         seed=world.seed,
-        jobs=_jobs(world.workload, world.times),
+        jobs=jobs,
         containers=world.records.containers(),
         deadlock=bool(stuck),
         events=world.engine.executed,
@@ -45,13 +47,14 @@ def gather(world: World, policy: str) -> Outcome:
         peak_drivers=world.peak_drivers,
         peak_tasks=world.peak_tasks,
         stalled_at=world.engine.now if stuck else float("nan"),
-        used=world.usage.shares() if world.usage is not None else (),
+        used=world.usage.shares(math.nan if stuck else jobs.makespan) if world.usage is not None else (),
         series=world.series(),
         notes=world.masters.refusals.notes(),
         core_hours=world.core_hours(),
         idle=world.idle(),
         held=_held(world) if stuck else None,
         holds=world.holds(),
+        refusals=world.masters.refusals.sentences,
     )
 
 
