@@ -111,6 +111,7 @@ class Checks:
             and held.native.fits(pod.native)
             and allows(held.constraints, node)
             and self.cluster.changed_at[node.name] <= self._known
+            and not _unwritten(operator, held)
         )
 
     def _awaited(self, pod: PodRecord) -> Resources:
@@ -258,3 +259,8 @@ def _task(stage: StagePlan, driver: PodRecord) -> PodRecord:
 
 def _role(pod: PodRecord) -> str:
     return pod.annotations.get(names.ADMITTED_ROLE, "")
+
+
+def _unwritten(operator: OperatorProgram, pod: PodRecord) -> bool:
+    """Whether a pod lets others go first for the few seconds after its release could not be written."""
+    return pod.uid in operator.cache.paused and operator.cache.paused.unbound(pod.uid) is None
