@@ -55,7 +55,10 @@ class Monitor:
 
     def words(self, path: str) -> list[str]:
         """What a page says, without drawings, numbers that move from second to second, and the server's address."""
-        text = self.page(path).raise_for_status().text.replace(self.server, "")
+        reply = self.page(path)
+        if not reply.is_success:  # what it has read last may still be nothing
+            return [f"{reply.status_code}"]
+        text = reply.text.replace(self.server, "")
         return [
             line.strip() for line in NUMBER.sub("#", TAG.sub("\n", DRAWN.sub("", text))).splitlines() if line.strip()
         ]
