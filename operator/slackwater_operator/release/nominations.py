@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -139,12 +139,13 @@ class Nominations:
             return ()
         return set(uids)
 
-    async def _park(self, releases: Sequence[tuple[PodRecord, InFlight]]) -> None:
+    async def _park(self, releases: Sequence[tuple[PodRecord, InFlight]], crowded_out: Collection[str] = ()) -> None:
+        """Hold pods again. Those whose room others took pause no longer: there is nothing else that keeps them out."""
         when = datetime.fromtimestamp(self.clock(), UTC).isoformat(timespec="seconds")
-        await asyncio.gather(*(self._park_one(*each, when) for each in releases))
+        await asyncio.gather(*(self._park_one(*each, when, each[0].uid not in crowded_out) for each in releases))
         await self.writes.unreserve([pod.uid for pod, _ in releases])
 
-    async def _park_one(self, pod: PodRecord, on_its_way: InFlight, when: str) -> None:
+    async def _park_one(self, pod: PodRecord, on_its_way: InFlight, when: str, pausing: bool) -> None:
         try:
             written = await self.writer.park(pod, when)
         except Unavailable as problem:
@@ -154,7 +155,7 @@ class Nominations:
         if written.done:
             self.metrics.parkings.inc()
             self.told(pod)
-            refused = on_its_way.node or on_its_way.nodes > 1
+            refused = pausing and (on_its_way.node or on_its_way.nodes > 1)
             if refused and not on_its_way.growth and not self._closed(pod, on_its_way.node):
                 self.cache.pause(pod.uid, self.clock(), Vain.UNBOUND)
         self.cache.end(pod.uid)
@@ -179,25 +180,28 @@ class Nominations:
             # A pod that the extender does not know was bound a moment ago, or is new to it: the next look will tell.
             refused = {uid for uid, reason in answer.refused.items() if reason != names.UNKNOWN_POD}
             lost = [(pod, way) for pod, way in stuck if pod.uid in refused and not way.growth]
+            at_home = await self._served_at_home(lost)
             bound = {wish.uid for wish in wishes if wish.nodes is not None}
             free = [(pod, way) for pod, way in lost if not way.unasked and pod.uid not in bound]
-            searching = await self._served_at_home(free)
+            searching = await self._keep_room(pod for pod, _ in free if pod.uid in at_home)
         except Unavailable:
             return
-        await self._park([each for each in lost if each[0].uid not in searching])
+        crowded_out = {pod.uid for pod, way in lost if way.node and pod.uid not in at_home}
+        await self._park([each for each in lost if each[0].uid not in searching], crowded_out)
         named = {**dict.fromkeys(searching, ""), **answer.placed}
         going = [pod for pod, _ in stuck if pod.uid in named]
         await asyncio.gather(*(self._renominate(pod, named[pod.uid]) for pod in going))
 
     async def _served_at_home(self, lost: Sequence[tuple[PodRecord, InFlight]]) -> Collection[str]:
-        """Those whose own node has room for them all the same, so that it is something else that keeps them out.
-
-        They keep that much room, but no node: what they search for is another one.
-        """
+        """Those whose own node has room for them all the same, so that it is something else that keeps them out."""
         home = [PlaceRequest(pod.uid, submitted=pod.created, nodes=(way.node,)) for pod, way in lost if way.node]
-        found = (await self.places.place(home)).placed if home else {}
-        await self.places.reserve([Reservation(pod.uid, pod.declared) for pod, _ in lost if pod.uid in found])
-        return found.keys()
+        return (await self.places.place(home)).placed.keys() if home else ()
+
+    async def _keep_room(self, searching: Iterable[PodRecord]) -> Collection[str]:
+        """They keep as much room as they had, but no node: what they search for is another one."""
+        reservations = [Reservation(pod.uid, pod.declared) for pod in searching]
+        await self.places.reserve(reservations)
+        return {each.uid for each in reservations}
 
     async def _renominate(self, pod: PodRecord, node: str) -> None:
         self.cache.moved(pod.uid, self.clock(), node)

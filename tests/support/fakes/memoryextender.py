@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -40,10 +40,17 @@ class MemoryExtender(MemoryApi):
     samples: dict[str, NodeUse] = field(default_factory=dict)  # by node
     instance: str = "first"  # of the extender
 
-    def left(self, name: str) -> Resources:
-        """What a node has left by declared sums; placed and nominated pods count."""
-        seated = [p for p in self.pods.values() if not p.done and name == (p.node or p.nominated or self.placed_on(p))]
+    def left(self, name: str, without: Collection[str] = ()) -> Resources:
+        """What a node has left by declared sums; placed and nominated pods count, but for some that are asked about."""
+        seated = [
+            pod
+            for pod in self.pods.values()
+            if not pod.done and name == (pod.node or (pod.uid not in without and self._meant_for(pod)))
+        ]
         return self.nodes[name].allocatable - total(pod.declared for pod in seated)
+
+    def _meant_for(self, pod: PodRecord) -> str:
+        return pod.nominated or self.placed_on(pod)
 
     def placed_on(self, pod: PodRecord) -> str:
         """The node that a pod was placed on and not bound to yet."""
@@ -57,7 +64,8 @@ class MemoryExtender(MemoryApi):
         wishes = sorted(wishes, key=lambda wish: wish.rank)
         for wish in wishes:
             self.entered.pop(wish.uid, None)
-        room = {name: self.left(name) for name, each in self.nodes.items() if each.open}
+        asked_about = {wish.uid for wish in wishes}
+        room = {name: self.left(name, asked_about) for name, each in self.nodes.items() if each.open}
         placed: dict[str, str] = {}
         refused: dict[str, str] = {}
         for wish in wishes:
