@@ -12,14 +12,31 @@ from slackwater.cycle.drivernodes import places_beside
 from slackwater.resources import Resources, holding, places
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from numpy.typing import NDArray
 
+    from slackwater_simulator.workload.workload import Job
     from slackwater_simulator.worlds.yarn.interface import World
     from slackwater_simulator.worlds.yarn.model import App, Request
 
     Floats = NDArray[np.float64]
 
 Shape = tuple[float, ...]
+
+
+def too_large(size: Resources) -> str:
+    """Why a job with a container that no node could hold is refused."""
+    return f"it asks for a container of {describe(size)}, and no node has as much"
+
+
+def summary(jobs: Sequence[Job], sentences: Mapping[int, str]) -> tuple[str, ...]:
+    """One sentence about all jobs that were refused, by their rows."""
+    if not sentences:
+        return ()
+    row, sentence = next(iter(sentences.items()))
+    first = f"job {jobs[row].id} was refused: {sentence}"
+    return (f"{first}; refused in all: {len(sentences)}" if len(sentences) > 1 else first,)
 
 
 class Refusals:
@@ -58,18 +75,14 @@ class Refusals:
 
     def notes(self) -> tuple[str, ...]:
         """One sentence about all of them."""
-        if not self.sentences:
-            return ()
-        row, sentence = next(iter(self.sentences.items()))
-        first = f"job {self._world.workload.jobs[row].id} was refused: {sentence}"
-        return (f"{first}; refused in all: {len(self.sentences)}" if len(self.sentences) > 1 else first,)
+        return summary(self._world.workload.jobs, self.sentences)
 
     def _too_large(self, app: App) -> str:
         """Why a container of the job is larger than every node, or those to be placed at once are too many."""
         for request in app.requests if app.master is None else (app.master, *app.requests):
             found = self._held(request.shape)
             if request.total and not found:
-                return f"it asks for a container of {describe(self._named(request))}, and no node has as much"
+                return too_large(self._named(request))
             if request.total > found and self._world.scheduler.whole(request):
                 return self._at_once(request, found)
         return ""

@@ -10,6 +10,7 @@ import pytest
 
 from slackwater.errors import BadNumber, InvalidInput
 from slackwater_simulator.physics.sharing import Victims
+from slackwater_simulator.results.status import FINISHED, REFUSED
 from slackwater_simulator.simulation import run
 from slackwater_simulator.workload.cluster import uniform
 from slackwater_simulator.workload.generators import estimation
@@ -153,6 +154,19 @@ def test_a_level_without_room_waits_for_memory() -> None:
     found = simulate(tight, uniform(1, 1, 8.0), "network", 0, None, {"net": fabric(1, 10.0)})
     assert found.jobs.end.tolist() == [30.0]
     assert not found.deadlock
+
+
+def test_a_task_larger_than_every_host_is_refused_and_delays_nobody() -> None:
+    """It could never run: that is no deadlock, and the job beside it ends as if it were alone."""
+    made = chain(100.0)
+    large = Job("large", 0.0, (Stage("a", (1.0, 1.0), np.array([10.0])), Stage("b", (1.0, 16.0), np.array([1.0]))))
+    both = replace(made, jobs=(large, made.jobs[0]))
+    found = simulate(both, uniform(2, 1, 8.0), "network", 0, None, {"net": fabric(2, 10.0)})
+    assert not found.deadlock
+    assert found.jobs.status.tolist() == [REFUSED, FINISHED]
+    assert found.jobs.end[1] == 30.0
+    assert found.notes[0].startswith("job large was refused: it asks for a container of ")
+    assert found.refusals.keys() == {0}
 
 
 def test_over_no_bandwidth_nothing_arrives() -> None:

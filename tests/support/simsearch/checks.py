@@ -62,15 +62,13 @@ class Judge:
 
     def refusals(self) -> Iterator[Fault]:
         """Refused is what could never run, and nothing else."""
-        if self.outcome.world == "transfer":
-            return
         for job, status in zip(self.world.jobs, self.status, strict=True):
             possible = self.possible(job)
             if possible and status == REFUSED:
                 yield "refused", job.submit, f"{job.id} could run: {' '.join(self.outcome.notes)}"
             if not possible and status == FINISHED:
                 yield "finished", job.submit, f"{job.id} cannot run"
-            if not possible and status != REFUSED and self.ours:
+            if not possible and status != REFUSED and (self.ours or self.outcome.world == "transfer"):
                 yield "not refused", job.submit, f"{job.id} cannot run"
         if REFUSED in self.status and not any("refused" in note for note in self.outcome.notes):
             yield "silent", 0.0, "jobs were refused, and no note says so"

@@ -3,7 +3,8 @@
 A level of a job is placed when the level before it has ended. Its inputs then travel: a pair of hosts sends in order,
 and bytes that were on their way before come first; over a link without bandwidth nothing ever arrives. A task runs
 when all its inputs are there and its host is free, and holds memory from its placement to its end. Drivers and stages
-of several tasks do not exist here, and are refused.
+of several tasks do not exist here: a workload with them is not played. A job with a task that needs more memory than
+every host has is refused.
 """
 
 from __future__ import annotations
@@ -20,12 +21,14 @@ from slackwater.errors import InvalidInput
 from slackwater.network.dagplacement import Input, LevelNodes, LevelPlacement, LevelTask
 from slackwater.network.transfer import Transfers
 from slackwater.ordering.daglevels import levels
+from slackwater.resources import Resources, holding
 from slackwater.validation import alike, amount
 from slackwater_simulator.engine import Action, Engine
 from slackwater_simulator.policies.registry import create
 from slackwater_simulator.results.outcome import Containers, Jobs, Outcome
-from slackwater_simulator.results.status import DONE, FINISHED, UNFINISHED
+from slackwater_simulator.results.status import DONE, FINISHED, REFUSED, UNFINISHED
 from slackwater_simulator.workload.generators.network import Fabric, fabric
+from slackwater_simulator.worlds.refusals import summary, too_large
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -96,11 +99,20 @@ class TransferWorld:
         self.links = np.zeros_like(net.bandwidth)  # when each link is quiet
         self._queue(net)
         self.graphs = [Graph(number, job) for number, job in enumerate(workload.jobs)]
+        self.refusals = {row: sentence for row, job in enumerate(workload.jobs) if (sentence := self._too_large(job))}
         self.pending: list[Run] = []
         self.placing = False
         self.done: list[Run] = []
         self.decisions = 0
         self.decision_seconds = 0.0
+
+    def _too_large(self, job: Job) -> str:
+        """Why a job could never run, were all hosts empty; memory is all that is counted here."""
+        for stage in job.stages:
+            demand = stage.request[MEMORY]
+            if not holding(self.memory, (demand,)).any():
+                return too_large(Resources(memory=demand))
+        return ""
 
     def _queue(self, net: Fabric) -> None:
         """What is on its way when the first job comes."""
@@ -130,8 +142,9 @@ class TransferWorld:
 
     def play(self) -> None:
         """Run to the end."""
-        for job, graph in zip(self.workload.jobs, self.graphs, strict=True):
-            self.engine.at(job.submit, END, self._advance, graph)
+        for graph in self.graphs:
+            if graph.number not in self.refusals:
+                self.engine.at(self.workload.jobs[graph.number].submit, END, self._advance, graph)
         self.engine.run()
 
     def _advance(self, graph: Graph) -> None:
@@ -255,7 +268,7 @@ def _check(workload: Workload) -> None:
 
 def _outcome(world: TransferWorld, policy: str, seed: int) -> Outcome:
     graphs, done = world.graphs, world.done
-    stuck = any(graph.end != graph.end for graph in graphs)
+    status = np.array([_status(world, graph) for graph in graphs], dtype=np.int8)
     start = np.array([graph.first for graph in graphs])
     jobs = Jobs(
         submit=np.array([job.submit for job in world.workload.jobs]),
@@ -263,7 +276,7 @@ def _outcome(world: TransferWorld, policy: str, seed: int) -> Outcome:
         start=start,
         end=np.array([graph.end for graph in graphs]),
         tasks=np.array([len(graph.tasks) for graph in graphs], dtype=np.int64),
-        status=np.array([FINISHED if graph.end == graph.end else UNFINISHED for graph in graphs], dtype=np.int8),
+        status=status,
     )
     ends = np.array([run.end for run in done])
     containers = Containers(
@@ -285,13 +298,21 @@ def _outcome(world: TransferWorld, policy: str, seed: int) -> Outcome:
         seed=seed,
         jobs=jobs,
         containers=containers,
-        deadlock=stuck,
+        deadlock=bool((status == UNFINISHED).any()),
         events=world.engine.executed,
         decisions=world.decisions,
         decision_seconds=world.decision_seconds,
         peak_drivers=0,
         peak_tasks=_peak(containers),
+        notes=summary(world.workload.jobs, world.refusals),
+        refusals=world.refusals,
     )
+
+
+def _status(world: TransferWorld, graph: Graph) -> int:
+    if graph.number in world.refusals:
+        return REFUSED
+    return FINISHED if graph.end == graph.end else UNFINISHED
 
 
 def _peak(rows: Containers) -> int:
