@@ -79,9 +79,11 @@ def command(
         scores = judge(found, play, every, memory=memory, tick=tick(found.name))
     shown = [score for score in scores if score.estimator in asked or score.estimator == "oracle"]
     if report is not None:
+        from slackwater_simulator.charts.amounts import count
         from slackwater_simulator.risk.page import write
 
-        title = f"{found.name}: {machines} machines of {residents} residents, horizon {horizon}, {days} days"
+        size = f"{count(machines, 'machine')} of {count(residents, 'resident')}"
+        title = f"{found.name}: {size}, horizon {horizon}, {count(days, 'day')}"
         Console(stderr=True, soft_wrap=True).print(f"report: {write(report, title, gathered(curves, scores), shown)}")
     _print(shown, output)
 

@@ -123,7 +123,7 @@ SENTENCES: Mapping[WaitReason, str] = {
 RESUME_APP = "remove slackwater.io/pause from it"
 RESUME_QUEUE = "remove its annotation slackwater.io/pause and set its spec.state to open"
 
-_ONE = re.compile(r"\b(1 (?:held )?(?:pod|task|app|node))s\b")
+_ONE = re.compile(r"\b(1 (?:held )?(?:pod|task|app|node|namespace))s\b")
 # Numbers that are amounts of the kind that is named beside them.
 AMOUNTS = frozenset({"ask", "limit", "most", "free", "budget", "capacity", "reserved", "charged"})
 
@@ -145,7 +145,7 @@ def apart(app: str, queue: str, driver: Resources, task: Resources, position: in
 
 
 def singular(text: str) -> str:
-    """The text with `1 pod` for `1 pods`, and likewise for tasks, apps and nodes."""
+    """The text with `1 pod` for `1 pods`, and likewise for tasks, apps, nodes and namespaces."""
     return _ONE.sub(r"\1", text)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from slackwater.cycle.appverdicts import describe
+from slackwater.cycle.appverdicts import describe, singular
 from slackwater.ledger.room import Basis, RoomLine
 from slackwater.ledger.types import PodClaim
 from slackwater.resources import Resources
@@ -257,9 +257,9 @@ def sentence(record: PodRecord, found: PodContext, now: Mapping[str, Any] | None
     if found.refusal is not None:
         return f"it is refused everywhere: {found.refusal.value}"
     if now is None or now["fitting"]:
-        return f"{now['fitting'] if now else 0} nodes have room; kube-scheduler has not bound it yet"
+        return f"nodes with room: {now['fitting'] if now else 0}; kube-scheduler has not bound it yet"
     why = ", ".join(f"{count} × {reason}" for reason, count in now["counts"].items())
-    return f"none of {now['nodes']} nodes serves it: {why}"
+    return singular(f"none of {now['nodes']} nodes serves it: {why}")
 
 
 def _in_vain(record: PodRecord, now: Mapping[str, Any] | None) -> str:

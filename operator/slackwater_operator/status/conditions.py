@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from slackwater.cycle.appverdicts import singular
 from slackwater_cluster.apps.frameworks import Framework
 from slackwater_cluster.customresources import SlackPolicySpec
 from slackwater_cluster.governance import Governance
@@ -74,7 +75,7 @@ def _policy(name: str, governing: Governance) -> ConditionSet:
     users = [each for each in governing.managed_namespaces() if governing.namespaces[each].policy == name]
     if not users:
         return ConditionSet(True, "Unused", "no managed namespace follows this policy yet")
-    return ConditionSet(True, SOUND, f"in force in {len(users)} namespaces")
+    return ConditionSet(True, SOUND, singular(f"in force in {len(users)} namespaces"))
 
 
 def limits(

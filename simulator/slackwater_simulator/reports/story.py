@@ -101,10 +101,9 @@ def standstill(outcomes: Mapping[str, Outcome]) -> list[str]:
     """What happened where everybody started at once, in a sentence each."""
     lines = []
     if outcomes[THEIRS].deadlock:
-        lines.append(
-            f"At nine the stock scheduler started {outcomes[THEIRS].peak_drivers} drivers, which hold every core and "
-            "wait for tasks that find none: nothing moves any more."
-        )
+        one, more = "driver, which holds every core and waits", "drivers, which hold every core and wait"
+        drivers = count(outcomes[THEIRS].peak_drivers, one, more)
+        lines.append(f"At nine the stock scheduler started {drivers} for tasks that find none: nothing moves any more.")
     if not outcomes[OURS].deadlock:
         most = outcomes[OURS].peak_drivers
         lines.append(f"Slackwater let at most {count(most, 'driver')} in at a time, so that each could run its tasks.")

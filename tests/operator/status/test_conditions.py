@@ -21,7 +21,7 @@ def test_judgements_name_the_rival() -> None:
     assert judge("AdmissionQueue", "three", governing, [{}]).reason == "NoNodes"
     assert judge("ReservationPool", "lost", governing).reason == "UnknownQueue"
     assert "pool first already" in judge("ReservationPool", "second", governing).message
-    assert judge("SlackPolicy", "default", governing).message == "in force in 1 namespaces"
+    assert judge("SlackPolicy", "default", governing).message == "in force in 1 namespace"
 
 
 def test_broken_resource_keeps_the_last_good_one() -> None:

@@ -148,7 +148,7 @@ class _Holds:
         elif not self._has_room(app, group, shape):
             found = Claim.NO_ROOM, "", f"no node has room for {describe(group.request)}"
         elif self.flight >= self.snapshot.window or (app.gang and self.flight):
-            found = Claim.WINDOW, "", f"{self.flight} pods are on their way"
+            found = Claim.WINDOW, "", f"pods on their way: {self.flight}"
         elif (other := self._assembled_for(app)) is not None:
             found = Claim.ASSEMBLY, other.id, "room is kept for it until its deadline"
         elif not app.started and group.role is Role.DRIVER and (other := self._reserve(app)) is not None:

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from slackwater_monitor.sources.simulated.play import Play
 from slackwater_monitor.sources.views import ComparisonRow, SchedulerComparison
-from slackwater_simulator.charts.amounts import seconds
+from slackwater_simulator.charts.amounts import count, seconds
 from slackwater_simulator.reports.names import named
 from slackwater_simulator.results.outcome import Outcome
 from slackwater_simulator.results.status import DRIVER, REFUSED
@@ -52,8 +52,9 @@ def _stuck(found: Outcome, now: float) -> str:
     """Why nothing moves any more under the other scheduler, once that is so."""
     if not found.deadlock or now < found.stalled_at:
         return ""
+    drivers = count(found.peak_drivers, "driver holds every core and waits", "drivers hold every core and wait")
     return (
-        f"{found.peak_drivers:,} drivers hold every core and wait for tasks that find none: nothing moves any more, "
+        f"{drivers} for tasks that find none: nothing moves any more, "
         f"and none of its {len(found.jobs.submit):,} apps will ever finish."
     )
 
