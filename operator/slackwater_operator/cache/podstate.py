@@ -32,6 +32,7 @@ class PodState(StrEnum):
     BOUND = "bound"
     DONE = "done"
     FOREIGN = "foreign"  # waits for another scheduler: not ours to hold or to move
+    WITHDRAWN = "withdrawn"  # deleted before it had a node: it never ran and never will, and is not there any more
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,10 +116,12 @@ def ours(pod: PodRecord) -> bool:
 
 def state(pod: PodRecord, in_flight: InFlightPods) -> PodState:
     """Where a pod stands, by what the watch shows and what was just written."""
-    if pod.done or (pod.deleted and not pod.node):  # one that is deleted before it has a node never gets one
+    if pod.done:
         return PodState.DONE
     if pod.node:
         return PodState.BOUND
+    if pod.deleted:
+        return PodState.WITHDRAWN
     return _waiting(pod, in_flight) if ours(pod) else PodState.FOREIGN
 
 

@@ -11,7 +11,7 @@ from enum import StrEnum
 
 import structlog
 
-from slackwater.cycle.appverdicts import WaitReason
+from slackwater.cycle.appverdicts import REFUSALS, WaitReason
 from slackwater.errors import Unavailable
 from slackwater_cluster.api.paths import api_path
 from slackwater_cluster.api.session import Answer, Session
@@ -103,7 +103,7 @@ class EventWriter:
     def _reason(self, said: AppStatus, known: _Told, lead: PodRecord, now: float) -> None:
         if said.reason == WaitReason.RELEASED:
             what = Happening.RELEASED
-        elif said.reason in (WaitReason.INFEASIBLE, WaitReason.NO_QUEUE):
+        elif said.reason in REFUSALS:
             what = Happening.REFUSED
         elif now - known.since < PATIENCE:
             return

@@ -135,7 +135,7 @@ def test_decisions_newest_first_and_by_pod(made: World) -> None:
         (objects.pod("x", scheduler="other"), "not Slackwater's"),
         (objects.pod("x", spec={"schedulingGates": [{"name": "slackwater.io/admission"}]}), "behind the gate"),
         (objects.pod("x", annotations={"slackwater.io/parked": "1"}), "refused everywhere: slackwater: pod is parked"),
-        (objects.pod("x", cpu="1"), "2 nodes have room"),
+        (objects.pod("x", cpu="1"), "nodes with room: 2"),
         (objects.pod("x", cpu="17"), "it can never fit: it asks for 17 cpu"),
     ],
     ids=["bound", "ended", "foreign", "gated", "parked", "fits", "refused"],

@@ -25,7 +25,7 @@ def pod(**fields: Any) -> PodRecord:
         ({"gates": (), "node": "a"}, PodState.BOUND),
         ({"gates": (), "node": "a", "deleted": 5.0}, PodState.BOUND),
         ({"gates": (), "node": "a", "phase": "Succeeded"}, PodState.DONE),
-        ({"deleted": 5.0}, PodState.DONE),
+        ({"deleted": 5.0}, PodState.WITHDRAWN),
         ({"gates": (), "scheduler": "default-scheduler"}, PodState.FOREIGN),
     ],
     ids=[
@@ -37,7 +37,7 @@ def pod(**fields: Any) -> PodRecord:
         "bound",
         "terminating",
         "done",
-        "deleted",
+        "withdrawn",
         "foreign",
     ],
 )

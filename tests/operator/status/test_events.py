@@ -7,6 +7,7 @@ import msgspec
 import pytest
 from structlog.testing import capture_logs
 
+from slackwater.cycle.appverdicts import REFUSALS, WaitReason
 from slackwater_cluster.api.session import Answer, Session
 from slackwater_operator.metrics import Metrics
 from slackwater_operator.ratelimit import TokenBucket
@@ -23,7 +24,8 @@ def announcer(world: World, writes: Writes, burst: float = 50) -> EventWriter:
 
 def test_events_on_hold_release_and_admission_once_each() -> None:
     """A hold is told after a few seconds, a start at once, and nothing twice in a minute."""
-    world = enforcing(node("a", cpu=1))
+    world = enforcing(node("a", cpu=2))
+    world.create("other", cpu=1, namespace="plain", gates=(), scheduler="default-scheduler", node="a")
     lead = world.create("t0", cpu=2, app="etl")
     operator = world.operator()
     writes = Writes()
@@ -37,6 +39,19 @@ def test_events_on_hold_release_and_admission_once_each() -> None:
         speaker.observe(operator.said("etl"), lead, started=True, problems=())
     asyncio.run(speaker.post())
     assert [body["reason"] for _, _, body in writes.made] == ["Held", "Admitted", "Released"]
+
+
+@pytest.mark.parametrize("reason", sorted(REFUSALS))
+def test_every_refusal_is_told_as_one_and_at_once(reason: WaitReason) -> None:
+    """Waiting will not help: the event says the same as the phase of the TrackedApp."""
+    world = enforcing()
+    lead = world.create("t", app="etl")
+    writes = Writes()
+    speaker = announcer(world, writes)
+    said = AppStatus("team/etl", cast("Any", None), reason, "too large", held=1)
+    speaker.observe(said, lead, started=False, problems=())
+    asyncio.run(speaker.post())
+    assert [(body["reason"], body["type"]) for _, _, body in writes.made] == [("Refused", "Warning")]
 
 
 def test_a_flood_of_events_is_cut_off() -> None:

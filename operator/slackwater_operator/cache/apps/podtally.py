@@ -122,5 +122,7 @@ class PodTallies:
         )
 
     def counts(self) -> PodCounts:
-        """All its pods by state."""
-        return PodCounts(**{where.value: self.totals.get(where, 0) for where in PodState})
+        """Its pods by state; one that was withdrawn is none of them any more."""
+        return PodCounts(
+            **{where.value: self.totals.get(where, 0) for where in PodState if where is not PodState.WITHDRAWN}
+        )

@@ -7,6 +7,7 @@ from slackwater_cluster import names
 from slackwater_cluster.apps.frameworks import builtin
 from slackwater_cluster.governance import Governance
 from slackwater_cluster.watch.records import NamespaceRecord, PodRecord
+from slackwater_operator.cache.apps.apphistory import AppHistory
 from slackwater_operator.cache.apps.appindex import AppIndex
 from slackwater_operator.cache.apps.appview import AppView, app_view
 from slackwater_operator.cache.podstate import InFlightPods
@@ -80,3 +81,22 @@ def test_pods_that_wait_are_told_apart_by_what_the_scheduler_counts_of_them() ->
     whole, further = seen(ended, before, *after).groups
     assert (whole.native, whole.held, whole.finished) == (None, (before.uid,), 1)
     assert (further.native, further.held, further.finished) == (lowered, tuple(pod.uid for pod in after), 0)
+
+
+def test_a_pod_that_was_deleted_behind_its_gate_is_no_pod_that_ran() -> None:
+    """A Job's pods are shown for a moment after they are deleted: the app has not started, and ended nothing."""
+    gone = one("gone", 1, created=1, deleted=5.0)
+    app = seen(gone, one("held", 1, created=2))
+    assert not app.started
+    assert sum(group.finished + group.charged for group in app.groups) == 0
+    assert app.counts.done == 0
+    assert seen(gone).over
+
+
+def test_a_gang_of_which_one_was_deleted_behind_its_gate_was_never_whole() -> None:
+    """It would go on with what there is, and run as a smaller one than it says."""
+    history = AppHistory()
+    history.see(seen(one("gone", 1, created=1, deleted=5.0), one("held", 1, created=2)))
+    assert not history.assembled
+    history.see(seen(one("ended", 1, created=1, node="a", phase="Succeeded"), one("held", 1, created=2)))
+    assert history.assembled
