@@ -158,21 +158,23 @@ class SnapshotBuilder:
         if not each.settled or self.cache.views.unsized(each):
             return tuple(_without_held(group) for group in each.groups)
         groups = self._arrived(each)
-        if not self.cache.refused and not self.cache.grown_in_vain and not self.cache.paused.active:
+        if not self.cache.refused and not self.cache.grown_in_vain and not len(self.cache.paused):
             return groups
-        return tuple(map(self._marked, (part for group in groups for part in self._parted(group))))
+        return tuple(map(self._marked, (part for group in groups for part in self._parted(group, each.gang))))
 
-    def _parted(self, group: PodGroup) -> tuple[PodGroup, ...]:
+    def _parted(self, group: PodGroup, gang: bool) -> tuple[PodGroup, ...]:
         """The group, and apart from it what pauses: pods that were let go in vain.
 
-        What keeps a pod from being bound, or many from being written, may keep out their likes. So of these one is
-        tried, and as many as run already.
+        What keeps a pod from being bound, or many from being written, may keep out others of its group. So of these
+        one is tried, and as many as run already; also when the pauses are over, which may be for all at one moment. A
+        gang is tried as a whole then.
         """
         paused = {uid for uid in group.held if uid in self.cache.paused}
-        if not paused:
+        unbound = any(self.cache.paused.unbound(uid) for uid in group.held)
+        if not paused and (gang or not unbound):
             return (group,)
         others = [uid for uid in group.held if uid not in paused]
-        if len(paused) > FEW_UNWRITTEN or any(self.cache.paused.unbound(uid) for uid in paused):
+        if len(paused) > FEW_UNWRITTEN or unbound:
             others = others[: max(0, 1 + group.running - group.released)]
         going = set(others)
         rest = tuple(uid for uid in group.held if uid not in going)

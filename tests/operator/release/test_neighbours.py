@@ -109,6 +109,19 @@ def test_pods_that_the_scheduler_never_binds_let_others_go(pods: int, cores: int
     assert world.running("team") == 50
 
 
+def test_when_their_pauses_end_together_one_of_them_is_tried_and_not_all() -> None:
+    """They were all let go in one moment: after each pause they would take the window again in one moment."""
+    world = two_tenants(1000)
+    arrive(world, 250, 0)
+    operator = world.operator()
+    play(world, operator, 20)
+    most = 0
+    for _ in range(60):
+        play(world, operator, 1)
+        most = max(most, len(world.cache.in_flight))
+    assert 1 <= most <= 2
+
+
 @pytest.mark.parametrize("selector", [{}, {"pool": "batch"}], ids=["any node", "the queue's own node"])
 def test_on_one_node_as_well(selector: dict[str, str]) -> None:
     """There is no other node to try: the scheduler refuses the same one again and again."""
