@@ -39,7 +39,7 @@ def native(pod: Pod) -> Resources:
         return _one(_items((spec.containers or [Container()])[0].resources))
     asked = _containers(pod)
     if spec.resources is not None and spec.resources.requests:
-        asked = _replaced(asked, _amounts(spec.resources.requests))
+        asked = _replaced(asked, _resized(_amounts(spec.resources.requests), pod.status, _infeasible(pod)))
     return _bounded(counted_amounts(asked + _amounts(spec.overhead)))
 
 
@@ -66,10 +66,10 @@ def _containers(pod: Pod) -> Resources:
     seen = _statuses(pod)
     infeasible = _infeasible(pod)
     for container in (spec.containers if spec else None) or ():
-        running = running + _effective(container, seen.get(container.name), infeasible)
+        running = running + _resized(_requests(container.resources), seen.get(container.name), infeasible)
     for container in (spec.init_containers if spec else None) or ():
         if container.restart_policy == "Always":
-            share = _effective(container, seen.get(container.name), infeasible)
+            share = _resized(_requests(container.resources), seen.get(container.name), infeasible)
             running, sidecars = running + share, sidecars + share
             starting = starting.at_least(sidecars)
         else:
@@ -77,8 +77,11 @@ def _containers(pod: Pod) -> Resources:
     return running.at_least(starting)
 
 
-def _effective(container: Container, status: ContainerStatus | None, infeasible: bool) -> Resources:
-    asked = _requests(container.resources)
+def _resized(asked: Resources, status: ContainerStatus | PodStatus | None, infeasible: bool) -> Resources:
+    """What a container, or a pod as a whole, counts with while it is resized: the most of what it asks for and has.
+
+    What its node can never give it does not count.
+    """
     if status is None or status.resources is None:
         return asked
     held = _requests(status.resources).at_least(_amounts(status.allocated_resources))

@@ -129,7 +129,7 @@ class VectorClient:
 
     def query(self, promql: str) -> Vector:
         """Run one instant query. Anything but a vector is Unavailable, with what the server said."""
-        body = self._session.post("/api/v1/query", {"query": promql, "timeout": f"{self._timeout}s"})
+        body = self._session.post("/api/v1/query", {"query": promql, "timeout": f"{round(1000 * self._timeout)}ms"})
         try:
             return decode(body)
         except msgspec.DecodeError as problem:

@@ -181,6 +181,8 @@ class PodStatus(WireStruct):
     conditions: list[PodCondition] | None = None
     container_statuses: list[ContainerStatus] | None = None
     init_container_statuses: list[ContainerStatus] | None = None
+    resources: Needs | None = None  # what the kubelet set for the pod as a whole, where that was asked for
+    allocated_resources: Quantities | None = None
     start_time: datetime | None = None
 
 

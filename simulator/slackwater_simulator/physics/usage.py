@@ -192,9 +192,12 @@ class UsageModel:
         self.sigma, self.shake, self.since = real[7:]
 
     def postponed(self, container: Container) -> bool:
-        """Whether CPU sharing has moved the container's end beyond now. If so, a later look will find its end."""
+        """Whether CPU sharing has moved the container's end beyond now. If so, a later look will find its end.
+
+        A driver has no work of its own that others could delay: it ends with its job.
+        """
         row = container.slot
-        if row < 0 or not self.lost[row]:
+        if row < 0 or container.request.driver or not self.lost[row]:
             return False
         owed = container.end + float(self.lost[row]) - self.last  # seconds of work left at the last look
         self.lost[row] = 0.0

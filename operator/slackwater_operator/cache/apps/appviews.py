@@ -153,13 +153,15 @@ class AppViews(Mapping[str, AppView]):
         return needed and bool(sizeobject.name(each, sizeobject.row(self._index.table, each)))
 
     def resize(self, each: AppView, stated: StatedSize) -> None:
-        """The app's framework was asked for its size, which may be known now."""
+        """The app's framework was asked for its size, which may be known now; the app may be gone since."""
+        now = self.get(each.id)
+        if now is None or now.lead != each.lead:
+            return
         history = self.histories.of(each.id)
         history.size_asked, history.driverless = True, stated.driver is False
         if stated.size is not None:
             history.size = stated.size
-            if each.id in self:
-                self._views[each.id] = self._sized(self[each.id])
+            self._views[each.id] = self._sized(now)
 
     def _sized(self, each: AppView) -> AppView:
         """The size its user states, else what its framework's object or an earlier run says."""
