@@ -57,7 +57,7 @@ def test_cpu_counts_as_the_scheduler_counts(spec: dict[str, Any], cpu: float) ->
     assert native(read(objects.pod(spec=spec)))["cpu"] == pytest.approx(cpu)
 
 
-@pytest.mark.parametrize(
+RESIZES = pytest.mark.parametrize(
     ("conditions", "cpu"),
     [
         pytest.param([], 3.0, id="asked-more-than-allocated"),
@@ -65,11 +65,22 @@ def test_cpu_counts_as_the_scheduler_counts(spec: dict[str, Any], cpu: float) ->
         pytest.param([{"type": "PodResizePending", "reason": "Deferred"}], 3.0, id="deferred-ask-counts"),
     ],
 )
+
+
+@RESIZES
 def test_resize_counts_the_largest_of_asked_allocated_and_actuated(conditions: list[Any], cpu: float) -> None:
     """A resize under way must not be undercounted."""
     seen = {"name": "main", "resources": {"requests": {"cpu": "1"}}, "allocatedResources": {"cpu": "2"}}
     status = {"containerStatuses": [seen], "conditions": conditions}
     assert native(read(objects.pod(cpu="3", status=status)))["cpu"] == cpu
+
+
+@RESIZES
+def test_a_resize_of_the_pod_as_a_whole_counts_likewise(conditions: list[Any], cpu: float) -> None:
+    """Since 1.36 by default: what the node still holds for it is nobody else's."""
+    status = {"resources": {"requests": {"cpu": "1"}}, "allocatedResources": {"cpu": "2"}, "conditions": conditions}
+    spec = {"resources": {"requests": {"cpu": "3"}}}
+    assert native(read(objects.pod(spec=spec, status=status)))["cpu"] == cpu
 
 
 def test_kinds_of_any_name_are_counted() -> None:

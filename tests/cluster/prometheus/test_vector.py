@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
+from urllib.parse import parse_qs
 
 import httpx2
 import orjson
@@ -88,6 +89,15 @@ class TestClient:
 
         with pytest.raises(Unavailable, match="no answer within 4 s"):
             self.client(slow).query("up")
+
+    @pytest.mark.parametrize(
+        ("settings", "asked"), [({}, "4000ms"), ({"timeout": 10}, "10000ms"), ({"timeout": 2.5}, "2500ms")]
+    )
+    def test_the_timeout_is_written_as_prometheus_reads_it(self, settings: dict[str, float], asked: str) -> None:
+        """Its durations are whole numbers: 10.0s is refused, and with it every query."""
+        seen: list[httpx2.Request] = []
+        self.client(answer([]), seen, **settings).query("up")
+        assert parse_qs(seen[0].content.decode())["timeout"] == [asked]
 
     def test_secrets_are_not_in_the_settings_text(self) -> None:
         """What is logged or printed by --check hides them."""

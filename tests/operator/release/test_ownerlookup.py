@@ -9,11 +9,13 @@ import msgspec
 import pytest
 from aiohttp import web
 
+from slackwater.resources import Resources
 from slackwater_cluster import names
 from slackwater_cluster.api.endpoint import Endpoint
 from slackwater_cluster.api.session import Answer, Session
 from slackwater_cluster.apps import ownerlookup
 from slackwater_cluster.apps.ownerlookup import AT_ONCE, fair
+from slackwater_cluster.apps.size import AppSize, StatedSize
 from slackwater_cluster.watch import trim, wire
 from slackwater_cluster.watch.records import OwnerRef, PodRecord
 from slackwater_operator.cache.cache import OperatorCache
@@ -350,3 +352,20 @@ def test_a_group_whose_version_is_not_served_for_a_moment_makes_no_owner_topmost
 
     served(answer, work)
     assert len(cache.index.unknown()) == len(pods)
+
+
+def test_an_answer_that_comes_when_its_app_is_gone_is_nobody_s() -> None:
+    """The next app of that name would have the size of this one, and nobody would ask for its own."""
+    world = enforcing(node("a", cpu=1))
+    pod = world.create("first", cpu=2, app="etl")
+    operator = world.operator()
+    operator.step()
+    views = world.cache.views
+    asked_about = views["team/etl"]
+    world.delete(pod)
+    views.refresh()
+    views.resize(asked_about, StatedSize(AppSize(500, Resources(cpu=2.0), "object")))
+    assert len(views.histories) == 0
+    world.create("second", cpu=2, app="etl")
+    operator.step()
+    assert views["team/etl"].size is None
