@@ -48,10 +48,25 @@ def summed(containers: str, kind: str) -> str:
 
 def lowered(holder: str, kind: str) -> str:
     """N = D ÷ c, rounded up to the next milli-cpu or byte, so that nothing above zero becomes zero."""
-    percent = f"params.spec.ceiling.{kind}Percent"
-    unit = " + 'm'" if kind == CPU else ""
+    return _written(_divided(holder, kind), kind)
+
+
+def lowered_whole(holder: str, kind: str, containers: str) -> str:
+    """The same for a pod as a whole: as many units more as its containers may be rounded up, but not above D."""
     amount = whole(kind, f"{holder}.resources.requests['{kind}']")
-    return f"string(({amount}*100 + {percent} - 1) / {percent}){unit}"
+    divided = f"{_divided(holder, kind)} + {containers} - 1"
+    return _written(f"{divided} < {amount} ? {divided} : {amount}", kind)
+
+
+def _divided(holder: str, kind: str) -> str:
+    percent = f"params.spec.ceiling.{kind}Percent"
+    amount = whole(kind, f"{holder}.resources.requests['{kind}']")
+    return f"({amount}*100 + {percent} - 1) / {percent}"
+
+
+def _written(amount: str, kind: str) -> str:
+    unit = " + 'm'" if kind == CPU else ""
+    return f"string({amount}){unit}"
 
 
 def term(condition: LabelTerm) -> str:

@@ -261,7 +261,8 @@ FIELDS = {"object.spec.containers": "containers", "variables.inits": "initContai
 
 
 def _pod_level(kind: str) -> str:
-    operation = _add(f"/spec/resources/requests/{kind}", cel.lowered("object.spec", kind))
+    containers = "size(object.spec.containers) + size(variables.inits)"
+    operation = _add(f"/spec/resources/requests/{kind}", cel.lowered_whole("object.spec", kind, containers))
     return _when(f"{cel.request('object.spec', kind)}.hasValue()", f"[{operation}]")
 
 

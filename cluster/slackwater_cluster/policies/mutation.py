@@ -99,11 +99,14 @@ class _Sums:
 
 
 def _lowered(spec: Body, ceiling: Ceiling) -> Iterator[Operation]:
-    """Lower requests of every container, and of the pod itself: the sum of the containers must stay within them."""
-    holders = [(f"/spec/{field}/{i}", each) for field in FIELDS for i, each in enumerate(spec.get(field) or [])]
-    for path, holder in [*holders, ("/spec", spec)]:
+    """Lower requests of every container, and of the pod itself: the sum of the containers must stay within them.
+
+    Each container is rounded up, so that n of them may be n − 1 units above the sum of what they declare.
+    """
+    holders = [(f"/spec/{field}/{i}", each, 0) for field in FIELDS for i, each in enumerate(spec.get(field) or [])]
+    for path, holder, rounded in [*holders, ("/spec", spec, len(holders) - 1)]:
         requests = _requests(holder)
-        lower = {kind: text for kind, text in _lower(requests, ceiling).items() if kind in requests}
+        lower = {kind: text for kind, text in _lower(requests, ceiling, rounded).items() if kind in requests}
         if lower:
             yield _put(f"{path}/resources/requests", {**requests, **lower})
 
@@ -111,15 +114,15 @@ def _lowered(spec: Body, ceiling: Ceiling) -> Iterator[Operation]:
 FIELDS = ("containers", "initContainers")
 
 
-def _lower(requests: Mapping[str, str], ceiling: Ceiling) -> dict[str, str]:
-    """N = ⌈D ÷ c⌉ of cpu and memory: nothing above zero becomes zero."""
-    cpu = _divided(_whole(CPU, requests.get(CPU, "0")), ceiling.cpu_percent)
-    memory = _divided(_whole(MEMORY, requests.get(MEMORY, "0")), ceiling.memory_percent)
+def _lower(requests: Mapping[str, str], ceiling: Ceiling, rounded: int) -> dict[str, str]:
+    """N = ⌈D ÷ c⌉ of cpu and memory: nothing above zero becomes zero. `rounded` units more, but not above D."""
+    cpu = _divided(_whole(CPU, requests.get(CPU, "0")), ceiling.cpu_percent, rounded)
+    memory = _divided(_whole(MEMORY, requests.get(MEMORY, "0")), ceiling.memory_percent, rounded)
     return {CPU: f"{cpu}m", MEMORY: str(memory)}
 
 
-def _divided(amount: int, percent: int) -> int:
-    return (amount * 100 + percent - 1) // percent
+def _divided(amount: int, percent: int, rounded: int) -> int:
+    return min(amount, (amount * 100 + percent - 1) // percent + rounded)
 
 
 def _is_sidecar(container: Body) -> bool:

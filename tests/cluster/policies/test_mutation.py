@@ -166,3 +166,25 @@ def test_requests_of_the_pod_itself_are_lowered_and_declared() -> None:
 def test_what_is_declared(spec: Object, cpu: int) -> None:
     """The larger of the main phase and the heaviest start, sidecars beside both, and the runtime's overhead."""
     assert declared_amount(spec, "cpu") == cpu
+
+
+@pytest.mark.parametrize(
+    ("kind", "units", "parts"),
+    [
+        ("memory", GIB, [GIB // 2] * 2),
+        ("memory", 4 * GIB, [GIB] * 4),
+        ("cpu", 1000, [333, 333, 334]),
+        ("cpu", 2, [1, 1]),
+    ],
+)
+@pytest.mark.parametrize("percent", [101, 150, 400])
+def test_lowered_containers_stay_within_the_lowered_pod(kind: str, units: int, parts: list[int], percent: int) -> None:
+    """Each is rounded up; the API server refuses a pod whose containers ask for more than the pod as a whole."""
+    unit = "m" if kind == "cpu" else ""
+    containers = [container(f"c{number}", **{kind: f"{part}{unit}"}) for number, part in enumerate(parts)]
+    ceiling = {"cpuPercent": percent, "memoryPercent": percent}
+    policy = SlackPolicySpec.model_validate({"mode": "enforce", "ceiling": ceiling})
+    made = changes(pod(TASK, *containers, resources={"requests": {kind: f"{units}{unit}"}}), policy)
+    lowered = [made[f"/spec/containers/{number}/resources/requests"][kind] for number in range(len(parts))]
+    whole = made["/spec/resources/requests"][kind]
+    assert sum(int(each.removesuffix("m")) for each in lowered) <= int(whole.removesuffix("m")) <= units

@@ -162,6 +162,14 @@ CASES: dict[str, Case] = {
     "requests of the pod": Case(
         pod("whole", TASK, container(cpu="500m"), resources={"requests": {"cpu": "2", "memory": "3Gi"}})
     ),
+    "containers that fill the pod": Case(
+        pod(
+            "full",
+            TASK,
+            *(container(f"c{i}", cpu="333m", memory="341Mi") for i in range(3)),
+            resources={"requests": {"cpu": "999m", "memory": "1023Mi"}},
+        )
+    ),
     "names its node": Case(pod("bound", TASK, nodeName="somewhere")),
     "another scheduler": Case(pod("other", TASK, schedulerName="volcano")),
     "our scheduler": Case(pod("ours", TASK, schedulerName="slackwater")),
