@@ -65,7 +65,12 @@ class ApiClient:
     ) -> None:
         self.endpoint = endpoint
         self._http = httpx2.Client(
-            base_url=endpoint.url, verify=endpoint.tls, timeout=timeout, transport=transport, trust_env=False
+            base_url=endpoint.url,
+            verify=endpoint.tls,
+            proxy=endpoint.proxy,
+            timeout=timeout,
+            transport=transport,
+            trust_env=False,
         )
 
     def __enter__(self) -> Self:

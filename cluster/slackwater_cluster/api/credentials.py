@@ -42,6 +42,11 @@ class Credentials:
         token = _secret(self.token_file)
         return sha256((_subject(token) or token).encode()).hexdigest()[:12]
 
+    @property
+    def proxy(self) -> str | None:
+        """Through which the server is reached, where that is stated."""
+        return None
+
     def tls(self) -> ssl.SSLContext | bool:
         """What a certificate is judged by: an authority, this machine's authorities (True), or nothing (False)."""
         if self.insecure:

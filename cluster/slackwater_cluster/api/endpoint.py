@@ -23,6 +23,7 @@ class Endpoint:
     url: str
     tls: ssl.SSLContext | bool
     headers: Callable[[], Mapping[str, str]]
+    proxy: str | None = None  # where the kubeconfig says that the way leads through one
 
     def proof(self) -> Mapping[str, str]:
         """The headers that prove who we are. A token that cannot be read, or a plugin that fails, may work later."""
@@ -39,6 +40,7 @@ def endpoint(kubeconfig: Path | None = None, context: str | None = None) -> Endp
     if kubeconfig is not None and not kubeconfig.exists():
         raise Unavailable(f"there is no kubeconfig {kubeconfig}; {_elsewhere(kubeconfig)}")
     settings = client.Configuration()
+    settings.proxy = None  # that of the environment is not meant for a cluster's own addresses
     try:
         if kubeconfig is None and "KUBERNETES_SERVICE_HOST" in os.environ and not os.environ.get("KUBECONFIG"):
             # The client library has no types.
@@ -48,7 +50,9 @@ def endpoint(kubeconfig: Path | None = None, context: str | None = None) -> Endp
     except (ConfigException, OSError, ValueError, TypeError, YAMLError) as problem:
         said = " ".join(str(problem).split()).rstrip(".")
         raise Unavailable(f"no usable Kubernetes configuration ({said}); give --kubeconfig FILE") from problem
-    return Endpoint(url=settings.host.rstrip("/"), tls=_tls(settings), headers=_headers(settings))
+    return Endpoint(
+        url=settings.host.rstrip("/"), tls=_tls(settings), headers=_headers(settings), proxy=settings.proxy or None
+    )
 
 
 def _elsewhere(kubeconfig: Path) -> str:
@@ -89,10 +93,34 @@ def _headers(settings: client.Configuration) -> Callable[[], Mapping[str, str]]:
     return headers
 
 
+class _NamedContext(ssl.SSLContext):
+    """Asks for the certificate of a stated name, whatever host is connected to (`tls-server-name`)."""
+
+    server_name: str
+
+    def wrap_bio(self, *given: Any, **more: Any) -> ssl.SSLObject:
+        return super().wrap_bio(*given, **{**more, "server_hostname": self.server_name})
+
+    def wrap_socket(self, *given: Any, **more: Any) -> ssl.SSLSocket:
+        return super().wrap_socket(*given, **{**more, "server_hostname": self.server_name})
+
+
+def _context(settings: client.Configuration) -> ssl.SSLContext:
+    if not settings.tls_server_name:
+        return ssl.create_default_context(cafile=settings.ssl_ca_cert or None)
+    context = _NamedContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.server_name = settings.tls_server_name
+    if settings.ssl_ca_cert:
+        context.load_verify_locations(settings.ssl_ca_cert)
+    else:
+        context.load_default_certs()
+    return context
+
+
 def _tls(settings: client.Configuration) -> ssl.SSLContext | bool:
     if not settings.host.startswith("https"):
         return False
-    context = ssl.create_default_context(cafile=settings.ssl_ca_cert or None)
+    context = _context(settings)
     if not settings.verify_ssl:
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE

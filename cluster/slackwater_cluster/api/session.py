@@ -95,6 +95,7 @@ class Session:
             connector=aiohttp.TCPConnector(limit=self._connections, ssl=self._endpoint.tls, keepalive_timeout=60),
             timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_TIMEOUT, sock_read=READ_TIMEOUT),
             headers={"Accept": JSON, "User-Agent": "slackwater"},
+            proxy=self._endpoint.proxy,
             json_serialize=lambda value: orjson.dumps(value).decode(),
         )
         return self

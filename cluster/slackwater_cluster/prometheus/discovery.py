@@ -57,6 +57,11 @@ class ServerCredentials(Credentials):
         """What its certificate is judged by."""
         return self.endpoint.tls if self.endpoint else True
 
+    @property
+    def proxy(self) -> str | None:
+        """Through which the API server is reached."""
+        return self.endpoint.proxy if self.endpoint else None
+
 
 def discover(api: ApiClient) -> PrometheusService:
     """The Service to ask; an error that says what was looked for where there is none."""

@@ -107,6 +107,7 @@ class QuerySession:
             base_url=connection.url.rstrip("/"),
             timeout=connection.timeout,
             verify=connection.credentials.tls(),
+            proxy=connection.credentials.proxy,
             transport=transport,
             follow_redirects=False,
             headers=dict(connection.headers) | ({"X-Scope-OrgID": connection.tenant} if connection.tenant else {}),

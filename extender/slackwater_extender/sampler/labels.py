@@ -12,15 +12,21 @@ NODE_LABELS = ("node", "kubernetes_node", "nodename", "node_name", "kubernetes_i
 
 
 class NodeNames:
-    """Node by name, host name, IP, with or without port."""
+    """Node by name, host name, IP, with or without port.
+
+    A name of its own goes before everything. Where a replaced machine's object still has the address of its successor,
+    the node that is ready means it, or the younger one.
+    """
 
     def __init__(self, nodes: Iterable[NodeRecord], label: str = "") -> None:
         self._labels = (label,) if label else NODE_LABELS
         self._by: dict[str, str] = {}
-        for node in nodes:
-            for alias in (*node.addresses, node.labels.get("kubernetes.io/hostname", ""), node.name):
+        ranked = sorted(nodes, key=lambda node: (node.ready, node.created))
+        for node in ranked:
+            for alias in (*node.addresses, node.labels.get("kubernetes.io/hostname", "")):
                 if alias:
                     self._by[alias] = node.name
+        self._by |= {node.name: node.name for node in ranked}
 
     def find(self, labels: Mapping[str, str]) -> str | None:
         """The node's name, or None."""

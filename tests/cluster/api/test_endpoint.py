@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
 import os
+import ssl
 import subprocess
 import sys
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
+from threading import Thread
 
 import pytest
 
 from slackwater.errors import Unavailable
-from slackwater_cluster.api.endpoint import endpoint
+from slackwater_cluster.api.client import ApiClient
+from slackwater_cluster.api.endpoint import Endpoint, endpoint
+from slackwater_cluster.api.session import Session
 
 TEXT = """
 apiVersion: v1
@@ -42,6 +49,53 @@ def test_a_context_that_is_named_needs_no_current_one(kubeconfig: Path, current:
     assert endpoint(kubeconfig, "there").url == "http://127.0.0.1:9"
     with pytest.raises(Unavailable, match=r"no usable Kubernetes configuration .*nosuch"):
         endpoint(kubeconfig, "nosuch")
+
+
+def test_the_way_through_a_proxy_and_another_name_of_the_server_are_taken_over(
+    kubeconfig: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As kubectl does: bastions and private clusters are reached so. A proxy of the environment is not used."""
+    monkeypatch.setenv("HTTPS_PROXY", "http://elsewhere:3128")
+    assert endpoint(kubeconfig).proxy is None
+    stated = "server: 'https://127.0.0.1:9/', proxy-url: 'http://127.0.0.1:3128', tls-server-name: api.example"
+    kubeconfig.write_text(TEXT.replace("server: 'http://127.0.0.1:9/'", stated))
+    found = endpoint(kubeconfig)
+    assert found.proxy == "http://127.0.0.1:3128"
+    assert isinstance(found.tls, ssl.SSLContext)
+    wrapped = found.tls.wrap_bio(ssl.MemoryBIO(), ssl.MemoryBIO(), server_hostname="127.0.0.1")
+    assert wrapped.server_hostname == "api.example"
+
+
+def test_requests_go_through_the_proxy() -> None:
+    """Of the command line and of the programs alike."""
+    with HTTPServer(("127.0.0.1", 0), Proxy) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        where = Endpoint("http://api.example", tls=False, headers=dict, proxy=f"http://127.0.0.1:{server.server_port}")
+
+        async def ask() -> int:
+            async with Session(where) as session:
+                return (await session.get("/version")).status
+
+        with ApiClient(where) as api:
+            assert api.get("/version") == {"seen": "http://api.example/version"}
+        assert asyncio.run(ask()) == 200
+        server.shutdown()
+
+
+class Proxy(BaseHTTPRequestHandler):
+    """Answers with the whole address that it is asked for, as only a proxy is."""
+
+    def do_GET(self) -> None:
+        """Any request."""
+        body = json.dumps({"seen": self.path}).encode()
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        """Nothing is written."""
 
 
 def test_a_context_that_is_not_there_is_told_beside_those_that_are(kubeconfig: Path) -> None:

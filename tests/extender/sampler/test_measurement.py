@@ -38,6 +38,14 @@ class TestMapping:
         """Name, IP, IP:port or another label."""
         assert NodeNames([node_record(objects.node("n1", address="10.0.0.1"))]).find(labels) == "n1"
 
+    @pytest.mark.parametrize("turned", [False, True])
+    def test_an_object_that_a_replaced_machine_left_behind_takes_no_samples(self, turned: bool) -> None:
+        """Both have the address; the one that is ready means it, in whatever order they are listed."""
+        both = [node_record(objects.node("new")), node_record(objects.node("old", ready=False))]
+        names = NodeNames(both[::-1] if turned else both)
+        assert names.find({"instance": "10.0.0.1:9100"}) == "new"
+        assert names.find({"node": "old"}) == "old"
+
     def test_the_settings_may_name_the_label(self) -> None:
         """Then only that one counts."""
         names = NodeNames([node_record(objects.node("n1"))], label="machine")
