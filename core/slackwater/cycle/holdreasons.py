@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from slackwater.cycle.appstarts.impossible import incomplete
 from slackwater.cycle.appverdicts import RESUME_APP, RESUME_QUEUE, Verdict, WaitReason, describe
-from slackwater.cycle.queuepass import Lane, led_by_driver
+from slackwater.cycle.podline.readiness import readiness
+from slackwater.cycle.queuepass import Lane
 from slackwater.cycle.releasequeue import ReleaseQueue
 from slackwater.cycle.snapshot import App, PodGroup, Queue, Snapshot
 from slackwater.pools.pools import Category
@@ -139,17 +140,22 @@ def _crowded(app: App, lane: Lane, row: int, flight: int, window: int) -> Verdic
 
 def _not_yet(app: App, held: Sequence[PodGroup], queue: Queue) -> Verdict:
     """No group of it is a candidate: its driver or its parents are not there yet, or no single node has room."""
-    if pausing := sum(len(group.held) for group in held if group.pausing):
-        return Verdict(app.id, WaitReason.NOT_BOUND, {"count": pausing})
-    stuck = next((group for group in held if group.unplaceable), None)
-    if stuck is not None:
+    reasons = {each.reason for each in readiness(app, queue)}
+    if WaitReason.NOT_BOUND in reasons:
+        return Verdict(app.id, WaitReason.NOT_BOUND, {"count": _pods(group for group in held if group.pausing)})
+    if WaitReason.FRAGMENTED in reasons:
+        stuck = next(group for group in held if group.unplaceable)
         return Verdict(app.id, WaitReason.FRAGMENTED, {"queue": queue.name, "ask": describe(stuck.request)})
-    if not led_by_driver(app):
-        return Verdict(app.id, WaitReason.DRIVER, {"count": sum(len(group.held) for group in held)})
+    if WaitReason.DRIVER in reasons:
+        return Verdict(app.id, WaitReason.DRIVER, {"count": _pods(held)})
     if (verdict := incomplete(app)) is not None:
         return verdict
     first = min(held, key=lambda group: group.level)
     return Verdict(app.id, WaitReason.PARENTS, {"stage": first.stage, "level": first.level})
+
+
+def _pods(groups: Iterable[PodGroup]) -> int:
+    return sum(len(group.held) for group in groups)
 
 
 def _closed(app: App, lane: Lane, row: int, need: float) -> Verdict:

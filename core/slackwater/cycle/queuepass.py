@@ -17,12 +17,11 @@ from typing import NamedTuple
 
 from slackwater.cycle.admit import AdmissionRound, Admitted
 from slackwater.cycle.appsize import AppSizes
-from slackwater.cycle.appstarts.impossible import incomplete
 from slackwater.cycle.appstarts.nodegrowth import NodeGrowth
 from slackwater.cycle.drivernodes import DriverNodes
 from slackwater.cycle.noderooms import NodeRooms
 from slackwater.cycle.podline.candidates import Pick, ReleaseCandidate
-from slackwater.cycle.podline.earlystart import startable
+from slackwater.cycle.podline.readiness import readiness
 from slackwater.cycle.releasequeue import ReleaseQueue
 from slackwater.cycle.snapshot import App, PodGroup, Pool, Queue, Snapshot
 from slackwater.ordering.iterations import factor
@@ -109,32 +108,11 @@ def _line(
 def candidates(app: App, admission: AdmissionRound) -> Iterable[ReleaseCandidate]:
     """The groups of an app that may go now, if there is room."""
     size, shapes = admission.sizes[app.id], admission.shapes
-    if app.paused or not size.held_pods:
+    if not size.held_pods:
         return
-    led = led_by_driver(app) and incomplete(app) is None and not _broken(app)
-    for group, slots in zip(app.groups, size.slots, strict=True):
-        if not group.held or group.aside or not (led or group.role is Role.DRIVER):
-            continue
-        count = len(group.held) if group.role is Role.DRIVER else startable(app, group)
-        if count:
-            yield ReleaseCandidate(app, group, size.category, slots, shapes[app.id, group.key], count)
-
-
-def _broken(app: App) -> bool:
-    """Whether some of a gang's tasks stand aside, since they found no node: the others would go without them."""
-    return app.gang and any(group.held and group.aside for group in app.groups if group.role is not Role.DRIVER)
-
-
-def led_by_driver(app: App) -> bool:
-    """Head before workers: tasks wait until a driver of their app is bound (Ray's workers, Spark's executors).
-
-    Once every driver has finished nobody is left to wait for, and what it left behind goes.
-    """
-    drivers = [group for group in app.groups if group.role is Role.DRIVER]
-    if not drivers:
-        return not app.has_driver
-    over = all(group.finished and not (group.held or group.charged or group.blocked) for group in drivers)
-    return over or any(group.running for group in drivers)
+    for group, slots, ready in zip(app.groups, size.slots, readiness(app, admission.queue), strict=True):
+        if ready.pods and ready.reason is None:
+            yield ReleaseCandidate(app, group, size.category, slots, shapes[app.id, group.key], ready.pods)
 
 
 def _alpha(snapshot: Snapshot, apps: Sequence[App]) -> float:

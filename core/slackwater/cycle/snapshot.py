@@ -55,11 +55,6 @@ class PodGroup:
     in_vain: bool = False  # some of it waited for such nodes, and none came in time
 
     @property
-    def aside(self) -> bool:
-        """Whether it is left out for now, and would only take the turn of others."""
-        return self.unplaceable or self.pausing
-
-    @property
     def charged(self) -> int:
         """Pods that hold resources, or will within a moment."""
         return self.released + self.running

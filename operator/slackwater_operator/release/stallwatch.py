@@ -20,7 +20,7 @@ from slackwater.cycle.appverdicts import describe, singular
 from slackwater.cycle.drivernodes import DriverNodes
 from slackwater.cycle.feasibility import fitting, reachable
 from slackwater.cycle.podline.earlystart import stuck
-from slackwater.cycle.queuepass import led_by_driver
+from slackwater.cycle.podline.readiness import led_by_driver
 from slackwater.cycle.snapshot import App, PodGroup, Queue, Snapshot
 from slackwater.resources import Resources
 from slackwater.roles import Role

@@ -23,14 +23,12 @@ from enum import StrEnum
 
 from slackwater.cycle.admit import AdmissionRound
 from slackwater.cycle.appsize import AppSizes
-from slackwater.cycle.appstarts.impossible import incomplete
 from slackwater.cycle.appstarts.nodegrowth import NodeGrowth, in_flight
 from slackwater.cycle.appverdicts import Verdict, WaitReason, describe
 from slackwater.cycle.cycle import Round
 from slackwater.cycle.drivernodes import OWN, DriverNodes
 from slackwater.cycle.noderooms import NodeRooms
-from slackwater.cycle.podline.earlystart import startable
-from slackwater.cycle.queuepass import led_by_driver
+from slackwater.cycle.podline.readiness import readiness
 from slackwater.cycle.snapshot import App, PodGroup, Queue, Snapshot
 from slackwater.resources import Resources
 from slackwater.roles import Role
@@ -48,6 +46,19 @@ class Claim(StrEnum):
     ASSEMBLY = "assembly"
     OWNER = "owner's bound"
     NOBODY = "nobody"
+
+
+# What a group that is not ready waits for; nothing is said of one that is.
+WHY: Mapping[WaitReason | None, str] = {
+    None: "",
+    WaitReason.PAUSED: "paused",
+    WaitReason.DRAINING: "the queue is draining",
+    WaitReason.GANG: "its gang is not complete",
+    WaitReason.FRAGMENTED: "placement found no node for it, or for others of its gang, a moment ago",
+    WaitReason.NOT_BOUND: "it was released before, or others of its gang were, and came to no node",
+    WaitReason.DRIVER: "its driver does not run",
+    WaitReason.PARENTS: "its parents are not placed",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,20 +182,12 @@ class _Holds:
         return any(each.held for each in left.groups if each.key == group.key)
 
     def _not_ready(self, app: App, group: PodGroup) -> str:
-        """What it waits for that is its own."""
+        """What it waits for that is its own, in what the round saw."""
         seen = self.before[app.id]
-        first = next(each for each in seen.groups if each.key == group.key)
-        gone = group.released - first.released
-        tested = (
-            (self.queue.paused or app.paused, "paused"),
-            (self.queue.draining and not app.started, "the queue is draining"),
-            (incomplete(app, 0) is not None, "its gang is not complete"),
-            (group.unplaceable, "placement found no node a moment ago"),
-            (group.pausing, "it was released before and came to no node"),
-            (group.role is not Role.DRIVER and not led_by_driver(seen), "its driver does not run"),
-            (group.role is not Role.DRIVER and startable(seen, first) <= gone, "its parents are not placed"),
-        )
-        return next((why for holds_, why in tested if holds_), "")
+        at = next(number for number, each in enumerate(seen.groups) if each.key == group.key)
+        ready = readiness(seen, self.queue)[at]
+        gone = group.released - seen.groups[at].released
+        return WHY[WaitReason.PARENTS if ready.reason is None and ready.pods <= gone else ready.reason]
 
     def _has_room(self, app: App, group: PodGroup, shape: int) -> bool:
         if app.gang:

@@ -5,37 +5,30 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 
+from slackwater.cycle.appverdicts import WaitReason
 from slackwater.cycle.audit.idle import WaitingPods
 from slackwater.cycle.cycle import Round
 from slackwater.cycle.feasibility import reachable
 from slackwater.cycle.noderooms import NodeRooms
-from slackwater.cycle.podline.earlystart import startable
-from slackwater.cycle.queuepass import led_by_driver
+from slackwater.cycle.podline.readiness import readiness
 from slackwater.cycle.snapshot import App, PodGroup, Queue, Snapshot
 from slackwater.nodetable import NodeTable
-from slackwater.roles import Role
 
 
 def waiting(snapshot: Snapshot, decided: Round) -> list[WaitingPods]:
-    """Pods still held after the round that are ready: not paused, their driver runs, their parents are placed."""
+    """Pods still held after the round that lack nothing but a node, whether one has room for them or none."""
     released = Counter((release.app, release.group.key) for release in decided.releases)
     queues = {queue.name: queue for queue in snapshot.queues}
     found: list[WaitingPods] = []
     for app in snapshot.apps:
         queue = queues.get(app.queue)
-        if queue is None or app.paused or queue.paused:
+        if queue is None:
             continue
-        for group in app.groups:
-            count = _ready(app, group) - released[app.id, group.key]
-            if count > 0:
+        for group, ready in zip(app.groups, readiness(app, queue), strict=True):
+            count = ready.pods - released[app.id, group.key]
+            if count > 0 and ready.reason in (None, WaitReason.FRAGMENTED):
                 found.append(_pods(snapshot, queue, group, count))
     return found
-
-
-def _ready(app: App, group: PodGroup) -> int:
-    if group.role is Role.DRIVER:
-        return len(group.held)
-    return startable(app, group) if led_by_driver(app) else 0
 
 
 def _pods(snapshot: Snapshot, queue: Queue, group: PodGroup, count: int) -> WaitingPods:

@@ -29,11 +29,13 @@ RAMP_UP = 0.5
 
 
 def startable(app: App, group: PodGroup) -> int:
-    """How many of the group's held pods may go, as far as the stages of its own app are concerned.
+    """How many of the group's held pods may go, as far as the stages of its own app are concerned: all of a driver's.
 
     Strict DAGs go by levels (003): a stage may start once every stage before it is placed.
     """
     count = len(group.held)
+    if group.role is Role.DRIVER:
+        return count
     if app.strict and group.early:
         return 0
     if app.strict:
