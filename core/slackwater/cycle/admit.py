@@ -26,7 +26,6 @@ from slackwater.cycle.noderooms import NodeRooms
 from slackwater.cycle.snapshot import App, PodGroup, Pool, Queue, Snapshot
 from slackwater.pools.pools import Adjustment, Category
 from slackwater.resources import Resources
-from slackwater.roles import Role
 from slackwater.validation import TOLERANCE
 
 
@@ -196,7 +195,7 @@ class AdmissionRound:
 
     def bars(self, app: App, group: PodGroup) -> Bars:
         """Nodes that a driver may not take, because tasks would be left without any."""
-        if group.role is not Role.DRIVER or self.grows:
+        if not group.driver or self.grows:
             return ANYWHERE
         return self.drivers.bars(app, group.request)
 

@@ -24,7 +24,6 @@ from slackwater.cycle.drivernodes import DriverNodes
 from slackwater.cycle.feasibility import reachable
 from slackwater.cycle.snapshot import App, PodGroup, Queue, Snapshot
 from slackwater.resources import NOTHING, Resources
-from slackwater.roles import Role
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -75,7 +74,7 @@ class Grounds:
         size = self._sizes[app.id]
         self._running.append(app)
         for ground in self._made.values():
-            if any(self._lands(group, ground) for group in app.groups if group.role is Role.DRIVER):
+            if any(self._lands(group, ground) for group in app.groups if group.driver):
                 ground.means.start_driver(size.driver, self._promised(app, ground))
                 ground.answers.clear()
 
@@ -105,7 +104,7 @@ class Grounds:
     def _counted(self, ground: Ground) -> Ground:
         for app in self._running:
             for group in app.groups:
-                if group.role is Role.DRIVER:
+                if group.driver:
                     promised = self._promised(app, ground)
                     for _ in range(self._drivers(group, ground)):
                         ground.means.start_driver(group.request, promised)
@@ -138,6 +137,6 @@ class Grounds:
         return ground.met[constraints]
 
     def _rows(self, constraints: str) -> Mask:
-        found = reachable(self._snapshot, self._queue, PodGroup("", Role.UNKNOWN, NOTHING, constraints=constraints))
+        found = reachable(self._snapshot, self._queue, constraints)
         assert found is not None  # noqa: S101 - a queue has shares only where the snapshot has nodes
         return found

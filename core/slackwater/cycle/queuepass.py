@@ -26,7 +26,6 @@ from slackwater.cycle.releasequeue import ReleaseQueue
 from slackwater.cycle.snapshot import App, PodGroup, Pool, Queue, Snapshot
 from slackwater.ordering.iterations import factor
 from slackwater.resources import Resources
-from slackwater.roles import Role
 from slackwater.validation import TOLERANCE
 
 
@@ -48,7 +47,12 @@ class Release(NamedTuple):
     @property
     def driver(self) -> bool:
         """Whether the pod is a driver."""
-        return self.group.role is Role.DRIVER
+        return self.group.driver
+
+
+def by_group(releases: Iterable[Release]) -> Counter[tuple[str, str]]:
+    """How many pods of each group go, by app and key of the group."""
+    return Counter((release.app, release.group.key) for release in releases)
 
 
 @dataclass(slots=True)
@@ -73,7 +77,7 @@ def lane(
 ) -> Lane:
     """Steps 1 to 3 for one queue."""
     queue = growth.queue
-    pool = next((pool for pool in snapshot.pools if pool.name == queue.pool), None)
+    pool = snapshot.pool_of(queue)
     admission = AdmissionRound(snapshot, queue, pool, apps, rooms, drivers, sizes, growth)
     starts = Admitted() if queue.paused else admission.open()
     started = [] if queue.paused else [*admission.running, *starts.started]
@@ -160,7 +164,7 @@ def _assemble(lanes: Sequence[Lane], left: int, *, idle: bool) -> int:
 
 def _urgent(lanes: Sequence[Lane], left: int, least: int, *, idle: bool) -> int:
     """What of this priority and above goes; afterwards the pools' borders are closed again for the others."""
-    if not any(app.priority >= least and _held(app) for each in lanes for app in each.admission.apps):
+    if not any(app.priority >= least and app.held_pods for each in lanes for app in each.admission.apps):
         return left
     left = _pass(lanes, left, idle=idle, least=least)
     left = _by_priority(lanes, left, least, idle=idle)
@@ -181,7 +185,7 @@ def _lend(lanes: Sequence[Lane], left: int, least: int | None, *, idle: bool) ->
 
 def _pass(lanes: Sequence[Lane], left: int, *, idle: bool, least: int | None = None) -> int:
     """Gangs before single pods of their priority, whole or not at all; pods of a higher one go before them."""
-    gangs = [(each, app) for each in lanes for app in each.started if app.gang and _held(app)]
+    gangs = [(each, app) for each in lanes for app in each.started if app.gang and app.held_pods]
     for priority in sorted({app.priority for _, app in gangs}, reverse=True):
         if least is not None and priority < least:
             break
@@ -207,14 +211,9 @@ def _singles(lanes: Sequence[Lane], left: int, least: int | None) -> int:
     return left
 
 
-def _held(app: App) -> int:
-    return sum(len(group.held) for group in app.groups)
-
-
 def _release_gang(each: Lane, line: ReleaseQueue, app: App, left: int, *, idle: bool) -> int:
-    held = _held(app)
     # A gang larger than the window would never fit into it: it may go when nothing else is on its way.
-    if held <= left or idle:
+    if app.held_pods <= left or idle:
         picks = line.gang(app.id)
         each.releases += [_release_of(pick) for pick in picks]
         left -= len(picks)
@@ -223,7 +222,7 @@ def _release_gang(each: Lane, line: ReleaseQueue, app: App, left: int, *, idle: 
 
 def _backfill(each: Lane, left: int, priority: int, *, idle: bool) -> int:
     """Start apps of one priority into room that nobody before them can use, in order."""
-    gone = Counter((release.app, release.group.key) for release in each.releases)
+    gone = by_group(each.releases)
     reserve = cache(lambda: each.admission.reserve(each.started, gone))  # until somebody starts
     for app in [app for app in each.admission.passed_over(each.starts) if app.priority == priority]:
         if left <= 0:
@@ -239,7 +238,7 @@ def _backfill(each: Lane, left: int, priority: int, *, idle: bool) -> int:
             each.releases.append(_release_of(pick))
             left -= 1
         if len(each.releases) > before:
-            gone.update((release.app, release.group.key) for release in each.releases[before:])
+            gone.update(by_group(each.releases[before:]))
             reserve.cache_clear()
             each.line.spend(free - line.left())
             each.admission.enter(app)
@@ -256,7 +255,7 @@ def grow(each: Lane) -> None:
     growth, line = each.admission.growth, each.line
     if not growth.open:
         return
-    drivers = [(app, group) for app in each.starts.grown for group in app.groups if group.role is Role.DRIVER]
+    drivers = [(app, group) for app in each.starts.grown for group in app.groups if group.driver]
     for app, group in sorted(drivers, key=lambda one: one[1].in_vain):
         each.releases += [_towards(app, group, uid) for uid in group.held if growth.ask(group)]
     for row, candidate in sorted(enumerate(line.rows), key=lambda one: one[1].group.in_vain):
@@ -267,14 +266,16 @@ def grow(each: Lane) -> None:
         waiting = enumerate(group.held[line.taken(row) : candidate.pods], start=1)
         each.releases += [_towards(app, group, uid) for n, uid in waiting if n <= open_slots and growth.ask(group)]
     for app in each.started:
-        if app.gang and _held(app):
+        if app.gang and app.held_pods:
             _grow_gang(each, app)
 
 
 def _grow_gang(each: Lane, app: App) -> None:
     rows = [row for row, candidate in enumerate(each.line.rows) if candidate.app.id == app.id]
     members = [(each.line.rows[row].group, each.line.rows[row].shape) for row in rows]
-    whole = rows and sum(len(group.held) for group, _ in members) == _held(app) and not any(map(each.line.taken, rows))
+    whole = (
+        rows and sum(len(group.held) for group, _ in members) == app.held_pods and not any(map(each.line.taken, rows))
+    )
     slots = sum(each.line.rows[row].slots * len(each.line.rows[row].group.held) for row in rows)
     if whole and slots <= each.line.headroom(rows[0]) + TOLERANCE and each.admission.growth.ask_whole(members):
         each.releases += [_towards(app, group, uid) for group, _ in members for uid in group.held]

@@ -26,7 +26,6 @@ from slackwater.ordering.iterations import alignment
 from slackwater.ordering.preference import FEW, combined, points_of_few, winner
 from slackwater.pools.pools import Category
 from slackwater.resources import Resources
-from slackwater.roles import Role
 from slackwater.validation import TOLERANCE
 
 if TYPE_CHECKING:
@@ -69,7 +68,7 @@ class ReleaseQueue:
         self._open = self._pickable()
         self._members = self._by_app()
         self._measure(queue, queue.free if free is None else free)
-        led = any(c.group.role is Role.DRIVER for c in self.rows)  # first tasks go before drivers, not before others
+        led = any(c.group.driver for c in self.rows)  # first tasks go before drivers, not before others
         self._bare = {c.app.id for c in self.rows if is_first_task(c)} if led else set[str]()
         self._rank = [self._ranks(c) for c in self.rows]
         self._ranked = bool(self._bare) or len(set(self._rank)) > 1  # else all rows stand alike
@@ -173,7 +172,7 @@ class ReleaseQueue:
 
     def _seat(self, candidate: ReleaseCandidate, rooms: NodeRooms) -> tuple[tuple[str, ...], ...]:
         """Give a pod its room; returns the nodes that it must not be placed on, and those of them it may at need."""
-        if candidate.group.role is not Role.DRIVER or self._seats is None:
+        if not candidate.group.driver or self._seats is None:
             rooms.take(candidate.shape)
             return ()
         bars = self._bars(candidate.app.id, candidate.group.request)
@@ -190,7 +189,7 @@ class ReleaseQueue:
         """Its priority, and whose turn it is among equals; the larger goes first."""
         if candidate.app.id in self._bare:
             return candidate.app.priority, FIRST_TASK
-        return candidate.app.priority, DRIVER if candidate.group.role is Role.DRIVER else LAST
+        return candidate.app.priority, DRIVER if candidate.group.driver else LAST
 
     def _by_app(self) -> dict[str, list[int]]:
         members: dict[str, list[int]] = {}

@@ -13,7 +13,6 @@ import numpy as np
 from slackwater.cycle.drivernodes import DriverNodes
 from slackwater.cycle.noderooms import NodeRooms
 from slackwater.cycle.snapshot import App, PodGroup
-from slackwater.roles import Role
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -65,11 +64,11 @@ class Assembly:
         """What tasks leave of each node once they have ended; nothing of one that a driver may not take even then."""
         if not self._drivers.known:
             return None
-        barred = self._drivers.bars(app, group.request).barred if group.role is Role.DRIVER else None
+        barred = self._drivers.bars(app, group.request).barred if group.driver else None
         return self._drivers.left if barred is None else np.where(barred[:, None], 0.0, self._drivers.left)
 
 
 def idle(app: App) -> bool:
     """A started app of which no task runs and some wait."""
-    tasks = [group for group in app.groups if group.role is not Role.DRIVER]
+    tasks = [group for group in app.groups if not group.driver]
     return any(group.held and not group.pausing for group in tasks) and not any(group.charged for group in tasks)

@@ -10,7 +10,6 @@ from slackwater.cycle.contention import Ground, Grounds
 from slackwater.cycle.drivernodes import DriverNodes
 from slackwater.cycle.snapshot import App, Queue, Snapshot
 from slackwater.resources import NOTHING, Resources
-from slackwater.roles import Role
 
 
 class DriverBudget:
@@ -81,7 +80,7 @@ class DriverBudget:
 
         `gone` are the pods that this round has released, by app and group.
         """
-        tasks = [group for group in app.groups if group.role is not Role.DRIVER]
+        tasks = [group for group in app.groups if not group.driver]
         if tasks:
             wants = any(len(group.held) > gone.get((app.id, group.key), 0) for group in tasks)
         else:

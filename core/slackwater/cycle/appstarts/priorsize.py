@@ -13,7 +13,6 @@ from dataclasses import replace
 
 from slackwater.cycle.drivernodes import DriverNodes
 from slackwater.cycle.snapshot import App, PodGroup, Queue, Snapshot
-from slackwater.roles import Role
 
 
 def without_impossible(snapshot: Snapshot, guessed: Collection[str]) -> Snapshot:
@@ -30,8 +29,8 @@ def without_impossible(snapshot: Snapshot, guessed: Collection[str]) -> Snapshot
 
 
 def _possible(app: App, queue: Queue | None, drivers: DriverNodes) -> bool:
-    boss = next((group for group in app.groups if group.role is Role.DRIVER), None)
-    tasks = any(group.role is not Role.DRIVER for group in app.groups)  # they say themselves what they ask for
+    boss = next((group for group in app.groups if group.driver), None)
+    tasks = any(not group.driver for group in app.groups)  # they say themselves what they ask for
     if boss is None or tasks or not app.task_request or queue is None or queue.grows:
         return True
     return _within(app, boss, queue) and drivers.together(app, boss, beside_others=True)

@@ -17,7 +17,6 @@ from slackwater.cycle.appstarts.impossible import incomplete
 from slackwater.cycle.appverdicts import WaitReason
 from slackwater.cycle.podline.earlystart import startable
 from slackwater.cycle.snapshot import App, PodGroup, Queue
-from slackwater.roles import Role
 
 
 class Readiness(NamedTuple):
@@ -45,7 +44,7 @@ def led_by_driver(app: App) -> bool:
 
     Once every driver has finished nobody is left to wait for, and what it left behind goes.
     """
-    drivers = [group for group in app.groups if group.role is Role.DRIVER]
+    drivers = [group for group in app.groups if group.driver]
     if not drivers:
         return not app.has_driver
     over = all(group.finished and not (group.held or group.charged or group.blocked) for group in drivers)
@@ -68,7 +67,7 @@ def _tasks_wait_for(app: App) -> WaitReason | None:
     if incomplete(app) is not None:
         return WaitReason.GANG
     # The others would go without those that stand aside.
-    aside = {_stands_aside(group) for group in app.groups if group.held and group.role is not Role.DRIVER}
+    aside = {_stands_aside(group) for group in app.groups if group.held and not group.driver}
     return next((reason for reason in (WaitReason.NOT_BOUND, WaitReason.FRAGMENTED) if reason in aside), None)
 
 
@@ -76,7 +75,7 @@ def _waits_for(app: App, group: PodGroup, tasks: WaitReason | None) -> WaitReaso
     """What keeps a group; `tasks` is what keeps all tasks of its app."""
     if (aside := _stands_aside(group)) is not None:
         return aside
-    if group.role is not Role.DRIVER:
+    if not group.driver:
         return tasks
     return WaitReason.GANG if not app.started and incomplete(app) is not None else None
 
