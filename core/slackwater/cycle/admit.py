@@ -49,12 +49,12 @@ class AdmissionRound:
         pool: Pool | None,
         apps: Sequence[App],
         rooms: NodeRooms,
-        drivers: DriverNodes,
+        driver_nodes: DriverNodes,
         sizes: AppSizes,
         growth: NodeGrowth,
     ) -> None:
-        self.queue, self.pool, self.rooms, self.drivers, self.facts = queue, pool, rooms, drivers, sizes.facts
-        self.growth = growth
+        self.queue, self.pool, self.rooms, self.driver_nodes = queue, pool, rooms, driver_nodes
+        self.facts, self.growth = sizes.facts, growth
         self._possible = PossibleApps(queue, rooms, apps)
         self.shapes, self.apps, self.grows = self._possible.shapes, self._possible.apps, queue.grows
         scale = pool.scale if pool else None
@@ -65,9 +65,9 @@ class AdmissionRound:
         self.waiting = [app for app in self.apps if not app.started and self.sizes[app.id].held_pods]
         self._shares = FairShares(queue, self.running)
         self._order = AppLine(queue, self.sizes, self._shares, snapshot.now, snapshot.patience)
-        self.budget = DriverBudget(snapshot, queue, self.running, self.sizes, drivers)
-        self.assembly = Assembly(rooms, drivers, self.shapes, snapshot.now, snapshot.patience)
-        self._slots = PoolSlots(pool, self.sizes, self.apps, self.running, drivers.serves) if pool else None
+        self.budget = DriverBudget(snapshot, queue, self.running, self.sizes, driver_nodes)
+        self.assembly = Assembly(rooms, driver_nodes, self.shapes, snapshot.now, snapshot.patience)
+        self._slots = PoolSlots(pool, self.sizes, self.apps, self.running, driver_nodes.serves) if pool else None
         # Slots of what was released in this round.
         self.spent = self._slots.spent if self._slots else dict.fromkeys(Category, 0.0)
         self._blocked: dict[Category | None, App] = {}  # None: whoever waits for the driver budget
@@ -82,7 +82,7 @@ class AdmissionRound:
         """What each namespace has, in a fair queue."""
         return self._shares.by_namespace
 
-    def open(self) -> Admitted:
+    def admit_in_order(self) -> Admitted:
         """Move the pools' border, then let in whoever passes, in order."""
         result = Admitted(adjustment=self._slots.adjust(self.waiting) if self._slots else None)
         ascending = result.adjustment is not None and result.adjustment.ascending
@@ -148,7 +148,7 @@ class AdmissionRound:
         if (verdict := self._possible.too_large(app, position)) is not None or self.grows:
             return verdict
         driver = self.facts(app).driver
-        if driver is not None and not app.started and not self.drivers.together(app, driver):
+        if driver is not None and not app.started and not self.driver_nodes.together(app, driver):
             return self._apart(app, driver, position)
         return self._possible.gang_too_large(app, position)
 
@@ -179,9 +179,9 @@ class AdmissionRound:
         first = self.facts(app).first
         if not first or any(self.seated(app, group) for group in first):
             return None
-        return self.unseated(app, first[0], position)
+        return self.no_node_verdict(app, first[0], position)
 
-    def unseated(self, app: App, group: PodGroup, position: int = 0) -> Verdict:
+    def no_node_verdict(self, app: App, group: PodGroup, position: int = 0) -> Verdict:
         """No node has room for a pod of the group; or one has that a driver may not take, because tasks need it."""
         if self.rooms.fits(self.shapes[app.id, group.key]):
             numbers = {"queue": self.queue.name, "claimant": self.bars(app, group).claimant}
@@ -197,7 +197,7 @@ class AdmissionRound:
         """Nodes that a driver may not take, because tasks would be left without any."""
         if not group.driver or self.grows:
             return ANYWHERE
-        return self.drivers.bars(app, group.request)
+        return self.driver_nodes.bars(app, group.request)
 
     def _set_aside(self, app: App, position: int) -> Verdict:
         if app.paused:

@@ -54,15 +54,15 @@ class Grounds:
         queue: Queue,
         running: Sequence[App],
         sizes: Mapping[str, AppSize],
-        drivers: DriverNodes,
+        driver_nodes: DriverNodes,
     ) -> None:
-        self._snapshot, self._queue, self._nodes = snapshot, queue, drivers
+        self._snapshot, self._queue, self._driver_nodes = snapshot, queue, driver_nodes
         self._running, self._sizes = list(running), sizes
         self._made: dict[tuple[str, ...], Ground] = {}
 
     def of(self, app: App) -> list[Ground]:
         """The grounds on which the app's drivers must leave room; one at the least."""
-        facts = self._nodes.facts(app)
+        facts = self._driver_nodes.facts(app)
         return [self._ground(name, facts.home) for name in facts.reach]
 
     def whole(self) -> Ground:
@@ -123,7 +123,8 @@ class Grounds:
 
     def _promised(self, app: App, ground: Ground) -> Resources:
         """What one task of the app declares, if it may run on the ground and any node could take it."""
-        meant = any(self._rows_meet(name, ground) for name in self._nodes.facts(app).reach) and self._nodes.serves(app)
+        reach = self._driver_nodes.facts(app).reach
+        meant = any(self._rows_meet(name, ground) for name in reach) and self._driver_nodes.serves(app)
         return self._sizes[app.id].task if meant else NOTHING
 
     def _lands(self, group: PodGroup, ground: Ground) -> bool:

@@ -126,7 +126,7 @@ def _crowded(app: App, lane: Lane, row: int, flight: int, window: int) -> Verdic
         return Verdict(app.id, WaitReason.ROOM, {"queue": queue, "kind": kind, "free": free, "ask": ask})
     seated = line.seated(row)
     if not app.gang and not seated:
-        return lane.admission.unseated(app, line.rows[row].group)
+        return lane.admission.no_node_verdict(app, line.rows[row].group)
     if app.gang and (together := line.lacking_together(app.id)) is not None:
         kind, free, ask = together
         return Verdict(app.id, WaitReason.WHOLE, {"queue": queue, "kind": kind, "free": free, "ask": ask})

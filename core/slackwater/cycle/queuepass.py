@@ -73,13 +73,18 @@ class Lane:
 
 
 def lane(
-    snapshot: Snapshot, rooms: NodeRooms, drivers: DriverNodes, growth: NodeGrowth, apps: Sequence[App], sizes: AppSizes
+    snapshot: Snapshot,
+    rooms: NodeRooms,
+    driver_nodes: DriverNodes,
+    growth: NodeGrowth,
+    apps: Sequence[App],
+    sizes: AppSizes,
 ) -> Lane:
     """Steps 1 to 3 for one queue."""
     queue = growth.queue
     pool = snapshot.pool_of(queue)
-    admission = AdmissionRound(snapshot, queue, pool, apps, rooms, drivers, sizes, growth)
-    starts = Admitted() if queue.paused else admission.open()
+    admission = AdmissionRound(snapshot, queue, pool, apps, rooms, driver_nodes, sizes, growth)
+    starts = Admitted() if queue.paused else admission.admit_in_order()
     started = [] if queue.paused else [*admission.running, *starts.started]
     line = _line(snapshot, queue, rooms, admission, started, bounded=True)
     return Lane(snapshot, queue, pool, rooms, admission, starts, line, started, _alpha(snapshot, started))
@@ -99,7 +104,7 @@ def _line(
         queue,
         [candidate for app in apps for candidate in candidates(app, admission)],
         rooms=rooms,
-        drivers=admission.drivers if not admission.grows else None,
+        driver_nodes=admission.driver_nodes if not admission.grows else None,
         free=free,
         spent=admission.spent,
         headroom=admission.headroom() if bounded else admission.owners_headroom(),
