@@ -23,7 +23,7 @@ from slackwater.cycle.appverdicts import Verdict
 from slackwater.cycle.drivernodes import DriverNodes
 from slackwater.cycle.holdreasons import verdicts
 from slackwater.cycle.noderooms import NodeRooms
-from slackwater.cycle.queuepass import Lane, Release, grow, lane, release_all
+from slackwater.cycle.queuepass import Lane, Release, ReleaseWindow, grow, lane, release_all
 from slackwater.cycle.snapshot import App, Queue, Snapshot
 from slackwater.pools.pools import Adjustment, Category
 
@@ -60,7 +60,7 @@ def decide(snapshot: Snapshot, *, explain: bool = True, sizes: AppSizes | None =
         for growth, (_, apps) in zip(growths, queues, strict=True)
     ]
     flight = in_flight(snapshot.apps)
-    release_all(lanes, snapshot.window - flight, idle=flight == 0)
+    release_all(lanes, ReleaseWindow(snapshot.window - flight, idle=flight == 0))
     for each in lanes:
         grow(each)
     return Round(

@@ -69,7 +69,6 @@ class Lane:
     started: list[App]
     alpha: float
     releases: list[Release] = field(default_factory=list)
-    backfilled: list[App] = field(default_factory=list)  # started into room that nobody before them could use
 
 
 def lane(
@@ -134,103 +133,119 @@ def _alpha(snapshot: Snapshot, apps: Sequence[App]) -> float:
 # ---- step 4 -------------------------------------------------------------------------------------------------------
 
 
-def release_all(lanes: Sequence[Lane], left: int, *, idle: bool) -> int:
-    """All three passes over all queues; returns what is left of the window.
+@dataclass(slots=True)
+class ReleaseWindow:
+    """Pods that may still be released in this round, all queues together."""
+
+    left: int
+    idle: bool  # nothing is on its way, neither from rounds before nor from this one
+
+    def take(self, pods: int) -> None:
+        """So many go."""
+        self.left -= pods
+        self.idle = self.idle and not pods
+
+    def takes_gang(self, pods: int) -> bool:
+        """Whether so many may go at once. A gang larger than the window goes when it is alone: it would never fit."""
+        return pods <= self.left or self.idle
+
+
+def release_all(lanes: Sequence[Lane], window: ReleaseWindow) -> None:
+    """All three passes over all queues.
 
     The second and the third go by priority: an app that was told to wait starts before pods of lower priority get more
     than their pool's border gives them.
     """
-    left = _assemble(lanes, left, idle=idle)
-    left = _pass(lanes, left, idle=idle)
-    left = _by_priority(lanes, left, None, idle=idle)
-    return _lend(lanes, left, None, idle=idle)
+    _assemble(lanes, window)
+    _pass(lanes, window)
+    _by_priority(lanes, window, None)
+    _lend(lanes, window, None)
 
 
-def _by_priority(lanes: Sequence[Lane], left: int, least: int | None, *, idle: bool) -> int:
+def _by_priority(lanes: Sequence[Lane], window: ReleaseWindow, least: int | None) -> None:
     """Priority by priority: what pools lend to started apps, then waiting apps into room that is left."""
     waiting = {app.priority for each in lanes for app in each.admission.passed_over(each.starts)}
     for priority in sorted((found for found in waiting if least is None or found >= least), reverse=True):
-        left = _lend(lanes, left, priority, idle=idle)
+        _lend(lanes, window, priority)
         for each in lanes:
-            left = _backfill(each, left, priority, idle=idle and not any(other.releases for other in lanes))
-    return left
+            _backfill(each, window, priority)
 
 
-def _assemble(lanes: Sequence[Lane], left: int, *, idle: bool) -> int:
+def _assemble(lanes: Sequence[Lane], window: ReleaseWindow) -> None:
     """Keep room for one app of each queue that is overdue; pods of higher priority take theirs before it is kept."""
     for each in lanes:
         for claimant in each.admission.overdue(each.started):
-            left = _urgent(lanes, left, claimant.priority + 1, idle=idle)
+            _urgent(lanes, window, claimant.priority + 1)
             gone = {release.app for other in lanes for release in other.releases}
             if claimant.id not in gone and each.admission.assembly.keep(claimant):
                 break
-    return left
 
 
-def _urgent(lanes: Sequence[Lane], left: int, least: int, *, idle: bool) -> int:
+def _urgent(lanes: Sequence[Lane], window: ReleaseWindow, least: int) -> None:
     """What of this priority and above goes; afterwards the pools' borders are closed again for the others."""
     if not any(app.priority >= least and app.held_pods for each in lanes for app in each.admission.apps):
-        return left
-    left = _pass(lanes, left, idle=idle, least=least)
-    left = _by_priority(lanes, left, least, idle=idle)
-    left = _lend(lanes, left, least, idle=idle)
+        return
+    _pass(lanes, window, least)
+    _by_priority(lanes, window, least)
+    _lend(lanes, window, least)
     for each in lanes:
         if (headroom := each.admission.headroom()) is not None:
             each.line.lend({kind: max(0.0, left_of - each.admission.spent[kind]) for kind, left_of in headroom.items()})
-    return left
 
 
-def _lend(lanes: Sequence[Lane], left: int, least: int | None, *, idle: bool) -> int:
+def _lend(lanes: Sequence[Lane], window: ReleaseWindow, least: int | None) -> None:
     """The second pass: pods of started apps, of this priority at the least, beyond their pool's border."""
     pooled = [each for each in lanes if each.pool is not None]
     for each in pooled:
         each.line.lend(each.admission.owners_headroom())
-    return _pass(pooled, left, idle=idle and not any(each.releases for each in lanes), least=least) if pooled else left
+    _pass(pooled, window, least)
 
 
-def _pass(lanes: Sequence[Lane], left: int, *, idle: bool, least: int | None = None) -> int:
+def _pass(lanes: Sequence[Lane], window: ReleaseWindow, least: int | None = None) -> None:
     """Gangs before single pods of their priority, whole or not at all; pods of a higher one go before them."""
     gangs = [(each, app) for each in lanes for app in each.started if app.gang and app.held_pods]
     for priority in sorted({app.priority for _, app in gangs}, reverse=True):
         if least is not None and priority < least:
             break
-        left = _singles(lanes, left, priority + 1)
+        _singles(lanes, window, priority + 1)
         for each, app in gangs:
             if app.priority == priority:
-                quiet = idle and not any(other.releases for other in lanes)
-                left = _release_gang(each, each.line, app, left, idle=quiet)
-    return _singles(lanes, left, least)
+                _release_gang(each, each.line, app, window)
+    _singles(lanes, window, least)
 
 
-def _singles(lanes: Sequence[Lane], left: int, least: int | None) -> int:
+def _singles(lanes: Sequence[Lane], window: ReleaseWindow, least: int | None) -> None:
     """A pod from each line in turn until the window is full."""
     waiting = list(lanes)
-    while waiting and left > 0:
+    while waiting and window.left > 0:
         for each in list(waiting):
-            pick = each.line.pick(least) if left > 0 else None
-            if pick is None:
+            if window.left <= 0 or not _release_next(each, each.line, window, least):
                 waiting.remove(each)
-            else:
-                each.releases.append(_release_of(pick))
-                left -= 1
-    return left
 
 
-def _release_gang(each: Lane, line: ReleaseQueue, app: App, left: int, *, idle: bool) -> int:
-    # A gang larger than the window would never fit into it: it may go when nothing else is on its way.
-    if app.held_pods <= left or idle:
+def _release_next(each: Lane, line: ReleaseQueue, window: ReleaseWindow, least: int | None = None) -> bool:
+    """Release the next pod of a line, of this priority at the least; False where none goes."""
+    pick = line.pick(least)
+    if pick is None:
+        return False
+    each.releases.append(_release_of(pick))
+    window.take(1)
+    return True
+
+
+def _release_gang(each: Lane, line: ReleaseQueue, app: App, window: ReleaseWindow) -> None:
+    if window.takes_gang(app.held_pods):
         picks = line.gang(app.id)
         each.releases += [_release_of(pick) for pick in picks]
-        left -= len(picks)
-    return left
+        window.take(len(picks))
 
 
-def _backfill(each: Lane, left: int, priority: int, *, idle: bool) -> int:
+def _backfill(each: Lane, window: ReleaseWindow, priority: int) -> None:
     """Start apps of one priority into room that nobody before them can use, in order."""
     gone = by_group(each.releases)
     reserve = cache(lambda: each.admission.reserve(each.started, gone))  # until somebody starts
     for app in [app for app in each.admission.passed_over(each.starts) if app.priority == priority]:
-        if left <= 0:
+        if window.left <= 0:
             break
         if not each.admission.may_backfill(app, reserve):
             continue
@@ -238,18 +253,15 @@ def _backfill(each: Lane, left: int, priority: int, *, idle: bool) -> int:
         line = _line(each.snapshot, each.queue, each.rooms, each.admission, [app], bounded=False, free=free)
         before = len(each.releases)
         if app.gang:
-            left = _release_gang(each, line, app, left, idle=idle and not each.releases)
-        while left > 0 and (pick := line.pick()) is not None:
-            each.releases.append(_release_of(pick))
-            left -= 1
+            _release_gang(each, line, app, window)
+        while window.left > 0 and _release_next(each, line, window):
+            pass
         if len(each.releases) > before:
             gone.update(by_group(each.releases[before:]))
             reserve.cache_clear()
             each.line.spend(free - line.left())
             each.admission.enter(app)
             each.started.append(app)
-            each.backfilled.append(app)
-    return left
 
 
 def grow(each: Lane) -> None:
