@@ -2,8 +2,8 @@
 
 Order: PriorityClass, small before large, then FIFO or weighted fair share between namespaces. An app that must wait for
 the budget is before every later driver, one that must wait for its pool is before its category. But a claim counts only
-on room in which the claimant could start now: what the apps before it cannot use is given to whoever fits (`backfill`).
-An app that could never run is refused, holds nothing and is before nobody. The tests themselves are in `starts`.
+on room in which the claimant could start now: what the apps before it cannot use goes to whoever fits (`may_backfill`).
+An app that could never run is refused, holds nothing and is before nobody. The tests themselves are in `appstarts`.
 """
 
 from __future__ import annotations
