@@ -2,8 +2,8 @@
 
 Order: PriorityClass, small before large, then FIFO or weighted fair share between namespaces. An app that must wait for
 the budget is before every later driver, one that must wait for its pool is before its category. But a claim counts only
-on room in which the claimant could start now: what the apps before it cannot use is given to whoever fits (`backfill`).
-An app that could never run is refused, holds nothing and is before nobody. The tests themselves are in `starts`.
+on room in which the claimant could start now: what the apps before it cannot use goes to whoever fits (`may_backfill`).
+An app that could never run is refused, holds nothing and is before nobody. The tests themselves are in `appstarts`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,6 @@ from slackwater.cycle.noderooms import NodeRooms
 from slackwater.cycle.snapshot import App, PodGroup, Pool, Queue, Snapshot
 from slackwater.pools.pools import Adjustment, Category
 from slackwater.resources import Resources
-from slackwater.roles import Role
 from slackwater.validation import TOLERANCE
 
 
@@ -50,12 +49,12 @@ class AdmissionRound:
         pool: Pool | None,
         apps: Sequence[App],
         rooms: NodeRooms,
-        drivers: DriverNodes,
+        driver_nodes: DriverNodes,
         sizes: AppSizes,
         growth: NodeGrowth,
     ) -> None:
-        self.queue, self.pool, self.rooms, self.drivers, self.facts = queue, pool, rooms, drivers, sizes.facts
-        self.growth = growth
+        self.queue, self.pool, self.rooms, self.driver_nodes = queue, pool, rooms, driver_nodes
+        self.facts, self.growth = sizes.facts, growth
         self._possible = PossibleApps(queue, rooms, apps)
         self.shapes, self.apps, self.grows = self._possible.shapes, self._possible.apps, queue.grows
         scale = pool.scale if pool else None
@@ -66,9 +65,9 @@ class AdmissionRound:
         self.waiting = [app for app in self.apps if not app.started and self.sizes[app.id].held_pods]
         self._shares = FairShares(queue, self.running)
         self._order = AppLine(queue, self.sizes, self._shares, snapshot.now, snapshot.patience)
-        self.budget = DriverBudget(snapshot, queue, self.running, self.sizes, drivers)
-        self.assembly = Assembly(rooms, drivers, self.shapes, snapshot.now, snapshot.patience)
-        self._slots = PoolSlots(pool, self.sizes, self.apps, self.running, drivers.serves) if pool else None
+        self.budget = DriverBudget(snapshot, queue, self.running, self.sizes, driver_nodes)
+        self.assembly = Assembly(rooms, driver_nodes, self.shapes, snapshot.now, snapshot.patience)
+        self._slots = PoolSlots(pool, self.sizes, self.apps, self.running, driver_nodes.serves) if pool else None
         # Slots of what was released in this round.
         self.spent = self._slots.spent if self._slots else dict.fromkeys(Category, 0.0)
         self._blocked: dict[Category | None, App] = {}  # None: whoever waits for the driver budget
@@ -83,7 +82,7 @@ class AdmissionRound:
         """What each namespace has, in a fair queue."""
         return self._shares.by_namespace
 
-    def open(self) -> Admitted:
+    def admit_in_order(self) -> Admitted:
         """Move the pools' border, then let in whoever passes, in order."""
         result = Admitted(adjustment=self._slots.adjust(self.waiting) if self._slots else None)
         ascending = result.adjustment is not None and result.adjustment.ascending
@@ -149,7 +148,7 @@ class AdmissionRound:
         if (verdict := self._possible.too_large(app, position)) is not None or self.grows:
             return verdict
         driver = self.facts(app).driver
-        if driver is not None and not app.started and not self.drivers.together(app, driver):
+        if driver is not None and not app.started and not self.driver_nodes.together(app, driver):
             return self._apart(app, driver, position)
         return self._possible.gang_too_large(app, position)
 
@@ -180,9 +179,9 @@ class AdmissionRound:
         first = self.facts(app).first
         if not first or any(self.seated(app, group) for group in first):
             return None
-        return self.unseated(app, first[0], position)
+        return self.no_node_verdict(app, first[0], position)
 
-    def unseated(self, app: App, group: PodGroup, position: int = 0) -> Verdict:
+    def no_node_verdict(self, app: App, group: PodGroup, position: int = 0) -> Verdict:
         """No node has room for a pod of the group; or one has that a driver may not take, because tasks need it."""
         if self.rooms.fits(self.shapes[app.id, group.key]):
             numbers = {"queue": self.queue.name, "claimant": self.bars(app, group).claimant}
@@ -196,9 +195,9 @@ class AdmissionRound:
 
     def bars(self, app: App, group: PodGroup) -> Bars:
         """Nodes that a driver may not take, because tasks would be left without any."""
-        if group.role is not Role.DRIVER or self.grows:
+        if not group.driver or self.grows:
             return ANYWHERE
-        return self.drivers.bars(app, group.request)
+        return self.driver_nodes.bars(app, group.request)
 
     def _set_aside(self, app: App, position: int) -> Verdict:
         if app.paused:

@@ -11,7 +11,6 @@ from typing import NamedTuple
 from slackwater.cycle.snapshot import App, PodGroup, PoolScale
 from slackwater.pools.pools import Category, classify, slots
 from slackwater.resources import NOTHING, Resources
-from slackwater.roles import Role
 
 
 class AppSize(NamedTuple):
@@ -127,8 +126,8 @@ def measure(app: App, scale: PoolScale | None) -> AppSize:
 
 def parts(app: App) -> tuple[Sequence[PodGroup], Sequence[PodGroup]]:
     """The groups of an app: its drivers, and all others."""
-    drivers = [group for group in app.groups if group.role is Role.DRIVER]
-    return drivers, [group for group in app.groups if group.role is not Role.DRIVER] if drivers else app.groups
+    drivers = [group for group in app.groups if group.driver]
+    return drivers, [group for group in app.groups if not group.driver] if drivers else app.groups
 
 
 def category(app: App, scale: PoolScale | None) -> Category:

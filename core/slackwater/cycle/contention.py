@@ -24,7 +24,6 @@ from slackwater.cycle.drivernodes import DriverNodes
 from slackwater.cycle.feasibility import reachable
 from slackwater.cycle.snapshot import App, PodGroup, Queue, Snapshot
 from slackwater.resources import NOTHING, Resources
-from slackwater.roles import Role
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -55,15 +54,15 @@ class Grounds:
         queue: Queue,
         running: Sequence[App],
         sizes: Mapping[str, AppSize],
-        drivers: DriverNodes,
+        driver_nodes: DriverNodes,
     ) -> None:
-        self._snapshot, self._queue, self._nodes = snapshot, queue, drivers
+        self._snapshot, self._queue, self._driver_nodes = snapshot, queue, driver_nodes
         self._running, self._sizes = list(running), sizes
         self._made: dict[tuple[str, ...], Ground] = {}
 
     def of(self, app: App) -> list[Ground]:
         """The grounds on which the app's drivers must leave room; one at the least."""
-        facts = self._nodes.facts(app)
+        facts = self._driver_nodes.facts(app)
         return [self._ground(name, facts.home) for name in facts.reach]
 
     def whole(self) -> Ground:
@@ -75,7 +74,7 @@ class Grounds:
         size = self._sizes[app.id]
         self._running.append(app)
         for ground in self._made.values():
-            if any(self._lands(group, ground) for group in app.groups if group.role is Role.DRIVER):
+            if any(self._lands(group, ground) for group in app.groups if group.driver):
                 ground.means.start_driver(size.driver, self._promised(app, ground))
                 ground.answers.clear()
 
@@ -105,7 +104,7 @@ class Grounds:
     def _counted(self, ground: Ground) -> Ground:
         for app in self._running:
             for group in app.groups:
-                if group.role is Role.DRIVER:
+                if group.driver:
                     promised = self._promised(app, ground)
                     for _ in range(self._drivers(group, ground)):
                         ground.means.start_driver(group.request, promised)
@@ -124,7 +123,8 @@ class Grounds:
 
     def _promised(self, app: App, ground: Ground) -> Resources:
         """What one task of the app declares, if it may run on the ground and any node could take it."""
-        meant = any(self._rows_meet(name, ground) for name in self._nodes.facts(app).reach) and self._nodes.serves(app)
+        reach = self._driver_nodes.facts(app).reach
+        meant = any(self._rows_meet(name, ground) for name in reach) and self._driver_nodes.serves(app)
         return self._sizes[app.id].task if meant else NOTHING
 
     def _lands(self, group: PodGroup, ground: Ground) -> bool:
@@ -138,6 +138,6 @@ class Grounds:
         return ground.met[constraints]
 
     def _rows(self, constraints: str) -> Mask:
-        found = reachable(self._snapshot, self._queue, PodGroup("", Role.UNKNOWN, NOTHING, constraints=constraints))
+        found = reachable(self._snapshot, self._queue, constraints)
         assert found is not None  # noqa: S101 - a queue has shares only where the snapshot has nodes
         return found

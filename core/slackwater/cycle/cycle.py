@@ -23,7 +23,7 @@ from slackwater.cycle.appverdicts import Verdict
 from slackwater.cycle.drivernodes import DriverNodes
 from slackwater.cycle.holdreasons import verdicts
 from slackwater.cycle.noderooms import NodeRooms
-from slackwater.cycle.queuepass import Lane, Release, grow, lane, release_all
+from slackwater.cycle.queuepass import Lane, Release, ReleaseWindow, grow, lane, release_all
 from slackwater.cycle.snapshot import App, Queue, Snapshot
 from slackwater.pools.pools import Adjustment, Category
 
@@ -41,7 +41,7 @@ class Round:
     adjustments: Mapping[str, Adjustment]  # by pool: the new delta, and which branch moved it
     budgets: Mapping[str, Budget]  # by queue
     alphas: Mapping[str, float]  # by queue: HaSTE-A's factor, for placement to go by
-    seated: tuple[str, ...] = ()  # growth pods for which a node has room now: they get it before any release
+    growth_with_room: tuple[str, ...] = ()  # growth pods that fit a node now: they get it before any release
 
 
 def decide(snapshot: Snapshot, *, explain: bool = True, sizes: AppSizes | None = None) -> Round:
@@ -51,15 +51,16 @@ def decide(snapshot: Snapshot, *, explain: bool = True, sizes: AppSizes | None =
     leaves verdicts and budgets out, where nobody reads them (the simulator). Decisions are the same either way.
     """
     sizes = AppSizes() if sizes is None else sizes
-    rooms, drivers = NodeRooms(snapshot), DriverNodes(snapshot, sizes)
+    rooms, driver_nodes = NodeRooms(snapshot), DriverNodes(snapshot, sizes)
     sizes.forget_others(snapshot.apps)
     queues = _by_queue(snapshot)
     growths = [NodeGrowth(queue, apps, rooms) for queue, apps in queues]
     lanes = [
-        lane(snapshot, rooms, drivers, growth, apps, sizes) for growth, (_, apps) in zip(growths, queues, strict=True)
+        lane(snapshot, rooms, driver_nodes, growth, apps, sizes)
+        for growth, (_, apps) in zip(growths, queues, strict=True)
     ]
     flight = in_flight(snapshot.apps)
-    release_all(lanes, snapshot.window - flight, idle=flight == 0)
+    release_all(lanes, ReleaseWindow(snapshot.window - flight, idle=flight == 0))
     for each in lanes:
         grow(each)
     return Round(
@@ -74,7 +75,7 @@ def decide(snapshot: Snapshot, *, explain: bool = True, sizes: AppSizes | None =
         },
         budgets={each.queue.name: budget(each.queue.capacity, each.admission.means) for each in lanes if explain},
         alphas={each.queue.name: each.alpha for each in lanes},
-        seated=tuple(uid for growth in growths for uid in growth.seated),
+        growth_with_room=tuple(uid for growth in growths for uid in growth.with_room),
     )
 
 

@@ -23,8 +23,7 @@ import numpy as np
 from slackwater.cycle.appsize import AppSizes, TaskNeed
 from slackwater.cycle.feasibility import reachable
 from slackwater.cycle.snapshot import App, PodGroup, Queue, Snapshot
-from slackwater.resources import NOTHING, Resources, places
-from slackwater.roles import Role
+from slackwater.resources import Resources, places
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -123,7 +122,7 @@ class DriverNodes:
     @cached_property
     def _going(self) -> int:
         """Drivers that may go in this round."""
-        held = (len(g.held) for app in self._snapshot.apps for g in app.groups if g.role is Role.DRIVER)
+        held = (len(g.held) for app in self._snapshot.apps for g in app.groups if g.driver)
         return min(sum(held), self._snapshot.window)
 
     # ---- tasks ----------------------------------------------------------------------------------------------------
@@ -190,7 +189,7 @@ class DriverNodes:
     def _reach(self, queue: Queue, constraints: str) -> Mask | None:
         if queue.nodes is None and constraints not in self._snapshot.reach:
             return None
-        return reachable(self._snapshot, queue, PodGroup("", Role.UNKNOWN, NOTHING, constraints=constraints))
+        return reachable(self._snapshot, queue, constraints)
 
     # ---- drivers --------------------------------------------------------------------------------------------------
 
@@ -222,7 +221,7 @@ class DriverNodes:
         """Tasks that cannot run beside the drivers there are, but could if their own driver were gone."""
         table = self._table
         needs = _first(self.facts(app).needs)
-        seated = [group for group in app.groups if group.role is Role.DRIVER and group.seats]
+        seated = [group for group in app.groups if group.driver and group.seats]
         if table is None or not seated or self.serves(app):
             return None
         left = self.left.copy()

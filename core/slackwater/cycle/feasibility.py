@@ -22,11 +22,14 @@ if TYPE_CHECKING:
     Mask = NDArray[np.bool_]
 
 
-def reachable(snapshot: Snapshot, queue: Queue, group: PodGroup) -> Mask | None:
-    """The rows that serve a group of this queue whatever their room; closed ones too, as they may open again."""
+def reachable(snapshot: Snapshot, queue: Queue, constraints: str) -> Mask | None:
+    """The rows that serve pods of this queue whatever their room; closed ones too, as they may open again.
+
+    `constraints`: what the pods ask of a node beside room, by the name that the snapshot knows.
+    """
     if snapshot.nodes is None:
         return None
-    accepted, selected = snapshot.reach.get(group.constraints), queue.nodes
+    accepted, selected = snapshot.reach.get(constraints), queue.nodes
     if accepted is None:
         return np.ones(len(snapshot.nodes), np.bool_) if selected is None else selected
     return accepted if selected is None else accepted & selected
@@ -34,7 +37,7 @@ def reachable(snapshot: Snapshot, queue: Queue, group: PodGroup) -> Mask | None:
 
 def fitting(snapshot: Snapshot, queue: Queue, group: PodGroup) -> Mask | None:
     """The rows that could take one pod of the group now."""
-    table, rows = snapshot.nodes, reachable(snapshot, queue, group)
+    table, rows = snapshot.nodes, reachable(snapshot, queue, group.constraints)
     if table is None or rows is None:
         return None
     asked = group.request.demand(table.kinds)
@@ -44,5 +47,5 @@ def fitting(snapshot: Snapshot, queue: Queue, group: PodGroup) -> Mask | None:
 
 def possible(snapshot: Snapshot, queue: Queue, group: PodGroup) -> Mask | None:
     """The rows that could take one pod of the group if they were empty."""
-    table, rows = snapshot.nodes, reachable(snapshot, queue, group)
+    table, rows = snapshot.nodes, reachable(snapshot, queue, group.constraints)
     return None if table is None or rows is None else rows & holding(table.total, group.request.demand(table.kinds))

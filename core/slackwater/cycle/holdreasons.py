@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 
 from slackwater.cycle.appstarts.impossible import incomplete
 from slackwater.cycle.appverdicts import RESUME_APP, RESUME_QUEUE, Verdict, WaitReason, describe
-from slackwater.cycle.queuepass import Lane, led_by_driver
+from slackwater.cycle.podline.readiness import readiness
+from slackwater.cycle.queuepass import Lane
 from slackwater.cycle.releasequeue import ReleaseQueue
 from slackwater.cycle.snapshot import App, PodGroup, Queue, Snapshot
 from slackwater.pools.pools import Category
@@ -39,7 +40,7 @@ def _of_lane(lane: Lane, flight: int, window: int) -> dict[str, Verdict]:
         if app.id in counts or app.id in grown:
             found[app.id] = _going(app, counts.get(app.id, 0), grown.get(app.id, 0))
         elif app.id not in found:
-            found[app.id] = _in_line(_held(app, lane, rows, flight, window), places, lane)
+            found[app.id] = _in_line(_why_held(app, lane, rows, flight, window), places, lane)
         elif (kept := _kept(found[app.id], lane)) is not None:
             found[app.id] = kept
     return found
@@ -63,7 +64,7 @@ def _first_rows(line: ReleaseQueue) -> dict[str, int]:
 def _going(app: App, count: int, grown: int) -> Verdict:
     if grown:
         return Verdict(app.id, WaitReason.GROWTH, {"count": grown})
-    return Verdict(app.id, WaitReason.RELEASED, {"count": count, "held": sum(len(group.held) for group in app.groups)})
+    return Verdict(app.id, WaitReason.RELEASED, {"count": count, "held": app.held_pods})
 
 
 def _kept(verdict: Verdict, lane: Lane) -> Verdict | None:
@@ -99,7 +100,7 @@ def _kept_from(lane: Lane, lanes: Sequence[Lane], found: Mapping[str, Verdict]) 
     return said
 
 
-def _held(app: App, lane: Lane, rows: Mapping[str, int], flight: int, window: int) -> Verdict:
+def _why_held(app: App, lane: Lane, rows: Mapping[str, int], flight: int, window: int) -> Verdict:
     """Why nothing of a started app goes: the first test that its first held group fails."""
     held = [group for group in app.groups if group.held]
     if not held:
@@ -125,7 +126,7 @@ def _crowded(app: App, lane: Lane, row: int, flight: int, window: int) -> Verdic
         return Verdict(app.id, WaitReason.ROOM, {"queue": queue, "kind": kind, "free": free, "ask": ask})
     seated = line.seated(row)
     if not app.gang and not seated:
-        return lane.admission.unseated(app, line.rows[row].group)
+        return lane.admission.no_node_verdict(app, line.rows[row].group)
     if app.gang and (together := line.lacking_together(app.id)) is not None:
         kind, free, ask = together
         return Verdict(app.id, WaitReason.WHOLE, {"queue": queue, "kind": kind, "free": free, "ask": ask})
@@ -133,19 +134,21 @@ def _crowded(app: App, lane: Lane, row: int, flight: int, window: int) -> Verdic
     if need > line.headroom(row):
         return _closed(app, lane, row, need)
     if app.gang and (flight < window or not seated):
-        return Verdict(app.id, WaitReason.SCATTERED, {"queue": queue, "count": sum(len(g.held) for g in app.groups)})
+        return Verdict(app.id, WaitReason.SCATTERED, {"queue": queue, "count": app.held_pods})
     return Verdict(app.id, WaitReason.WINDOW, {"flight": flight, "window": window})
 
 
 def _not_yet(app: App, held: Sequence[PodGroup], queue: Queue) -> Verdict:
     """No group of it is a candidate: its driver or its parents are not there yet, or no single node has room."""
-    if pausing := sum(len(group.held) for group in held if group.pausing):
+    reasons = {each.reason for each in readiness(app, queue)}
+    if WaitReason.NOT_BOUND in reasons:
+        pausing = sum(len(group.held) for group in held if group.pausing)
         return Verdict(app.id, WaitReason.NOT_BOUND, {"count": pausing})
-    stuck = next((group for group in held if group.unplaceable), None)
-    if stuck is not None:
+    if WaitReason.FRAGMENTED in reasons:
+        stuck = next(group for group in held if group.unplaceable)
         return Verdict(app.id, WaitReason.FRAGMENTED, {"queue": queue.name, "ask": describe(stuck.request)})
-    if not led_by_driver(app):
-        return Verdict(app.id, WaitReason.DRIVER, {"count": sum(len(group.held) for group in held)})
+    if WaitReason.DRIVER in reasons:
+        return Verdict(app.id, WaitReason.DRIVER, {"count": app.held_pods})
     if (verdict := incomplete(app)) is not None:
         return verdict
     first = min(held, key=lambda group: group.level)

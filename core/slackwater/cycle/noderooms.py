@@ -88,7 +88,7 @@ class NodeRooms:
     def _reached(self, queue: Queue, group: PodGroup) -> Mask | None:
         if self.known:
             plain = queue.nodes is None and group.constraints not in self._snapshot.reach
-            return None if plain else reachable(self._snapshot, queue, group)
+            return None if plain else reachable(self._snapshot, queue, group.constraints)
         return np.array([name == queue.name for name in self.names], np.bool_)
 
     def _search(self) -> None:

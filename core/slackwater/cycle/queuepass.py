@@ -17,17 +17,15 @@ from typing import NamedTuple
 
 from slackwater.cycle.admit import AdmissionRound, Admitted
 from slackwater.cycle.appsize import AppSizes
-from slackwater.cycle.appstarts.impossible import incomplete
 from slackwater.cycle.appstarts.nodegrowth import NodeGrowth
 from slackwater.cycle.drivernodes import DriverNodes
 from slackwater.cycle.noderooms import NodeRooms
 from slackwater.cycle.podline.candidates import Pick, ReleaseCandidate
-from slackwater.cycle.podline.earlystart import startable
+from slackwater.cycle.podline.readiness import readiness
 from slackwater.cycle.releasequeue import ReleaseQueue
 from slackwater.cycle.snapshot import App, PodGroup, Pool, Queue, Snapshot
 from slackwater.ordering.iterations import factor
 from slackwater.resources import Resources
-from slackwater.roles import Role
 from slackwater.validation import TOLERANCE
 
 
@@ -49,7 +47,12 @@ class Release(NamedTuple):
     @property
     def driver(self) -> bool:
         """Whether the pod is a driver."""
-        return self.group.role is Role.DRIVER
+        return self.group.driver
+
+
+def by_group(releases: Iterable[Release]) -> Counter[tuple[str, str]]:
+    """How many pods of each group go, by app and key of the group."""
+    return Counter((release.app, release.group.key) for release in releases)
 
 
 @dataclass(slots=True)
@@ -66,17 +69,21 @@ class Lane:
     started: list[App]
     alpha: float
     releases: list[Release] = field(default_factory=list)
-    backfilled: list[App] = field(default_factory=list)  # started into room that nobody before them could use
 
 
 def lane(
-    snapshot: Snapshot, rooms: NodeRooms, drivers: DriverNodes, growth: NodeGrowth, apps: Sequence[App], sizes: AppSizes
+    snapshot: Snapshot,
+    rooms: NodeRooms,
+    driver_nodes: DriverNodes,
+    growth: NodeGrowth,
+    apps: Sequence[App],
+    sizes: AppSizes,
 ) -> Lane:
     """Steps 1 to 3 for one queue."""
     queue = growth.queue
-    pool = next((pool for pool in snapshot.pools if pool.name == queue.pool), None)
-    admission = AdmissionRound(snapshot, queue, pool, apps, rooms, drivers, sizes, growth)
-    starts = Admitted() if queue.paused else admission.open()
+    pool = snapshot.pool_of(queue)
+    admission = AdmissionRound(snapshot, queue, pool, apps, rooms, driver_nodes, sizes, growth)
+    starts = Admitted() if queue.paused else admission.admit_in_order()
     started = [] if queue.paused else [*admission.running, *starts.started]
     line = _line(snapshot, queue, rooms, admission, started, bounded=True)
     return Lane(snapshot, queue, pool, rooms, admission, starts, line, started, _alpha(snapshot, started))
@@ -96,7 +103,7 @@ def _line(
         queue,
         [candidate for app in apps for candidate in candidates(app, admission)],
         rooms=rooms,
-        drivers=admission.drivers if not admission.grows else None,
+        driver_nodes=admission.driver_nodes if not admission.grows else None,
         free=free,
         spent=admission.spent,
         headroom=admission.headroom() if bounded else admission.owners_headroom(),
@@ -109,32 +116,11 @@ def _line(
 def candidates(app: App, admission: AdmissionRound) -> Iterable[ReleaseCandidate]:
     """The groups of an app that may go now, if there is room."""
     size, shapes = admission.sizes[app.id], admission.shapes
-    if app.paused or not size.held_pods:
+    if not size.held_pods:
         return
-    led = led_by_driver(app) and incomplete(app) is None and not _broken(app)
-    for group, slots in zip(app.groups, size.slots, strict=True):
-        if not group.held or group.aside or not (led or group.role is Role.DRIVER):
-            continue
-        count = len(group.held) if group.role is Role.DRIVER else startable(app, group)
-        if count:
-            yield ReleaseCandidate(app, group, size.category, slots, shapes[app.id, group.key], count)
-
-
-def _broken(app: App) -> bool:
-    """Whether some of a gang's tasks stand aside, since they found no node: the others would go without them."""
-    return app.gang and any(group.held and group.aside for group in app.groups if group.role is not Role.DRIVER)
-
-
-def led_by_driver(app: App) -> bool:
-    """Head before workers: tasks wait until a driver of their app is bound (Ray's workers, Spark's executors).
-
-    Once every driver has finished nobody is left to wait for, and what it left behind goes.
-    """
-    drivers = [group for group in app.groups if group.role is Role.DRIVER]
-    if not drivers:
-        return not app.has_driver
-    over = all(group.finished and not (group.held or group.charged or group.blocked) for group in drivers)
-    return over or any(group.running for group in drivers)
+    for group, slots, ready in zip(app.groups, size.slots, readiness(app, admission.queue), strict=True):
+        if ready.pods and ready.reason is None:
+            yield ReleaseCandidate(app, group, size.category, slots, shapes[app.id, group.key], ready.pods)
 
 
 def _alpha(snapshot: Snapshot, apps: Sequence[App]) -> float:
@@ -147,108 +133,119 @@ def _alpha(snapshot: Snapshot, apps: Sequence[App]) -> float:
 # ---- step 4 -------------------------------------------------------------------------------------------------------
 
 
-def release_all(lanes: Sequence[Lane], left: int, *, idle: bool) -> int:
-    """All three passes over all queues; returns what is left of the window.
+@dataclass(slots=True)
+class ReleaseWindow:
+    """Pods that may still be released in this round, all queues together."""
+
+    left: int
+    idle: bool  # nothing is on its way, neither from rounds before nor from this one
+
+    def take(self, pods: int) -> None:
+        """So many go."""
+        self.left -= pods
+        self.idle = self.idle and not pods
+
+    def takes_gang(self, pods: int) -> bool:
+        """Whether so many may go at once. A gang larger than the window goes when it is alone: it would never fit."""
+        return pods <= self.left or self.idle
+
+
+def release_all(lanes: Sequence[Lane], window: ReleaseWindow) -> None:
+    """All three passes over all queues.
 
     The second and the third go by priority: an app that was told to wait starts before pods of lower priority get more
     than their pool's border gives them.
     """
-    left = _assemble(lanes, left, idle=idle)
-    left = _pass(lanes, left, idle=idle)
-    left = _by_priority(lanes, left, None, idle=idle)
-    return _lend(lanes, left, None, idle=idle)
+    _assemble(lanes, window)
+    _pass(lanes, window)
+    _by_priority(lanes, window, None)
+    _lend(lanes, window, None)
 
 
-def _by_priority(lanes: Sequence[Lane], left: int, least: int | None, *, idle: bool) -> int:
+def _by_priority(lanes: Sequence[Lane], window: ReleaseWindow, least: int | None) -> None:
     """Priority by priority: what pools lend to started apps, then waiting apps into room that is left."""
     waiting = {app.priority for each in lanes for app in each.admission.passed_over(each.starts)}
     for priority in sorted((found for found in waiting if least is None or found >= least), reverse=True):
-        left = _lend(lanes, left, priority, idle=idle)
+        _lend(lanes, window, priority)
         for each in lanes:
-            left = _backfill(each, left, priority, idle=idle and not any(other.releases for other in lanes))
-    return left
+            _backfill(each, window, priority)
 
 
-def _assemble(lanes: Sequence[Lane], left: int, *, idle: bool) -> int:
+def _assemble(lanes: Sequence[Lane], window: ReleaseWindow) -> None:
     """Keep room for one app of each queue that is overdue; pods of higher priority take theirs before it is kept."""
     for each in lanes:
         for claimant in each.admission.overdue(each.started):
-            left = _urgent(lanes, left, claimant.priority + 1, idle=idle)
+            _urgent(lanes, window, claimant.priority + 1)
             gone = {release.app for other in lanes for release in other.releases}
             if claimant.id not in gone and each.admission.assembly.keep(claimant):
                 break
-    return left
 
 
-def _urgent(lanes: Sequence[Lane], left: int, least: int, *, idle: bool) -> int:
+def _urgent(lanes: Sequence[Lane], window: ReleaseWindow, least: int) -> None:
     """What of this priority and above goes; afterwards the pools' borders are closed again for the others."""
-    if not any(app.priority >= least and _held(app) for each in lanes for app in each.admission.apps):
-        return left
-    left = _pass(lanes, left, idle=idle, least=least)
-    left = _by_priority(lanes, left, least, idle=idle)
-    left = _lend(lanes, left, least, idle=idle)
+    if not any(app.priority >= least and app.held_pods for each in lanes for app in each.admission.apps):
+        return
+    _pass(lanes, window, least)
+    _by_priority(lanes, window, least)
+    _lend(lanes, window, least)
     for each in lanes:
         if (headroom := each.admission.headroom()) is not None:
             each.line.lend({kind: max(0.0, left_of - each.admission.spent[kind]) for kind, left_of in headroom.items()})
-    return left
 
 
-def _lend(lanes: Sequence[Lane], left: int, least: int | None, *, idle: bool) -> int:
+def _lend(lanes: Sequence[Lane], window: ReleaseWindow, least: int | None) -> None:
     """The second pass: pods of started apps, of this priority at the least, beyond their pool's border."""
     pooled = [each for each in lanes if each.pool is not None]
     for each in pooled:
         each.line.lend(each.admission.owners_headroom())
-    return _pass(pooled, left, idle=idle and not any(each.releases for each in lanes), least=least) if pooled else left
+    _pass(pooled, window, least)
 
 
-def _pass(lanes: Sequence[Lane], left: int, *, idle: bool, least: int | None = None) -> int:
+def _pass(lanes: Sequence[Lane], window: ReleaseWindow, least: int | None = None) -> None:
     """Gangs before single pods of their priority, whole or not at all; pods of a higher one go before them."""
-    gangs = [(each, app) for each in lanes for app in each.started if app.gang and _held(app)]
+    gangs = [(each, app) for each in lanes for app in each.started if app.gang and app.held_pods]
     for priority in sorted({app.priority for _, app in gangs}, reverse=True):
         if least is not None and priority < least:
             break
-        left = _singles(lanes, left, priority + 1)
+        _singles(lanes, window, priority + 1)
         for each, app in gangs:
             if app.priority == priority:
-                quiet = idle and not any(other.releases for other in lanes)
-                left = _release_gang(each, each.line, app, left, idle=quiet)
-    return _singles(lanes, left, least)
+                _release_gang(each, each.line, app, window)
+    _singles(lanes, window, least)
 
 
-def _singles(lanes: Sequence[Lane], left: int, least: int | None) -> int:
+def _singles(lanes: Sequence[Lane], window: ReleaseWindow, least: int | None) -> None:
     """A pod from each line in turn until the window is full."""
     waiting = list(lanes)
-    while waiting and left > 0:
+    while waiting and window.left > 0:
         for each in list(waiting):
-            pick = each.line.pick(least) if left > 0 else None
-            if pick is None:
+            if window.left <= 0 or not _release_next(each, each.line, window, least):
                 waiting.remove(each)
-            else:
-                each.releases.append(_release_of(pick))
-                left -= 1
-    return left
 
 
-def _held(app: App) -> int:
-    return sum(len(group.held) for group in app.groups)
+def _release_next(each: Lane, line: ReleaseQueue, window: ReleaseWindow, least: int | None = None) -> bool:
+    """Release the next pod of a line, of this priority at the least; False where none goes."""
+    pick = line.pick(least)
+    if pick is None:
+        return False
+    each.releases.append(_release_of(pick))
+    window.take(1)
+    return True
 
 
-def _release_gang(each: Lane, line: ReleaseQueue, app: App, left: int, *, idle: bool) -> int:
-    held = _held(app)
-    # A gang larger than the window would never fit into it: it may go when nothing else is on its way.
-    if held <= left or idle:
+def _release_gang(each: Lane, line: ReleaseQueue, app: App, window: ReleaseWindow) -> None:
+    if window.takes_gang(app.held_pods):
         picks = line.gang(app.id)
         each.releases += [_release_of(pick) for pick in picks]
-        left -= len(picks)
-    return left
+        window.take(len(picks))
 
 
-def _backfill(each: Lane, left: int, priority: int, *, idle: bool) -> int:
+def _backfill(each: Lane, window: ReleaseWindow, priority: int) -> None:
     """Start apps of one priority into room that nobody before them can use, in order."""
-    gone = Counter((release.app, release.group.key) for release in each.releases)
+    gone = by_group(each.releases)
     reserve = cache(lambda: each.admission.reserve(each.started, gone))  # until somebody starts
     for app in [app for app in each.admission.passed_over(each.starts) if app.priority == priority]:
-        if left <= 0:
+        if window.left <= 0:
             break
         if not each.admission.may_backfill(app, reserve):
             continue
@@ -256,18 +253,15 @@ def _backfill(each: Lane, left: int, priority: int, *, idle: bool) -> int:
         line = _line(each.snapshot, each.queue, each.rooms, each.admission, [app], bounded=False, free=free)
         before = len(each.releases)
         if app.gang:
-            left = _release_gang(each, line, app, left, idle=idle and not each.releases)
-        while left > 0 and (pick := line.pick()) is not None:
-            each.releases.append(_release_of(pick))
-            left -= 1
+            _release_gang(each, line, app, window)
+        while window.left > 0 and _release_next(each, line, window):
+            pass
         if len(each.releases) > before:
-            gone.update((release.app, release.group.key) for release in each.releases[before:])
+            gone.update(by_group(each.releases[before:]))
             reserve.cache_clear()
             each.line.spend(free - line.left())
             each.admission.enter(app)
             each.started.append(app)
-            each.backfilled.append(app)
-    return left
 
 
 def grow(each: Lane) -> None:
@@ -278,7 +272,7 @@ def grow(each: Lane) -> None:
     growth, line = each.admission.growth, each.line
     if not growth.open:
         return
-    drivers = [(app, group) for app in each.starts.grown for group in app.groups if group.role is Role.DRIVER]
+    drivers = [(app, group) for app in each.starts.grown for group in app.groups if group.driver]
     for app, group in sorted(drivers, key=lambda one: one[1].in_vain):
         each.releases += [_towards(app, group, uid) for uid in group.held if growth.ask(group)]
     for row, candidate in sorted(enumerate(line.rows), key=lambda one: one[1].group.in_vain):
@@ -289,14 +283,16 @@ def grow(each: Lane) -> None:
         waiting = enumerate(group.held[line.taken(row) : candidate.pods], start=1)
         each.releases += [_towards(app, group, uid) for n, uid in waiting if n <= open_slots and growth.ask(group)]
     for app in each.started:
-        if app.gang and _held(app):
+        if app.gang and app.held_pods:
             _grow_gang(each, app)
 
 
 def _grow_gang(each: Lane, app: App) -> None:
     rows = [row for row, candidate in enumerate(each.line.rows) if candidate.app.id == app.id]
     members = [(each.line.rows[row].group, each.line.rows[row].shape) for row in rows]
-    whole = rows and sum(len(group.held) for group, _ in members) == _held(app) and not any(map(each.line.taken, rows))
+    whole = (
+        rows and sum(len(group.held) for group, _ in members) == app.held_pods and not any(map(each.line.taken, rows))
+    )
     slots = sum(each.line.rows[row].slots * len(each.line.rows[row].group.held) for row in rows)
     if whole and slots <= each.line.headroom(rows[0]) + TOLERANCE and each.admission.growth.ask_whole(members):
         each.releases += [_towards(app, group, uid) for group, _ in members for uid in group.held]

@@ -26,7 +26,6 @@ from slackwater.ordering.iterations import alignment
 from slackwater.ordering.preference import FEW, combined, points_of_few, winner
 from slackwater.pools.pools import Category
 from slackwater.resources import Resources
-from slackwater.roles import Role
 from slackwater.validation import TOLERANCE
 
 if TYPE_CHECKING:
@@ -41,7 +40,7 @@ LAST, DRIVER, FIRST_TASK = range(3)
 class ReleaseQueue:
     """The candidates, a row each, in order of submission; `pick` takes one pod after the other.
 
-    A round only takes: what no longer fits never fits again, so shapes and rows that have closed stay closed until
+    A round only takes: what no longer fits never fits again, so requests and rows that have closed stay closed until
     the pools lend what is left.
     """
 
@@ -51,7 +50,7 @@ class ReleaseQueue:
         candidates: Sequence[ReleaseCandidate],
         *,
         rooms: NodeRooms,
-        drivers: DriverNodes | None = None,
+        driver_nodes: DriverNodes | None = None,
         free: Resources | None = None,
         spent: dict[Category, float] | None = None,
         headroom: Mapping[Category, float] | None = None,
@@ -59,7 +58,7 @@ class ReleaseQueue:
         alpha: float = 0.0,
         preference: bool = True,
     ) -> None:
-        self._rooms, self._seats = rooms, drivers
+        self._rooms, self._driver_nodes = rooms, driver_nodes
         self._spent = dict.fromkeys(Category, 0.0) if spent is None else spent  # slots picked, of each pool
         self.rows = sorted(candidates, key=lambda c: (c.app.submitted, c.app.id, c.group.key))
         self._alpha, self._preference = alpha, preference
@@ -69,7 +68,7 @@ class ReleaseQueue:
         self._open = self._pickable()
         self._members = self._by_app()
         self._measure(queue, queue.free if free is None else free)
-        led = any(c.group.role is Role.DRIVER for c in self.rows)  # first tasks go before drivers, not before others
+        led = any(c.group.driver for c in self.rows)  # first tasks go before drivers, not before others
         self._bare = {c.app.id for c in self.rows if is_first_task(c)} if led else set[str]()
         self._rank = [self._ranks(c) for c in self.rows]
         self._ranked = bool(self._bare) or len(set(self._rank)) > 1  # else all rows stand alike
@@ -77,7 +76,8 @@ class ReleaseQueue:
         self._urgencies = self._hurried()
         self._alike = self._all_alike()
         self._urgency = [0.0] * len(self.rows)
-        self._crowd: tuple[NDArray[np.intp], Floats, Floats] | None = None  # shape, urgency, alignment as arrays
+        # Request number, urgency and alignment as arrays.
+        self._crowd: tuple[NDArray[np.intp], Floats, Floats] | None = None
         self._index: NDArray[np.intp] | None = None  # the open rows as an array, until one closes
         for app in self._urgencies:
             self._hurry(self._members[app])
@@ -88,12 +88,12 @@ class ReleaseQueue:
         return self._sum.left()
 
     def _measure(self, queue: Queue, free: Resources) -> None:
-        """Room, and the shapes of the rows, by kind."""
+        """Room, and what the rows ask for: each different request has a number."""
         numbers: dict[RequestShape, int] = {}
-        self._shape = [numbers.setdefault(shape_of(c), len(numbers)) for c in self.rows]
-        self._shapes = list(numbers)
-        self._sum = SumRoom(queue, free, [shape.request for shape in self._shapes])
-        self._going = list(range(len(self._shapes)))  # the shapes that fit and have headroom
+        self._request_number = [numbers.setdefault(shape_of(c), len(numbers)) for c in self.rows]
+        self._requests = list(numbers)
+        self._sum = SumRoom(queue, free, [shape.request for shape in self._requests])
+        self._going = list(range(len(self._requests)))  # the requests that fit and have headroom
 
     def spend(self, amounts: Resources) -> None:
         """Others took so much of the sum."""
@@ -117,7 +117,7 @@ class ReleaseQueue:
     def lend(self, headroom: Mapping[Category, float]) -> None:
         """What is left of the room is for whoever is there: pools close no more than this."""
         self._headroom = dict(headroom)
-        self._going = list(range(len(self._shapes)))
+        self._going = list(range(len(self._requests)))
         self._open = self._pickable()
         self._index = None
 
@@ -127,29 +127,29 @@ class ReleaseQueue:
 
     def fits(self, row: int) -> bool:
         """Whether one more pod of this row would fit into what is free in all."""
-        return self._sum.fits(self._shape[row])
+        return self._sum.fits(self._request_number[row])
 
     def seated(self, row: int) -> bool:
         """Whether one more pod of this row would fit on some node."""
-        return self._on_some_node(self._shapes[self._shape[row]])
+        return self._on_some_node(self._requests[self._request_number[row]])
 
     def _on_some_node(self, shape: RequestShape) -> bool:
         return self._rooms.fits(shape.node, self._bars(shape.driver, shape.request).barred)
 
     def _bars(self, app: str, request: Resources) -> Bars:
         """Where a driver of the app may not go; "" is no driver."""
-        if not app or self._seats is None:
+        if not app or self._driver_nodes is None:
             return ANYWHERE
-        return self._seats.bars(self.rows[self._members[app][0]].app, request)
+        return self._driver_nodes.bars(self.rows[self._members[app][0]].app, request)
 
     def lacking(self, row: int) -> tuple[str, float, float]:
         """The kind of which there is too little for this row, what is free of it and what is asked."""
-        return self._sum.lacking(self._shape[row])
+        return self._sum.lacking(self._request_number[row])
 
     def lacking_together(self, app: str) -> tuple[str, float, float] | None:
         """The kind of which there is too little for all held pods of an app at once; None where they would fit."""
         rows = self._members.get(app, [])
-        return self._sum.lacking_together((self._shape[row], len(self.rows[row].group.held)) for row in rows)
+        return self._sum.lacking_together((self._request_number[row], len(self.rows[row].group.held)) for row in rows)
 
     def taken(self, row: int) -> int:
         """How many pods of this row were picked."""
@@ -173,24 +173,24 @@ class ReleaseQueue:
 
     def _seat(self, candidate: ReleaseCandidate, rooms: NodeRooms) -> tuple[tuple[str, ...], ...]:
         """Give a pod its room; returns the nodes that it must not be placed on, and those of them it may at need."""
-        if candidate.group.role is not Role.DRIVER or self._seats is None:
+        if not candidate.group.driver or self._driver_nodes is None:
             rooms.take(candidate.shape)
             return ()
         bars = self._bars(candidate.app.id, candidate.group.request)
         row = rooms.take(candidate.shape, bars.costly if rooms.fits(candidate.shape, bars.costly) else bars.barred)
-        self._seats.take(row, candidate.group.request)
+        self._driver_nodes.take(row, candidate.group.request)
         return bars.avoid(rooms.names, row), bars.spare(rooms.names, row)
 
     def _all_alike(self) -> bool:
         """Whether preference cannot tell the rows apart, whatever is picked: the earliest goes first then."""
-        alike = len({shape.request for shape in self._shapes}) <= 1 and not self._urgencies
+        alike = len({shape.request for shape in self._requests}) <= 1 and not self._urgencies
         return alike and (self._alpha <= 0 or len(set(self._align)) <= 1)
 
     def _ranks(self, candidate: ReleaseCandidate) -> tuple[int, int]:
         """Its priority, and whose turn it is among equals; the larger goes first."""
         if candidate.app.id in self._bare:
             return candidate.app.priority, FIRST_TASK
-        return candidate.app.priority, DRIVER if candidate.group.role is Role.DRIVER else LAST
+        return candidate.app.priority, DRIVER if candidate.group.driver else LAST
 
     def _by_app(self) -> dict[str, list[int]]:
         members: dict[str, list[int]] = {}
@@ -216,11 +216,11 @@ class ReleaseQueue:
         """The row that goes next. Where a driver may not go is looked at only when its turn has come: it costs most."""
         self._sift()
         while (row := self._foremost_row(least)) is not None and not self._free_of_bars(row):
-            self._close(self._shape[row])
+            self._close(self._request_number[row])
         return row
 
     def _free_of_bars(self, row: int) -> bool:
-        shape = self._shapes[self._shape[row]]
+        shape = self._requests[self._request_number[row]]
         return not shape.driver or self._on_some_node(shape)
 
     def _foremost_row(self, least: int | None) -> int | None:
@@ -239,7 +239,7 @@ class ReleaseQueue:
         return self._preferred(rows) if self._rank[rows[0]][1] == LAST else rows[0]
 
     def _sift(self) -> None:
-        """Close the shapes that no longer fit or have no headroom, and their rows with them."""
+        """Close the requests that no longer fit or have no headroom, and their rows with them."""
         closed = [number for number in self._going if not self._goes(number)]
         if closed:
             self._close(*closed)
@@ -247,12 +247,12 @@ class ReleaseQueue:
     def _close(self, *numbers: int) -> None:
         closed = set(numbers)
         self._going = [number for number in self._going if number not in closed]
-        self._open = [row for row in self._open if self._shape[row] not in closed]
+        self._open = [row for row in self._open if self._request_number[row] not in closed]
         self._index = None
 
     def _goes(self, number: int) -> bool:
-        """Whether a shape fits and has headroom, wherever a driver may not go."""
-        shape = self._shapes[number]
+        """Whether a request fits and has headroom, wherever a driver may not go."""
+        shape = self._requests[number]
         enough = shape.slots <= self._headroom[shape.category] + TOLERANCE and self._sum.fits(number)
         return enough and self._rooms.fits(shape.node)
 
@@ -268,28 +268,29 @@ class ReleaseQueue:
         fits = self._sum.fitness()
         if len(rows) > FEW and fits:
             return rows[self._foremost(rows, fits)]
-        fit, hurry = [fits[self._shape[row]] for row in rows] if fits else [], [self._urgency[row] for row in rows]
+        fit = [fits[self._request_number[row]] for row in rows] if fits else []
+        hurry = [self._urgency[row] for row in rows]
         align = [self._align[row] for row in rows] if self._alpha > 0 else []
         # Rows stand in order of submission, so their numbers break ties.
         return rows[winner(points_of_few(fit, hurry, align, self._alpha), rows) or 0]
 
     def _foremost(self, rows: Sequence[int], fits: Sequence[float]) -> int:
-        """The same of a crowd that differs in shape, by arrays; the place in `rows`."""
+        """The same of a crowd that differs in requests, by arrays; the place in `rows`."""
         if self._crowd is None:
-            self._crowd = np.array(self._shape), np.array(self._urgency), np.array(self._align)
+            self._crowd = np.array(self._request_number), np.array(self._urgency), np.array(self._align)
         if self._index is None:
             self._index = np.array(self._open)
         at = self._index if rows is self._open else np.array(rows)
-        shape, hurry, align = self._crowd
+        number, hurry, align = self._crowd
         near = align.take(at) if self._alpha > 0 else None
-        points = combined(np.array(fits).take(shape.take(at)), hurry.take(at), near, self._alpha)
+        points = combined(np.array(fits).take(number.take(at)), hurry.take(at), near, self._alpha)
         return int((points >= points.max() - TOLERANCE).argmax())
 
     def _take(self, row: int) -> None:
         self._taken[row] += 1
         self._left[row] -= 1
         candidate = self.rows[row]
-        self._sum.take(self._shape[row])
+        self._sum.take(self._request_number[row])
         self._headroom[candidate.category] -= candidate.slots
         self._spent[candidate.category] += candidate.slots
         if not self._left[row]:

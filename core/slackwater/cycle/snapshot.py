@@ -55,9 +55,9 @@ class PodGroup:
     in_vain: bool = False  # some of it waited for such nodes, and none came in time
 
     @property
-    def aside(self) -> bool:
-        """Whether it is left out for now, and would only take the turn of others."""
-        return self.unplaceable or self.pausing
+    def driver(self) -> bool:
+        """Whether its pods are drivers."""
+        return self.role is Role.DRIVER
 
     @property
     def charged(self) -> int:
@@ -100,6 +100,11 @@ class App:
     paused: bool = False
     held_since: float | None = None  # when the oldest of its held pods came; None: when it was submitted
     behind: str = ""  # its driver was given up to end a stall: an app that it was given up for, and that still waits
+
+    @property
+    def held_pods(self) -> int:
+        """Pods of all its groups that are held."""
+        return sum([len(group.held) for group in self.groups])
 
     @property
     def waits_since(self) -> float:
@@ -196,3 +201,7 @@ class Snapshot:
     # What pods that are not ours hold of each node, node × kind, in the table's order; None: nothing is known of any.
     foreign: Floats | None = field(default=None, compare=False)
     reserve: bool = True  # 002 node by node: drivers leave tasks a node; False: they take whatever they fit
+
+    def pool_of(self, queue: Queue) -> Pool | None:
+        """The pool that guards a queue; None: none does."""
+        return next((pool for pool in self.pools if pool.name == queue.pool), None)

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 
 from slackwater.pools.appphases import AppPhases
 from slackwater.pools.phases import Window
-from slackwater.roles import Role
 from slackwater_cluster.customresources import ReservationPoolSpec
 from slackwater_cluster.watch.records import PodRecord
 from slackwater_operator.cache.apps.appview import AppView
@@ -39,7 +38,7 @@ def sizes(each: AppView) -> dict[str, int]:
     """Tasks of each stage of an app, "" where it has none: those that exist, or more where it announced more."""
     found: dict[str, int] = {}
     for group in each.groups:
-        if group.role is not Role.DRIVER:
+        if not group.driver:
             found[group.stage] = found.get(group.stage, 0) + group.total
     if each.size is not None and len(found) == 1:
         found = {stage: max(count, each.size.tasks) for stage, count in found.items()}

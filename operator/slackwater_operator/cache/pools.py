@@ -13,7 +13,6 @@ from slackwater.pools.demand import Wanted, more
 from slackwater.pools.mediantask import MedianTask
 from slackwater.pools.pools import Category, slots
 from slackwater.resources import NOTHING, Resources
-from slackwater.roles import Role
 from slackwater.validation import clip
 from slackwater_cluster.customresources import ReservationPoolSpec
 from slackwater_operator.cache.apps.apphistory import AppHistories, AppHistory
@@ -89,8 +88,8 @@ def wanted(app: AppView, slot: Resources) -> Wanted | None:
     """
     if app.over:
         return ()
-    drivers = tuple((g.request, _coming(g)) for g in app.groups if g.role is Role.DRIVER)
-    tasks = tuple((g.request, _coming(g)) for g in app.groups if g.role is not Role.DRIVER)
+    drivers = tuple((g.request, _coming(g)) for g in app.groups if g.driver)
+    tasks = tuple((g.request, _coming(g)) for g in app.groups if not g.driver)
     if app.size is not None:
         return drivers + more(tasks, ((app.size.request, app.size.tasks),), slot)
     return None if app.has_driver and not tasks else drivers + tasks
@@ -98,7 +97,7 @@ def wanted(app: AppView, slot: Resources) -> Wanted | None:
 
 def task_slots(app: AppView, slot: Resources) -> float:
     """Slots of one task of the app; of its largest kind."""
-    return max((slots(g.request, slot) for g in app.groups if g.role is not Role.DRIVER), default=0.0)
+    return max((slots(g.request, slot) for g in app.groups if not g.driver), default=0.0)
 
 
 def side(guarded: Pool, kind: Category, delta: float, apps: Iterable[App]) -> dict[str, float]:
@@ -129,5 +128,5 @@ def _category(app: AppView, history: AppHistory, scale: SlotScale, theta: float)
 
 def _task(app: AppView) -> Resources:
     """What a task of the app declares: the first kind of those that exist, else what its framework says of them."""
-    existing = next((group.request for group in app.groups if group.role is not Role.DRIVER), NOTHING)
+    existing = next((group.request for group in app.groups if not group.driver), NOTHING)
     return existing or (app.size.request if app.size is not None else NOTHING)

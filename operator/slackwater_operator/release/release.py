@@ -87,7 +87,7 @@ class Releaser:
             return released
         for _ in range(TRIES):
             outlook = self._look(rooms)
-            await self._seat(outlook.round.seated)
+            await self._seat(outlook.round.growth_with_room)
             chosen = batch(outlook.round.releases, self._batch_size())
             if not chosen:
                 if not self._placing_fails:

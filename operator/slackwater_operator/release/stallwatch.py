@@ -20,7 +20,7 @@ from slackwater.cycle.appverdicts import describe, singular
 from slackwater.cycle.drivernodes import DriverNodes
 from slackwater.cycle.feasibility import fitting, reachable
 from slackwater.cycle.podline.earlystart import stuck
-from slackwater.cycle.queuepass import led_by_driver
+from slackwater.cycle.podline.readiness import led_by_driver
 from slackwater.cycle.snapshot import App, PodGroup, Queue, Snapshot
 from slackwater.resources import Resources
 from slackwater.roles import Role
@@ -247,14 +247,14 @@ def _meet(snapshot: Snapshot, queue: Queue, group: PodGroup, constraints: str) -
     """Whether a running group may sit on nodes that the waiting ones can use."""
     if group.constraints == constraints or snapshot.nodes is None:
         return True
-    theirs = reachable(snapshot, queue, group)
+    theirs = reachable(snapshot, queue, group.constraints)
     its = snapshot.reach.get(constraints)
     return theirs is None or its is None or bool((theirs & its).any())
 
 
 def _room(snapshot: Snapshot, queue: Queue, waiting: Iterable[tuple[App, PodGroup]]) -> str:
     """Whether a node has room, looked at one by one."""
-    masks = [(fitting(snapshot, queue, group), reachable(snapshot, queue, group)) for _, group in waiting]
+    masks = [(fitting(snapshot, queue, group), reachable(snapshot, queue, group.constraints)) for _, group in waiting]
     if any(fits is not None and fits.any() for fits, _ in masks):
         return "a node they can use has room for one of them"
     reached = max((int(rows.sum()) for _, rows in masks if rows is not None), default=0)

@@ -11,7 +11,6 @@ from slackwater.cycle.cycle import Round
 from slackwater.pools.pools import Category
 from slackwater.pools.startforecast import StartInterval
 from slackwater.resources import NOTHING, Resources, total
-from slackwater.roles import Role
 from slackwater_cluster.apps.size import AppSize
 from slackwater_cluster.customresources import Mode, TrackedAppStatus
 from slackwater_cluster.customresources.trackedapp import Category as Shown
@@ -112,7 +111,7 @@ def _reason(each: AppView, verdict: Verdict | None, outlook: Outlook, no_node: s
 def _phase(each: AppView, verdict: Verdict | None) -> Phase:
     if each.over:
         return Phase.FINISHED
-    if each.counts.bound and any(group.running and group.role is not Role.DRIVER for group in each.groups):
+    if each.counts.bound and any(group.running and not group.driver for group in each.groups):
         return Phase.RUNNING
     if each.counts.bound or each.counts.released:
         return Phase.STARTED

@@ -13,7 +13,6 @@ from slackwater.cycle.snapshot import App
 from slackwater.errors import Unavailable
 from slackwater.pools.forecastlog import ForecastLog
 from slackwater.pools.pools import Category
-from slackwater.roles import Role
 from slackwater_cluster.api.paths import api_path, custom_path
 from slackwater_cluster.api.session import MERGE, Session
 from slackwater_cluster.apps.frameworks import Framework
@@ -106,7 +105,7 @@ class ResourceStatusWriter:
         found = next((queue for queue in outlook.snapshot.queues if queue.name == name), None)
         budget = outlook.round.budgets.get(name)
         apps = [app for app in outlook.snapshot.apps if app.queue == name]
-        drivers = [group for app in apps for group in app.groups if group.role is Role.DRIVER]
+        drivers = [group for app in apps for group in app.groups if group.driver]
         return {
             "capacity": dict(written(found.capacity)) if found else {},
             "reservation": dict(written(budget.reserved, budget.capacity)) if budget else {},

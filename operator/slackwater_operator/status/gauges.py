@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from slackwater.roles import Role
 from slackwater_operator.cache.cache import OperatorCache
 from slackwater_operator.cache.lastcycle import Outlook
 from slackwater_operator.metrics import Metrics
@@ -59,7 +58,7 @@ def _drivers(metrics: Metrics, outlook: Outlook) -> None:
     counts: Values = {}
     for app in outlook.snapshot.apps:
         for group in app.groups:
-            if group.role is Role.DRIVER:
+            if group.driver:
                 _add(counts, group.charged, app.queue, "running")
                 _add(counts, len(group.held), app.queue, "waiting")
     metrics.set_all(metrics.drivers, counts)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import structlog
 
-from slackwater.cycle.audit.opengate import REST, may_open
+from slackwater.cycle.podline.opengate import REST, may_open
 from slackwater.errors import Unavailable
 from slackwater_cluster.api.paths import custom_path
 from slackwater_cluster.api.session import MERGE, Session

@@ -44,8 +44,8 @@ def test_the_queue_and_the_pod_both_choose_nodes() -> None:
     """A name that the snapshot does not know asks for nothing special."""
     queue = Queue("q", Resources(cpu=32), nodes=np.array([True, True, True, False]))
     snapshot = world(reach={"gpu": np.array([False, True, False, True])})
-    assert np.asarray(reachable(snapshot, queue, pods(1.0))).tolist() == [True, True, True, False]
-    assert np.asarray(reachable(snapshot, queue, pods(1.0, constraints="gpu"))).tolist() == [False, True, False, False]
+    assert np.asarray(reachable(snapshot, queue, "")).tolist() == [True, True, True, False]
+    assert np.asarray(reachable(snapshot, queue, "gpu")).tolist() == [False, True, False, False]
     assert np.asarray(fitting(snapshot, ANY, pods(2.0, constraints="gpu"))).tolist() == [False, False, False, True]
 
 

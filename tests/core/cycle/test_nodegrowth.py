@@ -145,13 +145,13 @@ class TestClaims:
         earlier = App("earlier", "team", -1.0, (group("earlier", held=4),), started=True, priority=9)
         on = queue(20, free=4, maximum=cpu(20))
         outcome = decide(snapshot(earlier, asking("early", 4), on=on))
-        assert outcome.seated == tuple(f"early/growing/{number}" for number in range(4))
+        assert outcome.growth_with_room == tuple(f"early/growing/{number}" for number in range(4))
         assert plain(outcome) == []
 
     def test_what_they_leave_goes_to_held_pods(self) -> None:
         """A machine may be larger than what was asked for."""
         outcome = decide(snapshot(asking("early", 2), task_app("late", 1, held=9), on=queue(20, free=5)))
-        assert len(outcome.seated) == 2
+        assert len(outcome.growth_with_room) == 2
         assert len(plain(outcome)) == 3
 
     def test_one_that_finds_room_asks_for_no_machine(self) -> None:

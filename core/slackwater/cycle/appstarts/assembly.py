@@ -13,7 +13,6 @@ import numpy as np
 from slackwater.cycle.drivernodes import DriverNodes
 from slackwater.cycle.noderooms import NodeRooms
 from slackwater.cycle.snapshot import App, PodGroup
-from slackwater.roles import Role
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -27,12 +26,12 @@ class Assembly:
     def __init__(
         self,
         rooms: NodeRooms,
-        drivers: DriverNodes,
+        driver_nodes: DriverNodes,
         shapes: Mapping[tuple[str, str], int],
         now: float,
         patience: float,
     ) -> None:
-        self._rooms, self._drivers, self._shapes = rooms, drivers, shapes
+        self._rooms, self._driver_nodes, self._shapes = rooms, driver_nodes, shapes
         self._now, self._patience = now, patience
         self.app: App | None = None
 
@@ -46,7 +45,7 @@ class Assembly:
         """Keep room for an app; False where nothing that is kept could help it."""
         groups = [group for group in app.groups if group.held and not group.pausing]
         held = [(self._shapes[app.id, group.key], len(group.held)) for group in groups]
-        if not held or not self._drivers.serves(app):
+        if not held or not self._driver_nodes.serves(app):
             return False
         if app.gang:
             self.app = app
@@ -63,13 +62,13 @@ class Assembly:
 
     def _open_to(self, app: App, group: PodGroup) -> Floats | None:
         """What tasks leave of each node once they have ended; nothing of one that a driver may not take even then."""
-        if not self._drivers.known:
+        if not self._driver_nodes.known:
             return None
-        barred = self._drivers.bars(app, group.request).barred if group.role is Role.DRIVER else None
-        return self._drivers.left if barred is None else np.where(barred[:, None], 0.0, self._drivers.left)
+        barred = self._driver_nodes.bars(app, group.request).barred if group.driver else None
+        return self._driver_nodes.left if barred is None else np.where(barred[:, None], 0.0, self._driver_nodes.left)
 
 
 def idle(app: App) -> bool:
     """A started app of which no task runs and some wait."""
-    tasks = [group for group in app.groups if group.role is not Role.DRIVER]
+    tasks = [group for group in app.groups if not group.driver]
     return any(group.held and not group.pausing for group in tasks) and not any(group.charged for group in tasks)

@@ -10,7 +10,6 @@ from slackwater.cycle.contention import Ground, Grounds
 from slackwater.cycle.drivernodes import DriverNodes
 from slackwater.cycle.snapshot import App, Queue, Snapshot
 from slackwater.resources import NOTHING, Resources
-from slackwater.roles import Role
 
 
 class DriverBudget:
@@ -22,10 +21,10 @@ class DriverBudget:
         queue: Queue,
         running: Sequence[App],
         sizes: Mapping[str, AppSize],
-        drivers: DriverNodes,
+        driver_nodes: DriverNodes,
     ) -> None:
-        self._queue, self._sizes, self._drivers = queue, sizes, drivers
-        self._grounds = Grounds(snapshot, queue, running, sizes, drivers)
+        self._queue, self._sizes, self._driver_nodes = queue, sizes, driver_nodes
+        self._grounds = Grounds(snapshot, queue, running, sizes, driver_nodes)
         self._means: RunningMeans | None = None
 
     @property
@@ -38,7 +37,7 @@ class DriverBudget:
     def enter(self, app: App) -> None:
         """An app starts: its driver is charged, and its tasks keep their nodes."""
         size = self._sizes[app.id]
-        self._drivers.start(app)
+        self._driver_nodes.start(app)
         if size.driver:
             if self._means is not None:
                 self._means.start_driver(size.driver, size.task)
@@ -81,12 +80,12 @@ class DriverBudget:
 
         `gone` are the pods that this round has released, by app and group.
         """
-        tasks = [group for group in app.groups if group.role is not Role.DRIVER]
+        tasks = [group for group in app.groups if not group.driver]
         if tasks:
             wants = any(len(group.held) > gone.get((app.id, group.key), 0) for group in tasks)
         else:
             wants = app.has_driver and any(group.held or group.charged for group in app.groups)
-        return wants and self._drivers.serves(app)
+        return wants and self._driver_nodes.serves(app)
 
     def leaves_a_task(self, app: App, largest: Resources) -> bool:
         """Beside all drivers and this one, the largest task of any of their apps, or of this one, still fits."""
@@ -97,7 +96,7 @@ class DriverBudget:
         """Whether the ground holds so much beside its drivers. Tasks of other queues end: they keep no node idle."""
         if (ground.means.charged + asked).fits(ground.capacity):
             return True
-        left = self._drivers.left_on(ground.nodes)
+        left = self._driver_nodes.left_on(ground.nodes)
         return left is not None and asked.fits(left)
 
     def largest_task(self, started: Iterable[App]) -> Resources:
@@ -110,7 +109,7 @@ class DriverBudget:
 
     def _larger(self, largest: Resources, app: App) -> Resources:
         size = self._sizes[app.id]
-        if (app.has_driver or size.driver) and self._drivers.serves(app):
+        if (app.has_driver or size.driver) and self._driver_nodes.serves(app):
             return largest.at_least(size.task)
         return largest
 

@@ -11,7 +11,6 @@ from slackwater.cycle.noderooms import NodeRooms
 from slackwater.cycle.podline.earlystart import precedes
 from slackwater.cycle.snapshot import App, PodGroup, Queue
 from slackwater.resources import NOTHING, total
-from slackwater.roles import Role
 
 
 class PossibleApps:
@@ -40,7 +39,7 @@ class PossibleApps:
         if not lost:
             return app
         self._impossible[app.id] = lost[0]
-        whole = app.gang or any(group.role is Role.DRIVER for group in lost)
+        whole = app.gang or any(group.driver for group in lost)
         # A later stage would hold its room for ever: what it waits for never runs.
         vain = [g for g in app.groups if g.held and (whole or g in lost or any(precedes(app, e, g) for e in lost))]
         groups = tuple(replace(g, held=()) if g in vain else g for g in app.groups)
@@ -49,7 +48,7 @@ class PossibleApps:
     def too_large(self, app: App, position: int) -> Verdict | None:
         """The verdict on an app of which nothing is left but what no node could ever take."""
         group = self._impossible.get(app.id)
-        if group is None or any(each.held for each in app.groups):
+        if group is None or app.held_pods:
             return None
         kind, ask, most = self._rooms.largest(self.shapes[app.id, group.key])
         missing = next((k for k, value in group.request.items() if value > 0 and k not in self._rooms.kinds), None)
@@ -92,12 +91,12 @@ def incomplete(app: App, position: int = 0) -> Verdict | None:
     """
     if not app.gang:
         return None
-    tasks = [group for group in app.groups if group.role is not Role.DRIVER]
+    tasks = [group for group in app.groups if not group.driver]
     if not tasks or any(group.charged for group in tasks):
         return None
     drivers = sum(group.together for group in app.groups) - sum(group.together for group in tasks)
     expected = drivers + max(app.announced, sum(group.together for group in tasks))
-    present = sum(len(group.held) + group.charged for group in app.groups)
+    present = app.held_pods + sum(group.charged for group in app.groups)
     if present >= expected:
         return None
     return Verdict(app.id, WaitReason.GANG, {"expected": expected, "present": present}, position)

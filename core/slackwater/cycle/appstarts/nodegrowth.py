@@ -24,7 +24,7 @@ class NodeGrowth:
     """One queue's claims of growth pods, and what it may still ask for."""
 
     def __init__(self, queue: Queue, apps: Sequence[App], rooms: NodeRooms) -> None:
-        self.seated: list[str] = []  # growth pods for which a node has room now
+        self.with_room: list[str] = []  # growth pods for which a node has room now
         self._rooms = rooms
         self._asked = 0  # growth pods under way
         self._most = queue.growth
@@ -43,9 +43,9 @@ class NodeGrowth:
                 if self._rooms.take(shape) < 0:
                     self._left = self._left - counted(group)
                 else:
-                    self.seated.append(uid)
+                    self.with_room.append(uid)
                     free = free - group.request
-        return free.at_least(NOTHING) if self.seated else free
+        return free.at_least(NOTHING) if self.with_room else free
 
     def allows(self, group: PodGroup, count: int = 1) -> bool:
         """Whether machines for so many pods of a group may be asked for: pods and maximum have room for them."""

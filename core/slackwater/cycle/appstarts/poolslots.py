@@ -20,7 +20,6 @@ from slackwater.pools.pools import (
     required,
     slots,
 )
-from slackwater.roles import Role
 from slackwater.validation import TOLERANCE, clip
 
 
@@ -102,7 +101,7 @@ class PoolSlots:
             return math.inf
         left = max(0.0, share * tot - self._charged[kind] - self.spent[kind])
         mine = [app for app in self._apps if self._sizes[app.id].category is kind]
-        if self.spent[kind] or any(g.charged for app in mine for g in app.groups if g.role is not Role.DRIVER):
+        if self.spent[kind] or any(g.charged for app in mine for g in app.groups if not g.driver):
             return left
         return max(left, min((each for app in mine for each in self._portions(app)), default=0.0))
 

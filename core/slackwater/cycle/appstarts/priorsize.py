@@ -13,28 +13,27 @@ from dataclasses import replace
 
 from slackwater.cycle.drivernodes import DriverNodes
 from slackwater.cycle.snapshot import App, PodGroup, Queue, Snapshot
-from slackwater.roles import Role
 
 
 def without_impossible(snapshot: Snapshot, guessed: Collection[str]) -> Snapshot:
     """The snapshot without task sizes that cannot be true, of these apps."""
     if not guessed:
         return snapshot
-    drivers, queues = DriverNodes(snapshot), {queue.name: queue for queue in snapshot.queues}
+    driver_nodes, queues = DriverNodes(snapshot), {queue.name: queue for queue in snapshot.queues}
     doubted = {
         app.id: replace(app, task_request=None, together=1, tasks_to_come=app.has_driver)
         for app in snapshot.apps
-        if app.id in guessed and not _possible(app, queues.get(app.queue), drivers)
+        if app.id in guessed and not _possible(app, queues.get(app.queue), driver_nodes)
     }
     return replace(snapshot, apps=tuple(doubted.get(app.id, app) for app in snapshot.apps)) if doubted else snapshot
 
 
-def _possible(app: App, queue: Queue | None, drivers: DriverNodes) -> bool:
-    boss = next((group for group in app.groups if group.role is Role.DRIVER), None)
-    tasks = any(group.role is not Role.DRIVER for group in app.groups)  # they say themselves what they ask for
+def _possible(app: App, queue: Queue | None, driver_nodes: DriverNodes) -> bool:
+    boss = next((group for group in app.groups if group.driver), None)
+    tasks = any(not group.driver for group in app.groups)  # they say themselves what they ask for
     if boss is None or tasks or not app.task_request or queue is None or queue.grows:
         return True
-    return _within(app, boss, queue) and drivers.together(app, boss, beside_others=True)
+    return _within(app, boss, queue) and driver_nodes.together(app, boss, beside_others=True)
 
 
 def _within(app: App, boss: PodGroup, queue: Queue) -> bool:

@@ -23,17 +23,16 @@ from enum import StrEnum
 
 from slackwater.cycle.admit import AdmissionRound
 from slackwater.cycle.appsize import AppSizes
-from slackwater.cycle.appstarts.impossible import incomplete
 from slackwater.cycle.appstarts.nodegrowth import NodeGrowth, in_flight
 from slackwater.cycle.appverdicts import Verdict, WaitReason, describe
+from slackwater.cycle.audit.waitingpods import occupy
 from slackwater.cycle.cycle import Round
 from slackwater.cycle.drivernodes import OWN, DriverNodes
 from slackwater.cycle.noderooms import NodeRooms
-from slackwater.cycle.podline.earlystart import startable
-from slackwater.cycle.queuepass import led_by_driver
+from slackwater.cycle.podline.readiness import readiness
+from slackwater.cycle.queuepass import by_group
 from slackwater.cycle.snapshot import App, PodGroup, Queue, Snapshot
-from slackwater.resources import Resources
-from slackwater.roles import Role
+from slackwater.resources import NOTHING, Resources
 from slackwater.validation import TOLERANCE
 
 
@@ -48,6 +47,19 @@ class Claim(StrEnum):
     ASSEMBLY = "assembly"
     OWNER = "owner's bound"
     NOBODY = "nobody"
+
+
+# What a group that is not ready waits for; nothing is said of one that is.
+WHY: Mapping[WaitReason | None, str] = {
+    None: "",
+    WaitReason.PAUSED: "paused",
+    WaitReason.DRAINING: "the queue is draining",
+    WaitReason.GANG: "its gang is not complete",
+    WaitReason.FRAGMENTED: "placement found no node for it, or for others of its gang, a moment ago",
+    WaitReason.NOT_BOUND: "it was released before, or others of its gang were, and came to no node",
+    WaitReason.DRIVER: "its driver does not run",
+    WaitReason.PARENTS: "its parents are not placed",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +81,7 @@ def holds(snapshot: Snapshot, decided: Round) -> list[Hold]:
     # Growth pods under way take their room first, as in the round itself.
     growths = {q.name: NodeGrowth(q, [a for a in snapshot.apps if a.queue == q.name], rooms) for q in snapshot.queues}
     snapshot = replace(snapshot, queues=tuple(each.queue for each in growths.values()))
-    queues = {queue.name: queue for queue in snapshot.queues}
-    after = _after(snapshot, decided, rooms, queues)
+    after = _after(snapshot, decided, rooms)
     flight = in_flight(after.apps)
     found: list[Hold] = []
     before = {app.id: app for app in snapshot.apps}
@@ -80,17 +91,15 @@ def holds(snapshot: Snapshot, decided: Round) -> list[Hold]:
     return found
 
 
-def _after(snapshot: Snapshot, decided: Round, rooms: NodeRooms, queues: dict[str, Queue]) -> Snapshot:
+def _after(snapshot: Snapshot, decided: Round, rooms: NodeRooms) -> Snapshot:
     """The snapshot as it is once the round is carried out; `rooms` give up what was released."""
-    released = Counter((release.app, release.group.key) for release in decided.releases)
+    occupy(rooms, snapshot, decided)
+    released = by_group(decided.releases)
     grown = {release.uid for release in decided.releases if release.growth}
-    homes = {app.id: app.queue for app in snapshot.apps}
     asked: dict[str, Resources] = {}
     for release in decided.releases:
         if not release.growth:
-            queue = queues[homes[release.app]]
-            rooms.take(rooms.shapes(queue, [release.group])[0])
-            asked[queue.name] = asked.get(queue.name, Resources()) + release.group.request
+            asked[release.queue] = asked.get(release.queue, NOTHING) + release.group.request
     apps = tuple(_released(app, released, grown) for app in snapshot.apps)
     left = tuple(replace(q, free=q.free - asked[q.name]) if q.name in asked else q for q in snapshot.queues)
     return replace(snapshot, apps=apps, queues=left)
@@ -126,8 +135,7 @@ class _Holds:
         queue = next(each for each in snapshot.queues if each.name == growth.queue.name)
         self.snapshot, self.queue, self.rooms, self.flight = snapshot, queue, rooms, flight
         self.before = before  # what the round saw: parents that go with it let their children go in the next one
-        pool = next((pool for pool in snapshot.pools if pool.name == queue.pool), None)
-        sizes = AppSizes()
+        pool, sizes = snapshot.pool_of(queue), AppSizes()
         self.admission = AdmissionRound(snapshot, queue, pool, apps, rooms, DriverNodes(snapshot, sizes), sizes, growth)
         self.apps = apps
 
@@ -151,7 +159,7 @@ class _Holds:
             found = Claim.WINDOW, "", f"pods on their way: {self.flight}"
         elif (other := self._assembled_for(app)) is not None:
             found = Claim.ASSEMBLY, other.id, "room is kept for it until its deadline"
-        elif not app.started and group.role is Role.DRIVER and (other := self._reserve(app)) is not None:
+        elif not app.started and group.driver and (other := self._reserve(app)) is not None:
             found = Claim.RESERVE, other.id, "its tasks wait or are still to come"
         elif not self.admission.seated(app, group):
             claimant = self.admission.bars(app, group).claimant
@@ -171,20 +179,12 @@ class _Holds:
         return any(each.held for each in left.groups if each.key == group.key)
 
     def _not_ready(self, app: App, group: PodGroup) -> str:
-        """What it waits for that is its own."""
+        """What it waits for that is its own, in what the round saw."""
         seen = self.before[app.id]
-        first = next(each for each in seen.groups if each.key == group.key)
-        gone = group.released - first.released
-        tested = (
-            (self.queue.paused or app.paused, "paused"),
-            (self.queue.draining and not app.started, "the queue is draining"),
-            (incomplete(app, 0) is not None, "its gang is not complete"),
-            (group.unplaceable, "placement found no node a moment ago"),
-            (group.pausing, "it was released before and came to no node"),
-            (group.role is not Role.DRIVER and not led_by_driver(seen), "its driver does not run"),
-            (group.role is not Role.DRIVER and startable(seen, first) <= gone, "its parents are not placed"),
-        )
-        return next((why for holds_, why in tested if holds_), "")
+        at = next(number for number, each in enumerate(seen.groups) if each.key == group.key)
+        ready = readiness(seen, self.queue)[at]
+        gone = group.released - seen.groups[at].released
+        return WHY[WaitReason.PARENTS if ready.reason is None and ready.pods <= gone else ready.reason]
 
     def _has_room(self, app: App, group: PodGroup, shape: int) -> bool:
         if app.gang:
@@ -203,7 +203,7 @@ class _Holds:
         waiting = [
             each
             for each in (*self.apps, *others)
-            if each.id != app.id and each.priority >= app.priority and any(group.held for group in each.groups)
+            if each.id != app.id and each.priority >= app.priority and each.held_pods
         ]
         return next((each for each in waiting if self.admission.assembly.deadline(each) is not None), None)
 

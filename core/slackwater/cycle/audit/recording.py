@@ -99,7 +99,7 @@ def _compound(thing: object) -> Any:
         return [plain(each) for each in thing]
     if not is_dataclass(thing) or type(thing).__name__ not in KNOWN:
         name = type(thing).__name__
-        raise InvalidInput("recording", f"{name} is not known here", "add it to KNOWN in cycle.recording")
+        raise InvalidInput("recording", f"{name} is not known here", "add it to KNOWN in cycle.audit.recording")
     shown = [each for each in fields(thing) if each.repr and not _default(each, getattr(thing, each.name))]
     return {"@": type(thing).__name__, **{each.name: plain(getattr(thing, each.name)) for each in shown}}
 

@@ -2,46 +2,39 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import replace
 
+from slackwater.cycle.appverdicts import WaitReason
 from slackwater.cycle.audit.idle import WaitingPods
 from slackwater.cycle.cycle import Round
 from slackwater.cycle.feasibility import reachable
 from slackwater.cycle.noderooms import NodeRooms
-from slackwater.cycle.podline.earlystart import startable
-from slackwater.cycle.queuepass import led_by_driver
-from slackwater.cycle.snapshot import App, PodGroup, Queue, Snapshot
+from slackwater.cycle.podline.readiness import readiness
+from slackwater.cycle.queuepass import by_group
+from slackwater.cycle.snapshot import PodGroup, Queue, Snapshot
 from slackwater.nodetable import NodeTable
-from slackwater.roles import Role
 
 
 def waiting(snapshot: Snapshot, decided: Round) -> list[WaitingPods]:
-    """Pods still held after the round that are ready: not paused, their driver runs, their parents are placed."""
-    released = Counter((release.app, release.group.key) for release in decided.releases)
+    """Pods still held after the round that lack nothing but a node, whether one has room for them or none."""
+    released = by_group(decided.releases)
     queues = {queue.name: queue for queue in snapshot.queues}
     found: list[WaitingPods] = []
     for app in snapshot.apps:
         queue = queues.get(app.queue)
-        if queue is None or app.paused or queue.paused:
+        if queue is None:
             continue
-        for group in app.groups:
-            count = _ready(app, group) - released[app.id, group.key]
-            if count > 0:
+        for group, ready in zip(app.groups, readiness(app, queue), strict=True):
+            count = ready.pods - released[app.id, group.key]
+            if count > 0 and ready.reason in (None, WaitReason.FRAGMENTED):
                 found.append(_pods(snapshot, queue, group, count))
     return found
-
-
-def _ready(app: App, group: PodGroup) -> int:
-    if group.role is Role.DRIVER:
-        return len(group.held)
-    return startable(app, group) if led_by_driver(app) else 0
 
 
 def _pods(snapshot: Snapshot, queue: Queue, group: PodGroup, count: int) -> WaitingPods:
     kinds = snapshot.nodes.kinds if snapshot.nodes is not None else ()
     native = group.request if group.native is None else group.native
-    reach = reachable(snapshot, queue, group)
+    reach = reachable(snapshot, queue, group.constraints)
     return WaitingPods(count, group.request.vector(kinds).tolist(), native.vector(kinds).tolist(), reach)
 
 
@@ -51,10 +44,13 @@ def left(snapshot: Snapshot, decided: Round) -> NodeTable | None:
     if table is None or not decided.releases:
         return table
     rooms = NodeRooms(snapshot)
-    queues = {queue.name: queue for queue in snapshot.queues}
-    homes: dict[str, App] = {app.id: app for app in snapshot.apps}
-    for release in decided.releases:
-        queue = queues.get(homes[release.app].queue)
-        if queue is not None and not release.growth:
-            rooms.take(rooms.shapes(queue, [release.group])[0])
+    occupy(rooms, snapshot, decided)
     return replace(table, room=rooms.room, native=rooms.native)
+
+
+def occupy(rooms: NodeRooms, snapshot: Snapshot, decided: Round) -> None:
+    """Give what the round released its room; growth pods wait for nodes that do not exist yet."""
+    queues = {queue.name: queue for queue in snapshot.queues}
+    for release in decided.releases:
+        if not release.growth:
+            rooms.take(rooms.shapes(queues[release.queue], [release.group])[0])

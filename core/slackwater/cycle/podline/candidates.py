@@ -7,7 +7,6 @@ from typing import NamedTuple
 from slackwater.cycle.snapshot import App, PodGroup
 from slackwater.pools.pools import Category
 from slackwater.resources import Resources
-from slackwater.roles import Role
 
 
 class ReleaseCandidate(NamedTuple):
@@ -44,12 +43,12 @@ class RequestShape(NamedTuple):
 
 def is_first_task(candidate: ReleaseCandidate) -> bool:
     """Whether it would be the first task of an app whose driver runs."""
-    tasks = [group for group in candidate.app.groups if group.role is not Role.DRIVER]
+    tasks = [group for group in candidate.app.groups if not group.driver]
     alone = candidate.app.has_driver and not any(group.charged for group in tasks)
-    return alone and candidate.group.role is not Role.DRIVER
+    return alone and not candidate.group.driver
 
 
 def shape_of(candidate: ReleaseCandidate) -> RequestShape:
     """What one pod of the group takes."""
-    driver = candidate.app.id if candidate.group.role is Role.DRIVER else ""
+    driver = candidate.app.id if candidate.group.driver else ""
     return RequestShape(candidate.group.request, candidate.slots, candidate.category, candidate.shape, driver)

@@ -20,7 +20,6 @@ from collections.abc import Sequence
 
 from slackwater.cycle.snapshot import App, PodGroup
 from slackwater.resources import NOTHING, Resources
-from slackwater.roles import Role
 
 # Share of maps that must have finished, and what reduces may hold for each running map: what Hadoop's operators set
 # for mapreduce.job.reduce.slowstart.completedmaps, and its default ramp-up limit.
@@ -29,11 +28,13 @@ RAMP_UP = 0.5
 
 
 def startable(app: App, group: PodGroup) -> int:
-    """How many of the group's held pods may go, as far as the stages of its own app are concerned.
+    """How many of the group's held pods may go, as far as the stages of its own app are concerned: all of a driver's.
 
     Strict DAGs go by levels (003): a stage may start once every stage before it is placed.
     """
     count = len(group.held)
+    if group.driver:
+        return count
     if app.strict and group.early:
         return 0
     if app.strict:
@@ -41,7 +42,7 @@ def startable(app: App, group: PodGroup) -> int:
         return count if placed else 0
     if not group.waiting:
         return count
-    tasks = [each for each in app.groups if each.role is not Role.DRIVER]
+    tasks = [each for each in app.groups if not each.driver]
     if all(each.waiting and each.level >= group.level for each in tasks if each.held):
         return count
     return 0 if app.gang else min(count, _early(tasks, group))
@@ -52,7 +53,7 @@ def stuck(app: App, group: PodGroup) -> bool:
 
     A stage waits for those before it, a gang for all of it.
     """
-    held = [each for each in app.groups if each.held and each.role is not Role.DRIVER]
+    held = [each for each in app.groups if each.held and not each.driver]
     return any(app.gang or precedes(app, each, group) for each in held)
 
 

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 
 from slackwater.cycle.snapshot import App, PodGroup
 from slackwater.ordering.stageurgency import Urgency, progress, urgency_of
-from slackwater.roles import Role
 from slackwater.validation import amount
 
 
@@ -17,7 +16,7 @@ class AppUrgency:
     """
 
     def __init__(self, app: App, unit: Mapping[str, float]) -> None:
-        self._tasks = [(group, _size(group, unit)) for group in app.groups if group.role is not Role.DRIVER]
+        self._tasks = [(group, _size(group, unit)) for group in app.groups if not group.driver]
         self._picked: dict[str, int] = {}
 
     def pick(self, group: PodGroup, picked: int) -> None:

@@ -17,7 +17,6 @@ from slackwater.cycle.appstarts.poolbuilder import SlotScale
 from slackwater.pools.demand import Wanted, category, more
 from slackwater.pools.pools import Category
 from slackwater.resources import Resources
-from slackwater.roles import Role
 from slackwater_cluster import names
 from slackwater_cluster.apps.size import AppSize
 from slackwater_operator.cache.apps.appstages import AwaitedStages
@@ -65,7 +64,7 @@ class AppHistory:
             self.most, self.assembled = None, False
         self.promoted |= each.promoted
         self.led = self.led or each.led
-        tasks = [group for group in each.groups if group.role is not Role.DRIVER]
+        tasks = [group for group in each.groups if not group.driver]
         self.assembled = self.assembled or any(group.charged or group.finished for group in tasks)
         self.stages.update(group.stage for group in each.groups)
 

@@ -9,7 +9,6 @@ from typing import NamedTuple
 from slackwater.cycle.snapshot import PodGroup
 from slackwater.errors import SlackwaterError
 from slackwater.ordering.daglevels import level_of
-from slackwater.roles import Role
 from slackwater_cluster import names
 from slackwater_cluster.apps.resolver import own
 from slackwater_cluster.pods import metadata
@@ -45,11 +44,9 @@ def levelled(
         levels = level_of(sorted(here | {parent for parent, _ in edges}), sorted(edges))
     except SlackwaterError as problem:
         return groups, (), [f"{names.PARENTS}: {problem}"]
-    unfinished = [levels[g.stage] for g in groups if g.role is not Role.DRIVER and (g.held or g.charged or g.blocked)]
+    unfinished = [levels[g.stage] for g in groups if not g.driver and (g.held or g.charged or g.blocked)]
     first = min(unfinished, default=0)
-    found = tuple(
-        replace(g, level=levels[g.stage], waiting=g.role is not Role.DRIVER and levels[g.stage] > first) for g in groups
-    )
+    found = tuple(replace(g, level=levels[g.stage], waiting=not g.driver and levels[g.stage] > first) for g in groups)
     return found, _absent(edges, here, pods), []
 
 

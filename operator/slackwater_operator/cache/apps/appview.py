@@ -78,7 +78,7 @@ class AppView:
             return False
         if self.counts.released or self.counts.bound:
             return True
-        driver_waits = any(group.role is Role.DRIVER and group.held for group in self.groups)
+        driver_waits = any(group.driver and group.held for group in self.groups)
         return self.counts.done > 0 and not driver_waits
 
     @property
@@ -192,7 +192,7 @@ class _OfFramework(TypedDict):
 def _framework(pods: Sequence[Pod], groups: Sequence[PodGroup], table: FrameworkTable) -> _OfFramework:
     """What the framework's row says of its apps, and whether this one has a driver."""
     row = table.named(next((pod.member.framework for pod in pods if pod.member.framework), ""))
-    led = any(group.role is Role.DRIVER for group in groups)
+    led = any(group.driver for group in groups)
     stated = bool(row and row.has_driver and not any(pod.member.client for pod in pods))
     named_one = bool(row and row.coordinator and any(own(pod.record, row.coordinator) for pod in pods))
     return _OfFramework(
@@ -251,14 +251,14 @@ def _naming(pods: Sequence[Pod]) -> Pod | None:
 def _backed(groups: Sequence[PodGroup]) -> bool:
     """Whether a driver passed the gate, or tasks that are worth half of the largest pod that waits."""
     passed = [(group, group.charged + group.finished) for group in groups]
-    if any(count and group.role is Role.DRIVER for group, count in passed):
+    if any(count and group.driver for group, count in passed):
         return True
     return standing.backed((g.request for g in groups if g.held), ((g.request, count) for g, count in passed if count))
 
 
 def _expected(groups: tuple[PodGroup, ...], announced: int) -> tuple[PodGroup, ...]:
     """A gang's tasks, as many as it announced; where they are of several kinds, nobody knows how many of which."""
-    tasks = [group for group in groups if group.role is not Role.DRIVER]
+    tasks = [group for group in groups if not group.driver]
     if not announced or len(tasks) != 1:
         return groups
     return tuple(replace(group, expected=announced) if group is tasks[0] else group for group in groups)
@@ -266,7 +266,7 @@ def _expected(groups: tuple[PodGroup, ...], announced: int) -> tuple[PodGroup, .
 
 def run_size(each: AppView) -> AppSize | None:
     """What a run turned out to be: its tasks and their mean request; None where it had none."""
-    tasks = [group for group in each.groups if group.role is not Role.DRIVER]
+    tasks = [group for group in each.groups if not group.driver]
     count = sum(group.total for group in tasks)
     if not count:
         return None

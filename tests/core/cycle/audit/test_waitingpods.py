@@ -46,3 +46,25 @@ def test_pods_of_a_paused_app_do_not_wait_for_room() -> None:
     """Their owner keeps them, not the cluster."""
     seen = snapshot(5.0, app(paused=True))
     assert waiting(seen, decide(seen, explain=False)) == []
+
+
+@pytest.mark.parametrize("keeps", ["an incomplete gang", "a release in vain", "a draining queue"])
+def test_pods_that_something_else_keeps_do_not_wait_for_room(keeps: str) -> None:
+    """No core is idle because of them: more of them must come, a pause must pass, or nothing new starts there."""
+    seen = snapshot(5.0, app())
+    (group,) = app().groups
+    (queue,) = seen.queues
+    changed = {
+        "an incomplete gang": replace(seen, apps=(app(gang=True, announced=4),)),
+        "a release in vain": replace(seen, apps=(app(groups=(replace(group, pausing=True),)),)),
+        "a draining queue": replace(seen, apps=(app(started=False),), queues=(replace(queue, draining=True),)),
+    }[keeps]
+    assert waiting(changed, decide(changed, explain=False)) == []
+
+
+def test_pods_for_which_placement_found_no_node_wait_for_one() -> None:
+    """A node is all they lack."""
+    (group,) = app().groups
+    seen = snapshot(5.0, app(groups=(replace(group, unplaceable=True),)))
+    (pods,) = waiting(seen, decide(seen, explain=False))
+    assert pods.count == 3

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from slackwater.cycle.audit.opengate import may_open
+from slackwater.cycle.podline.opengate import may_open
 from slackwater.cycle.snapshot import App, PodGroup, Queue, Snapshot
 from slackwater.nodetable import NodeTable
 from slackwater.resources import Resources
