@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections import Counter
+from pathlib import Path
 
 import pytest
 
 from support.reporting import not_run, want
-from support.untraced import TOGETHER, unneeded
+from support.untraced import TOGETHER, read_branches, unneeded
 
 
 @pytest.mark.parametrize(
@@ -44,3 +46,15 @@ def test_a_test_that_adds_no_branch_needs_no_tracer() -> None:
     one, two, three = (0, 1, 2), (0, 2, 3), (0, 3, 4)
     branches = {TOGETHER: {one}, "dear": {one, two, three}, "second": {two}, "third": {three}, "known": {one}}
     assert unneeded(branches, Counter({"dear": 9, "second": 1, "third": 1, "known": 1})) == ["dear", "known"]
+
+
+def test_a_test_that_takes_no_branch_is_known_by_its_cost(tmp_path: Path) -> None:
+    """One that only starts other programs is dear to trace as well."""
+    with sqlite3.connect(tmp_path / "branches") as database:
+        database.execute("create table context (id, context)")
+        database.execute("create table arc (context_id, file_id, fromno, tono)")
+        database.execute("insert into context values (1, 'quick')")
+        database.execute("insert into arc values (1, 0, 1, 2)")
+    found = read_branches(tmp_path / "branches", Counter({"helm": 3, "quick": 0}))
+    assert found == {"helm": set(), TOGETHER: {(0, 1, 2)}}
+    assert unneeded(found, Counter({"helm": 3})) == ["helm"]

@@ -83,7 +83,7 @@ def test_every_page_is_in_the_navigation() -> None:
 
 
 PAGES = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
-FILES = [path.relative_to(ROOT) for place in PLACES for path in (ROOT / place).rglob("*.py")]
+FILES = [f"/{path.relative_to(ROOT).as_posix()}" for place in PLACES for path in (ROOT / place).rglob("*.py")]
 INSTEAD = {"tests/core/ROOM/test_NAME.py"}  # where the reader puts names in
 
 
@@ -92,7 +92,7 @@ def test_files_and_tests_that_a_page_names_exist(page: Path) -> None:
     """By their whole path or the end of it; a name behind `::` is in that file."""
     text = page.read_text(encoding="utf-8")
     for named, _, name in re.findall(r"(?:`|\b(?=tests/))([\w./]+\.py)\b(::([\w:]+))?", text):
-        found = [path for path in FILES if path.parts[-len(Path(named).parts) :] == Path(named).parts]
+        found = [path for path in FILES if path.endswith(f"/{named}")]
         assert found or named in INSTEAD, named
         last = name.rpartition("::")[2]
-        assert not last or any(f" {last}(" in (ROOT / path).read_text(encoding="utf-8") for path in found), name
+        assert not last or any(f" {last}(" in (ROOT / path[1:]).read_text(encoding="utf-8") for path in found), name

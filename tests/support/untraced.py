@@ -23,7 +23,7 @@ import coverage
 import pytest
 
 # CPU seconds. Cheaper tests are traced, all of them as one: their tracing costs little, and the list stays short.
-CHEAP = 0.1
+CHEAP = 0.05
 TOGETHER = "cheap tests"
 LIST = Path(__file__).parents[1] / "untraced.txt"
 
@@ -54,8 +54,8 @@ def read_costs(path: Path) -> Counter[str]:
 
 
 def read_branches(path: Path, costs: Counter[str]) -> dict[str, set[Branch]]:
-    """The branches that each test takes; cheap ones, and what is imported, stand together."""
-    found: dict[str, set[Branch]] = defaultdict(set)
+    """The branches that each test takes, none for some; cheap ones, and what is imported, stand together."""
+    found: dict[str, set[Branch]] = defaultdict(set, {name: set() for name in costs if costs[name] >= CHEAP})
     with sqlite3.connect(path) as database:
         rows = database.execute(
             "select context, file_id, fromno, tono from arc join context on context_id = context.id"

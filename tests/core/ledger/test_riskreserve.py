@@ -1,6 +1,8 @@
 """A ledger with a stated risk: what it keeps back, and when it does not."""
 
 import math
+from copy import deepcopy
+from functools import cache
 
 import numpy as np
 import pytest
@@ -94,6 +96,18 @@ class Cluster:
         )
 
 
+@cache
+def _settled(risk: float | None) -> Cluster:
+    cluster = Cluster(risk)
+    cluster.play(1500)
+    return cluster
+
+
+def settled(risk: float | None) -> Cluster:
+    """One in which enough promises were compared; it is played once, and copied for each test."""
+    return deepcopy(_settled(risk))
+
+
 def rooms(cluster: Cluster) -> NDArray[np.float64]:
     """The room of every node and kind."""
     return cluster.ledger.table(cluster.now).room
@@ -112,9 +126,7 @@ def test_a_young_ledger_decides_by_the_equations_of_paper_000() -> None:
 
 def test_room_is_what_the_promise_leaves() -> None:
     """Once promises were compared: min(allocatable, NC) − promise, of each kind apart, and more for more risk."""
-    careful, bold, plain = Cluster(0.01), Cluster(0.2), Cluster(None)
-    for cluster in (careful, bold, plain):
-        cluster.play(1500)
+    careful, bold, plain = settled(0.01), settled(0.2), settled(None)
     lines = careful.ledger.explain("n3", careful.now)
     for line in lines.values():
         assert line.promise is not None
@@ -130,8 +142,8 @@ def test_room_is_what_the_promise_leaves() -> None:
 
 def test_the_risk_is_kept() -> None:
     """A fifth asked: the share of broken promises is not above it by more than half."""
-    cluster = Cluster(0.2)
-    cluster.play(4000)
+    cluster = settled(0.2)
+    cluster.play(2500)
     for kind in ("cpu", "memory"):
         promise = cluster.ledger.explain("n0", cluster.now)[kind].promise
         assert promise is not None
@@ -140,8 +152,7 @@ def test_the_risk_is_kept() -> None:
 
 def test_of_cpu_what_is_used_now_is_promised_and_of_memory_nine_tenths() -> None:
     """All pods rise at once to 0.9 of what they ask for: 10.8 cores and 43.2 GiB, and the system's 0.2 and 1."""
-    cluster = Cluster(0.05)
-    cluster.play(1500)
+    cluster = settled(0.05)
     cluster.measure({uid: (0.9, 3.6) for uid in cluster.shown if uid in cluster.ledger})
     lines = cluster.ledger.explain("n0", cluster.now)
     cpu, memory = lines["cpu"].promise, lines["memory"].promise
@@ -159,7 +170,7 @@ def test_no_promise_gives_out_memory_that_is_in_use(request_: float) -> None:
     plain, stated = Cluster(None), Cluster(0.01)
     for cluster in (plain, stated):
         cluster.strangers({"n0": 3}, (0.1, request_), (0.5, 14.5))
-        cluster.play(2500)
+        cluster.play(1500)
     line = stated.ledger.explain("n0", stated.now)["memory"]
     assert line.used > line.allowed
     assert line.promise is not None
@@ -178,7 +189,7 @@ def test_an_idle_node_has_no_margin_and_nothing_is_withheld_there() -> None:
     for name in ("busy", "idle"):
         ledger.upsert_node(NodeSpec(name, (16.0, 64.0), (16.0, 64.0)))
     ledger.put(PodClaim("p", "busy", (4.0, 8.0), (4.0, 8.0), app="a", state=ClaimState.RUNNING, started=0.0))
-    for beat in range(2000):
+    for beat in range(1400):
         use = (1.0 + beat % 3 / 10, 4.0 + beat % 7 / 10)
         measure(
             ledger,
@@ -186,7 +197,7 @@ def test_an_idle_node_has_no_margin_and_nothing_is_withheld_there() -> None:
             {"busy": Sample(HEARTBEAT * beat, use), "idle": Sample(HEARTBEAT * beat, (0.0, 0.0))},
             {"p": use},
         )
-    line = ledger.explain("idle", HEARTBEAT * 2000)["cpu"]
+    line = ledger.explain("idle", HEARTBEAT * 1400)["cpu"]
     assert line.promise is not None
     assert line.promise.factor < np.inf
     assert (line.margin, line.crowded, line.withheld) == (0.0, False, False)
@@ -195,7 +206,7 @@ def test_an_idle_node_has_no_margin_and_nothing_is_withheld_there() -> None:
 def test_tasks_that_use_more_memory_than_they_ask_for_leave_no_room_on_a_full_node() -> None:
     """Twelve tasks ask for 4 GiB each and use 5: where more than the allowance of 56 GiB is used nothing is left."""
     cluster = Cluster(0.01)
-    cluster.play(2500, level=1.27)
+    cluster.play(1500, level=1.27)
     lines = [cluster.ledger.explain(node.name, cluster.now)["memory"] for node in cluster.ledger.nodes]
     full = [line for line in lines if line.used > line.allowed]
     assert len(full) > NODES / 2
@@ -204,8 +215,7 @@ def test_tasks_that_use_more_memory_than_they_ask_for_leave_no_room_on_a_full_no
 
 def test_stale_nodes_are_worth_their_reservations() -> None:
     """No margin gives room where nothing is measured any more."""
-    cluster = Cluster(0.01)
-    cluster.play(1500)
+    cluster = settled(0.01)
     later = cluster.now + 1000.0
     line = cluster.ledger.explain("n0", later)["memory"]
     assert line.stale
@@ -215,8 +225,7 @@ def test_stale_nodes_are_worth_their_reservations() -> None:
 
 def test_promises_for_nodes_that_are_not_measured_are_not_judged() -> None:
     """Nine of twelve nodes fall silent: what was promised for the other three is compared, and nothing else."""
-    cluster = Cluster(0.05)
-    cluster.play(1500)
+    cluster = settled(0.05)
     cluster.silent = {f"n{number}" for number in range(9)}
     cluster.play(600)  # promises made before end within this time
     before = {kind: it.count for kind, it in cluster.ledger.risks().items()}
@@ -226,8 +235,7 @@ def test_promises_for_nodes_that_are_not_measured_are_not_judged() -> None:
 
 def test_promises_are_not_judged_by_the_first_sample_after_a_gap() -> None:
     """For twenty minutes nobody was measured, and then all are."""
-    cluster = Cluster(0.05)
-    cluster.play(1500)
+    cluster = settled(0.05)
     before = {kind: it.count for kind, it in cluster.ledger.risks().items()}
     cluster.now += 1200
     cluster.play(HEARTBEAT)
@@ -239,8 +247,7 @@ def test_promises_outlive_a_short_gap_in_all_samples(asked: bool) -> None:
     """Prometheus was away for half a minute: promises of the horizon before are judged by what was seen."""
     counts = []
     for gap in (0.0, 30.0):
-        cluster = Cluster(0.05)
-        cluster.play(1500)
+        cluster = settled(0.05)
         before = cluster.ledger.risks()["cpu"].count
         cluster.silent = {f"n{number}" for number in range(NODES)} if asked and gap else set()
         if asked:
@@ -256,8 +263,7 @@ def test_promises_outlive_a_short_gap_in_all_samples(asked: bool) -> None:
 @pytest.mark.parametrize(("gap", "judged"), [(55.0, True), (65.0, False)])
 def test_a_silence_counts_from_the_last_sample_on(gap: float, judged: bool) -> None:
     """A node is stale after 15 s: that it was silent before counts, too, and a tenth of ten minutes may be missed."""
-    cluster = Cluster(0.05)
-    cluster.play(1500)
+    cluster = settled(0.05)
     before = cluster.ledger.risks()["cpu"].count
     cluster.silent = {f"n{number}" for number in range(NODES)}
     cluster.play(gap - HEARTBEAT)
@@ -268,8 +274,7 @@ def test_a_silence_counts_from_the_last_sample_on(gap: float, judged: bool) -> N
 
 def test_margins_are_formed_in_every_round_though_rounds_are_not_punctual() -> None:
     """One that begins some milliseconds early counts as well."""
-    cluster = Cluster(0.05)
-    cluster.play(1500)
+    cluster = settled(0.05)
     jitter = np.random.default_rng(0).uniform(0.0, 0.05, 20)
     for early in jitter.tolist():
         before = cluster.ledger.explain("n0", cluster.now)["cpu"].promise
@@ -280,8 +285,7 @@ def test_margins_are_formed_in_every_round_though_rounds_are_not_punctual() -> N
 
 def test_nodes_may_come_and_go() -> None:
     """Rows stay aligned, and a node that came has no margin until it was measured."""
-    cluster = Cluster(0.05)
-    cluster.play(1500)
+    cluster = settled(0.05)
     before = {name: cluster.ledger.explain(name, cluster.now)["cpu"].promise for name in ("n4", "n9")}
     for uid, (_, node, _) in list(cluster._live.items()):
         if node == "n0":
@@ -298,8 +302,7 @@ def test_nodes_may_come_and_go() -> None:
 
 def test_table_and_single_row_agree() -> None:
     """Two ways to the same numbers, also after a pod came between two samples."""
-    cluster = Cluster(0.05)
-    cluster.play(1500)
+    cluster = settled(0.05)
     cluster.ledger.put(PodClaim("late", "n2", (1.0, 4.0), (1.0, 4.0)))
     table = cluster.ledger.table(cluster.now)
     spot = cluster.ledger.spot("n2", cluster.now)
@@ -309,8 +312,7 @@ def test_table_and_single_row_agree() -> None:
 
 def test_a_pod_that_came_between_two_samples_takes_its_request_from_the_room() -> None:
     """It is not yet part of any promise."""
-    cluster = Cluster(0.05)
-    cluster.play(1500)
+    cluster = settled(0.05)
     before = rooms(cluster)[2].copy()
     cluster.ledger.put(PodClaim("late", "n2", (1.0, 4.0), (1.0, 4.0), app="other"))
     assert (before - rooms(cluster)[2]).tolist() == pytest.approx([1.0, 4.0])
@@ -318,8 +320,7 @@ def test_a_pod_that_came_between_two_samples_takes_its_request_from_the_room() -
 
 def test_drivers_are_charged_apart() -> None:
     """A driver is no part of a promise: it costs its request, promised or not."""
-    cluster = Cluster(0.05)
-    cluster.play(1500)
+    cluster = settled(0.05)
     before = rooms(cluster)[2].copy()
     cluster.ledger.put(PodClaim("driver", "n2", (1.0, 4.0), (1.0, 4.0), role=Role.DRIVER))
     assert (before - rooms(cluster)[2]).tolist() == pytest.approx([1.0, 4.0])
@@ -327,8 +328,8 @@ def test_drivers_are_charged_apart() -> None:
 
 def test_when_all_spike_together_the_margin_widens() -> None:
     """Every pod that starts uses twice as much: promises are broken, z grows, and room shrinks beyond the use."""
-    cluster = Cluster(0.05)
-    cluster.play(2000)
+    cluster = settled(0.05)
+    cluster.play(500)
     calm = cluster.ledger.explain("n0", cluster.now)["memory"]
     cluster.play(1000, level=0.7)
     wild = cluster.ledger.explain("n0", cluster.now)["memory"]

@@ -169,7 +169,7 @@ def test_the_same_seed_gives_the_same_run() -> None:
 @pytest.mark.parametrize("world", ["yarn", "kubernetes"])
 def test_reasons_are_kept_and_change_nothing(world: str) -> None:
     """Why jobs waited, by the names of jobs; the run is the same byte for byte."""
-    jobs = [job(f"app{number:02}", 4, usage=IDLE) for number in range(40)]
+    jobs = [job(f"app{number:02}", 4, usage=IDLE) for number in range(16)]
     plain, told = (play(jobs, world=world, reasons=reasons) for reasons in (False, True))
     assert plain.containers.start.tobytes() == told.containers.start.tobytes()
     assert plain.containers.node.tobytes() == told.containers.node.tobytes()

@@ -199,7 +199,8 @@ class MixedCluster:
         groups = {owner.group for owner in self.owners.values() if owner.group}
         if path == "/apis":
             return {"groups": [{"name": group, "preferredVersion": {"version": "v1"}} for group in sorted(groups)]}
-        kinds = {owner.kind for owner in self.owners.values() if owner.group and path == group_path(owner.group, "v1")}
+        asked = {group for group in groups if path == group_path(group, "v1")}
+        kinds = {owner.kind for owner in self.owners.values() if owner.group in asked}
         listed = [{"kind": kind, "name": _plural(kind), "namespaced": True} for kind in sorted(kinds)]
         return {"resources": listed} if listed else None
 

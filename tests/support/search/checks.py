@@ -99,13 +99,14 @@ class Checks:
 
     def _turned_round(self, operator: OperatorProgram, held: PodRecord, pod: PodRecord) -> bool:
         """Whether a pod of higher priority, no larger and allowed on the same node, was passed over."""
+        if held.priority <= pod.priority:
+            return False
         mine, other = self._life(held), self._life(pod)
         node = self.cluster.nodes[self.cluster.destination(pod)]
-        categories = operator.cache.views.histories.categories()
+        category = operator.cache.views.histories.category
         return (
-            held.priority > pod.priority
-            and self.queues[held.namespace] == self.queues[pod.namespace]
-            and categories.get(mine.id) == categories.get(other.id)
+            self.queues[held.namespace] == self.queues[pod.namespace]
+            and category(mine.id) == category(other.id)
             and _role(held) == _role(pod) == names.TASK
             and self._awaited(held).fits(pod.declared)
             and held.native.fits(pod.native)
