@@ -9,6 +9,7 @@ from typing import Any
 import kopf
 import structlog
 
+from slackwater.errors import Unavailable
 from slackwater_operator.program import Program
 from slackwater_operator.settings import Settings
 
@@ -62,7 +63,8 @@ async def _watched(program: Program, stop: asyncio.Event) -> None:
         raise
     except BaseExceptionGroup as problems:
         program.trouble = "; ".join(str(each) for each in problems.exceptions)
-        log.exception("the operator ends", trouble=program.trouble)
+        _, unexpected = problems.split(Unavailable)  # a lost Lease is no bug, and needs no traceback
+        log.error("the operator ends", trouble=program.trouble, exc_info=unexpected)
     except Exception as problem:
         program.trouble = str(problem)
         log.exception("the operator ends", trouble=program.trouble)
