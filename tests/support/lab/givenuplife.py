@@ -161,8 +161,9 @@ class ResizeLife(TroubledLife):
         self.ground.create(self._task(f"pupil-{number}", use, self.lasts) for number in range(self.pupils))
 
     def _task(self, name: str, use: tuple[str, str], lasts: float) -> Object:
-        app = f"school-{self._round}"
-        return self.ground.pod(name, app=app, cpu="400m", memory="200Mi", use=use, lasts=lasts)
+        """Of a stage of its own in each life: what was learned in the one before it says nothing of this one."""
+        app, stage = f"school-{self._round}", {"slackwater.io/stage": f"lesson-{self._round}"}
+        return self.ground.pod(name, app=app, cpu="400m", memory="200Mi", use=use, lasts=lasts, labels=stage)
 
     def _over(self) -> bool:
         pods = self.ground.pods()

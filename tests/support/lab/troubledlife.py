@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
@@ -123,10 +124,10 @@ class TroubledLife:
             "parked": [
                 pod["metadata"]["name"] for pod in pods if "slackwater.io/parked" in pod["metadata"]["annotations"]
             ],
-            "charged": [name for name in self.ground.nodes if self._charged(name)],
+            "charged": {name: cores for name in self.ground.nodes if (cores := self._charged(name))},
             "told": all(mine.get(f"{app}-{self._round}") == "Finished" for app in self._apps),
         }
 
-    def _charged(self, node: str) -> bool:
-        found = self.arena.node(node)
-        return bool(found.get("declared", {}).get("cpu", 1.0) > 0)
+    def _charged(self, node: str) -> float:
+        """Cores that pods of a node declared, without what sums of fractions leave behind; unknown is not nothing."""
+        return round(float(self.arena.node(node).get("declared", {}).get("cpu", math.inf)), 6)
