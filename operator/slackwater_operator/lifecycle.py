@@ -64,7 +64,7 @@ async def _watched(program: Program, stop: asyncio.Event) -> None:
     except BaseExceptionGroup as problems:
         program.trouble = "; ".join(str(each) for each in problems.exceptions)
         _, unexpected = problems.split(Unavailable)  # a lost Lease is no bug, and needs no traceback
-        log.error("the operator ends", trouble=program.trouble, exc_info=unexpected)
+        log.exception("the operator ends", trouble=program.trouble, exc_info=unexpected)
     except Exception as problem:
         program.trouble = str(problem)
         log.exception("the operator ends", trouble=program.trouble)

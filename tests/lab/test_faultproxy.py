@@ -188,12 +188,13 @@ def test_events_of_one_object_keep_their_order(seed: int) -> None:
 
 
 def test_writes_are_known_by_what_they_are_for() -> None:
-    """Each write of a release, status, event, lease, learned sizes and the dead-man switch is counted apart."""
+    """Writes of a release, status, event, lease, eviction, resize, learned sizes and the switch are counted apart."""
     custom = "/apis/slackwater.io/v1alpha1/namespaces/team/trackedapps/etl/status"
     lease = "/apis/coordination.k8s.io/v1/namespaces/slackwater-system/leases/slackwater-operator"
     learned = "/api/v1/namespaces/slackwater-system/configmaps/slackwater-learned"
     asked = [("PATCH", f"{POD}/status"), ("PATCH", POD), ("PATCH", custom), ("POST", "/api/v1/namespaces/team/events")]
-    asked += [("PUT", lease), ("PATCH", learned), ("PATCH", f"{RBAC}/clusterrolebindings/slackwater-holding")]
+    asked += [("PUT", lease), ("POST", f"{POD}/eviction"), ("PATCH", f"{POD}/resize"), ("PATCH", learned)]
+    asked += [("PATCH", f"{RBAC}/clusterrolebindings/slackwater-holding")]
     found = [requests.kind(method, path, {}) for method, path in asked]
     assert found == list(requests.WRITES)
     assert requests.kind("GET", lease, {}) == requests.READ

@@ -110,9 +110,15 @@ class ReleaseQueue:
         slots = sum(self._left[row] * self.rows[row].slots for row in members)
         if not members or self.lacking_together(app) is not None or slots > self.headroom(members[0]) + TOLERANCE:
             return []
+        if self._leads(members):
+            return [self._picked(members[0])] if self.seated(members[0]) else []
         if not self._rooms.take_all([(self.rows[row].shape, self._left[row]) for row in members]):
             return []
         return [self._picked(row, placed=True) for row in members for _ in range(self._left[row])]
+
+    def _leads(self, members: Sequence[int]) -> bool:
+        """Whether these rows are one driver, which has to leave the gang that follows it the nodes it needs."""
+        return [(self.rows[row].group.role, self._left[row]) for row in members] == [(Role.DRIVER, 1)]
 
     def lend(self, headroom: Mapping[Category, float]) -> None:
         """What is left of the room is for whoever is there: pools close no more than this."""

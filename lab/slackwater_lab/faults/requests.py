@@ -5,13 +5,16 @@ from collections.abc import Mapping
 
 READ, WATCH, OTHER = "read", "watch", "other"
 NOMINATION, GATE = "nomination", "gate"
+EVICTION, RESIZE = "eviction", "resize"  # only where a queue or a policy asks for them
 STATUS, EVENT, LEASE, LEARNED, SWITCH = "status", "event", "lease", "learned", "switch"
 OPERATOR = (NOMINATION, GATE, STATUS, EVENT, LEASE)  # its writes, in the order of a release
-WRITES = (*OPERATOR, LEARNED, SWITCH)  # of all our programs
+WRITES = (*OPERATOR, EVICTION, RESIZE, LEARNED, SWITCH)  # of all our programs
 
 _KINDS = (
     (re.compile(r"/api/v1/namespaces/[^/]+/pods/[^/]+/status$"), NOMINATION),
     (re.compile(r"/api/v1/namespaces/[^/]+/pods/[^/]+$"), GATE),
+    (re.compile(r"/api/v1/namespaces/[^/]+/pods/[^/]+/eviction$"), EVICTION),
+    (re.compile(r"/api/v1/namespaces/[^/]+/pods/[^/]+/resize$"), RESIZE),
     (re.compile(r"/apis/slackwater\.io/"), STATUS),
     (re.compile(r"/events$"), EVENT),
     (re.compile(r"/leases(/|$)"), LEASE),

@@ -302,6 +302,8 @@ class ReleaseLoop:
             written = await self.upkeep.writer.evict(stall.victim)
         except Unavailable as problem:
             self._tell_kept(stall.victim, str(problem))
+            # It may be carried out all the same; of a driver that stays this says nothing.
+            self.cache.gave_up(stall.blocked, stall.ahead, self.clock())
             return
         log.warning("pod evicted to end a stall", pod=stall.victim.key, outcome=written.outcome.value)
         if written.done:

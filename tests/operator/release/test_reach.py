@@ -225,6 +225,20 @@ def test_a_driver_that_its_gang_does_not_fit_beside_takes_another_node() -> None
     assert world.pods[again.uid].node == "large"
 
 
+def test_a_driver_that_is_held_with_its_gang_leaves_it_its_nodes() -> None:
+    """The same where the tasks are there before their driver is bound, as after its eviction: it took the small one."""
+    world = enforcing(node("large", cpu=24), node("small", cpu=8))
+    wanted = {names.GANG: "true", names.TASKS: "5"}
+    driver = world.create("driver", app="gang", role="driver", cpu=4, annotations=wanted)
+    tasks = [world.create(f"task-{number}", app="gang", cpu=5, annotations=wanted) for number in range(5)]
+    operator = world.operator()
+    for _ in range(2):
+        operator.step()
+        world.schedule()
+    assert world.pods[driver.uid].node == "large"
+    assert sorted(world.pods[task.uid].node for task in tasks) == ["large"] * 4 + ["small"]
+
+
 def test_of_two_drivers_in_each_others_way_one_is_given_up_once() -> None:
     """World 51917: the younger one came back at once, and was given up again and again; the older one never got on."""
     world = enforcing(node("a", cpu=8))

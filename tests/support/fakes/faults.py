@@ -12,6 +12,7 @@ from slackwater.errors import Unavailable
 from slackwater.resources import total
 from slackwater_cluster.api.session import Answer
 from slackwater_cluster.watch.records import PodRecord
+from slackwater_lab.faults import requests
 from slackwater_lab.faults.rules import STATUS, Deliveries, Fault, FaultPlan, Watch
 from slackwater_operator.release.extenderclient import Placement, PlaceRequest
 from support.fakes.cluster import Operator, World
@@ -28,6 +29,7 @@ class FaultyWorld(World):
     fault: Fault | None = None
     steer: int = 100  # nodes up to which nobody nominates
     at: int = 0  # the number of the write, from 1
+    kind: str = ""  # of the writes that are counted, by `requests`; all of them where none is named
     watch: Watch = Watch.PROMPT
     seed: int = 0
     kills: int = 0
@@ -37,20 +39,20 @@ class FaultyWorld(World):
     _events: Deliveries[tuple[PodRecord, bool]] = field(default_factory=Deliveries)  # pods, and whether they are gone
 
     def __post_init__(self) -> None:
-        self._plan = FaultPlan(self.fault, self.at)
+        self._plan = FaultPlan(self.fault, self.at, self.kind)
         self._events = Deliveries(self.watch, Random(self.seed))
 
     @property
     def attempts(self) -> int:
-        """Writes so far."""
-        return self._plan.counts.total()
+        """Writes that were counted so far."""
+        return self._plan.counts[self.kind]
 
     # -- writes -----------------------------------------------------------------------------------------------------
 
     async def write(self, method: str, path: str, body: Any, *, content_type: str = "") -> Answer:
         """As the API server would, but for the one fault."""
         self._alive()
-        fault = self._plan.strikes()
+        fault = self._plan.strikes(requests.kind(method, path, {}) if self.kind else "")
         if fault in STATUS:
             return Answer(STATUS[fault], b"{}")
         if fault is Fault.SILENT:
@@ -118,8 +120,11 @@ class FaultyWorld(World):
 
     # -- a whole life -----------------------------------------------------------------------------------------------
 
-    def play(self, arrive: Callable[[World, int], None], seconds: float = 4.0, most: int = 400) -> int:
-        """Let work arrive and run to its end; an operator that dies is started again. Returns the steps."""
+    def play(self, arrive: Callable[[World, int], None], seconds: float = 4.0, most: int = 400, least: int = 6) -> int:
+        """Let work arrive, in the first steps, and run to its end; an operator that dies is started again.
+
+        Returns the steps.
+        """
         operator = self._started()
         for step in range(most):
             arrive(self, step)
@@ -127,15 +132,17 @@ class FaultyWorld(World):
             self.schedule()
             self.check()
             self.deliver()
-            self.finish(
-                *(p.uid for p in self.pods.values() if p.node and not p.done and self.now - p.started >= seconds)
-            )
-            if step > 5 and all(pod.done for pod in self.pods.values()):
+            self.end_pods(seconds)
+            if step >= least and all(pod.done for pod in self.pods.values()):
                 return step
         left = {
             pod.name: (pod.gates, pod.nominated, pod.parked, pod.node) for pod in self.pods.values() if not pod.done
         }
         raise AssertionError(f"stranded: {left}")
+
+    def end_pods(self, seconds: float) -> None:
+        """What has run for so long is over."""
+        self.finish(*(p.uid for p in self.pods.values() if p.node and not p.done and self.now - p.started >= seconds))
 
     def check(self) -> None:
         """No room is given twice: what is bound to or nominated to a node fits it, by what was declared."""

@@ -137,10 +137,14 @@ class MemoryApi:
             return Answer(404, b"{}")
         self.writes.append(f"{method} {path}")
         if method == "POST":
-            self.delete(pod)
+            self.evict(pod)
         else:
             self._patch(pod, part or "", body)
         return Answer(200, b"{}")
+
+    def evict(self, pod: PodRecord) -> None:
+        """A pod is asked to leave, and does at once."""
+        self.delete(pod)
 
     def _note(self, method: str, path: str, body: Any) -> Answer:
         """A write to anything but a pod: the answer is the object as it is then."""

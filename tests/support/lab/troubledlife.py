@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,7 +16,7 @@ from slackwater_lab.nodes.simulated import Shape
 from slackwater_lab.processes.stealtime import Stopwatch
 from slackwater_operator.status.events import AGAIN, COMPONENT
 from support.lab.testcluster import Field
-from support.lab.testnamespace import Ground, bound, declared_cpu, gated, phase, states
+from support.lab.testnamespace import Ground, Object, bound, declared_cpu, gated, phase, states
 
 NODE = Shape(cpu="4", memory="16Gi")
 CORES = 4.0
@@ -77,6 +78,10 @@ class TroubledLife:
     def _over(self) -> bool:
         """Whether all are over; meanwhile no room is given twice, by what was declared."""
         pods = self.ground.pods()
+        self._no_room_twice(pods)
+        return len(pods) == 8 + self.late and all(phase(pod) == "Succeeded" for pod in pods)
+
+    def _no_room_twice(self, pods: Iterable[Object]) -> None:
         here = defaultdict(list)
         for pod in pods:
             node = pod["spec"].get("nodeName") or pod["status"].get("nominatedNodeName")
@@ -84,7 +89,6 @@ class TroubledLife:
                 here[node].append(pod)
         for node, those in here.items():
             assert declared_cpu(those) <= self.limit, f"room of {node} was given twice: {states(those)}"
-        return len(pods) == 8 + self.late and all(phase(pod) == "Succeeded" for pod in pods)
 
     def _revive(self) -> None:
         for program in self.programs:
@@ -120,10 +124,10 @@ class TroubledLife:
             "parked": [
                 pod["metadata"]["name"] for pod in pods if "slackwater.io/parked" in pod["metadata"]["annotations"]
             ],
-            "charged": [name for name in self.ground.nodes if self._charged(name)],
+            "charged": {name: cores for name in self.ground.nodes if (cores := self._charged(name))},
             "told": all(mine.get(f"{app}-{self._round}") == "Finished" for app in self._apps),
         }
 
-    def _charged(self, node: str) -> bool:
-        found = self.arena.node(node)
-        return bool(found.get("declared", {}).get("cpu", 1.0) > 0)
+    def _charged(self, node: str) -> float:
+        """Cores that pods of a node declared, without what sums of fractions leave behind; unknown is not nothing."""
+        return round(float(self.arena.node(node).get("declared", {}).get("cpu", math.inf)), 6)
