@@ -61,7 +61,7 @@ def bounded(cells: Floats) -> Floats:
 
 
 def shortfalls(floor: Floats, request: Floats, residual: Floats, use: Floats) -> Floats:
-    """`estimation.shortfall` for many pods."""
+    """`estimator.shortfall` for many pods."""
     believed = np.divide(residual, request, out=np.zeros_like(residual), where=request > 0)
     lacking = np.maximum(use, floor) - use - believed * np.maximum(0.0, request - use)
     return np.where(floor > 0, np.maximum(0.0, lacking), 0.0)
