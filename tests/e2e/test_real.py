@@ -13,7 +13,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from slackwater_cluster.api.session import STRATEGIC
+from slackwater_cluster.api.contenttypes import STRATEGIC
 from slackwater_cluster.pods.quantities import quantity
 from slackwater_lab.lab import Lab
 from slackwater_lab.nodes.kubelets import Capacity

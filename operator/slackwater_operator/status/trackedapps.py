@@ -14,8 +14,9 @@ import structlog
 from slackwater.errors import Unavailable
 from slackwater.pools.pools import Category
 from slackwater_cluster import names
+from slackwater_cluster.api.contenttypes import MERGE
 from slackwater_cluster.api.paths import custom_path
-from slackwater_cluster.api.session import MERGE, Session
+from slackwater_cluster.api.session import Session
 from slackwater_cluster.customresources import TrackedAppSpec, TrackedAppStatus
 from slackwater_cluster.customresources.trackedapp import Phase
 from slackwater_cluster.timestamps import moment, stamp
