@@ -1,4 +1,4 @@
-"""The estimator of paper 000 over all nodes at once; `estimation` is the same in words.
+"""The estimator of paper 000 over all nodes at once; `estimator` is the same for one node, in words.
 
 Arrays hold B and U per node and kind, ρ and RR per pod and kind; one `sample` moves everything. A number that cannot
 be used (NaN, infinite, negative) is a sample that did not come: one bad series must not stop the rest of the cluster.
