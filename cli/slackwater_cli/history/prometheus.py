@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import time
-from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,6 +11,7 @@ import typer
 
 from slackwater.errors import InvalidInput, Unavailable
 from slackwater_cli.cluster.connection import api_server
+from slackwater_cluster.timestamps import parse
 
 if TYPE_CHECKING:
     from slackwater_cluster.api.credentials import Credentials
@@ -96,13 +96,13 @@ def period(since: str, until: str | None, step: str | None) -> Grid:
     """The windows to look at."""
     from slackwater_monitor.history.grid import duration, grid
 
-    end = time.time() - LATE if until is None else moment("--until", until)
+    end = time.time() - LATE if until is None else _moment("--until", until)
     return grid(end, duration("--since", since), duration("--step", step) if step else None)
 
 
-def moment(field: str, text: str) -> float:
+def _moment(field: str, text: str) -> float:
     """A moment from ISO 8601; without a zone it is local time."""
     try:
-        return datetime.fromisoformat(text).timestamp()
+        return parse(text)
     except ValueError as problem:
         raise InvalidInput(field, f"{text!r} is no moment", "write it like 2026-11-15T06:00Z") from problem

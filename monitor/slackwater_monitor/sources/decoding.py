@@ -14,6 +14,7 @@ import msgspec
 
 from slackwater.errors import SlackwaterError, Unavailable
 from slackwater_cluster.pods.quantities import quantity
+from slackwater_cluster.timestamps import parse_or_none
 from slackwater_cluster.watch import wire
 from slackwater_monitor.sources.answers import LARGEST
 from slackwater_monitor.sources.views import Amounts, App, Bar, Node, Pool, Queue, Side, Start
@@ -81,11 +82,6 @@ def amounts(found: Mapping[str, object] | None) -> dict[str, float]:
     return {kind: quantity(str(text)) for kind, text in (found or {}).items()}
 
 
-def moment(text: str | None) -> float | None:
-    """A Kubernetes timestamp in Unix seconds."""
-    return datetime.fromisoformat(text).timestamp() if text else None
-
-
 def apps_at(now: float) -> Callable[[Body], App]:
     """Reads TrackedApps for somebody who looks now: forecasts count from when they were written."""
     return lambda body: app(body, now)
@@ -113,14 +109,14 @@ def app(body: Body, now: float | None = None) -> App:
         declared=amounts(status.get("declared")),
         used=amounts(status.get("used")),
         efficiency=status.get("efficiency"),
-        submitted=moment(meta.get("creationTimestamp")),
+        submitted=parse_or_none(meta.get("creationTimestamp")),
         title=spec.get("name", ""),
     )
 
 
 def _age(status: Body, now: float | None) -> float:
     """Seconds since a forecast was written; 0 of an operator that does not say when."""
-    written = moment((status.get("start") or {}).get("at"))
+    written = parse_or_none((status.get("start") or {}).get("at"))
     return max(0.0, now - written) if now is not None and written is not None else 0.0
 
 
