@@ -20,7 +20,7 @@ from slackwater_cli.cluster.connection import (
     extender,
 )
 from slackwater_cli.history import prometheus as asking
-from slackwater_cli.printing import Format, Output, data, plain
+from slackwater_cli.printing import Format, Output, data, jsonable
 
 if TYPE_CHECKING:
     from slackwater_monitor.check import Finding
@@ -51,7 +51,7 @@ def command(
     found = list(
         check(api, extender(api, extender_url, system, extender_ca, extender_token), server, system, time.time)
     )
-    if not data(plain(found), output):
+    if not data(jsonable(found), output):
         _print(found)
     marks = {finding.mark.value for finding in found}
     if "failed" in marks or (strict and "warning" in marks):

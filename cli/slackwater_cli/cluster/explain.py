@@ -22,7 +22,7 @@ from slackwater_cli.cluster.connection import (
     extender,
     namespace_of,
 )
-from slackwater_cli.printing import Format, Output, data, plain
+from slackwater_cli.printing import Format, Output, data, jsonable
 
 if TYPE_CHECKING:
     from slackwater_cluster.api.client import ExtenderClient
@@ -63,7 +63,7 @@ def command(
     except NotFound as problem:
         typer.echo(f"there is no pod {chosen}/{name}", err=True)
         raise typer.Exit(NOT_FOUND) from problem
-    if not data(plain(found), output):
+    if not data(jsonable(found), output):
         _print(lines(found, None if output is Format.WIDE else SHOWN))
     if found.waits:
         raise typer.Exit(WAITS)

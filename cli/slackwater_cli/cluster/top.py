@@ -20,7 +20,7 @@ from slackwater_cli.cluster.connection import (
     api_server,
     extender,
 )
-from slackwater_cli.printing import Format, Output, data, plain, put
+from slackwater_cli.printing import Format, Output, data, jsonable, put
 
 # Nothing at all could be read.
 BLIND = 1
@@ -47,7 +47,7 @@ def command(
     source = Live(api, extender(api, extender_url, system, extender_ca, extender_token), system=system)
     picture = partial(render, nodes=nodes, apps=apps, wide=output is Format.WIDE)
     seen = source.snapshot()
-    if data(plain(seen), output):
+    if data(jsonable(seen), output):
         pass
     elif once or not Console().is_terminal:
         put(picture(seen), wide=output is Format.WIDE)

@@ -127,14 +127,14 @@ def _money(risk: str, name: str | None, core: float | None, gib: float | None) -
 def _show(found: Assessment, output: Format, wanted: Wanted) -> None:
     from slackwater_monitor.assessment.advice import advise
     from slackwater_monitor.assessment.report.tables import render
-    from slackwater_monitor.assessment.report.values import plain, rows
+    from slackwater_monitor.assessment.report.values import jsonable, rows
     from slackwater_monitor.assessment.run import write
 
     if wanted.advice:
         print_advice(advise(found, risk=wanted.risk, prices=wanted.prices), output, wanted.rows, wanted.prices)
     elif output in (Format.CSV, Format.MARKDOWN):
         data(rows(found, wanted.by.value, wanted.prices), output)
-    elif not data(plain(found, wanted.prices), output):
+    elif not data(jsonable(found, wanted.prices), output):
         wide = output is Format.WIDE
         put(render(found, wanted.by.value, wanted.rows, wide=wide), wide=wide)
         console = Console()
@@ -149,7 +149,7 @@ def _trace(path: Path, output: Format, report: Path | None) -> None:
     from slackwater_monitor.traceefficiency import study, write
 
     found = study(path)
-    if not data(found.plain(), output):
+    if not data(found.jsonable(), output):
         _trace_table(found)
     if report is not None:
         Console(stderr=True, soft_wrap=True).print(f"report: {write(found, report)}")

@@ -59,7 +59,7 @@ class Shortage:
 
     def sentence(self) -> str:
         """For example `cpu: needs 2, 1.5 left`."""
-        return f"{self.kind}: needs {quantity(self.kind, self.needed)}, {quantity(self.kind, self.left)} left"
+        return f"{self.kind}: needs {in_words(self.kind, self.needed)}, {in_words(self.kind, self.left)} left"
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +89,7 @@ class DriverVerdict:
                 return f"one driver and one task need more than this queue may ever have ({short})"
 
 
-def quantity(kind: str, value: float) -> str:
+def in_words(kind: str, value: float) -> str:
     """A short number for people; bytes of memory in GiB."""
     if kind == MEMORY and abs(value) >= _MEBIBYTE:
         return f"{plain(value / _GIBIBYTE)} GiB"

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from slackwater.errors import SlackwaterError, Unavailable
-from slackwater_cluster.pods.quantities import quantity
+from slackwater_cluster.pods.quantities import parse_quantity
 from slackwater_cluster.timestamps import parse_or_none
 from slackwater_cluster.watch import wire
 from slackwater_monitor.sources.answers import LARGEST
@@ -79,7 +79,7 @@ def _name(body: object) -> str:
 
 def amounts(found: Mapping[str, object] | None) -> dict[str, float]:
     """Quantities of a custom resource as numbers."""
-    return {kind: quantity(str(text)) for kind, text in (found or {}).items()}
+    return {kind: parse_quantity(str(text)) for kind, text in (found or {}).items()}
 
 
 def apps_at(now: float) -> Callable[[Body], App]:
@@ -205,7 +205,7 @@ def _sum(one: Amounts, other: Amounts) -> Amounts:
 def plain_node(body: Body) -> Node:
     """A node as the API server tells it: all that is known where there is no extender."""
     status = body.get("status") or {}
-    size = {kind: quantity(str(text)) for kind, text in (status.get("allocatable") or {}).items()}
+    size = {kind: parse_quantity(str(text)) for kind, text in (status.get("allocatable") or {}).items()}
     ready = any(each["type"] == "Ready" and each["status"] == "True" for each in status.get("conditions") or ())
     cordoned = bool((body.get("spec") or {}).get("unschedulable"))
     return Node(name=body["metadata"]["name"], allocatable=size, open=ready and not cordoned, stale=True)
